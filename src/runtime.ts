@@ -1,0 +1,69 @@
+/**
+ * The one place that touches a runtime's own API (`Bun.*`, `Deno.*`). Everything
+ * else is written against web standards and `node:` modules, so that the same
+ * source runs on Bun and on Deno.
+ */
+
+/** A listening HTTP server. */
+export interface HttpServer {
+  /** The port it really listens on (the asked one, or the one the system chose for 0). */
+  readonly port: number;
+  /** Accepts no new connection and resolves when the open ones are done; `force` drops them. */
+  stop(force: boolean): Promise<void>;
+}
+
+/** What `listen` needs to know. */
+export interface ListenOptions {
+  readonly hostname: string;
+  readonly port: number;
+  readonly fetch: (request: Request) => Response | Promise<Response>;
+}
+
+interface DenoServer {
+  readonly addr: { readonly port: number };
+  shutdown(): Promise<void>;
+}
+
+interface DenoNamespace {
+  serve(
+    options: { hostname: string; port: number; signal: AbortSignal; onListen: () => void },
+    handler: (request: Request) => Response | Promise<Response>,
+  ): DenoServer;
+}
+
+/** The name of the runtime this process is. */
+export const runtimeName: "bun" | "deno" = "Deno" in globalThis ? "deno" : "bun";
+
+/** The most a request body may weigh before the server itself refuses it, in bytes: above every limit of ours, so that our own 413 answers first. */
+const requestBodyBytesMax = 64 * 1024 * 1024;
+
+/**
+ * Starts an HTTP server. Throws an error with code `EADDRINUSE` when the port is taken.
+ *
+ * Idle time-outs are off: a turn may be quiet for minutes and its stream must
+ * live (Bun would close a quiet response after 10 s).
+ */
+export function listen(options: ListenOptions): HttpServer {
+  return runtimeName === "bun" ? listenOnBun(options) : listenOnDeno(options);
+}
+
+function listenOnBun({ hostname, port, fetch }: ListenOptions): HttpServer {
+  const server = Bun.serve({ hostname, port, fetch, idleTimeout: 0, maxRequestBodySize: requestBodyBytesMax });
+  return {
+    port: server.port ?? port,
+    stop: (force) => server.stop(force),
+  };
+}
+
+function listenOnDeno({ hostname, port, fetch }: ListenOptions): HttpServer {
+  const deno = (globalThis as unknown as { Deno: DenoNamespace }).Deno;
+  const drop = new AbortController();
+  const server = deno.serve({ hostname, port, signal: drop.signal, onListen: () => {} }, fetch);
+  return {
+    port: server.addr.port,
+    stop: async (force) => {
+      if (force) drop.abort();
+      else await server.shutdown();
+    },
+  };
+}
