@@ -1,0 +1,161 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Account, commandLine, runProgram } from "./account.ts";
+
+/** A running server process. */
+export interface Postmaster {
+  /** Resolves when the process has ended, with why it could not be started, or null. */
+  readonly exited: Promise<Error | null>;
+  /** Ends it: disconnects the clients and checkpoints; when that takes too long, stops at once and leaves recovery to the next start. */
+  stop(): Promise<void>;
+}
+
+/** A fast shutdown writes a checkpoint; it gets this long. */
+const fastStopMs = 20_000;
+/** A further signal gets this long. */
+const hardStopMs = 5_000;
+/** Another run's process is looked at this often while it ends. */
+const pollMs = 20;
+const listProcessMs = 5_000;
+
+/** What ends a postmaster, the gentlest first: fast shutdown, immediate shutdown, none at all. */
+const stopSteps = [
+  { signal: "SIGINT", limitMs: fastStopMs },
+  { signal: "SIGQUIT", limitMs: hardStopMs },
+  { signal: "SIGKILL", limitMs: hardStopMs },
+] as const;
+
+/**
+ * Ends the postmaster (`$1`) when standard input closes, which happens when the service dies, however it dies.
+ * The pid file (`$2`) must still name it: the pid may belong to somebody else by now.
+ */
+const watchdogScript = `
+while read -r _; do :; done
+read -r pid <"$2" && [ "$pid" = "$1" ] && kill -INT "$1" || exit 0
+left=$3
+while kill -0 "$1" 2>/dev/null && [ "$left" -gt 0 ]; do sleep 1; left=$((left - 1)); done
+read -r pid <"$2" && [ "$pid" = "$1" ] && kill -QUIT "$1"
+`;
+
+/**
+ * Starts a server. It gets a session of its own, because Ctrl-C in a terminal reaches the whole process group
+ * and the service needs its database until it has drained. `logFile` is written anew.
+ */
+export function startPostmaster(
+  account: Account | null,
+  program: string,
+  args: readonly string[],
+  data: string,
+  logFile: string,
+): Postmaster {
+  const line = commandLine(account, program, args);
+  const output = openSync(logFile, "w", 0o600);
+  let child: ChildProcess;
+  try {
+    child = spawn(line.command, line.args, { ...line.options, stdio: ["ignore", output, output], detached: true });
+  } finally {
+    closeSync(output);
+  }
+  const exited = new Promise<Error | null>((resolve) => {
+    child.once("error", resolve);
+    child.once("exit", () => resolve(null));
+  });
+  // Neither process keeps the service alive: a service that ends without stopping leaves the rest to the watchdog.
+  child.unref();
+  const watchdog = child.pid === undefined ? null : watch(account, child.pid, data);
+  void exited.then(() => watchdog?.stdin?.end());
+  return {
+    exited,
+    async stop() {
+      for (const { signal, limitMs } of stopSteps) {
+        child.kill(signal);
+        if (await within(exited, limitMs)) return;
+      }
+    },
+  };
+}
+
+/**
+ * Takes down a server that an earlier run left on this data folder, and clears a pid file that would keep a new
+ * one from starting. The caller holds the home's lock, so no live service owns that server.
+ */
+export async function removeOrphan(data: string, log: (message: string) => void): Promise<void> {
+  const pid = await readPid(data);
+  if (pid === null) return;
+  if (!(await isPostmaster(pid, data))) {
+    // Postgres takes any live process of this number for the old server. That no old backend is left it sees
+    // by other means: the shared memory that belongs to the data folder.
+    if (isAlive(pid)) await rm(join(data, "postmaster.pid"), { force: true });
+    return;
+  }
+  log(`Stopping the Postgres that an earlier run left behind (pid ${pid}).`);
+  for (const { signal, limitMs } of stopSteps) {
+    signalQuietly(pid, signal);
+    const limit = Date.now() + limitMs;
+    while (Date.now() < limit) {
+      if (!(await isPostmaster(pid, data))) return;
+      await sleep(pollMs);
+    }
+  }
+  throw new Error(`The Postgres of an earlier run (pid ${pid}) does not end. End it, then start again.`);
+}
+
+function watch(account: Account | null, pid: number, data: string): ChildProcess {
+  const args = ["-c", watchdogScript, "sh", String(pid), join(data, "postmaster.pid"), String(fastStopMs / 1000)];
+  const line = commandLine(account, "/bin/sh", args);
+  const watchdog = spawn(line.command, line.args, {
+    ...line.options,
+    stdio: ["pipe", "ignore", "ignore"],
+    detached: true,
+  });
+  // Without a watchdog the next start takes an orphan down, so its failure is no reason to fail.
+  watchdog.on("error", () => {});
+  watchdog.stdin.on("error", () => {});
+  watchdog.unref();
+  return watchdog;
+}
+
+async function within(event: Promise<unknown>, limitMs: number): Promise<boolean> {
+  const limit = new AbortController();
+  const late = sleep(limitMs, false, { signal: limit.signal }).catch(() => false);
+  const happened = await Promise.race([event.then(() => true), late]);
+  limit.abort();
+  return happened;
+}
+
+async function readPid(data: string): Promise<number | null> {
+  const text = await readFile(join(data, "postmaster.pid"), "utf8").catch(() => "");
+  const pid = Number.parseInt(text, 10);
+  return pid > 1 ? pid : null;
+}
+
+/** Whether the process of this pid is a server on this data folder, by its command line: pids are reused. */
+async function isPostmaster(pid: number, data: string): Promise<boolean> {
+  const words =
+    process.platform === "linux"
+      ? await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")
+      : (await runProgram(null, "/bin/ps", ["-o", "args=", "-p", String(pid)], listProcessMs)).output
+          .replaceAll(" -D ", "\0-D\0")
+          .replaceAll(" -p ", "\0-p\0");
+  return words.includes(`\0-D\0${data}\0`);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+function signalQuietly(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It has ended in the meantime, or it is not ours to end; the loop around sees which.
+  }
+}
