@@ -9,6 +9,8 @@ import { type Account, commandLine, runProgram } from "./account.ts";
 export interface Postmaster {
   /** Resolves when the process has ended, with why it could not be started, or null. */
   readonly exited: Promise<Error | null>;
+  /** Whether it says that it accepts connections. */
+  isReady(): Promise<boolean>;
   /** Ends it: disconnects the clients and checkpoints; when that takes too long, stops at once and leaves recovery to the next start. */
   stop(): Promise<void>;
 }
@@ -20,6 +22,8 @@ const hardStopMs = 5_000;
 /** Another run's process is looked at this often while it ends. */
 const pollMs = 20;
 const listProcessMs = 5_000;
+/** Where the server's state stands in its pid file. */
+const stateLine = 7;
 
 /** What ends a postmaster, the gentlest first: fast shutdown, immediate shutdown, none at all. */
 const stopSteps = [
@@ -69,6 +73,11 @@ export function startPostmaster(
   void exited.then(() => watchdog?.stdin?.end());
   return {
     exited,
+    async isReady() {
+      // Its pid comes first in the pid file; the last line is its state, padded with spaces.
+      const lines = (await readPidFile(data)).split("\n");
+      return Number(lines[0]) === child.pid && lines[stateLine]?.trim() === "ready";
+    },
     async stop() {
       for (const { signal, limitMs } of stopSteps) {
         child.kill(signal);
@@ -126,9 +135,12 @@ async function within(event: Promise<unknown>, limitMs: number): Promise<boolean
   return happened;
 }
 
+function readPidFile(data: string): Promise<string> {
+  return readFile(join(data, "postmaster.pid"), "utf8").catch(() => "");
+}
+
 async function readPid(data: string): Promise<number | null> {
-  const text = await readFile(join(data, "postmaster.pid"), "utf8").catch(() => "");
-  const pid = Number.parseInt(text, 10);
+  const pid = Number.parseInt(await readPidFile(data), 10);
   return pid > 1 ? pid : null;
 }
 

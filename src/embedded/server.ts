@@ -23,9 +23,9 @@ interface ServerOptions {
 const connectionsMax = 200;
 /** A server gets this long to accept connections, recovery from a crash included. */
 const startMs = 60_000;
-/** A starting server is asked this often. */
+/** A starting server is looked at this often. */
 const pollMs = 20;
-const connectSeconds = 5;
+const connectSeconds = 10;
 /** Another process may take the free port between its choice and its use; so many choices are made. */
 const portChoices = 5;
 /** Backends of a killed server take a moment to notice, and hold its shared memory as long. */
@@ -56,7 +56,7 @@ export async function startServer(place: Place, program: string, options: Server
       throw new Error(`Port ${port} on 127.0.0.1 is taken: the embedded Postgres cannot listen there.`);
     else
       throw new Error(
-        `The embedded Postgres did not start: ${/FATAL: +(?!the database system is)(.*)/.exec(printed)?.[1] ?? failure.message} (log: ${logFile})`,
+        `The embedded Postgres did not start: ${/FATAL: +(.*)/.exec(printed)?.[1] ?? failure.message} (log: ${logFile})`,
       );
   }
 }
@@ -77,28 +77,28 @@ function serverArguments(data: string, port: number, fast: boolean): string[] {
   return ["-D", data, "-p", String(port), ...settings.flatMap((setting) => ["-c", setting])];
 }
 
-/** Asks the server until it answers, and makes the database if it is not there. Null when all is well, else what went wrong. */
+/** Waits until the server answers a real connection, and makes the database if it is not there. Null when all is well, else what went wrong. */
 async function untilReady(postmaster: Postmaster, place: Place, port: number): Promise<Error | null> {
   let ended: Error | null = null;
   void postmaster.exited.then((error) => {
     ended = error ?? new Error("it ended at once");
   });
   const limit = Date.now() + startMs;
-  let last: Error | null = null;
-  while (ended === null && Date.now() < limit) {
-    last = await ensureDatabase(serverUrl(place, port, "postgres")).catch((error: Error) => error);
-    if (last === null) return ended;
+  // It is not asked before it says that it is ready: until then, somebody else may be listening on the port.
+  while (ended === null && !(await postmaster.isReady())) {
+    if (Date.now() > limit) return new Error(`not ready within ${startMs / 1000} s`);
     await sleep(pollMs);
   }
-  return ended ?? new Error(`no answer within ${startMs / 1000} s: ${last?.message}`);
+  if (ended !== null) return ended;
+  await ensureDatabase(serverUrl(place, port, "postgres"));
+  return null;
 }
 
-async function ensureDatabase(url: string): Promise<null> {
+async function ensureDatabase(url: string): Promise<void> {
   const sql = connect(url, { max: 1, connect_timeout: connectSeconds, onnotice: () => {} });
   try {
     const found = await sql`select 1 from pg_database where datname = ${databaseName}`;
     if (found.length === 0) await sql`create database ${sql(databaseName)}`;
-    return null;
   } finally {
     await sql.end({ timeout: 0 });
   }

@@ -1,0 +1,57 @@
+import { Elysia } from "elysia";
+import type { Ctx } from "../context.ts";
+import { ApiError } from "../errors.ts";
+import { Id } from "../ids.ts";
+import { operation, pathIds } from "../operation.ts";
+import { ApiKeyCreate } from "./schema.ts";
+import { createApiKey, deleteApiKey, listApiKeys } from "./store.ts";
+
+/** API keys (document 2, "API keys"). */
+export function apiKeyRoutes(ctx: Ctx) {
+  return new Elysia({ prefix: "/v1/apikeys" })
+    .post(
+      "",
+      operation(ctx, {
+        summary: "Create an API key",
+        body: ApiKeyCreate,
+        success: 201,
+        errors: ["invalid_request"],
+        handle: ({ sql, tenantId, body }) => createApiKey(sql, tenantId, body.name, futureDate(body.expiresAt)),
+      }),
+    )
+    .get(
+      "",
+      operation(ctx, {
+        summary: "List API keys",
+        success: 200,
+        handle: async ({ sql, tenantId }) => ({ apiKeys: await listApiKeys(sql, tenantId) }),
+      }),
+    )
+    .delete(
+      "/:id",
+      operation(ctx, {
+        summary: "Delete an API key",
+        params: pathIds({ id: Id("apiKey") }),
+        success: 204,
+        errors: ["not_found"],
+        handle: ({ sql, tenantId, params }) => deleteApiKey(sql, tenantId, params.id),
+      }),
+    );
+}
+
+/** An expiry must be a real moment in the future: 400 `invalid_request` (document 2). */
+function futureDate(expiresAt: string | null | undefined): Date | null {
+  if (expiresAt === undefined || expiresAt === null) return null;
+  const date = new Date(expiresAt);
+  if (Number.isNaN(date.getTime()))
+    throw new ApiError("invalid_request", {
+      message: "expiresAt is not a moment that exists.",
+      details: { issues: [{ path: "/expiresAt", message: "is not a moment that exists" }] },
+    });
+  if (date.getTime() <= Date.now())
+    throw new ApiError("invalid_request", {
+      message: "expiresAt must be in the future.",
+      details: { issues: [{ path: "/expiresAt", message: "must be in the future" }] },
+    });
+  return date;
+}

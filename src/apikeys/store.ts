@@ -1,0 +1,81 @@
+import { randomBytes } from "node:crypto";
+import { tokenBodyLength, tokenPrefix } from "../auth.ts";
+import { type AnySql, tx } from "../db.ts";
+import { ApiError } from "../errors.ts";
+import { newId } from "../ids.ts";
+import { digest, fragment } from "../seal.ts";
+import { type ApiKey, apiKeysPerTenantMax } from "./schema.ts";
+
+interface ApiKeyRow {
+  id: string;
+  name: string;
+  fragment: string;
+  created_at: Date;
+  expires_at: Date | null;
+}
+
+/**
+ * Makes a key; its token is in this answer and nowhere else. Throws 400
+ * `invalid_request` at the cap of five, expired keys included.
+ */
+export function createApiKey(
+  sql: AnySql,
+  tenantId: string,
+  name: string,
+  expiresAt: Date | null,
+): Promise<{ apiKey: ApiKey; token: string }> {
+  const token = `${tokenPrefix}${randomToken(tokenBodyLength)}`;
+  return tx(sql, async (inner) => {
+    // The tenant's row is the lock that makes the count hold.
+    await inner`select 1 from tenants where id = ${tenantId} for no key update`;
+    const [count] = await inner<
+      { keys: number }[]
+    >`select count(*)::int as keys from api_keys where tenant_id = ${tenantId}`;
+    if ((count?.keys ?? 0) >= apiKeysPerTenantMax) {
+      throw new ApiError("invalid_request", {
+        message: `A tenant has at most ${apiKeysPerTenantMax} API keys; delete one first.`,
+      });
+    }
+    const [row] = await inner<ApiKeyRow[]>`
+      insert into api_keys (id, tenant_id, name, digest, fragment, expires_at)
+      values (${newId("apiKey")}, ${tenantId}, ${name}, ${digest(token)}, ${fragment(token)}, ${expiresAt})
+      returning id, name, fragment, created_at, expires_at`;
+    return { apiKey: showApiKey(row as ApiKeyRow), token };
+  });
+}
+
+/** All keys of a tenant, oldest first. */
+export async function listApiKeys(sql: AnySql, tenantId: string): Promise<ApiKey[]> {
+  const rows = await sql<ApiKeyRow[]>`
+    select id, name, fragment, created_at, expires_at from api_keys where tenant_id = ${tenantId} order by created_at, id`;
+  return rows.map(showApiKey);
+}
+
+/** Deletes a key for good; its next request is 401. Throws 404. */
+export async function deleteApiKey(sql: AnySql, tenantId: string, id: string): Promise<void> {
+  const { count } = await sql`delete from api_keys where id = ${id} and tenant_id = ${tenantId}`;
+  if (count === 0) throw new ApiError("not_found");
+}
+
+function showApiKey(row: ApiKeyRow): ApiKey {
+  return {
+    id: row.id,
+    name: row.name,
+    keyFragment: row.fragment,
+    createdAt: row.created_at.toISOString(),
+    expiresAt: row.expires_at?.toISOString() ?? null,
+  };
+}
+
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+
+function randomToken(length: number): string {
+  let body = "";
+  while (body.length < length) {
+    for (const byte of randomBytes(length)) {
+      // 248 is the largest multiple of 62 below 256: no character is likelier than another.
+      if (byte < 248 && body.length < length) body += alphabet[byte % alphabet.length];
+    }
+  }
+  return body;
+}

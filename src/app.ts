@@ -1,0 +1,76 @@
+import { Elysia, NotFoundError } from "elysia";
+import { apiKeyRoutes } from "./apikeys/routes.ts";
+import type { Ctx } from "./context.ts";
+import { isPassing, isUnavailable, unavailable } from "./db.ts";
+import { ApiError, defaultMessage, type Form, spell } from "./errors.ts";
+import { healthRoutes } from "./health.ts";
+import { databaseWaitMs } from "./limits.ts";
+import { allowedMethods } from "./methods.ts";
+import { formOf, requestIdOf } from "./request.ts";
+
+/** The HTTP tier as one function from request to response. */
+export type App = (request: Request) => Promise<Response>;
+
+/** Assembles the slices and wraps them with what every response has: request id, form, and errors in the envelope. */
+export function createApp(ctx: Ctx): App {
+  const elysia = new Elysia({ normalize: false })
+    .onError(({ error, request }) => renderError(ctx, request, error))
+    .use(healthRoutes(ctx))
+    .use(apiKeyRoutes(ctx));
+  const methodsOf = allowedMethods(elysia.routes);
+
+  const dispatch = async (request: Request): Promise<Response> => {
+    const response = await elysia.handle(request);
+    response.headers.set("X-Request-Id", requestIdOf(request));
+    response.headers.set("API-Form", formOf(request));
+    return response;
+  };
+
+  function renderError(context: Ctx, request: Request, error: unknown): Response {
+    if (error instanceof NotFoundError) {
+      const allow = methodsOf(new URL(request.url).pathname);
+      const reason = allow.length > 0 ? "method_not_allowed" : "not_found";
+      return envelope(request, new ApiError(reason, allow.length > 0 ? { headers: { Allow: allow.join(", ") } } : {}));
+    }
+    if (error instanceof ApiError) return envelope(request, error);
+    if (isUnavailable(error)) {
+      context.log.warn({ requestId: requestIdOf(request), err: error }, "the database cannot answer");
+      const response = envelope(request, unavailable());
+      if (isPassing(error)) passing.add(response);
+      return response;
+    }
+    context.log.error(
+      { requestId: requestIdOf(request), method: request.method, path: new URL(request.url).pathname, err: error },
+      "unforeseen error",
+    );
+    return envelope(request, new ApiError("internal"));
+  }
+
+  const passing = new WeakSet<Response>();
+
+  return async (request) => {
+    const expiresAt = Date.now() + databaseWaitMs;
+    for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, 1_000)) {
+      const response = await dispatch(request);
+      // A read that met a restarting database is read again: a blip that heals is not an error.
+      if (request.method !== "GET" || !passing.has(response) || Date.now() + pauseMs > expiresAt) return response;
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+  };
+}
+
+/** An error in the envelope of design section 3, spelt in the request's form. */
+export function envelope(request: Request, error: ApiError): Response {
+  const form: Form = formOf(request);
+  const { status, code } = spell(error.reason, form);
+  const retryAfter = status === 429 && error.headers["Retry-After"] === undefined ? { "Retry-After": "1" } : {};
+  const body = {
+    error: {
+      code,
+      message: error.message || defaultMessage(error.reason),
+      ...(error.details === undefined ? {} : { details: error.details }),
+      requestId: requestIdOf(request),
+    },
+  };
+  return Response.json(body, { status, headers: { ...retryAfter, ...error.headers } });
+}

@@ -1,0 +1,47 @@
+import type { Redis } from "ioredis";
+import { type Authenticator, createAuthenticator } from "./auth.ts";
+import type { Config } from "./config.ts";
+import type { Sql } from "./db.ts";
+import type { Logger } from "./log.ts";
+import { createRateLimiter, type RateLimiter } from "./rate.ts";
+import type { Relay } from "./relay/relay.ts";
+import { createSealer, type Sealer } from "./seal.ts";
+
+/** What every slice is given: the process's resources, made once, in one place. */
+export interface Ctx {
+  readonly config: Config;
+  readonly log: Logger;
+  /** The pool. The HTTP tier and a worker each have their own. */
+  readonly sql: Sql;
+  readonly relay: Relay;
+  readonly sealer: Sealer;
+  readonly authenticator: Authenticator;
+  readonly rateLimiter: RateLimiter;
+  /** The address clients reach the service at, without a trailing slash. */
+  readonly publicUrl: string;
+}
+
+/** What a context is made of. */
+export interface Resources {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly sql: Sql;
+  readonly relay: Relay;
+  readonly redis: Redis | null;
+  readonly encryptionKey: Buffer;
+  readonly publicUrl: string;
+}
+
+/** Makes the context of a process. */
+export function createContext({ config, log, sql, relay, redis, encryptionKey, publicUrl }: Resources): Ctx {
+  return {
+    config,
+    log,
+    sql,
+    relay,
+    sealer: createSealer(encryptionKey),
+    authenticator: createAuthenticator(sql, config),
+    rateLimiter: createRateLimiter(redis),
+    publicUrl,
+  };
+}

@@ -1,0 +1,70 @@
+import type postgres from "postgres";
+
+/** Settling hooks that the driver keeps on each query. */
+interface RunningQuery extends Promise<unknown> {
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+  cancel(): unknown;
+  handle(): Promise<void>;
+}
+
+/** A statement, or the wait for a connection to run it on, took too long. */
+export class DeadlineError extends Error {
+  override readonly name = "DeadlineError";
+}
+
+/** How often the running queries are looked at; a deadline is kept to within this. */
+const sweepEveryMs = 250;
+
+/**
+ * Gives every plain query of a client a deadline, because the driver itself
+ * waits for a connection without limit. One timer for all queries: a timer each
+ * would cost more than many of the queries do.
+ */
+export function withDeadline(sql: postgres.Sql, waitMs: number): postgres.Sql {
+  const running = new Map<RunningQuery, number>();
+  let timer: ReturnType<typeof setInterval> | null = null;
+
+  const sweep = () => {
+    const now = Date.now();
+    for (const [query, expiresAt] of running) {
+      if (expiresAt > now) break; // Insertion order is expiry order.
+      running.delete(query);
+      query.cancel();
+      query.reject(new DeadlineError(`The database did not answer within ${waitMs} ms.`));
+    }
+    if (running.size === 0 && timer !== null) {
+      clearInterval(timer);
+      timer = null;
+    }
+  };
+
+  const watch = (query: RunningQuery) => {
+    const { handle, resolve, reject } = query;
+    query.handle = () => {
+      running.set(query, running.get(query) ?? Date.now() + waitMs);
+      timer ??= setInterval(sweep, sweepEveryMs);
+      return handle.call(query);
+    };
+    query.resolve = (value) => {
+      running.delete(query);
+      resolve(value);
+    };
+    query.reject = (error) => {
+      running.delete(query);
+      reject(error);
+    };
+    return query;
+  };
+
+  return new Proxy(sql, {
+    apply(target, self, args) {
+      const made: unknown = Reflect.apply(target as unknown as (...all: unknown[]) => unknown, self, args);
+      return isQuery(made) ? watch(made) : made;
+    },
+  });
+}
+
+function isQuery(made: unknown): made is RunningQuery {
+  return made instanceof Promise && "handle" in made;
+}

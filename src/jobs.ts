@@ -1,0 +1,40 @@
+import type { AnySql } from "./db.ts";
+import { json } from "./db.ts";
+
+/** Every kind of job and what its payload holds: ids only, because the row is the truth and the job is a doorbell. */
+export interface JobPayloads {
+  /** Run a queued turn (or its continuation). */
+  turn: { turnId: string };
+  /** Delete what a deleted agent leaves behind. */
+  "agent.purge": { agentId: string };
+  /** End a tenant once its last turn has ended. */
+  "tenant.purge": { tenantId: string };
+}
+
+export type JobName = keyof JobPayloads;
+
+/** Attempts of a job before the queue gives it up. Turns are guarded by the reaper, so theirs only bridges a database blip. */
+const maxAttempts: Readonly<Record<JobName, number>> = { turn: 5, "agent.purge": 25, "tenant.purge": 25 };
+
+interface EnqueueOptions {
+  /** Two jobs of one key that wait are one. */
+  readonly key?: string;
+  readonly runAt?: Date;
+}
+
+/** Adds a job in the caller's transaction: it exists if and only if what the caller writes does. */
+export async function enqueue<N extends JobName>(
+  sql: AnySql,
+  name: N,
+  payload: JobPayloads[N],
+  options: EnqueueOptions = {},
+): Promise<void> {
+  await sql`select graphile_worker.add_job(
+    ${name}, ${json(sql, payload)}, run_at => ${options.runAt ?? null}::timestamptz,
+    max_attempts => ${maxAttempts[name]}, job_key => ${options.key ?? null})`;
+}
+
+/** How often the queue tries a job of this kind. */
+export function jobAttemptsMax(name: JobName): number {
+  return maxAttempts[name];
+}

@@ -1,0 +1,55 @@
+/**
+ * Every number the service keeps to, with its unit last in the name. A slice's
+ * own limits stand in its `schema.ts`; what several files share stands here.
+ */
+
+/** A JSON body may weigh this much. */
+export const jsonBodyBytesMax = 8 * 1024 * 1024;
+/** JSON nests at most this deep, so that no walk over it exhausts the stack. */
+export const jsonDepthMax = 64;
+
+/** A request waits this long for a pooled connection or a statement, then 503. */
+export const databaseWaitMs = 10_000;
+/** `Retry-After` of a 503, in seconds. */
+export const unavailableRetryAfterSeconds = 2;
+/** A readiness probe gives each dependency this long. */
+export const readinessTimeoutMs = 2_000;
+
+/** An Idempotency-Key is remembered this long. */
+export const idempotencyKeepHours = 24;
+/** An Idempotency-Key has at most this many characters. */
+export const idempotencyKeyLengthMax = 255;
+
+/** What a process knows of a tenant (subscription, limits) is at most this old. */
+export const tenantCacheMs = 1_000;
+
+/** A comment goes down a quiet stream this often (the contract allows 15 s). */
+export const streamPingMs = 10_000;
+/** A follower asks Postgres about its turn this often, in case the relay has nothing to say. */
+export const turnWatchMs = 1_000;
+/** One answer's chunks may weigh this much. */
+export const answerBytesMax = 16 * 1024 * 1024;
+/** A turn makes at most this many model calls. */
+export const modelCallsPerTurnMax = 50;
+/** A turn is run at most this often, then it fails. */
+export const turnAttemptsMax = 3;
+/** A turn may run this long; a healthy one of 20 minutes is common, so the limit is far above. */
+export const turnRunMsMax = 6 * 60 * 60 * 1000;
+
+/** A worker process says that it lives this often. */
+export const workerBeatMs = 1_000;
+/** A worker whose beat is this old and whose locks are gone is dead. */
+export const workerDeadMs = 4_000;
+/** A worker whose beat is this old is frozen: its connections are ended, locks and all. */
+export const workerFrozenMs = 30_000;
+/** The reaper looks around this often. */
+export const reapEveryMs = 1_500;
+/** The reaper ends at most this many turns in one look, so that a large backlog is worked off in steps. */
+export const reapBatchRows = 500;
+/** A queued turn whose job is gone is rung again after this long. */
+export const queuedTurnStaleMs = 5_000;
+/** A worker tries this long to take a session's lock, then hands the job back. */
+export const lockWaitMs = 2_000;
+
+/** The form-A model an agent gets when none is named. */
+export const defaultModel = "openai/gpt-4o-mini";

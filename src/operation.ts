@@ -1,0 +1,167 @@
+import { type Static, type TObject, type TSchema, Type } from "@sinclair/typebox";
+import type { Principal } from "./auth.ts";
+import { readJson } from "./body.ts";
+import type { Ctx } from "./context.ts";
+import type { AnySql } from "./db.ts";
+import { ApiError, type ErrorCause, type Form } from "./errors.ts";
+import { askedForm, type FormChange } from "./form.ts";
+import { requestGate } from "./gate.ts";
+import { type KeptAnswer, once, readIdempotencyKey } from "./idempotency.ts";
+import { rememberForm, requestIdOf } from "./request.ts";
+import { Closed } from "./schema.ts";
+import { validateBody, validateFields } from "./validate.ts";
+
+/** What a handler is given: everything checked, in form B. */
+export interface Input<P extends TObject, Q extends TObject, B extends TSchema> {
+  readonly principal: Principal;
+  readonly tenantId: string;
+  readonly form: Form;
+  readonly params: Static<P>;
+  readonly query: Static<Q>;
+  readonly body: Static<B>;
+  readonly request: Request;
+  readonly requestId: string;
+  /** The client to work on: the pool, or the transaction that an Idempotency-Key opened. */
+  readonly sql: AnySql;
+}
+
+/** An answer that is more than a value: another status, or headers. */
+export class Reply {
+  readonly value: unknown;
+  readonly status: number | null;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(value: unknown, options: { status?: number; headers?: Readonly<Record<string, string>> } = {}) {
+    this.value = value;
+    this.status = options.status ?? null;
+    this.headers = options.headers ?? {};
+  }
+}
+
+/** One operation of the interface: what it takes, what it answers, what can go wrong, and the function that does it. */
+export interface Operation<P extends TObject, Q extends TObject, B extends TSchema> {
+  /** One line for the OpenAPI document. */
+  readonly summary: string;
+  readonly params?: P;
+  readonly query?: Q;
+  /** `raw`: the handler reads the request's body itself. Left out: the operation takes none. */
+  readonly body?: B | "raw";
+  readonly success: 200 | 201 | 202 | 204;
+  /** How bodies and answers differ in form A. */
+  readonly change?: FormChange;
+  /** Causes beyond the shared ones (400 for broken fields, 401, 402, 429, 500, 503). */
+  readonly errors?: readonly ErrorCause[];
+  /** Which form mounts it; left out: both. */
+  readonly onlyForm?: Form;
+  /** `own`: the handler treats the Idempotency-Key itself (turns join instead of repeating). */
+  readonly idempotency?: "own";
+  handle(input: Input<P, Q, B>): Promise<unknown>;
+}
+
+/** The part of Elysia's context that an operation needs. */
+interface RouteContext {
+  readonly request: Request;
+  readonly params: Record<string, string>;
+}
+
+const nothing = Closed({});
+
+/**
+ * Makes an Elysia handler of an operation. In this order: credential (401),
+ * subscription (402), pace (429), form, path and query fields (400), body (400,
+ * 413), then the handler. Elysia routes; checking stays here so that the order is
+ * the same everywhere and bodies are read with our own bound.
+ */
+export function operation<
+  P extends TObject = TObject<{}>,
+  Q extends TObject = TObject<{}>,
+  B extends TSchema = TObject<{}>,
+>(ctx: Ctx, spec: Operation<P, Q, B>): (context: RouteContext) => Promise<Response> {
+  return async ({ request, params }) => {
+    const asked = askedForm(request);
+    if (asked !== null) rememberForm(request, asked);
+    const principal = await ctx.authenticator.authenticate(request.headers.get("authorization"));
+    const form = asked ?? principal.tenant.form;
+    rememberForm(request, form);
+    await requestGate(principal, ctx.rateLimiter);
+    if (spec.onlyForm !== undefined && spec.onlyForm !== form) throw new ApiError("not_found");
+
+    const checkedParams = validateFields(spec.params ?? nothing, Object.entries(params ?? {}));
+    const checkedQuery = validateFields(spec.query ?? nothing, new URL(request.url).searchParams);
+    const body = await readBody(request, spec, form);
+    const answerWith = async (sql: AnySql) =>
+      spec.handle({
+        principal,
+        tenantId: principal.tenant.id,
+        form,
+        params: checkedParams as Static<P>,
+        query: checkedQuery as Static<Q>,
+        body: body as Static<B>,
+        request,
+        requestId: requestIdOf(request),
+        sql,
+      });
+
+    const key =
+      request.method === "POST" && spec.idempotency !== "own"
+        ? readIdempotencyKey(request, principal.tenant.id, form, body)
+        : null;
+    if (key === null) return respond(await answerWith(ctx.sql), spec, form);
+    return fromKept(await once(ctx.sql, ctx.sealer, key, async (tx) => toKept(await answerWith(tx), spec, form)));
+  };
+}
+
+async function readBody(request: Request, spec: Operation<TObject, TObject, TSchema>, form: Form): Promise<unknown>;
+async function readBody(
+  request: Request,
+  spec: { body?: TSchema | "raw"; change?: FormChange },
+  form: Form,
+): Promise<unknown> {
+  if (spec.body === "raw") return undefined;
+  if (request.method === "GET" || request.method === "HEAD") return {};
+  const value = await readJson(request);
+  const isFields = typeof value === "object" && value !== null && !Array.isArray(value);
+  const raised =
+    form === "a" && spec.change !== undefined && isFields ? spec.change.up(value as Record<string, unknown>) : value;
+  return validateBody(spec.body ?? nothing, raised);
+}
+
+type Answer = { success: number; change?: FormChange };
+
+function toKept(result: unknown, spec: Answer, form: Form): KeptAnswer {
+  if (result instanceof Response)
+    throw new Error("An operation that answers a Response must treat the Idempotency-Key itself.");
+  const reply = result instanceof Reply ? result : new Reply(result);
+  const status = reply.status ?? spec.success;
+  const lowered = form === "a" && spec.change !== undefined ? lower(reply.value, spec.change) : reply.value;
+  return { status, headers: reply.headers, body: status === 204 ? null : JSON.stringify(lowered) };
+}
+
+function respond(result: unknown, spec: Answer, form: Form): Response {
+  return result instanceof Response ? result : fromKept(toKept(result, spec, form));
+}
+
+function fromKept({ status, headers, body }: KeptAnswer): Response {
+  const all = body === null ? headers : { "Content-Type": "application/json", ...headers };
+  return new Response(body, { status, headers: all });
+}
+
+/** An answer is the resource itself, or holds resources one level down: `{ agents: [...] }`, `{ data: [...], nextCursor }`, an array. */
+function lower(value: unknown, change: FormChange): unknown {
+  if (Array.isArray(value)) return value.map((item) => lower(item, change));
+  if (typeof value !== "object" || value === null) return value;
+  const fields = value as Record<string, unknown>;
+  const lists = Object.entries(fields).filter(
+    ([name, field]) => (name === "data" || name === "agents") && Array.isArray(field),
+  );
+  if (lists.length === 0) return change.down(fields);
+  return {
+    ...fields,
+    ...Object.fromEntries(lists.map(([name, list]) => [name, (list as unknown[]).map((item) => lower(item, change))])),
+  };
+}
+
+/** Path fields of one id, the common case: `pathIds({ agentId: Id("agent") })`. */
+export function pathIds<T extends Record<string, TSchema>>(ids: T) {
+  return Type.Object(ids, { additionalProperties: false });
+}

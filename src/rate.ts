@@ -1,0 +1,47 @@
+import type { Redis } from "ioredis";
+import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from "rate-limiter-flexible";
+
+/** Counts a tenant's requests. */
+export interface RateLimiter {
+  /** Takes one request of this second; 0 when it is allowed, else the seconds to wait. */
+  take(tenantId: string, perSecond: number): Promise<number>;
+}
+
+const windowSeconds = 1;
+
+/**
+ * The tenant's request rate, over all its keys. With Redis it is shared by all
+ * HTTP processes; while Redis is away each process counts for itself.
+ */
+export function createRateLimiter(redis: Redis | null): RateLimiter {
+  const limiters = new Map<number, RateLimiterMemory | RateLimiterRedis>();
+  const limiterFor = (perSecond: number) => {
+    let limiter = limiters.get(perSecond);
+    if (limiter === undefined) {
+      const local = { points: perSecond, duration: windowSeconds, keyPrefix: `rate:${perSecond}` };
+      limiter =
+        redis === null
+          ? new RateLimiterMemory(local)
+          : new RateLimiterRedis({
+              ...local,
+              storeClient: redis,
+              keyPrefix: `parley:rate:${perSecond}`,
+              insuranceLimiter: new RateLimiterMemory(local),
+            });
+      limiters.set(perSecond, limiter);
+    }
+    return limiter;
+  };
+  return {
+    async take(tenantId, perSecond) {
+      if (perSecond === 0) return windowSeconds;
+      try {
+        await limiterFor(perSecond).consume(tenantId);
+        return 0;
+      } catch (refusal) {
+        if (refusal instanceof RateLimiterRes) return Math.max(1, Math.ceil(refusal.msBeforeNext / 1000));
+        throw refusal;
+      }
+    },
+  };
+}

@@ -1,0 +1,205 @@
+import { clearInterval, setInterval } from "node:timers";
+import {
+  type Appended,
+  type Batch,
+  dropBefore,
+  type Followed,
+  type LogKey,
+  lastOf,
+  type Relay,
+  relayKeepMs,
+  relayMemoryCharsMax,
+  type Sealed,
+} from "./relay.ts";
+
+/** How often expired logs are cleared away at most, in milliseconds. */
+const sweepMsMax = 60_000;
+
+interface Log {
+  readonly batches: Batch[];
+  readonly wakers: Set<() => void>;
+  state: "open" | "ended" | "sealed";
+  /** The number of the last event. */
+  tail: number;
+  chars: number;
+  expiresAtMs: number;
+}
+
+/** What an in-process relay may be told. */
+export interface MemoryRelayOptions {
+  /** How long a log is kept, in milliseconds; `relayKeepMs` when left out. */
+  readonly keepMs?: number;
+  /** What all logs together may weigh, in characters; `relayMemoryCharsMax` when left out. */
+  readonly charsMax?: number;
+}
+
+/** The relay of a service that is one process: nothing is shared, nothing is away. */
+export class MemoryRelay implements Relay {
+  /** In the order in which they were begun. */
+  readonly #logs = new Map<string, Log>();
+  readonly #keepMs: number;
+  readonly #charsMax: number;
+  readonly #sweeper: NodeJS.Timeout;
+  #chars = 0;
+  #closed = false;
+
+  constructor({ keepMs = relayKeepMs, charsMax = relayMemoryCharsMax }: MemoryRelayOptions = {}) {
+    this.#keepMs = keepMs;
+    this.#charsMax = charsMax;
+    this.#sweeper = setInterval(() => this.#sweep(), Math.min(keepMs / 2, sweepMsMax)).unref();
+  }
+
+  append(key: LogKey, batch: Batch): Promise<Appended> {
+    return Promise.resolve(this.#append(nameOf(key), batch, false));
+  }
+
+  end(key: LogKey, last: Batch | null): Promise<Appended> {
+    return Promise.resolve(this.#append(nameOf(key), last ?? { first: 1, count: 0, sse: "" }, true));
+  }
+
+  #append(name: string, batch: Batch, ends: boolean): Appended {
+    const { tail, state } = this.#logs.get(name) ?? { tail: 0, state: "open" };
+    if (state === "ended" && ends && lastOf(batch) <= tail) return "ok";
+    if (state !== "open") return "sealed";
+    if (batch.first > tail + 1) return "lost";
+    const rest = dropBefore(batch, tail + 1);
+    if (!ends && tail === 0 && batch.count === 0) return "ok";
+    const log = this.#open(name);
+    if (rest !== null && rest.count > 0) {
+      log.batches.push(rest);
+      log.tail = lastOf(rest);
+      log.chars += rest.sse.length;
+      this.#chars += rest.sse.length;
+    }
+    if (ends) log.state = "ended";
+    log.expiresAtMs = Date.now() + this.#keepMs;
+    wakeAll(log);
+    if (this.#chars > this.#charsMax) this.#evict();
+    return "ok";
+  }
+
+  seal(key: LogKey): Promise<Sealed> {
+    const log = this.#open(nameOf(key));
+    log.expiresAtMs = Date.now() + this.#keepMs;
+    if (log.state === "ended") return Promise.resolve("ended");
+    log.state = "sealed";
+    wakeAll(log);
+    return Promise.resolve(log.tail > 0 ? "shown" : "empty");
+  }
+
+  async *follow(key: LogKey, from: number, signal: AbortSignal): AsyncGenerator<Followed, void, undefined> {
+    if (signal.aborted) return;
+    const name = nameOf(key);
+    const log = this.#open(name);
+    let next = Math.max(from, 1);
+    let ring = () => {};
+    const wake = () => ring();
+    log.wakers.add(wake);
+    signal.addEventListener("abort", wake, { once: true });
+    try {
+      while (!signal.aborted) {
+        const step: Followed | null = this.#closed ? { type: "lost" } : stepFrom(log, next);
+        if (step === null) {
+          await new Promise<void>((resolve) => {
+            ring = resolve;
+          });
+          continue;
+        }
+        if (step.type === "batch") next = lastOf(step.batch) + 1;
+        yield step;
+        if (step.type !== "batch") return;
+      }
+    } finally {
+      signal.removeEventListener("abort", wake);
+      log.wakers.delete(wake);
+      log.expiresAtMs = Date.now() + this.#keepMs;
+      if (log.wakers.size === 0 && log.tail === 0 && log.state === "open") this.#logs.delete(name);
+    }
+  }
+
+  touch(key: LogKey): Promise<void> {
+    const log = this.#logs.get(nameOf(key));
+    if (log !== undefined) log.expiresAtMs = Date.now() + this.#keepMs;
+    return Promise.resolve();
+  }
+
+  ping(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  close(): Promise<void> {
+    clearInterval(this.#sweeper);
+    this.#closed = true;
+    for (const log of this.#logs.values()) wakeAll(log);
+    this.#logs.clear();
+    return Promise.resolve();
+  }
+
+  #open(name: string): Log {
+    let log = this.#logs.get(name);
+    if (log === undefined) {
+      log = {
+        batches: [],
+        wakers: new Set(),
+        state: "open",
+        tail: 0,
+        chars: 0,
+        expiresAtMs: Date.now() + this.#keepMs,
+      };
+      this.#logs.set(name, log);
+    }
+    return log;
+  }
+
+  #drop(name: string, log: Log): void {
+    this.#logs.delete(name);
+    this.#chars -= log.chars;
+  }
+
+  /** Clears expired logs away, but none that somebody reads. */
+  #sweep(): void {
+    const now = Date.now();
+    for (const [name, log] of this.#logs) {
+      if (log.expiresAtMs <= now && log.wakers.size === 0) this.#drop(name, log);
+    }
+  }
+
+  /** Makes room by dropping logs that are complete and unread, oldest first; their turns are stored. */
+  #evict(): void {
+    for (const [name, log] of this.#logs) {
+      if (this.#chars <= this.#charsMax) return;
+      if (log.state !== "open" && log.wakers.size === 0) this.#drop(name, log);
+    }
+  }
+}
+
+function nameOf(key: LogKey): string {
+  return `${key.turnId}:${key.attempt}`;
+}
+
+function wakeAll(log: Log): void {
+  for (const wake of log.wakers) wake();
+}
+
+/** What a follower that wants event `next` gets now; null when it has to wait. */
+function stepFrom(log: Log, next: number): Followed | null {
+  if (next <= log.tail) {
+    const batch = dropBefore(log.batches[indexOf(log.batches, next)]!, next)!;
+    return { type: "batch", batch };
+  }
+  if (log.state === "sealed") return { type: "sealed" };
+  if (next > log.tail + 1) return { type: "lost" };
+  return log.state === "ended" ? { type: "end" } : null;
+}
+
+/** The index of the batch that holds event `next`, which the log has. */
+function indexOf(batches: readonly Batch[], next: number): number {
+  let low = 0;
+  let high = batches.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (batches[middle]!.first <= next) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}

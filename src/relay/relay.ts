@@ -1,0 +1,143 @@
+/**
+ * The relay: the log of a running turn's chunks, written by the worker that
+ * runs it and read by everyone who follows. One log per attempt of a turn; its
+ * events are numbered 1, 2, 3 … without gaps, and are formatted as SSE text
+ * once, by the writer. Losing the relay costs live tokens, never a turn.
+ */
+
+/** A log expires this long after its last append, touch or follower's look, in milliseconds. */
+export const relayKeepMs = 60 * 60 * 1000;
+/** A writer cuts its batches at this many bytes; one larger chunk goes alone. */
+export const relayBatchBytesMax = 64 * 1024;
+/** A writer with more unsent bytes than this asks its caller to wait. */
+export const relayQueueBytesMax = 1024 * 1024;
+/** The shortest and longest pause between a writer's attempts to reach a relay that is away, in milliseconds. */
+export const relayRetryMsMin = 50;
+export const relayRetryMsMax = 2_000;
+/** `RelayWriter.end` tries this long to get the end mark into a relay that is away, in milliseconds. */
+export const relayEndWaitMs = 2_000;
+/** A quiet writer looks this often whether its log is still there and still its own, in milliseconds. */
+export const relayProbeMs = 5_000;
+
+/** The first page of a backfill has at most this many entries (each at most one batch). */
+export const relayPageEntriesMin = 16;
+/** Later pages are sized by what the entries weigh, up to this many. */
+export const relayPageEntriesMax = 512;
+/** A backfill page aims at this many characters. */
+export const relayPageChars = 256 * 1024;
+
+/** `Relay.ping` rejects after this long, in milliseconds. */
+export const relayPingTimeoutMs = 1_000;
+/** A command that Redis has not answered by now has failed, and so has its silent connection, in milliseconds. */
+export const relayCommandTimeoutMs = 2_000;
+/** The shortest and longest pause between attempts to connect to Redis, in milliseconds. */
+export const relayReconnectMsMin = 50;
+export const relayReconnectMsMax = 1_000;
+/** Followers wait this long for a dropped connection to come back before they get `lost`, in milliseconds. */
+export const relayLostGraceMs = 1_000;
+/** The subscriber connection is asked for a sign of life this often, in milliseconds. */
+export const relayHeartbeatMs = 2_000;
+/** Followed logs are looked at this often, for a publication that went missing and against expiry, in milliseconds. */
+export const relayLookMs = 15_000;
+/** At most this many logs are looked at, or channels subscribed, in one go. */
+export const relayChunkMax = 500;
+
+/** The in-process relay drops ended, unread logs, oldest first, when all logs together exceed this many characters. */
+export const relayMemoryCharsMax = 256 * 1024 * 1024;
+
+/** Names one log. */
+export interface LogKey {
+  readonly turnId: string;
+  readonly attempt: number;
+}
+
+/**
+ * `count` events, numbered `first` … `first + count - 1`, formatted as SSE
+ * text: each `id: <turnId>:<n>\ndata: <json>\n\n`.
+ */
+export interface Batch {
+  readonly first: number;
+  readonly count: number;
+  readonly sse: string;
+}
+
+/**
+ * `ok`: it is in the log. `sealed`: the log was sealed or ended before, nothing
+ * was written. `lost`: the log's beginning is missing (Redis restarted empty, the
+ * log expired), nothing was written; write it again from event 1.
+ */
+export type Appended = "ok" | "sealed" | "lost";
+
+/** What stood in the log when it was sealed: no event, at least one, or a complete log with its end mark. */
+export type Sealed = "empty" | "shown" | "ended";
+
+/**
+ * What a follower receives. `batch`: the next events. `end`: the log is complete.
+ * `sealed`: the writer was cut off, no more will come. `lost`: the relay cannot
+ * give the sequence now.
+ */
+export type Followed =
+  | { readonly type: "batch"; readonly batch: Batch }
+  | { readonly type: "end" }
+  | { readonly type: "sealed" }
+  | { readonly type: "lost" };
+
+/** A place to keep logs. Two implementations, one conformance suite. */
+export interface Relay {
+  /**
+   * Appends a batch. Idempotent by event number: events that stand in the log
+   * already are skipped, so an append whose answer was lost can be repeated. A
+   * batch of no events (`count` 0) writes nothing, checks that the log reaches
+   * `first - 1` and postpones its expiry. Rejects when the relay is away; whether
+   * the events were written is then unknown.
+   */
+  append(key: LogKey, batch: Batch): Promise<Appended>;
+  /**
+   * Appends the last batch and the end mark in one step. A last batch of no
+   * events still makes sure that the log is whole; `null` ends whatever stands
+   * there. Answers `ok` again when repeated. Rejects when the relay is away.
+   */
+  end(key: LogKey, last: Batch | null): Promise<Appended>;
+  /**
+   * Seals the log: every later append or end answers `sealed`, as long as the
+   * log is kept. Atomic with the answer, and idempotent: it says the same each
+   * time. An ended log stays ended and answers `ended`. Rejects when the relay
+   * is away.
+   */
+  seal(key: LogKey): Promise<Sealed>;
+  /**
+   * Yields everything from event number `from` on, in order, once, then live,
+   * until `end`, `sealed` or `lost`; then returns. Batches may be cut otherwise
+   * than they were appended. A log that does not exist yet is waited for when
+   * `from` is 1; a log that does not reach `from - 1` is `lost`. Stops at once
+   * when the signal aborts. Never throws: a relay that is away is `lost`, and
+   * `follow` may be called again.
+   */
+  follow(key: LogKey, from: number, signal: AbortSignal): AsyncIterable<Followed>;
+  /** Postpones the expiry of a log. A log that does not exist is none of its business. Rejects when the relay is away. */
+  touch(key: LogKey): Promise<void>;
+  /** Rejects within `relayPingTimeoutMs` when the relay is away. */
+  ping(): Promise<void>;
+  /** Ends every follower with `lost` and lets go of the connections. */
+  close(): Promise<void>;
+}
+
+/** One event as SSE text. `chunk` is any JSON value; JSON has no raw line break, so one `data` line holds it. */
+export function formatEvent(turnId: string, number: number, chunk: unknown): string {
+  return `id: ${turnId}:${number}\ndata: ${JSON.stringify(chunk)}\n\n`;
+}
+
+/** The number of a batch's last event; `first - 1` when it has none. */
+export function lastOf(batch: Batch): number {
+  return batch.first + batch.count - 1;
+}
+
+/** The part of a batch from event number `from` on; null when nothing is left. */
+export function dropBefore(batch: Batch, from: number): Batch | null {
+  const dropped = from - batch.first;
+  if (dropped <= 0) return batch;
+  if (dropped >= batch.count) return null;
+  let start = 0;
+  for (let event = 0; event < dropped; event++) start = batch.sse.indexOf("\n\n", start) + 2;
+  return { first: from, count: batch.count - dropped, sse: batch.sse.slice(start) };
+}

@@ -1,0 +1,28 @@
+import type { Form } from "./errors.ts";
+import { newId } from "./ids.ts";
+
+const ids = new WeakMap<Request, string>();
+/** A caller may name its own request id, if it is harmless in logs and headers. */
+const acceptableId = /^[A-Za-z0-9._-]{8,128}$/;
+
+/** The request's id: the caller's `X-Request-Id`, or one of ours. The same at every call. */
+export function requestIdOf(request: Request): string {
+  const known = ids.get(request);
+  if (known !== undefined) return known;
+  const asked = request.headers.get("x-request-id");
+  const id = asked !== null && acceptableId.test(asked) ? asked : newId("request");
+  ids.set(request, id);
+  return id;
+}
+
+const forms = new WeakMap<Request, Form>();
+
+/** Notes which form a request speaks, for whoever renders its errors. */
+export function rememberForm(request: Request, form: Form): void {
+  forms.set(request, form);
+}
+
+/** The form noted for a request; `b` when it failed before one was known. */
+export function formOf(request: Request): Form {
+  return forms.get(request) ?? "b";
+}

@@ -1,0 +1,55 @@
+import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+
+const nonceBytes = 12;
+const tagBytes = 16;
+/** Marks the layout `version | nonce | tag | ciphertext`, so that a later one can stand beside it. */
+const sealVersion = 1;
+const fragmentLength = 4;
+
+/** Seals secrets with AES-256-GCM under the service's one key. */
+export interface Sealer {
+  /** Encrypts a text; `context` (the row's id) is bound to it, so that a sealed value cannot be moved to another row. */
+  seal(secret: string, context: string): Buffer;
+  /** Decrypts what `seal` made. Throws when the key, the context or a bit differs. */
+  open(sealed: Uint8Array, context: string): string;
+  /** A keyed digest of a text, for signed URLs. */
+  sign(text: string): string;
+}
+
+/** Makes the sealer. `key` is 32 bytes. */
+export function createSealer(key: Buffer): Sealer {
+  const signingKey = createHmac("sha256", key).update("parley/sign").digest();
+  return {
+    seal(secret, context) {
+      const nonce = randomBytes(nonceBytes);
+      const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(context));
+      const body = Buffer.concat([cipher.update(secret, "utf8"), cipher.final()]);
+      return Buffer.concat([Buffer.from([sealVersion]), nonce, cipher.getAuthTag(), body]);
+    },
+    open(sealed, context) {
+      const bytes = Buffer.from(sealed);
+      if (bytes[0] !== sealVersion) throw new Error("The sealed value has an unknown layout.");
+      const tagAt = 1 + nonceBytes;
+      const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(1, tagAt))
+        .setAAD(Buffer.from(context))
+        .setAuthTag(bytes.subarray(tagAt, tagAt + tagBytes));
+      return Buffer.concat([decipher.update(bytes.subarray(tagAt + tagBytes)), decipher.final()]).toString("utf8");
+    },
+    sign: (text) => createHmac("sha256", signingKey).update(text).digest("base64url"),
+  };
+}
+
+/** SHA-256 of a credential: what is stored in its place. */
+export function digest(secret: string): Buffer {
+  return createHash("sha256").update(secret).digest();
+}
+
+/** The last characters of a secret, for display; all hidden when it is too short to show any. */
+export function fragment(secret: string): string {
+  return secret.length >= fragmentLength * 3 ? secret.slice(-fragmentLength) : "";
+}
+
+/** Compares two texts in constant time. */
+export function sameText(left: string, right: string): boolean {
+  return timingSafeEqual(digest(left), digest(right));
+}
