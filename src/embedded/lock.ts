@@ -1,37 +1,50 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
+import { isAlive } from "./pid.ts";
 
 /** A lock that this process holds until it releases it or dies. */
 export interface Lock {
-  release(): void;
+  release(): Promise<void>;
 }
+
+/** The holder of a lock gets this long to write its pid down, for the message to name it. */
+const holderMs = 1_000;
+const pollMs = 20;
 
 /** Keeps the handles reachable: a collected one would close, and closing lets go of the lock. */
 const held = new Set<DatabaseSync>();
 
 /**
- * Takes the lock of a folder, so that one process uses it at a time. Throws at once when another process has
- * it, naming that process.
+ * Takes the lock of a folder, so that one process uses it at a time. Throws without waiting for it when another
+ * process has it, naming that process.
  *
  * The lock is SQLite's lock on an empty file, because that is the one kernel lock which both runtimes offer:
- * it dies with its process, however that ends, and never mistakes a stranger with a reused pid for the owner.
+ * it dies with its process, however that ends, and never mistakes a stranger with a reused pid for the holder.
  * The pid file beside it is only for the message.
  */
-export function lockFolder(folder: string): Lock {
+export async function lockFolder(folder: string): Promise<Lock> {
   const pidFile = `${folder}/service.pid`;
   const handle = openLockFile(`${folder}/service.lock`);
   try {
-    handle.exec("pragma busy_timeout = 0; begin exclusive");
+    // `immediate` takes the one lock that is granted to a single process at the first try. `exclusive` takes it
+    // in steps, and two processes in step refuse each other.
+    handle.exec("pragma busy_timeout = 0; begin immediate");
   } catch (error) {
     handle.close();
     if (!/locked/.test(String(error))) throw new Error(`Cannot lock ${folder}: ${(error as Error).message}`);
-    throw new Error(`Another instance is using ${folder}${holder(pidFile)}. Stop it, or choose another PARLEY_HOME.`);
+    const pid = await findHolder(pidFile);
+    throw new Error(
+      `Another instance is using ${folder}${pid === null ? "" : ` (pid ${pid})`}. Stop it, or choose another PARLEY_HOME.`,
+    );
   }
   held.add(handle);
-  writeFileSync(pidFile, `${process.pid}\n`);
+  await writeFile(pidFile, `${process.pid}\n`);
   return {
-    release() {
-      if (held.delete(handle)) handle.close();
+    async release() {
+      if (!held.delete(handle)) return;
+      await rm(pidFile, { force: true });
+      handle.close();
     },
   };
 }
@@ -44,10 +57,11 @@ function openLockFile(file: string): DatabaseSync {
   }
 }
 
-function holder(pidFile: string): string {
-  try {
-    return ` (pid ${readFileSync(pidFile, "utf8").trim()})`;
-  } catch {
-    return "";
+/** The pid of the lock's holder. One that is dead was left by an earlier holder, and the new one is about to replace it. */
+async function findHolder(pidFile: string): Promise<number | null> {
+  for (const limit = Date.now() + holderMs; Date.now() < limit; await sleep(pollMs)) {
+    const pid = Number.parseInt(await readFile(pidFile, "utf8").catch(() => ""), 10);
+    if (pid > 0 && isAlive(pid)) return pid;
   }
+  return null;
 }

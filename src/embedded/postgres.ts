@@ -32,14 +32,14 @@ export interface EmbeddedPostgresOptions {
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   await mkdir(options.home, { recursive: true });
   const home = await realpath(options.home);
-  const locks = [lockFolder(home)];
-  const unlock = () => {
-    for (const lock of locks.splice(0)) lock.release();
+  const locks = [await lockFolder(home)];
+  const unlock = async () => {
+    for (const lock of locks.splice(0)) await lock.release();
   };
   try {
     const place = await findPlace(home, options.log);
     // A copied home names the same data as its original.
-    if (!place.folder.startsWith(`${home}/`)) locks.push(lockFolder(place.folder));
+    if (!place.folder.startsWith(`${home}/`)) locks.push(await lockFolder(place.folder));
     const binaries = await findBinaries(place.folder, place.account);
     if (!place.initialised) {
       await initialiseCluster(place, binaries.initdb, options.fast === true);
@@ -49,12 +49,16 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     const server = await startServer(place, binaries.postgres, options);
     return handle(server, unlock, options.log);
   } catch (error) {
-    unlock();
+    await unlock();
     throw error;
   }
 }
 
-function handle({ postmaster, url }: Server, unlock: () => void, log: (message: string) => void): EmbeddedPostgres {
+function handle(
+  { postmaster, url }: Server,
+  unlock: () => Promise<void>,
+  log: (message: string) => void,
+): EmbeddedPostgres {
   let stopped: Promise<void> | null = null;
   void postmaster.exited.then(() => {
     if (stopped === null) log("The embedded Postgres ended by itself. Restart the service.");

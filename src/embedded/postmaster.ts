@@ -4,6 +4,7 @@ import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Account, commandLine, runProgram } from "./account.ts";
+import { isAlive, signalQuietly } from "./pid.ts";
 
 /** A running server process. */
 export interface Postmaster {
@@ -34,14 +35,15 @@ const stopSteps = [
 
 /**
  * Ends the postmaster (`$1`) when standard input closes, which happens when the service dies, however it dies.
- * The pid file (`$2`) must still name it: the pid may belong to somebody else by now.
+ * It signals only while the pid file (`$2`) names it: after that, the pid may belong to somebody else.
  */
 const watchdogScript = `
+named() { read -r pid <"$2" && [ "$pid" = "$1" ]; }
 while read -r _; do :; done
-read -r pid <"$2" && [ "$pid" = "$1" ] && kill -INT "$1" || exit 0
+named "$1" "$2" && kill -INT "$1" || exit 0
 left=$3
-while kill -0 "$1" 2>/dev/null && [ "$left" -gt 0 ]; do sleep 1; left=$((left - 1)); done
-read -r pid <"$2" && [ "$pid" = "$1" ] && kill -QUIT "$1"
+while named "$1" "$2" && [ "$left" -gt 0 ]; do sleep 1; left=$((left - 1)); done
+named "$1" "$2" && kill -QUIT "$1"
 `;
 
 /**
@@ -153,21 +155,4 @@ async function isPostmaster(pid: number, data: string): Promise<boolean> {
           .replaceAll(" -D ", "\0-D\0")
           .replaceAll(" -p ", "\0-p\0");
   return words.includes(`\0-D\0${data}\0`);
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
-}
-
-function signalQuietly(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal);
-  } catch {
-    // It has ended in the meantime, or it is not ours to end; the loop around sees which.
-  }
 }
