@@ -58,7 +58,7 @@ function refuseProto(key: string, value: unknown): unknown {
 /** Postgres stores neither NUL nor half a surrogate pair, so input with either is refused. */
 function checkText(value: unknown, path: string, depth: number): void {
   if (depth > jsonDepthMax) throw invalid(path, `nests deeper than ${jsonDepthMax} levels`);
-  if (typeof value === "string") return checkString(value, path);
+  if (typeof value === "string") checkString(value, path);
   if (typeof value !== "object" || value === null) return;
   for (const [key, field] of Object.entries(value)) {
     checkString(key, path);

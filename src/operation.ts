@@ -73,9 +73,9 @@ const nothing = Closed({});
  * the same everywhere and bodies are read with our own bound.
  */
 export function operation<
-  P extends TObject = TObject<{}>,
-  Q extends TObject = TObject<{}>,
-  B extends TSchema = TObject<{}>,
+  P extends TObject = TObject<Record<never, never>>,
+  Q extends TObject = TObject<Record<never, never>>,
+  B extends TSchema = TObject<Record<never, never>>,
 >(ctx: Ctx, spec: Operation<P, Q, B>): (context: RouteContext) => Promise<Response> {
   return async ({ request, params }) => {
     const asked = askedForm(request);
