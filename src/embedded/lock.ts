@@ -29,7 +29,8 @@ export async function lockFolder(folder: string): Promise<Lock> {
   try {
     // `immediate` takes the one lock that is granted to a single process at the first try. `exclusive` takes it
     // in steps, and two processes in step refuse each other.
-    handle.exec("pragma busy_timeout = 0; begin immediate");
+    // The journal would be a file beside the lock, to be cleaned up after a crash, and nothing is ever written.
+    handle.exec("pragma busy_timeout = 0; pragma journal_mode = memory; begin immediate");
   } catch (error) {
     handle.close();
     if (!/locked/.test(String(error))) throw new Error(`Cannot lock ${folder}: ${(error as Error).message}`);

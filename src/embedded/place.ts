@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { chmod, chown, mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, chown, lstat, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { type Account, chooseAccount, isRoot, runProgram } from "./account.ts";
@@ -26,6 +26,12 @@ interface Note {
 }
 
 const noteName = "postgres.json";
+/** What a home holds by now that may be read by anybody. */
+const ownFiles = ["service.lock", "service.pid"];
+/** Any permission for accounts other than the owner and its group. */
+const othersMode = 0o007;
+/** Passing through a folder, for everybody. */
+const passageMode = 0o111;
 const passwordBytes = 24;
 const hashLength = 12;
 /** Looking whether an account reaches a folder may take this long. */
@@ -77,10 +83,11 @@ export async function makeOwnFolder(path: string, account: Account | null): Prom
 async function choosePlace(home: string, log: (message: string) => void): Promise<Place> {
   const password = randomBytes(passwordBytes).toString("hex");
   const account = isRoot() ? await chooseAccount((await stat(home)).uid) : null;
+  if (account !== null) await openPassage(home);
   const hash = createHash("sha256").update(home).digest("hex").slice(0, hashLength);
   const candidates = [
     () => mkdir(join(home, "postgres"), { recursive: true }).then(() => join(home, "postgres")),
-    () => mkdir(sharedParent, { recursive: true, mode: 0o755 }).then(() => mkdtemp(`${sharedParent}/${hash}-`)),
+    () => makeSharedParent().then(() => mkdtemp(`${sharedParent}/${hash}-`)),
     () => mkdtemp(join(tmpdir(), "parley-")),
     () => mkdtemp("/tmp/parley-"),
   ];
@@ -99,6 +106,24 @@ async function choosePlace(home: string, log: (message: string) => void): Promis
   throw new Error(
     `User ${account?.uid} cannot reach a folder for the database. Start as an ordinary user, or set DATABASE_URL.`,
   );
+}
+
+/**
+ * Lets other accounts pass through root's own home, without letting them list it, when that gives nothing away:
+ * nothing in it is readable to others. A fresh folder is of this kind, and keeps its database within.
+ */
+async function openPassage(home: string): Promise<void> {
+  const { uid, mode } = await stat(home);
+  if (uid !== 0) return;
+  for (const name of await readdir(home)) {
+    if (!ownFiles.includes(name) && ((await lstat(join(home, name))).mode & othersMode) !== 0) return;
+  }
+  await chmod(home, (mode & 0o7777) | passageMode);
+}
+
+async function makeSharedParent(): Promise<void> {
+  // The umask takes part in what mkdir does, so the mode is set after the fact; an operator's own choice stays.
+  if ((await mkdir(sharedParent, { recursive: true })) !== undefined) await chmod(sharedParent, 0o755);
 }
 
 /** Root has further folders to try; an ordinary user has only the home. */
