@@ -13,7 +13,7 @@ export const relayBatchBytesMax = 64 * 1024;
 export const relayQueueBytesMax = 1024 * 1024;
 /** The shortest and longest pause between a writer's attempts to reach a relay that is away, in milliseconds. */
 export const relayRetryMsMin = 50;
-export const relayRetryMsMax = 2_000;
+export const relayRetryMsMax = 1_000;
 /** `RelayWriter.end` tries this long to get the end mark into a relay that is away, in milliseconds. */
 export const relayEndWaitMs = 2_000;
 /** A quiet writer looks this often whether its log is still there and still its own, in milliseconds. */
