@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { readFile } from "node:fs/promises";
+import { chown, readFile, stat } from "node:fs/promises";
 
 /** The account a program runs as, by its numbers. */
 export interface Account {
@@ -42,6 +42,13 @@ export async function chooseAccount(homeOwnerUid: number): Promise<Account> {
   }
   // Some systems write the account `nobody` with the number -2.
   return { uid: Number(fields[2]) >>> 0, gid: Number(fields[3]) >>> 0 };
+}
+
+/** Run as root, gives a file to the owner of the folder it is for, so that the owner can go on with it later. */
+export async function giveToOwner(folder: string, path: string): Promise<void> {
+  if (!isRoot()) return;
+  const { uid, gid } = await stat(folder);
+  if (uid !== 0) await chown(path, uid, gid);
 }
 
 /**

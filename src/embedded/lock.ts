@@ -1,6 +1,7 @@
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { access, constants, readFile, rm, writeFile } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
+import { giveToOwner } from "./account.ts";
 import { isAlive } from "./pid.ts";
 
 /** A lock that this process holds until it releases it or dies. */
@@ -24,8 +25,9 @@ const held = new Set<DatabaseSync>();
  * The pid file beside it is only for the message.
  */
 export async function lockFolder(folder: string): Promise<Lock> {
-  const pidFile = `${folder}/service.pid`;
-  const handle = openLockFile(`${folder}/service.lock`);
+  const [lockFile, pidFile] = [`${folder}/service.lock`, `${folder}/service.pid`];
+  await makeLockFile(folder, lockFile);
+  const handle = new DatabaseSync(lockFile);
   try {
     // `immediate` takes the one lock that is granted to a single process at the first try. `exclusive` takes it
     // in steps, and two processes in step refuse each other.
@@ -40,7 +42,8 @@ export async function lockFolder(folder: string): Promise<Lock> {
     );
   }
   held.add(handle);
-  await writeFile(pidFile, `${process.pid}\n`);
+  await rm(pidFile, { force: true });
+  await writeFile(pidFile, `${process.pid}\n`, { flag: "wx" });
   return {
     async release() {
       if (!held.delete(handle)) return;
@@ -50,11 +53,16 @@ export async function lockFolder(folder: string): Promise<Lock> {
   };
 }
 
-function openLockFile(file: string): DatabaseSync {
+/** Makes the file if need be, and sees that it can be written: SQLite would go on with one that it can only read. */
+async function makeLockFile(folder: string, file: string): Promise<void> {
   try {
-    return new DatabaseSync(file);
+    // An existing file is not opened: closing it again would let go of a lock that this very process holds.
+    await writeFile(file, "", { mode: 0o600, flag: "wx" }).catch(() => access(file, constants.W_OK));
+    await giveToOwner(folder, file);
   } catch (error) {
-    throw new Error(`Cannot open ${file}: ${(error as Error).message}. Does the folder belong to another account?`);
+    throw new Error(
+      `Cannot write in ${folder}: ${(error as Error).message}. Choose another PARLEY_HOME, or its owner's account.`,
+    );
   }
 }
 

@@ -2,11 +2,11 @@ import { createHash, randomBytes } from "node:crypto";
 import { chmod, chown, lstat, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { type Account, chooseAccount, isRoot, runProgram } from "./account.ts";
+import { type Account, chooseAccount, giveToOwner, isRoot, runProgram } from "./account.ts";
 
 /** Where the data of a home lies, and who runs the server on it. */
 export interface Place {
-  /** The folder for the data, the log and copied binaries. It is this process's own, so that the account cannot plant links in it. */
+  /** The folder for the data, the log and copied binaries. Where root runs the service it is root's (or the home's owner's), so that the account cannot plant links in it. */
   readonly folder: string;
   /** The data folder, the account's own. It is absent until the first start has made it. */
   readonly data: string;
@@ -86,7 +86,7 @@ async function choosePlace(home: string, log: (message: string) => void): Promis
   if (account !== null) await openPassage(home);
   const hash = createHash("sha256").update(home).digest("hex").slice(0, hashLength);
   const candidates = [
-    () => mkdir(join(home, "postgres"), { recursive: true }).then(() => join(home, "postgres")),
+    () => makeOwnersFolder(home),
     () => makeSharedParent().then(() => mkdtemp(`${sharedParent}/${hash}-`)),
     () => mkdtemp(join(tmpdir(), "parley-")),
     () => mkdtemp("/tmp/parley-"),
@@ -119,6 +119,13 @@ async function openPassage(home: string): Promise<void> {
     if (!ownFiles.includes(name) && ((await lstat(join(home, name))).mode & othersMode) !== 0) return;
   }
   await chmod(home, (mode & 0o7777) | passageMode);
+}
+
+async function makeOwnersFolder(home: string): Promise<string> {
+  const folder = join(home, "postgres");
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await giveToOwner(home, folder);
+  return folder;
 }
 
 async function makeSharedParent(): Promise<void> {
@@ -161,7 +168,9 @@ async function writeNote(home: string, place: Place, initialised: boolean): Prom
   const folder = place.folder === join(home, "postgres") ? "postgres" : place.folder;
   const note: Note = { folder, password: place.password, initialised };
   const file = join(home, noteName);
-  await writeFile(`${file}.new`, `${JSON.stringify(note, null, 2)}\n`, { mode: 0o600 });
+  await rm(`${file}.new`, { force: true });
+  await writeFile(`${file}.new`, `${JSON.stringify(note, null, 2)}\n`, { mode: 0o600, flag: "wx" });
+  await giveToOwner(home, `${file}.new`);
   await rename(`${file}.new`, file);
 }
 

@@ -30,7 +30,9 @@ export interface EmbeddedPostgresOptions {
  * when another instance uses the home, the port is taken, or the data cannot be reached.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
-  await mkdir(options.home, { recursive: true });
+  await mkdir(options.home, { recursive: true }).catch((error: Error) => {
+    throw new Error(`Cannot make ${options.home}: ${error.message}. Choose another PARLEY_HOME.`);
+  });
   const home = await realpath(options.home);
   const locks = [await lockFolder(home)];
   const unlock = async () => {

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, openSync } from "node:fs";
+import { closeSync, openSync, rmSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -58,7 +58,9 @@ export function startPostmaster(
   logFile: string,
 ): Postmaster {
   const line = commandLine(account, program, args);
-  const output = openSync(logFile, "w", 0o600);
+  // A file of an earlier run as root could not be opened by the home's owner, but can be removed.
+  rmSync(logFile, { force: true });
+  const output = openSync(logFile, "wx", 0o600);
   let child: ChildProcess;
   try {
     child = spawn(line.command, line.args, { ...line.options, stdio: ["ignore", output, output], detached: true });
