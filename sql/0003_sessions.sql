@@ -24,9 +24,9 @@ create index sessions_latest on sessions (tenant_id, updated_at desc, id desc)
   where visible and deleted_at is null and message_count > 0;
 create index sessions_latest_user on sessions (tenant_id, user_id, updated_at desc, id desc)
   where visible and deleted_at is null and message_count > 0;
--- "Which sessions are pinned to a version of this agent?" (a provider's historical use)
-create index sessions_pinned on sessions (agent_id, pinned_version)
-  where pinned_version is not null and deleted_at is null;
+-- "Which sessions are pinned to a version of this agent?" (a provider's historical use), and
+-- "Which sessions did this deleted agent leave?", the hidden and deleted ones too (the purge).
+create index sessions_pinned on sessions (agent_id, pinned_version);
 
 create table messages (
   session_id text not null,

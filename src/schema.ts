@@ -1,15 +1,47 @@
-import { type TObject, type TProperties, type TSchema, Type } from "@sinclair/typebox";
+import {
+  Kind,
+  type TObject,
+  type TProperties,
+  type TSchema,
+  type TUnsafe,
+  Type,
+  TypeRegistry,
+} from "@sinclair/typebox";
 
 /** An object that takes no field beyond those named: unknown fields are 400. */
 export function Closed<T extends TProperties>(properties: T): TObject<T> {
   return Type.Object(properties, { additionalProperties: false });
 }
 
+const charactersKind = "Characters";
+
+interface CharacterBounds {
+  readonly minLength?: number;
+  readonly maxLength: number;
+}
+
+TypeRegistry.Set<CharacterBounds>(charactersKind, ({ minLength = 0, maxLength }, value) => {
+  // A character is at most two UTF-16 units, so that far longer texts need not be walked.
+  if (typeof value !== "string" || value.length > 2 * maxLength) return false;
+  const characters = [...value].length;
+  return characters >= minLength && characters <= maxLength;
+});
+
+/**
+ * A text of so many characters. They are Unicode code points, as JSON Schema
+ * counts them; `Type.String` would count UTF-16 units, and an emoji twice.
+ */
+export function Characters({ min = 0, max }: { min?: number; max: number }): TUnsafe<string> {
+  const errorMessage =
+    min === 0 ? `must be a text of at most ${max} characters` : `must be a text of ${min} to ${max} characters`;
+  return Type.Unsafe<string>({ [Kind]: charactersKind, type: "string", minLength: min, maxLength: max, errorMessage });
+}
+
 /** A name, 1 to 80 characters. */
-export const Name = Type.String({ minLength: 1, maxLength: 80 });
+export const Name = Characters({ min: 1, max: 80 });
 
 /** A label for whose a resource is, not access control; the empty string means the tenant's own. */
-export const UserId = Type.String({ maxLength: 256 });
+export const UserId = Characters({ max: 256 });
 
 /** Free data kept with a resource; at most 16 KiB as JSON. */
 export const Metadata = Type.Record(Type.String(), Type.Unknown());

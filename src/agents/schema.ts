@@ -1,0 +1,160 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { Id } from "../ids.ts";
+import { Characters, Closed, Metadata, Name, Nullable, OneOf, UserId } from "../schema.ts";
+
+/** Agents a tenant may have at once (document 1, "Limits"; it holds in both forms). */
+export const agentsPerTenantMax = 100;
+/** Instructions have at most this many characters. */
+export const instructionsCharactersMax = 3000;
+/** A model id has at most this many characters. */
+export const modelCharactersMax = 256;
+/** MCP connections one agent may be attached to; as many as a tenant may have. */
+export const mcpConnectionsPerAgentMax = 50;
+/** Library skills one agent may name. */
+export const skillsPerAgentMax = 100;
+/** Overrides one approval policy may hold. */
+export const overridesPerPolicyMax = 200;
+/** Tokens kept free for the reply when nothing else is said. */
+const compactionReserveTokensDefault = 16_384;
+/** Session metadata keys an attachment may forward. */
+const forwardedKeysMax = 100;
+
+export const toolGroups = ["workspace", "write_todos", "memory"] as const;
+export type ToolGroup = (typeof toolGroups)[number];
+
+/** What a policy decides for all calls; an override may also `deny` (design section 3, "Approval policy"). */
+export const approvalModes = ["full", "auto", "manual"] as const;
+
+const Override = Closed({
+  tool: Characters({ min: 1, max: 200 }),
+  mcpConnectionId: Type.Optional(Nullable(Id("mcpConnection"))),
+  mode: OneOf(...approvalModes, "deny"),
+});
+const overrides = Type.Optional(Type.Array(Override, { maxItems: overridesPerPolicyMax }));
+const PolicyOnCreate = Closed({ default: Type.Optional(OneOf(...approvalModes)), overrides });
+/** A policy is replaced as a whole, so that what it falls back to must be said. */
+const PolicyOnUpdate = Closed({ default: OneOf(...approvalModes), overrides });
+
+export interface ApprovalOverride {
+  readonly tool: string;
+  /** Null for a built-in tool. */
+  readonly mcpConnectionId: string | null;
+  readonly mode: (typeof approvalModes)[number] | "deny";
+}
+
+export interface ApprovalPolicy {
+  readonly default: (typeof approvalModes)[number];
+  readonly overrides: readonly ApprovalOverride[];
+}
+
+/** The versioned configuration of an agent, as its row and each version's row hold it. */
+export interface AgentConfig {
+  readonly name: string;
+  readonly model: string | null;
+  readonly thinkingLevel: string | null;
+  readonly providerId: string | null;
+  readonly autoCompaction: boolean;
+  readonly compactionReserveTokens: number;
+  readonly memoryInjectionEnabled: boolean;
+  readonly tools: readonly ToolGroup[];
+  readonly instructions: string;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly mcpConnectionIds: readonly string[];
+  readonly approvalInChat: ApprovalPolicy;
+  readonly approvalInTasks: ApprovalPolicy;
+  /** Library skills by id; only form A shows and takes them. */
+  readonly skills: readonly string[];
+}
+
+const runsWithoutAsking: ApprovalPolicy = { default: "full", overrides: [] };
+
+/** What a new agent has in every field that its creator leaves out. */
+export const configDefaults: Omit<AgentConfig, "name"> = {
+  model: null,
+  thinkingLevel: null,
+  providerId: null,
+  autoCompaction: true,
+  compactionReserveTokens: compactionReserveTokensDefault,
+  memoryInjectionEnabled: false,
+  tools: [],
+  instructions: "",
+  metadata: {},
+  mcpConnectionIds: [],
+  approvalInChat: runsWithoutAsking,
+  approvalInTasks: runsWithoutAsking,
+  skills: [],
+};
+
+const optional = {
+  providerId: Type.Optional(Nullable(Id("provider"))),
+  tools: Type.Optional(Type.Array(OneOf(...toolGroups), { uniqueItems: true })),
+  memoryInjectionEnabled: Type.Optional(Type.Boolean()),
+  instructions: Type.Optional(Characters({ max: instructionsCharactersMax })),
+  metadata: Type.Optional(Metadata),
+  mcpConnectionIds: Type.Optional(Type.Array(Id("mcpConnection"), { maxItems: mcpConnectionsPerAgentMax })),
+};
+
+const optionalInB = {
+  ...optional,
+  model: Type.Optional(Nullable(Characters({ min: 1, max: modelCharactersMax }))),
+  workspaceId: Type.Optional(Id("workspace")),
+  thinkingLevel: Type.Optional(Nullable(Characters({ min: 1, max: 64 }))),
+  autoCompaction: Type.Optional(Type.Boolean()),
+  compactionReserveTokens: Type.Optional(Type.Integer({ minimum: 0, maximum: 2_147_483_647 })),
+};
+
+/** Form A's fields after they were raised to form B's names. */
+const optionalInA = {
+  ...optional,
+  model: Type.Optional(
+    Nullable(
+      Type.String({
+        maxLength: modelCharactersMax,
+        pattern: "^[^/]+/.+$",
+        description: "vendor/model",
+      }),
+    ),
+  ),
+  workspaceId: Type.Optional(Nullable(Id("workspace"))),
+  skills: Type.Optional(Type.Array(Id("skill"), { uniqueItems: true, maxItems: skillsPerAgentMax })),
+};
+
+export const AgentCreate = Closed({
+  ...optionalInB,
+  name: Name,
+  userId: Type.Optional(UserId),
+  approvalInChat: Type.Optional(PolicyOnCreate),
+  approvalInTasks: Type.Optional(PolicyOnCreate),
+});
+
+export const AgentCreateInA = Closed({ ...optionalInA, name: Name, userId: Type.Optional(UserId) });
+
+export const AgentUpdate = Closed({
+  ...optionalInB,
+  name: Type.Optional(Name),
+  approvalInChat: Type.Optional(PolicyOnUpdate),
+  approvalInTasks: Type.Optional(PolicyOnUpdate),
+});
+
+export const AgentUpdateInA = Closed({ ...optionalInA, name: Type.Optional(Name) });
+
+/** What a request may say about an agent's configuration and workspace, in either form. */
+export type AgentFields = Partial<
+  Omit<Static<typeof AgentCreate>, "userId" | "workspaceId"> & {
+    workspaceId: string | null;
+    skills: string[];
+  }
+>;
+
+export const AgentList = Closed({
+  userId: Type.Optional(UserId),
+  workspaceId: Type.Optional(Id("workspace")),
+});
+export const AgentListInA = Closed({ userId: Type.Optional(UserId) });
+
+export const AttachmentUpdate = Closed({
+  forwardUserId: Type.Optional(Type.Boolean()),
+  forwardedMetadataKeys: Type.Optional(
+    Type.Array(Characters({ min: 1, max: 256 }), { uniqueItems: true, maxItems: forwardedKeysMax }),
+  ),
+});
