@@ -36,7 +36,7 @@ export interface Config {
 
 /** The operator's own model provider. */
 export interface PlatformProvider {
-  readonly providerType: string;
+  readonly providerType: ProviderType;
   readonly baseUrl: string | null;
   readonly apiKey: string;
 }
@@ -54,13 +54,23 @@ type Environment = Readonly<Record<string, string | undefined>>;
 const encryptionKeyBytes = 32;
 /** An HS256 secret shorter than this many bytes is guessable. */
 const jwtSecretBytesMin = 16;
-const providerTypes = ["llm_vendor_a", "llm_vendor_b", "llm_vendor_c", "router_vendor", "gateway", "custom"];
-const providerAliases: Readonly<Record<string, string>> = {
+/** The kinds of model provider (design section 3, "Provider types"). */
+export const providerTypes = [
+  "llm_vendor_a",
+  "llm_vendor_b",
+  "llm_vendor_c",
+  "router_vendor",
+  "gateway",
+  "custom",
+] as const;
+export type ProviderType = (typeof providerTypes)[number];
+/** The vendors' own names, accepted wherever a type is and answered as the label. */
+export const providerAliases = {
   openai: "llm_vendor_a",
   anthropic: "llm_vendor_b",
   google: "llm_vendor_c",
   openrouter: "router_vendor",
-};
+} as const satisfies Record<string, ProviderType>;
 
 /** Reads and checks the environment (design section 3, "Configuration"). Throws `ConfigError`. */
 export function readConfig(env: Environment = process.env): Config {
@@ -141,6 +151,12 @@ function flag(name: string, value: string | null): boolean {
   throw new ConfigError(`${name} must be 1 or 0.`);
 }
 
+/** The type that a label or a vendor's own name means; null for anything else. */
+export function providerTypeOf(name: string): ProviderType | null {
+  if (Object.hasOwn(providerAliases, name)) return providerAliases[name as keyof typeof providerAliases];
+  return providerTypes.find((type) => type === name) ?? null;
+}
+
 function platformProvider(text: (name: string) => string | null): PlatformProvider | null {
   const named = text("PLATFORM_PROVIDER_TYPE");
   const baseUrl = url("PLATFORM_PROVIDER_BASE_URL", text("PLATFORM_PROVIDER_BASE_URL"), ["http:", "https:"]);
@@ -150,8 +166,8 @@ function platformProvider(text: (name: string) => string | null): PlatformProvid
       throw new ConfigError("PLATFORM_PROVIDER_TYPE is missing beside PLATFORM_PROVIDER_BASE_URL or _API_KEY.");
     return null;
   }
-  const providerType = providerAliases[named] ?? named;
-  if (!providerTypes.includes(providerType)) {
+  const providerType = providerTypeOf(named);
+  if (providerType === null) {
     throw new ConfigError(
       `PLATFORM_PROVIDER_TYPE must be one of ${[...providerTypes, ...Object.keys(providerAliases)].join(", ")}.`,
     );

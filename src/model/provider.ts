@@ -1,0 +1,72 @@
+import { createAnthropic } from "@ai-sdk/anthropic";
+import { createGateway } from "@ai-sdk/gateway";
+import { createGoogle } from "@ai-sdk/google";
+import { createOpenAI } from "@ai-sdk/openai";
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { createOpenRouter } from "@openrouter/ai-sdk-provider";
+import type { LanguageModel } from "ai";
+import type { Ctx } from "../context.ts";
+import type { ProviderRow } from "../providers/store.ts";
+import { baseUrlOf, type ModelProvider, providerFetch, upstreamModelId } from "./vendors.ts";
+
+export type { ModelProvider } from "./vendors.ts";
+
+/** Makes a model of a provider's client. */
+type ModelMaker = (modelId: string) => LanguageModel;
+
+/** Clients kept a process; one costs more to make than a turn should pay, and little to keep. */
+const clientsMax = 1_000;
+const clients = new WeakMap<Ctx, Map<string, ModelMaker>>();
+
+/** Unseals a provider's key. Throws when the service's encryption key is not the one it was sealed with. */
+export function openProvider(ctx: Ctx, row: ProviderRow): ModelProvider {
+  const { id, providerType, baseUrl } = row;
+  return { id, providerType, baseUrl, apiKey: ctx.sealer.open(row.sealedKey, id) };
+}
+
+/** The AI SDK model behind a provider and a model id as agents name it. Calls nothing. */
+export function languageModel(ctx: Ctx, provider: ModelProvider, model: string): LanguageModel {
+  return clientOf(ctx, provider)(upstreamModelId(provider.providerType, model));
+}
+
+function clientOf(ctx: Ctx, provider: ModelProvider): ModelMaker {
+  let kept = clients.get(ctx);
+  if (kept === undefined) {
+    kept = new Map();
+    clients.set(ctx, kept);
+  }
+  // Type, address and key of a provider never change, but the operator's has no id to stand for them.
+  const name = provider.id ?? JSON.stringify([provider.providerType, provider.baseUrl, provider.apiKey]);
+  const client = kept.get(name) ?? makeClient(ctx, provider);
+  kept.delete(name);
+  kept.set(name, client); // The last of the map is the last used; the first goes when it is full.
+  const oldest = kept.keys().next().value;
+  if (kept.size > clientsMax && oldest !== undefined) kept.delete(oldest);
+  return client;
+}
+
+function makeClient(ctx: Ctx, provider: ModelProvider): ModelMaker {
+  const { apiKey, baseUrl } = provider;
+  const fetch = providerFetch(ctx, provider) as typeof globalThis.fetch;
+  const settings = { apiKey, fetch, baseURL: baseUrlOf(provider) ?? "" };
+  switch (provider.providerType) {
+    case "llm_vendor_a": {
+      const openai = createOpenAI(settings);
+      // OpenAI's own API gets the Responses API, where its reasoning models keep their thoughts between
+      // tool calls. What stands at another address mostly speaks only Chat Completions.
+      return (id) => (baseUrl === null ? openai.responses(id) : openai.chat(id));
+    }
+    case "llm_vendor_b":
+      return createAnthropic(settings);
+    case "llm_vendor_c":
+      return createGoogle(settings);
+    case "router_vendor": {
+      const openrouter = createOpenRouter({ ...settings, compatibility: "strict" });
+      return (id) => openrouter.chat(id, { usage: { include: true } });
+    }
+    case "gateway":
+      return createGateway({ apiKey, fetch, ...(baseUrl === null ? {} : { baseURL: baseUrl }) });
+    case "custom":
+      return createOpenAICompatible({ ...settings, name: "custom", includeUsage: true });
+  }
+}

@@ -1,0 +1,19 @@
+import type { LanguageModelV4CallOptions, SharedV4ProviderOptions } from "@ai-sdk/provider";
+import type { ProviderType } from "../config.ts";
+
+/** The part of a model call's settings that a thinking level decides. */
+export interface ThinkingSettings {
+  readonly reasoning?: NonNullable<LanguageModelV4CallOptions["reasoning"]>;
+  readonly providerOptions?: SharedV4ProviderOptions;
+}
+
+/**
+ * Settings of a model call for an agent's `thinkingLevel`; none when it is null.
+ * The router's client does not read the AI SDK's `reasoning`, so there the level
+ * travels as an option of its own.
+ */
+export function thinkingSettings(type: ProviderType, level: string | null): ThinkingSettings {
+  if (level === null) return {};
+  if (type === "router_vendor") return { providerOptions: { openrouter: { reasoning: { effort: level } } } };
+  return { reasoning: level as NonNullable<LanguageModelV4CallOptions["reasoning"]> };
+}

@@ -1,0 +1,88 @@
+import { getAnthropicLanguageModelEntry } from "@ai-sdk/anthropic/internal";
+import { getGoogleLanguageModelEntry } from "@ai-sdk/google/internal";
+import { openaiModelCatalog } from "@ai-sdk/openai/internal";
+import type { ProviderType } from "../config.ts";
+
+/**
+ * Which thinking levels a model takes. The source is the model catalogue that
+ * the AI SDK's vendor packages carry: maintained with every release, bundled
+ * (no network), and the very table by which the SDK rounds a level that a model
+ * does not have. So a level named here is one that is really sent as chosen.
+ */
+export interface ThinkingLevels {
+  /** False: the catalogue cannot tell. */
+  readonly known: boolean;
+  /** The AI SDK's `reasoning` values, from the least to the most; empty when only the provider's default exists. */
+  readonly levels: string[];
+}
+
+/** Every level, in the SDK's order. */
+const allLevels = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+/** Levels of a model that takes a token budget: the SDK turns each into a share of the longest answer. */
+const budgetLevels = ["minimal", "low", "medium", "high", "xhigh", "max"];
+
+const unknown: ThinkingLevels = { known: false, levels: [] };
+const providerDefaultOnly: ThinkingLevels = { known: true, levels: [] };
+
+type VendorLookup = (id: string) => ThinkingLevels;
+
+const lookups: Readonly<Record<string, VendorLookup>> = {
+  openai: ofOpenAi,
+  anthropic: ofAnthropic,
+  google: ofGoogle,
+};
+const vendorOfType: Partial<Record<ProviderType, string>> = {
+  llm_vendor_a: "openai",
+  llm_vendor_b: "anthropic",
+  llm_vendor_c: "google",
+};
+
+/** Looks up a model's thinking levels. A router's and a gateway's ids name their vendor; a custom endpoint's say nothing certain. */
+export function thinkingLevels(type: ProviderType, model: string): ThinkingLevels {
+  if (type === "custom") return unknown;
+  const slash = model.indexOf("/");
+  const named = slash === -1 ? null : model.slice(0, slash);
+  const vendor = vendorOfType[type] ?? named;
+  if (vendor === null || !Object.hasOwn(lookups, vendor)) return unknown;
+  const id = named === vendor ? model.slice(slash + 1) : model;
+  // A router adds variants (`:free`) to an id.
+  const found = (lookups[vendor] as VendorLookup)(id.replace(/:.*$/, "").toLowerCase());
+  // The router's API has no `max`.
+  return type === "router_vendor" ? { ...found, levels: found.levels.filter((level) => level !== "max") } : found;
+}
+
+function ofOpenAi(id: string): ThinkingLevels {
+  // A dated snapshot has the abilities of its model.
+  const entry = [id, id.replace(/-\d{4}-\d{2}-\d{2}$/, "")]
+    .filter((name) => Object.hasOwn(openaiModelCatalog, name))
+    .map((name) => openaiModelCatalog[name])[0];
+  const reasoning = entry?.capabilities.language?.reasoning;
+  if (reasoning === undefined) return unknown;
+  if (reasoning.support === false) return providerDefaultOnly;
+  return reasoning.efforts === undefined ? unknown : inOrder(reasoning.efforts);
+}
+
+function ofAnthropic(id: string): ThinkingLevels {
+  // Routers write 4.5 where Anthropic writes 4-5.
+  const { capabilities, requestConfig } = getAnthropicLanguageModelEntry(id.replaceAll(".", "-"));
+  if (requestConfig?.language.knownModel !== true) return unknown;
+  const { reasoning } = capabilities.language;
+  if (reasoning.support === false) return providerDefaultOnly;
+  const adaptive = reasoning.supportsXhighEffort
+    ? ["low", "medium", "high", "xhigh", "max"]
+    : ["low", "medium", "high", "max"];
+  return inOrder([...(reasoning.canDisable ? ["none"] : []), ...(reasoning.adaptive ? adaptive : budgetLevels)]);
+}
+
+function ofGoogle(id: string): ThinkingLevels {
+  if (/image|tts|live|audio|embedding/.test(id)) return unknown;
+  const { reasoning } = getGoogleLanguageModelEntry(id).capabilities.language;
+  if (/^gemini-(3|4)/.test(id)) return reasoning.efforts === undefined ? unknown : inOrder(reasoning.efforts);
+  // Before Gemini 3 a level is a token budget, which came with 2.5.
+  if (/^gemini-2\.5-/.test(id)) return inOrder([...(reasoning.minBudget === 0 ? ["none"] : []), ...budgetLevels]);
+  return /^(gemini-(1|2\.0)|gemma-)/.test(id) ? providerDefaultOnly : unknown;
+}
+
+function inOrder(levels: readonly string[]): ThinkingLevels {
+  return { known: true, levels: allLevels.filter((level) => levels.includes(level)) };
+}

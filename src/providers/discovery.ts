@@ -1,0 +1,133 @@
+import type { ProviderType } from "../config.ts";
+import { ApiError } from "../errors.ts";
+import type { Fetch } from "../outbound.ts";
+
+/** Asking for a whole model list, with all its pages, takes at most this long; less than a database transaction may. */
+const listTimeoutMs = 6_000;
+/** One page of a model list may weigh this much. */
+const pageBytesMax = 8 * 1024 * 1024;
+/** A model list has at most this many pages. */
+const pagesMax = 20;
+/** Models asked for per page, where a vendor pages: the most each of them gives. */
+const pageRows = 1_000;
+/** Vercel AI Gateway's public catalogue; it takes no key. */
+const gatewayCatalogUrl = "https://ai-gateway.vercel.sh/v1/models";
+
+/** Where and as whom to ask. */
+export interface ListSource {
+  readonly providerType: ProviderType;
+  /** Without a trailing slash. */
+  readonly baseUrl: string | null;
+  readonly apiKey: string;
+}
+
+/** One request of a list, and how to read its answer. */
+interface ListProtocol {
+  url(source: ListSource, pageToken: string | null): string;
+  headers(source: ListSource): Record<string, string>;
+  /** The ids of a page, and the token of the next one. */
+  read(body: Record<string, unknown>): { ids: unknown[]; nextPage: string | null };
+}
+
+/** `{ data: [{ id }] }`, whole: OpenAI's list, which the router and the gateway speak too. */
+const openAiList: ListProtocol = {
+  url: ({ baseUrl }) => `${baseUrl}/models`,
+  headers: ({ apiKey }) => ({ authorization: `Bearer ${apiKey}` }),
+  read: (body) => ({ ids: fieldOfEach(body.data, "id"), nextPage: null }),
+};
+
+const protocols: Partial<Record<ProviderType, ListProtocol>> = {
+  llm_vendor_a: openAiList,
+  router_vendor: openAiList,
+  gateway: { ...openAiList, url: () => gatewayCatalogUrl, headers: () => ({}) },
+  llm_vendor_b: {
+    url: ({ baseUrl }, page) => `${baseUrl}/models?${query({ limit: String(pageRows), after_id: page })}`,
+    headers: ({ apiKey }) => ({ "x-api-key": apiKey, "anthropic-version": "2023-06-01" }),
+    read: (body) => ({
+      ids: fieldOfEach(body.data, "id"),
+      nextPage: body.has_more === true && typeof body.last_id === "string" ? body.last_id : null,
+    }),
+  },
+  llm_vendor_c: {
+    url: ({ baseUrl }, page) => `${baseUrl}/models?${query({ pageSize: String(pageRows), pageToken: page })}`,
+    headers: ({ apiKey }) => ({ "x-goog-api-key": apiKey }),
+    read: (body) => ({
+      ids: fieldOfEach(body.models, "name").map((name) =>
+        typeof name === "string" ? name.trim().replace(/^models\//, "") : name,
+      ),
+      nextPage: typeof body.nextPageToken === "string" && body.nextPageToken !== "" ? body.nextPageToken : null,
+    }),
+  },
+};
+
+/**
+ * Asks a provider for its model ids, as the provider spells them: trimmed,
+ * deduplicated, sorted. Never a model call. Throws 422
+ * `model_discovery_unsupported` for a type that has no list, and 503
+ * `model_validation_unavailable` for whatever keeps the list from being read.
+ */
+export async function fetchModelIds(fetch: Fetch, source: ListSource): Promise<string[]> {
+  const protocol = protocols[source.providerType];
+  if (protocol === undefined) throw new ApiError("model_discovery_unsupported");
+  const signal = AbortSignal.timeout(listTimeoutMs);
+  const ids = new Set<string>();
+  let page: string | null = null;
+  for (let pages = 0; pages < pagesMax; pages++) {
+    const { ids: found, nextPage }: ReturnType<ListProtocol["read"]> = protocol.read(
+      await readPage(fetch, protocol.url(source, page), protocol.headers(source), signal),
+    );
+    for (const id of found) if (typeof id === "string" && id.trim() !== "") ids.add(id.trim());
+    if (nextPage === null || nextPage === page) break;
+    page = nextPage;
+  }
+  return [...ids].sort();
+}
+
+async function readPage(
+  fetch: Fetch,
+  url: string,
+  headers: Record<string, string>,
+  signal: AbortSignal,
+): Promise<Record<string, unknown>> {
+  // The error's own text stays here: it may hold the address, the key or what the other side wrote.
+  const response = await fetch(url, { headers: { accept: "application/json", ...headers }, signal }).catch(() => {
+    throw unavailable("The provider cannot be reached.");
+  });
+  if (!response.ok) {
+    await response.body?.cancel().catch(() => {});
+    throw unavailable(`The provider answered ${response.status} when asked for its models.`);
+  }
+  const body = await readJson(response).catch(() => null);
+  if (typeof body !== "object" || body === null) throw unavailable("The provider's answer is not a list of models.");
+  return body as Record<string, unknown>;
+}
+
+/** Reads a JSON body of at most `pageBytesMax`. Throws when it is larger or not JSON. */
+async function readJson(response: Response): Promise<unknown> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > pageBytesMax) throw new Error("The list is too large.");
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return JSON.parse(text + decoder.decode());
+}
+
+function unavailable(message: string): ApiError {
+  return new ApiError("model_validation_unavailable", { message });
+}
+
+function fieldOfEach(list: unknown, field: string): unknown[] {
+  if (!Array.isArray(list)) throw unavailable("The provider's answer is not a list of models.");
+  return list.map((item) =>
+    typeof item === "object" && item !== null ? (item as Record<string, unknown>)[field] : null,
+  );
+}
+
+function query(fields: Record<string, string | null>): string {
+  return new URLSearchParams(
+    Object.entries(fields).filter((field): field is [string, string] => field[1] !== null),
+  ).toString();
+}

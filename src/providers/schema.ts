@@ -1,0 +1,49 @@
+import { Type } from "@sinclair/typebox";
+import { type ProviderType, providerAliases, providerTypes } from "../config.ts";
+import { Closed, Name, Nullable, OneOf } from "../schema.ts";
+
+/** Providers a tenant may have at once (document 2, "Limits"). */
+export const providersPerTenantMax = 20;
+/** A base URL has at most this many characters. */
+const baseUrlLengthMax = 2_048;
+/** An API key has at most this many characters; vendors' tokens stay far below. */
+const apiKeyLengthMax = 4_096;
+
+/** The six types and the vendors' own names for four of them. */
+const ProviderTypeName = OneOf(...providerTypes, ...(Object.keys(providerAliases) as (keyof typeof providerAliases)[]));
+
+export const ProviderCreate = Closed({
+  name: Name,
+  providerType: ProviderTypeName,
+  baseUrl: Type.Optional(Nullable(Type.String({ maxLength: baseUrlLengthMax }))),
+  // A key travels in a header, where other characters would fail at every call.
+  apiKey: Type.String({
+    minLength: 1,
+    maxLength: apiKeyLengthMax,
+    pattern: "^[!-~]([ -~]*[!-~])?$",
+    errorMessage: "must be 1 to 4096 printable ASCII characters, without spaces around them",
+  }),
+});
+
+export const ProviderRename = Closed({ name: Name });
+
+export const ProviderDeleteQuery = Closed({
+  confirmVersionInvalidation: Type.Optional(OneOf("true", "false")),
+});
+
+export const ThinkingLevelsQuery = Closed({ model: Type.String({ minLength: 1, maxLength: 512 }) });
+
+/** A provider in a list. */
+export interface ProviderItem {
+  readonly id: string;
+  readonly name: string;
+  readonly providerType: ProviderType;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+/** A provider as a single read shows it: never its key. */
+export interface Provider extends ProviderItem {
+  readonly baseUrl: string | null;
+  readonly keyFragment: string;
+}

@@ -1,0 +1,88 @@
+import type { ProviderType } from "../config.ts";
+import { type AnySql, type Tx, tx, violatedConstraint } from "../db.ts";
+import { ApiError } from "../errors.ts";
+import { providersPerTenantMax } from "./schema.ts";
+
+/** A provider as the database holds it. Its key is sealed under its id. */
+export interface ProviderRow {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly name: string;
+  readonly providerType: ProviderType;
+  readonly baseUrl: string | null;
+  readonly sealedKey: Uint8Array;
+  readonly keyFragment: string;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+/** What a new provider is made of; `id` is chosen before, because the key is sealed under it. */
+export type NewProvider = Omit<ProviderRow, "tenantId" | "createdAt" | "updatedAt">;
+
+function columns(sql: AnySql) {
+  return sql`id, tenant_id as "tenantId", name, provider_type as "providerType", base_url as "baseUrl",
+    sealed_key as "sealedKey", key_fragment as "keyFragment", created_at as "createdAt", updated_at as "updatedAt"`;
+}
+
+/** Finds a tenant's provider; null when there is none or it is another tenant's. */
+export async function findProvider(sql: AnySql, tenantId: string, providerId: string): Promise<ProviderRow | null> {
+  const [row] = await sql<ProviderRow[]>`
+    select ${columns(sql)} from providers where id = ${providerId} and tenant_id = ${tenantId}`;
+  return row ?? null;
+}
+
+/**
+ * Finds a tenant's provider and keeps it from being deleted until the transaction
+ * ends. Whoever saves a reference to a provider calls this first: a delete that
+ * runs at the same moment then either sees the reference or makes this answer null.
+ */
+export async function lockProvider(tx: Tx, tenantId: string, providerId: string): Promise<ProviderRow | null> {
+  const [row] = await tx<ProviderRow[]>`
+    select ${columns(tx)} from providers where id = ${providerId} and tenant_id = ${tenantId} for key share`;
+  return row ?? null;
+}
+
+/** All providers of a tenant, most recently updated first. */
+export function listProviders(sql: AnySql, tenantId: string): Promise<ProviderRow[]> {
+  return sql<ProviderRow[]>`
+    select ${columns(sql)} from providers where tenant_id = ${tenantId} order by updated_at desc, id desc`;
+}
+
+/** Stores a provider. Throws 400 `provider_limit_reached`, 409 `provider_name_conflict`. */
+export function createProvider(sql: AnySql, tenantId: string, provider: NewProvider): Promise<ProviderRow> {
+  const { id, name, providerType, baseUrl, sealedKey, keyFragment } = provider;
+  return tx(sql, async (inner) => {
+    // The tenant's row is the lock that makes the count hold.
+    await inner`select 1 from tenants where id = ${tenantId} for no key update`;
+    const [count] = await inner<{ providers: number }[]>`
+      select count(*)::int as providers from providers where tenant_id = ${tenantId}`;
+    if ((count?.providers ?? 0) >= providersPerTenantMax) throw new ApiError("provider_limit_reached");
+    const [row] = await namedOnce(
+      inner<ProviderRow[]>`
+        insert into providers (id, tenant_id, name, provider_type, base_url, sealed_key, key_fragment)
+        values (${id}, ${tenantId}, ${name}, ${providerType}, ${baseUrl}, ${sealedKey}, ${keyFragment})
+        returning ${columns(inner)}`,
+    );
+    return row as ProviderRow;
+  });
+}
+
+/** Renames a provider. Throws 404 `provider_not_found`, 409 `provider_name_conflict`. */
+export async function renameProvider(sql: AnySql, tenantId: string, id: string, name: string): Promise<ProviderRow> {
+  const [row] = await namedOnce(
+    sql<ProviderRow[]>`
+      update providers set name = ${name}, updated_at = now()
+      where id = ${id} and tenant_id = ${tenantId} returning ${columns(sql)}`,
+  );
+  if (row === undefined) throw new ApiError("provider_not_found");
+  return row;
+}
+
+async function namedOnce<T>(write: PromiseLike<T>): Promise<T> {
+  try {
+    return await write;
+  } catch (error) {
+    if (violatedConstraint(error) === "providers_name") throw new ApiError("provider_name_conflict");
+    throw error;
+  }
+}
