@@ -1,4 +1,4 @@
-import { ApiError, type Form, invalid } from "./errors.ts";
+import { ApiError, type Form, type Issue, invalid } from "./errors.ts";
 import { sandboxIdOf, workspaceIdOf } from "./ids.ts";
 
 /**
@@ -7,9 +7,53 @@ import { sandboxIdOf, workspaceIdOf } from "./ids.ts";
  * an answer of B into A (design section 4).
  */
 export interface FormChange {
-  /** Turns form A's fields into form B's. Throws 400 for a field only form B has. */
+  /** Turns form A's fields into form B's. Throws 400 for form B's name of a field that form A names otherwise. */
   up(fields: Readonly<Record<string, unknown>>): Record<string, unknown>;
   down(resource: Readonly<Record<string, unknown>>): Record<string, unknown>;
+  /** Form A's pointer to what form B's pointer names, for the issues of an error. */
+  pathInA?(path: string): string;
+  /** Fields that only form A shows: form B's answers leave them out. */
+  readonly fieldsOfA?: readonly string[];
+}
+
+/** An answer of the domain as the given form shows it. */
+export function showIn(form: Form, change: FormChange | undefined, answer: unknown): unknown {
+  if (change === undefined) return answer;
+  const { fieldsOfA = [] } = change;
+  if (form === "a") return walk(answer, (resource) => change.down(resource));
+  return fieldsOfA.length === 0 ? answer : walk(answer, (resource) => omit(resource, fieldsOfA));
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** An answer is the resource itself, or holds resources one level down: `{ agents: [...] }`, `{ data: [...], nextCursor }`, an array. */
+function walk(value: unknown, show: (resource: Fields) => Fields): unknown {
+  if (Array.isArray(value)) return value.map((item) => walk(item, show));
+  if (typeof value !== "object" || value === null) return value;
+  const fields = value as Fields;
+  const lists = Object.entries(fields).filter(
+    ([name, field]) => (name === "data" || name === "agents") && Array.isArray(field),
+  );
+  if (lists.length === 0) return show(fields);
+  return {
+    ...fields,
+    ...Object.fromEntries(lists.map(([name, list]) => [name, (list as unknown[]).map((item) => walk(item, show))])),
+  };
+}
+
+/** An error whose issues point at form A's fields. */
+export function errorInA(error: unknown, change: FormChange | undefined): unknown {
+  if (!(error instanceof ApiError) || change?.pathInA === undefined) return error;
+  const issues = error.details?.issues as readonly Issue[] | undefined;
+  const first = issues?.[0];
+  if (issues === undefined || first === undefined) return error;
+  const pathInA = change.pathInA.bind(change);
+  const named = error.message.startsWith(`${first.path}: `);
+  return new ApiError(error.reason, {
+    message: named ? `${pathInA(first.path)}${error.message.slice(first.path.length)}` : error.message,
+    details: { ...error.details, issues: issues.map(({ path, message }) => ({ path: pathInA(path), message })) },
+    headers: error.headers,
+  });
 }
 
 /** The form a request asks for, or null when it leaves that to the tenant. Throws 400 for any other value. */
@@ -30,7 +74,6 @@ const toolGroupInB = new Map([...toolGroupInA].map(([b, a]) => [a, b]));
 
 /** Fields of an agent that form A does not have. */
 const agentFieldsOfB = [
-  "workspaceId",
   "thinkingLevel",
   "autoCompaction",
   "compactionReserveTokens",
@@ -38,10 +81,11 @@ const agentFieldsOfB = [
   "approvalInTasks",
 ];
 
-/** Agents and their versions. Form A's `skills` are kept by the domain under the same name. */
+/** Agents and their versions. The domain keeps form A's `skills` under the same name. */
 export const agentChange: FormChange = {
+  fieldsOfA: ["skills"],
   up(fields) {
-    refuse(fields, agentFieldsOfB);
+    if (Object.hasOwn(fields, "workspaceId")) throw invalid("/workspaceId", "is not a known field");
     const { sandboxId, tools, ...rest } = fields;
     return {
       ...rest,
@@ -60,6 +104,7 @@ export const agentChange: FormChange = {
       ...(Array.isArray(tools) ? { tools: tools.map((tool) => toolGroupInA.get(tool) ?? tool) } : {}),
     };
   },
+  pathInA: (path) => path.replace(/^\/workspaceId(?=\/|$)/, "/sandboxId"),
 };
 
 function upId(sandboxId: unknown): unknown {
@@ -69,19 +114,16 @@ function upId(sandboxId: unknown): unknown {
   return workspaceIdOf(sandboxId);
 }
 
+/** Form B's name of a group is no group in form A; what is none in either form is left to the schema. */
 function upTools(tools: unknown): unknown {
   if (!Array.isArray(tools)) return tools;
   return tools.map((tool, index) => {
-    if (toolGroupInA.has(tool)) throw invalid(`/tools/${index}`, "is not a tool group");
+    const nameInA = toolGroupInA.get(tool);
+    if (nameInA !== undefined) throw invalid(`/tools/${index}`, `is not a tool group; form A calls it ${nameInA}`);
     return toolGroupInB.get(tool) ?? tool;
   });
 }
 
-function refuse(fields: Readonly<Record<string, unknown>>, names: readonly string[]): void {
-  const found = names.find((name) => Object.hasOwn(fields, name));
-  if (found !== undefined) throw invalid(`/${found}`, "is not a known field");
-}
-
-function omit(fields: Readonly<Record<string, unknown>>, names: readonly string[]): Record<string, unknown> {
+function omit(fields: Fields, names: readonly string[]): Record<string, unknown> {
   return Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)));
 }

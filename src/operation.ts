@@ -4,7 +4,7 @@ import { readJson } from "./body.ts";
 import type { Ctx } from "./context.ts";
 import type { AnySql } from "./db.ts";
 import { ApiError, type ErrorCause, type Form } from "./errors.ts";
-import { askedForm, type FormChange } from "./form.ts";
+import { askedForm, errorInA, type FormChange, showIn } from "./form.ts";
 import { requestGate } from "./gate.ts";
 import { type KeptAnswer, once, readIdempotencyKey } from "./idempotency.ts";
 import { rememberForm, requestIdOf } from "./request.ts";
@@ -12,13 +12,13 @@ import { Closed } from "./schema.ts";
 import { validateBody, validateFields } from "./validate.ts";
 
 /** What a handler is given: everything checked, in form B. */
-export interface Input<P extends TObject, Q extends TObject, B extends TSchema> {
+export interface Input<P extends TObject, Q extends TObject, B extends TSchema, A extends TSchema = B> {
   readonly principal: Principal;
   readonly tenantId: string;
   readonly form: Form;
   readonly params: Static<P>;
   readonly query: Static<Q>;
-  readonly body: Static<B>;
+  readonly body: Static<B> | Static<A>;
   readonly request: Request;
   readonly requestId: string;
   /** The client to work on: the pool, or the transaction that an Idempotency-Key opened. */
@@ -39,13 +39,16 @@ export class Reply {
 }
 
 /** One operation of the interface: what it takes, what it answers, what can go wrong, and the function that does it. */
-export interface Operation<P extends TObject, Q extends TObject, B extends TSchema> {
+export interface Operation<P extends TObject, Q extends TObject, B extends TSchema, A extends TSchema = B> {
   /** One line for the OpenAPI document. */
   readonly summary: string;
   readonly params?: P;
   readonly query?: Q;
   /** `raw`: the handler reads the request's body itself. Left out: the operation takes none. */
   readonly body?: B | "raw";
+  /** What form A takes where it differs: fewer query fields; the body as `change.up` leaves it. */
+  readonly queryInA?: TObject;
+  readonly bodyInA?: A;
   readonly success: 200 | 201 | 202 | 204;
   /** How bodies and answers differ in form A. */
   readonly change?: FormChange;
@@ -55,7 +58,7 @@ export interface Operation<P extends TObject, Q extends TObject, B extends TSche
   readonly onlyForm?: Form;
   /** `own`: the handler treats the Idempotency-Key itself (turns join instead of repeating). */
   readonly idempotency?: "own";
-  handle(input: Input<P, Q, B>): Promise<unknown>;
+  handle(input: Input<P, Q, B, A>): Promise<unknown>;
 }
 
 /** The part of Elysia's context that an operation needs. */
@@ -76,7 +79,8 @@ export function operation<
   P extends TObject = TObject<Record<never, never>>,
   Q extends TObject = TObject<Record<never, never>>,
   B extends TSchema = TObject<Record<never, never>>,
->(ctx: Ctx, spec: Operation<P, Q, B>): (context: RouteContext) => Promise<Response> {
+  A extends TSchema = B,
+>(ctx: Ctx, spec: Operation<P, Q, B, A>): (context: RouteContext) => Promise<Response> {
   return async ({ request, params }) => {
     const asked = askedForm(request);
     if (asked !== null) rememberForm(request, asked);
@@ -86,8 +90,17 @@ export function operation<
     await requestGate(principal, ctx.rateLimiter);
     if (spec.onlyForm !== undefined && spec.onlyForm !== form) throw new ApiError("not_found");
 
-    const checkedParams = validateFields(spec.params ?? nothing, Object.entries(params ?? {}));
-    const checkedQuery = validateFields(spec.query ?? nothing, new URL(request.url).searchParams);
+    try {
+      return await answer(principal, form, request, params ?? {});
+    } catch (error) {
+      throw form === "a" ? errorInA(error, spec.change) : error;
+    }
+  };
+
+  async function answer(principal: Principal, form: Form, request: Request, params: Record<string, string>) {
+    const checkedParams = validateFields(spec.params ?? nothing, Object.entries(params));
+    const querySchema = (form === "a" ? spec.queryInA : undefined) ?? spec.query ?? nothing;
+    const checkedQuery = validateFields(querySchema, new URL(request.url).searchParams);
     const body = await readBody(request, spec, form);
     const answerWith = async (sql: AnySql) =>
       spec.handle({
@@ -96,7 +109,7 @@ export function operation<
         form,
         params: checkedParams as Static<P>,
         query: checkedQuery as Static<Q>,
-        body: body as Static<B>,
+        body: body as Static<B> | Static<A>,
         request,
         requestId: requestIdOf(request),
         sql,
@@ -108,13 +121,12 @@ export function operation<
         : null;
     if (key === null) return respond(await answerWith(ctx.sql), spec, form);
     return fromKept(await once(ctx.sql, ctx.sealer, key, async (tx) => toKept(await answerWith(tx), spec, form)));
-  };
+  }
 }
 
-async function readBody(request: Request, spec: Operation<TObject, TObject, TSchema>, form: Form): Promise<unknown>;
 async function readBody(
   request: Request,
-  spec: { body?: TSchema | "raw"; change?: FormChange },
+  spec: { body?: TSchema | "raw"; bodyInA?: TSchema; change?: FormChange },
   form: Form,
 ): Promise<unknown> {
   if (spec.body === "raw") return undefined;
@@ -123,7 +135,7 @@ async function readBody(
   const isFields = typeof value === "object" && value !== null && !Array.isArray(value);
   const raised =
     form === "a" && spec.change !== undefined && isFields ? spec.change.up(value as Record<string, unknown>) : value;
-  return validateBody(spec.body ?? nothing, raised);
+  return validateBody((form === "a" ? spec.bodyInA : undefined) ?? spec.body ?? nothing, raised);
 }
 
 type Answer = { success: number; change?: FormChange };
@@ -133,8 +145,8 @@ function toKept(result: unknown, spec: Answer, form: Form): KeptAnswer {
     throw new Error("An operation that answers a Response must treat the Idempotency-Key itself.");
   const reply = result instanceof Reply ? result : new Reply(result);
   const status = reply.status ?? spec.success;
-  const lowered = form === "a" && spec.change !== undefined ? lower(reply.value, spec.change) : reply.value;
-  return { status, headers: reply.headers, body: status === 204 ? null : JSON.stringify(lowered) };
+  const shown = showIn(form, spec.change, reply.value);
+  return { status, headers: reply.headers, body: status === 204 ? null : JSON.stringify(shown) };
 }
 
 function respond(result: unknown, spec: Answer, form: Form): Response {
@@ -144,21 +156,6 @@ function respond(result: unknown, spec: Answer, form: Form): Response {
 function fromKept({ status, headers, body }: KeptAnswer): Response {
   const all = body === null ? headers : { "Content-Type": "application/json", ...headers };
   return new Response(body, { status, headers: all });
-}
-
-/** An answer is the resource itself, or holds resources one level down: `{ agents: [...] }`, `{ data: [...], nextCursor }`, an array. */
-function lower(value: unknown, change: FormChange): unknown {
-  if (Array.isArray(value)) return value.map((item) => lower(item, change));
-  if (typeof value !== "object" || value === null) return value;
-  const fields = value as Record<string, unknown>;
-  const lists = Object.entries(fields).filter(
-    ([name, field]) => (name === "data" || name === "agents") && Array.isArray(field),
-  );
-  if (lists.length === 0) return change.down(fields);
-  return {
-    ...fields,
-    ...Object.fromEntries(lists.map(([name, list]) => [name, (list as unknown[]).map((item) => lower(item, change))])),
-  };
 }
 
 /** Path fields of one id, the common case: `pathIds({ agentId: Id("agent") })`. */
