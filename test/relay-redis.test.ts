@@ -1,20 +1,21 @@
 import { fullGC, heapSize } from "bun:jsc";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import process from "node:process";
 import { Redis } from "ioredis";
 import { RedisRelay } from "../src/relay/redis.ts";
 import { type Batch, relayPingTimeoutMs } from "../src/relay/relay.ts";
 import { RelayWriter } from "../src/relay/writer.ts";
-import { type RedisServer, redisInstalled, startRedisServer } from "./redis-server.ts";
+import { findRedisServer, type RedisServer, startRedis } from "./redis.ts";
 import { batchOf, chunkOf, newKey, read, readThroughLosses, until } from "./relay-reading.ts";
 
-describe.skipIf(!redisInstalled)("relay on a Redis with faults", () => {
+describe.skipIf(findRedisServer() === null)("relay on a Redis with faults", () => {
   let server: RedisServer;
   let worker: RedisRelay;
   let reader: RedisRelay;
   let admin: Redis;
 
   beforeAll(async () => {
-    server = await startRedisServer();
+    server = await startRedis();
     worker = new RedisRelay({ url: server.url });
     reader = new RedisRelay({ url: server.url });
     admin = new Redis(server.url);
@@ -171,7 +172,7 @@ describe.skipIf(!redisInstalled)("relay on a Redis with faults", () => {
     await until(() => following.last === 100);
 
     const killedAt = Date.now();
-    await server.kill();
+    await server.stop();
     for (const reading of [...idle, following]) expect((await reading.done).ending).toBe("lost");
     expect(Date.now() - killedAt).toBeLessThan(2_000);
     const askedAt = Date.now();
@@ -181,7 +182,7 @@ describe.skipIf(!redisInstalled)("relay on a Redis with faults", () => {
 
     for (let number = 101; number <= 200; number++) await writer.write(chunkOf(number, 50_000));
     await writer.flush();
-    await server.restart();
+    server = await startRedis(server.port);
     for (let number = 201; number <= 300; number++) await writer.write(chunkOf(number));
     await until(() => !writer.away);
     expect(await writer.end([chunkOf(301)])).toBe("ok");
@@ -194,11 +195,11 @@ describe.skipIf(!redisInstalled)("relay on a Redis with faults", () => {
     const writer = new RelayWriter(worker, newKey());
     writer.write(chunkOf(1));
     await writer.flush();
-    await server.kill();
+    await server.stop();
     const startedAt = Date.now();
     expect(await writer.end([chunkOf(2)])).toBe("away");
     expect(Date.now() - startedAt).toBeLessThan(4_500);
-    await server.restart();
+    server = await startRedis(server.port);
     await recovered();
   });
 
@@ -208,7 +209,7 @@ describe.skipIf(!redisInstalled)("relay on a Redis with faults", () => {
     const reading = read(reader, key);
     writer.write(chunkOf(1));
     await until(() => reading.last === 1);
-    server.freeze();
+    process.kill(server.process.pid!, "SIGSTOP");
     try {
       for (let number = 2; number <= 100; number++) await writer.write(chunkOf(number, 20_000));
       await expect(reader.ping()).rejects.toThrow("did not answer");
@@ -216,7 +217,7 @@ describe.skipIf(!redisInstalled)("relay on a Redis with faults", () => {
       await writer.flush();
       expect(writer.away).toBe(true);
     } finally {
-      server.thaw();
+      process.kill(server.process.pid!, "SIGCONT");
     }
     const rest = readThroughLosses(reader, key);
     await until(() => !writer.away);

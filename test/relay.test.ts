@@ -3,7 +3,7 @@ import { MemoryRelay } from "../src/relay/memory.ts";
 import { RedisRelay } from "../src/relay/redis.ts";
 import { dropBefore, type Relay } from "../src/relay/relay.ts";
 import { RelayWriter } from "../src/relay/writer.ts";
-import { type RedisServer, redisInstalled, startRedisServer } from "./redis-server.ts";
+import { findRedisServer, startRedis } from "./redis.ts";
 import { batchOf, chunkOf, newKey, type Reading, read, until } from "./relay-reading.ts";
 
 /** The store under test: `open` gives the relay of one more process. */
@@ -49,9 +49,9 @@ describe("relay in memory", () => {
   });
 });
 
-describe.skipIf(!redisInstalled)("relay on Redis", () => {
+describe.skipIf(findRedisServer() === null)("relay on Redis", () => {
   conformance(async () => {
-    const server: RedisServer = await startRedisServer();
+    const server = await startRedis();
     const relays: Relay[] = [];
     const open = (keepMs?: number) => {
       const relay = new RedisRelay({ url: server.url, ...(keepMs === undefined ? {} : { keepMs }) });
