@@ -172,6 +172,11 @@ const table = {
     a: [409, "SANDBOX_REQUIRED"],
     message: "The tool group needs a workspace.",
   },
+  sandbox_required_for_turn: {
+    b: [404, "workspace_not_found"],
+    a: [409, "SANDBOX_REQUIRED"],
+    message: "The agent's tools need a workspace and it has none.",
+  },
   workspace_in_use: {
     b: [409, "workspace_in_use"],
     a: [409, "SANDBOX_IN_USE"],
@@ -303,6 +308,13 @@ export function invalidAll(issues: readonly Issue[]): ApiError {
   const first = issues[0];
   const message = first === undefined ? undefined : `${first.path || "The body"}: ${first.message}`;
   return new ApiError("validation_failed", { details: { issues }, ...(message === undefined ? {} : { message }) });
+}
+
+/** A broken field rule under another cause, its details kept; any other error as it is. */
+export function invalidAs(reason: ErrorCause, error: unknown): unknown {
+  if (!(error instanceof ApiError) || error.reason !== "validation_failed") return error;
+  const { message, details, headers } = error;
+  return new ApiError(reason, { message, headers, ...(details === undefined ? {} : { details }) });
 }
 
 /** Status and code of a cause as the given form spells them. */

@@ -3,7 +3,7 @@ import type { Principal } from "./auth.ts";
 import { readJson } from "./body.ts";
 import type { Ctx } from "./context.ts";
 import type { AnySql } from "./db.ts";
-import { ApiError, type ErrorCause, type Form } from "./errors.ts";
+import { ApiError, type ErrorCause, type Form, invalidAs } from "./errors.ts";
 import { askedForm, errorInA, type FormChange, showIn } from "./form.ts";
 import { requestGate } from "./gate.ts";
 import { type KeptAnswer, once, readIdempotencyKey } from "./idempotency.ts";
@@ -54,6 +54,8 @@ export interface Operation<P extends TObject, Q extends TObject, B extends TSche
   readonly change?: FormChange;
   /** Causes beyond the shared ones (400 for broken fields, 401, 402, 429, 500, 503). */
   readonly errors?: readonly ErrorCause[];
+  /** The cause of a broken field rule, where the operation has one of its own. */
+  readonly invalidAs?: ErrorCause;
   /** Which form mounts it; left out: both. */
   readonly onlyForm?: Form;
   /** `own`: the handler treats the Idempotency-Key itself (turns join instead of repeating). */
@@ -93,7 +95,8 @@ export function operation<
     try {
       return await answer(principal, form, request, params ?? {});
     } catch (error) {
-      throw form === "a" ? errorInA(error, spec.change) : error;
+      const named = spec.invalidAs === undefined ? error : invalidAs(spec.invalidAs, error);
+      throw form === "a" ? errorInA(named, spec.change) : named;
     }
   };
 
