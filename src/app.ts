@@ -6,6 +6,7 @@ import { ApiError, defaultMessage, type Form, spell } from "./errors.ts";
 import { healthRoutes } from "./health.ts";
 import { databaseWaitMs } from "./limits.ts";
 import { allowedMethods } from "./methods.ts";
+import { promptRoutes } from "./prompts/routes.ts";
 import { formOf, requestIdOf } from "./request.ts";
 
 /** The HTTP tier as one function from request to response. */
@@ -16,7 +17,8 @@ export function createApp(ctx: Ctx): App {
   const elysia = new Elysia({ normalize: false })
     .onError(({ error, request }) => renderError(ctx, request, error))
     .use(healthRoutes(ctx))
-    .use(apiKeyRoutes(ctx));
+    .use(apiKeyRoutes(ctx))
+    .use(promptRoutes(ctx));
   const methodsOf = allowedMethods(elysia.routes);
 
   const dispatch = async (request: Request): Promise<Response> => {

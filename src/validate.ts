@@ -17,7 +17,8 @@ export function validateBody<T extends TSchema>(schema: T, value: unknown): Stat
  * broken rule, each path the field's name. A field given twice is refused.
  */
 export function validateFields<T extends TSchema>(schema: T, fields: Iterable<[string, string]>): Static<T> {
-  const values: Record<string, string> = {};
+  // Without a prototype, so that a field named `__proto__` is a field like any other.
+  const values: Record<string, string> = Object.create(null);
   for (const [name, value] of fields) {
     if (Object.hasOwn(values, name)) throw invalidAll([{ path: name, message: "must not be given twice" }]);
     checkString(value, name);

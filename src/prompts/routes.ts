@@ -1,0 +1,62 @@
+import { Elysia } from "elysia";
+import type { Ctx } from "../context.ts";
+import { Id } from "../ids.ts";
+import { operation, pathIds } from "../operation.ts";
+import { PromptCreate, PromptQuery, PromptUpdate } from "./schema.ts";
+import { createPrompt, deletePrompt, getPrompt, listPrompts, updatePrompt } from "./store.ts";
+
+/** Prompts (document 1, "Prompts"). */
+export function promptRoutes(ctx: Ctx) {
+  const params = pathIds({ promptId: Id("prompt") });
+  return new Elysia({ prefix: "/v1/prompts" })
+    .post(
+      "",
+      operation(ctx, {
+        summary: "Create a prompt",
+        body: PromptCreate,
+        success: 201,
+        errors: ["invalid_request"],
+        handle: ({ sql, tenantId, body }) => createPrompt(sql, tenantId, body),
+      }),
+    )
+    .get(
+      "",
+      operation(ctx, {
+        summary: "List prompts",
+        query: PromptQuery,
+        success: 200,
+        handle: async ({ sql, tenantId, query }) => ({ prompts: await listPrompts(sql, tenantId, query.userId) }),
+      }),
+    )
+    .get(
+      "/:promptId",
+      operation(ctx, {
+        summary: "Get a prompt",
+        params,
+        success: 200,
+        errors: ["not_found"],
+        handle: ({ sql, tenantId, params: { promptId } }) => getPrompt(sql, tenantId, promptId),
+      }),
+    )
+    .patch(
+      "/:promptId",
+      operation(ctx, {
+        summary: "Update a prompt",
+        params,
+        body: PromptUpdate,
+        success: 200,
+        errors: ["not_found", "invalid_request"],
+        handle: ({ sql, tenantId, params: { promptId }, body }) => updatePrompt(sql, tenantId, promptId, body),
+      }),
+    )
+    .delete(
+      "/:promptId",
+      operation(ctx, {
+        summary: "Delete a prompt",
+        params,
+        success: 204,
+        errors: ["not_found"],
+        handle: ({ sql, tenantId, params: { promptId } }) => deletePrompt(sql, tenantId, promptId),
+      }),
+    );
+}

@@ -1,0 +1,37 @@
+import { Type } from "@sinclair/typebox";
+import { Characters, Closed, Metadata, Name, UserId } from "../schema.ts";
+
+/** Prompts a tenant may have at once (document 1, "Limits"). */
+export const promptsPerTenantMax = 100;
+/** A template has at most this many characters (document 1, "Limits"). */
+const templateCharactersMax = 10_240;
+
+const Template = Characters({ min: 1, max: templateCharactersMax });
+
+export const PromptCreate = Closed({
+  name: Name,
+  template: Template,
+  userId: Type.Optional(UserId),
+  metadata: Type.Optional(Metadata),
+});
+
+export const PromptUpdate = Type.Partial(Closed({ name: Name, template: Template, metadata: Metadata }), {
+  minProperties: 1,
+  errorMessage: "must be an object with at least one of name, template, metadata",
+});
+
+export const PromptQuery = Closed({ userId: Type.Optional(UserId) });
+
+/** A prompt as it is shown (document 1, "Prompt"). */
+export interface Prompt {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly name: string;
+  readonly template: string;
+  /** Derived from the template, in order of first appearance. */
+  readonly variables: readonly string[];
+  readonly userId: string;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}

@@ -1,0 +1,118 @@
+import type { Static } from "@sinclair/typebox";
+import { type AnySql, json, tx, violatedConstraint } from "../db.ts";
+import { ApiError } from "../errors.ts";
+import { newId } from "../ids.ts";
+import { type Prompt, type PromptCreate, type PromptUpdate, promptsPerTenantMax } from "./schema.ts";
+import { checkVariableCount, variablesOf } from "./template.ts";
+
+interface PromptRow {
+  id: string;
+  tenant_id: string;
+  name: string;
+  template: string;
+  user_id: string;
+  metadata: Record<string, unknown>;
+  created_at: Date;
+  updated_at: Date;
+}
+
+/**
+ * Makes a prompt. Throws 400 `validation_failed` for too many variables, 400
+ * `invalid_request` for a name in use and at the cap of 100.
+ */
+export async function createPrompt(
+  sql: AnySql,
+  tenantId: string,
+  { name, template, userId = "", metadata = {} }: Static<typeof PromptCreate>,
+): Promise<Prompt> {
+  checkVariableCount(template);
+  return withUniqueName(
+    tx(sql, async (inner) => {
+      // The tenant's row is the lock that makes the count hold.
+      await inner`select 1 from tenants where id = ${tenantId} for no key update`;
+      const [count] = await inner<{ prompts: number }[]>`
+        select count(*)::int as prompts from prompts where tenant_id = ${tenantId}`;
+      if ((count?.prompts ?? 0) >= promptsPerTenantMax) {
+        throw new ApiError("invalid_request", {
+          message: `A tenant has at most ${promptsPerTenantMax} prompts; delete one first.`,
+        });
+      }
+      const [row] = await inner<PromptRow[]>`
+        insert into prompts (id, tenant_id, name, template, user_id, metadata)
+        values (${newId("prompt")}, ${tenantId}, ${name}, ${template}, ${userId}, ${json(inner, metadata)})
+        returning *`;
+      return showPrompt(row as PromptRow);
+    }),
+  );
+}
+
+/** All prompts of a tenant, or of one `userId`, most recently updated first. */
+export async function listPrompts(sql: AnySql, tenantId: string, userId: string | undefined): Promise<Prompt[]> {
+  const rows = await sql<PromptRow[]>`
+    select * from prompts
+    where tenant_id = ${tenantId} ${userId === undefined ? sql`` : sql`and user_id = ${userId}`}
+    order by updated_at desc, id desc`;
+  return rows.map(showPrompt);
+}
+
+/** Throws 404. */
+export async function getPrompt(sql: AnySql, tenantId: string, id: string): Promise<Prompt> {
+  const [row] = await sql<PromptRow[]>`select * from prompts where id = ${id} and tenant_id = ${tenantId}`;
+  if (row === undefined) throw new ApiError("not_found");
+  return showPrompt(row);
+}
+
+/**
+ * Changes the fields given; `metadata` is replaced whole. Throws 404, 400
+ * `validation_failed` for too many variables, 400 `invalid_request` for a name in use.
+ */
+export async function updatePrompt(
+  sql: AnySql,
+  tenantId: string,
+  id: string,
+  { name, template, metadata }: Static<typeof PromptUpdate>,
+): Promise<Prompt> {
+  if (template !== undefined) checkVariableCount(template);
+  const [row] = await withUniqueName(sql<PromptRow[]>`
+    update prompts set
+      name = ${name ?? sql`name`},
+      template = ${template ?? sql`template`},
+      metadata = ${metadata === undefined ? sql`metadata` : json(sql, metadata)},
+      updated_at = now()
+    where id = ${id} and tenant_id = ${tenantId}
+    returning *`);
+  if (row === undefined) throw new ApiError("not_found");
+  return showPrompt(row);
+}
+
+/** Deletes a prompt for good, whatever refers to it. Throws 404. */
+export async function deletePrompt(sql: AnySql, tenantId: string, id: string): Promise<void> {
+  const { count } = await sql`delete from prompts where id = ${id} and tenant_id = ${tenantId}`;
+  if (count === 0) throw new ApiError("not_found");
+}
+
+async function withUniqueName<T>(write: PromiseLike<T>): Promise<T> {
+  try {
+    return await write;
+  } catch (error) {
+    if (violatedConstraint(error) !== "prompts_name") throw error;
+    throw new ApiError("invalid_request", {
+      message: "Another prompt has this name.",
+      details: { issues: [{ path: "/name", message: "is the name of another prompt" }] },
+    });
+  }
+}
+
+function showPrompt(row: PromptRow): Prompt {
+  return {
+    id: row.id,
+    tenantId: row.tenant_id,
+    name: row.name,
+    template: row.template,
+    variables: variablesOf(row.template),
+    userId: row.user_id,
+    metadata: row.metadata,
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+  };
+}
