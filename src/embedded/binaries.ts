@@ -27,12 +27,15 @@ const probeMs = 10_000;
 const developmentFiles = /\.a$|^(pgxs|pkgconfig|include)$/;
 
 /**
- * The Postgres binaries of the npm package, such that `account` can run them: in place, or copied below
+ * The Postgres binaries of the npm package in the folder `packaged`, such that `account` can run them: in place, or copied below
  * `folder` when they are not fit where they are (below a closed home folder, or with the package's install
  * script skipped, which leaves its libraries' links out). Throws when there are none for this system.
  */
-export async function findBinaries(folder: string, account: Account | null): Promise<Binaries> {
-  const packaged = packageFolder();
+export async function findBinaries(
+  folder: string,
+  account: Account | null,
+  packaged: string = packageFolder(),
+): Promise<Binaries> {
   const inPlace = binariesIn(join(packaged, "native"));
   if ((await fault(inPlace, account)) === null) return inPlace;
   const { version } = JSON.parse(await readFile(join(packaged, "package.json"), "utf8")) as { version: string };

@@ -2,22 +2,21 @@ import { access, constants, readFile, rm, writeFile } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { giveToOwner } from "./account.ts";
-import { isAlive } from "./pid.ts";
 
 /** A lock that this process holds until it releases it or dies. */
 export interface Lock {
   release(): Promise<void>;
 }
 
-/** The holder of a lock gets this long to write its pid down, for the message to name it. */
-const holderMs = 1_000;
+/** A killed holder takes a moment to be gone, and a new one to write its pid down: a refusal waits this long. */
+const graceMs = 500;
 const pollMs = 20;
 
 /** Keeps the handles reachable: a collected one would close, and closing lets go of the lock. */
 const held = new Set<DatabaseSync>();
 
 /**
- * Takes the lock of a folder, so that one process uses it at a time. Throws without waiting for it when another
+ * Takes the lock of a folder, so that one process uses it at a time. Throws after half a second when another
  * process has it, naming that process.
  *
  * The lock is SQLite's lock on an empty file, because that is the one kernel lock which both runtimes offer:
@@ -29,21 +28,19 @@ export async function lockFolder(folder: string): Promise<Lock> {
   await makeLockFile(folder, lockFile);
   const handle = new DatabaseSync(lockFile);
   try {
-    // `immediate` takes the one lock that is granted to a single process at the first try. `exclusive` takes it
-    // in steps, and two processes in step refuse each other.
-    // The journal would be a file beside the lock, to be cleaned up after a crash, and nothing is ever written.
-    handle.exec("pragma busy_timeout = 0; pragma journal_mode = memory; begin immediate");
+    for (const limit = Date.now() + graceMs; !tryLock(handle); await sleep(pollMs)) {
+      if (Date.now() > limit) {
+        const pid = (await readFile(pidFile, "utf8").catch(() => "unknown")).trim();
+        throw new Error(`Another instance is using ${folder} (pid ${pid}). Stop it, or choose another PARLEY_HOME.`);
+      }
+    }
+    await rm(pidFile, { force: true });
+    await writeFile(pidFile, `${process.pid}\n`, { flag: "wx" });
   } catch (error) {
     handle.close();
-    if (!/locked/.test(String(error))) throw new Error(`Cannot lock ${folder}: ${(error as Error).message}`);
-    const pid = await findHolder(pidFile);
-    throw new Error(
-      `Another instance is using ${folder}${pid === null ? "" : ` (pid ${pid})`}. Stop it, or choose another PARLEY_HOME.`,
-    );
+    throw error;
   }
   held.add(handle);
-  await rm(pidFile, { force: true });
-  await writeFile(pidFile, `${process.pid}\n`, { flag: "wx" });
   return {
     async release() {
       if (!held.delete(handle)) return;
@@ -51,6 +48,19 @@ export async function lockFolder(folder: string): Promise<Lock> {
       handle.close();
     },
   };
+}
+
+/** False when another process has the lock. */
+function tryLock(handle: DatabaseSync): boolean {
+  try {
+    // `immediate` takes the one lock that is granted to a single process at the first try; `exclusive` takes it in
+    // steps, and two processes in step refuse each other. Nothing is written, so no journal file is wanted.
+    handle.exec("pragma busy_timeout = 0; pragma journal_mode = memory; begin immediate");
+    return true;
+  } catch (error) {
+    if (/locked/.test(String(error))) return false;
+    throw error;
+  }
 }
 
 /** Makes the file if need be, and sees that it can be written: SQLite would go on with one that it can only read. */
@@ -64,13 +74,4 @@ async function makeLockFile(folder: string, file: string): Promise<void> {
       `Cannot write in ${folder}: ${(error as Error).message}. Choose another PARLEY_HOME, or its owner's account.`,
     );
   }
-}
-
-/** The pid of the lock's holder. One that is dead was left by an earlier holder, and the new one is about to replace it. */
-async function findHolder(pidFile: string): Promise<number | null> {
-  for (const limit = Date.now() + holderMs; Date.now() < limit; await sleep(pollMs)) {
-    const pid = Number.parseInt(await readFile(pidFile, "utf8").catch(() => ""), 10);
-    if (pid > 0 && isAlive(pid)) return pid;
-  }
-  return null;
 }
