@@ -1,17 +1,87 @@
+import { isPublicHost, tenantUrlFault } from "./address.ts";
 import type { Config } from "./config.ts";
+import { type PinnedRequest, type PinnedSend, type PinOptions, pinnedSender, RefusedAddressError } from "./pinned.ts";
+
+export { checkTenantUrl, tenantUrlFault } from "./address.ts";
+export { RefusedAddressError } from "./pinned.ts";
 
 /** A fetch function; the part of the web standard's that the vendors' clients use. */
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
+
+/** A request follows at most this many redirects. */
+const redirectsMax = 5;
+const redirectStatuses = new Set([301, 302, 303, 307, 308]);
+/** Headers that may follow a redirect to another origin; any other might be a credential. */
+const harmlessHeaders = ["accept", "accept-encoding", "accept-language", "content-type", "user-agent"];
 
 /**
  * The runtime's own fetch, for addresses that the operator or a vendor's client
  * chose. Bun would end a response that is quiet for five minutes, which a model
  * that thinks may well be; `timeout` lifts that and means nothing elsewhere.
  */
-export const directFetch: Fetch = (input, init) => fetch(input, { ...init, timeout: false } as RequestInit);
+export const directFetch: Fetch = (input, init) => fetch(input, { ...init, timeout: false });
+
+let guarded: Fetch | null = null;
 
 /** The fetch for addresses that tenants supply (design section 3, "Private addresses"). */
 export function tenantFetch(config: Pick<Config, "allowPrivateNetwork">): Fetch {
   if (config.allowPrivateNetwork) return directFetch;
-  return () => Promise.reject(new Error("Public addresses cannot be reached yet."));
+  guarded ??= guardedFetch();
+  return guarded;
+}
+
+/**
+ * Makes a fetch that reaches https addresses on the public internet only, whatever
+ * a name resolves to and wherever a redirect leads. Rejects with
+ * `RefusedAddressError`, with `TypeError("fetch failed")` when the network fails,
+ * or with the signal's reason. Request bodies are sent whole; responses stream,
+ * decoded. It sets no limit on the wait for an answer: the signal does.
+ */
+export function guardedFetch(options: PinOptions = {}): Fetch {
+  const send = pinnedSender(options);
+  return async (input, init) => {
+    const asked = new Request(input, init);
+    const body = asked.body === null ? null : new Uint8Array(await asked.arrayBuffer());
+    const headers = new Headers(asked.headers);
+    // A compressed event stream would wait in somebody's buffer; what comes compressed nevertheless is decoded.
+    if (!headers.has("accept-encoding")) headers.set("accept-encoding", "identity");
+    const signal = init?.signal ?? (input instanceof Request ? input.signal : null);
+    return follow(send, { url: new URL(asked.url), method: asked.method, headers, body, signal }, asked.redirect);
+  };
+}
+
+async function follow(send: PinnedSend, first: PinnedRequest, mode: RequestRedirect): Promise<Response> {
+  let request = first;
+  for (let redirects = 0; ; redirects++) {
+    checkTarget(request.url);
+    const response = await send(request);
+    const location = redirectStatuses.has(response.status) ? response.headers.get("location") : null;
+    if (location === null || mode === "manual") return response;
+    await response.body?.cancel();
+    if (mode === "error") throw new TypeError("The server answered with a redirect.");
+    if (redirects === redirectsMax) throw new TypeError(`More than ${redirectsMax} redirects.`);
+    if (!URL.canParse(location, request.url.href)) throw new TypeError("The server redirects to no URL.");
+    request = redirected(request, response.status, new URL(location, request.url));
+  }
+}
+
+/** An address written into the URL is never looked up, so it is checked here; names are when they are resolved. */
+function checkTarget(url: URL): void {
+  if (tenantUrlFault(url.href, false) !== null)
+    throw new RefusedAddressError(
+      isPublicHost(url.hostname) ? "The address is not an https URL." : "The address is not public.",
+    );
+}
+
+/** The request that follows a redirect: its method and body as the fetch standard has them, its headers without credentials at another origin. */
+function redirected(request: PinnedRequest, status: number, url: URL): PinnedRequest {
+  const becomesGet =
+    (status === 303 && request.method !== "HEAD") || ((status === 301 || status === 302) && request.method === "POST");
+  const sameOrigin = url.origin === request.url.origin;
+  const body = becomesGet ? null : request.body;
+  // The body may hold a credential (a token request) or a tenant's data, and the other origin was not asked for.
+  if (!sameOrigin && body !== null) throw new RefusedAddressError("A redirect would carry the body to another origin.");
+  const headers = new Headers([...request.headers].filter(([name]) => sameOrigin || harmlessHeaders.includes(name)));
+  for (const name of body === null ? ["content-type", "content-length"] : []) headers.delete(name);
+  return { ...request, url, method: becomesGet ? "GET" : request.method, headers, body };
 }

@@ -1,0 +1,192 @@
+import { type LookupAddress, lookup } from "node:dns";
+import type { IncomingMessage } from "node:http";
+import { Agent, request as httpsRequest, type RequestOptions } from "node:https";
+import type { LookupFunction } from "node:net";
+import type { Duplex } from "node:stream";
+import { createBrotliDecompress, createUnzip, constants as zlib } from "node:zlib";
+import { isPublicAddress } from "./address.ts";
+
+/** Connecting, with the name's resolution and the TLS handshake, takes at most this long. */
+const connectTimeoutMs = 10_000;
+/** Connections at once to one host, and to all; further requests wait for one. */
+const socketsPerHostMax = 512;
+const socketsMax = 2_048;
+
+/** The address may not be connected to: it is not public, or not spelt as allowed. Trying again does not help. */
+export class RefusedAddressError extends Error {
+  override readonly name = "RefusedAddressError";
+}
+
+/** Resolves a name to all of its addresses. */
+export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>;
+
+/** What tests put in the place of the real network. */
+export interface PinOptions {
+  /** Default: the system's resolver. */
+  readonly resolve?: Resolve;
+  /** Default: `isPublicAddress`. */
+  readonly isAllowed?: (address: string) => boolean;
+  /** Certificate authorities to trust instead of the runtime's. */
+  readonly ca?: string;
+}
+
+/** One request, its body whole. */
+export interface PinnedRequest {
+  readonly url: URL;
+  readonly method: string;
+  readonly headers: Headers;
+  readonly body: Uint8Array | null;
+  readonly signal: AbortSignal | null;
+}
+
+/** Sends one https request; resolves with the streaming response, redirects included. */
+export type PinnedSend = (request: PinnedRequest) => Promise<Response>;
+
+/**
+ * Makes a sender that connects only to the addresses it has itself checked. The
+ * check sits in the socket's own name look-up, so that nothing resolves the name
+ * a second time between check and connection (DNS rebinding), and TLS still
+ * verifies the name. An address in the place of a name is never looked up; the
+ * caller checks those.
+ */
+export function pinnedSender(options: PinOptions = {}): PinnedSend {
+  const agent = new Agent({ keepAlive: true, maxSockets: socketsPerHostMax, maxTotalSockets: socketsMax });
+  const base: RequestOptions = {
+    agent,
+    lookup: checkedLookup(options.resolve ?? resolveAll, options.isAllowed ?? isPublicAddress),
+    ...(options.ca === undefined ? {} : { ca: options.ca }),
+  };
+  return (request) => send(base, request);
+}
+
+function checkedLookup(resolve: Resolve, isAllowed: (address: string) => boolean): LookupFunction {
+  return (hostname, { all, family }, callback) => {
+    resolve(hostname).then(
+      (addresses) => {
+        // One private address among public ones is refused too: which one is taken is not ours to choose.
+        const refused = addresses.some(({ address }) => !isAllowed(address));
+        const usable = addresses.filter((address) => !family || family === address.family);
+        const [first] = usable;
+        if (refused) callback(new RefusedAddressError(`${hostname} does not lead to a public address.`), "");
+        else if (first === undefined) callback(new Error(`${hostname} has no address.`), "");
+        else if (all) callback(null, usable);
+        else callback(null, first.address, first.family);
+      },
+      (error: Error) => callback(error, ""),
+    );
+  };
+}
+
+function resolveAll(hostname: string): Promise<readonly LookupAddress[]> {
+  return new Promise((resolve, reject) => {
+    lookup(hostname, { all: true }, (error, addresses) => (error === null ? resolve(addresses) : reject(error)));
+  });
+}
+
+function send(base: RequestOptions, { url, method, headers, body, signal }: PinnedRequest): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const request = httpsRequest(url, { ...base, method, headers: Object.fromEntries(headers) });
+    let answer: IncomingMessage | null = null;
+    const abort = () => {
+      request.destroy();
+      answer?.destroy(signal?.reason);
+      reject(signal?.reason);
+    };
+    const connectTimer = setTimeout(
+      () => request.destroy(new Error(`No connection within ${connectTimeoutMs} ms.`)),
+      connectTimeoutMs,
+    );
+    const release = () => {
+      clearTimeout(connectTimer);
+      signal?.removeEventListener("abort", abort);
+    };
+    signal?.addEventListener("abort", abort, { once: true });
+    request.once("socket", (socket) => {
+      if (socket.connecting) socket.once("secureConnect", () => clearTimeout(connectTimer));
+      else clearTimeout(connectTimer);
+    });
+    request.once("response", (message) => {
+      answer = message;
+      clearTimeout(connectTimer);
+      message.once("close", release);
+      resolve(toResponse(message, method, signal));
+    });
+    request.on("error", (error) => {
+      if (answer === null) release();
+      // The words by which the AI SDK knows a network error that a second try may heal.
+      reject(error instanceof RefusedAddressError ? error : new TypeError("fetch failed", { cause: error }));
+    });
+    request.end(body ?? undefined);
+  });
+}
+
+/** Statuses whose responses have no body. */
+const bodilessStatuses = new Set([204, 205, 304]);
+
+function toResponse(message: IncomingMessage, method: string, signal: AbortSignal | null): Response {
+  const status = message.statusCode ?? 502;
+  const headers = new Headers();
+  for (let i = 0; i + 1 < message.rawHeaders.length; i += 2)
+    headers.append(message.rawHeaders[i] as string, message.rawHeaders[i + 1] as string);
+  const statusText = message.statusMessage ?? "";
+  if (method === "HEAD" || bodilessStatuses.has(status)) {
+    message.resume();
+    return new Response(null, { status, statusText, headers });
+  }
+  const decoder = decoderOf(headers.get("content-encoding"));
+  if (decoder !== null) {
+    headers.delete("content-encoding");
+    headers.delete("content-length");
+  }
+  return new Response(streamOf(message, decoder, signal), { status, statusText, headers });
+}
+
+/** A decoder that gives out what it has with every piece, so that a compressed stream stays one. */
+function decoderOf(encoding: string | null): Duplex | null {
+  switch (encoding?.trim().toLowerCase()) {
+    case "gzip":
+    case "x-gzip":
+    case "deflate":
+      return createUnzip({ flush: zlib.Z_SYNC_FLUSH, finishFlush: zlib.Z_SYNC_FLUSH });
+    case "br":
+      return createBrotliDecompress({
+        flush: zlib.BROTLI_OPERATION_FLUSH,
+        finishFlush: zlib.BROTLI_OPERATION_FLUSH,
+      });
+    default:
+      return null;
+  }
+}
+
+/** The message's bytes at the reader's pace. A reader that cancels closes the socket. */
+function streamOf(
+  message: IncomingMessage,
+  decoder: Duplex | null,
+  signal: AbortSignal | null,
+): ReadableStream<Uint8Array> {
+  if (decoder !== null) {
+    message.once("error", (error) => decoder.destroy(error));
+    message.once("aborted", () => decoder.destroy(new Error("The connection closed before the response ended.")));
+    message.pipe(decoder);
+  }
+  const pieces: AsyncIterator<Uint8Array> = (decoder ?? message)[Symbol.asyncIterator]();
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await pieces.next();
+          if (done) controller.close();
+          else controller.enqueue(new Uint8Array(value));
+        } catch (error) {
+          controller.error(signal?.aborted ? signal.reason : new TypeError("fetch failed", { cause: error }));
+        }
+      },
+      cancel() {
+        message.destroy();
+        decoder?.destroy();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
