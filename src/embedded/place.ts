@@ -46,10 +46,7 @@ const sharedParent = "/var/lib/parley";
  */
 export async function findPlace(home: string, log: (message: string) => void): Promise<Place> {
   const note = await readNote(home);
-  if (note === null) {
-    await refuseForgottenData(home);
-    return choosePlace(home, log);
-  }
+  if (note === null) return choosePlace(home, log);
   const folder = resolve(home, note.folder);
   const data = join(folder, "data");
   const owner = await ownerOf(data);
@@ -81,6 +78,7 @@ export async function makeOwnFolder(path: string, account: Account | null): Prom
 }
 
 async function choosePlace(home: string, log: (message: string) => void): Promise<Place> {
+  await refuseForgottenData(home);
   const password = randomBytes(passwordBytes).toString("hex");
   const account = isRoot() ? await chooseAccount((await stat(home)).uid) : null;
   if (account !== null) await openPassage(home);
