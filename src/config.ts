@@ -32,7 +32,13 @@ export interface Config {
   /** The provider of agents that name none; null when the operator configured none. */
   readonly platformProvider: PlatformProvider | null;
   readonly endpoints: VendorEndpoints;
+  /** The package script that this process is, when a package manager runs it; null otherwise. */
+  readonly parentScript: ParentScript;
 }
+
+/** Package scripts that run until they are stopped. */
+const lastingScripts = ["start", "serve", "work"] as const;
+export type ParentScript = (typeof lastingScripts)[number] | null;
 
 /** The operator's own model provider. */
 export interface PlatformProvider {
@@ -50,6 +56,11 @@ export interface VendorEndpoints {
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What depends on the role where the environment says nothing. */
+export interface ConfigDefaults {
+  readonly logLevel: (typeof logLevels)[number];
+}
 
 const encryptionKeyBytes = 32;
 /** An HS256 secret shorter than this many bytes is guessable. */
@@ -73,7 +84,7 @@ export const providerAliases = {
 } as const satisfies Record<string, ProviderType>;
 
 /** Reads and checks the environment (design section 3, "Configuration"). Throws `ConfigError`. */
-export function readConfig(env: Environment = process.env): Config {
+export function readConfig(env: Environment = process.env, defaults: ConfigDefaults = { logLevel: "info" }): Config {
   const text = (name: string) => (env[name] === undefined || env[name] === "" ? null : (env[name] as string));
   return {
     port: integer("PORT", text("PORT"), 8080, 0, 65_535),
@@ -87,7 +98,7 @@ export function readConfig(env: Environment = process.env): Config {
     dashboardJwksUrl: url("DASHBOARD_JWKS_URL", text("DASHBOARD_JWKS_URL"), ["http:", "https:"]),
     workerConcurrency: integer("WORKER_CONCURRENCY", text("WORKER_CONCURRENCY"), 100, 1, 10_000),
     drainSeconds: integer("DRAIN_SECONDS", text("DRAIN_SECONDS"), 30, 0, 86_400),
-    logLevel: logLevel(text("LOG_LEVEL")),
+    logLevel: logLevel(text("LOG_LEVEL"), defaults.logLevel),
     allowPrivateNetwork: flag("ALLOW_PRIVATE_NETWORK", text("ALLOW_PRIVATE_NETWORK")),
     platformProvider: platformProvider(text),
     endpoints: {
@@ -96,6 +107,7 @@ export function readConfig(env: Environment = process.env): Config {
       billingA: url("BILLING_A_API_URL", text("BILLING_A_API_URL"), ["http:", "https:"]) ?? "https://api.polar.sh",
       billingB: url("BILLING_B_API_URL", text("BILLING_B_API_URL"), ["http:", "https:"]) ?? "https://api.stripe.com",
     },
+    parentScript: lastingScripts.find((script) => script === text("npm_lifecycle_event")) ?? null,
   };
 }
 
@@ -139,8 +151,8 @@ function jwtSecret(value: string | null, jwksUrl: string | null): string | null 
   return value;
 }
 
-function logLevel(value: string | null): (typeof logLevels)[number] {
-  const level = logLevels.find((known) => known === (value ?? "info"));
+function logLevel(value: string | null, fallback: Config["logLevel"]): Config["logLevel"] {
+  const level = logLevels.find((known) => known === (value ?? fallback));
   if (level === undefined) throw new ConfigError(`LOG_LEVEL must be one of ${logLevels.join(", ")}.`);
   return level;
 }

@@ -1,0 +1,45 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { isPassing, isUnavailable } from "../db.ts";
+import { databaseWaitMs } from "../limits.ts";
+import { missingMigrations } from "../migrate.ts";
+import { OperatorError, reasonOf } from "./operator-error.ts";
+import { refuseTransactionPooler } from "./pooler.ts";
+
+/** A database that is still starting is asked again after this long. */
+const pauseMs = 250;
+
+/**
+ * Checks that a database can be worked on: it answers, gives each connection a session of its own, and has
+ * every migration. Throws `OperatorError`.
+ */
+export async function checkDatabase(databaseUrl: string): Promise<void> {
+  await reach(() => refuseTransactionPooler(databaseUrl));
+  const missing = await reach(() => missingMigrations(databaseUrl));
+  if (missing.length === 0) return;
+  throw new OperatorError(
+    `The database lacks ${missing.length} migration(s), from ${missing[0]} on. Run \`npm run migrate\` first.`,
+  );
+}
+
+/** Asks a database that may still be starting, for up to `databaseWaitMs`. Throws `OperatorError` when it cannot be reached. */
+export async function reach<T>(ask: () => Promise<T>): Promise<T> {
+  const expiresAt = Date.now() + databaseWaitMs;
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (error instanceof OperatorError) throw error;
+      if (!isPassing(error) || Date.now() > expiresAt) throw explained(error);
+      await sleep(pauseMs);
+    }
+  }
+}
+
+/** SQLSTATE class 28 is a refused login, 3D000 a database that does not exist. */
+const operatorsStates = /^(28|3D)/;
+
+function explained(error: unknown): unknown {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  if (!isUnavailable(error) && !operatorsStates.test(code)) return error;
+  return new OperatorError(`Cannot use the database that DATABASE_URL names: ${reasonOf(error)}.`);
+}

@@ -1,0 +1,53 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { App } from "../app.ts";
+import type { Config } from "../config.ts";
+import { type HttpServer, listen } from "../runtime.ts";
+import { OperatorError, reasonOf } from "./operator-error.ts";
+
+/** The HTTP tier's listening side. */
+export interface HttpTier {
+  /** The address clients reach the service at, without a trailing slash. */
+  readonly publicUrl: string;
+  /** From now on requests go to the app; until then they are answered 503. */
+  open(app: App): void;
+  /** Accepts nothing new, lets open responses finish for up to `limitMs`, and drops what is left. */
+  drain(limitMs: number): Promise<void>;
+}
+
+/** Takes the port, so that a taken one is known before anything else is done. Throws `OperatorError`. */
+export function takePort(config: Pick<Config, "host" | "port" | "publicUrl">): HttpTier {
+  let app: App = () => Promise.resolve(new Response(null, { status: 503, headers: { "Retry-After": "1" } }));
+  const server = tryListen(config, (request) => app(request));
+  return {
+    publicUrl: config.publicUrl ?? `http://${reachableHost(config.host)}:${server.port}`,
+    open(opened) {
+      app = opened;
+    },
+    async drain(limitMs) {
+      const limit = new AbortController();
+      const late = sleep(limitMs, undefined, { signal: limit.signal }).catch(() => {});
+      await Promise.race([server.stop(false), late]);
+      limit.abort();
+      await server.stop(true);
+    },
+  };
+}
+
+function tryListen({ host, port }: Pick<Config, "host" | "port">, fetch: App): HttpServer {
+  try {
+    return listen({ hostname: host, port, fetch });
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : null;
+    if (code === "EADDRINUSE")
+      throw new OperatorError(`Port ${port} on ${host} is taken. Set PORT to another one, or to 0 for a free one.`);
+    if (code === "EACCES")
+      throw new OperatorError(`Port ${port} needs privileges that this process lacks. Set PORT to one above 1023.`);
+    throw new OperatorError(`Cannot listen on HOST ${host}: ${reasonOf(error)}.`);
+  }
+}
+
+/** A wildcard address is for listening only; a client on this machine reaches it on the loopback address. */
+function reachableHost(host: string): string {
+  if (host === "0.0.0.0" || host === "::") return "127.0.0.1";
+  return host.includes(":") ? `[${host}]` : host;
+}

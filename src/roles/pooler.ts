@@ -1,0 +1,109 @@
+import { randomUUID } from "node:crypto";
+import postgres from "postgres";
+import { databaseWaitMs } from "../limits.ts";
+import { OperatorError } from "./operator-error.ts";
+
+/** Rounds of the look for changing sessions: a pooler gives its last used server first or one after the other, and either shows in the first rounds. */
+const rounds = 3;
+/** A statement that waits this long for a server waits for one that somebody else holds. */
+const roundMs = 2_000;
+
+const refusal =
+  "DATABASE_URL leads through a connection pooler in transaction mode, which loses the locks that sessions rest on. " +
+  "Give the address of Postgres itself, or of a pool in session mode.";
+
+/** The server's session behind a connection: its process, and the mark that was left there. */
+interface ServerSession {
+  readonly pid: number;
+  readonly mark: string | null;
+}
+
+/**
+ * Throws `OperatorError` when statements of one connection may run in different sessions of the server, as
+ * behind a transaction pooler: session-level locks and settings would leak to strangers there.
+ *
+ * A direct connection is recognised by its process number, which the server tells at the start and in SQL.
+ * Behind a pooler the two differ; then a mark is left in one connection's session, and looked for while a
+ * second connection holds a transaction open, which takes the server away from whoever does not own it.
+ */
+export async function refuseTransactionPooler(databaseUrl: string): Promise<void> {
+  const sql = connect(databaseUrl);
+  try {
+    const result = await sql<{ pid: number }[]>`select pg_backend_pid() as pid`;
+    const told = (result as unknown as { state: { pid: number } }).state.pid;
+    if (result[0]?.pid === told) return;
+    if (!(await keepsItsSession(sql, databaseUrl))) throw new OperatorError(refusal);
+  } finally {
+    await sql.end({ timeout: 0 });
+  }
+}
+
+function connect(databaseUrl: string): postgres.Sql {
+  // Prepared statements are what a transaction pooler loses first, and the look is to outlive that.
+  return postgres(databaseUrl, { max: 1, prepare: false, connect_timeout: databaseWaitMs / 1000, onnotice: () => {} });
+}
+
+async function keepsItsSession(sql: postgres.Sql, databaseUrl: string): Promise<boolean> {
+  const mark = randomUUID();
+  const [own] = await sql<
+    ServerSession[]
+  >`select pg_backend_pid() as pid, set_config('parley.mark', ${mark}, false) as mark`;
+  const other = connect(databaseUrl);
+  try {
+    for (let round = 0; round < rounds; round++) {
+      const seen = await lookWhileOneIsHeld(sql, other);
+      if (seen === "nobody else gets a server") return true;
+      if (seen === null || seen.pid !== own?.pid || seen.mark !== mark) return false;
+    }
+    return true;
+  } finally {
+    // In this order: the other connection may still wait for the server that this one owns.
+    await sql.end({ timeout: 0 });
+    await other.end({ timeout: roundMs / 1000 });
+  }
+}
+
+/** The connection's session while another connection holds a transaction open; null when it gets none, or transactions are refused. */
+async function lookWhileOneIsHeld(
+  sql: postgres.Sql,
+  other: postgres.Sql,
+): Promise<ServerSession | null | "nobody else gets a server"> {
+  const held = Promise.withResolvers<"held">();
+  const release = Promise.withResolvers<void>();
+  const holding = other
+    .begin(async (tx) => {
+      await tx`select 1`;
+      held.resolve("held");
+      await release.promise;
+    })
+    .then(
+      () => "released" as const,
+      // Statement mode refuses transactions altogether.
+      () => "refused" as const,
+    );
+  const start = await within(Promise.race([held.promise, holding]), roundMs);
+  try {
+    if (start === null) return "nobody else gets a server";
+    if (start === "refused") return null;
+    const look = sql<ServerSession[]>`select pg_backend_pid() as pid, current_setting('parley.mark', true) as mark`;
+    return (await within(look, roundMs))?.[0] ?? null;
+  } finally {
+    release.resolve();
+    if (start === "held") await within(holding, roundMs);
+  }
+}
+
+/** An answer, or null when it takes longer. */
+async function within<T>(answer: PromiseLike<T>, limitMs: number): Promise<T | null> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const limit = new Promise<null>((resolve) => {
+    timer = setTimeout(() => resolve(null), limitMs);
+  });
+  const settled = Promise.resolve(answer);
+  settled.catch(() => {}); // Its failure after the limit is nobody's news.
+  try {
+    return await Promise.race([settled, limit]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,58 @@
+import { type Config, ConfigError, readConfig } from "../config.ts";
+import { createLogger, type Logger } from "../log.ts";
+import { OperatorError } from "./operator-error.ts";
+import { listenForStop } from "./signals.ts";
+
+/** What a role opens is put on the stack and closed in reverse order. */
+export type Role = (config: Config, log: Logger, opened: AsyncDisposableStack) => Promise<void>;
+
+interface RoleOptions {
+  /** The level of logs where `LOG_LEVEL` sets none. */
+  readonly logLevel: Config["logLevel"];
+}
+
+/** What is closed after the drain (connections, the embedded Postgres) gets this long together. */
+const closeMs = 20_000;
+/** Exit status after a second signal: the shell's for an interrupted program. */
+const interruptedStatus = 130;
+
+/**
+ * Runs a role until it is asked to end: opens it, waits for a signal, closes what it opened and exits 0.
+ * A start that fails closes what is open by then, prints one line and exits 1; a second signal exits at once.
+ */
+export async function runRole(role: Role, options: RoleOptions = { logLevel: "info" }): Promise<never> {
+  try {
+    const config = readConfig(undefined, options);
+    const log = createLogger(config.logLevel);
+    const stop = listenForStop(config.parentScript);
+    void stop.second.then(() => process.exit(interruptedStatus));
+    const opened = new AsyncDisposableStack();
+    try {
+      await role(config, log, opened);
+    } catch (error) {
+      await opened.disposeAsync();
+      throw error;
+    }
+    log.info({ reason: await stop.first }, "stopping");
+    setTimeout(
+      () => {
+        log.error("not everything could be closed in time");
+        process.exit(1);
+      },
+      config.drainSeconds * 1000 + closeMs,
+    );
+    await opened.disposeAsync();
+    log.info("stopped");
+    return process.exit(0);
+  } catch (error) {
+    return fail(error);
+  }
+}
+
+/** Prints why a role cannot run and ends the process. A fault of ours is printed with its stack, the operator's without. */
+export function fail(error: unknown): never {
+  const known = error instanceof ConfigError || error instanceof OperatorError;
+  const text = known ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error);
+  process.stderr.write(`parley: ${text}\n`);
+  process.exit(1);
+}

@@ -1,0 +1,67 @@
+import { spawn, spawnSync } from "node:child_process";
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createConnection } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { eventually } from "./harness.ts";
+import { freePort } from "./redis.ts";
+
+export type PoolMode = "session" | "transaction" | "statement";
+
+/** A real PgBouncer before a database. */
+export interface PgBouncer {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+const program = ["pgbouncer", "/usr/sbin/pgbouncer"].find((name) => spawnSync(name, ["--version"]).status === 0);
+/** Whether a real PgBouncer can be started on this machine. */
+export const pgbouncerInstalled = program !== undefined;
+
+/** Starts a PgBouncer with so many server connections. */
+export async function startPgbouncer(databaseUrl: string, mode: PoolMode, servers: number): Promise<PgBouncer> {
+  if (program === undefined) throw new Error("pgbouncer is not installed");
+  const target = new URL(databaseUrl);
+  const folder = await mkdtemp(join(tmpdir(), "parley-pgbouncer-"));
+  await chmod(folder, 0o755);
+  const port = await freePort();
+  const file = join(folder, "pgbouncer.ini");
+  const login = `user=${target.username} password=${target.password}`;
+  const settings = [
+    "[databases]",
+    `pooled = host=${target.hostname} port=${target.port} dbname=${target.pathname.slice(1)} ${login}`,
+    "[pgbouncer]",
+    "listen_addr = 127.0.0.1",
+    `listen_port = ${port}`,
+    "unix_socket_dir =",
+    "auth_type = any",
+    `pool_mode = ${mode}`,
+    `default_pool_size = ${servers}`,
+    "ignore_startup_parameters = extra_float_digits,statement_timeout,idle_in_transaction_session_timeout,lock_timeout",
+  ];
+  await writeFile(file, `${settings.join("\n")}\n`);
+  const asRoot = process.getuid?.() === 0 ? ["-u", "nobody"] : [];
+  const child = spawn(program, [...asRoot, file], { stdio: "ignore" });
+  const ended = new Promise((resolve) => child.once("exit", resolve));
+  await eventually(() => accepts(port));
+  return {
+    url: `postgres://${target.username}@127.0.0.1:${port}/pooled`,
+    stop: async () => {
+      child.kill("SIGKILL");
+      await ended;
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = createConnection({ port, host: "127.0.0.1" });
+    const done = (answered: boolean) => {
+      socket.destroy();
+      resolve(answered);
+    };
+    socket.once("connect", () => done(true));
+    socket.once("error", () => done(false));
+  });
+}
