@@ -95,8 +95,7 @@ export function operation<
     try {
       return await answer(principal, form, request, params ?? {});
     } catch (error) {
-      const named = spec.invalidAs === undefined ? error : invalidAs(spec.invalidAs, error);
-      throw form === "a" ? errorInA(named, spec.change) : named;
+      throw spec.invalidAs === undefined ? error : invalidAs(spec.invalidAs, error);
     }
   };
 
@@ -105,18 +104,20 @@ export function operation<
     const querySchema = (form === "a" ? spec.queryInA : undefined) ?? spec.query ?? nothing;
     const checkedQuery = validateFields(querySchema, new URL(request.url).searchParams);
     const body = await readBody(request, spec, form);
-    const answerWith = async (sql: AnySql) =>
-      spec.handle({
-        principal,
-        tenantId: principal.tenant.id,
-        form,
-        params: checkedParams as Static<P>,
-        query: checkedQuery as Static<Q>,
-        body: body as Static<B> | Static<A>,
-        request,
-        requestId: requestIdOf(request),
-        sql,
-      });
+    const answerWith = (sql: AnySql) =>
+      pointingIn(form, spec.change, () =>
+        spec.handle({
+          principal,
+          tenantId: principal.tenant.id,
+          form,
+          params: checkedParams as Static<P>,
+          query: checkedQuery as Static<Q>,
+          body: body as Static<B> | Static<A>,
+          request,
+          requestId: requestIdOf(request),
+          sql,
+        }),
+      );
 
     const key =
       request.method === "POST" && spec.idempotency !== "own"
@@ -138,7 +139,17 @@ async function readBody(
   const isFields = typeof value === "object" && value !== null && !Array.isArray(value);
   const raised =
     form === "a" && spec.change !== undefined && isFields ? spec.change.up(value as Record<string, unknown>) : value;
-  return validateBody((form === "a" ? spec.bodyInA : undefined) ?? spec.body ?? nothing, raised);
+  const schema = (form === "a" ? spec.bodyInA : undefined) ?? spec.body ?? nothing;
+  return pointingIn(form, spec.change, async () => validateBody(schema, raised));
+}
+
+/** Runs what speaks form B's field names; its errors point at the asking form's. */
+async function pointingIn<T>(form: Form, change: FormChange | undefined, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw form === "a" ? errorInA(error, change) : error;
+  }
 }
 
 type Answer = { success: number; change?: FormChange };
