@@ -1,4 +1,5 @@
 import { Elysia, NotFoundError } from "elysia";
+import { agentRoutes } from "./agents/routes.ts";
 import { apiKeyRoutes } from "./apikeys/routes.ts";
 import type { Ctx } from "./context.ts";
 import { isPassing, isUnavailable, unavailable } from "./db.ts";
@@ -17,6 +18,7 @@ export function createApp(ctx: Ctx): App {
   const elysia = new Elysia({ normalize: false })
     .onError(({ error, request }) => renderError(ctx, request, error))
     .use(healthRoutes(ctx))
+    .use(agentRoutes(ctx))
     .use(apiKeyRoutes(ctx))
     .use(promptRoutes(ctx));
   const methodsOf = allowedMethods(elysia.routes);

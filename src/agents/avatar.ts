@@ -1,0 +1,66 @@
+import type { AnySql } from "../db.ts";
+import { ApiError } from "../errors.ts";
+import { randomBody } from "../ids.ts";
+import { type Sealer, sameText } from "../seal.ts";
+
+/** A signed URL of a picture is good for this long. */
+const avatarUrlSeconds = 15 * 60;
+/** Length of the random name that tells one picture of an agent from the next. */
+const avatarIdLength = 24;
+
+/** What signing needs of the context. */
+export interface UrlSigner {
+  readonly sealer: Pick<Sealer, "sign">;
+  readonly publicUrl: string;
+}
+
+/** A name for a new picture. It is part of what is signed and never shown, so that a replaced picture's URLs fail. */
+export function newAvatarId(): string {
+  return randomBody(avatarIdLength);
+}
+
+/** The absolute URL of an agent's picture, good without a credential for 15 minutes. */
+export function avatarUrl({ sealer, publicUrl }: UrlSigner, agentId: string, avatarId: string): string {
+  const expires = String(Math.floor(Date.now() / 1000) + avatarUrlSeconds);
+  const signature = sealer.sign(signedText(agentId, avatarId, expires));
+  return `${publicUrl}/v1/avatars/${agentId}?expires=${expires}&signature=${signature}`;
+}
+
+function signedText(agentId: string, avatarId: string, expires: string): string {
+  return `avatar:${agentId}:${avatarId}:${expires}`;
+}
+
+interface Picture {
+  avatarId: string;
+  mediaType: string;
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
+/**
+ * Answers the picture behind a signed URL. Throws 404 for every other URL: made
+ * up, altered, expired, of a picture that is gone or was replaced.
+ */
+export async function serveAvatar(
+  sql: AnySql,
+  sealer: Pick<Sealer, "sign">,
+  agentId: string,
+  query: string,
+): Promise<Response> {
+  const match = /^\?expires=(\d{1,12})&signature=([A-Za-z0-9_-]{43})$/.exec(query);
+  const [, expires = "", signature = ""] = match ?? [];
+  const secondsLeft = Number(expires) - Math.floor(Date.now() / 1000);
+  if (match === null || secondsLeft <= 0) throw new ApiError("not_found");
+  const [picture] = await sql<Picture[]>`
+    select avatar_id as "avatarId", avatar_media_type as "mediaType", avatar as bytes from agents
+    where id = ${agentId} and avatar_id is not null`;
+  if (picture === undefined || !sameText(signature, sealer.sign(signedText(agentId, picture.avatarId, expires))))
+    throw new ApiError("not_found");
+  return new Response(picture.bytes, {
+    headers: {
+      "Content-Type": picture.mediaType,
+      "Cache-Control": `private, max-age=${secondsLeft}`,
+      "Content-Security-Policy": "default-src 'none'; sandbox",
+      "X-Content-Type-Options": "nosniff",
+    },
+  });
+}

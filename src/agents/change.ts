@@ -1,0 +1,126 @@
+import type { Ctx } from "../context.ts";
+import { type AnySql, type Tx, tx, unavailable, violatedConstraint } from "../db.ts";
+import { ApiError } from "../errors.ts";
+import { newId } from "../ids.ts";
+import { type Claim, claimKey, claimsOf, confirmClaims, type FindMcpTool } from "./claims.ts";
+import { type AgentRules, applyFields, checkEffective, type EffectiveState } from "./effective.ts";
+import { checkMcpConnections, createOwnWorkspace, lockReferences } from "./references.ts";
+import { type AgentFields, agentsPerTenantMax, configDefaults } from "./schema.ts";
+import { type AgentRow, getAgent, insertAgent, lockAgent, saveNextVersion } from "./store.ts";
+
+/** What changing an agent needs beyond the request. */
+export interface ChangeContext {
+  readonly ctx: Ctx;
+  readonly sql: AnySql;
+  readonly tenantId: string;
+  readonly rules: AgentRules;
+  readonly findMcpTool: FindMcpTool;
+}
+
+/** Fields of the platform-managed agent that its tenant may change. */
+const managedFields = ["thinkingLevel", "providerId", "model"];
+/** An update whose claims change under it this often gives up. */
+const updateAttemptsMax = 5;
+
+/**
+ * Creates an agent (document 1, "POST /v1/agents"). Throws 400 for broken rules
+ * and at the cap, 404 for missing references, 409 `agent_name_conflict`, 503
+ * when a model cannot be checked.
+ */
+export async function createAgent(
+  change: ChangeContext,
+  fields: AgentFields & { name: string; userId?: string },
+): Promise<AgentRow> {
+  const { sql, tenantId, rules } = change;
+  const { userId = "", ...rest } = fields;
+  const config = applyFields({ ...configDefaults, model: rules.defaultModel, name: fields.name }, rest);
+  const id = newId("agent");
+  const ownWorkspaceId = rules.makesWorkspace && fields.workspaceId === undefined ? newId("workspace") : null;
+  const state = { config, workspaceId: ownWorkspaceId ?? fields.workspaceId ?? null };
+  checkEffective(state, fields, rules);
+  await checkMcpConnections(sql, tenantId, config.mcpConnectionIds, config.mcpConnectionIds);
+  await confirm(change, claimsOf(null, config), new Set());
+  return named(
+    tx(sql, async (inner) => {
+      await countAgents(inner, tenantId);
+      if (ownWorkspaceId !== null) await createOwnWorkspace(inner, tenantId, ownWorkspaceId, userId);
+      await lockReferences(inner, tenantId, id, null, state, rules.exclusiveWorkspace);
+      return insertAgent(inner, { id, tenantId, userId, managed: false, ...state });
+    }),
+  );
+}
+
+/** Holds the cap: the tenant's row makes creations wait for each other. Throws 400 `invalid_request`. */
+async function countAgents(inner: Tx, tenantId: string): Promise<void> {
+  await inner`select 1 from tenants where id = ${tenantId} for no key update`;
+  const [count] = await inner<{ agents: number }[]>`
+    select count(*)::int as agents from agents where tenant_id = ${tenantId}`;
+  if ((count?.agents ?? 0) < agentsPerTenantMax) return;
+  throw new ApiError("invalid_request", {
+    message: `A tenant has at most ${agentsPerTenantMax} agents; delete one first.`,
+  });
+}
+
+/**
+ * Updates an agent and saves its next version (document 1, "PUT /v1/agents/:agentId").
+ * Claims are confirmed on a reading without a lock; when another update came
+ * between and the locked row makes further claims, those are confirmed and the
+ * update is tried again. Throws as `createAgent`, 404, 409 `admin_agent_managed`.
+ */
+export async function updateAgent(change: ChangeContext, id: string, fields: AgentFields): Promise<AgentRow> {
+  const { sql, tenantId } = change;
+  const confirmed = new Set<string>();
+  for (let attempt = 1; attempt <= updateAttemptsMax; attempt++) {
+    const seen = await getAgent(sql, tenantId, id);
+    const next = nextState(change, seen, fields);
+    const attached = new Set(seen.config.mcpConnectionIds);
+    const added = next.config.mcpConnectionIds.filter((connectionId) => !attached.has(connectionId));
+    await checkMcpConnections(sql, tenantId, added, next.config.mcpConnectionIds);
+    await confirm(change, claimsOf(seen.config, next.config), confirmed);
+    const saved = await named(tx(sql, (inner) => saveUpdate(change, inner, id, fields, confirmed)));
+    if (saved !== null) return saved;
+  }
+  throw unavailable();
+}
+
+/** Null when the row as it is now needs claims that nobody confirmed. */
+async function saveUpdate(
+  change: ChangeContext,
+  inner: Tx,
+  id: string,
+  fields: AgentFields,
+  confirmed: ReadonlySet<string>,
+): Promise<AgentRow | null> {
+  const { tenantId, rules } = change;
+  const row = await lockAgent(inner, tenantId, id);
+  const next = nextState(change, row, fields);
+  if (!claimsOf(row.config, next.config).every((claim) => confirmed.has(claimKey(claim)))) return null;
+  await lockReferences(inner, tenantId, id, row, next, rules.exclusiveWorkspace);
+  return saveNextVersion(inner, id, next.config, next.workspaceId);
+}
+
+function nextState({ rules }: ChangeContext, row: AgentRow, fields: AgentFields): EffectiveState {
+  if (row.managed && !Object.keys(fields).every((field) => managedFields.includes(field)))
+    throw new ApiError("admin_agent_managed");
+  const workspaceId = fields.workspaceId === undefined ? row.workspaceId : fields.workspaceId;
+  const next = { config: applyFields(row.config, fields), workspaceId };
+  checkEffective(next, fields, rules);
+  return next;
+}
+
+/** Confirms the claims that are not confirmed yet, and notes them. */
+async function confirm(change: ChangeContext, claims: readonly Claim[], confirmed: Set<string>): Promise<void> {
+  const { ctx, sql, tenantId, findMcpTool } = change;
+  const open = claims.filter((claim) => !confirmed.has(claimKey(claim)));
+  await confirmClaims(ctx, sql, tenantId, open, findMcpTool);
+  for (const claim of open) confirmed.add(claimKey(claim));
+}
+
+async function named<T>(write: Promise<T>): Promise<T> {
+  try {
+    return await write;
+  } catch (error) {
+    if (violatedConstraint(error) === "agents_name") throw new ApiError("agent_name_conflict");
+    throw error;
+  }
+}

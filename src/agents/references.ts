@@ -1,0 +1,100 @@
+import type { AnySql, Tx } from "../db.ts";
+import { ApiError, invalid } from "../errors.ts";
+import { lockProvider } from "../providers/store.ts";
+import { providerMissing } from "./claims.ts";
+import type { EffectiveState } from "./effective.ts";
+
+/** Characters of a workspace's id that go into the name it gets when none is given. */
+const nameFragmentLength = 8;
+
+/**
+ * Checks that every resource a change newly refers to is the tenant's, and keeps
+ * it from being deleted until the transaction ends. `exclusive`: the workspace
+ * must not serve another agent. Throws 404 `provider_not_found`,
+ * `workspace_not_found` (A: 400), 400 `agent_mcp_connection_not_found`, 409
+ * `workspace_in_use`.
+ */
+export async function lockReferences(
+  tx: Tx,
+  tenantId: string,
+  agentId: string,
+  before: EffectiveState | null,
+  after: EffectiveState,
+  exclusive: boolean,
+): Promise<void> {
+  const { providerId, mcpConnectionIds, skills } = after.config;
+  if (providerId !== null && providerId !== before?.config.providerId) {
+    if ((await lockProvider(tx, tenantId, providerId)) === null) throw providerMissing();
+  }
+  if (after.workspaceId !== null && after.workspaceId !== before?.workspaceId)
+    await lockWorkspace(tx, tenantId, agentId, after.workspaceId, exclusive);
+  const attached = new Set(before?.config.mcpConnectionIds);
+  await checkMcpConnections(
+    tx,
+    tenantId,
+    mcpConnectionIds.filter((id) => !attached.has(id)),
+    mcpConnectionIds,
+  );
+  const had = new Set(before?.config.skills);
+  await checkSkills(
+    tx,
+    tenantId,
+    skills.filter((id) => !had.has(id)),
+    skills,
+  );
+}
+
+async function lockWorkspace(tx: Tx, tenantId: string, agentId: string, id: string, exclusive: boolean): Promise<void> {
+  // This lock makes exclusive attachments of one workspace wait for each other.
+  const [workspace] = await tx`
+    select 1 from workspaces where id = ${id} and tenant_id = ${tenantId} and status = 'ready' for no key update`;
+  if (workspace === undefined) {
+    throw new ApiError("workspace_missing_for_agent", {
+      details: { issues: [{ path: "/workspaceId", message: "names no workspace" }] },
+    });
+  }
+  if (!exclusive) return;
+  const [other] = await tx`select 1 from agents where workspace_id = ${id} and id <> ${agentId} limit 1`;
+  if (other !== undefined) throw new ApiError("workspace_in_use");
+}
+
+/** Makes the workspace that a new agent gets when its creator names none. */
+export async function createOwnWorkspace(tx: Tx, tenantId: string, id: string, userId: string): Promise<void> {
+  const name = `workspace--${id.slice(-nameFragmentLength)}`;
+  await tx`insert into workspaces (id, tenant_id, name, user_id) values (${id}, ${tenantId}, ${name}, ${userId})`;
+}
+
+/**
+ * Checks that MCP connections are the tenant's; inside a transaction they stay
+ * until it ends. `all` is the list as sent, for the pointer in the error.
+ * Throws 400 `agent_mcp_connection_not_found`.
+ */
+export async function checkMcpConnections(
+  sql: AnySql,
+  tenantId: string,
+  ids: readonly string[],
+  all: readonly string[],
+): Promise<void> {
+  if (ids.length === 0) return;
+  const rows = await sql<{ id: string }[]>`
+    select id from mcp_connections where tenant_id = ${tenantId} and id = any(${ids as string[]}) for key share`;
+  const missing = firstMissing(ids, rows);
+  if (missing === undefined) return;
+  const path = `/mcpConnectionIds/${all.indexOf(missing)}`;
+  throw new ApiError("agent_mcp_connection_not_found", {
+    details: { issues: [{ path, message: "names no MCP connection" }] },
+  });
+}
+
+async function checkSkills(sql: AnySql, tenantId: string, ids: readonly string[], all: readonly string[]) {
+  if (ids.length === 0) return;
+  const rows = await sql<{ id: string }[]>`
+    select id from library_skills where id = any(${ids as string[]}) and (tenant_id = ${tenantId} or tenant_id is null)`;
+  const missing = firstMissing(ids, rows);
+  if (missing !== undefined) throw invalid(`/skills/${all.indexOf(missing)}`, "names no skill of the library");
+}
+
+function firstMissing(ids: readonly string[], rows: readonly { id: string }[]): string | undefined {
+  const found = new Set(rows.map((row) => row.id));
+  return ids.find((id) => !found.has(id));
+}

@@ -1,0 +1,253 @@
+import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import type { Ctx } from "../context.ts";
+import type { AnySql } from "../db.ts";
+import { ApiError, type ErrorCause, type Form, invalid } from "../errors.ts";
+import { agentChange } from "../form.ts";
+import { Id } from "../ids.ts";
+import { defaultModel } from "../limits.ts";
+import { operation, pathIds } from "../operation.ts";
+import { readLimit } from "../page.ts";
+import { Closed, pageQuery } from "../schema.ts";
+import { listAttachments, updateAttachment } from "./attachments.ts";
+import { newAvatarId, serveAvatar } from "./avatar.ts";
+import { type ChangeContext, createAgent, updateAgent } from "./change.ts";
+import type { FindMcpTool } from "./claims.ts";
+import type { AgentRules } from "./effective.ts";
+import {
+  AgentCreate,
+  AgentCreateInA,
+  AgentList,
+  AgentListInA,
+  AgentUpdate,
+  AgentUpdateInA,
+  AttachmentUpdate,
+} from "./schema.ts";
+import { showAgent } from "./show.ts";
+import { deleteAgent, getAgent, listAgents, refuseManaged, setAgentStatus, setAvatar } from "./store.ts";
+import { readAvatar } from "./upload.ts";
+import { getVersion, listVersions, readVersion } from "./versions.ts";
+
+/** Where the forms behave differently (document 1, "Agent" and "POST /v1/agents"). */
+const rulesOf: Readonly<Record<Form, AgentRules>> = {
+  a: { defaultModel, makesWorkspace: false, exclusiveWorkspace: true, modelAlone: true },
+  b: { defaultModel: null, makesWorkspace: true, exclusiveWorkspace: false, modelAlone: false },
+};
+
+const agentPath = pathIds({ agentId: Id("agent") });
+const saveErrors: readonly ErrorCause[] = [
+  "invalid_request",
+  "model_not_found",
+  "agent_mcp_connection_not_found",
+  "agent_mcp_connections_invalid",
+  "mcp_connection_discovery_failed",
+  "provider_missing_for_agent",
+  "workspace_missing_for_agent",
+  "agent_name_conflict",
+  "sandbox_required",
+  "workspace_in_use",
+  "model_validation_unavailable",
+];
+
+/** Agents, their versions, pictures and MCP attachments (document 1, "Agents"). */
+export function agentRoutes(ctx: Ctx, findMcpTool: FindMcpTool = noMcpTool) {
+  return new Elysia()
+    .use(recordRoutes(ctx, findMcpTool))
+    .use(statusRoutes(ctx))
+    .use(avatarRoutes(ctx))
+    .use(pictureRoute(ctx))
+    .use(versionRoutes(ctx))
+    .use(attachmentRoutes(ctx));
+}
+
+function recordRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
+  const changeContext = (sql: AnySql, tenantId: string, form: Form): ChangeContext => ({
+    ctx,
+    sql,
+    tenantId,
+    rules: rulesOf[form],
+    findMcpTool,
+  });
+  return new Elysia({ prefix: "/v1/agents" })
+    .post(
+      "",
+      operation(ctx, {
+        summary: "Create an agent",
+        body: AgentCreate,
+        bodyInA: AgentCreateInA,
+        success: 201,
+        change: agentChange,
+        errors: saveErrors,
+        handle: async ({ sql, tenantId, form, body }) =>
+          showAgent(ctx, await createAgent(changeContext(sql, tenantId, form), body)),
+      }),
+    )
+    .get(
+      "",
+      operation(ctx, {
+        summary: "List agents",
+        query: AgentList,
+        queryInA: AgentListInA,
+        success: 200,
+        change: agentChange,
+        handle: async ({ sql, tenantId, query }) => ({
+          agents: (await listAgents(sql, tenantId, query)).map((agent) => showAgent(ctx, agent)),
+        }),
+      }),
+    )
+    .get(
+      "/:agentId",
+      operation(ctx, {
+        summary: "Read an agent",
+        params: agentPath,
+        success: 200,
+        change: agentChange,
+        errors: ["not_found"],
+        handle: async ({ sql, tenantId, params }) => showAgent(ctx, await getAgent(sql, tenantId, params.agentId)),
+      }),
+    )
+    .put(
+      "/:agentId",
+      operation(ctx, {
+        summary: "Update an agent, which saves its next version",
+        params: agentPath,
+        body: AgentUpdate,
+        bodyInA: AgentUpdateInA,
+        success: 200,
+        change: agentChange,
+        errors: ["not_found", "admin_agent_managed", ...saveErrors],
+        handle: async ({ sql, tenantId, form, params, body }) => {
+          if (Object.keys(body).length === 0) throw invalid("", "must name at least one field");
+          return showAgent(ctx, await updateAgent(changeContext(sql, tenantId, form), params.agentId, body));
+        },
+      }),
+    )
+    .delete(
+      "/:agentId",
+      operation(ctx, {
+        summary: "Delete an agent with its sessions, memories, skills and tasks",
+        params: agentPath,
+        success: 204,
+        errors: ["not_found", "admin_agent_managed"],
+        handle: ({ sql, tenantId, params }) => deleteAgent(sql, tenantId, params.agentId),
+      }),
+    );
+}
+
+function statusRoutes(ctx: Ctx) {
+  const move = (summary: string, status: "active" | "disabled") =>
+    operation(ctx, {
+      summary,
+      params: agentPath,
+      success: 200,
+      change: agentChange,
+      errors: ["not_found", "admin_agent_managed"],
+      handle: async ({ sql, tenantId, params }) =>
+        showAgent(ctx, await setAgentStatus(sql, tenantId, params.agentId, status)),
+    });
+  return new Elysia({ prefix: "/v1/agents/:agentId" })
+    .post("/disable", move("Disable an agent: no new turns", "disabled"))
+    .post("/enable", move("Enable an agent", "active"));
+}
+
+function avatarRoutes(ctx: Ctx) {
+  return new Elysia({ prefix: "/v1/agents/:agentId/avatar" })
+    .post(
+      "",
+      operation(ctx, {
+        summary: "Upload an agent's picture",
+        params: agentPath,
+        body: "raw",
+        // A repeat leaves the same picture, so there is nothing to remember.
+        idempotency: "own",
+        success: 200,
+        change: agentChange,
+        errors: ["avatar_missing", "avatar_too_large", "avatar_media_type", "not_found", "admin_agent_managed"],
+        handle: async ({ sql, tenantId, params, request }) => {
+          refuseManaged(await getAgent(sql, tenantId, params.agentId));
+          const picture = { id: newAvatarId(), ...(await readAvatar(request)) };
+          return showAgent(ctx, await setAvatar(sql, tenantId, params.agentId, picture));
+        },
+      }),
+    )
+    .delete(
+      "",
+      operation(ctx, {
+        summary: "Remove an agent's picture",
+        params: agentPath,
+        success: 200,
+        change: agentChange,
+        errors: ["not_found", "admin_agent_managed"],
+        handle: async ({ sql, tenantId, params }) =>
+          showAgent(ctx, await setAvatar(sql, tenantId, params.agentId, null)),
+      }),
+    );
+}
+
+/** The one route that takes no credential: the URL's signature is the permission. */
+function pictureRoute(ctx: Ctx) {
+  return new Elysia().get("/v1/avatars/:agentId", ({ request, params }) =>
+    serveAvatar(ctx.sql, ctx.sealer, params.agentId, new URL(request.url).search),
+  );
+}
+
+function versionRoutes(ctx: Ctx) {
+  return new Elysia({ prefix: "/v1/agents/:agentId/versions" })
+    .get(
+      "",
+      operation(ctx, {
+        summary: "List an agent's versions",
+        params: agentPath,
+        query: Closed(pageQuery),
+        success: 200,
+        change: agentChange,
+        errors: ["not_found", "invalid_cursor"],
+        handle: ({ sql, tenantId, params, query }) =>
+          listVersions(sql, tenantId, params.agentId, query.cursor, readLimit(query.limit)),
+      }),
+    )
+    .get(
+      "/:version",
+      operation(ctx, {
+        summary: "Read a version of an agent",
+        params: pathIds({ agentId: Id("agent"), version: Type.String() }),
+        success: 200,
+        change: agentChange,
+        errors: ["not_found", "version_missing"],
+        handle: ({ sql, tenantId, params }) => getVersion(sql, tenantId, params.agentId, readVersion(params.version)),
+      }),
+    );
+}
+
+function attachmentRoutes(ctx: Ctx) {
+  return new Elysia({ prefix: "/v1/agents/:agentId/mcp-attachments" })
+    .get(
+      "",
+      operation(ctx, {
+        summary: "List an agent's MCP attachments",
+        params: agentPath,
+        success: 200,
+        errors: ["not_found"],
+        handle: async ({ sql, tenantId, params }) => ({
+          mcpAttachments: await listAttachments(sql, tenantId, params.agentId),
+        }),
+      }),
+    )
+    .patch(
+      "/:mcpConnectionId",
+      operation(ctx, {
+        summary: "Change what an MCP server is told of a session",
+        params: pathIds({ agentId: Id("agent"), mcpConnectionId: Id("mcpConnection") }),
+        body: AttachmentUpdate,
+        success: 200,
+        errors: ["not_found"],
+        handle: ({ sql, tenantId, params, body }) => {
+          if (Object.keys(body).length === 0) throw invalid("", "must name at least one field");
+          return updateAttachment(sql, tenantId, params.agentId, params.mcpConnectionId, body);
+        },
+      }),
+    );
+}
+
+/** Without a way to ask MCP servers, no rule on their tools can be confirmed. */
+const noMcpTool: FindMcpTool = () => Promise.reject(new ApiError("mcp_connection_discovery_failed"));

@@ -1,0 +1,43 @@
+import { avatarUrl, type UrlSigner } from "./avatar.ts";
+import type { AgentConfig } from "./schema.ts";
+import type { AgentRow } from "./store.ts";
+
+/**
+ * An agent as form B shows it, with form A's `skills` beside (document 1, "Agent").
+ * The picture's URL is signed afresh with every answer.
+ */
+export function showAgent(signer: UrlSigner, agent: AgentRow) {
+  const { id, tenantId, userId, status, workspaceId, version, config, createdAt, updatedAt } = agent;
+  return {
+    id,
+    tenantId,
+    ...showConfig(config),
+    workspaceId,
+    userId,
+    avatarUrl: agent.avatarId === null ? null : avatarUrl(signer, id, agent.avatarId),
+    version,
+    status,
+    createdAt: createdAt.toISOString(),
+    updatedAt: updatedAt.toISOString(),
+  };
+}
+
+/** The versioned fields, one by one, so that nothing else that a row may hold is ever shown. */
+export function showConfig(config: AgentConfig) {
+  return {
+    name: config.name,
+    model: config.model,
+    thinkingLevel: config.thinkingLevel,
+    providerId: config.providerId,
+    autoCompaction: config.autoCompaction,
+    compactionReserveTokens: config.compactionReserveTokens,
+    memoryInjectionEnabled: config.memoryInjectionEnabled,
+    tools: config.tools,
+    instructions: config.instructions,
+    metadata: config.metadata,
+    mcpConnectionIds: config.mcpConnectionIds,
+    approvalInChat: config.approvalInChat,
+    approvalInTasks: config.approvalInTasks,
+    skills: config.skills,
+  };
+}

@@ -1,0 +1,164 @@
+import { type AnySql, json, type Tx, tx } from "../db.ts";
+import { ApiError } from "../errors.ts";
+import { enqueue } from "../jobs.ts";
+import type { AgentConfig } from "./schema.ts";
+
+/** An agent as the database holds it, without its picture. */
+export interface AgentRow {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly userId: string;
+  readonly status: "active" | "disabled";
+  readonly managed: boolean;
+  readonly workspaceId: string | null;
+  readonly version: number;
+  readonly config: AgentConfig;
+  /** Names the current picture; null when there is none. */
+  readonly avatarId: string | null;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+function columns(sql: AnySql) {
+  return sql`id, tenant_id as "tenantId", user_id as "userId", status, managed, workspace_id as "workspaceId", version,
+    config, avatar_id as "avatarId", created_at as "createdAt", updated_at as "updatedAt"`;
+}
+
+/** Reads a tenant's agent. Throws 404. */
+export async function getAgent(sql: AnySql, tenantId: string, id: string): Promise<AgentRow> {
+  const [row] = await sql<AgentRow[]>`
+    select ${columns(sql)} from agents where id = ${id} and tenant_id = ${tenantId}`;
+  if (row === undefined) throw new ApiError("not_found");
+  return row;
+}
+
+/** Reads a tenant's agent and keeps others from changing it until the transaction ends. Throws 404. */
+export async function lockAgent(inner: Tx, tenantId: string, id: string): Promise<AgentRow> {
+  const [row] = await inner<AgentRow[]>`
+    select ${columns(inner)} from agents where id = ${id} and tenant_id = ${tenantId} for no key update`;
+  if (row === undefined) throw new ApiError("not_found");
+  return row;
+}
+
+/** Agents of a tenant, most recently updated first; `userId` and `workspaceId` narrow them. */
+export function listAgents(
+  sql: AnySql,
+  tenantId: string,
+  filter: { userId?: string; workspaceId?: string },
+): Promise<AgentRow[]> {
+  const { userId, workspaceId } = filter;
+  return sql<AgentRow[]>`
+    select ${columns(sql)} from agents where tenant_id = ${tenantId}
+      ${userId === undefined ? sql`` : sql`and user_id = ${userId}`}
+      ${workspaceId === undefined ? sql`` : sql`and workspace_id = ${workspaceId}`}
+    order by updated_at desc, id desc`;
+}
+
+/** What a new agent's row is made of. */
+export type NewAgent = Pick<AgentRow, "id" | "tenantId" | "userId" | "managed" | "workspaceId" | "config">;
+
+/** Writes a new agent, its first version and its attachments. */
+export async function insertAgent(inner: Tx, agent: NewAgent): Promise<AgentRow> {
+  const { id, tenantId, userId, managed, workspaceId, config } = agent;
+  const [row] = await inner<AgentRow[]>`
+    insert into agents (id, tenant_id, name, user_id, managed, workspace_id, config)
+    values (${id}, ${tenantId}, ${config.name}, ${userId}, ${managed}, ${workspaceId}, ${json(inner, config)})
+    returning ${columns(inner)}`;
+  await insertVersion(inner, row as AgentRow);
+  return row as AgentRow;
+}
+
+/** Writes an agent's next configuration as its next version, with its attachments. The caller holds the agent's lock. */
+export async function saveNextVersion(
+  inner: Tx,
+  id: string,
+  config: AgentConfig,
+  workspaceId: string | null,
+): Promise<AgentRow> {
+  const [row] = await inner<AgentRow[]>`
+    update agents set name = ${config.name}, config = ${json(inner, config)}, workspace_id = ${workspaceId},
+      version = version + 1, updated_at = clock_timestamp()
+    where id = ${id} returning ${columns(inner)}`;
+  await insertVersion(inner, row as AgentRow);
+  return row as AgentRow;
+}
+
+async function insertVersion(inner: Tx, { id, tenantId, version, config, updatedAt }: AgentRow): Promise<void> {
+  await inner`
+    insert into agent_versions (agent_id, version, tenant_id, config, created_at)
+    values (${id}, ${version}, ${tenantId}, ${json(inner, config)}, ${updatedAt})`;
+  // What stays attached keeps its settings.
+  const ids = config.mcpConnectionIds as string[];
+  await inner`delete from mcp_attachments where agent_id = ${id} and not (mcp_connection_id = any(${ids}))`;
+  if (ids.length === 0) return;
+  await inner`
+    insert into mcp_attachments (agent_id, mcp_connection_id)
+    select ${id}, named.id from unnest(${ids}::text[]) with ordinality as named (id, place) order by place
+    on conflict do nothing`;
+}
+
+/** Disables or enables an agent; no new version. Throws 404, 409 `admin_agent_managed`. */
+export function setAgentStatus(
+  sql: AnySql,
+  tenantId: string,
+  id: string,
+  status: AgentRow["status"],
+): Promise<AgentRow> {
+  return tx(sql, async (inner) => {
+    const agent = await lockAgent(inner, tenantId, id);
+    refuseManaged(agent);
+    if (agent.status === status) return agent;
+    const [row] = await inner<AgentRow[]>`
+      update agents set status = ${status}, updated_at = clock_timestamp() where id = ${id} returning ${columns(inner)}`;
+    return row as AgentRow;
+  });
+}
+
+/** Sets (or with null removes) an agent's picture; no new version. Throws 404, 409 `admin_agent_managed`. */
+export function setAvatar(
+  sql: AnySql,
+  tenantId: string,
+  id: string,
+  picture: { id: string; bytes: Uint8Array; mediaType: string } | null,
+): Promise<AgentRow> {
+  return tx(sql, async (inner) => {
+    const agent = await lockAgent(inner, tenantId, id);
+    refuseManaged(agent);
+    if (picture === null && agent.avatarId === null) return agent;
+    const [row] = await inner<AgentRow[]>`
+      update agents set avatar = ${picture?.bytes ?? null}, avatar_media_type = ${picture?.mediaType ?? null},
+        avatar_id = ${picture?.id ?? null}, updated_at = clock_timestamp()
+      where id = ${id} returning ${columns(inner)}`;
+    return row as AgentRow;
+  });
+}
+
+/**
+ * Deletes an agent for good and asks what runs to stop. Its sessions and what
+ * else it leaves are unreachable at once and go with the job `agent.purge`,
+ * because there may be millions of rows. Throws 404, 409 `admin_agent_managed`.
+ */
+export function deleteAgent(sql: AnySql, tenantId: string, id: string): Promise<void> {
+  return tx(sql, async (inner) => {
+    refuseManaged(await lockAgent(inner, tenantId, id));
+    await inner`delete from agents where id = ${id}`;
+    await cancelTurns(inner, id);
+    await enqueue(inner, "agent.purge", { agentId: id }, { key: `agent.purge:${id}` });
+  });
+}
+
+/** Asks every unfinished turn of an agent to stop, as the cancel operation does: a row, and a word to the worker. */
+export async function cancelTurns(sql: AnySql, agentId: string): Promise<void> {
+  await sql`
+    with asked as (
+      update turns set cancel_requested_at = now()
+      where agent_id = ${agentId} and status in ('queued', 'running', 'waiting') and cancel_requested_at is null
+      returning id
+    )
+    select pg_notify('parley_cancel', id) from asked`;
+}
+
+/** Throws 409 `admin_agent_managed` for the platform's own agent. */
+export function refuseManaged(agent: Pick<AgentRow, "managed">): void {
+  if (agent.managed) throw new ApiError("admin_agent_managed");
+}

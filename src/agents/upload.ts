@@ -1,0 +1,62 @@
+import { readBytes } from "../body.ts";
+import { ApiError } from "../errors.ts";
+
+/** A picture weighs at most this much (document 1, "Limits"). */
+const avatarBytesMax = 512 * 1024;
+/** What the multipart envelope around the picture may weigh. */
+const envelopeBytesMax = 16 * 1024;
+
+/**
+ * Reads a picture from a multipart form, bounded whatever the request announces.
+ * Its type is what its first bytes say, not what the form declares. Throws 400
+ * `avatar_missing`, 413 `avatar_too_large`, 415 `avatar_media_type`.
+ */
+export async function readAvatar(request: Request): Promise<{ bytes: Uint8Array; mediaType: string }> {
+  const form = await readForm(request);
+  const files = form.getAll("file");
+  const other = [...form.keys()].find((name) => name !== "file");
+  if (other !== undefined) throw malformed(`The form has a field that is not known: ${other}.`);
+  if (files.length > 1) throw malformed("The form has more than one file.");
+  const [file] = files;
+  if (!(file instanceof Blob)) throw new ApiError("avatar_missing");
+  if (file.size > avatarBytesMax) throw new ApiError("avatar_too_large");
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  const mediaType = sniff(bytes);
+  if (mediaType === null) throw new ApiError("avatar_media_type");
+  return { bytes, mediaType };
+}
+
+async function readForm(request: Request): Promise<FormData> {
+  const contentType = request.headers.get("content-type") ?? "";
+  if (!/^multipart\/form-data *;/i.test(contentType)) throw malformed("The body must be multipart/form-data.");
+  const bytes = await readBounded(request);
+  try {
+    return await new Response(bytes as Uint8Array<ArrayBuffer>, {
+      headers: { "content-type": contentType },
+    }).formData();
+  } catch {
+    throw malformed("The body is not a valid multipart form.");
+  }
+}
+
+async function readBounded(request: Request): Promise<Uint8Array> {
+  try {
+    return await readBytes(request, avatarBytesMax + envelopeBytesMax);
+  } catch (error) {
+    throw error instanceof ApiError && error.reason === "payload_too_large" ? new ApiError("avatar_too_large") : error;
+  }
+}
+
+/** Avatar errors are form A's codes in both forms (`decisions.md`). */
+function malformed(message: string): ApiError {
+  return new ApiError("avatar_missing", { message });
+}
+
+/** The media type that a picture's first bytes tell; null for anything but PNG, JPEG and WebP. */
+export function sniff(bytes: Uint8Array): string | null {
+  const starts = (text: string, at = 0) => [...text].every((char, index) => bytes[at + index] === char.charCodeAt(0));
+  if (starts("\x89PNG\r\n\x1a\n")) return "image/png";
+  if (starts("\xff\xd8\xff")) return "image/jpeg";
+  if (starts("RIFF") && starts("WEBP", 8)) return "image/webp";
+  return null;
+}
