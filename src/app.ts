@@ -8,6 +8,7 @@ import { healthRoutes } from "./health.ts";
 import { databaseWaitMs } from "./limits.ts";
 import { allowedMethods } from "./methods.ts";
 import { promptRoutes } from "./prompts/routes.ts";
+import { providerRoutes } from "./providers/routes.ts";
 import { formOf, requestIdOf } from "./request.ts";
 
 /** The HTTP tier as one function from request to response. */
@@ -20,7 +21,8 @@ export function createApp(ctx: Ctx): App {
     .use(healthRoutes(ctx))
     .use(agentRoutes(ctx))
     .use(apiKeyRoutes(ctx))
-    .use(promptRoutes(ctx));
+    .use(promptRoutes(ctx))
+    .use(providerRoutes(ctx));
   const methodsOf = allowedMethods(elysia.routes);
 
   const dispatch = async (request: Request): Promise<Response> => {

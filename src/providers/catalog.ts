@@ -64,7 +64,10 @@ function ofOpenAi(id: string): ThinkingLevels {
 
 function ofAnthropic(id: string): ThinkingLevels {
   // Routers write 4.5 where Anthropic writes 4-5.
-  const { capabilities, requestConfig } = getAnthropicLanguageModelEntry(id.replaceAll(".", "-"));
+  const name = id.replaceAll(".", "-");
+  // Thinking came with 3.7; the catalogue does not tell its elders apart.
+  if (/^claude-(2|3-(?!7)|instant)/.test(name)) return providerDefaultOnly;
+  const { capabilities, requestConfig } = getAnthropicLanguageModelEntry(name);
   if (requestConfig?.language.knownModel !== true) return unknown;
   const { reasoning } = capabilities.language;
   if (reasoning.support === false) return providerDefaultOnly;

@@ -1,0 +1,45 @@
+import { type AnySql, type Tx, tx } from "../db.ts";
+import { ApiError } from "../errors.ts";
+
+/** An error names at most this many users of each kind. */
+const namedUsersMax = 100;
+
+/**
+ * Deletes a provider. Throws 404 `provider_not_found`; 409 `provider_in_use` while
+ * an agent's current version names it; and, unless `confirmed`, 409
+ * `provider_historical_use` while older versions, sessions pinned to them or tasks
+ * do (document 2, "DELETE /v1/providers/:id").
+ */
+export function deleteProvider(sql: AnySql, tenantId: string, id: string, confirmed: boolean): Promise<void> {
+  return tx(sql, async (inner) => {
+    // Waits for every transaction that is about to save a reference (`lockProvider`), and keeps out new ones.
+    const [row] = await inner`select 1 from providers where id = ${id} and tenant_id = ${tenantId} for update`;
+    if (row === undefined) throw new ApiError("provider_not_found");
+    const inUse = await idsOf(inner<Named[]>`
+      select id from agents where provider_id = ${id} order by id limit ${namedUsersMax}`);
+    if (inUse.length > 0) throw new ApiError("provider_in_use", { details: { agentIds: inUse } });
+    if (!confirmed) await refuseHistoricalUse(inner, id);
+    await inner`delete from providers where id = ${id}`;
+  });
+}
+
+async function refuseHistoricalUse(inner: Tx, id: string): Promise<void> {
+  const agentIds = await idsOf(inner<Named[]>`
+    select distinct agent_id as id from agent_versions where provider_id = ${id} order by id limit ${namedUsersMax}`);
+  // Sessions and tasks use a provider through a version that they are pinned to.
+  if (agentIds.length === 0) return;
+  const sessionIds = await idsOf(inner<Named[]>`
+    select session.id from agent_versions version
+    join sessions session on session.agent_id = version.agent_id and session.pinned_version = version.version
+    where version.provider_id = ${id} and session.visible and session.deleted_at is null
+    order by session.id limit ${namedUsersMax}`);
+  throw new ApiError("provider_historical_use", { details: { agentIds, sessionIds, taskIds: [] } });
+}
+
+interface Named {
+  readonly id: string;
+}
+
+async function idsOf(rows: PromiseLike<readonly Named[]>): Promise<string[]> {
+  return (await rows).map(({ id }) => id);
+}

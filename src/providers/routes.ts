@@ -1,0 +1,137 @@
+import { Elysia } from "elysia";
+import { checkTenantUrl } from "../address.ts";
+import { type ProviderType, providerTypeOf } from "../config.ts";
+import type { Ctx } from "../context.ts";
+import type { AnySql } from "../db.ts";
+import { ApiError, invalid } from "../errors.ts";
+import { Id, newId } from "../ids.ts";
+import { operation, pathIds } from "../operation.ts";
+import { fragment } from "../seal.ts";
+import { listModels, thinkingLevelsOf } from "./models.ts";
+import { deleteProvider } from "./remove.ts";
+import {
+  type Provider,
+  ProviderCreate,
+  ProviderDeleteQuery,
+  type ProviderItem,
+  ProviderRename,
+  ThinkingLevelsQuery,
+} from "./schema.ts";
+import { createProvider, findProvider, listProviders, type ProviderRow, renameProvider } from "./store.ts";
+
+const params = pathIds({ id: Id("provider") });
+
+/** Providers (document 2, "Providers"). */
+export function providerRoutes(ctx: Ctx) {
+  return new Elysia({ prefix: "/v1/providers" })
+    .get(
+      "",
+      operation(ctx, {
+        summary: "List providers",
+        success: 200,
+        handle: async ({ sql, tenantId }) => ({ providers: (await listProviders(sql, tenantId)).map(showItem) }),
+      }),
+    )
+    .post(
+      "",
+      operation(ctx, {
+        summary: "Create a provider",
+        body: ProviderCreate,
+        success: 201,
+        errors: ["provider_limit_reached", "provider_name_conflict"],
+        handle: async ({ sql, tenantId, body }) => {
+          const providerType = providerTypeOf(body.providerType) as ProviderType;
+          const baseUrl = body.baseUrl ?? null;
+          checkBaseUrl(providerType, baseUrl, ctx.config.allowPrivateNetwork);
+          const id = newId("provider");
+          const sealedKey = ctx.sealer.seal(body.apiKey, id);
+          const keyFragment = fragment(body.apiKey);
+          const made = { id, name: body.name, providerType, baseUrl, sealedKey, keyFragment };
+          return show(await createProvider(sql, tenantId, made));
+        },
+      }),
+    )
+    .get(
+      "/:id",
+      operation(ctx, {
+        summary: "Read a provider",
+        params,
+        success: 200,
+        errors: ["provider_not_found"],
+        handle: async ({ sql, tenantId, params: { id } }) => show(await findOrThrow(sql, tenantId, id)),
+      }),
+    )
+    .patch(
+      "/:id",
+      operation(ctx, {
+        summary: "Rename a provider",
+        params,
+        body: ProviderRename,
+        success: 200,
+        errors: ["provider_not_found", "provider_name_conflict"],
+        handle: async ({ sql, tenantId, params: { id }, body }) =>
+          show(await renameProvider(sql, tenantId, id, body.name)),
+      }),
+    )
+    .delete(
+      "/:id",
+      operation(ctx, {
+        summary: "Delete a provider",
+        params,
+        query: ProviderDeleteQuery,
+        success: 204,
+        errors: ["provider_not_found", "provider_in_use", "provider_historical_use"],
+        handle: ({ sql, tenantId, params: { id }, query }) =>
+          deleteProvider(sql, tenantId, id, query.confirmVersionInvalidation === "true"),
+      }),
+    )
+    .get(
+      "/:id/models",
+      operation(ctx, {
+        summary: "List a provider's models",
+        params,
+        success: 200,
+        errors: ["provider_not_found", "model_discovery_unsupported", "model_validation_unavailable"],
+        handle: async ({ sql, tenantId, params: { id } }) => {
+          const models = await listModels(ctx, await findOrThrow(sql, tenantId, id));
+          return { models: models.map((model) => ({ id: model })) };
+        },
+      }),
+    )
+    .get(
+      "/:id/thinking-levels",
+      operation(ctx, {
+        summary: "List a model's thinking levels",
+        params,
+        query: ThinkingLevelsQuery,
+        success: 200,
+        errors: ["provider_not_found"],
+        handle: async ({ sql, tenantId, params: { id }, query }) =>
+          thinkingLevelsOf(ctx, await findOrThrow(sql, tenantId, id), query.model),
+      }),
+    );
+}
+
+async function findOrThrow(sql: AnySql, tenantId: string, id: string): Promise<ProviderRow> {
+  const row = await findProvider(sql, tenantId, id);
+  if (row === null) throw new ApiError("provider_not_found");
+  return row;
+}
+
+/** `baseUrl` is required for `custom`, refused for `gateway`, and must be a place we may call (document 2, "Provider"). */
+function checkBaseUrl(providerType: ProviderType, baseUrl: string | null, allowPrivate: boolean): void {
+  if (providerType === "gateway" && baseUrl !== null) throw invalid("/baseUrl", "is not taken for this provider type");
+  if (providerType === "custom" && baseUrl === null) throw invalid("/baseUrl", "is required for this provider type");
+  if (baseUrl === null) return;
+  checkTenantUrl("/baseUrl", baseUrl, allowPrivate);
+  // Paths are put behind it, so that a query would end up in the middle.
+  if (/[?#\s]/.test(baseUrl)) throw invalid("/baseUrl", "must have no query, fragment or space");
+}
+
+function showItem({ id, name, providerType, createdAt, updatedAt }: ProviderRow): ProviderItem {
+  return { id, name, providerType, createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() };
+}
+
+function show(row: ProviderRow): Provider {
+  return { ...showItem(row), baseUrl: row.baseUrl, keyFragment: row.keyFragment };
+}
