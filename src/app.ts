@@ -10,6 +10,7 @@ import { allowedMethods } from "./methods.ts";
 import { promptRoutes } from "./prompts/routes.ts";
 import { providerRoutes } from "./providers/routes.ts";
 import { formOf, requestIdOf } from "./request.ts";
+import { usageRoutes } from "./usage/routes.ts";
 
 /** The HTTP tier as one function from request to response. */
 export type App = (request: Request) => Promise<Response>;
@@ -22,7 +23,8 @@ export function createApp(ctx: Ctx): App {
     .use(agentRoutes(ctx))
     .use(apiKeyRoutes(ctx))
     .use(promptRoutes(ctx))
-    .use(providerRoutes(ctx));
+    .use(providerRoutes(ctx))
+    .use(usageRoutes(ctx));
   const methodsOf = allowedMethods(elysia.routes);
 
   const dispatch = async (request: Request): Promise<Response> => {

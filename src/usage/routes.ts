@@ -1,0 +1,34 @@
+import { Elysia } from "elysia";
+import type { Ctx } from "../context.ts";
+import { Id } from "../ids.ts";
+import { operation, pathIds } from "../operation.ts";
+import { readUsageQuery } from "./query.ts";
+import { AgentUsageQuery, UsageQuery } from "./schema.ts";
+import { readUsage } from "./store.ts";
+
+/** Usage of a tenant and of one of its agents (document 1, "Usage" and "Agents"). */
+export function usageRoutes(ctx: Ctx) {
+  return new Elysia()
+    .get(
+      "/v1/usage",
+      operation(ctx, {
+        summary: "Read the tenant's usage",
+        query: UsageQuery,
+        success: 200,
+        invalidAs: "usage_query_invalid",
+        handle: ({ sql, tenantId, query }) => readUsage(sql, tenantId, readUsageQuery(query, new Date())),
+      }),
+    )
+    .get(
+      "/v1/agents/:agentId/usage",
+      operation(ctx, {
+        summary: "Read an agent's usage",
+        params: pathIds({ agentId: Id("agent") }),
+        query: AgentUsageQuery,
+        success: 200,
+        invalidAs: "usage_query_invalid",
+        handle: ({ sql, tenantId, params: { agentId }, query }) =>
+          readUsage(sql, tenantId, readUsageQuery({ ...query, agentId }, new Date())),
+      }),
+    );
+}

@@ -1,0 +1,55 @@
+import { Type } from "@sinclair/typebox";
+import { Id } from "../ids.ts";
+import { Closed, OneOf, UserId } from "../schema.ts";
+
+/** What usage is summed by (document 1, "Usage"). */
+export const usageGroups = ["day", "agent", "model", "session", "user"] as const;
+export type UsageGroup = (typeof usageGroups)[number];
+
+/** A range counts at most this many days, both ends included (document 1, "Limits"). */
+export const usageRangeDaysMax = 31;
+/** Without a range, this many days that end today. */
+export const usageRangeDaysDefault = 30;
+/**
+ * An answer grouped by anything but sessions, whose `limit` the caller sets, holds
+ * at most this many buckets, the largest. Only `user` can come near it.
+ */
+export const usageBucketsMax = 50_000;
+
+const Day = Type.String({ pattern: "^\\d{4}-\\d{2}-\\d{2}$", description: "YYYY-MM-DD" });
+
+const filters = {
+  from: Type.Optional(Day),
+  to: Type.Optional(Day),
+  sessionId: Type.Optional(
+    Type.String({ pattern: "^(ss_[0-9a-z]{24})?$", description: "ss_…, or be empty for stateless turns" }),
+  ),
+  userId: Type.Optional(UserId),
+  groupBy: Type.Optional(OneOf(...usageGroups)),
+  limit: Type.Optional(Type.String()),
+};
+
+export const UsageQuery = Closed({ ...filters, agentId: Type.Optional(Id("agent")) });
+
+/** The path names the agent, so the query's `agentId` is ignored, whatever it says. */
+export const AgentUsageQuery = Closed({ ...filters, agentId: Type.Optional(Type.String()) });
+
+/** Sums over turns. */
+export interface UsageTotals {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  /** Turns, not model calls. */
+  readonly requestCount: number;
+  readonly durationMs: number;
+}
+
+/** The sums of one group. Only what it is grouped by is set; for `model` that is the provider's id and the model. */
+export interface UsageBucket extends UsageTotals {
+  /** YYYY-MM-DD, UTC. */
+  readonly day: string | null;
+  readonly agentId: string | null;
+  readonly sessionId: string | null;
+  readonly userId: string | null;
+  readonly provider: string | null;
+  readonly model: string | null;
+}

@@ -1,0 +1,86 @@
+import type { AnySql } from "../db.ts";
+import type { UsageQuestion } from "./query.ts";
+import { type UsageBucket, type UsageGroup, type UsageTotals, usageBucketsMax } from "./schema.ts";
+
+/** The columns that make a group. */
+const keyColumns: Readonly<Record<UsageGroup, readonly string[]>> = {
+  day: ["day"],
+  agent: ["agent_id"],
+  model: ["provider", "model"],
+  session: ["session_id"],
+  user: ["user_id"],
+};
+
+interface BucketRow {
+  day?: Date;
+  agent_id?: string;
+  session_id?: string;
+  user_id?: string;
+  provider?: string | null;
+  model?: string | null;
+  input_tokens: number;
+  output_tokens: number;
+  turns: number;
+  duration_ms: number;
+  total_input_tokens: number;
+  total_output_tokens: number;
+  total_turns: number;
+  total_duration_ms: number;
+}
+
+/**
+ * Usage by group, and over everything the filters select: days in order, all
+ * else by tokens, most first. Ids that name nothing (any more) select what was
+ * metered under them, maybe nothing. One statement, so that buckets and totals
+ * tell of the same moment.
+ */
+export async function readUsage(
+  sql: AnySql,
+  tenantId: string,
+  question: UsageQuestion,
+): Promise<{ buckets: UsageBucket[]; totals: UsageTotals }> {
+  const { from, to, agentId, sessionId, userId, groupBy, limit } = question;
+  const key = () => sql(keyColumns[groupBy] as string[]);
+  const rows = await sql<BucketRow[]>`
+    with buckets as (
+      select ${key()}, count(*) as turns, sum(input_tokens)::bigint as input_tokens,
+        sum(output_tokens)::bigint as output_tokens, sum(duration_ms)::bigint as duration_ms
+      from usage
+      where tenant_id = ${tenantId} and day between ${from}::date and ${to}::date
+        ${agentId === undefined ? sql`` : sql`and agent_id = ${agentId}`}
+        ${sessionId === undefined ? sql`` : sql`and session_id = ${sessionId}`}
+        ${userId === undefined ? sql`` : sql`and user_id = ${userId}`}
+      group by ${key()}
+    )
+    select *, sum(turns) over ()::bigint as total_turns, sum(input_tokens) over ()::bigint as total_input_tokens,
+      sum(output_tokens) over ()::bigint as total_output_tokens, sum(duration_ms) over ()::bigint as total_duration_ms
+    from buckets
+    order by ${groupBy === "day" ? sql`` : sql`input_tokens + output_tokens desc,`} ${key()}
+    limit ${groupBy === "session" ? limit : usageBucketsMax}`;
+  return { buckets: rows.map(showBucket), totals: showTotals(rows[0]) };
+}
+
+function showBucket(row: BucketRow): UsageBucket {
+  return {
+    day: row.day?.toISOString().slice(0, "YYYY-MM-DD".length) ?? null,
+    agentId: row.agent_id ?? null,
+    sessionId: row.session_id ?? null,
+    userId: row.user_id ?? null,
+    provider: row.provider ?? null,
+    model: row.model ?? null,
+    inputTokens: row.input_tokens,
+    outputTokens: row.output_tokens,
+    requestCount: row.turns,
+    durationMs: row.duration_ms,
+  };
+}
+
+/** Every row carries the totals; without rows they are zero. */
+function showTotals(row: BucketRow | undefined): UsageTotals {
+  return {
+    inputTokens: row?.total_input_tokens ?? 0,
+    outputTokens: row?.total_output_tokens ?? 0,
+    requestCount: row?.total_turns ?? 0,
+    durationMs: row?.total_duration_ms ?? 0,
+  };
+}
