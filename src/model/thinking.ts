@@ -1,10 +1,13 @@
-import type { LanguageModelV4CallOptions, SharedV4ProviderOptions } from "@ai-sdk/provider";
+import type { LanguageModelCallOptions, streamText } from "ai";
 import type { ProviderType } from "../config.ts";
+
+type Reasoning = NonNullable<LanguageModelCallOptions["reasoning"]>;
+type ProviderOptions = NonNullable<Parameters<typeof streamText>[0]["providerOptions"]>;
 
 /** The part of a model call's settings that a thinking level decides. */
 export interface ThinkingSettings {
-  readonly reasoning?: NonNullable<LanguageModelV4CallOptions["reasoning"]>;
-  readonly providerOptions?: SharedV4ProviderOptions;
+  readonly reasoning?: Reasoning;
+  readonly providerOptions?: ProviderOptions;
 }
 
 /**
@@ -15,5 +18,5 @@ export interface ThinkingSettings {
 export function thinkingSettings(type: ProviderType, level: string | null): ThinkingSettings {
   if (level === null) return {};
   if (type === "router_vendor") return { providerOptions: { openrouter: { reasoning: { effort: level } } } };
-  return { reasoning: level as NonNullable<LanguageModelV4CallOptions["reasoning"]> };
+  return { reasoning: level as Reasoning };
 }
