@@ -10,6 +10,7 @@ import { allowedMethods } from "./methods.ts";
 import { promptRoutes } from "./prompts/routes.ts";
 import { providerRoutes } from "./providers/routes.ts";
 import { formOf, requestIdOf } from "./request.ts";
+import { sessionRoutes } from "./sessions/routes.ts";
 import { usageRoutes } from "./usage/routes.ts";
 
 /** The HTTP tier as one function from request to response. */
@@ -24,6 +25,7 @@ export function createApp(ctx: Ctx): App {
     .use(apiKeyRoutes(ctx))
     .use(promptRoutes(ctx))
     .use(providerRoutes(ctx))
+    .use(sessionRoutes(ctx))
     .use(usageRoutes(ctx));
   const methodsOf = allowedMethods(elysia.routes);
 

@@ -1,6 +1,6 @@
 import { createRemoteJWKSet, type JWTPayload, jwtVerify } from "jose";
 import type { Config } from "./config.ts";
-import type { AnySql } from "./db.ts";
+import { type AnySql, statementTimeoutMs } from "./db.ts";
 import { ApiError, type Form } from "./errors.ts";
 import { isId } from "./ids.ts";
 import { digest } from "./seal.ts";
@@ -25,6 +25,11 @@ export interface Principal {
   readonly kind: "api_key" | "dashboard";
   /** The dashboard user, when the token names one. */
   readonly authUserId: string | null;
+  /**
+   * By the database's clock: a statement that starts later than this writes
+   * nothing, because its caller has been answered 503 by then.
+   */
+  readonly writeBefore: Date;
 }
 
 /** Turns a credential into a principal. */
@@ -51,6 +56,7 @@ interface TenantRow {
   rate_limit: number | null;
   monetization: boolean;
   deleting: boolean;
+  now: Date;
 }
 
 /** Makes the authenticator for API keys and, when the configuration names a secret or a JWKS, dashboard JWTs. */
@@ -73,31 +79,42 @@ export function createAuthenticator(
 async function principalOfKey(sql: AnySql, token: string): Promise<Principal> {
   const [row] = await sql<TenantRow[]>`
     select t.id, t.form, t.subscription, t.usage_credit, t.quota_turns_per_day, t.rate_limit, t.monetization,
-      t.deleting_at is not null as deleting
+      t.deleting_at is not null as deleting, clock_timestamp() as now
     from api_keys k join tenants t on t.id = k.tenant_id
     where k.digest = ${digest(token)} and (k.expires_at is null or k.expires_at > now()) and t.deleted_at is null`;
   if (row === undefined) throw new ApiError("unauthorized");
-  return { tenant: showTenant(row), kind: "api_key", authUserId: null };
+  return { tenant: showTenant(row), kind: "api_key", authUserId: null, writeBefore: writeBefore(row) };
 }
 
 async function principalOfClaims(sql: AnySql, claims: JWTPayload): Promise<Principal> {
   const { tenantId, authUserId } = claims;
   if (typeof tenantId !== "string" || !isId("tenant", tenantId)) throw new ApiError("unauthorized");
-  const tenant = await findTenant(sql, tenantId);
-  if (tenant === null) throw new ApiError("unauthorized");
+  const row = await readTenant(sql, tenantId);
+  if (row === null) throw new ApiError("unauthorized");
   return {
-    tenant,
+    tenant: showTenant(row),
     kind: "dashboard",
     authUserId: typeof authUserId === "string" && authUserId !== "" ? authUserId : null,
+    writeBefore: writeBefore(row),
   };
+}
+
+function writeBefore(row: TenantRow): Date {
+  return new Date(row.now.getTime() + statementTimeoutMs);
 }
 
 /** A tenant by id, or null when there is none (any more). */
 export async function findTenant(sql: AnySql, tenantId: string): Promise<Tenant | null> {
+  const row = await readTenant(sql, tenantId);
+  return row === null ? null : showTenant(row);
+}
+
+async function readTenant(sql: AnySql, tenantId: string): Promise<TenantRow | null> {
   const [row] = await sql<TenantRow[]>`
-    select id, form, subscription, usage_credit, quota_turns_per_day, rate_limit, monetization, deleting_at is not null as deleting
+    select id, form, subscription, usage_credit, quota_turns_per_day, rate_limit, monetization,
+      deleting_at is not null as deleting, clock_timestamp() as now
     from tenants where id = ${tenantId} and deleted_at is null`;
-  return row === undefined ? null : showTenant(row);
+  return row ?? null;
 }
 
 function showTenant(row: TenantRow): Tenant {

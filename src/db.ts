@@ -22,7 +22,7 @@ interface PoolOptions {
  * The server ends a statement a little before the client gives up on it, so
  * that what was answered 503 does not commit later.
  */
-const statementTimeoutMs = databaseWaitMs - 2_000;
+export const statementTimeoutMs = databaseWaitMs - 2_000;
 
 /** Opens the pool. Connects at the first query. */
 export function openDatabase({ url, max, applicationName }: PoolOptions): Sql {

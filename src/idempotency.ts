@@ -52,7 +52,7 @@ export async function recallKey(
   if (row === undefined) return null;
   if (!row.request_digest.equals(key.requestDigest)) throw new ApiError("idempotency_key_reused");
   if (row.status === null) return { turnId: row.turn_id, answer: null };
-  const body = row.sealed_body === null ? null : sealer.open(row.sealed_body, sealContext(key));
+  const body = row.sealed_body === null ? null : sealer.open(row.sealed_body, lockNameOf(key));
   return { turnId: row.turn_id, answer: { status: row.status, headers: row.headers ?? {}, body } };
 }
 
@@ -72,7 +72,7 @@ export function once(
     const known = await recallKey(inner, sealer, key);
     if (known?.answer) return known.answer;
     const answer = await work(inner);
-    const sealedBody = answer.body === null ? null : sealer.seal(answer.body, sealContext(key));
+    const sealedBody = answer.body === null ? null : sealer.seal(answer.body, lockNameOf(key));
     await inner`
       insert into idempotency_keys (tenant_id, key, request_digest, status, headers, sealed_body)
       values (${key.tenantId}, ${key.key}, ${key.requestDigest}, ${answer.status}, ${json(inner, answer.headers)}, ${sealedBody})
@@ -90,13 +90,27 @@ interface KeyRow {
   sealed_body: Buffer | null;
 }
 
-function sealContext(key: IdempotencyKey): string {
-  return `idempotency:${key.tenantId}:${key.key}`;
-}
-
 /** Takes the key's lock until the transaction ends. Throws 409 when another request holds it. */
 async function lockKey(inner: Tx, key: IdempotencyKey): Promise<void> {
   const [lock] = await inner<{ taken: boolean }[]>`
-    select pg_try_advisory_xact_lock(hashtextextended(${`idempotency:${key.tenantId}:${key.key}`}, 0)) as taken`;
+    select pg_try_advisory_xact_lock(hashtextextended(${lockNameOf(key)}, 0)) as taken`;
   if (!lock?.taken) throw new ApiError("idempotency_in_progress", { headers: { "Retry-After": "1" } });
+}
+
+/** Waits for the key's lock: a repeated turn joins the first one as soon as it is accepted. */
+export async function waitForKey(inner: Tx, key: IdempotencyKey): Promise<void> {
+  await inner`select pg_advisory_xact_lock(hashtextextended(${lockNameOf(key)}, 0))`;
+}
+
+/** Remembers which turn a key stands for. */
+export async function keepTurn(inner: Tx, key: IdempotencyKey, turnId: string): Promise<void> {
+  await inner`
+    insert into idempotency_keys (tenant_id, key, request_digest, turn_id)
+    values (${key.tenantId}, ${key.key}, ${key.requestDigest}, ${turnId})
+    on conflict (tenant_id, key) do update set request_digest = excluded.request_digest, turn_id = excluded.turn_id,
+      status = null, headers = null, sealed_body = null, created_at = now()`;
+}
+
+function lockNameOf(key: IdempotencyKey): string {
+  return `idempotency:${key.tenantId}:${key.key}`;
 }

@@ -3,8 +3,8 @@ import { json } from "./db.ts";
 
 /** Every kind of job and what its payload holds: ids only, because the row is the truth and the job is a doorbell. */
 export interface JobPayloads {
-  /** Run a queued turn (or its continuation). */
-  turn: { turnId: string };
+  /** Run a queued turn. `lockKey` is its session, or the turn itself when it has none. */
+  turn: { turnId: string; lockKey: string };
   /** Delete what a deleted agent leaves behind. */
   "agent.purge": { agentId: string };
   /** End a tenant once its last turn has ended. */

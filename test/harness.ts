@@ -10,6 +10,7 @@ import { newId } from "../src/ids.ts";
 import { createLogger } from "../src/log.ts";
 import { MemoryRelay } from "../src/relay/memory.ts";
 import type { Relay } from "../src/relay/relay.ts";
+import { startWorkerPool, type WorkerPool } from "../workers/main.ts";
 import { type SimulatedModel, startSimulatedModel } from "../src/simulated-model/server.ts";
 
 /** A test file's own database and the real service on it, in this process. */
@@ -19,6 +20,8 @@ export interface Harness {
   readonly sql: Sql;
   readonly databaseUrl: string;
   readonly model: SimulatedModel;
+  /** The worker pool in this process; null when the test starts its own. */
+  readonly pool: WorkerPool | null;
   tenant(options?: TenantOptions): Promise<TestTenant>;
   stop(): Promise<void>;
 }
@@ -54,6 +57,8 @@ export interface Answer {
 export interface HarnessOptions {
   readonly env?: Record<string, string>;
   readonly relay?: Relay;
+  /** Run jobs in this process. */
+  readonly worker?: boolean;
 }
 
 const origin = "http://parley.test";
@@ -73,14 +78,17 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   const ctx = createContext({ config, log, sql, relay, redis: null, encryptionKey, publicUrl: origin });
   const app = createApp(ctx);
   const model = startSimulatedModel({ chunkDelayMs: 0 });
+  const pool = options.worker === true ? await startWorkerPool(ctx, { databaseUrl }) : null;
   return {
     ctx,
     app,
+    pool,
     sql,
     databaseUrl,
     model,
     tenant: (tenantOptions = {}) => makeTenant(app, sql, tenantOptions),
     stop: async () => {
+      await pool?.drain(0);
       await model.stop();
       await relay.close();
       await sql.end({ timeout: 5 });

@@ -42,7 +42,8 @@ export function baseUrlOf(provider: Pick<ModelProvider, "providerType" | "baseUr
   return url === null ? null : url.replace(/\/+$/, "");
 }
 
-/** The fetch for a provider: guarded where a tenant chose the address. */
+/** The fetch for a provider: guarded where a tenant chose the address, unless it is the process's own simulated model. */
 export function providerFetch(ctx: Ctx, provider: Pick<ModelProvider, "id" | "baseUrl">): Fetch {
-  return provider.id === null || provider.baseUrl === null ? directFetch : tenantFetch(ctx.config);
+  const { id, baseUrl } = provider;
+  return id === null || baseUrl === null || baseUrl === ctx.simulatedModelUrl ? directFetch : tenantFetch(ctx.config);
 }

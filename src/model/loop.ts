@@ -1,0 +1,128 @@
+import {
+  APICallError,
+  convertToModelMessages,
+  isStepCount,
+  type LanguageModel,
+  RetryError,
+  streamText,
+  toUIMessageStream,
+  type UIMessage,
+  type UIMessageChunk,
+} from "ai";
+import { modelCallsPerTurnMax } from "../limits.ts";
+import type { UiMessage } from "../sessions/schema.ts";
+import { cleanStream } from "./clean.ts";
+import type { ThinkingSettings } from "./thinking.ts";
+
+/** What a model is asked. */
+export interface ModelRequest {
+  readonly model: LanguageModel;
+  readonly instructions: string;
+  /** The transcript with the user's message at its end. */
+  readonly messages: readonly UiMessage[];
+  readonly thinking: ThinkingSettings;
+  /** The id of the answer. */
+  readonly messageId: string;
+  readonly signal: AbortSignal;
+  readonly download: DownloadFiles;
+}
+
+/** Fetches files that a message names by URL, for providers that do not take URLs. */
+export type DownloadFiles = NonNullable<Parameters<typeof streamText>[0]["experimental_download"]>;
+
+/** What came of it. */
+export interface ModelResult {
+  readonly ended: "finished" | "failed" | "aborted";
+  /** The answer as the AI SDK assembles it from the very chunks that were written. */
+  readonly message: UiMessage;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  /** The chunk that ends the stream; it is held back until the turn is committed. */
+  readonly lastChunk: unknown;
+  readonly error: unknown;
+}
+
+/** A call of the provider that failed before it answered is tried once more. */
+const providerRetriesMax = 1;
+
+/**
+ * Runs the model, tool steps included, and hands every chunk to `write`. Waits
+ * when `write` answers a promise, so that a slow relay slows the model down
+ * instead of filling the memory. Never throws for what a model or provider does.
+ */
+export async function runModel(
+  request: ModelRequest,
+  write: (chunk: UIMessageChunk) => void | Promise<void>,
+): Promise<ModelResult> {
+  const used = { inputTokens: 0, outputTokens: 0 };
+  let error: unknown = null;
+  let message: UiMessage = { id: request.messageId, role: "assistant", parts: [] };
+  let lastChunk: UIMessageChunk = { type: "finish" };
+  let ended: ModelResult["ended"] = "finished";
+  try {
+    const result = streamText({
+      model: request.model,
+      messages: await modelMessages(request.messages),
+      abortSignal: request.signal,
+      maxRetries: providerRetriesMax,
+      stopWhen: isStepCount(modelCallsPerTurnMax),
+      experimental_download: request.download,
+      ...(request.instructions === "" ? {} : { instructions: request.instructions }),
+      ...request.thinking,
+      onStepEnd: ({ usage }) => {
+        used.inputTokens += usage.inputTokens ?? 0;
+        used.outputTokens += usage.outputTokens ?? 0;
+      },
+      // The error arrives as a chunk as well; without this the SDK prints it.
+      onError: () => {},
+    });
+    const chunks = toUIMessageStream<Record<string, never>, UIMessage>({
+      stream: result.stream.pipeThrough(cleanStream()) as never,
+      generateMessageId: () => request.messageId,
+      onError: (cause) => {
+        error = cause;
+        return describeModelError(cause);
+      },
+      onEnd: ({ responseMessage }) => {
+        message = { ...responseMessage, id: request.messageId } as UiMessage;
+      },
+    });
+    for await (const chunk of chunks) {
+      if (chunk.type === "start") continue;
+      if (chunk.type === "error" || chunk.type === "abort") {
+        ended = chunk.type === "error" ? "failed" : "aborted";
+        lastChunk = chunk;
+      } else if (chunk.type === "finish") {
+        if (ended === "finished") lastChunk = chunk;
+      } else if (ended === "finished") {
+        const full = write(chunk);
+        if (full !== undefined) await full;
+      }
+    }
+  } catch (cause) {
+    ended = "failed";
+    error = cause;
+    lastChunk = { type: "error", errorText: describeModelError(cause) };
+  }
+  if (request.signal.aborted) ended = "aborted";
+  return { ended, message, ...used, lastChunk, error };
+}
+
+/** UI messages as the model takes them. Tool calls that were never answered are left out: a provider refuses them. */
+function modelMessages(messages: readonly UiMessage[]) {
+  return convertToModelMessages(messages as unknown as UIMessage[], { ignoreIncompleteToolCalls: true });
+}
+
+/**
+ * A provider's failure in words that may be shown: the status, never the
+ * provider's own text, which has been seen to quote keys and prompts.
+ */
+export function describeModelError(error: unknown): string {
+  const cause = RetryError.isInstance(error) ? error.lastError : error;
+  if (APICallError.isInstance(cause)) {
+    return cause.statusCode === undefined
+      ? "The model provider cannot be reached."
+      : `The model provider answered with status ${cause.statusCode}.`;
+  }
+  return "The model provider failed.";
+}

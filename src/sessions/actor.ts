@@ -1,0 +1,157 @@
+import postgres from "postgres";
+import type { Sql } from "../db.ts";
+import { newId } from "../ids.ts";
+import { lockWaitMs, workerBeatMs } from "../limits.ts";
+import type { Logger } from "../log.ts";
+import { type ClaimedTurn, claimTurn, releaseLock } from "./turns.ts";
+
+/** Why a running turn is told to stop. */
+export type StopReason = "canceled" | "fenced" | "drained" | "timed_out" | "too_large";
+
+/** A turn this process runs. */
+export interface RunningTurn {
+  readonly turn: ClaimedTurn;
+  readonly lockKey: string;
+  /** Aborts with a `StopReason`. */
+  readonly stop: AbortController;
+}
+
+/** The name of the channel on which cancellations are announced; a beat finds those that were missed. */
+export const cancelChannel = "parley_cancel";
+
+/**
+ * The session actor's end of a worker process: one connection that holds the
+ * advisory locks of all sessions whose turns run here, and beats. The locks die
+ * with the process; the beat tells a frozen process from a busy one (design
+ * section 1, rules 3 and 4).
+ */
+export class Actor {
+  readonly workerId = newId("worker");
+  readonly applicationName = `parley-${this.workerId}`;
+  private readonly log: Logger;
+  private readonly sql: Sql;
+  private readonly running = new Map<string, RunningTurn>();
+  private backendPid: number | null = null;
+  private beating: ReturnType<typeof setInterval> | null = null;
+  private beatUnderWay = false;
+  private queueWorkerId = "";
+
+  constructor(databaseUrl: string, log: Logger) {
+    this.log = log.child({ workerId: this.workerId });
+    this.sql = postgres(databaseUrl, {
+      max: 1,
+      // The connection is the lock: it must not be closed for being idle or old.
+      idle_timeout: 0,
+      max_lifetime: null,
+      connect_timeout: 10,
+      backoff: (attempt) => Math.min(0.05 * 2 ** attempt, 1),
+      types: { bigint: { to: 20, from: [20], serialize: String, parse: Number } },
+      onnotice: () => {},
+      connection: { application_name: this.applicationName },
+    });
+  }
+
+  /** Connects, says that this worker lives, and listens for cancellations. */
+  async start(): Promise<void> {
+    await this.beat();
+    await this.sql.listen(cancelChannel, (turnId) => this.stop(turnId, "canceled"));
+    this.beating = setInterval(() => void this.tryBeat(), workerBeatMs);
+  }
+
+  /** Notes under which name the queue locks this process's jobs, so that they can be given back when it dies. */
+  async nameInQueue(queueWorkerId: string): Promise<void> {
+    this.queueWorkerId = queueWorkerId;
+    await this.beat();
+  }
+
+  /** Turns that run here now. */
+  get turns(): readonly RunningTurn[] {
+    return [...this.running.values()];
+  }
+
+  /** Tells a turn to stop, if it runs here. */
+  stop(turnId: string, reason: StopReason): void {
+    const running = this.running.get(turnId);
+    if (running !== undefined && !running.stop.signal.aborted) running.stop.abort(reason);
+  }
+
+  /**
+   * Takes the session's lock, claims the turn, runs `work`, lets go of the lock.
+   * Does nothing when the turn is not queued any more. Throws when another worker
+   * keeps the lock longer than `lockWaitMs`; the queue then tries again.
+   */
+  async withTurn(turnId: string, lockKey: string, work: (running: RunningTurn) => Promise<void>): Promise<void> {
+    const turn = await this.claim(turnId, lockKey);
+    if (turn === null) return;
+    const running: RunningTurn = { turn, lockKey, stop: new AbortController() };
+    this.running.set(turnId, running);
+    try {
+      await work(running);
+    } finally {
+      this.running.delete(turnId);
+      // Not awaited: the row says already that the session is free.
+      releaseLock(this.sql, lockKey).catch((error) =>
+        this.log.warn({ err: error, turnId }, "a session's lock was not let go of"),
+      );
+    }
+  }
+
+  private async claim(turnId: string, lockKey: string): Promise<ClaimedTurn | null> {
+    const expiresAt = Date.now() + lockWaitMs;
+    for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 2, 100)) {
+      const claimed = await claimTurn(this.sql, this.workerId, lockKey, turnId);
+      if (claimed === "gone") return null;
+      if (claimed !== "busy") return claimed;
+      if (Date.now() > expiresAt) throw new Error(`The session of ${turnId} stayed locked for ${lockWaitMs} ms.`);
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+  }
+
+  private async tryBeat(): Promise<void> {
+    if (this.beatUnderWay) return;
+    this.beatUnderWay = true;
+    try {
+      await this.beat();
+    } catch (error) {
+      this.log.warn({ err: error }, "the worker could not beat");
+    } finally {
+      this.beatUnderWay = false;
+    }
+  }
+
+  /** Renews this worker's row, takes the locks anew after a reconnect, and stops turns whose cancellation was announced while nobody listened. */
+  private async beat(): Promise<void> {
+    const ids = [...this.running.keys()];
+    const [row] = await this.sql<{ pid: number; canceled: string[] }[]>`
+      with beat as (
+        insert into workers (id, application_name, queue_worker_ids)
+        values (${this.workerId}, ${this.applicationName}, ${[this.queueWorkerId]})
+        on conflict (id) do update set beat_at = now(), queue_worker_ids = excluded.queue_worker_ids
+      )
+      select pg_backend_pid() as pid,
+        array(select id from turns where id = any(${ids}) and cancel_requested_at is not null) as canceled`;
+    if (row === undefined) return;
+    for (const turnId of row.canceled) this.stop(turnId, "canceled");
+    const reconnected = this.backendPid !== null && this.backendPid !== row.pid;
+    this.backendPid = row.pid;
+    if (reconnected) await this.lockAgain();
+  }
+
+  /** The old connection took the locks with it. A turn whose lock cannot be had again belongs to somebody else now. */
+  private async lockAgain(): Promise<void> {
+    for (const { turn, lockKey } of this.turns) {
+      const [row] = await this.sql<
+        { locked: boolean }[]
+      >`select pg_try_advisory_lock(hashtextextended(${lockKey}, 0)) as locked`;
+      if (!row?.locked) this.stop(turn.id, "fenced");
+    }
+    this.log.warn({ turns: this.running.size }, "the lock connection was made anew");
+  }
+
+  /** Ends the beat and the connection; locks that are still held go with it. */
+  async close(): Promise<void> {
+    if (this.beating !== null) clearInterval(this.beating);
+    await this.sql`delete from workers where id = ${this.workerId}`.catch(() => {});
+    await this.sql.end({ timeout: 5 });
+  }
+}

@@ -1,0 +1,50 @@
+import type { Sql } from "../db.ts";
+import { type ClaimedTurn, markShown } from "./turns.ts";
+
+/** Chunks that show nothing: a turn that got no further can be run again unnoticed. */
+const silentChunks = new Set(["start", "start-step", "finish-step", "message-metadata"]);
+/** A turn that lasts longer than this after its first shown chunk is noted as shown; a shorter one is over before it matters. */
+const noteAfterMs = 250;
+
+/**
+ * Holds back what shows nothing until the first chunk that shows something, so
+ * that "the relay's log is empty" means exactly "nobody has seen anything".
+ *
+ * A moment after that first chunk it also notes in Postgres that the turn has
+ * shown something, for the day when the worker and Redis are lost together.
+ */
+export class Curtain {
+  private readonly sql: Sql;
+  private readonly turn: ClaimedTurn;
+  private held: object[] = [];
+  private open = false;
+  private timer: ReturnType<typeof setTimeout> | null = null;
+
+  constructor(sql: Sql, turn: ClaimedTurn) {
+    this.sql = sql;
+    this.turn = turn;
+  }
+
+  /** Takes the next chunk; answers those that may go out now. */
+  pass(chunk: { readonly type: string }): readonly object[] {
+    if (this.open) return [chunk];
+    this.held.push(chunk);
+    if (silentChunks.has(chunk.type)) return [];
+    this.open = true;
+    this.timer = setTimeout(() => {
+      markShown(this.sql, this.turn.id, this.turn.attempt).catch(() => {});
+    }, noteAfterMs);
+    return this.takeHeld();
+  }
+
+  /** What is still held back, for the end of a turn that showed nothing. */
+  takeHeld(): object[] {
+    const held = this.held;
+    this.held = [];
+    return held;
+  }
+
+  close(): void {
+    if (this.timer !== null) clearTimeout(this.timer);
+  }
+}

@@ -1,0 +1,27 @@
+import { readBounded } from "../body.ts";
+import type { Config } from "../config.ts";
+import type { DownloadFiles } from "../model/loop.ts";
+import { tenantFetch } from "../outbound.ts";
+
+/** A picture that a message names by URL may weigh this much. */
+const imageBytesMax = 10 * 1024 * 1024;
+/** A picture's server gets this long. */
+const imageWaitMs = 15_000;
+
+/**
+ * Fetches pictures for providers that take no URLs, from public addresses only:
+ * the URL comes from an end user.
+ */
+export function imageDownload(config: Pick<Config, "allowPrivateNetwork">): DownloadFiles {
+  const fetchGuarded = tenantFetch(config);
+  return (files) =>
+    Promise.all(
+      files.map(async ({ url, isUrlSupportedByModel }) => {
+        if (isUrlSupportedByModel) return null;
+        const response = await fetchGuarded(url, { signal: AbortSignal.timeout(imageWaitMs) });
+        if (!response.ok) throw new Error(`The picture's server answered with status ${response.status}.`);
+        const data = await readBounded(response.body, imageBytesMax);
+        return { data, mediaType: response.headers.get("content-type")?.split(";")[0] ?? undefined };
+      }),
+    );
+}

@@ -1,0 +1,155 @@
+import type { Ctx } from "../context.ts";
+import type { Sql } from "../db.ts";
+import { queuedTurnStaleMs, reapBatchRows, turnAttemptsMax, workerDeadMs, workerFrozenMs } from "../limits.ts";
+import { addTurnJob, requeueTurn } from "./requeue.ts";
+import { finishTurn, type TurnOutcome } from "./turns.ts";
+
+/**
+ * Looks after turns whose worker is lost (design section 1, rule 4). Every
+ * worker process runs it; all its moves are guarded, so any number may run at
+ * once. Three looks, each bounded:
+ *
+ * 1. Workers that stopped beating: a frozen one's connections are ended, which
+ *    frees its locks; a dead one's jobs are given back to the queue.
+ * 2. Turns marked running whose session lock nobody holds: run again when they
+ *    have shown nothing, else ended as failed.
+ * 3. Queued turns whose job is gone: rung again.
+ */
+export class Reaper {
+  private readonly ctx: Ctx;
+  /** When a turn of a living worker was first seen without its lock, by turn and attempt. */
+  private suspects = new Map<string, number>();
+
+  constructor(ctx: Ctx) {
+    this.ctx = ctx;
+  }
+
+  /** One look around. Throws only what the database throws. */
+  async look(): Promise<void> {
+    const { sql } = this.ctx;
+    if (await hasJustStarted(sql)) return;
+    await this.endFrozenWorkers();
+    await this.forgetDeadWorkers();
+    await this.endOrphans();
+    await this.ringAgain();
+  }
+
+  private async endFrozenWorkers(): Promise<void> {
+    const { sql, log } = this.ctx;
+    const frozen = await sql<{ id: string; ended: number }[]>`
+      select w.id, count(pg_terminate_backend(a.pid))::int as ended
+      from workers w join pg_stat_activity a on a.application_name = w.application_name and a.datname = current_database()
+      where w.beat_at < now() - ${workerFrozenMs} * interval '1 millisecond'
+      group by w.id`;
+    for (const worker of frozen)
+      log.warn({ workerId: worker.id, connections: worker.ended }, "a frozen worker's connections were ended");
+  }
+
+  private async forgetDeadWorkers(): Promise<void> {
+    const { sql, log } = this.ctx;
+    const dead = await sql<{ id: string }[]>`
+      with dead as (
+        delete from workers w
+        where w.beat_at < now() - ${workerDeadMs} * interval '1 millisecond'
+          and not exists (select 1 from pg_stat_activity a where a.application_name = w.application_name and a.datname = current_database())
+        returning w.id, w.queue_worker_ids
+      )
+      select id, graphile_worker.force_unlock_workers(queue_worker_ids) from dead`;
+    for (const worker of dead) log.warn({ workerId: worker.id }, "a dead worker's jobs were given back to the queue");
+  }
+
+  private async endOrphans(): Promise<void> {
+    const orphans = await findOrphans(this.ctx.sql);
+    const seen = new Map<string, number>();
+    for (const orphan of orphans) {
+      const key = `${orphan.id}:${orphan.attempt}`;
+      const since = this.suspects.get(key) ?? Date.now();
+      seen.set(key, since);
+      // A living worker that has lost its lock connection takes the locks again within a beat.
+      if (orphan.worker_lives && Date.now() - since < workerDeadMs) continue;
+      await this.endOrphan(orphan);
+    }
+    this.suspects = seen;
+  }
+
+  private async endOrphan({ id, attempt, shown, cancel_requested }: OrphanRow): Promise<void> {
+    const { sql, relay, log } = this.ctx;
+    // Sealed first: whatever its worker still writes counts no more, and the answer to "has it shown anything?" is final.
+    const sealed = await relay.seal({ turnId: id, attempt }).catch(() => "unknown" as const);
+    const fence = { turnId: id, attempt, statuses: ["running" as const] };
+    if (cancel_requested) {
+      const ended = await finishTurn(sql, fence, lostOutcome("canceled"));
+      if (ended) log.warn({ turnId: id, attempt }, "a cancelled turn whose worker is lost was ended");
+      return;
+    }
+    const mayRunAgain = !shown && (sealed === "empty" || sealed === "unknown") && attempt < turnAttemptsMax;
+    if (mayRunAgain && (await requeueTurn(sql, id, attempt))) {
+      log.warn({ turnId: id, attempt }, "a turn whose worker is lost will be run again");
+      return;
+    }
+    const ended = await finishTurn(sql, fence, lostOutcome("failed"));
+    if (ended) log.warn({ turnId: id, attempt }, "a turn whose worker is lost was ended as failed");
+  }
+
+  private async ringAgain(): Promise<void> {
+    const { sql, log } = this.ctx;
+    const rung = await sql<{ id: string }[]>`
+      with silent as (
+        select id, session_id from (
+          select id, session_id from turns where status = 'queued' and cancel_requested_at is null
+            and accepted_at < now() - ${queuedTurnStaleMs} * interval '1 millisecond'
+          order by accepted_at limit ${reapBatchRows}
+        ) oldest
+        where not exists (
+          select 1 from graphile_worker._private_jobs j where j.key = oldest.id and (j.attempts < j.max_attempts or j.locked_at is not null)
+        )
+      )
+      select id, (${addTurnJob(sql)}).id as job from silent`;
+    for (const turn of rung) log.warn({ turnId: turn.id }, "a queued turn whose job was gone was rung again");
+  }
+}
+
+interface OrphanRow {
+  id: string;
+  attempt: number;
+  shown: boolean;
+  cancel_requested: boolean;
+  worker_lives: boolean;
+}
+
+/** Running turns whose lock nobody holds. `pg_locks` shows a 64-bit advisory key as two halves. */
+function findOrphans(sql: Sql): PromiseLike<OrphanRow[]> {
+  return sql<OrphanRow[]>`
+    with held as materialized (
+      select (classid::bigint << 32) | objid::bigint as key from pg_locks
+      where locktype = 'advisory' and objsubid = 1 and granted
+        and database = (select oid from pg_database where datname = current_database())
+    )
+    select t.id, t.attempt, t.shown_at is not null as shown, t.cancel_requested_at is not null as cancel_requested,
+      exists (select 1 from workers w where w.id = t.worker_id and w.beat_at > now() - ${workerDeadMs} * interval '1 millisecond') as worker_lives
+    from turns t
+    where t.status = 'running'
+      and not exists (select 1 from held where held.key = hashtextextended(coalesce(t.session_id, t.id), 0))
+    order by t.accepted_at limit ${reapBatchRows}`;
+}
+
+/** After a restart of Postgres every worker lost its connections at once; they get a moment to come back before anyone is called dead. */
+async function hasJustStarted(sql: Sql): Promise<boolean> {
+  const [row] = await sql<{ fresh: boolean }[]>`
+    select pg_postmaster_start_time() > now() - ${workerDeadMs} * interval '1 millisecond' as fresh`;
+  return row?.fresh ?? false;
+}
+
+/** How a turn ends whose worker is lost: what it used is unknown, so it is metered as one turn without tokens. */
+function lostOutcome(status: "failed" | "canceled"): TurnOutcome {
+  return {
+    status,
+    error:
+      status === "failed" ? { code: "service_unavailable", message: "The worker that ran this turn was lost." } : null,
+    usage: { provider: null, model: null, inputTokens: 0, outputTokens: 0 },
+    messages: [],
+    preview: "",
+    answer: null,
+    relayEvents: 0,
+  };
+}

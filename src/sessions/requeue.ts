@@ -1,0 +1,29 @@
+import type { AnySql } from "../db.ts";
+import { turnAttemptsMax } from "../limits.ts";
+
+/**
+ * Puts a turn that has shown nothing back into the queue, with a fresh job: a
+ * worker that wakes up later deletes its old job by number, and must not delete
+ * this one. False when the claim is gone, the turn may not be run again, or its
+ * attempts are used up.
+ */
+export async function requeueTurn(sql: AnySql, turnId: string, attempt: number): Promise<boolean> {
+  const rows = await sql`
+    with requeued as (
+      update turns set status = 'queued', worker_id = null, claimed_at = null
+      where id = ${turnId} and attempt = ${attempt} and status = 'running' and shown_at is null
+        and cancel_requested_at is null and attempt < ${turnAttemptsMax}
+      returning id, session_id
+    )
+    select (${addTurnJob(sql)}).id from requeued`;
+  return rows.length > 0;
+}
+
+/** Attempts the queue gives a turn's job: they only bridge a database blip, for the reaper looks after the turn itself. */
+const turnJobAttempts = 5;
+
+/** The SQL that rings for a turn, for a query whose rows have `id` and `session_id`. One job a turn waits at a time. */
+export function addTurnJob(sql: AnySql) {
+  return sql`graphile_worker.add_job('turn', json_build_object('turnId', id, 'lockKey', coalesce(session_id, id)),
+    max_attempts => ${turnJobAttempts}, job_key => id)`;
+}

@@ -1,0 +1,239 @@
+import type { TObject } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import type { Ctx } from "../context.ts";
+import { ApiError, invalid } from "../errors.ts";
+import { readIdempotencyKey } from "../idempotency.ts";
+import { Id } from "../ids.ts";
+import { type Input, operation, pathIds } from "../operation.ts";
+import { readLimit } from "../page.ts";
+import { Closed, OneOf } from "../schema.ts";
+import { answerTurn, streamTurn, type TurnDesk } from "./answer.ts";
+import { cancelTurn } from "./cancel.ts";
+import { checkGenerateMessages } from "./generate.ts";
+import {
+  Generate,
+  LatestQuery,
+  MessagesQuery,
+  SessionListQuery,
+  sessionPath,
+  TurnCreate,
+  TurnResume,
+} from "./schema.ts";
+import { deleteSession, findSession, listLatest, listSessions, messagesAfter, messagesBefore } from "./store.ts";
+import { acceptGeneration, acceptTurn } from "./turn.ts";
+import { activeTurn } from "./turns.ts";
+import { TurnWatch } from "./watch.ts";
+
+const DeleteQuery = Closed({ deleteArtifacts: OneOf("true", "false") });
+const agentPath = pathIds({ agentId: Id("agent") });
+const sessionParams = pathIds(sessionPath);
+/** What accepting a turn may answer beyond the shared errors (document 1, "POST …/sessions"). */
+const turnErrors = [
+  "invalid_request",
+  "provider_required",
+  "prompt_variable_missing",
+  "prompt_variable_unknown",
+  "usage_credit_required",
+  "not_found",
+  "provider_missing_for_turn",
+  "version_missing_for_run",
+  "sandbox_required_for_turn",
+  "agent_disabled",
+  "tenant_deleting",
+  "quota_exceeded",
+  "provider_error",
+  "turn_canceled",
+  "idempotency_key_reused",
+] as const;
+
+/** Sessions and their turns (document 1, "Sessions"; design section 3, "Beyond the spec"). */
+export function sessionRoutes(ctx: Ctx) {
+  const desk: TurnDesk = { ctx, watch: new TurnWatch(ctx.sql) };
+  return new Elysia().use(turnRoutes(desk)).use(transcriptRoutes(ctx));
+}
+
+function turnRoutes(desk: TurnDesk) {
+  const { ctx } = desk;
+  return new Elysia({ prefix: "/v1/agents/:agentId" })
+    .post(
+      "/sessions",
+      operation(ctx, {
+        summary: "Create a session with its first turn",
+        params: agentPath,
+        body: TurnCreate,
+        success: 201,
+        errors: turnErrors,
+        idempotency: "own",
+        handle: async (input) => {
+          const { principal, form, params, body, request, requestId } = input;
+          const key = readIdempotencyKey(request, input.tenantId, form, body);
+          const materialize = form === "a" ? "on_success" : "on_accept";
+          const turn = await acceptTurn(ctx, {
+            principal,
+            agentId: params.agentId,
+            sessionId: null,
+            body,
+            materialize,
+            requestId,
+            key,
+          });
+          const location = `/v1/agents/${params.agentId}/sessions/${turn.sessionId}`;
+          return answerTurn(desk, turn, { status: 201, stream: body.stream ?? true, location, request });
+        },
+      }),
+    )
+    .post(
+      "/sessions/:sessionId",
+      operation(ctx, {
+        summary: "Resume a session with another turn",
+        params: sessionParams,
+        body: TurnResume,
+        success: 200,
+        errors: [...turnErrors, "message_not_found", "session_busy"],
+        idempotency: "own",
+        handle: async (input) => {
+          const { principal, form, params, body, request, requestId } = input;
+          const key = readIdempotencyKey(request, input.tenantId, form, body);
+          const turn = await acceptTurn(ctx, { principal, ...params, body, materialize: "on_accept", requestId, key });
+          return answerTurn(desk, turn, { status: 200, stream: body.stream ?? true, location: null, request });
+        },
+      }),
+    )
+    .get(
+      "/sessions/:sessionId/stream",
+      operation(ctx, {
+        summary: "Join the session's running turn",
+        params: sessionParams,
+        success: 200,
+        errors: ["not_found"],
+        handle: (input) => joinTurn(desk, input),
+      }),
+    )
+    .post(
+      "/sessions/:sessionId/cancel",
+      operation(ctx, {
+        summary: "Cancel the session's running turn",
+        params: sessionParams,
+        success: 202,
+        errors: ["not_found", "session_idle"],
+        idempotency: "own",
+        handle: ({ tenantId, params }) => cancelTurn(ctx, tenantId, params.agentId, params.sessionId),
+      }),
+    )
+    .post(
+      "/generate",
+      operation(ctx, {
+        summary: "Generate an answer without a session",
+        params: agentPath,
+        body: Generate,
+        success: 200,
+        errors: turnErrors,
+        idempotency: "own",
+        handle: async (input) => {
+          const { principal, form, params, body, request, requestId } = input;
+          const key = readIdempotencyKey(request, input.tenantId, form, body);
+          const turn = await acceptGeneration(ctx, {
+            principal,
+            agentId: params.agentId,
+            messages: checkGenerateMessages(body.messages),
+            version: body.version ?? null,
+            userId: body.userId ?? "",
+            metadata: body.metadata ?? {},
+            requestId,
+            key,
+          });
+          return answerTurn(desk, turn, { status: 200, stream: body.stream ?? true, location: null, request });
+        },
+      }),
+    );
+}
+
+type JoinInput = Pick<Input<typeof sessionParams, TObject, TObject>, "sql" | "tenantId" | "params" | "request">;
+
+/** The running turn's events from the first, or behind `Last-Event-ID`; 204 when nothing runs. */
+async function joinTurn(desk: TurnDesk, { sql, tenantId, params, request }: JoinInput): Promise<Response> {
+  const session = await findSession(sql, tenantId, params.agentId, params.sessionId);
+  if (session === null) throw new ApiError("not_found");
+  const turn = await activeTurn(sql, params.sessionId);
+  if (turn === null || turn.status === "waiting") return new Response(null, { status: 204 });
+  const headers = { "X-Turn-Id": turn.id };
+  return streamTurn(desk, { ...turn, turnId: turn.id }, eventAfter(request, turn.id), {
+    status: 200,
+    headers,
+    request,
+  });
+}
+
+/** The number of the event after `Last-Event-ID`; 0, the whole sequence, when there is none or it is another turn's. */
+function eventAfter(request: Request, turnId: string): number {
+  const [turn, number] = (request.headers.get("last-event-id") ?? "").split(":");
+  return turn === turnId && /^\d{1,9}$/.test(number ?? "") ? Number(number) + 1 : 0;
+}
+
+function transcriptRoutes(ctx: Ctx) {
+  return new Elysia({ prefix: "/v1" })
+    .get(
+      "/agents/:agentId/sessions",
+      operation(ctx, {
+        summary: "List an agent's sessions",
+        params: agentPath,
+        query: SessionListQuery,
+        success: 200,
+        errors: ["invalid_cursor"],
+        handle: ({ sql, tenantId, params, query }) =>
+          listSessions(sql, params.agentId, {
+            tenantId,
+            userId: query.userId,
+            cursor: query.cursor,
+            limit: readLimit(query.limit),
+          }),
+      }),
+    )
+    .get(
+      "/sessions/latest",
+      operation(ctx, {
+        summary: "List the latest sessions of all agents",
+        query: LatestQuery,
+        success: 200,
+        errors: ["invalid_cursor"],
+        handle: ({ sql, tenantId, query }) =>
+          listLatest(sql, query.byAgent === "true", {
+            tenantId,
+            userId: query.userId,
+            cursor: query.cursor,
+            limit: readLimit(query.limit),
+          }),
+      }),
+    )
+    .get(
+      "/agents/:agentId/sessions/:sessionId/messages",
+      operation(ctx, {
+        summary: "Read a session's messages",
+        params: sessionParams,
+        query: MessagesQuery,
+        success: 200,
+        errors: ["invalid_cursor", "not_found"],
+        handle: async ({ sql, tenantId, params, query }) => {
+          if (query.cursor !== undefined && query.after !== undefined)
+            throw invalid("after", "and cursor exclude each other");
+          const limit = readLimit(query.limit);
+          const session = await findSession(sql, tenantId, params.agentId, params.sessionId);
+          if (!session?.visible) throw new ApiError("not_found");
+          if (query.after !== undefined) return messagesAfter(sql, params.sessionId, query.after, limit);
+          return messagesBefore(sql, params.sessionId, query.cursor, limit);
+        },
+      }),
+    )
+    .delete(
+      "/agents/:agentId/sessions/:sessionId",
+      operation(ctx, {
+        summary: "Delete a session",
+        params: sessionParams,
+        query: DeleteQuery,
+        queryInA: Closed({}),
+        success: 204,
+        errors: ["not_found", "session_busy"],
+        handle: ({ sql, tenantId, params }) => deleteSession(sql, tenantId, params.agentId, params.sessionId),
+      }),
+    );
+}

@@ -1,0 +1,101 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { invalid } from "../errors.ts";
+import { Id } from "../ids.ts";
+import { Closed, Metadata, pageQuery, UserId } from "../schema.ts";
+
+/** A user's UI message. Further fields of a part are stored as sent; `checkParts` looks into the parts. */
+export const UserMessage = Closed({
+  id: Type.String({ minLength: 1, maxLength: 256 }),
+  role: Type.Literal("user", { errorMessage: 'must be "user"' }),
+  parts: Type.Array(Type.Unknown(), { minItems: 1 }),
+  metadata: Type.Optional(Type.Unknown()),
+});
+
+const turnFields = {
+  message: Type.Optional(UserMessage),
+  promptId: Type.Optional(Id("prompt")),
+  variables: Type.Optional(Type.Record(Type.String(), Type.String())),
+  trigger: Type.Optional(Type.Union([Type.Literal("submit-message"), Type.Literal("regenerate-message")])),
+  messageId: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+  stream: Type.Optional(Type.Boolean()),
+  userId: Type.Optional(UserId),
+  metadata: Type.Optional(Metadata),
+};
+
+/** The number of a version an agent can be pinned to (document 1, "Limits"). */
+export const VersionNumber = Type.Integer({ minimum: 1, maximum: 2_147_483_647 });
+
+/** The body that creates a session with its first turn (document 1, "Turn body"). */
+export const TurnCreate = Closed({ ...turnFields, version: Type.Optional(VersionNumber) });
+/** The body that resumes a session; a version is fixed at creation. */
+export const TurnResume = Closed(turnFields);
+/** The fields both bodies have. */
+export type TurnBody = Static<typeof TurnResume>;
+
+/** The body of a stateless generation (design section 3). */
+export const Generate = Closed({
+  messages: Type.Array(
+    Type.Object(
+      {
+        id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+        role: Type.Union([Type.Literal("user"), Type.Literal("assistant")]),
+        parts: Type.Array(Type.Unknown(), { minItems: 1 }),
+        metadata: Type.Optional(Type.Unknown()),
+      },
+      { additionalProperties: false },
+    ),
+    { minItems: 1, maxItems: 2_000 },
+  ),
+  stream: Type.Optional(Type.Boolean()),
+  version: Type.Optional(VersionNumber),
+  userId: Type.Optional(UserId),
+  metadata: Type.Optional(Metadata),
+});
+
+export const sessionPath = { agentId: Id("agent"), sessionId: Id("session") };
+
+export const SessionListQuery = Closed({ ...pageQuery, userId: Type.Optional(Type.String()) });
+export const LatestQuery = Closed({
+  ...pageQuery,
+  userId: Type.Optional(Type.String()),
+  byAgent: Type.Optional(Type.Union([Type.Literal("true"), Type.Literal("false")])),
+});
+export const MessagesQuery = Closed({ ...pageQuery, after: Type.Optional(Type.String({ maxLength: 1024 })) });
+
+/** A UI message as it is stored and answered. */
+export interface UiMessage {
+  readonly id: string;
+  readonly role: "user" | "assistant";
+  readonly parts: readonly unknown[];
+  readonly metadata?: unknown;
+}
+
+const imageDataUrl = /^data:image\/[A-Za-z0-9.+-]+;base64,[A-Za-z0-9+/]*={0,2}$/;
+
+/**
+ * Checks the parts of a user's message: text, or an image as a data URL or an
+ * https URL (`decisions.md`, "Turns"). Throws 400 naming the part.
+ */
+export function checkParts(parts: readonly unknown[], pointer: string): void {
+  for (const [index, part] of parts.entries()) checkPart(part, `${pointer}/${index}`);
+}
+
+function checkPart(part: unknown, pointer: string): void {
+  if (typeof part !== "object" || part === null || Array.isArray(part)) throw invalid(pointer, "must be an object");
+  const fields = part as { type?: unknown; text?: unknown; mediaType?: unknown; url?: unknown };
+  if (fields.type === "text") {
+    if (typeof fields.text !== "string") throw invalid(`${pointer}/text`, "must be text");
+    return;
+  }
+  if (fields.type !== "file") throw invalid(`${pointer}/type`, 'must be "text" or "file"');
+  if (typeof fields.mediaType !== "string" || !/^image\/[A-Za-z0-9.+-]+$/.test(fields.mediaType)) {
+    throw invalid(`${pointer}/mediaType`, "must be an image type, such as image/png");
+  }
+  if (typeof fields.url !== "string" || !(imageDataUrl.test(fields.url) || isHttps(fields.url))) {
+    throw invalid(`${pointer}/url`, "must be a data URL of an image or an https URL");
+  }
+}
+
+function isHttps(url: string): boolean {
+  return URL.canParse(url) && new URL(url).protocol === "https:";
+}

@@ -1,0 +1,213 @@
+import { type LoadedAgent, loadAgentForTurn } from "../agents/load.ts";
+import type { Principal } from "../auth.ts";
+import type { Ctx } from "../context.ts";
+import { type AnySql, type Tx, tx } from "../db.ts";
+import { ApiError, invalid } from "../errors.ts";
+import { quotaExceeded, turnGate } from "../gate.ts";
+import { type IdempotencyKey, keepTurn, recallKey, waitForKey } from "../idempotency.ts";
+import { newId } from "../ids.ts";
+import { renderPrompt } from "../prompts/render.ts";
+import { insertTurn, insertTurnAlone, type NewTurn } from "./accept.ts";
+import { findCut } from "./regenerate.ts";
+import { checkParts, type TurnBody, type UiMessage } from "./schema.ts";
+import { findSession } from "./store.ts";
+
+/** When a new session can be seen: with its first accepted turn (form B), or with its first success (form A). */
+export type Materialize = "on_accept" | "on_success";
+
+/** A turn somebody asks for, through whichever door. */
+export interface TurnRequest {
+  readonly principal: Principal;
+  readonly agentId: string;
+  /** Null makes a session. */
+  readonly sessionId: string | null;
+  readonly body: TurnBody & { readonly version?: number };
+  readonly materialize: Materialize;
+  readonly requestId: string;
+  readonly key: IdempotencyKey | null;
+}
+
+/** A turn that will run: the rows and the job are committed. */
+export interface AcceptedTurn {
+  readonly turnId: string;
+  readonly sessionId: string | null;
+  readonly assistantMessageId: string;
+  /** Claims so far: 0, unless an Idempotency-Key joined a turn that is under way. */
+  readonly attempt: number;
+}
+
+/**
+ * Accepts a turn: checks everything that can be checked before it runs, then
+ * writes session, turn and job in one transaction (document 1, "Sessions").
+ *
+ * Throws 400, 402, 404, 409 `session_busy` or `agent_disabled`, 429
+ * `quota_exceeded`; then nothing is written.
+ */
+export async function acceptTurn(ctx: Ctx, request: TurnRequest): Promise<AcceptedTurn> {
+  const joined = request.key === null ? null : await joinByKey(ctx.sql, ctx, request.key);
+  if (joined !== null) return joined;
+  const { principal, agentId, body } = request;
+  checkTurnBody(body, request.sessionId !== null);
+  turnGate(principal.tenant);
+  const session =
+    request.sessionId === null ? null : await findSession(ctx.sql, principal.tenant.id, agentId, request.sessionId);
+  if (request.sessionId !== null && session === null) throw new ApiError("not_found");
+  const version = session === null ? (body.version ?? null) : session.pinnedVersion;
+  const agent = await loadAgentForTurn(ctx.sql, principal.tenant.id, agentId, version);
+  checkRunnable(ctx, agent);
+  const message = await messageOf(ctx.sql, principal.tenant.id, body);
+  return write(ctx, request, {
+    turnId: newId("turn"),
+    tenantId: principal.tenant.id,
+    agentId,
+    sessionId: request.sessionId ?? newId("session"),
+    kind: "session",
+    newSession: session === null,
+    visible: request.materialize === "on_accept",
+    pinnedVersion: version,
+    agentVersion: agent.version,
+    trigger: body.trigger ?? "submit-message",
+    input: message,
+    keepSeq: null,
+    assistantMessageId: newId("message"),
+    userId: body.userId ?? "",
+    metadata: body.metadata ?? {},
+    requestId: request.requestId,
+    writeBefore: principal.writeBefore,
+  });
+}
+
+/** A stateless generation somebody asks for. */
+export interface GenerationRequest {
+  readonly principal: Principal;
+  readonly agentId: string;
+  readonly messages: readonly UiMessage[];
+  readonly version: number | null;
+  readonly userId: string;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly requestId: string;
+  readonly key: IdempotencyKey | null;
+}
+
+/** Accepts a stateless generation: a turn without a session, behind the same gates. */
+export async function acceptGeneration(ctx: Ctx, request: GenerationRequest): Promise<AcceptedTurn> {
+  const joined = request.key === null ? null : await joinByKey(ctx.sql, ctx, request.key);
+  if (joined !== null) return joined;
+  const { principal, agentId } = request;
+  turnGate(principal.tenant);
+  const agent = await loadAgentForTurn(ctx.sql, principal.tenant.id, agentId, request.version);
+  checkRunnable(ctx, agent);
+  return write(ctx, request, {
+    turnId: newId("turn"),
+    tenantId: principal.tenant.id,
+    agentId,
+    sessionId: null,
+    kind: "generate",
+    newSession: false,
+    visible: false,
+    pinnedVersion: null,
+    agentVersion: agent.version,
+    trigger: "submit-message",
+    input: request.messages,
+    keepSeq: null,
+    assistantMessageId: newId("message"),
+    userId: request.userId,
+    metadata: request.metadata,
+    requestId: request.requestId,
+    writeBefore: principal.writeBefore,
+  });
+}
+
+/** Rules of the turn body that tie fields together (document 1, "Turn body"). */
+function checkTurnBody(body: TurnBody, resumes: boolean): void {
+  if (body.variables !== undefined && body.promptId === undefined)
+    throw invalid("/variables", "is allowed only with promptId");
+  if (body.message !== undefined) checkParts(body.message.parts, "/message/parts");
+  if (body.trigger === "regenerate-message") {
+    if (!resumes) throw invalid("/trigger", "a new session has nothing to regenerate");
+    if (body.promptId !== undefined) throw invalid("/promptId", "is not allowed with a regeneration");
+    return;
+  }
+  if (body.messageId !== undefined) throw invalid("/messageId", "is allowed only with a regeneration");
+  if (body.message === undefined && body.promptId === undefined)
+    throw invalid("/message", "is required, or promptId in its place");
+  if (body.message !== undefined && body.promptId !== undefined)
+    throw invalid("/promptId", "and message exclude each other");
+}
+
+/** Whether an agent can run a turn now. Throws 404, 409 or, without a provider and model, 400 (A: 502). */
+function checkRunnable(ctx: Ctx, agent: LoadedAgent | null): asserts agent is LoadedAgent {
+  if (agent === null) throw new ApiError("not_found");
+  if (agent.config === null) throw new ApiError("version_missing_for_run");
+  if (agent.status === "disabled") throw new ApiError("agent_disabled");
+  if (agent.providerMissing) throw new ApiError("provider_missing_for_turn");
+  const hasProvider = agent.provider !== null || ctx.config.platformProvider !== null;
+  if (!hasProvider || agent.config.model === null) throw new ApiError("provider_required");
+  if (agent.config.tools.includes("workspace") && agent.workspaceId === null)
+    throw new ApiError("sandbox_required_for_turn");
+}
+
+/** The user's message: as sent, or a prompt rendered to text; null for a regeneration. */
+async function messageOf(sql: AnySql, tenantId: string, body: TurnBody): Promise<UiMessage | null> {
+  if (body.trigger === "regenerate-message") return null;
+  if (body.promptId === undefined) return body.message as UiMessage;
+  const text = await renderPrompt(sql, tenantId, body.promptId, body.variables ?? {});
+  return { id: newId("message"), role: "user", parts: [{ type: "text", text }] };
+}
+
+/** Writes the turn: one statement where that is enough, a transaction where a quota, a key or a cut has to be settled with it. */
+async function write(
+  ctx: Ctx,
+  { principal, key, ...request }: { principal: Principal; key: IdempotencyKey | null; body?: TurnBody },
+  turn: NewTurn,
+): Promise<AcceptedTurn> {
+  const quota = principal.tenant.quotaTurnsPerDay;
+  const accepted = {
+    turnId: turn.turnId,
+    sessionId: turn.sessionId,
+    assistantMessageId: turn.assistantMessageId,
+    attempt: 0,
+  };
+  if (quota === null && key === null && turn.input !== null) {
+    await insertTurnAlone(ctx.sql, turn);
+    return accepted;
+  }
+  return tx(ctx.sql, async (inner) => {
+    if (key !== null) {
+      await waitForKey(inner, key);
+      const joined = await joinByKey(inner, ctx, key);
+      if (joined !== null) return joined;
+    }
+    const keepSeq = turn.input === null ? await findCut(inner, turn, request.body ?? {}) : null;
+    if (quota !== null) await countTowardsQuota(inner, turn.tenantId, quota);
+    await insertTurn(inner, { ...turn, keepSeq });
+    if (key !== null) await keepTurn(inner, key, turn.turnId);
+    return accepted;
+  });
+}
+
+/** The turn a repeated Idempotency-Key stands for; null when the key is new. Throws 422 when it stood for something else. */
+async function joinByKey(sql: AnySql, ctx: Ctx, key: IdempotencyKey): Promise<AcceptedTurn | null> {
+  const known = await recallKey(sql, ctx.sealer, key);
+  if (known === null) return null;
+  if (known.turnId === null) throw new ApiError("idempotency_key_reused");
+  const [row] = await sql<{ id: string; session_id: string | null; assistant_message_id: string; attempt: number }[]>`
+    select id, session_id, assistant_message_id, attempt from turns where id = ${known.turnId}`;
+  if (row === undefined) return null;
+  return {
+    turnId: row.id,
+    sessionId: row.session_id,
+    assistantMessageId: row.assistant_message_id,
+    attempt: row.attempt,
+  };
+}
+
+/** Counts one turn of the UTC day. Throws 429 when the day's are used up; the count is the lock. */
+async function countTowardsQuota(inner: Tx, tenantId: string, quota: number): Promise<void> {
+  const rows = await inner`
+    insert into turn_quota_days as q (tenant_id, day, turns)
+    select ${tenantId}, (now() at time zone 'UTC')::date, 1 where ${quota} > 0
+    on conflict (tenant_id, day) do update set turns = q.turns + 1 where q.turns < ${quota}
+    returning turns`;
+  if (rows.length === 0) throw quotaExceeded(new Date());
+}
