@@ -93,7 +93,7 @@ export function readConfig(env: Environment = process.env, defaults: ConfigDefau
     databaseUrl: connectionUrl("DATABASE_URL", text("DATABASE_URL"), ["postgres:", "postgresql:"]),
     redisUrl: connectionUrl("REDIS_URL", text("REDIS_URL"), ["redis:", "rediss:"]),
     home: resolve(text("PARLEY_HOME") ?? ".parley"),
-    encryptionKey: encryptionKey(text("ENCRYPTION_KEY")),
+    encryptionKey: optional(text("ENCRYPTION_KEY"), readEncryptionKey),
     dashboardJwtSecret: jwtSecret(text("DASHBOARD_JWT_SECRET"), text("DASHBOARD_JWKS_URL")),
     dashboardJwksUrl: url("DASHBOARD_JWKS_URL", text("DASHBOARD_JWKS_URL"), ["http:", "https:"]),
     workerConcurrency: integer("WORKER_CONCURRENCY", text("WORKER_CONCURRENCY"), 100, 1, 10_000),
@@ -109,6 +109,10 @@ export function readConfig(env: Environment = process.env, defaults: ConfigDefau
     },
     parentScript: lastingScripts.find((script) => script === text("npm_lifecycle_event")) ?? null,
   };
+}
+
+function optional<T>(value: string | null, read: (value: string) => T): T | null {
+  return value === null ? null : read(value);
 }
 
 function integer(name: string, value: string | null, fallback: number, min: number, max: number): number {
@@ -132,8 +136,8 @@ function connectionUrl(name: string, value: string | null, protocols: readonly s
   return value;
 }
 
-function encryptionKey(value: string | null): Buffer | null {
-  if (value === null) return null;
+/** Reads a sealing key from its base64. Throws `ConfigError`. */
+export function readEncryptionKey(value: string): Buffer {
   const key = /^[A-Za-z0-9+/]+={0,2}$/.test(value) ? Buffer.from(value, "base64") : Buffer.alloc(0);
   if (key.length !== encryptionKeyBytes) {
     throw new ConfigError("ENCRYPTION_KEY must be 32 bytes in base64, as `openssl rand -base64 32` prints them.");

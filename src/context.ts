@@ -19,6 +19,8 @@ export interface Ctx {
   readonly rateLimiter: RateLimiter;
   /** The address clients reach the service at, without a trailing slash. */
   readonly publicUrl: string;
+  /** The base URL of the simulated model that this process runs; null when it runs none. It is no stranger: the https-and-public rule does not hold for it. */
+  readonly simulatedModelUrl: string | null;
 }
 
 /** What a context is made of. */
@@ -30,10 +32,12 @@ export interface Resources {
   readonly redis: Redis | null;
   readonly encryptionKey: Buffer;
   readonly publicUrl: string;
+  readonly simulatedModelUrl?: string | null;
 }
 
 /** Makes the context of a process. */
-export function createContext({ config, log, sql, relay, redis, encryptionKey, publicUrl }: Resources): Ctx {
+export function createContext(resources: Resources): Ctx {
+  const { config, log, sql, relay, redis, encryptionKey, publicUrl } = resources;
   return {
     config,
     log,
@@ -43,5 +47,6 @@ export function createContext({ config, log, sql, relay, redis, encryptionKey, p
     authenticator: createAuthenticator(sql, config),
     rateLimiter: createRateLimiter(redis),
     publicUrl,
+    simulatedModelUrl: resources.simulatedModelUrl ?? null,
   };
 }

@@ -1,0 +1,28 @@
+/** Runs a role of the service, named by the first argument. Each is loaded only when it is asked for. */
+
+import { readConfig } from "./config.ts";
+import { createLogger } from "./log.ts";
+import { OperatorError } from "./roles/operator-error.ts";
+import { fail, runRole } from "./roles/run.ts";
+
+const [role, ...words] = process.argv.slice(2);
+
+const roles: Readonly<Record<string, () => Promise<unknown>>> = {
+  // The text on the screen is the point of this role, so only what goes wrong is logged around it.
+  start: async () => runRole((await import("./roles/start.ts")).start, { logLevel: "warn" }),
+  serve: async () => runRole((await import("./roles/serve.ts")).serve),
+  migrate: async () => {
+    const config = readConfig();
+    await (await import("./roles/operator-database.ts")).migrateDatabase(config, createLogger(config.logLevel));
+  },
+  tenant: async () => (await import("./roles/tenant.ts")).tenant(words),
+};
+
+try {
+  const run = role !== undefined && Object.hasOwn(roles, role) ? roles[role] : undefined;
+  if (run === undefined) throw new OperatorError(`Name a role: ${Object.keys(roles).join(", ")}.`);
+  await run();
+  process.exit(0);
+} catch (error) {
+  fail(error);
+}

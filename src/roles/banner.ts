@@ -1,0 +1,38 @@
+import type { Demo } from "./demo.ts";
+
+/** What the all-in-one start tells whoever started it. */
+export interface Started {
+  readonly publicUrl: string;
+  readonly demo: Demo;
+  /** Where the data is kept. */
+  readonly database: string;
+}
+
+/** Stands for a key that only the operator knows; a shell puts its value in. */
+const keyVariable = "$PARLEY_API_KEY";
+
+/** Plain text: the address, a key, and a line that streams an answer. */
+export function banner({ publicUrl, demo, database }: Started): string {
+  const message = { id: "m1", role: "user", parts: [{ type: "text", text: "Hello!" }] };
+  // Double quotes let the shell put the variable in; a real key needs no shell.
+  const authorization =
+    demo.token === null ? `"Authorization: Bearer ${keyVariable}"` : `'Authorization: Bearer ${demo.token}'`;
+  const key = demo.token ?? "the demo tenant has five keys of its own; put one into PARLEY_API_KEY";
+  return [
+    "",
+    "Parley is running.",
+    "",
+    `  URL       ${publicUrl}`,
+    `  API key   ${key}`,
+    `  Agent     ${demo.agentId} (a simulated model that needs no key)`,
+    `  Data      ${database}`,
+    "",
+    "Start a conversation:",
+    "",
+    `curl -N ${publicUrl}/v1/agents/${demo.agentId}/sessions -H ${authorization} -H 'Content-Type: application/json' -d '${JSON.stringify({ message })}'`,
+    "",
+    "Ctrl-C stops it; the data stays.",
+    "",
+    "",
+  ].join("\n");
+}

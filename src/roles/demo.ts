@@ -1,0 +1,150 @@
+import { createHash } from "node:crypto";
+import { createAgent } from "../agents/change.ts";
+import { createApiKey } from "../apikeys/store.ts";
+import { findTenant } from "../auth.ts";
+import type { Ctx } from "../context.ts";
+import { ApiError, type ErrorCause } from "../errors.ts";
+import { newId } from "../ids.ts";
+import { createProvider } from "../providers/store.ts";
+import { digest, fragment } from "../seal.ts";
+import { createTenant } from "../tenants/store.ts";
+import { keep, readKept } from "./home.ts";
+
+/** A tenant to try the service with. What its operator deleted is made anew at the next start. */
+export interface Demo {
+  readonly tenantId: string;
+  /** Null: its keys are used up, and none of them is known here. */
+  readonly token: string | null;
+  readonly agentId: string;
+}
+
+/** What is remembered of a demo, so that a restart finds it again. */
+interface Note {
+  readonly tenantId: string;
+  readonly token: string | null;
+  readonly providerId: string;
+  readonly agentId: string;
+}
+
+/** The simulated model takes any key; this one shows what it is. */
+const providerKey = "simulated-model-needs-no-key";
+const model = "simulated/model";
+const instructions = "You are a friendly assistant. Answer briefly.";
+/** A name that is taken gets a number; so many are tried. */
+const namesMax = 20;
+
+/**
+ * Finds the demo tenant of a home and database, or makes it, with an API key, a provider at the simulated model's
+ * present address, and an agent. The note with the key is a file that only the home's owner reads.
+ */
+export async function findDemo(ctx: Ctx, modelUrl: string): Promise<Demo> {
+  const { home, databaseUrl } = ctx.config;
+  const fileName = noteName(databaseUrl);
+  const note = readNote(await readKept(home, fileName));
+  const tenantId = await findDemoTenant(ctx, note);
+  const kept = note !== null && note.tenantId === tenantId ? note : null;
+  const token = (await findToken(ctx, tenantId, kept)) ?? (await makeToken(ctx, tenantId));
+  const providerId =
+    (await refreshProvider(ctx, tenantId, kept, modelUrl)) ?? (await makeProvider(ctx, tenantId, modelUrl));
+  const agentId = (await findAgent(ctx, tenantId, kept)) ?? (await makeAgent(ctx, tenantId, providerId));
+  await keep(home, fileName, `${JSON.stringify({ tenantId, token, providerId, agentId } satisfies Note, null, 2)}\n`);
+  return { tenantId, token, agentId };
+}
+
+/** One home may be used with several databases in turn; each has a demo of its own. */
+function noteName(databaseUrl: string | null): string {
+  if (databaseUrl === null) return "demo.json";
+  const { host, pathname } = new URL(databaseUrl);
+  return `demo-${createHash("sha256").update(`${host}${pathname}`).digest("hex").slice(0, 12)}.json`;
+}
+
+function readNote(text: string | null): Note | null {
+  try {
+    return text === null ? null : (JSON.parse(text) as Note);
+  } catch {
+    return null;
+  }
+}
+
+async function findDemoTenant(ctx: Ctx, note: Note | null): Promise<string> {
+  const tenant = note === null ? null : await findTenant(ctx.sql, note.tenantId);
+  if (tenant !== null && !tenant.deleting) return tenant.id;
+  return createTenant(ctx.sql, { name: "Demo", form: "b" });
+}
+
+async function findToken(ctx: Ctx, tenantId: string, note: Note | null): Promise<string | null> {
+  if (note?.token == null) return null;
+  const rows = await ctx.sql`
+    select 1 from api_keys
+    where digest = ${digest(note.token)} and tenant_id = ${tenantId} and (expires_at is null or expires_at > now())`;
+  return rows.length === 0 ? null : note.token;
+}
+
+async function makeToken(ctx: Ctx, tenantId: string): Promise<string | null> {
+  try {
+    return (await createApiKey(ctx.sql, tenantId, "demo", null)).token;
+  } catch (error) {
+    if (isCause(error, "invalid_request")) return null; // The tenant has its five keys.
+    throw error;
+  }
+}
+
+/** The simulated model has another port at every start, and its key is sealed anew in case the encryption key is another. */
+async function refreshProvider(
+  ctx: Ctx,
+  tenantId: string,
+  note: Note | null,
+  modelUrl: string,
+): Promise<string | null> {
+  if (note === null) return null;
+  const [row] = await ctx.sql<{ id: string }[]>`
+    update providers set base_url = ${modelUrl}, sealed_key = ${ctx.sealer.seal(providerKey, note.providerId)}
+    where id = ${note.providerId} and tenant_id = ${tenantId} returning id`;
+  return row?.id ?? null;
+}
+
+function makeProvider(ctx: Ctx, tenantId: string, modelUrl: string): Promise<string> {
+  return underFreeName("Simulated model", "provider_name_conflict", async (name) => {
+    const id = newId("provider");
+    await createProvider(ctx.sql, tenantId, {
+      id,
+      name,
+      providerType: "custom",
+      baseUrl: modelUrl,
+      sealedKey: ctx.sealer.seal(providerKey, id),
+      keyFragment: fragment(providerKey),
+    });
+    return id;
+  });
+}
+
+async function findAgent(ctx: Ctx, tenantId: string, note: Note | null): Promise<string | null> {
+  if (note === null) return null;
+  const [row] = await ctx.sql<{ id: string }[]>`
+    select id from agents where id = ${note.agentId} and tenant_id = ${tenantId}`;
+  return row?.id ?? null;
+}
+
+function makeAgent(ctx: Ctx, tenantId: string, providerId: string): Promise<string> {
+  const rules = { defaultModel: null, makesWorkspace: true, exclusiveWorkspace: false, modelAlone: false };
+  const findMcpTool = () => Promise.reject(new ApiError("mcp_connection_discovery_failed"));
+  const change = { ctx, sql: ctx.sql, tenantId, rules, findMcpTool };
+  return underFreeName("Demo agent", "agent_name_conflict", async (name) => {
+    const agent = await createAgent(change, { name, model, providerId, instructions });
+    return agent.id;
+  });
+}
+
+async function underFreeName<T>(name: string, conflict: ErrorCause, make: (name: string) => Promise<T>): Promise<T> {
+  for (let count = 1; ; count++) {
+    try {
+      return await make(count === 1 ? name : `${name} ${count}`);
+    } catch (error) {
+      if (!isCause(error, conflict) || count === namesMax) throw error;
+    }
+  }
+}
+
+function isCause(error: unknown, cause: ErrorCause): boolean {
+  return error instanceof ApiError && error.reason === cause;
+}

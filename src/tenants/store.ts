@@ -1,0 +1,97 @@
+import { createManagedAgent } from "../agents/managed.ts";
+import { createApiKey } from "../apikeys/store.ts";
+import { type AnySql, tx } from "../db.ts";
+import type { Form } from "../errors.ts";
+import { newId } from "../ids.ts";
+
+/** A tenant as its operator sees it. */
+export interface TenantRecord {
+  readonly tenantId: string;
+  readonly name: string;
+  readonly form: Form;
+  /** `deleting`: no new turns; it ends once its last turn has. */
+  readonly status: "active" | "deleting";
+  readonly subscription: "active" | "inactive";
+  /** Tokens left; null is unlimited. */
+  readonly usageCredit: number | null;
+  readonly quotaTurnsPerDay: number | null;
+  /** Requests a second; null is unlimited. */
+  readonly rateLimit: number | null;
+  readonly monetization: boolean;
+  readonly createdAt: string;
+}
+
+/** What an operator may change of a tenant. A field left out stays; null lifts a limit. */
+export interface TenantChange {
+  readonly subscription?: "active" | "inactive";
+  readonly usageCredit?: number | null;
+  readonly quotaTurnsPerDay?: number | null;
+  readonly rateLimit?: number | null;
+  readonly monetization?: boolean;
+  readonly form?: Form;
+}
+
+/** Makes a tenant without credentials and answers its id. */
+export async function createTenant(sql: AnySql, { name, form }: { name: string; form: Form }): Promise<string> {
+  const id = newId("tenant");
+  await sql`insert into tenants (id, name, form) values (${id}, ${name}, ${form})`;
+  return id;
+}
+
+/** What `tenant create` asks for. */
+export interface NewTenant {
+  readonly name: string;
+  readonly form: Form;
+  /** Whether the platform-managed agent is made with it. */
+  readonly adminAgent: boolean;
+}
+
+/** Makes a tenant with its first API key, whose token is in this answer and nowhere else. */
+export function createTenantWithKey(sql: AnySql, tenant: NewTenant): Promise<{ tenantId: string; token: string }> {
+  return tx(sql, async (inner) => {
+    const tenantId = await createTenant(inner, tenant);
+    const { token } = await createApiKey(inner, tenantId, "first key", null);
+    if (tenant.adminAgent) await createManagedAgent(inner, tenantId);
+    return { tenantId, token };
+  });
+}
+
+/** All tenants that have not ended, oldest first. */
+export async function listTenants(sql: AnySql): Promise<TenantRecord[]> {
+  const rows = await sql<(Omit<TenantRecord, "createdAt"> & { createdAt: Date })[]>`
+    select id as "tenantId", name, form, case when deleting_at is null then 'active' else 'deleting' end as status,
+      subscription, usage_credit as "usageCredit", quota_turns_per_day as "quotaTurnsPerDay",
+      rate_limit as "rateLimit", monetization, created_at as "createdAt"
+    from tenants where deleted_at is null order by created_at, id`;
+  return rows.map((row) => ({ ...row, createdAt: row.createdAt.toISOString() }));
+}
+
+/** Changes a tenant. False when there is none of this id. */
+export function changeTenant(sql: AnySql, tenantId: string, change: TenantChange): Promise<boolean> {
+  const columns = {
+    ...(change.subscription !== undefined && { subscription: change.subscription }),
+    ...(change.usageCredit !== undefined && { usage_credit: change.usageCredit }),
+    ...(change.quotaTurnsPerDay !== undefined && { quota_turns_per_day: change.quotaTurnsPerDay }),
+    ...(change.rateLimit !== undefined && { rate_limit: change.rateLimit }),
+    ...(change.monetization !== undefined && { monetization: change.monetization }),
+    ...(change.form !== undefined && { form: change.form }),
+  };
+  return tx(sql, async (inner) => {
+    const { count } = await inner`
+      update tenants set ${inner(columns)} where id = ${tenantId} and deleted_at is null`;
+    if (count > 0 && typeof change.quotaTurnsPerDay === "number") await countToday(inner, tenantId);
+    return count > 0;
+  });
+}
+
+/**
+ * The day's turns are counted as they are accepted only while a quota is set, and a quota covers those accepted
+ * earlier that day too. What is counted already stays when it is more: the rows of some turns may have been deleted.
+ */
+async function countToday(sql: AnySql, tenantId: string): Promise<void> {
+  await sql`
+    insert into turn_quota_days (tenant_id, day, turns)
+    select ${tenantId}, (now() at time zone 'utc')::date, count(*)::int from turns
+    where tenant_id = ${tenantId} and accepted_at >= date_trunc('day', now(), 'UTC')
+    on conflict (tenant_id, day) do update set turns = greatest(turn_quota_days.turns, excluded.turns)`;
+}
