@@ -1,0 +1,32 @@
+import type { Tool } from "ai";
+import type { Ctx } from "../context.ts";
+
+/** The turn a tool works for. */
+export interface ToolScope {
+  readonly ctx: Ctx;
+  readonly tenantId: string;
+  readonly agentId: string;
+  /** Null for a stateless generation. */
+  readonly sessionId: string | null;
+  readonly turnId: string;
+  readonly userId: string;
+  /** The session's metadata. */
+  readonly metadata: Readonly<Record<string, unknown>>;
+  /** The agent's workspace, when it has one. */
+  readonly workspaceId: string | null;
+}
+
+/** Where a tool comes from: policies name built-in tools by their name, MCP tools by server name and connection. */
+export type ToolSource =
+  | { readonly kind: "builtin" }
+  | { readonly kind: "mcp"; readonly mcpConnectionId: string; readonly serverTool: string };
+
+/** A tool as one turn offers it to the model. */
+export interface TurnTool {
+  /** The name the model sees. */
+  readonly name: string;
+  readonly tool: Tool;
+  readonly source: ToolSource;
+  /** Known to change nothing: policy `auto` runs it without asking. */
+  readonly readOnly: boolean;
+}
