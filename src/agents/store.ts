@@ -3,6 +3,12 @@ import { ApiError } from "../errors.ts";
 import { enqueue } from "../jobs.ts";
 import type { AgentConfig } from "./schema.ts";
 
+/**
+ * A request that read the agent just before it was deleted may still write a
+ * session after the first purge. By then, all of them have ended.
+ */
+const latePurgeAfterMs = 60_000;
+
 /** An agent as the database holds it, without its picture. */
 export interface AgentRow {
   readonly id: string;
@@ -144,6 +150,8 @@ export function deleteAgent(sql: AnySql, tenantId: string, id: string): Promise<
     await inner`delete from agents where id = ${id}`;
     await cancelTurns(inner, id);
     await enqueue(inner, "agent.purge", { agentId: id }, { key: `agent.purge:${id}` });
+    const runAt = new Date(Date.now() + latePurgeAfterMs);
+    await enqueue(inner, "agent.purge", { agentId: id }, { key: `agent.purge:${id}:late`, runAt });
   });
 }
 
