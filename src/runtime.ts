@@ -21,6 +21,8 @@ export interface ListenOptions {
 
 interface DenoServer {
   readonly addr: { readonly port: number };
+  /** Settles when the server has ended. */
+  readonly finished: Promise<void>;
   shutdown(): Promise<void>;
 }
 
@@ -59,11 +61,17 @@ function listenOnDeno({ hostname, port, fetch }: ListenOptions): HttpServer {
   const deno = (globalThis as unknown as { Deno: DenoNamespace }).Deno;
   const drop = new AbortController();
   const server = deno.serve({ hostname, port, signal: drop.signal, onListen: () => {} }, fetch);
+  const ended = server.finished.catch(() => {});
+  let closing = false;
   return {
     port: server.addr.port,
     stop: async (force) => {
+      // Deno cannot drop a server that it is already closing: what is left ends with the process.
+      if (closing && force) return;
       if (force) drop.abort();
-      else await server.shutdown();
+      else void server.shutdown().catch(() => {});
+      closing = true;
+      await ended;
     },
   };
 }
