@@ -161,6 +161,18 @@ describe.skipIf(findRedisServer() === null)("relay on a Redis with faults", () =
     expect(await reading.done).toMatchObject({ ending: "end", text: batchOf(key, 1, 200).sse });
   });
 
+  test("an event that was published to nobody is found", async () => {
+    const relay = new RedisRelay({ url: server.url, keepMs: 1_000 });
+    const key = newKey();
+    const reading = read(relay, key);
+    await relay.append(key, batchOf(key, 1, 1));
+    await until(() => reading.last === 1);
+    await admin.xadd(`parley:{${key.turnId}}:1`, "2-2", "sse", batchOf(key, 2, 3).sse);
+    await until(() => reading.last === 3);
+    await relay.close();
+    expect((await reading.done).ending).toBe("lost");
+  });
+
   test("a killed Redis: followers are lost promptly, the writer heals the log", async () => {
     const key = newKey();
     const writer = new RelayWriter(worker, key);

@@ -211,11 +211,14 @@ function conformance(start: () => Promise<Store>): void {
       const step = (await steps.next()).value;
       if (step?.type === "batch") text += step.batch.sse;
     }
-    await worker.end(key, null);
-    for (let step = await steps.next(); !step.done; step = await steps.next()) {
-      expect(step.value.type).toBe(text.length === whole.length ? "end" : "batch");
-      if (step.value.type === "batch") text += step.value.batch.sse;
+    while (text.length < whole.length) {
+      const step = (await steps.next()).value;
+      expect(step?.type).toBe("batch");
+      if (step?.type === "batch") text += step.batch.sse;
     }
+    await worker.end(key, null);
+    expect((await steps.next()).value).toEqual({ type: "end" });
+    expect((await steps.next()).done).toBe(true);
     expect(text === whole).toBe(true);
   });
 
