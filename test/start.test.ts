@@ -1,0 +1,183 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
+import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { eventually } from "./harness.ts";
+import { type Child, startProcess, startRole } from "./process.ts";
+import { freePort } from "./redis.ts";
+
+let home: string;
+const children: Child[] = [];
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), "parley-start-"));
+});
+afterEach(async () => {
+  for (const child of children.splice(0)) await child.kill();
+});
+afterAll(() => rm(home, { recursive: true, force: true }));
+
+interface Banner {
+  readonly url: string;
+  readonly token: string;
+  readonly agentId: string;
+  readonly curl: string;
+}
+
+function launch(env: Record<string, string> = {}): Child {
+  const child = startRole("start", { PARLEY_HOME: home, PORT: "0", DRAIN_SECONDS: "5", ...env });
+  children.push(child);
+  return child;
+}
+
+async function readBanner(child: Child): Promise<Banner> {
+  await child.prints(/Ctrl-C stops it/);
+  const find = (pattern: RegExp) => (pattern.exec(child.stdout()) as RegExpExecArray)[1] as string;
+  return {
+    url: find(/URL +(\S+)/),
+    token: find(/API key +(parley_[A-Za-z0-9]{40})/),
+    agentId: find(/Agent +(ag_[0-9a-z]{24})/),
+    curl: find(/^(curl .*)$/m),
+  };
+}
+
+function ask(banner: Banner, text: string): Promise<Response> {
+  const message = { id: "m1", role: "user", parts: [{ type: "text", text }] };
+  return fetch(`${banner.url}/v1/agents/${banner.agentId}/sessions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${banner.token}`, "content-type": "application/json" },
+    body: JSON.stringify({ message }),
+  });
+}
+
+/** The Postgres servers that run on this home. */
+function serversOf(folder: string): string[] {
+  return spawnSync("ps", ["-A", "-o", "args="])
+    .stdout.toString()
+    .split("\n")
+    .filter((line) => line.includes(`-D ${folder}/`));
+}
+
+describe("npm start", () => {
+  test("with no configuration: the printed line streams an answer; a restart keeps key and agent", async () => {
+    const first = launch();
+    const banner = await readBanner(first);
+    const streamed = spawnSync("sh", ["-c", banner.curl]).stdout.toString();
+    expect(streamed).toContain('"type":"text-delta"');
+    expect(streamed.trimEnd()).toEndWith("data: [DONE]");
+    expect((await fetch(`${banner.url}/readyz`)).status).toBe(200);
+    expect((await stat(join(home, "demo.json"))).mode & 0o077).toBe(0);
+    expect((await stat(join(home, "encryption-key"))).mode & 0o077).toBe(0);
+    expect((await stat(join(home, "running.json"))).mode & 0o077).toBe(0);
+    first.process.kill("SIGTERM");
+    expect(await first.ended()).toBe(0);
+    expect(first.stderr()).toBe("");
+    expect(serversOf(home)).toEqual([]);
+
+    const second = launch();
+    const again = await readBanner(second);
+    expect([again.token, again.agentId]).toEqual([banner.token, banner.agentId]);
+    expect(await (await ask(again, "Hello again!")).text()).toContain("[DONE]");
+  }, 60_000);
+
+  test("after kill -9 it starts again with the same key, and leaves no Postgres behind", async () => {
+    const first = launch();
+    const banner = await readBanner(first);
+    await first.kill();
+    const second = launch();
+    const again = await readBanner(second);
+    expect([again.token, again.agentId]).toEqual([banner.token, banner.agentId]);
+    expect(await (await ask(again, "Hello!")).text()).toContain("[DONE]");
+    second.process.kill("SIGINT");
+    expect(await second.ended()).toBe(0);
+    await eventually(() => serversOf(home).length === 0);
+  }, 60_000);
+
+  test("a taken port: one line that names PORT, exit 1, nothing left running", async () => {
+    const server = createServer().listen(await freePort(), "127.0.0.1");
+    await eventually(() => server.listening);
+    const { port } = server.address() as { port: number };
+    const child = launch({ PORT: String(port) });
+    expect(await child.ended()).toBe(1);
+    expect(child.stderr()).toMatch(new RegExp(`^parley: Port ${port} [^\\n]*PORT[^\\n]*\\n$`));
+    expect(serversOf(home)).toEqual([]);
+    server.close();
+  }, 60_000);
+
+  test("a second start on the same home: one line that names the first, exit 1", async () => {
+    const first = launch();
+    await readBanner(first);
+    const second = launch();
+    expect(await second.ended()).toBe(1);
+    expect(second.stderr()).toMatch(/^parley: Another instance is using [^\n]+\(pid \d+\)[^\n]*\n$/);
+    expect(second.stderr()).toContain(`(pid ${first.process.pid})`);
+  }, 60_000);
+
+  test("SIGTERM lets a running stream finish, takes nothing new, and exits 0; a second one ends at once", async () => {
+    const child = launch();
+    const banner = await readBanner(child);
+    const response = await ask(banner, "[[sim: chunks=40 size=400 delayMs=50]]");
+    const reading = response.text();
+    child.process.kill("SIGTERM");
+    await eventually(async () => {
+      return fetch(`${banner.url}/healthz`).then(
+        () => false,
+        () => true,
+      );
+    });
+    expect(await reading).toEndWith("data: [DONE]\n\n");
+    expect(await child.ended()).toBe(0);
+
+    const hasty = launch({ DRAIN_SECONDS: "60" });
+    await ask(await readBanner(hasty), "[[sim: hangAfterChunks=1]]");
+    hasty.process.kill("SIGTERM");
+    await eventually(() => {
+      hasty.process.kill("SIGTERM");
+      return hasty.process.exitCode !== null || hasty.process.signalCode !== null;
+    });
+    expect(await hasty.ended()).toBe(130);
+    await eventually(() => serversOf(home).length === 0);
+  }, 60_000);
+
+  test("what the operator deleted of the demo is made anew", async () => {
+    const first = launch();
+    const banner = await readBanner(first);
+    const { tenantId } = JSON.parse(await readFile(join(home, "demo.json"), "utf8"));
+    const headers = { authorization: `Bearer ${banner.token}` };
+    const keys = (await (await fetch(`${banner.url}/v1/apikeys`, { headers })).json()) as { apiKeys: { id: string }[] };
+    await fetch(`${banner.url}/v1/agents/${banner.agentId}`, { method: "DELETE", headers });
+    await fetch(`${banner.url}/v1/apikeys/${keys.apiKeys[0]?.id}`, { method: "DELETE", headers });
+    first.process.kill("SIGTERM");
+    await first.ended();
+
+    const second = launch();
+    const renewed = await readBanner(second);
+    expect(renewed.token).not.toBe(banner.token);
+    expect(renewed.agentId).not.toBe(banner.agentId);
+    const deleting = startRole("tenant", { PARLEY_HOME: home }, ["delete", "--tenant", tenantId]);
+    children.push(deleting);
+    expect(await deleting.ended()).toBe(0);
+    second.process.kill("SIGTERM");
+    await second.ended();
+
+    const third = await readBanner(launch());
+    expect(third.token).not.toBe(renewed.token);
+    expect(await (await ask(third, "Hello!")).text()).toContain("[DONE]");
+  }, 60_000);
+
+  test("npm start passes SIGTERM on, and its own death ends the service", async () => {
+    const child = startProcess("npm", ["start"], { PARLEY_HOME: home, PORT: "0" });
+    children.push(child);
+    await readBanner(child);
+    child.process.kill("SIGTERM");
+    await child.ended();
+    await eventually(() => serversOf(home).length === 0);
+
+    const orphaned = startProcess("npm", ["start"], { PARLEY_HOME: home, PORT: "0" });
+    children.push(orphaned);
+    await readBanner(orphaned);
+    orphaned.process.kill("SIGKILL");
+    await eventually(() => serversOf(home).length === 0);
+  }, 60_000);
+});
