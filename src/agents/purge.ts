@@ -1,8 +1,13 @@
 import type { Ctx } from "../context.ts";
-import type { Sql } from "../db.ts";
+import { type Sql, type Tx, tx } from "../db.ts";
 import { enqueue } from "../jobs.ts";
 import { cancelTurns } from "./store.ts";
 
+/**
+ * Sessions found in one look. Far more than go in one batch, because every look
+ * walks over what the earlier batches deleted.
+ */
+const sessionsPerLook = 20_000;
 /** Sessions whose rows go together. */
 const sessionsPerBatch = 200;
 /** Messages that one statement deletes. */
@@ -22,7 +27,12 @@ export async function purgeAgent(ctx: Pick<Ctx, "sql">, agentId: string): Promis
   if (agent !== undefined) return;
   // A turn may have been accepted while the agent was being deleted.
   await cancelTurns(sql, agentId);
-  while (await purgeSessions(sql, agentId));
+  for (;;) {
+    const ids = await findSessions(sql, agentId);
+    for (let at = 0; at < ids.length; at += sessionsPerBatch)
+      await purgeSessions(sql, ids.slice(at, at + sessionsPerBatch));
+    if (ids.length < sessionsPerLook) break;
+  }
   const [left] = await sql`
     select 1 from turns where agent_id = ${agentId} and status in ('queued', 'running', 'waiting') limit 1`;
   if (left === undefined) return;
@@ -30,21 +40,41 @@ export async function purgeAgent(ctx: Pick<Ctx, "sql">, agentId: string): Promis
   await enqueue(sql, "agent.purge", { agentId }, { key: `agent.purge:${agentId}:again`, runAt });
 }
 
-/** Removes one batch of sessions. Answers whether there was any. */
-async function purgeSessions(sql: Sql, agentId: string): Promise<boolean> {
+/** Sessions of an agent in which no turn has still to end. */
+async function findSessions(sql: Sql, agentId: string): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`
     select s.id from sessions s where s.agent_id = ${agentId} and not exists (
       select 1 from turns t where t.session_id = s.id and t.status in ('queued', 'running', 'waiting'))
-    limit ${sessionsPerBatch}`;
-  if (rows.length === 0) return false;
-  const ids = rows.map((row) => row.id);
+    limit ${sessionsPerLook}`;
+  return rows.map((row) => row.id);
+}
+
+async function purgeSessions(sql: Sql, ids: string[]): Promise<void> {
   for (;;) {
-    const { count } = await sql`
-      delete from messages where (session_id, seq) in (
-        select session_id, seq from messages where session_id = any(${ids}) limit ${messagesPerBatch})`;
+    const { count } = await byIndex(
+      sql,
+      (inner) => inner`
+        delete from messages where (session_id, seq) in (
+          select session_id, seq from messages where session_id = any(${ids}) limit ${messagesPerBatch})`,
+    );
     if (count < messagesPerBatch) break;
   }
-  await sql`delete from turns where session_id = any(${ids}) and status in ('succeeded', 'failed', 'canceled')`;
+  await byIndex(
+    sql,
+    (inner) => inner`
+      delete from turns where session_id = any(${ids}) and status in ('succeeded', 'failed', 'canceled')`,
+  );
   await sql`delete from sessions where id = any(${ids})`;
-  return true;
+}
+
+/**
+ * Runs a statement that must not read a whole table. With 200 ids and stale
+ * statistics the planner does: 25 ms a batch on 100,000 sessions, and rising,
+ * against 2 ms by the index.
+ */
+function byIndex<T>(sql: Sql, work: (inner: Tx) => Promise<T>): Promise<T> {
+  return tx(sql, async (inner) => {
+    await inner`set local enable_seqscan = off`;
+    return work(inner);
+  });
 }
