@@ -1,0 +1,268 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { createApiKey } from "../src/apikeys/store.ts";
+import { openDatabase, type Sql } from "../src/db.ts";
+import { newId } from "../src/ids.ts";
+import { type SimulatedModel, startSimulatedModel } from "../src/simulated-model/server.ts";
+import { cloneDatabase, dropDatabase, eventually } from "./harness.ts";
+import { freePort } from "./redis.ts";
+import { type Chunk, StreamReader } from "./stream-reader.ts";
+
+/** A process of the service, as an operator starts it. */
+export interface ServiceProcess {
+  readonly pid: number;
+  /** Its log so far. */
+  readonly log: readonly LogLine[];
+  /** What it wrote that is no log line: a crash's stack, for example. */
+  readonly noise: readonly string[];
+  readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
+  signal(name: NodeJS.Signals): void;
+  /** `kill -9`, and waits for the end. */
+  kill(): Promise<void>;
+}
+
+export interface LogLine {
+  readonly msg: string;
+  readonly [field: string]: unknown;
+}
+
+export interface ServeProcess extends ServiceProcess {
+  readonly url: string;
+}
+
+export interface WorkProcess extends ServiceProcess {
+  readonly workerId: string;
+}
+
+/** A tenant with a key of its own and an agent on the simulated model. */
+export interface Client {
+  readonly tenantId: string;
+  readonly agentId: string;
+  readonly token: string;
+  request(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
+  /** Starts a turn of a new session, or of `sessionId`, and follows its stream. */
+  turn(text: string, sessionId?: string): Promise<Turn>;
+  /** The same without a stream: resolves when the turn has ended. */
+  json(text: string, sessionId?: string): Promise<JsonAnswer>;
+}
+
+/** An accepted turn and its caller's stream. */
+export interface Turn {
+  readonly turnId: string;
+  readonly sessionId: string;
+  readonly stream: StreamReader;
+}
+
+export interface JsonAnswer {
+  readonly status: number;
+  readonly turnId: string | null;
+  readonly headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers freely.
+  readonly body: any;
+}
+
+/** A database, a Redis, a simulated model, and any number of processes on them. */
+export interface Installation {
+  readonly databaseUrl: string;
+  readonly sql: Sql;
+  readonly model: SimulatedModel;
+  readonly env: Readonly<Record<string, string>>;
+  serve(env?: Record<string, string>): Promise<ServeProcess>;
+  work(env?: Record<string, string>): Promise<WorkProcess>;
+  /** A tenant that talks to this process. */
+  client(url: string): Promise<Client>;
+  /** Kills every process it started, and drops the database when it made it. */
+  stop(): Promise<void>;
+}
+
+/** The run's shared Redis; null where none is installed, then such tests are skipped. */
+export const sharedRedisUrl = process.env.PARLEY_TEST_REDIS_URL || null;
+
+const startMs = 20_000;
+
+/** Starts an installation, without any process yet. */
+export async function startInstallation(
+  options: { readonly databaseUrl?: string; readonly redisUrl?: string } = {},
+): Promise<Installation> {
+  const databaseUrl = options.databaseUrl ?? (await cloneDatabase());
+  const redisUrl = options.redisUrl ?? sharedRedisUrl ?? "";
+  const sql = openDatabase({ url: databaseUrl, max: 5, applicationName: "parley-test" });
+  const model = startSimulatedModel({ chunkDelayMs: 0 });
+  const started: ServiceProcess[] = [];
+  const env = {
+    DATABASE_URL: databaseUrl,
+    REDIS_URL: redisUrl,
+    ENCRYPTION_KEY: randomBytes(32).toString("base64"),
+    ALLOW_PRIVATE_NETWORK: "1",
+    LOG_LEVEL: "debug",
+  };
+  return {
+    databaseUrl,
+    sql,
+    model,
+    env,
+    serve: async (more = {}) => {
+      const port = String(await freePort());
+      const process = launch("src/main.ts", ["serve"], { ...env, PORT: port, ...more });
+      started.push(process);
+      const line = await logged(process, "serving");
+      return { ...process, url: String(line.url) };
+    },
+    work: async (more = {}) => {
+      const process = launch("workers/work.ts", [], { ...env, ...more });
+      started.push(process);
+      const line = await logged(process, "working");
+      return { ...process, workerId: String(line.worker) };
+    },
+    client: (url) => makeClient({ url, sql, modelUrl: model.url }),
+    stop: async () => {
+      await Promise.all(started.map((process) => process.kill()));
+      await model.stop();
+      await sql.end({ timeout: 1 });
+      if (options.databaseUrl === undefined) await dropDatabase(databaseUrl);
+    },
+  };
+}
+
+/** Waits for a log line. Throws with the process's last words when it ends without it. */
+export async function logged(process: ServiceProcess, msg: string, limitMs = startMs): Promise<LogLine> {
+  let ended = false;
+  void process.exited.then(() => {
+    ended = true;
+  });
+  return eventually(() => {
+    const line = process.log.find((line) => line.msg === msg);
+    if (line === undefined && ended) throw new Error(`It ended: ${process.noise.join("\n")}`);
+    return line;
+  }, limitMs);
+}
+
+function launch(script: string, args: readonly string[], env: Record<string, string>): ServiceProcess {
+  const root = new URL("..", import.meta.url).pathname;
+  const { PATH = "", HOME = "" } = process.env;
+  const child: ChildProcess = spawn(process.execPath, [script, ...args], {
+    cwd: root,
+    env: { PATH, HOME, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const log: LogLine[] = [];
+  const noise: string[] = [];
+  for (const output of [child.stdout, child.stderr]) readLines(output, log, noise);
+  const exited = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
+    child.once("exit", (code, signal) => resolve({ code, signal }));
+  });
+  return {
+    pid: child.pid ?? -1,
+    log,
+    noise,
+    exited,
+    signal: (name) => void child.kill(name),
+    kill: async () => {
+      child.kill("SIGKILL");
+      await exited;
+    },
+  };
+}
+
+function readLines(output: ChildProcess["stdout"], log: LogLine[], noise: string[]): void {
+  let rest = "";
+  output?.on("data", (data: Buffer) => {
+    const lines = (rest + data.toString()).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      try {
+        log.push(JSON.parse(line) as LogLine);
+      } catch {
+        if (line !== "") noise.push(line);
+      }
+    }
+  });
+}
+
+async function makeClient({ url, sql, modelUrl }: { url: string; sql: Sql; modelUrl: string }): Promise<Client> {
+  const tenantId = newId("tenant");
+  await sql`insert into tenants (id, name, form) values (${tenantId}, 'Test', 'b')`;
+  const { token } = await createApiKey(sql, tenantId, "test", null);
+  const request = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
+    fetch(`${url}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  const provider = await made(
+    request("POST", "/v1/providers", {
+      name: "p",
+      providerType: "custom",
+      baseUrl: modelUrl,
+      apiKey: "sk-test-0123456789",
+    }),
+  );
+  const agent = await made(
+    request("POST", "/v1/agents", { name: "a", model: "simulated/model", providerId: provider.id }),
+  );
+  const path = (sessionId?: string) =>
+    `/v1/agents/${agent.id}/sessions${sessionId === undefined ? "" : `/${sessionId}`}`;
+  return {
+    tenantId,
+    agentId: agent.id,
+    token,
+    request,
+    turn: async (text, sessionId) => {
+      const response = await request("POST", path(sessionId), { message: say(text) });
+      if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
+      return {
+        turnId: response.headers.get("x-turn-id") ?? "",
+        sessionId: sessionId ?? response.headers.get("location")?.split("/").at(-1) ?? "",
+        stream: new StreamReader(response),
+      };
+    },
+    json: async (text, sessionId) => {
+      const response = await request("POST", path(sessionId), { message: say(text), stream: false });
+      const { status, headers } = response;
+      return { status, headers, turnId: headers.get("x-turn-id"), body: await response.json() };
+    },
+  };
+}
+
+async function made(answer: Promise<Response>): Promise<{ id: string }> {
+  const response = await answer;
+  if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
+  return response.json() as Promise<{ id: string }>;
+}
+
+function say(text: string) {
+  return { id: `m-${newId("message")}`, role: "user", parts: [{ type: "text", text }] };
+}
+
+/** What must hold after a turn has ended, whatever happened meanwhile. */
+export interface Aftermath {
+  readonly status: string;
+  readonly attempt: number;
+  /** Usage rows: one for each ended turn. */
+  readonly metered: number;
+  /** Messages of the session that this turn wrote. */
+  readonly messages: number;
+  readonly jobs: number;
+}
+
+/** Reads what became of a turn. */
+export async function aftermathOf(sql: Sql, turnId: string): Promise<Aftermath> {
+  const [row] = await sql<Aftermath[]>`
+    select status, attempt,
+      (select count(*)::int from usage where turn_id = t.id) as metered,
+      (select count(*)::int from messages where turn_id = t.id) as messages,
+      (select count(*)::int from graphile_worker._private_jobs where payload ->> 'turnId' = t.id) as jobs
+    from turns t where id = ${turnId}`;
+  if (row === undefined) throw new Error(`There is no turn ${turnId}.`);
+  return row;
+}
+
+/** How often the model was asked with this text in the last user message. */
+export function callsOf(model: SimulatedModel, text: string): number {
+  return model.requests().filter(({ body }) => JSON.stringify(body).includes(text)).length;
+}
+
+/** The text that a stream's deltas add up to. */
+export function textOf(chunks: readonly Chunk[]): string {
+  return chunks.flatMap((chunk) => (chunk.type === "text-delta" ? [String(chunk.delta)] : [])).join("");
+}
