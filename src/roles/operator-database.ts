@@ -28,7 +28,7 @@ export async function onDatabase<T>(config: Config, log: Logger, command: (sql: 
   if (config.databaseUrl !== null) await checkDatabase(url);
   const sql = openDatabase({ url, max: connectionsMax, applicationName: "parley-command" });
   opened.defer(() => sql.end({ timeout: 5 }));
-  return command(sql);
+  return await command(sql);
 }
 
 /** Brings the schema up to date: of `DATABASE_URL`, or of the home's own database. Throws `OperatorError`. */
@@ -49,7 +49,7 @@ async function findHomesDatabase(home: string, log: Logger, opened: AsyncDisposa
     const running = await findRunning(home);
     if (running !== null && (await serves(running.databaseUrl))) return running.databaseUrl;
     try {
-      const server = await startEmbeddedPostgres({ home, log: (message) => log.warn(message) });
+      const server = await startEmbeddedPostgres({ home, log: (message) => log.info(message) });
       opened.defer(() => server.stop());
       await migrate(server.url, log);
       return server.url;
