@@ -24,7 +24,7 @@ export function cleanStream<T extends ToolSet>(): TransformStream<TextStreamPart
           const type = part.type === "text-end" ? "text-delta" : "reasoning-delta";
           if (rest !== "") controller.enqueue({ type, id: part.id, text: rest } as TextStreamPart<T>);
           cleaners.delete(keyOf(part));
-          controller.enqueue(part);
+          controller.enqueue(storable(part));
           return;
         }
         case "error":

@@ -1,8 +1,11 @@
 import {
   APICallError,
   convertToModelMessages,
+  InvalidResponseDataError,
+  InvalidToolInputError,
   isStepCount,
   type LanguageModel,
+  NoSuchToolError,
   RetryError,
   streamText,
   toUIMessageStream,
@@ -80,8 +83,10 @@ export async function runModel(
       stream: result.stream.pipeThrough(cleanStream()) as never,
       generateMessageId: () => request.messageId,
       onError: (cause) => {
-        error = cause;
-        return describeModelError(cause);
+        const text = describeModelError(cause);
+        // The SDK reports an error again as it assembles the message, and then knows only this text.
+        if (!isToolInputError(cause)) error ??= cause;
+        return text;
       },
       onEnd: ({ responseMessage }) => {
         message = { ...responseMessage, id: request.messageId } as UiMessage;
@@ -119,10 +124,17 @@ function modelMessages(messages: readonly UiMessage[]) {
  */
 export function describeModelError(error: unknown): string {
   const cause = RetryError.isInstance(error) ? error.lastError : error;
-  if (APICallError.isInstance(cause)) {
-    return cause.statusCode === undefined
-      ? "The model provider cannot be reached."
-      : `The model provider answered with status ${cause.statusCode}.`;
-  }
-  return "The model provider failed.";
+  if (NoSuchToolError.isInstance(cause)) return "There is no such tool.";
+  if (InvalidToolInputError.isInstance(cause)) return "The tool does not take this input.";
+  if (InvalidResponseDataError.isInstance(cause)) return brokenOff;
+  if (!APICallError.isInstance(cause)) return "The model provider failed.";
+  if (cause.statusCode === undefined) return "The model provider cannot be reached.";
+  return cause.statusCode < 400 ? brokenOff : `The model provider answered with status ${cause.statusCode}.`;
+}
+
+const brokenOff = "The model provider's answer broke off.";
+
+/** A call that names no tool, or gives it the wrong input, is told to the model; the turn goes on. */
+function isToolInputError(error: unknown): boolean {
+  return NoSuchToolError.isInstance(error) || InvalidToolInputError.isInstance(error);
 }
