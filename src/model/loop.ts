@@ -1,6 +1,7 @@
 import {
   APICallError,
   convertToModelMessages,
+  DownloadError,
   InvalidResponseDataError,
   InvalidToolInputError,
   isStepCount,
@@ -126,6 +127,7 @@ export function describeModelError(error: unknown): string {
   const cause = RetryError.isInstance(error) ? error.lastError : error;
   if (NoSuchToolError.isInstance(cause)) return "There is no such tool.";
   if (InvalidToolInputError.isInstance(cause)) return "The tool does not take this input.";
+  if (DownloadError.isInstance(cause)) return "A picture of the message cannot be fetched.";
   if (InvalidResponseDataError.isInstance(cause)) return brokenOff;
   if (!APICallError.isInstance(cause)) return "The model provider failed.";
   if (cause.statusCode === undefined) return "The model provider cannot be reached.";
