@@ -1,5 +1,6 @@
-import { createRemoteJWKSet, type JWTPayload, jwtVerify } from "jose";
+import type { JWTPayload } from "jose";
 import type { Config } from "./config.ts";
+import { jwtVerifier } from "./dashboard-jwt.ts";
 import { type AnySql, statementTimeoutMs } from "./db.ts";
 import { ApiError, type Form } from "./errors.ts";
 import { isId } from "./ids.ts";
@@ -34,7 +35,10 @@ export interface Principal {
 
 /** Turns a credential into a principal. */
 export interface Authenticator {
-  /** Throws 401 `unauthorized` when the header is missing or the credential is not valid (document 1, "Authentication"). */
+  /**
+   * Throws 401 `unauthorized` when the header is missing or the credential is not valid (document 1,
+   * "Authentication"), 503 when that cannot be told now.
+   */
   authenticate(authorization: string | null): Promise<Principal>;
 }
 
@@ -127,37 +131,5 @@ function showTenant(row: TenantRow): Tenant {
     rateLimit: row.rate_limit,
     monetization: row.monetization,
     deleting: row.deleting,
-  };
-}
-
-/** HS256 on the secret only, or the JWKS's own algorithms; a token without `exp` is refused (`decisions.md`). */
-function jwtVerifier(
-  config: Pick<Config, "dashboardJwtSecret" | "dashboardJwksUrl">,
-): (token: string) => Promise<JWTPayload> {
-  const { dashboardJwtSecret, dashboardJwksUrl } = config;
-  const required = { requiredClaims: ["exp"] };
-  const asymmetric = [
-    "RS256",
-    "RS384",
-    "RS512",
-    "PS256",
-    "PS384",
-    "PS512",
-    "ES256",
-    "ES384",
-    "ES512",
-    "EdDSA",
-    "Ed25519",
-  ];
-  const secret = dashboardJwtSecret === null ? null : new TextEncoder().encode(dashboardJwtSecret);
-  const keys = dashboardJwksUrl === null ? null : createRemoteJWKSet(new URL(dashboardJwksUrl));
-  return async (token) => {
-    try {
-      if (secret !== null) return (await jwtVerify(token, secret, { ...required, algorithms: ["HS256"] })).payload;
-      if (keys !== null) return (await jwtVerify(token, keys, { ...required, algorithms: asymmetric })).payload;
-    } catch {
-      throw new ApiError("unauthorized");
-    }
-    throw new ApiError("unauthorized");
   };
 }
