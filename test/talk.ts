@@ -66,6 +66,13 @@ export function requestsOf(h: Harness, message: { readonly parts: readonly { rea
   });
 }
 
+/** The conversation as the simulated model was sent it to answer a message. */
+export function conversationOf(h: Harness, message: Parameters<typeof requestsOf>[1]) {
+  const [request] = requestsOf(h, message);
+  if (request === undefined) throw new Error("The model was not asked.");
+  return (request.body as { messages: { role: string; content: unknown }[] }).messages;
+}
+
 /** An event of a stream that is read as it comes. */
 export interface LiveEvent {
   readonly id: string | null;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Harness, startHarness, type TestTenant } from "./harness.ts";
 import { makeAgent, say, sseEvents } from "./seed.ts";
-import { messagesOf, open, play, requestsOf, script, sessionPath, textOf } from "./talk.ts";
+import { conversationOf, messagesOf, open, play, script, sessionPath, textOf } from "./talk.ts";
 
 let h: Harness;
 let t: TestTenant;
@@ -81,8 +81,7 @@ for (const form of forms) {
       expect(third.headers.get("location")).toBeNull();
       expect(third.body.message.role).toBe("assistant");
 
-      const [request] = requestsOf(h, message);
-      const sent = (request?.body as { messages: { role: string }[] }).messages;
+      const sent = conversationOf(h, message);
       expect(sent.map(({ role }) => role)).toEqual(["user", "assistant", "user"]);
       expect(JSON.stringify(sent[0])).toContain("My name is Ada.");
       expect(await messagesOf(t, agentId, first.sessionId)).toHaveLength(6);
@@ -124,7 +123,7 @@ describe("turns: what a session keeps", () => {
     const ask = async (sessionId: string) => {
       const message = script(`text="${crypto.randomUUID()}"`);
       await play(t, agent, sessionId, { message, stream: false });
-      return (requestsOf(h, message)[0]?.body as { messages: { role: string; content: string }[] }).messages[0];
+      return conversationOf(h, message)[0];
     };
     expect(await ask(pinned.sessionId)).toEqual({ role: "system", content: "Version one." });
     expect(await ask(loose.sessionId)).toEqual({ role: "system", content: "Version two." });
@@ -203,8 +202,7 @@ describe("turns: what a session keeps", () => {
     expect([made.status, made.body.message?.parts]).toEqual([201, [{ type: "step-start" }]]);
     const message = script('text="fine"');
     expect((await play(t, agentId, made.sessionId, { message, stream: false })).status).toBe(200);
-    const sent = (requestsOf(h, message)[0]?.body as { messages: { role: string; content: unknown }[] }).messages;
-    expect(sent.filter(({ role, content }) => role === "assistant" && !content)).toEqual([]);
+    expect(conversationOf(h, message).filter(({ role, content }) => role === "assistant" && !content)).toEqual([]);
   });
 });
 

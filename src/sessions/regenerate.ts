@@ -13,11 +13,15 @@ interface Place {
  * `messageId`): before an assistant's message, after a user's. Locks the session,
  * so that the transcript cannot move before the turn is written.
  *
- * Throws 404 `message_not_found` when there is nothing to regenerate, 400 when a
- * message is sent along that is not the last user message that stays.
+ * Throws 409 `session_busy` while a turn of the session is active, whatever it may
+ * yet write; 404 `message_not_found` when there is nothing to regenerate; 400 when
+ * a message is sent along that is not the last user message that stays.
  */
 export async function findCut(inner: Tx, turn: { readonly sessionId: string | null }, body: TurnBody): Promise<number> {
   await inner`select 1 from sessions where id = ${turn.sessionId} and deleted_at is null for no key update`;
+  const [active] = await inner`
+    select 1 from turns where session_id = ${turn.sessionId} and status in ('queued', 'running', 'waiting')`;
+  if (active !== undefined) throw new ApiError("session_busy");
   const target = await findTarget(inner, turn.sessionId, body.messageId);
   if (target === undefined) throw new ApiError("message_not_found");
   const keepSeq = target.role === "user" ? target.seq : target.seq - 1;
