@@ -56,6 +56,10 @@ create table turns (
   -- Counts claims. A commit names it and writes nothing when it has moved on.
   attempt integer not null default 0,
   worker_id text,
+  -- The continuation it runs now, or waits with; null until it first stops to ask.
+  continuation_id text,
+  -- The claim whose log holds the chunks up to the first stop or the end.
+  log_attempt integer,
   agent_version integer not null,
   -- The session stays unpinned or pinned; this is the configuration this turn runs on.
   trigger text not null default 'submit-message',
@@ -74,11 +78,16 @@ create table turns (
   shown_at timestamptz,
   -- Relay events of the attempt that ended the turn, so that a follower can tell a whole log from a cut one.
   relay_events integer,
+  -- The chunk that ends that log, for a follower whose log broke off just before it.
+  last_chunk json,
   error json,
   -- The answer of a stateless generation.
   answer json,
+  -- Summed over the turn and its continuations.
   input_tokens bigint not null default 0,
   output_tokens bigint not null default 0,
+  model_calls integer not null default 0,
+  run_ms bigint not null default 0,
   accepted_at timestamptz not null default now(),
   claimed_at timestamptz,
   finished_at timestamptz

@@ -1,14 +1,16 @@
 import type { TextStreamPart, ToolSet } from "ai";
+import { isId, newId } from "../ids.ts";
 import { storable, TextCleaner } from "../sessions/transcript.ts";
 
 /**
  * Replaces NUL and lone surrogates in all that a model sends by U+FFFD, after
- * joining pairs that were split between two pieces (`decisions.md`, "Requests").
- * Stands before the UI stream, so that what is streamed and what is stored are
- * the same.
+ * joining pairs that were split between two pieces (`decisions.md`, "Requests"),
+ * and gives approvals ids of ours. Stands before the UI stream, so that what is
+ * streamed and what is stored are the same.
  */
 export function cleanStream<T extends ToolSet>(): TransformStream<TextStreamPart<T>, TextStreamPart<T>> {
   const cleaners = new Map<string, TextCleaner>();
+  const approvalIds = new Map<string, string>();
   return new TransformStream({
     transform(part, controller) {
       switch (part.type) {
@@ -27,6 +29,10 @@ export function cleanStream<T extends ToolSet>(): TransformStream<TextStreamPart
           controller.enqueue(storable(part));
           return;
         }
+        case "tool-approval-request":
+        case "tool-approval-response":
+          controller.enqueue({ ...part, approvalId: approvalIdOf(approvalIds, part.approvalId) });
+          return;
         case "error":
         case "raw":
           controller.enqueue(part);
@@ -36,6 +42,14 @@ export function cleanStream<T extends ToolSet>(): TransformStream<TextStreamPart
       }
     },
   });
+}
+
+/** The id under which an approval is stored, decided and shown; one that is ours already stays. */
+function approvalIdOf(ids: Map<string, string>, sdkId: string): string {
+  if (isId("approval", sdkId)) return sdkId;
+  const id = ids.get(sdkId) ?? newId("approval");
+  ids.set(sdkId, id);
+  return id;
 }
 
 /** Parts that carry texts of the model or of a tool beyond the deltas; the others are of our own making. */

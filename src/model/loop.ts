@@ -9,12 +9,15 @@ import {
   NoSuchToolError,
   RetryError,
   streamText,
+  type ToolSet,
   toUIMessageStream,
   type UIMessage,
   type UIMessageChunk,
 } from "ai";
-import { modelCallsPerTurnMax } from "../limits.ts";
+import type { ApprovalPolicy } from "../agents/schema.ts";
 import type { UiMessage } from "../sessions/schema.ts";
+import { decideCall } from "../tools/decide.ts";
+import type { TurnTool } from "../tools/tool.ts";
 import { cleanStream } from "./clean.ts";
 import type { ThinkingSettings } from "./thinking.ts";
 
@@ -29,6 +32,15 @@ export interface ModelRequest {
   readonly messageId: string;
   readonly signal: AbortSignal;
   readonly download: DownloadFiles;
+  /** The answer that goes on, when a turn resumes after approvals. */
+  readonly extended: UiMessage | null;
+  readonly tools: readonly TurnTool[];
+  readonly policy: ApprovalPolicy;
+  /** Whether a person can be asked; otherwise calls that would wait are denied. */
+  readonly canAsk: boolean;
+  readonly modelCallsMax: number;
+  /** Called, and waited for, before a tool runs. */
+  readonly beforeTool: () => Promise<void>;
 }
 
 /** Fetches files that a message names by URL, for providers that do not take URLs. */
@@ -41,6 +53,7 @@ export interface ModelResult {
   readonly message: UiMessage;
   readonly inputTokens: number;
   readonly outputTokens: number;
+  readonly modelCalls: number;
   /** The chunk that ends the stream; it is held back until the turn is committed. */
   readonly lastChunk: unknown;
   readonly error: unknown;
@@ -58,7 +71,7 @@ export async function runModel(
   request: ModelRequest,
   write: (chunk: UIMessageChunk) => void | Promise<void>,
 ): Promise<ModelResult> {
-  const used = { inputTokens: 0, outputTokens: 0 };
+  const used = { inputTokens: 0, outputTokens: 0, modelCalls: 0 };
   let error: unknown = null;
   let message: UiMessage = { id: request.messageId, role: "assistant", parts: [] };
   let lastChunk: UIMessageChunk = { type: "finish" };
@@ -69,20 +82,24 @@ export async function runModel(
       messages: await modelMessages(request.messages),
       abortSignal: request.signal,
       maxRetries: providerRetriesMax,
-      stopWhen: isStepCount(modelCallsPerTurnMax),
+      stopWhen: isStepCount(request.modelCallsMax),
+      tools: guardedTools(request),
+      toolApproval: ({ toolCall }) => approvalOf(request, toolCall.toolName),
       experimental_download: request.download,
       ...(request.instructions === "" ? {} : { instructions: request.instructions }),
       ...request.thinking,
       onStepEnd: ({ usage }) => {
         used.inputTokens += usage.inputTokens ?? 0;
         used.outputTokens += usage.outputTokens ?? 0;
+        used.modelCalls += 1;
       },
       // The error arrives as a chunk as well; without this the SDK prints it.
       onError: () => {},
     });
-    const chunks = toUIMessageStream<Record<string, never>, UIMessage>({
+    const chunks = toUIMessageStream<ToolSet, UIMessage>({
       stream: result.stream.pipeThrough(cleanStream()) as never,
       generateMessageId: () => request.messageId,
+      originalMessages: request.extended === null ? [] : [request.extended as unknown as UIMessage],
       onError: (cause) => {
         const text = describeModelError(cause);
         // The SDK reports an error again as it assembles the message, and then knows only this text.
@@ -112,6 +129,38 @@ export async function runModel(
   }
   if (request.signal.aborted) ended = "aborted";
   return { ended, message, ...used, lastChunk, error };
+}
+
+/** The tools as the SDK takes them, each behind `beforeTool`. */
+function guardedTools({ tools, beforeTool, signal }: ModelRequest): ToolSet {
+  const guarded: ToolSet = {};
+  for (const { name, tool } of tools) {
+    const { execute } = tool;
+    guarded[name] =
+      execute === undefined
+        ? tool
+        : {
+            ...tool,
+            execute: async (input, options) => {
+              await beforeTool();
+              signal.throwIfAborted();
+              return execute(input, options);
+            },
+          };
+  }
+  return guarded;
+}
+
+/** What the policy says of a call, in the SDK's words. */
+function approvalOf({ tools, policy, canAsk }: ModelRequest, toolName: string) {
+  const tool = tools.find(({ name }) => name === toolName);
+  if (tool === undefined) return undefined;
+  const decision = decideCall(policy, tool);
+  if (decision === "run") return undefined;
+  if (decision === "deny")
+    return { type: "denied", reason: "The agent's approval policy does not allow this tool." } as const;
+  if (canAsk) return "user-approval" as const;
+  return { type: "denied", reason: "This call needs a person's approval, and nobody can be asked here." } as const;
 }
 
 /** UI messages as the model takes them. Tool calls that were never answered are left out: a provider refuses them. */

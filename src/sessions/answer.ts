@@ -1,10 +1,11 @@
 import type { Ctx } from "../context.ts";
 import { ApiError, type ErrorCause, errorCauses } from "../errors.ts";
 import { sseResponse } from "../sse.ts";
-import { followTurn } from "./follow.ts";
+import { type FollowedLog, followLog } from "./follow.ts";
+import { type LogState, logStates } from "./logs.ts";
 import type { AcceptedTurn } from "./turn.ts";
-import { answerOf, turnStates } from "./turns.ts";
-import { logAttemptOf, type TurnWatch } from "./watch.ts";
+import { answerOf } from "./turns.ts";
+import type { TurnWatch } from "./watch.ts";
 
 /** What answering turns needs of the HTTP tier. */
 export interface TurnDesk {
@@ -26,52 +27,45 @@ export interface AnswerOptions {
  */
 export function answerTurn(desk: TurnDesk, turn: AcceptedTurn, options: AnswerOptions): Promise<Response> | Response {
   const headers = { "X-Turn-Id": turn.turnId, ...(options.location === null ? {} : { Location: options.location }) };
-  if (options.stream) return streamTurn(desk, turn, 0, { status: options.status, headers, request: options.request });
-  return jsonOfTurn(desk, turn, { status: options.status, headers, request: options.request });
+  const { turnId, assistantMessageId } = turn;
+  const log = { logId: turnId, turnId, assistantMessageId, attempt: Math.max(1, turn.attempt) };
+  const { status, request } = options;
+  if (options.stream) return streamLog(desk, log, 0, { status, headers, request });
+  return jsonOfTurn(desk, log, { status, headers, request });
 }
 
-/** A turn's events from number `from` on. */
-export function streamTurn(
-  desk: TurnDesk,
-  turn: Pick<AcceptedTurn, "turnId" | "assistantMessageId" | "attempt"> & { readonly status?: string },
-  from: number,
-  options: { readonly status: number; readonly headers: Record<string, string>; readonly request: Request },
-): Response {
+interface ResponseOptions {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly request: Request;
+}
+
+/** A log's events from number `from` on. */
+export function streamLog(desk: TurnDesk, log: FollowedLog, from: number, options: ResponseOptions): Response {
   const stop = stopWith(options.request);
-  const followed = { turnId: turn.turnId, assistantMessageId: turn.assistantMessageId, attempt: firstLog(turn) };
-  const events = followTurn({ ...desk.ctx, watch: desk.watch }, followed, from, stop.signal);
-  return sseResponse(events, stop, options);
-}
-
-/** A turn just accepted is queued: its first log is that of attempt 1. */
-function firstLog(turn: { readonly attempt: number; readonly status?: string }): number {
-  return logAttemptOf({ attempt: turn.attempt, status: turn.status ?? (turn.attempt === 0 ? "queued" : "running") });
+  return sseResponse(followLog({ ...desk.ctx, watch: desk.watch }, log, from, stop.signal), stop, options);
 }
 
 async function jsonOfTurn(
   desk: TurnDesk,
-  turn: AcceptedTurn,
-  options: { readonly status: number; readonly headers: Record<string, string>; readonly request: Request },
+  log: FollowedLog,
+  { status, headers, request }: ResponseOptions,
 ): Promise<Response> {
-  const stop = stopWith(options.request);
-  const followed = { turnId: turn.turnId, assistantMessageId: turn.assistantMessageId, attempt: firstLog(turn) };
-  for await (const _event of followTurn({ ...desk.ctx, watch: desk.watch }, followed, 1, stop.signal)) {
+  const stop = stopWith(request);
+  for await (const _event of followLog({ ...desk.ctx, watch: desk.watch }, log, 1, stop.signal)) {
     // The message itself is read from the transcript, where it is whole.
   }
   const { sql } = desk.ctx;
-  const [state] = await turnStates(sql, [turn.turnId]);
+  const [state] = await logStates(sql, [log.turnId]);
   if (state?.status === "succeeded") {
-    const message = await answerOf(sql, turn.turnId);
-    if (message !== null) return Response.json({ message }, { status: options.status, headers: options.headers });
+    const message = await answerOf(sql, log.turnId);
+    if (message !== null) return Response.json({ message }, { status, headers });
   }
-  throw failureOf(state ?? null, options.headers["X-Turn-Id"] ?? "");
+  throw failureOf(state ?? null, log.turnId);
 }
 
 /** A turn that did not succeed, as a JSON answer says it (`decisions.md`, "Turns"). */
-function failureOf(
-  state: { readonly status: string; readonly error: { readonly code: string; readonly message: string } | null } | null,
-  turnId: string,
-): ApiError {
+function failureOf(state: Pick<LogState, "status" | "error"> | null, turnId: string): ApiError {
   const headers = { "X-Turn-Id": turnId };
   if (state?.status === "canceled") return new ApiError("turn_canceled", { headers });
   const cause = errorCauses.find((known) => known === state?.error?.code) ?? ("provider_error" satisfies ErrorCause);

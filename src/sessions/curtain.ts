@@ -19,6 +19,7 @@ export class Curtain {
   private held: object[] = [];
   private open = false;
   private timer: ReturnType<typeof setTimeout> | null = null;
+  private noted: Promise<boolean> | null = null;
 
   constructor(sql: Sql, turn: ClaimedTurn) {
     this.sql = sql;
@@ -32,9 +33,19 @@ export class Curtain {
     if (silentChunks.has(chunk.type)) return [];
     this.open = true;
     this.timer = setTimeout(() => {
-      markShown(this.sql, this.turn.id, this.turn.attempt).catch(() => {});
+      this.note().catch(() => {});
     }, noteAfterMs);
     return this.takeHeld();
+  }
+
+  /**
+   * Notes now that the turn has shown something; a tool runs only after that,
+   * because what it does must not be done twice. False when the claim is gone.
+   */
+  async note(): Promise<boolean> {
+    this.close();
+    this.noted ??= markShown(this.sql, this.turn.id, this.turn.attempt);
+    return this.noted;
   }
 
   /** What is still held back, for the end of a turn that showed nothing. */

@@ -1,19 +1,21 @@
 import type { Ctx } from "../context.ts";
 import type { Sql } from "../db.ts";
 import { queuedTurnStaleMs, reapBatchRows, turnAttemptsMax, workerDeadMs, workerFrozenMs } from "../limits.ts";
+import { closeCalls } from "./calls.ts";
 import { addTurnJob, requeueTurn } from "./requeue.ts";
-import { finishTurn, type TurnOutcome } from "./turns.ts";
+import { answerOf, badOutcome, type Fence, finishTurn } from "./turns.ts";
 
 /**
  * Looks after turns whose worker is lost (design section 1, rule 4). Every
  * worker process runs it; all its moves are guarded, so any number may run at
- * once. Three looks, each bounded:
+ * once. Four looks, each bounded:
  *
  * 1. Workers that stopped beating: a frozen one's connections are ended, which
  *    frees its locks; a dead one's jobs are given back to the queue.
  * 2. Turns marked running whose session lock nobody holds: run again when they
  *    have shown nothing, else ended as failed.
- * 3. Queued turns whose job is gone: rung again.
+ * 3. Cancelled turns that no worker has: ended.
+ * 4. Queued turns whose job is gone: rung again.
  */
 export class Reaper {
   private readonly ctx: Ctx;
@@ -31,6 +33,7 @@ export class Reaper {
     await this.endFrozenWorkers();
     await this.forgetDeadWorkers();
     await this.endOrphans();
+    await this.endCanceled();
     await this.ringAgain();
   }
 
@@ -72,23 +75,42 @@ export class Reaper {
     this.suspects = seen;
   }
 
-  private async endOrphan({ id, attempt, shown, cancel_requested }: OrphanRow): Promise<void> {
+  private async endOrphan(orphan: OrphanRow): Promise<void> {
     const { sql, relay, log } = this.ctx;
+    const { id, attempt, continuation_id, shown, cancel_requested } = orphan;
     // Sealed first: whatever its worker still writes counts no more, and the answer to "has it shown anything?" is final.
-    const sealed = await relay.seal({ turnId: id, attempt }).catch(() => "unknown" as const);
-    const fence = { turnId: id, attempt, statuses: ["running" as const] };
-    if (cancel_requested) {
-      const ended = await finishTurn(sql, fence, lostOutcome("canceled"));
-      if (ended) log.warn({ turnId: id, attempt }, "a cancelled turn whose worker is lost was ended");
-      return;
-    }
-    const mayRunAgain = !shown && (sealed === "empty" || sealed === "unknown") && attempt < turnAttemptsMax;
+    const sealed = await relay.seal({ turnId: continuation_id ?? id, attempt }).catch(() => "unknown" as const);
+    const showedNothing = !shown && (sealed === "empty" || sealed === "unknown");
+    // A continuation is not run again: which of its approved calls ran is unknown.
+    const mayRunAgain = showedNothing && continuation_id === null && !cancel_requested && attempt < turnAttemptsMax;
     if (mayRunAgain && (await requeueTurn(sql, id, attempt))) {
       log.warn({ turnId: id, attempt }, "a turn whose worker is lost will be run again");
       return;
     }
-    const ended = await finishTurn(sql, fence, lostOutcome("failed"));
-    if (ended) log.warn({ turnId: id, attempt }, "a turn whose worker is lost was ended as failed");
+    const status = cancel_requested ? "canceled" : "failed";
+    const ended = await endLostTurn(
+      sql,
+      { turnId: id, attempt, statuses: ["running"] },
+      status,
+      continuation_id !== null,
+    );
+    if (ended) log.warn({ turnId: id, attempt, status }, "a turn whose worker is lost was ended");
+  }
+
+  /** Turns that were cancelled while no worker had them, by a door that could not end them itself. */
+  private async endCanceled(): Promise<void> {
+    const { sql } = this.ctx;
+    const canceled = await sql<{ id: string; attempt: number; continuation_id: string | null }[]>`
+      select id, attempt, continuation_id from turns
+      where status in ('queued', 'waiting') and cancel_requested_at is not null limit ${reapBatchRows}`;
+    for (const { id, attempt, continuation_id } of canceled) {
+      await endLostTurn(
+        sql,
+        { turnId: id, attempt, statuses: ["queued", "waiting"] },
+        "canceled",
+        continuation_id !== null,
+      );
+    }
   }
 
   private async ringAgain(): Promise<void> {
@@ -112,6 +134,7 @@ export class Reaper {
 interface OrphanRow {
   id: string;
   attempt: number;
+  continuation_id: string | null;
   shown: boolean;
   cancel_requested: boolean;
   worker_lives: boolean;
@@ -125,7 +148,7 @@ function findOrphans(sql: Sql): PromiseLike<OrphanRow[]> {
       where locktype = 'advisory' and objsubid = 1 and granted
         and database = (select oid from pg_database where datname = current_database())
     )
-    select t.id, t.attempt, t.shown_at is not null as shown, t.cancel_requested_at is not null as cancel_requested,
+    select t.id, t.attempt, t.continuation_id, t.shown_at is not null as shown, t.cancel_requested_at is not null as cancel_requested,
       exists (select 1 from workers w where w.id = t.worker_id and w.beat_at > now() - ${workerDeadMs} * interval '1 millisecond') as worker_lives
     from turns t
     where t.status = 'running'
@@ -140,16 +163,23 @@ async function hasJustStarted(sql: Sql): Promise<boolean> {
   return row?.fresh ?? false;
 }
 
-/** How a turn ends whose worker is lost: what it used is unknown, so it is metered as one turn without tokens. */
-function lostOutcome(status: "failed" | "canceled"): TurnOutcome {
-  return {
-    status,
-    error:
-      status === "failed" ? { code: "service_unavailable", message: "The worker that ran this turn was lost." } : null,
-    usage: { provider: null, model: null, inputTokens: 0, outputTokens: 0 },
-    messages: [],
-    preview: "",
-    answer: null,
-    relayEvents: 0,
-  };
+/**
+ * Ends a turn that no worker has. What this claim used is unknown, so it adds
+ * nothing to the turn's usage; calls that were never answered are closed.
+ */
+async function endLostTurn(
+  sql: Sql,
+  fence: Fence,
+  status: "failed" | "canceled",
+  isContinuation: boolean,
+): Promise<boolean> {
+  const lost = { code: "service_unavailable", message: "The worker that ran this turn was lost." };
+  const error = status === "canceled" ? { code: "turn_canceled", message: "The turn was canceled." } : lost;
+  const stored = isContinuation ? await answerOf(sql, fence.turnId) : null;
+  const closing =
+    status === "canceled"
+      ? ({ state: "denied", reason: error.message } as const)
+      : ({ state: "error", errorText: error.message } as const);
+  const replaced = stored === null ? null : closeCalls(stored, closing);
+  return finishTurn(sql, fence, { ...badOutcome(status, error), replaced });
 }

@@ -7,9 +7,10 @@ import { Id } from "../ids.ts";
 import { type Input, operation, pathIds } from "../operation.ts";
 import { readLimit } from "../page.ts";
 import { Closed, OneOf } from "../schema.ts";
-import { answerTurn, streamTurn, type TurnDesk } from "./answer.ts";
+import { answerTurn, streamLog, type TurnDesk } from "./answer.ts";
 import { cancelTurn } from "./cancel.ts";
 import { checkGenerateMessages } from "./generate.ts";
+import { logAttemptOf, logStates } from "./logs.ts";
 import {
   Generate,
   LatestQuery,
@@ -156,18 +157,22 @@ async function joinTurn(desk: TurnDesk, { sql, tenantId, params, request }: Join
   if (session === null) throw new ApiError("not_found");
   const turn = await activeTurn(sql, params.sessionId);
   if (turn === null || turn.status === "waiting") return new Response(null, { status: 204 });
+  const [log] = await logStates(sql, [turn.continuationId ?? turn.id]);
+  if (log === undefined) return new Response(null, { status: 204 });
   const headers = { "X-Turn-Id": turn.id };
-  return streamTurn(desk, { ...turn, turnId: turn.id }, eventAfter(request, turn.id), {
-    status: 200,
-    headers,
-    request,
-  });
+  const followed = {
+    logId: log.id,
+    turnId: turn.id,
+    assistantMessageId: log.assistantMessageId,
+    attempt: logAttemptOf(log),
+  };
+  return streamLog(desk, followed, eventAfter(request, log.id), { status: 200, headers, request });
 }
 
-/** The number of the event after `Last-Event-ID`; 0, the whole sequence, when there is none or it is another turn's. */
-function eventAfter(request: Request, turnId: string): number {
-  const [turn, number] = (request.headers.get("last-event-id") ?? "").split(":");
-  return turn === turnId && /^\d{1,9}$/.test(number ?? "") ? Number(number) + 1 : 0;
+/** The number of the event after `Last-Event-ID`; 0, the whole sequence, when there is none or it is another log's. */
+function eventAfter(request: Request, logId: string): number {
+  const [log, number] = (request.headers.get("last-event-id") ?? "").split(":");
+  return log === logId && /^\d{1,9}$/.test(number ?? "") ? Number(number) + 1 : 0;
 }
 
 function transcriptRoutes(ctx: Ctx) {

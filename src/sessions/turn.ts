@@ -8,6 +8,7 @@ import { type IdempotencyKey, keepTurn, recallKey, waitForKey } from "../idempot
 import { newId } from "../ids.ts";
 import { renderPrompt } from "../prompts/render.ts";
 import { insertTurn, insertTurnAlone, type NewTurn } from "./accept.ts";
+import { logAttemptOf, logStates } from "./logs.ts";
 import { findCut } from "./regenerate.ts";
 import { checkParts, type TurnBody, type UiMessage } from "./schema.ts";
 import { findSession } from "./store.ts";
@@ -32,7 +33,7 @@ export interface AcceptedTurn {
   readonly turnId: string;
   readonly sessionId: string | null;
   readonly assistantMessageId: string;
-  /** Claims so far: 0, unless an Idempotency-Key joined a turn that is under way. */
+  /** The claim whose log is to be followed: 0, unless an Idempotency-Key joined a turn that is under way. */
   readonly attempt: number;
 }
 
@@ -191,14 +192,14 @@ async function joinByKey(sql: AnySql, ctx: Ctx, key: IdempotencyKey): Promise<Ac
   const known = await recallKey(sql, ctx.sealer, key);
   if (known === null) return null;
   if (known.turnId === null) throw new ApiError("idempotency_key_reused");
-  const [row] = await sql<{ id: string; session_id: string | null; assistant_message_id: string; attempt: number }[]>`
-    select id, session_id, assistant_message_id, attempt from turns where id = ${known.turnId}`;
-  if (row === undefined) return null;
+  const [log] = await logStates(sql, [known.turnId]);
+  if (log === undefined) return null;
+  const [row] = await sql<{ session_id: string | null }[]>`select session_id from turns where id = ${known.turnId}`;
   return {
-    turnId: row.id,
-    sessionId: row.session_id,
-    assistantMessageId: row.assistant_message_id,
-    attempt: row.attempt,
+    turnId: log.id,
+    sessionId: row?.session_id ?? null,
+    assistantMessageId: log.assistantMessageId,
+    attempt: logAttemptOf(log),
   };
 }
 

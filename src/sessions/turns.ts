@@ -2,10 +2,16 @@ import { type AnySql, json, type Sql } from "../db.ts";
 import type { UiMessage } from "./schema.ts";
 
 /**
- * The state machine of a turn, all of it: every move is a guarded update, and
- * zero rows means that somebody else moved the turn first.
+ * The state machine of a turn: every move is a guarded update, and zero rows
+ * means that somebody else moved the turn first. A turn that stops to ask a
+ * person goes on as a *continuation*, with a log of its own.
  *
  *     queued → running → succeeded | failed | canceled
+ *                 ↓ asks        ↑
+ *              waiting → queued → running …
+ *
+ * Here are the claim and the end; `requeue.ts` has the way back, `logs.ts` what
+ * followers see.
  */
 
 export type TurnStatus = "queued" | "running" | "waiting" | "succeeded" | "failed" | "canceled";
@@ -22,6 +28,8 @@ export interface ClaimedTurn {
   readonly tenantId: string;
   readonly agentId: string;
   readonly sessionId: string | null;
+  /** The continuation this claim runs; null before the turn first stops to ask. */
+  readonly continuationId: string | null;
   readonly attempt: number;
   readonly agentVersion: number;
   /** The user's message, or all messages of a stateless generation; null for a regeneration. */
@@ -31,6 +39,8 @@ export interface ClaimedTurn {
   readonly userId: string;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly requestId: string | null;
+  /** Model calls of the turn before this claim. */
+  readonly modelCalls: number;
 }
 
 interface ClaimRow {
@@ -39,6 +49,7 @@ interface ClaimRow {
   tenant_id: string;
   agent_id: string;
   session_id: string | null;
+  continuation_id: string | null;
   attempt: number;
   agent_version: number;
   input: UiMessage | UiMessage[] | null;
@@ -47,11 +58,12 @@ interface ClaimRow {
   user_id: string;
   metadata: Record<string, unknown>;
   request_id: string | null;
+  model_calls: number;
 }
 
-/** The advisory lock that says "this session's turn is being run" (stateless turns: the turn's own). */
-export function lockKeyOf(turn: { readonly sessionId: string | null; readonly id: string }): string {
-  return turn.sessionId ?? turn.id;
+/** The log that holds a claim's chunks is named after the turn, or the continuation it runs. */
+export function logIdOf(turn: Pick<ClaimedTurn, "id" | "continuationId">): string {
+  return turn.continuationId ?? turn.id;
 }
 
 /**
@@ -68,12 +80,16 @@ export async function claimTurn(
   const [row] = await lockSql<ClaimRow[]>`
     with held as materialized (select pg_try_advisory_lock(hashtextextended(${lockKey}, 0)) as locked),
     claimed as (
-      update turns set status = 'running', attempt = attempt + 1, worker_id = ${workerId}, claimed_at = now()
+      update turns set status = 'running', attempt = attempt + 1, worker_id = ${workerId}, claimed_at = now(),
+        log_attempt = case when continuation_id is null then attempt + 1 else log_attempt end
       from held where held.locked and id = ${turnId} and status = 'queued' and cancel_requested_at is null
       returning turns.*
+    ), continued as (
+      update continuations c set status = 'running', started_at = coalesce(c.started_at, now()), log_attempt = claimed.attempt
+      from claimed where c.id = claimed.continuation_id
     )
-    select held.locked, c.id, c.tenant_id, c.agent_id, c.session_id, c.attempt, c.agent_version, c.input, c.keep_seq,
-      c.assistant_message_id, c.user_id, c.metadata, c.request_id
+    select held.locked, c.id, c.tenant_id, c.agent_id, c.session_id, c.continuation_id, c.attempt, c.agent_version, c.input,
+      c.keep_seq, c.assistant_message_id, c.user_id, c.metadata, c.request_id, c.model_calls
     from held left join claimed c on true`;
   if (row === undefined || !row.locked) return "busy";
   if (row.id === null) {
@@ -85,6 +101,7 @@ export async function claimTurn(
     tenantId: row.tenant_id,
     agentId: row.agent_id,
     sessionId: row.session_id,
+    continuationId: row.continuation_id,
     attempt: row.attempt,
     agentVersion: row.agent_version,
     input: row.input,
@@ -93,6 +110,7 @@ export async function claimTurn(
     userId: row.user_id,
     metadata: row.metadata,
     requestId: row.request_id,
+    modelCalls: row.model_calls,
   };
 }
 
@@ -101,29 +119,45 @@ export async function releaseLock(lockSql: Sql, lockKey: string): Promise<void> 
   await lockSql`select pg_advisory_unlock(hashtextextended(${lockKey}, 0))`;
 }
 
-/** What a turn used, for the usage row. */
+/** What a claim used. */
 export interface TurnUsage {
   readonly provider: string | null;
   readonly model: string | null;
   readonly inputTokens: number;
   readonly outputTokens: number;
+  readonly modelCalls: number;
 }
 
-/** How a turn ended. */
+/** A call that waits for a person. */
+export interface AskedApproval {
+  readonly id: string;
+  readonly tool: string;
+  readonly toolCallId: string;
+  readonly input: unknown;
+}
+
+/** How a claim ended: the turn with it, or (`waiting`) the turn stops to ask. */
 export interface TurnOutcome {
-  readonly status: "succeeded" | "failed" | "canceled";
+  readonly status: "succeeded" | "failed" | "canceled" | "waiting";
   readonly error: TurnError | null;
   readonly usage: TurnUsage;
-  /** Messages that join the transcript: only a success has any. */
+  /** Messages that join the transcript: what succeeded, or what was reached when the turn first stops to ask. */
   readonly messages: readonly UiMessage[];
-  readonly preview: string;
+  /** The answer as a continuation leaves it, in place of the one that was stored when it stopped to ask. */
+  readonly replaced: UiMessage | null;
+  /** Null leaves the session's as it is. */
+  readonly preview: string | null;
   /** The answer of a stateless generation. */
   readonly answer: UiMessage | null;
-  /** Events in the relay's log once it is complete. */
+  /** Events in the log once it is complete. */
   readonly relayEvents: number;
+  readonly lastChunk: unknown;
+  /** Of a turn that stops to ask. */
+  readonly continuationId: string | null;
+  readonly approvals: readonly AskedApproval[];
 }
 
-/** Names the claim an ending belongs to; null in place of a worker ends whatever claim there is. */
+/** Names the claim an ending belongs to. */
 export interface Fence {
   readonly turnId: string;
   readonly attempt: number;
@@ -131,61 +165,117 @@ export interface Fence {
 }
 
 /**
- * Ends a turn: its status, transcript, session, usage and credit in one
- * statement, so that all of it happens or none. Answers false, having written
- * nothing, when the claim is gone (the fence of design section 1, rule 3).
+ * Ends a claim: the turn's status, transcript, session, continuation, approvals,
+ * usage and credit in one statement, so that all of it happens or none. Answers
+ * false, having written nothing, when the claim is gone (the fence of design
+ * section 1, rule 3).
  *
  * A regeneration's cut happens here, so that a failed one keeps the previous
  * answer. New places in the transcript start above every place that ever was,
- * because `max(seq)` is read from the snapshot before the cut.
+ * because `max(seq)` is read from the snapshot before the cut; an answer that a
+ * continuation extends moves to a new place, so that `after` cursors meet it again.
  */
 export async function finishTurn(sql: AnySql, fence: Fence, outcome: TurnOutcome): Promise<boolean> {
-  const { status, error, usage, messages, preview, answer, relayEvents } = outcome;
+  const { status, error, usage, messages, replaced, preview, answer, relayEvents, continuationId, approvals } = outcome;
+  const ends = status !== "waiting";
+  const good = status === "succeeded" || status === "waiting";
+  const tokens = usage.inputTokens + usage.outputTokens;
   const rows = await sql`
-    with ended as (
-      update turns set status = ${status}, error = ${error === null ? null : json(sql, error)}, finished_at = now(),
-        input_tokens = ${usage.inputTokens}, output_tokens = ${usage.outputTokens}, relay_events = ${relayEvents},
-        answer = ${answer === null ? null : json(sql, answer)}
+    with was as materialized (
+      select id, continuation_id as leg from turns
       where id = ${fence.turnId} and attempt = ${fence.attempt} and status = any(${fence.statuses as string[]})
-      returning *
+      for no key update
+    ), ended as (
+      update turns t set status = ${status}, error = ${error === null ? null : json(sql, error)},
+        continuation_id = coalesce(${continuationId}, t.continuation_id), worker_id = case when ${ends} then worker_id end,
+        finished_at = case when ${ends} then now() end,
+        run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
+        claimed_at = case when ${ends} then claimed_at end, shown_at = case when ${ends} then shown_at end,
+        input_tokens = input_tokens + ${usage.inputTokens}, output_tokens = output_tokens + ${usage.outputTokens},
+        model_calls = model_calls + ${usage.modelCalls},
+        relay_events = case when was.leg is null then ${relayEvents}::int else relay_events end,
+        last_chunk = case when was.leg is null then ${json(sql, outcome.lastChunk)}::json else last_chunk end,
+        answer = ${answer === null ? null : json(sql, answer)}
+      from was where t.id = was.id
+      returning t.*, was.leg
     ), cut as (
       delete from messages m using ended e
-      where ${status === "succeeded"} and e.keep_seq is not null and m.session_id = e.session_id and m.seq > e.keep_seq
+      where ${good} and e.leg is null and e.keep_seq is not null and m.session_id = e.session_id and m.seq > e.keep_seq
     ), joined as (
       insert into messages (session_id, seq, id, role, turn_id, content)
       select e.session_id, coalesce((select max(seq) from messages where session_id = e.session_id), 0) + n.place,
         n.message ->> 'id', n.message ->> 'role', e.id, n.message
       from ended e cross join json_array_elements(${json(sql, messages)}) with ordinality as n (message, place)
       where e.session_id is not null
+    ), extended as (
+      update messages m set content = ${replaced === null ? null : json(sql, replaced)},
+        seq = (select max(seq) from messages where session_id = e.session_id) + 1
+      from ended e where ${replaced !== null} and m.session_id = e.session_id and m.id = e.assistant_message_id
     ), session as (
       update sessions s set
-        visible = visible or ${status === "succeeded"},
-        updated_at = case when ${status === "succeeded"} then now() else updated_at end,
-        message_count = case when not ${status === "succeeded"} then message_count
+        visible = visible or ${good},
+        updated_at = case when ${good} then now() else updated_at end,
+        message_count = case when e.leg is not null or not ${good} then message_count
           when e.keep_seq is null then message_count + ${messages.length}
           else (select count(*) from messages where session_id = e.session_id and seq <= e.keep_seq) + ${messages.length} end,
-        last_message_preview = case when ${status === "succeeded"} then ${preview} else last_message_preview end,
-        deleted_at = case when ${status !== "succeeded"} and e.first_of_hidden_session then now() else deleted_at end
+        last_message_preview = coalesce(${preview}, last_message_preview),
+        deleted_at = case when not ${good} and e.leg is null and e.first_of_hidden_session then now() else deleted_at end
       from ended e where s.id = e.session_id
+    ), left_off as (
+      update continuations c set status = ${good ? "succeeded" : "failed"}, finished_at = now(),
+        relay_events = ${relayEvents}, last_chunk = ${json(sql, outcome.lastChunk)},
+        error = ${error === null ? null : json(sql, error)}
+      from ended e where c.id = e.leg
+    ), asks as (
+      insert into continuations (id, tenant_id, session_id, turn_id)
+      select ${continuationId}, e.tenant_id, e.session_id, e.id from ended e where ${!ends}
+    ), asked as (
+      insert into approvals (id, tenant_id, session_id, turn_id, continuation_id, tool, tool_call_id, input, assistant_message_id)
+      select a ->> 'id', e.tenant_id, e.session_id, e.id, ${continuationId}, a ->> 'tool', a ->> 'toolCallId', a -> 'input',
+        e.assistant_message_id
+      from ended e cross join json_array_elements(${json(sql, approvals)}) as a
+    ), dropped as (
+      update approvals a set status = 'denied', decided_at = now(), reason = 'The turn ended before this was decided.'
+      from ended e where ${ends} and e.leg is not null and a.continuation_id = e.leg and a.status = 'pending'
     ), used as (
       insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens, duration_ms, metadata, day)
       select id, tenant_id, agent_id, coalesce(session_id, ''), user_id, ${usage.provider}, ${usage.model},
-        ${usage.inputTokens}, ${usage.outputTokens},
-        greatest(0, extract(epoch from now() - coalesce(claimed_at, now())) * 1000)::bigint, metadata,
-        (now() at time zone 'UTC')::date
-      from ended
+        input_tokens, output_tokens, run_ms, metadata, (now() at time zone 'UTC')::date
+      from ended where ${ends}
       on conflict (turn_id) do nothing
     ), spent as (
-      update tenants t set usage_credit = usage_credit - ${usage.inputTokens + usage.outputTokens}::bigint
-      from ended e where t.id = e.tenant_id and usage_credit is not null and ${usage.inputTokens + usage.outputTokens}::bigint > 0
+      update tenants t set usage_credit = usage_credit - ${tokens}::bigint
+      from ended e where t.id = e.tenant_id and usage_credit is not null and ${tokens}::bigint > 0
     )
     select id from ended`;
   return rows.length > 0;
 }
 
+/** An outcome without messages: a turn that failed or was canceled, having used this much. */
+export function badOutcome(
+  status: "failed" | "canceled",
+  error: TurnError | null,
+  usage: Partial<TurnUsage> = {},
+): TurnOutcome {
+  return {
+    status,
+    error,
+    usage: { provider: null, model: null, inputTokens: 0, outputTokens: 0, modelCalls: 0, ...usage },
+    messages: [],
+    replaced: null,
+    preview: null,
+    answer: null,
+    relayEvents: 0,
+    lastChunk:
+      status === "canceled" ? { type: "abort" } : { type: "error", errorText: error?.message ?? "The turn failed." },
+    continuationId: null,
+    approvals: [],
+  };
+}
+
 /**
  * Notes that somebody may have seen something of this attempt, or that a tool
- * ran: from now on the turn is not run again. False when the claim is gone.
+ * runs: from now on the turn is not run again. False when the claim is gone.
  */
 export async function markShown(sql: AnySql, turnId: string, attempt: number): Promise<boolean> {
   const { count } = await sql`
@@ -193,57 +283,19 @@ export async function markShown(sql: AnySql, turnId: string, attempt: number): P
   return count > 0;
 }
 
-/** Where a turn stands, for followers and the reaper. */
-export interface TurnState {
-  readonly id: string;
-  readonly sessionId: string | null;
-  readonly status: TurnStatus;
-  readonly attempt: number;
-  readonly assistantMessageId: string;
-  readonly error: TurnError | null;
-  readonly relayEvents: number | null;
-}
-
-interface StateRow {
-  id: string;
-  session_id: string | null;
-  status: TurnStatus;
-  attempt: number;
-  assistant_message_id: string;
-  error: TurnError | null;
-  relay_events: number | null;
-}
-
-/** The states of some turns. */
-export async function turnStates(sql: AnySql, turnIds: readonly string[]): Promise<TurnState[]> {
-  const rows = await sql<StateRow[]>`
-    select id, session_id, status, attempt, assistant_message_id, error, relay_events from turns where id = any(${turnIds as string[]})`;
-  return rows.map(showState);
-}
-
 /** The turn that runs, or waits to run, in a session; null when it is idle. */
-export async function activeTurn(sql: AnySql, sessionId: string): Promise<TurnState | null> {
-  const [row] = await sql<StateRow[]>`
-    select id, session_id, status, attempt, assistant_message_id, error, relay_events from turns
+export async function activeTurn(sql: AnySql, sessionId: string): Promise<ActiveTurn | null> {
+  const [row] = await sql<{ id: string; continuation_id: string | null; status: TurnStatus }[]>`
+    select id, continuation_id, status from turns
     where session_id = ${sessionId} and status in ('queued', 'running', 'waiting')`;
-  return row === undefined ? null : showState(row);
+  return row === undefined ? null : { id: row.id, continuationId: row.continuation_id, status: row.status };
 }
 
-function showState(row: StateRow): TurnState {
-  return {
-    id: row.id,
-    sessionId: row.session_id,
-    status: row.status,
-    attempt: row.attempt,
-    assistantMessageId: row.assistant_message_id,
-    error: row.error,
-    relayEvents: row.relay_events,
-  };
-}
-
-/** Whether a turn has ended. */
-export function isEnded(status: TurnStatus): boolean {
-  return status === "succeeded" || status === "failed" || status === "canceled";
+/** A session's turn that has not ended. */
+export interface ActiveTurn {
+  readonly id: string;
+  readonly continuationId: string | null;
+  readonly status: TurnStatus;
 }
 
 /** The message a turn answered with: from the transcript, or the stateless answer. Null while there is none. */

@@ -1,10 +1,10 @@
 import type { Sql } from "../db.ts";
 import { turnWatchMs } from "../limits.ts";
-import { isEnded, type TurnState, turnStates } from "./turns.ts";
+import { isEnded, type LogState, logAttemptOf, logStates } from "./logs.ts";
 
 /**
- * Tells followers when their turn has moved on in Postgres, in case the relay
- * cannot: one query a second for all followed turns of the process. A turn that
+ * Tells followers when their log has moved on in Postgres, in case the relay
+ * cannot: one query a second for all followed logs of the process. A turn that
  * ends within the first second never costs a query.
  */
 export class TurnWatch {
@@ -17,20 +17,20 @@ export class TurnWatch {
     this.sql = sql;
   }
 
-  /** Calls `moved` once, when the turn has ended, waits for a person, or is past `attempt`. Answers a function that stops watching. */
-  watch(turnId: string, attempt: number, moved: (state: TurnState | null) => void): () => void {
+  /** Calls `moved` once, when the log is complete or another attempt writes it. Answers a function that stops watching. */
+  watch(logId: string, attempt: number, moved: (state: LogState | null) => void): () => void {
     const watcher: Watcher = { attempt, moved };
-    const watchers = this.watched.get(turnId) ?? new Set();
+    const watchers = this.watched.get(logId) ?? new Set();
     watchers.add(watcher);
-    this.watched.set(turnId, watchers);
+    this.watched.set(logId, watchers);
     this.timer ??= setInterval(() => void this.ask(), turnWatchMs);
-    return () => this.forget(turnId, watcher);
+    return () => this.forget(logId, watcher);
   }
 
-  private forget(turnId: string, watcher: Watcher): void {
-    const watchers = this.watched.get(turnId);
+  private forget(logId: string, watcher: Watcher): void {
+    const watchers = this.watched.get(logId);
     watchers?.delete(watcher);
-    if (watchers?.size === 0) this.watched.delete(turnId);
+    if (watchers?.size === 0) this.watched.delete(logId);
     if (this.watched.size === 0 && this.timer !== null) {
       clearInterval(this.timer);
       this.timer = null;
@@ -42,7 +42,7 @@ export class TurnWatch {
     this.asking = true;
     try {
       const ids = [...this.watched.keys()];
-      const states = new Map((await turnStates(this.sql, ids)).map((state) => [state.id, state]));
+      const states = new Map((await logStates(this.sql, ids)).map((state) => [state.id, state]));
       for (const id of ids) this.tell(id, states.get(id) ?? null);
     } catch {
       // Postgres is away; the next look asks again.
@@ -51,10 +51,10 @@ export class TurnWatch {
     }
   }
 
-  private tell(turnId: string, state: TurnState | null): void {
-    for (const watcher of [...(this.watched.get(turnId) ?? [])]) {
+  private tell(logId: string, state: LogState | null): void {
+    for (const watcher of [...(this.watched.get(logId) ?? [])]) {
       if (state !== null && !hasMoved(state, watcher.attempt)) continue;
-      this.forget(turnId, watcher);
+      this.forget(logId, watcher);
       watcher.moved(state);
     }
   }
@@ -62,15 +62,10 @@ export class TurnWatch {
 
 interface Watcher {
   readonly attempt: number;
-  readonly moved: (state: TurnState | null) => void;
+  readonly moved: (state: LogState | null) => void;
 }
 
-/** Whether a turn is past the attempt whose log somebody follows. */
-export function hasMoved(state: TurnState, attempt: number): boolean {
-  return isEnded(state.status) || state.status === "waiting" || logAttemptOf(state) > attempt;
-}
-
-/** The attempt whose log holds a turn's chunks: a queued turn's will be the next one. */
-export function logAttemptOf(state: { readonly status: string; readonly attempt: number }): number {
-  return state.status === "queued" ? state.attempt + 1 : Math.max(1, state.attempt);
+/** Whether a log is complete, or written by another attempt than the one somebody follows. */
+export function hasMoved(state: LogState, attempt: number): boolean {
+  return isEnded(state.status) || logAttemptOf(state) > attempt;
 }

@@ -1,0 +1,75 @@
+import type { UiMessage } from "./schema.ts";
+import type { AskedApproval } from "./turns.ts";
+
+/** How a tool call that was never answered is closed. */
+export type Closing =
+  | { readonly state: "denied"; readonly reason: string }
+  | { readonly state: "error"; readonly errorText: string };
+
+interface CallPart {
+  readonly type: string;
+  readonly toolCallId: string;
+  readonly state: string;
+  readonly approval?: { readonly id: string; readonly approved?: boolean; readonly reason?: string };
+}
+
+/** Whether a part of a message is a tool call. */
+export function isCall(part: unknown): part is CallPart {
+  const { type, toolCallId } = part as { type?: unknown; toolCallId?: unknown };
+  return (
+    typeof type === "string" && (type === "dynamic-tool" || type.startsWith("tool-")) && typeof toolCallId === "string"
+  );
+}
+
+const finalStates = new Set(["output-available", "output-error", "output-denied"]);
+
+/** The message with every call that was never answered in a final state, so that a model can be sent it again. */
+export function closeCalls(message: UiMessage, closing: Closing): UiMessage {
+  return {
+    ...message,
+    parts: message.parts.map((part) => (isCall(part) && !finalStates.has(part.state) ? close(part, closing) : part)),
+  };
+}
+
+function close(part: CallPart, closing: Closing): CallPart {
+  // A person's denial stays a denial, with its reason.
+  if (part.approval?.approved === false) return { ...part, state: "output-denied" };
+  if (closing.state === "error") return { ...part, state: "output-error", errorText: closing.errorText } as CallPart;
+  const approval = { id: part.approval?.id ?? part.toolCallId, approved: false, reason: closing.reason };
+  return { ...part, state: "output-denied", approval };
+}
+
+/** What was decided of a call. */
+export interface Decided {
+  readonly toolCallId: string;
+  readonly approved: boolean;
+  readonly reason: string | null;
+}
+
+/** The message with the decisions written into its calls, as the AI SDK expects them when a turn resumes. */
+export function withDecisions(message: UiMessage, decisions: readonly Decided[]): UiMessage {
+  const byCall = new Map(decisions.map((decision) => [decision.toolCallId, decision]));
+  return {
+    ...message,
+    parts: message.parts.map((part) => {
+      const decision = isCall(part) && part.state === "approval-requested" ? byCall.get(part.toolCallId) : undefined;
+      if (decision === undefined || !isCall(part)) return part;
+      const reason = decision.reason === null ? {} : { reason: decision.reason };
+      return {
+        ...part,
+        state: "approval-responded",
+        approval: { ...part.approval, approved: decision.approved, ...reason },
+      };
+    }),
+  };
+}
+
+/** The calls of a message that wait for a person. */
+export function pendingCalls(message: UiMessage): AskedApproval[] {
+  return message.parts.flatMap((part) => {
+    if (!isCall(part) || part.state !== "approval-requested" || part.approval === undefined) return [];
+    const { toolName, input } = part as { toolName?: string; input?: unknown };
+    const tool = part.type === "dynamic-tool" ? (toolName ?? "") : part.type.slice("tool-".length);
+    return [{ id: part.approval.id, tool, toolCallId: part.toolCallId, input }];
+  });
+}

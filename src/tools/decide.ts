@@ -1,0 +1,23 @@
+import type { ApprovalPolicy } from "../agents/schema.ts";
+import type { TurnTool } from "./tool.ts";
+
+/** What a policy says of one call. */
+export type Decision = "run" | "ask" | "deny";
+
+/**
+ * What a policy says of a call of this tool (design section 3, "Approval
+ * policy"): an override decides, else the default. `full` runs, `auto` runs what
+ * is known to be read-only, `manual` asks for every call.
+ */
+export function decideCall(policy: ApprovalPolicy, tool: TurnTool): Decision {
+  const { source } = tool;
+  const override = policy.overrides.find((rule) =>
+    source.kind === "mcp"
+      ? rule.mcpConnectionId === source.mcpConnectionId && rule.tool === source.serverTool
+      : rule.mcpConnectionId === null && rule.tool === tool.name,
+  );
+  const mode = override?.mode ?? policy.default;
+  if (mode === "deny") return "deny";
+  if (mode === "full" || (mode === "auto" && tool.readOnly)) return "run";
+  return "ask";
+}
