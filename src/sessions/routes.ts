@@ -1,16 +1,16 @@
-import type { TObject } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import type { Ctx } from "../context.ts";
 import { ApiError, invalid } from "../errors.ts";
 import { readIdempotencyKey } from "../idempotency.ts";
 import { Id } from "../ids.ts";
-import { type Input, operation, pathIds } from "../operation.ts";
+import { operation, pathIds } from "../operation.ts";
 import { readLimit } from "../page.ts";
 import { Closed, OneOf } from "../schema.ts";
-import { answerTurn, streamLog, type TurnDesk } from "./answer.ts";
+import { answerTurn, type TurnDesk } from "./answer.ts";
+import { approvalRoutes } from "./approval-routes.ts";
 import { cancelTurn } from "./cancel.ts";
 import { checkGenerateMessages } from "./generate.ts";
-import { logAttemptOf, logStates } from "./logs.ts";
+import { joinTurn } from "./join.ts";
 import {
   Generate,
   LatestQuery,
@@ -22,7 +22,6 @@ import {
 } from "./schema.ts";
 import { deleteSession, findSession, listLatest, listSessions, messagesAfter, messagesBefore } from "./store.ts";
 import { acceptGeneration, acceptTurn } from "./turn.ts";
-import { activeTurn } from "./turns.ts";
 import { TurnWatch } from "./watch.ts";
 
 const DeleteQuery = Closed({ deleteArtifacts: OneOf("true", "false") });
@@ -50,7 +49,7 @@ const turnErrors = [
 /** Sessions and their turns (document 1, "Sessions"; design section 3, "Beyond the spec"). */
 export function sessionRoutes(ctx: Ctx) {
   const desk: TurnDesk = { ctx, watch: new TurnWatch(ctx.sql) };
-  return new Elysia().use(turnRoutes(desk)).use(transcriptRoutes(ctx));
+  return new Elysia().use(turnRoutes(desk)).use(approvalRoutes(desk)).use(transcriptRoutes(ctx));
 }
 
 function turnRoutes(desk: TurnDesk) {
@@ -147,32 +146,6 @@ function turnRoutes(desk: TurnDesk) {
         },
       }),
     );
-}
-
-type JoinInput = Pick<Input<typeof sessionParams, TObject, TObject>, "sql" | "tenantId" | "params" | "request">;
-
-/** The running turn's events from the first, or behind `Last-Event-ID`; 204 when nothing runs. */
-async function joinTurn(desk: TurnDesk, { sql, tenantId, params, request }: JoinInput): Promise<Response> {
-  const session = await findSession(sql, tenantId, params.agentId, params.sessionId);
-  if (session === null) throw new ApiError("not_found");
-  const turn = await activeTurn(sql, params.sessionId);
-  if (turn === null || turn.status === "waiting") return new Response(null, { status: 204 });
-  const [log] = await logStates(sql, [turn.continuationId ?? turn.id]);
-  if (log === undefined) return new Response(null, { status: 204 });
-  const headers = { "X-Turn-Id": turn.id };
-  const followed = {
-    logId: log.id,
-    turnId: turn.id,
-    assistantMessageId: log.assistantMessageId,
-    attempt: logAttemptOf(log),
-  };
-  return streamLog(desk, followed, eventAfter(request, log.id), { status: 200, headers, request });
-}
-
-/** The number of the event after `Last-Event-ID`; 0, the whole sequence, when there is none or it is another log's. */
-function eventAfter(request: Request, logId: string): number {
-  const [log, number] = (request.headers.get("last-event-id") ?? "").split(":");
-  return log === logId && /^\d{1,9}$/.test(number ?? "") ? Number(number) + 1 : 0;
 }
 
 function transcriptRoutes(ctx: Ctx) {

@@ -1,0 +1,86 @@
+import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { ApiError } from "../errors.ts";
+import { Id } from "../ids.ts";
+import { operation, pathIds } from "../operation.ts";
+import { Characters, Closed } from "../schema.ts";
+import { streamLog, type TurnDesk } from "./answer.ts";
+import { decideApproval, listApprovals } from "./approvals.ts";
+import { eventAfter } from "./join.ts";
+import { logAttemptOf, logStates } from "./logs.ts";
+import { sessionPath } from "./schema.ts";
+import { findSession } from "./store.ts";
+
+/** A reason has at most this many characters (document 1, "Limits"). */
+const reasonCharactersMax = 1_000;
+
+const Decision = Closed({
+  approved: Type.Boolean(),
+  reason: Type.Optional(Characters({ max: reasonCharactersMax })),
+});
+
+/** Tool approvals and their continuations (document 1, "Sessions"). */
+export function approvalRoutes(desk: TurnDesk) {
+  const { ctx } = desk;
+  return new Elysia({ prefix: "/v1/agents/:agentId/sessions/:sessionId" })
+    .get(
+      "/tool-approvals",
+      operation(ctx, {
+        summary: "List a session's tool approvals",
+        params: pathIds(sessionPath),
+        success: 200,
+        errors: ["not_found"],
+        handle: async ({ sql, tenantId, params }) => {
+          await requireSession(ctx, tenantId, params);
+          return listApprovals(sql, params.sessionId);
+        },
+      }),
+    )
+    .post(
+      "/tool-approvals/:approvalId",
+      operation(ctx, {
+        summary: "Approve or deny a tool call",
+        params: pathIds({ ...sessionPath, approvalId: Id("approval") }),
+        body: Decision,
+        success: 202,
+        errors: ["not_found", "approval_decided"],
+        handle: async ({ sql, tenantId, params, body }) => {
+          await requireSession(ctx, tenantId, params);
+          return decideApproval(sql, params.sessionId, params.approvalId, {
+            approved: body.approved,
+            reason: body.reason ?? null,
+          });
+        },
+      }),
+    )
+    .get(
+      "/tool-approval-continuations/:continuationId",
+      operation(ctx, {
+        summary: "Join the continuation of a turn that stopped to ask",
+        params: pathIds({ ...sessionPath, continuationId: Id("continuation") }),
+        success: 200,
+        errors: ["not_found", "session_busy"],
+        handle: async ({ sql, tenantId, params, request }) => {
+          await requireSession(ctx, tenantId, params);
+          const [log] = await logStates(sql, [params.continuationId]);
+          const [owner] = await sql`
+            select 1 from continuations where id = ${params.continuationId} and session_id = ${params.sessionId}`;
+          if (log === undefined || owner === undefined) throw new ApiError("not_found");
+          if (log.status === "waiting") throw new ApiError("session_busy");
+          const { id, turnId, assistantMessageId } = log;
+          const followed = { logId: id, turnId, assistantMessageId, attempt: logAttemptOf(log) };
+          const headers = { "X-Turn-Id": turnId };
+          return streamLog(desk, followed, eventAfter(request, id), { status: 200, headers, request });
+        },
+      }),
+    );
+}
+
+async function requireSession(
+  ctx: TurnDesk["ctx"],
+  tenantId: string,
+  { agentId, sessionId }: { readonly agentId: string; readonly sessionId: string },
+): Promise<void> {
+  const session = await findSession(ctx.sql, tenantId, agentId, sessionId);
+  if (!session?.visible) throw new ApiError("not_found");
+}

@@ -1,0 +1,141 @@
+import { type AnySql, tx } from "../db.ts";
+import { ApiError } from "../errors.ts";
+import { addTurnJob } from "./requeue.ts";
+import type { TurnError } from "./turns.ts";
+
+/** A call that waits, or waited, for a person (design section 3, "ToolApprovalsResponse"). */
+export interface ToolApproval {
+  readonly id: string;
+  readonly sessionId: string;
+  readonly turnId: string;
+  readonly tool: string;
+  readonly toolCallId: string;
+  readonly input: unknown;
+  readonly assistantMessageId: string;
+  readonly status: "pending" | "approved" | "denied";
+  readonly reason: string | null;
+  readonly createdAt: string;
+  readonly decidedAt: string | null;
+}
+
+/** What resumes a turn once its approvals are decided. */
+export interface Continuation {
+  readonly id: string;
+  readonly status: "waiting" | "queued" | "running" | "succeeded" | "failed";
+  readonly createdAt: string;
+  readonly startedAt: string | null;
+  readonly finishedAt: string | null;
+}
+
+interface ApprovalRow {
+  id: string;
+  session_id: string;
+  turn_id: string;
+  continuation_id: string;
+  tool: string;
+  tool_call_id: string;
+  input: unknown;
+  assistant_message_id: string;
+  status: ToolApproval["status"];
+  reason: string | null;
+  created_at: Date;
+  decided_at: Date | null;
+}
+
+interface ContinuationRow {
+  id: string;
+  status: Continuation["status"];
+  error: TurnError | null;
+  created_at: Date;
+  started_at: Date | null;
+  finished_at: Date | null;
+}
+
+/** A session has at most this many approvals listed: the newest. */
+const approvalsListedMax = 1_000;
+
+/** All approvals of a session, oldest first, and its latest continuation. */
+export async function listApprovals(
+  sql: AnySql,
+  sessionId: string,
+): Promise<{ approvals: ToolApproval[]; continuation: Continuation | null }> {
+  const [approvals, continuation] = await Promise.all([
+    sql<ApprovalRow[]>`
+      select * from (
+        select * from approvals where session_id = ${sessionId} order by created_at desc, id desc limit ${approvalsListedMax}
+      ) newest order by created_at, id`,
+    sql<ContinuationRow[]>`
+      select * from continuations where session_id = ${sessionId} order by created_at desc, id desc limit 1`,
+  ]);
+  return {
+    approvals: approvals.map(showApproval),
+    continuation: continuation[0] === undefined ? null : showContinuation(continuation[0]),
+  };
+}
+
+/**
+ * Decides one call, once (document 1, "POST …/tool-approvals/:approvalId"). The
+ * last decision of a message queues its continuation, in the same transaction.
+ * The turn's row is the lock: of two decisions at once the second sees the first.
+ *
+ * Throws 404, and 409 `approval_decided` when it is decided already.
+ */
+export function decideApproval(
+  sql: AnySql,
+  sessionId: string,
+  approvalId: string,
+  decision: { readonly approved: boolean; readonly reason: string | null },
+): Promise<{ approval: ToolApproval; continuation: Continuation }> {
+  return tx(sql, async (inner) => {
+    const [found] = await inner<{ turn_id: string; continuation_id: string }[]>`
+      select turn_id, continuation_id from approvals where id = ${approvalId} and session_id = ${sessionId}`;
+    if (found === undefined) throw new ApiError("not_found");
+    await inner`select 1 from turns where id = ${found.turn_id} for no key update`;
+    const [approval] = await inner<ApprovalRow[]>`
+      update approvals set status = ${decision.approved ? "approved" : "denied"}, reason = ${decision.reason}, decided_at = now()
+      where id = ${approvalId} and status = 'pending' returning *`;
+    if (approval === undefined) throw new ApiError("approval_decided");
+    const [left] = await inner`
+      select 1 from approvals where continuation_id = ${found.continuation_id} and status = 'pending' limit 1`;
+    if (left === undefined) {
+      await inner`update continuations set status = 'queued' where id = ${found.continuation_id} and status = 'waiting'`;
+      await inner`
+        with queued as (
+          update turns set status = 'queued'
+          where id = ${found.turn_id} and status = 'waiting' and continuation_id = ${found.continuation_id}
+          returning id, session_id
+        )
+        select (${addTurnJob(inner)}).id from queued`;
+    }
+    const [continuation] = await inner<
+      ContinuationRow[]
+    >`select * from continuations where id = ${found.continuation_id}`;
+    return { approval: showApproval(approval), continuation: showContinuation(continuation as ContinuationRow) };
+  });
+}
+
+function showApproval(row: ApprovalRow): ToolApproval {
+  return {
+    id: row.id,
+    sessionId: row.session_id,
+    turnId: row.turn_id,
+    tool: row.tool,
+    toolCallId: row.tool_call_id,
+    input: row.input,
+    assistantMessageId: row.assistant_message_id,
+    status: row.status,
+    reason: row.reason,
+    createdAt: row.created_at.toISOString(),
+    decidedAt: row.decided_at?.toISOString() ?? null,
+  };
+}
+
+function showContinuation(row: ContinuationRow): Continuation {
+  return {
+    id: row.id,
+    status: row.status,
+    createdAt: row.created_at.toISOString(),
+    startedAt: row.started_at?.toISOString() ?? null,
+    finishedAt: row.finished_at?.toISOString() ?? null,
+  };
+}
