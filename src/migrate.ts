@@ -1,9 +1,10 @@
 import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { Logger as QueueLogger, runMigrations } from "graphile-worker";
 import postgres from "postgres";
 import type { Logger } from "./log.ts";
 
-const migrationsFolder = new URL("../sql/", import.meta.url);
+const migrationsFolder = join(import.meta.dirname, "../sql");
 const migrationName = /^\d{4}_[a-z_]+\.sql$/;
 /** Any fixed number: whoever migrates holds this advisory lock, so that several processes may start at once. */
 const migrationLock = 7_246_119;
@@ -29,7 +30,7 @@ export async function migrate(databaseUrl: string, log: Logger): Promise<void> {
     const applied = new Set((await sql<{ name: string }[]>`select name from schema_migrations`).map((row) => row.name));
     for (const name of await listMigrations()) {
       if (applied.has(name)) continue;
-      const text = await readFile(new URL(name, migrationsFolder), "utf8");
+      const text = await readFile(join(migrationsFolder, name), "utf8");
       await sql.begin(async (tx) => {
         await tx.unsafe(text);
         await tx`insert into schema_migrations (name) values (${name})`;

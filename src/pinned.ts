@@ -86,7 +86,7 @@ function resolveAll(hostname: string): Promise<readonly LookupAddress[]> {
 function send(base: RequestOptions, { url, method, headers, body, signal }: PinnedRequest): Promise<Response> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
-    const request = httpsRequest(url, { ...base, method, headers: Object.fromEntries(headers) });
+    const request = httpsRequest(url.href, { ...base, method, headers: Object.fromEntries(headers) });
     let answer: IncomingMessage | null = null;
     const abort = () => {
       request.destroy();

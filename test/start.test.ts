@@ -166,6 +166,23 @@ describe("npm start", () => {
     expect(await (await ask(third, "Hello!")).text()).toContain("[DONE]");
   }, 60_000);
 
+  test("the same source runs on Deno, on the same home", async () => {
+    const bun = launch();
+    const banner = await readBanner(bun);
+    bun.process.kill("SIGTERM");
+    expect(await bun.ended()).toBe(0);
+    const words = ["run", "--allow-all", "src/main.ts", "start"];
+    const deno = startProcess("node_modules/.bin/deno", words, { PARLEY_HOME: home, PORT: "0", NO_COLOR: "1" });
+    children.push(deno);
+    const again = await readBanner(deno);
+    expect([again.token, again.agentId]).toEqual([banner.token, banner.agentId]);
+    const answer = await (await ask(again, "Hello!")).text();
+    expect(answer.trimEnd()).toEndWith("data: [DONE]");
+    deno.process.kill("SIGTERM");
+    expect([await deno.ended(), deno.stderr()]).toEqual([0, ""]);
+    await eventually(() => serversOf(home).length === 0);
+  }, 60_000);
+
   test("npm start passes SIGTERM on, and its own death ends the service", async () => {
     const child = startProcess("npm", ["start"], { PARLEY_HOME: home, PORT: "0" });
     children.push(child);
