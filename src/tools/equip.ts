@@ -1,4 +1,6 @@
 import type { AgentConfig } from "../agents/schema.ts";
+import { injectedMemories } from "../memories/inject.ts";
+import { memoryTools } from "../memories/tools.ts";
 import type { ToolScope, TurnTool } from "./tool.ts";
 
 /** What a turn's model is given beside the transcript. */
@@ -9,6 +11,12 @@ export interface Equipment {
 }
 
 /** Gathers the tools and the system text of one turn, as the agent's configuration names them. */
-export async function equip(_scope: ToolScope, config: AgentConfig): Promise<Equipment> {
-  return { instructions: config.instructions, tools: [] };
+export async function equip(scope: ToolScope, config: AgentConfig): Promise<Equipment> {
+  const { sql } = scope.ctx;
+  const memories = config.memoryInjectionEnabled
+    ? await injectedMemories(sql, scope.tenantId, scope.agentId, scope.userId)
+    : "";
+  const tools = config.tools.includes("memory") ? memoryTools(scope) : [];
+  const texts = [config.instructions, memories];
+  return { instructions: texts.filter((text) => text !== "").join("\n\n"), tools };
 }
