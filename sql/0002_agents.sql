@@ -64,41 +64,6 @@ create table agent_versions (
 );
 create index agent_versions_provider on agent_versions (provider_id) where provider_id is not null;
 
-create table mcp_connections (
-  id text primary key,
-  tenant_id text not null references tenants (id),
-  name text not null,
-  url text not null,
-  auth_type text not null check (auth_type in ('none', 'bearer', 'oauth_client_credentials', 'oauth_authorization_code')),
-  status text not null check (status in ('connected', 'needs_auth', 'error')),
-  -- Bearer token, OAuth client and tokens as one sealed JSON text; null when there is nothing to keep.
-  sealed_credentials bytea,
-  credential_fragment text not null default '',
-  -- Rises with every change of the credentials, so that a late writer is noticed.
-  credential_version integer not null default 1,
-  last_auth_error_code text,
-  oauth_issuer text,
-  oauth_resource text,
-  token_expires_at timestamptz,
-  created_at timestamptz not null default now(),
-  updated_at timestamptz not null default now()
-);
--- Names are unique in a tenant, and the list is sorted by them.
-create unique index mcp_connections_name on mcp_connections (tenant_id, name);
-
-create table mcp_attachments (
-  agent_id text not null references agents (id) on delete cascade,
-  -- No cascade: a connection that is attached cannot be deleted.
-  mcp_connection_id text not null constraint mcp_attachments_connection_fk references mcp_connections (id),
-  forward_user_id boolean not null default false,
-  forwarded_metadata_keys text[] not null default '{}',
-  created_at timestamptz not null default now(),
-  updated_at timestamptz not null default now(),
-  primary key (agent_id, mcp_connection_id)
-);
--- "Which agents are attached to this connection?"
-create index mcp_attachments_connection on mcp_attachments (mcp_connection_id);
-
 -- Skills of the library (`/v1/skills`); form A's agents name them by id.
 create table library_skills (
   id text primary key,

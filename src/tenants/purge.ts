@@ -48,5 +48,8 @@ async function endTenant(sql: AnySql, tenantId: string): Promise<boolean> {
   await sql`delete from api_keys where tenant_id = ${tenantId}`;
   await sql`delete from idempotency_keys where tenant_id = ${tenantId}`;
   await sql`update providers set sealed_key = '', key_fragment = '' where tenant_id = ${tenantId}`;
+  await sql`
+    update mcp_connections set sealed_credentials = null, sealed_tokens = null, credential_fragment = '', status = 'needs_auth'
+    where tenant_id = ${tenantId}`;
   return true;
 }
