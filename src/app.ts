@@ -6,6 +6,7 @@ import { isPassing, isUnavailable, unavailable } from "./db.ts";
 import { ApiError, defaultMessage, type Form, spell } from "./errors.ts";
 import { healthRoutes } from "./health.ts";
 import { databaseWaitMs } from "./limits.ts";
+import { memoryRoutes } from "./memories/routes.ts";
 import { allowedMethods } from "./methods.ts";
 import { promptRoutes } from "./prompts/routes.ts";
 import { providerRoutes } from "./providers/routes.ts";
@@ -23,6 +24,7 @@ export function createApp(ctx: Ctx): App {
     .use(healthRoutes(ctx))
     .use(agentRoutes(ctx))
     .use(apiKeyRoutes(ctx))
+    .use(memoryRoutes(ctx))
     .use(promptRoutes(ctx))
     .use(providerRoutes(ctx))
     .use(sessionRoutes(ctx))

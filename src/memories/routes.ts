@@ -1,0 +1,73 @@
+import { Elysia } from "elysia";
+import type { Ctx } from "../context.ts";
+import { Id } from "../ids.ts";
+import { operation, pathIds, Reply } from "../operation.ts";
+import { readLimit } from "../page.ts";
+import { MemoryCreate, MemoryQuery, MemoryUpdate, memoryPage } from "./schema.ts";
+import { createMemory, deleteMemory, getMemory, listMemories, updateMemory } from "./store.ts";
+
+/** Memories of an agent (document 1, "Memories"). */
+export function memoryRoutes(ctx: Ctx) {
+  const ofAgent = pathIds({ agentId: Id("agent") });
+  const params = pathIds({ agentId: Id("agent"), memoryId: Id("memory") });
+  return new Elysia({ prefix: "/v1/agents/:agentId/memories" })
+    .post(
+      "",
+      operation(ctx, {
+        summary: "Create a memory",
+        params: ofAgent,
+        body: MemoryCreate,
+        success: 201,
+        errors: ["not_found"],
+        handle: async ({ sql, tenantId, params: { agentId }, body }) => {
+          const memory = await createMemory(sql, { tenantId, agentId }, body.text, body.userId ?? "");
+          return new Reply(memory, { headers: { Location: `/v1/agents/${agentId}/memories/${memory.id}` } });
+        },
+      }),
+    )
+    .get(
+      "",
+      operation(ctx, {
+        summary: "List an agent's memories",
+        params: ofAgent,
+        query: MemoryQuery,
+        success: 200,
+        errors: ["invalid_cursor"],
+        handle: ({ sql, tenantId, params: { agentId }, query: { userId, search, cursor, limit } }) =>
+          listMemories(sql, { tenantId, agentId }, { userId, search, cursor, limit: readLimit(limit, memoryPage) }),
+      }),
+    )
+    .get(
+      "/:memoryId",
+      operation(ctx, {
+        summary: "Get a memory",
+        params,
+        success: 200,
+        errors: ["not_found"],
+        handle: ({ sql, tenantId, params: { agentId, memoryId } }) => getMemory(sql, { tenantId, agentId }, memoryId),
+      }),
+    )
+    .patch(
+      "/:memoryId",
+      operation(ctx, {
+        summary: "Update a memory's text",
+        params,
+        body: MemoryUpdate,
+        success: 200,
+        errors: ["not_found"],
+        handle: ({ sql, tenantId, params: { agentId, memoryId }, body }) =>
+          updateMemory(sql, { tenantId, agentId }, memoryId, body.text),
+      }),
+    )
+    .delete(
+      "/:memoryId",
+      operation(ctx, {
+        summary: "Delete a memory",
+        params,
+        success: 204,
+        errors: ["not_found"],
+        handle: ({ sql, tenantId, params: { agentId, memoryId } }) =>
+          deleteMemory(sql, { tenantId, agentId }, memoryId),
+      }),
+    );
+}

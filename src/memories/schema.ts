@@ -1,0 +1,39 @@
+import { Type } from "@sinclair/typebox";
+import type { PageSize } from "../page.ts";
+import { Closed, pageQuery, UserId } from "../schema.ts";
+
+/** Memories one agent may have; the least recently accessed makes room (document 1, "Limits"). */
+export const memoriesPerAgentMax = 500;
+/** A memory's text weighs at most this much as UTF-8 (document 1, "Limits"). */
+export const memoryTextBytesMax = 10 * 1024;
+/** Pages of an agent's memories (document 1, "Limits"). */
+export const memoryPage: PageSize = { max: 100, default: 50 };
+
+/** No text has more characters than bytes; `checkMemoryText` counts those. */
+const MemoryText = Type.String({
+  minLength: 1,
+  maxLength: memoryTextBytesMax,
+  errorMessage: `must be a text of 1 to ${memoryTextBytesMax} bytes`,
+});
+
+export const MemoryCreate = Closed({ text: MemoryText, userId: Type.Optional(UserId) });
+
+export const MemoryUpdate = Closed({ text: MemoryText });
+
+export const MemoryQuery = Closed({
+  ...pageQuery,
+  userId: Type.Optional(UserId),
+  search: Type.Optional(Type.String({ minLength: 1, maxLength: memoryTextBytesMax })),
+});
+
+/** A memory as it is shown (document 1, "Memory"; design section 3, "Memory"). */
+export interface Memory {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly agentId: string;
+  readonly userId: string;
+  readonly text: string;
+  readonly lastAccessedAt: string;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}

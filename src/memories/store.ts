@@ -1,0 +1,177 @@
+import { createHash } from "node:crypto";
+import { lockAgent } from "../agents/store.ts";
+import { type AnySql, type Tx, tx } from "../db.ts";
+import { ApiError, invalid } from "../errors.ts";
+import { newId } from "../ids.ts";
+import { type Page, readTimeCursor, timePage } from "../page.ts";
+import { type Memory, memoriesPerAgentMax, memoryTextBytesMax } from "./schema.ts";
+import { wordsOf } from "./words.ts";
+
+interface MemoryRow {
+  id: string;
+  tenant_id: string;
+  agent_id: string;
+  user_id: string;
+  text: string;
+  last_accessed_at: Date;
+  created_at: Date;
+  updated_at: Date;
+  /** Microseconds since 1970 of `created_at`, for cursors. */
+  at: string;
+}
+
+/** Whose memories an operation reaches: an agent's, or within them only those of some `userId`s. */
+export interface MemoryScope {
+  readonly tenantId: string;
+  readonly agentId: string;
+  /** Left out: all. */
+  readonly userIds?: readonly string[];
+}
+
+/** Throws 400 when a text is empty or weighs more than 10 KiB as UTF-8. */
+export function checkMemoryText(text: string): void {
+  if (text === "" || Buffer.byteLength(text) > memoryTextBytesMax)
+    throw invalid("/text", `must be a text of 1 to ${memoryTextBytesMax} bytes`);
+}
+
+/**
+ * Remembers a text. At the cap of 500 the agent's least recently accessed memory
+ * goes in the same transaction; the agent's row is the lock that makes the count
+ * hold. Throws 400 for the text, 404 for the agent.
+ */
+export function createMemory(
+  sql: AnySql,
+  { tenantId, agentId }: MemoryScope,
+  text: string,
+  userId: string,
+): Promise<Memory> {
+  checkMemoryText(text);
+  return tx(sql, async (inner) => {
+    await lockAgent(inner, tenantId, agentId);
+    await makeRoom(inner, agentId);
+    // The clock, not the transaction's start: those who waited for the lock come later.
+    const [row] = await inner<MemoryRow[]>`
+      insert into memories
+        (id, tenant_id, agent_id, user_id, text, words, last_accessed_at, created_at, updated_at)
+      select ${newId("memory")}, ${tenantId}, ${agentId}, ${userId}, ${text}, to_tsvector('simple', ${wordsOf(text)}),
+        moment, moment, moment
+      from clock_timestamp() as moment
+      returning ${columns(inner)}`;
+    return showMemory(row as MemoryRow);
+  });
+}
+
+/** Evicts so many that one more fits. */
+async function makeRoom(inner: Tx, agentId: string): Promise<void> {
+  await inner`
+    delete from memories where id in (
+      select id from memories where agent_id = ${agentId} order by last_accessed_at, id
+      limit greatest(0, (select count(*) from memories where agent_id = ${agentId}) - ${memoriesPerAgentMax - 1}))`;
+}
+
+export interface MemoryFilter {
+  /** Undefined: all; the empty string: the tenant-level ones. */
+  readonly userId: string | undefined;
+  /** All its words must occur, in any order and case. A text without words finds nothing. */
+  readonly search: string | undefined;
+  readonly cursor: string | undefined;
+  readonly limit: number;
+}
+
+/** A page of an agent's memories, newest first, without touching them. An unknown or foreign agent has none. Throws 400 `invalid_cursor`. */
+export async function listMemories(
+  sql: AnySql,
+  { tenantId, agentId }: MemoryScope,
+  { userId, search, cursor, limit }: MemoryFilter,
+): Promise<Page<Memory>> {
+  const filters = createHash("sha256")
+    .update(JSON.stringify([userId, search]))
+    .digest("base64url");
+  const list = `memories:${agentId}:${filters}`;
+  const place = readTimeCursor(list, cursor);
+  const before = place === null ? null : sql`'epoch'::timestamptz + ${place.at}::bigint * interval '1 microsecond'`;
+  const rows = await sql<MemoryRow[]>`
+    select ${columns(sql)} from memories where tenant_id = ${tenantId} and agent_id = ${agentId}
+      ${userId === undefined ? sql`` : sql`and user_id = ${userId}`}
+      ${search === undefined ? sql`` : sql`and words @@ plainto_tsquery('simple', ${wordsOf(search)})`}
+      ${place === null ? sql`` : sql`and (created_at, id) < (${before}, ${place.id})`}
+    order by created_at desc, id desc limit ${limit + 1}`;
+  return timePage(list, rows, limit, showMemory);
+}
+
+/** Reads a memory without touching it. Throws 404. */
+export async function getMemory(sql: AnySql, scope: MemoryScope, id: string): Promise<Memory> {
+  const [row] = await sql<MemoryRow[]>`select ${columns(sql)} from memories where ${reached(sql, scope, id)}`;
+  return found(row);
+}
+
+/** Replaces a memory's text, which counts as an access. Throws 400 for the text, 404. */
+export async function updateMemory(sql: AnySql, scope: MemoryScope, id: string, text: string): Promise<Memory> {
+  checkMemoryText(text);
+  const [row] = await sql<MemoryRow[]>`
+    update memories set text = ${text}, words = to_tsvector('simple', ${wordsOf(text)}),
+      last_accessed_at = clock_timestamp(), updated_at = clock_timestamp()
+    where ${reached(sql, scope, id)} returning ${columns(sql)}`;
+  return found(row);
+}
+
+/** Forgets a memory for good. Throws 404. */
+export async function deleteMemory(sql: AnySql, scope: MemoryScope, id: string): Promise<void> {
+  const { count } = await sql`delete from memories where ${reached(sql, scope, id)}`;
+  if (count === 0) throw new ApiError("not_found");
+}
+
+/**
+ * The newest memories that hold all words of a search, at most `limit` of them,
+ * each touched by being found.
+ */
+export async function recallMemories(
+  sql: AnySql,
+  { tenantId, agentId, userIds = [] }: MemoryScope,
+  search: string,
+  limit: number,
+): Promise<Memory[]> {
+  // Rows are locked by id, so that two searches that find the same memories wait for each other in one order.
+  const rows = await sql<MemoryRow[]>`
+    with hits as (
+      select id from memories
+      where tenant_id = ${tenantId} and agent_id = ${agentId} and user_id = any(${userIds as string[]})
+        and words @@ plainto_tsquery('simple', ${wordsOf(search)})
+      order by created_at desc, id desc limit ${limit}
+    ), locked as (
+      select id from memories where id in (select id from hits) order by id for no key update
+    ), touched as (
+      update memories set last_accessed_at = clock_timestamp() where id in (select id from locked)
+      returning ${columns(sql)}
+    )
+    select * from touched order by created_at desc, id desc`;
+  return rows.map(showMemory);
+}
+
+function reached(sql: AnySql, { tenantId, agentId, userIds }: MemoryScope, id: string) {
+  return sql`id = ${id} and agent_id = ${agentId} and tenant_id = ${tenantId}
+    ${userIds === undefined ? sql`` : sql`and user_id = any(${userIds as string[]})`}`;
+}
+
+function columns(sql: AnySql) {
+  return sql`id, tenant_id, agent_id, user_id, text, last_accessed_at, created_at, updated_at,
+    (extract(epoch from created_at) * 1000000)::bigint::text as at`;
+}
+
+function found(row: MemoryRow | undefined): Memory {
+  if (row === undefined) throw new ApiError("not_found");
+  return showMemory(row);
+}
+
+function showMemory(row: MemoryRow): Memory {
+  return {
+    id: row.id,
+    tenantId: row.tenant_id,
+    agentId: row.agent_id,
+    userId: row.user_id,
+    text: row.text,
+    lastAccessedAt: row.last_accessed_at.toISOString(),
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+  };
+}
