@@ -242,19 +242,21 @@ export interface Aftermath {
   readonly metered: number;
   /** Messages of the session that this turn wrote. */
   readonly messages: number;
-  readonly jobs: number;
 }
 
-/** Reads what became of a turn. */
+/** What became of an ended turn, once the queue has forgotten its job. */
 export async function aftermathOf(sql: Sql, turnId: string): Promise<Aftermath> {
-  const [row] = await sql<Aftermath[]>`
-    select status, attempt,
-      (select count(*)::int from usage where turn_id = t.id) as metered,
-      (select count(*)::int from messages where turn_id = t.id) as messages,
-      (select count(*)::int from graphile_worker._private_jobs where payload ->> 'turnId' = t.id) as jobs
-    from turns t where id = ${turnId}`;
-  if (row === undefined) throw new Error(`There is no turn ${turnId}.`);
-  return row;
+  return eventually(async () => {
+    const [row] = await sql<(Aftermath & { jobs: number })[]>`
+      select status, attempt,
+        (select count(*)::int from usage where turn_id = t.id) as metered,
+        (select count(*)::int from messages where turn_id = t.id) as messages,
+        (select count(*)::int from graphile_worker._private_jobs where payload ->> 'turnId' = t.id) as jobs
+      from turns t where id = ${turnId}`;
+    if (row === undefined) throw new Error(`There is no turn ${turnId}.`);
+    const { jobs, ...aftermath } = row;
+    return jobs === 0 && aftermath;
+  });
 }
 
 /** How often the model was asked with this text in the last user message. */

@@ -1,5 +1,5 @@
 import postgres from "postgres";
-import type { Sql } from "../db.ts";
+import { isPassing, type Sql } from "../db.ts";
 import { newId } from "../ids.ts";
 import { lockWaitMs, workerBeatMs } from "../limits.ts";
 import type { Logger } from "../log.ts";
@@ -34,7 +34,7 @@ export class Actor {
   private backendPid: number | null = null;
   private beating: ReturnType<typeof setInterval> | null = null;
   private beatUnderWay = false;
-  private queueWorkerId = "";
+  private queueNames: readonly string[] = [];
 
   constructor(databaseUrl: string, log: Logger) {
     this.log = log.child({ workerId: this.workerId });
@@ -58,10 +58,10 @@ export class Actor {
     this.beating = setInterval(() => void this.tryBeat(), workerBeatMs);
   }
 
-  /** Notes under which name the queue locks this process's jobs, so that they can be given back when it dies. */
-  async nameInQueue(queueWorkerId: string): Promise<void> {
-    this.queueWorkerId = queueWorkerId;
-    await this.beat();
+  /** Notes under which names the queue locks this process's jobs, so that they can be given back when it dies. */
+  nameInQueue(names: readonly string[]): void {
+    this.queueNames = names;
+    this.beat().catch((error) => this.log.warn({ err: error }, "the queue's name is not noted yet"));
   }
 
   /** Turns that run here now. */
@@ -99,11 +99,22 @@ export class Actor {
   private async claim(turnId: string, lockKey: string): Promise<ClaimedTurn | null> {
     const expiresAt = Date.now() + lockWaitMs;
     for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 2, 100)) {
-      const claimed = await claimTurn(this.sql, this.workerId, lockKey, turnId);
+      const claimed = await this.tryClaim(turnId, lockKey, expiresAt);
       if (claimed === "gone") return null;
       if (claimed !== "busy") return claimed;
       if (Date.now() > expiresAt) throw new Error(`The session of ${turnId} stayed locked for ${lockWaitMs} ms.`);
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+  }
+
+  private async tryClaim(turnId: string, lockKey: string, expiresAt: number): Promise<ClaimedTurn | "busy" | "gone"> {
+    try {
+      return await claimTurn(this.sql, this.workerId, lockKey, turnId);
+    } catch (error) {
+      // A statement that fails keeps the lock it took; one that lost its connection lost that too.
+      releaseLock(this.sql, lockKey).catch(() => {});
+      if (!isPassing(error) || Date.now() > expiresAt) throw error;
+      return "busy";
     }
   }
 
@@ -125,7 +136,7 @@ export class Actor {
     const [row] = await this.sql<{ pid: number; canceled: string[] }[]>`
       with beat as (
         insert into workers (id, application_name, queue_worker_ids)
-        values (${this.workerId}, ${this.applicationName}, ${[this.queueWorkerId]})
+        values (${this.workerId}, ${this.applicationName}, ${this.queueNames as string[]})
         on conflict (id) do update set beat_at = now(), queue_worker_ids = excluded.queue_worker_ids
       )
       select pg_backend_pid() as pid,
@@ -137,21 +148,37 @@ export class Actor {
     if (reconnected) await this.lockAgain();
   }
 
-  /** The old connection took the locks with it. A turn whose lock cannot be had again belongs to somebody else now. */
+  /**
+   * The old connection took its locks with it; turns that were claimed since have
+   * theirs, and a second one would outlive them. A turn whose lock cannot be had
+   * again belongs to somebody else now.
+   */
   private async lockAgain(): Promise<void> {
-    for (const { turn, lockKey } of this.turns) {
-      const [row] = await this.sql<
-        { locked: boolean }[]
-      >`select pg_try_advisory_lock(hashtextextended(${lockKey}, 0)) as locked`;
-      if (!row?.locked) this.stop(turn.id, "fenced");
-    }
-    this.log.warn({ turns: this.running.size }, "the lock connection was made anew");
+    const keys = this.turns.map(({ lockKey }) => lockKey);
+    const foreign = await lockMissing(this.sql, keys);
+    for (const { turn, lockKey } of this.turns) if (foreign.has(lockKey)) this.stop(turn.id, "fenced");
+    this.log.warn({ turns: keys.length, lost: foreign.size }, "the lock connection was made anew");
   }
 
-  /** Ends the beat and the connection; locks that are still held go with it. */
+  /** Ends the beat and the connection; locks that are still held go with it. Never rejects, whatever has become of Postgres. */
   async close(): Promise<void> {
     if (this.beating !== null) clearInterval(this.beating);
-    await this.sql`delete from workers where id = ${this.workerId}`.catch(() => {});
-    await this.sql.end({ timeout: 5 });
+    this.sql`delete from workers where id = ${this.workerId}`.catch(() => {});
+    // Ending waits for what was sent, up to its limit.
+    await this.sql.end({ timeout: closeSeconds }).catch(() => {});
   }
+}
+
+/** A closing lock connection waits this long for its last statements. */
+const closeSeconds = 3;
+
+/** Takes those locks that this connection does not hold; answers the keys that somebody else holds. */
+async function lockMissing(lockSql: Sql, keys: readonly string[]): Promise<ReadonlySet<string>> {
+  const rows = await lockSql<{ key: string; locked: boolean }[]>`
+    select key, pg_try_advisory_lock(hashtextextended(key, 0)) as locked from unnest(${keys as string[]}::text[]) key
+    where not exists (
+      select 1 from pg_locks where locktype = 'advisory' and objsubid = 1 and pid = pg_backend_pid()
+        and ((classid::bigint << 32) | objid::bigint) = hashtextextended(key, 0)
+    )`;
+  return new Set(rows.filter(({ locked }) => !locked).map(({ key }) => key));
 }

@@ -1,6 +1,13 @@
 import type { Ctx } from "../context.ts";
 import type { Sql } from "../db.ts";
-import { queuedTurnStaleMs, reapBatchRows, turnAttemptsMax, workerDeadMs, workerFrozenMs } from "../limits.ts";
+import {
+  queuedTurnStaleMs,
+  reapBatchRows,
+  reapEveryMs,
+  turnAttemptsMax,
+  workerDeadMs,
+  workerFrozenMs,
+} from "../limits.ts";
 import { closeCalls } from "./calls.ts";
 import { addTurnJob, requeueTurn } from "./requeue.ts";
 import { answerOf, badOutcome, type Fence, finishTurn } from "./turns.ts";
@@ -19,22 +26,27 @@ import { answerOf, badOutcome, type Fence, finishTurn } from "./turns.ts";
  */
 export class Reaper {
   private readonly ctx: Ctx;
+  private readonly frozenMs: number;
+  private readonly steady = new Steadiness();
   /** When a turn of a living worker was first seen without its lock, by turn and attempt. */
   private suspects = new Map<string, number>();
 
-  constructor(ctx: Ctx) {
+  /** A worker whose beat is `frozenMs` old is frozen. */
+  constructor(ctx: Ctx, frozenMs: number = workerFrozenMs) {
     this.ctx = ctx;
+    this.frozenMs = frozenMs;
   }
 
   /** One look around. Throws only what the database throws. */
   async look(): Promise<void> {
-    const { sql } = this.ctx;
-    if (await hasJustStarted(sql)) return;
+    await this.ctx.sql`select 1`;
+    if (!this.steady.note(Date.now())) return;
     await this.endFrozenWorkers();
     await this.forgetDeadWorkers();
     await this.endOrphans();
     await this.endCanceled();
     await this.ringAgain();
+    this.steady.extend(Date.now());
   }
 
   private async endFrozenWorkers(): Promise<void> {
@@ -42,12 +54,17 @@ export class Reaper {
     const frozen = await sql<{ id: string; ended: number }[]>`
       select w.id, count(pg_terminate_backend(a.pid))::int as ended
       from workers w join pg_stat_activity a on a.application_name = w.application_name and a.datname = current_database()
-      where w.beat_at < now() - ${workerFrozenMs} * interval '1 millisecond'
+      where w.beat_at < now() - ${this.frozenMs} * interval '1 millisecond'
       group by w.id`;
     for (const worker of frozen)
       log.warn({ workerId: worker.id, connections: worker.ended }, "a frozen worker's connections were ended");
   }
 
+  /**
+   * The jobs go back to the queue under new numbers: a worker that was frozen and
+   * wakes up says that its jobs are done, by number and without asking, and must
+   * not hit those of its successors.
+   */
   private async forgetDeadWorkers(): Promise<void> {
     const { sql, log } = this.ctx;
     const dead = await sql<{ id: string }[]>`
@@ -56,23 +73,30 @@ export class Reaper {
         where w.beat_at < now() - ${workerDeadMs} * interval '1 millisecond'
           and not exists (select 1 from pg_stat_activity a where a.application_name = w.application_name and a.datname = current_database())
         returning w.id, w.queue_worker_ids
+      ), freed as (
+        update graphile_worker._private_jobs j set id = default, locked_by = null, locked_at = null
+        from dead where j.locked_by = any(dead.queue_worker_ids)
       )
-      select id, graphile_worker.force_unlock_workers(queue_worker_ids) from dead`;
+      select id from dead`;
     for (const worker of dead) log.warn({ workerId: worker.id }, "a dead worker's jobs were given back to the queue");
   }
 
   private async endOrphans(): Promise<void> {
     const orphans = await findOrphans(this.ctx.sql);
     const seen = new Map<string, number>();
+    const lost: OrphanRow[] = [];
     for (const orphan of orphans) {
       const key = `${orphan.id}:${orphan.attempt}`;
       const since = this.suspects.get(key) ?? Date.now();
       seen.set(key, since);
       // A living worker that has lost its lock connection takes the locks again within a beat.
-      if (orphan.worker_lives && Date.now() - since < workerDeadMs) continue;
-      await this.endOrphan(orphan);
+      if (!orphan.worker_lives || Date.now() - since >= workerDeadMs) lost.push(orphan);
     }
     this.suspects = seen;
+    // Side by side, because a relay that does not answer would hold up all that come after.
+    for (let start = 0; start < lost.length; start += orphansAtOnce) {
+      await Promise.all(lost.slice(start, start + orphansAtOnce).map((orphan) => this.endOrphan(orphan)));
+    }
   }
 
   private async endOrphan(orphan: OrphanRow): Promise<void> {
@@ -140,7 +164,14 @@ interface OrphanRow {
   worker_lives: boolean;
 }
 
-/** Running turns whose lock nobody holds. `pg_locks` shows a 64-bit advisory key as two halves. */
+/** So many lost turns are ended side by side. */
+const orphansAtOnce = 50;
+
+/**
+ * Running turns whose lock nobody holds. `pg_locks` shows a 64-bit advisory key
+ * as two halves. A turn whose row is locked is left to whoever moves it just now:
+ * a commit outlives its worker, and waiting for it would hold up all the others.
+ */
 function findOrphans(sql: Sql): PromiseLike<OrphanRow[]> {
   return sql<OrphanRow[]>`
     with held as materialized (
@@ -153,15 +184,33 @@ function findOrphans(sql: Sql): PromiseLike<OrphanRow[]> {
     from turns t
     where t.status = 'running'
       and not exists (select 1 from held where held.key = hashtextextended(coalesce(t.session_id, t.id), 0))
-    order by t.accepted_at limit ${reapBatchRows}`;
+    order by t.accepted_at limit ${reapBatchRows} for update of t skip locked`;
 }
 
-/** After a restart of Postgres every worker lost its connections at once; they get a moment to come back before anyone is called dead. */
-async function hasJustStarted(sql: Sql): Promise<boolean> {
-  const [row] = await sql<{ fresh: boolean }[]>`
-    select pg_postmaster_start_time() > now() - ${workerDeadMs} * interval '1 millisecond' as fresh`;
-  return row?.fresh ?? false;
+/**
+ * Whether this process has had Postgres before its eyes for long enough to call
+ * others dead. After an outage, a fail-over or a sleep of this very process all
+ * beats are old and all locks gone, and everybody gets a moment to come back.
+ */
+class Steadiness {
+  private since: number | null = null;
+  private last = 0;
+
+  /** Postgres has answered just now. */
+  note(nowMs: number): boolean {
+    if (this.since === null || nowMs - this.last > steadyGapMs) this.since = nowMs;
+    this.last = nowMs;
+    return nowMs - this.since >= workerDeadMs;
+  }
+
+  /** It has answered ever since: a look with much to do is no outage. */
+  extend(nowMs: number): void {
+    this.last = nowMs;
+  }
 }
+
+/** Answers that are further apart than this had an outage between them. */
+const steadyGapMs = 2 * reapEveryMs;
 
 /**
  * Ends a turn that no worker has. What this claim used is unknown, so it adds

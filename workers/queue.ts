@@ -1,0 +1,192 @@
+import { EventEmitter } from "node:events";
+import { Logger as QueueLogger, type Runner, run, type TaskList, type WorkerEvents } from "graphile-worker";
+import type { Sql } from "../src/db.ts";
+import type { Logger } from "../src/log.ts";
+
+/** What running the queue's jobs needs. */
+export interface QueueOptions {
+  readonly connectionString: string;
+  readonly taskList: TaskList;
+  /** Jobs at once. */
+  readonly concurrency: number;
+  readonly sql: Sql;
+  readonly log: Logger;
+  /** Told under which names the queue locks this process's jobs, before it locks any. */
+  readonly onNames: (names: readonly string[]) => void;
+}
+
+/** Connections of the queue's own pool: fetching and completing jobs is batched, so a few are plenty. */
+const connectionsMax = 6;
+/** The queue asks for jobs this often, in case an announcement was missed. */
+const pollMs = 1_000;
+/** A job waits in this process for so long at most, then others may have it. */
+const fetchedJobMs = 5_000;
+/** This process looks this often for jobs that are locked in its name and that it knows nothing of. */
+const lostJobsEveryMs = 5_000;
+/** Pause before a queue that ended by itself is started again, and between tries while Postgres is away. */
+const restartPauseMs = 250;
+
+/** One start of graphile-worker, under a name of its own. */
+interface Pool {
+  name: string;
+  runner: Runner | null;
+  ended: boolean;
+  /** Numbers of the jobs that it has fetched and not done with. */
+  readonly held: Set<string>;
+}
+
+/**
+ * Runs the queue's jobs as long as the process lives. graphile-worker by itself
+ * stops for good when it cannot tell Postgres that a job is done, and a job whose
+ * lock was committed while the answer got lost stays locked for hours. So a queue
+ * that ends by itself is followed by a new one, while the old one finishes what it
+ * runs, and jobs that are locked in this process's name without its knowing go
+ * back to the queue.
+ */
+export class Queue {
+  readonly #options: QueueOptions;
+  readonly #pools = new Set<Pool>();
+  readonly #looking: ReturnType<typeof setInterval>;
+  #stopping = false;
+  #lookUnderWay = false;
+  /** Numbers of the jobs that the last look found without an owner. */
+  #suspects: ReadonlySet<string> = new Set();
+
+  private constructor(options: QueueOptions) {
+    this.#options = options;
+    this.#looking = setInterval(() => void this.#returnLost(), lostJobsEveryMs);
+  }
+
+  /** Starts to run jobs. Throws when the database is not reachable. */
+  static async start(options: QueueOptions): Promise<Queue> {
+    const queue = new Queue(options);
+    try {
+      await queue.#run();
+    } catch (error) {
+      clearInterval(queue.#looking);
+      throw error;
+    }
+    return queue;
+  }
+
+  /** Fetches nothing more, gives back what has not begun, and resolves when all that runs has ended. Never rejects. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    clearInterval(this.#looking);
+    await Promise.all([...this.#pools].map(({ runner }) => runner?.stop().catch((error) => this.#note(error))));
+    await Promise.all([...this.#pools].map(({ runner }) => runner?.promise.catch((error) => this.#note(error))));
+  }
+
+  #note(error: unknown): void {
+    this.#options.log.debug({ err: error }, "a queue did not stop cleanly");
+  }
+
+  async #run(): Promise<void> {
+    const { connectionString, taskList, concurrency, log } = this.#options;
+    const pool: Pool = { name: "", runner: null, ended: false, held: new Set() };
+    pool.runner = await run({
+      connectionString,
+      taskList,
+      noHandleSignals: true,
+      logger: queueLogger(log),
+      events: this.#listen(pool),
+      preset: {
+        worker: {
+          concurrentJobs: concurrency,
+          maxPoolSize: connectionsMax,
+          pollInterval: pollMs,
+          localQueue: { size: concurrency + 1, ttl: fetchedJobMs },
+          completeJobBatchDelay: 0,
+        },
+      },
+    });
+    void pool.runner.promise
+      .catch((error) => this.#note(error))
+      .finally(() => {
+        pool.ended = true;
+        pool.held.clear();
+      });
+    if (this.#stopping) await pool.runner.stop().catch((error) => this.#note(error));
+  }
+
+  #listen(pool: Pool): WorkerEvents {
+    const events = new EventEmitter() as WorkerEvents;
+    events.on("pool:create", ({ workerPool }) => {
+      pool.name = workerPool.id;
+      this.#pools.add(pool);
+      this.#tellNames();
+    });
+    events.on("localQueue:getJobs:complete", ({ jobs }) => {
+      for (const { id } of jobs) pool.held.add(String(id));
+    });
+    events.on("localQueue:returnJobs", ({ jobs }) => {
+      for (const { id } of jobs) pool.held.delete(String(id));
+    });
+    events.on("job:complete", ({ job }) => pool.held.delete(String(job.id)));
+    events.on("pool:gracefulShutdown", () => {
+      if (!this.#stopping) void this.#startAgain();
+    });
+    return events;
+  }
+
+  #tellNames(): void {
+    this.#options.onNames([...this.#pools].map(({ name }) => name));
+  }
+
+  async #startAgain(): Promise<void> {
+    const { log } = this.#options;
+    log.warn("the queue ended by itself; it is started again");
+    for (;;) {
+      await new Promise((resolve) => setTimeout(resolve, restartPauseMs));
+      if (this.#stopping) return;
+      try {
+        return await this.#run();
+      } catch (error) {
+        log.warn({ err: error }, "the queue cannot be started");
+      }
+    }
+  }
+
+  async #returnLost(): Promise<void> {
+    if (this.#lookUnderWay) return;
+    this.#lookUnderWay = true;
+    try {
+      await this.#findLost();
+    } catch (error) {
+      this.#options.log.debug({ err: error }, "the queue could not look for lost jobs");
+    } finally {
+      this.#lookUnderWay = false;
+    }
+  }
+
+  /** Gives back the jobs that two looks in a row found without an owner, under new numbers (`renumber`). */
+  async #findLost(): Promise<void> {
+    const { sql, log } = this.#options;
+    const ended = [...this.#pools].filter((pool) => pool.ended);
+    const locked = await sql<{ id: string; name: string }[]>`
+      select id::text, locked_by as name from graphile_worker._private_jobs
+      where locked_by = any(${[...this.#pools].map(({ name }) => name)})
+        and locked_at < now() - ${fetchedJobMs} * interval '1 millisecond'`;
+    const lost = locked.map(({ id }) => id).filter((id) => ![...this.#pools].some(({ held }) => held.has(id)));
+    const certain = lost.filter((id) => this.#suspects.has(id));
+    this.#suspects = new Set(lost);
+    if (certain.length > 0) {
+      await sql`
+        update graphile_worker._private_jobs set id = default, locked_by = null, locked_at = null,
+          attempts = greatest(0, attempts - 1)
+        where id = any(${certain}::bigint[]) and locked_by = any(${[...this.#pools].map(({ name }) => name)})`;
+      log.warn({ jobs: certain.length }, "jobs whose fetching or ending went wrong were given back to the queue");
+    }
+    for (const pool of ended) if (!locked.some(({ name }) => name === pool.name)) this.#pools.delete(pool);
+  }
+}
+
+/** The queue's log lines, one level down: a finished job is no news here. */
+function queueLogger(parent: Logger): QueueLogger {
+  const log = parent.child({ part: "queue" });
+  return new QueueLogger((scope) => (level, message) => {
+    if (level === "error") log.error(scope, message);
+    else if (level === "warning") log.warn(scope, message);
+    else log.trace(scope, message);
+  });
+}
