@@ -9,8 +9,14 @@ import { badOutcome, type ClaimedTurn, type TurnError, type TurnOutcome, type Tu
 
 /** What the model's result means for the usage row. */
 export function usageOf(prepared: PreparedTurn, result: ModelResult): TurnUsage {
-  const { inputTokens, outputTokens, modelCalls } = result;
-  return { provider: prepared.provider.id, model: prepared.model, inputTokens, outputTokens, modelCalls };
+  const { used } = prepared;
+  return {
+    provider: prepared.provider.id,
+    model: prepared.model,
+    inputTokens: result.inputTokens + used.inputTokens,
+    outputTokens: result.outputTokens + used.outputTokens,
+    modelCalls: result.modelCalls + used.modelCalls,
+  };
 }
 
 /** The outcome of a model that finished: the turn succeeded, or it stops to ask for approvals. */

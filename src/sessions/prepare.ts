@@ -1,11 +1,20 @@
+import type { LanguageModel } from "ai";
 import { type LoadedAgent, loadAgentForTurn } from "../agents/load.ts";
 import type { AgentConfig } from "../agents/schema.ts";
 import type { Ctx } from "../context.ts";
 import type { Sql } from "../db.ts";
 import { defaultMessage, type ErrorCause } from "../errors.ts";
-import { type ModelProvider, openProvider } from "../model/provider.ts";
+import { languageModel, type ModelProvider, openProvider } from "../model/provider.ts";
 import { type Equipment, equip } from "../tools/equip.ts";
 import { type Decided, withDecisions } from "./calls.ts";
+import {
+  type Compacted,
+  type CompactionRequest,
+  compact,
+  type PlacedMessage,
+  readSummary,
+  tokensOf,
+} from "./compact.ts";
 import type { UiMessage } from "./schema.ts";
 import type { ClaimedTurn, TurnError } from "./turns.ts";
 
@@ -14,25 +23,30 @@ export interface PreparedTurn {
   readonly config: AgentConfig;
   readonly provider: ModelProvider;
   readonly model: string;
+  readonly languageModel: LanguageModel;
+  /** The system text. */
+  readonly instructions: string;
   /** The transcript, with the user's message or, of a continuation, the answer that goes on at its end. */
   readonly messages: readonly UiMessage[];
   /** The answer a continuation extends, decisions included. */
   readonly extended: UiMessage | null;
-  readonly equipment: Equipment;
+  readonly tools: Equipment["tools"];
+  /** What compaction used. */
+  readonly used: { readonly inputTokens: number; readonly outputTokens: number; readonly modelCalls: number };
 }
 
 /**
  * Reads what a claim runs on. Nothing from acceptance is trusted: the agent or
  * its provider may be gone by now, and then the turn fails with that cause.
  */
-export async function prepareTurn(ctx: Ctx, turn: ClaimedTurn): Promise<PreparedTurn | TurnError> {
-  const [agent, history, session, decisions] = await Promise.all([
+export async function prepareTurn(ctx: Ctx, turn: ClaimedTurn, signal: AbortSignal): Promise<PreparedTurn | TurnError> {
+  const keepSeq = turn.continuationId === null ? turn.keepSeq : null;
+  const [agent, history, session, decisions, summary] = await Promise.all([
     loadAgentForTurn(ctx.sql, turn.tenantId, turn.agentId, turn.agentVersion),
-    turn.sessionId === null
-      ? []
-      : readTranscript(ctx.sql, turn.sessionId, turn.continuationId === null ? turn.keepSeq : null),
+    turn.sessionId === null ? [] : readTranscript(ctx.sql, turn.sessionId, keepSeq),
     turn.sessionId === null ? null : readSessionMetadata(ctx.sql, turn.sessionId),
     turn.continuationId === null ? [] : readDecisions(ctx.sql, turn.continuationId),
+    turn.sessionId === null ? null : readSummary(ctx.sql, turn.sessionId, keepSeq),
   ]);
   const runnable = checkRunnable(ctx, agent);
   if ("code" in runnable) return runnable;
@@ -49,17 +63,62 @@ export async function prepareTurn(ctx: Ctx, turn: ClaimedTurn): Promise<Prepared
     },
     runnable.config,
   );
-  const stored = turn.continuationId === null ? null : (history.at(-1) ?? null);
-  const extended = stored === null ? null : withDecisions(stored, decisions);
-  const asked = turn.input === null ? [] : Array.isArray(turn.input) ? turn.input : [turn.input as UiMessage];
-  const messages = extended === null ? [...history, ...asked] : [...history.slice(0, -1), extended];
-  return { ...runnable, messages, extended, equipment };
+  const last = history.at(-1);
+  const extended = turn.continuationId === null || last === undefined ? null : withDecisions(last.message, decisions);
+  const placed =
+    extended === null
+      ? [...history, ...askedOf(turn)]
+      : [...history.slice(0, -1), { seq: last?.seq ?? null, message: extended }];
+  const model = languageModel(ctx, runnable.provider, runnable.model);
+  const compacted = await compactIfAsked(ctx, turn, runnable, equipment, { model, summary, messages: placed, signal });
+  return {
+    ...runnable,
+    languageModel: model,
+    instructions: [equipment.instructions, compacted.earlier].filter((text) => text !== "").join("\n\n"),
+    messages: compacted.messages,
+    extended,
+    tools: equipment.tools,
+    used: compacted,
+  };
 }
 
-function checkRunnable(
+/** The user's message, or all messages of a stateless generation; they have no place in a transcript yet. */
+function askedOf(turn: ClaimedTurn): PlacedMessage[] {
+  const asked = turn.input === null ? [] : Array.isArray(turn.input) ? turn.input : [turn.input as UiMessage];
+  return asked.map((message: UiMessage) => ({ seq: null, message }));
+}
+
+async function compactIfAsked(
   ctx: Ctx,
-  agent: LoadedAgent | null,
-): Pick<PreparedTurn, "config" | "provider" | "model"> | TurnError {
+  turn: ClaimedTurn,
+  { config, model: modelId }: Runnable,
+  equipment: Equipment,
+  rest: Pick<CompactionRequest, "model" | "summary" | "messages" | "signal">,
+): Promise<Compacted> {
+  if (!config.autoCompaction || turn.sessionId === null) {
+    return {
+      earlier: "",
+      messages: rest.messages.map(({ message }) => message),
+      inputTokens: 0,
+      outputTokens: 0,
+      modelCalls: 0,
+    };
+  }
+  const tools = equipment.tools.map(({ name, tool }) => `${name} ${tool.description ?? ""}`).join("\n");
+  return compact({
+    ...rest,
+    sql: ctx.sql,
+    log: ctx.log,
+    sessionId: turn.sessionId,
+    modelId,
+    reserveTokens: config.compactionReserveTokens,
+    fixedTokens: tokensOf(equipment.instructions) + tokensOf(tools),
+  });
+}
+
+type Runnable = Pick<PreparedTurn, "config" | "provider" | "model">;
+
+function checkRunnable(ctx: Ctx, agent: LoadedAgent | null): Runnable | TurnError {
   if (agent?.config == null) return errorOf("not_found", "The agent does not exist any more.");
   if (agent.providerMissing) return errorOf("provider_not_found");
   const provider = agent.provider === null ? platformProvider(ctx) : openProvider(ctx, agent.provider);
@@ -77,10 +136,10 @@ function platformProvider(ctx: Ctx): ModelProvider | null {
   return platform === null ? null : { id: null, ...platform };
 }
 
-async function readTranscript(sql: Sql, sessionId: string, keepSeq: number | null): Promise<UiMessage[]> {
-  const rows = await sql<{ content: UiMessage }[]>`
-    select content from messages where session_id = ${sessionId} ${keepSeq === null ? sql`` : sql`and seq <= ${keepSeq}`} order by seq`;
-  return rows.map((row) => row.content);
+async function readTranscript(sql: Sql, sessionId: string, keepSeq: number | null): Promise<PlacedMessage[]> {
+  const rows = await sql<{ seq: number; content: UiMessage }[]>`
+    select seq, content from messages where session_id = ${sessionId} ${keepSeq === null ? sql`` : sql`and seq <= ${keepSeq}`} order by seq`;
+  return rows.map((row) => ({ seq: row.seq, message: row.content }));
 }
 
 async function readSessionMetadata(sql: Sql, sessionId: string): Promise<Record<string, unknown>> {

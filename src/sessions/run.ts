@@ -1,7 +1,6 @@
 import type { Ctx } from "../context.ts";
 import { answerBytesMax, modelCallsPerTurnMax, turnRunMsMax } from "../limits.ts";
 import { describeModelError, type ModelResult, runModel } from "../model/loop.ts";
-import { languageModel } from "../model/provider.ts";
 import { thinkingSettings } from "../model/thinking.ts";
 import { RelayWriter } from "../relay/writer.ts";
 import type { Actor, RunningTurn, StopReason } from "./actor.ts";
@@ -67,24 +66,24 @@ async function play(
   curtain: Curtain,
 ): Promise<TurnOutcome | null> {
   const { turn, stop } = running;
-  const prepared = await prepareTurn(ctx, turn);
+  const prepared = await prepareTurn(ctx, turn, stop.signal);
   if ("code" in prepared) return endedOutcome("failed", prepared, turn, null, null);
   let bytes = 0;
   const result = await runModel(
     {
-      model: languageModel(ctx, prepared.provider, prepared.model),
-      instructions: prepared.equipment.instructions,
+      model: prepared.languageModel,
+      instructions: prepared.instructions,
       messages: prepared.messages,
       extended: prepared.extended,
       thinking: thinkingSettings(prepared.provider.providerType, prepared.config.thinkingLevel),
       messageId: turn.assistantMessageId,
       signal: stop.signal,
       download: imageDownload(ctx.config),
-      tools: prepared.equipment.tools,
+      tools: prepared.tools,
       policy: prepared.config.approvalInChat,
       // Nobody can be asked about a stateless generation.
       canAsk: turn.sessionId !== null,
-      modelCallsMax: Math.max(1, modelCallsPerTurnMax - turn.modelCalls),
+      modelCallsMax: Math.max(1, modelCallsPerTurnMax - turn.modelCalls - prepared.used.modelCalls),
       beforeTool: async () => {
         await writer.flush();
         if (!(await curtain.note())) stop.abort("fenced");

@@ -201,6 +201,9 @@ export async function finishTurn(sql: AnySql, fence: Fence, outcome: TurnOutcome
     ), cut as (
       delete from messages m using ended e
       where ${good} and e.leg is null and e.keep_seq is not null and m.session_id = e.session_id and m.seq > e.keep_seq
+    ), outgrown as (
+      delete from session_summaries z using ended e
+      where ${good} and e.leg is null and e.keep_seq is not null and z.session_id = e.session_id and z.upto_seq > e.keep_seq
     ), joined as (
       insert into messages (session_id, seq, id, role, turn_id, content)
       select e.session_id, coalesce((select max(seq) from messages where session_id = e.session_id), 0) + n.place,

@@ -1,0 +1,26 @@
+import { calcPrice } from "@pydantic/genai-prices";
+
+/** The context window of a model that no catalogue knows, in tokens (`decisions.md`, "Compaction"). */
+const unknownWindowTokens = 128_000;
+
+const windows = new Map<string, number>();
+/** Model ids are tenants' texts, so what is remembered of them is bounded. */
+const windowsMax = 1_000;
+
+/** A model's context window in tokens, from the catalogue; a leading `vendor/` is not part of the catalogue's ids. */
+export function contextWindowOf(model: string): number {
+  const known = windows.get(model);
+  if (known !== undefined) return known;
+  const window = lookUp(model) ?? lookUp(model.split("/").at(-1) ?? model) ?? unknownWindowTokens;
+  if (windows.size >= windowsMax) windows.clear();
+  windows.set(model, window);
+  return window;
+}
+
+function lookUp(model: string): number | null {
+  try {
+    return calcPrice({ input_tokens: 0, output_tokens: 0 }, model)?.model.context_window ?? null;
+  } catch {
+    return null;
+  }
+}
