@@ -10,8 +10,8 @@ import { newId } from "../src/ids.ts";
 import { createLogger } from "../src/log.ts";
 import { MemoryRelay } from "../src/relay/memory.ts";
 import type { Relay } from "../src/relay/relay.ts";
-import { startWorkerPool, type WorkerPool } from "../workers/main.ts";
 import { type SimulatedModel, startSimulatedModel } from "../src/simulated-model/server.ts";
+import { startWorkerPool, type WorkerPool } from "../workers/main.ts";
 
 /** A test file's own database and the real service on it, in this process. */
 export interface Harness {

@@ -44,6 +44,10 @@ export interface Client {
   turn(text: string, sessionId?: string): Promise<Turn>;
   /** The same without a stream: resolves when the turn has ended. */
   json(text: string, sessionId?: string): Promise<JsonAnswer>;
+  /** Joins the running turn. Throws when nothing runs. */
+  join(sessionId: string): Promise<Turn>;
+  /** The same tenant at another HTTP process. */
+  at(url: string): Client;
 }
 
 /** An accepted turn and its caller's stream. */
@@ -62,7 +66,7 @@ export interface JsonAnswer {
 }
 
 /** A database, a Redis, a simulated model, and any number of processes on them. */
-export interface Installation {
+export interface Installation extends AsyncDisposable {
   readonly databaseUrl: string;
   readonly sql: Sql;
   readonly model: SimulatedModel;
@@ -72,7 +76,7 @@ export interface Installation {
   /** A tenant that talks to this process. */
   client(url: string): Promise<Client>;
   /** Kills every process it started, and drops the database when it made it. */
-  stop(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** The run's shared Redis; null where none is installed, then such tests are skipped. */
@@ -115,7 +119,7 @@ export async function startInstallation(
       return { ...process, workerId: String(line.worker) };
     },
     client: (url) => makeClient({ url, sql, modelUrl: model.url }),
-    stop: async () => {
+    [Symbol.asyncDispose]: async () => {
       await Promise.all(started.map((process) => process.kill()));
       await model.stop();
       await sql.end({ timeout: 1 });
@@ -183,45 +187,44 @@ async function makeClient({ url, sql, modelUrl }: { url: string; sql: Sql; model
   const tenantId = newId("tenant");
   await sql`insert into tenants (id, name, form) values (${tenantId}, 'Test', 'b')`;
   const { token } = await createApiKey(sql, tenantId, "test", null);
-  const request = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
+  const unmade = clientAt(url, { tenantId, token, agentId: "" });
+  const key = { providerType: "custom", baseUrl: modelUrl, apiKey: "sk-test-0123456789" };
+  const provider = await made(unmade.request("POST", "/v1/providers", { name: "p", ...key }));
+  const agent = await made(
+    unmade.request("POST", "/v1/agents", { name: "a", model: "simulated/model", providerId: provider.id }),
+  );
+  return clientAt(url, { tenantId, token, agentId: agent.id });
+}
+
+function clientAt(url: string, who: Pick<Client, "tenantId" | "token" | "agentId">): Client {
+  const request: Client["request"] = (method, path, body, headers = {}) =>
     fetch(`${url}${path}`, {
       method,
-      headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers },
+      headers: { authorization: `Bearer ${who.token}`, "content-type": "application/json", ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-  const provider = await made(
-    request("POST", "/v1/providers", {
-      name: "p",
-      providerType: "custom",
-      baseUrl: modelUrl,
-      apiKey: "sk-test-0123456789",
-    }),
-  );
-  const agent = await made(
-    request("POST", "/v1/agents", { name: "a", model: "simulated/model", providerId: provider.id }),
-  );
-  const path = (sessionId?: string) =>
-    `/v1/agents/${agent.id}/sessions${sessionId === undefined ? "" : `/${sessionId}`}`;
+  const sessions = `/v1/agents/${who.agentId}/sessions`;
+  const pathOf = (sessionId?: string) => (sessionId === undefined ? sessions : `${sessions}/${sessionId}`);
   return {
-    tenantId,
-    agentId: agent.id,
-    token,
+    ...who,
     request,
     turn: async (text, sessionId) => {
-      const response = await request("POST", path(sessionId), { message: say(text) });
-      if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
-      return {
-        turnId: response.headers.get("x-turn-id") ?? "",
-        sessionId: sessionId ?? response.headers.get("location")?.split("/").at(-1) ?? "",
-        stream: new StreamReader(response),
-      };
+      const response = await request("POST", pathOf(sessionId), { message: say(text) });
+      return follow(response, sessionId ?? response.headers.get("location")?.split("/").at(-1) ?? "");
     },
     json: async (text, sessionId) => {
-      const response = await request("POST", path(sessionId), { message: say(text), stream: false });
+      const response = await request("POST", pathOf(sessionId), { message: say(text), stream: false });
       const { status, headers } = response;
       return { status, headers, turnId: headers.get("x-turn-id"), body: await response.json() };
     },
+    join: async (sessionId) => follow(await request("GET", `${pathOf(sessionId)}/stream`), sessionId),
+    at: (other) => clientAt(other, who),
   };
+}
+
+async function follow(response: Response, sessionId: string): Promise<Turn> {
+  if (!response.ok || response.status === 204) throw new Error(`${response.status} ${await response.text()}`);
+  return { turnId: response.headers.get("x-turn-id") ?? "", sessionId, stream: new StreamReader(response) };
 }
 
 async function made(answer: Promise<Response>): Promise<{ id: string }> {
@@ -255,7 +258,7 @@ export async function aftermathOf(sql: Sql, turnId: string): Promise<Aftermath> 
       from turns t where id = ${turnId}`;
     if (row === undefined) throw new Error(`There is no turn ${turnId}.`);
     const { jobs, ...aftermath } = row;
-    return jobs === 0 && aftermath;
+    return jobs === 0 ? (aftermath as Aftermath) : null;
   });
 }
 

@@ -11,7 +11,8 @@ export async function makeAgent(h: Harness, t: TestTenant, fields: Record<string
     form: "b",
     body: { name, model: "simulated/model", providerId: provider.body.id, ...fields },
   });
-  if (agent.status !== 201) throw new Error(`agent: ${agent.status} ${JSON.stringify(agent.body)} ${JSON.stringify(provider.body)}`);
+  if (agent.status !== 201)
+    throw new Error(`agent: ${agent.status} ${JSON.stringify(agent.body)} ${JSON.stringify(provider.body)}`);
   return agent.body.id;
 }
 
