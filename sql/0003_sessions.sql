@@ -48,8 +48,8 @@ create table turns (
   agent_id text not null,
   -- Null for stateless generation.
   session_id text,
-  -- Why it runs: a session's turn or a stateless generation.
-  kind text not null check (kind in ('session', 'generate')),
+  -- The door it came through.
+  kind text not null check (kind in ('session', 'generate', 'task', 'chat')),
   -- queued → running → succeeded | failed | canceled; running → waiting (for a person) → queued.
   status text not null default 'queued'
     check (status in ('queued', 'running', 'waiting', 'succeeded', 'failed', 'canceled')),

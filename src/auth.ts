@@ -23,7 +23,7 @@ export interface Tenant {
 /** Who sent a request. */
 export interface Principal {
   readonly tenant: Tenant;
-  readonly kind: "api_key" | "dashboard";
+  readonly kind: "api_key" | "dashboard" | "tenant";
   /** The dashboard user, when the token names one. */
   readonly authUserId: string | null;
   /**
@@ -32,6 +32,14 @@ export interface Principal {
    */
   readonly writeBefore: Date;
 }
+
+/** The tenant itself, for doors without a credential: schedules and chat apps. */
+export function tenantPrincipal(tenant: Tenant): Principal {
+  return { tenant, kind: "tenant", authUserId: null, writeBefore: new Date(Date.now() + internalWriteMs) };
+}
+
+/** A turn that a job accepts has no caller who gave up; this only bounds the clocks' difference. */
+const internalWriteMs = 60 * 60 * 1000;
 
 /** Turns a credential into a principal. */
 export interface Authenticator {

@@ -3,6 +3,7 @@ import { ApiError } from "../errors.ts";
 import { databaseWaitMs } from "../limits.ts";
 import { addTurnJob } from "./requeue.ts";
 import type { UiMessage } from "./schema.ts";
+import type { TurnKind } from "./turns.ts";
 
 /** A turn about to be written, with the session it may bring along. */
 export interface NewTurn {
@@ -11,7 +12,7 @@ export interface NewTurn {
   readonly agentId: string;
   /** Null: a stateless generation. */
   readonly sessionId: string | null;
-  readonly kind: "session" | "generate";
+  readonly kind: TurnKind;
   readonly newSession: boolean;
   /** Whether a new session can be seen at once. */
   readonly visible: boolean;

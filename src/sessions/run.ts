@@ -80,9 +80,9 @@ async function play(
       signal: stop.signal,
       download: imageDownload(ctx.config),
       tools: prepared.tools,
-      policy: prepared.config.approvalInChat,
-      // Nobody can be asked about a stateless generation.
-      canAsk: turn.sessionId !== null,
+      policy: turn.kind === "task" ? prepared.config.approvalInTasks : prepared.config.approvalInChat,
+      // Nobody waits for a task's run or a stateless generation.
+      canAsk: turn.kind === "session" || turn.kind === "chat",
       modelCallsMax: Math.max(1, modelCallsPerTurnMax - turn.modelCalls - prepared.used.modelCalls),
       beforeTool: async () => {
         await writer.flush();

@@ -24,6 +24,7 @@ export interface TurnRequest {
   readonly sessionId: string | null;
   readonly body: TurnBody & { readonly version?: number };
   readonly materialize: Materialize;
+  readonly kind?: "session" | "task" | "chat";
   readonly requestId: string;
   readonly key: IdempotencyKey | null;
 }
@@ -62,7 +63,7 @@ export async function acceptTurn(ctx: Ctx, request: TurnRequest): Promise<Accept
     tenantId: principal.tenant.id,
     agentId,
     sessionId: request.sessionId ?? newId("session"),
-    kind: "session",
+    kind: request.kind ?? "session",
     newSession: session === null,
     visible: request.materialize === "on_accept",
     pinnedVersion: version,

@@ -16,6 +16,9 @@ import type { UiMessage } from "./schema.ts";
 
 export type TurnStatus = "queued" | "running" | "waiting" | "succeeded" | "failed" | "canceled";
 
+/** The door a turn came through: a session over HTTP, a stateless generation, a task's run, a chat app. */
+export type TurnKind = "session" | "generate" | "task" | "chat";
+
 /** Why a turn failed, as its error chunk says it. */
 export interface TurnError {
   readonly code: string;
@@ -28,6 +31,7 @@ export interface ClaimedTurn {
   readonly tenantId: string;
   readonly agentId: string;
   readonly sessionId: string | null;
+  readonly kind: TurnKind;
   /** The continuation this claim runs; null before the turn first stops to ask. */
   readonly continuationId: string | null;
   readonly attempt: number;
@@ -49,6 +53,7 @@ interface ClaimRow {
   tenant_id: string;
   agent_id: string;
   session_id: string | null;
+  kind: TurnKind;
   continuation_id: string | null;
   attempt: number;
   agent_version: number;
@@ -88,7 +93,7 @@ export async function claimTurn(
       update continuations c set status = 'running', started_at = coalesce(c.started_at, now()), log_attempt = claimed.attempt
       from claimed where c.id = claimed.continuation_id
     )
-    select held.locked, c.id, c.tenant_id, c.agent_id, c.session_id, c.continuation_id, c.attempt, c.agent_version, c.input,
+    select held.locked, c.id, c.tenant_id, c.agent_id, c.session_id, c.kind, c.continuation_id, c.attempt, c.agent_version, c.input,
       c.keep_seq, c.assistant_message_id, c.user_id, c.metadata, c.request_id, c.model_calls
     from held left join claimed c on true`;
   if (row === undefined || !row.locked) return "busy";
@@ -101,6 +106,7 @@ export async function claimTurn(
     tenantId: row.tenant_id,
     agentId: row.agent_id,
     sessionId: row.session_id,
+    kind: row.kind,
     continuationId: row.continuation_id,
     attempt: row.attempt,
     agentVersion: row.agent_version,
