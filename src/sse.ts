@@ -26,6 +26,8 @@ export function sseResponse(
   options: { readonly status: number; readonly headers: Readonly<Record<string, string>> },
 ): Response {
   const iterator = texts[Symbol.asyncIterator]();
+  // A reader that is not asked for more stands still where it is; it has to be told to clean up.
+  stop.signal.addEventListener("abort", () => void iterator.return?.().catch(() => {}), { once: true });
   let next: Promise<IteratorResult<string>> | null = null;
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {

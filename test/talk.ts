@@ -1,4 +1,5 @@
 import type { Form } from "../src/errors.ts";
+import { MemoryRelay } from "../src/relay/memory.ts";
 import type { Answer, Harness, TestTenant } from "./harness.ts";
 import { eventually } from "./harness.ts";
 import { chunksOf, sseEvents } from "./seed.ts";
@@ -175,4 +176,18 @@ export async function usageOf(h: Pick<Harness, "sql">, turnId: string) {
   const [row] = await h.sql<{ input_tokens: number; output_tokens: number; session_id: string; user_id: string }[]>`
     select input_tokens, output_tokens, session_id, user_id from usage where turn_id = ${turnId}`;
   return row ?? null;
+}
+
+/** An in-process relay that says how many readers follow its logs. */
+export class CountingRelay extends MemoryRelay {
+  readers = 0;
+
+  override async *follow(...args: Parameters<MemoryRelay["follow"]>): ReturnType<MemoryRelay["follow"]> {
+    this.readers += 1;
+    try {
+      yield* super.follow(...args);
+    } finally {
+      this.readers -= 1;
+    }
+  }
 }

@@ -16,6 +16,7 @@ import {
 } from "ai";
 import type { ApprovalPolicy } from "../agents/schema.ts";
 import type { UiMessage } from "../sessions/schema.ts";
+import { cleanText } from "../sessions/transcript.ts";
 import { decideCall } from "../tools/decide.ts";
 import type { TurnTool } from "../tools/tool.ts";
 import { cleanStream } from "./clean.ts";
@@ -72,6 +73,7 @@ export async function runModel(
   write: (chunk: UIMessageChunk) => void | Promise<void>,
 ): Promise<ModelResult> {
   const used = { inputTokens: 0, outputTokens: 0, modelCalls: 0 };
+  const toolErrors = new Set<unknown>();
   let error: unknown = null;
   let message: UiMessage = { id: request.messageId, role: "assistant", parts: [] };
   let lastChunk: UIMessageChunk = { type: "finish" };
@@ -83,7 +85,7 @@ export async function runModel(
       abortSignal: request.signal,
       maxRetries: providerRetriesMax,
       stopWhen: isStepCount(request.modelCallsMax),
-      tools: guardedTools(request),
+      tools: guardedTools(request, toolErrors),
       toolApproval: ({ toolCall }) => approvalOf(request, toolCall.toolName),
       experimental_download: request.download,
       ...(request.instructions === "" ? {} : { instructions: request.instructions }),
@@ -101,10 +103,12 @@ export async function runModel(
       generateMessageId: () => request.messageId,
       originalMessages: request.extended === null ? [] : [request.extended as unknown as UIMessage],
       onError: (cause) => {
-        const text = describeModelError(cause);
-        // The SDK reports an error again as it assembles the message, and then knows only this text.
-        if (!isToolInputError(cause)) error ??= cause;
-        return text;
+        // What went wrong with a call is told to the model, and to the reader in the same words; the turn goes on.
+        if (toolErrors.has(cause) || isToolInputError(cause))
+          return cleanText(cause instanceof Error ? cause.message : String(cause));
+        // The SDK reports an error again as it assembles the message, and then knows only our words for it.
+        error ??= cause;
+        return describeModelError(cause);
       },
       onEnd: ({ responseMessage }) => {
         message = { ...responseMessage, id: request.messageId } as UiMessage;
@@ -131,8 +135,8 @@ export async function runModel(
   return { ended, message, ...used, lastChunk, error };
 }
 
-/** The tools as the SDK takes them, each behind `beforeTool`. */
-function guardedTools({ tools, beforeTool, signal }: ModelRequest): ToolSet {
+/** The tools as the SDK takes them, each behind `beforeTool`. What they throw is gathered in `errors`. */
+function guardedTools({ tools, beforeTool, signal }: ModelRequest, errors: Set<unknown>): ToolSet {
   const guarded: ToolSet = {};
   for (const { name, tool } of tools) {
     const { execute } = tool;
@@ -142,9 +146,14 @@ function guardedTools({ tools, beforeTool, signal }: ModelRequest): ToolSet {
         : {
             ...tool,
             execute: async (input, options) => {
-              await beforeTool();
-              signal.throwIfAborted();
-              return execute(input, options);
+              try {
+                await beforeTool();
+                signal.throwIfAborted();
+                return await execute(input, options);
+              } catch (error) {
+                errors.add(error);
+                throw error;
+              }
             },
           };
   }
@@ -174,8 +183,6 @@ function modelMessages(messages: readonly UiMessage[]) {
  */
 export function describeModelError(error: unknown): string {
   const cause = RetryError.isInstance(error) ? error.lastError : error;
-  if (NoSuchToolError.isInstance(cause)) return "There is no such tool.";
-  if (InvalidToolInputError.isInstance(cause)) return "The tool does not take this input.";
   if (DownloadError.isInstance(cause)) return "A picture of the message cannot be fetched.";
   if (InvalidResponseDataError.isInstance(cause)) return brokenOff;
   if (!APICallError.isInstance(cause)) return "The model provider failed.";
@@ -185,7 +192,7 @@ export function describeModelError(error: unknown): string {
 
 const brokenOff = "The model provider's answer broke off.";
 
-/** A call that names no tool, or gives it the wrong input, is told to the model; the turn goes on. */
+/** A call that names no tool, or gives it the wrong input. */
 function isToolInputError(error: unknown): boolean {
   return NoSuchToolError.isInstance(error) || InvalidToolInputError.isInstance(error);
 }

@@ -81,7 +81,11 @@ export async function* followLog(
   }
 }
 
-/** The relay's items of one attempt's log; stops soon after Postgres says that the log has moved on. */
+/**
+ * The relay's items of one attempt's log. Once Postgres says that the log has
+ * moved on, the relay has `lastChunksMs` for each further item; how long the
+ * reader takes over those it got is its own affair.
+ */
 async function* untilMoved(
   { relay, watch }: Following,
   key: LogKey,
@@ -91,12 +95,24 @@ async function* untilMoved(
   const look = new AbortController();
   const leave = () => look.abort();
   stop.addEventListener("abort", leave, { once: true });
+  let moved = false;
+  let reading = false;
   let grace: ReturnType<typeof setTimeout> | undefined;
+  const allow = () => {
+    if (moved && !reading) grace = setTimeout(leave, lastChunksMs);
+  };
   const forget = watch.watch(key.turnId, key.attempt, () => {
-    grace = setTimeout(leave, lastChunksMs);
+    moved = true;
+    allow();
   });
   try {
-    yield* relay.follow(key, from, look.signal);
+    for await (const item of relay.follow(key, from, look.signal)) {
+      clearTimeout(grace);
+      reading = true;
+      yield item;
+      reading = false;
+      allow();
+    }
   } finally {
     forget();
     clearTimeout(grace);

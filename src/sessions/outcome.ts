@@ -2,7 +2,7 @@ import { newId } from "../ids.ts";
 import type { ModelResult } from "../model/loop.ts";
 import type { RelayWriter } from "../relay/writer.ts";
 import { closeCalls, pendingCalls } from "./calls.ts";
-import type { PreparedTurn } from "./prepare.ts";
+import { errorOf, type PreparedTurn } from "./prepare.ts";
 import type { UiMessage } from "./schema.ts";
 import { previewOf } from "./transcript.ts";
 import { badOutcome, type ClaimedTurn, type TurnError, type TurnOutcome, type TurnUsage } from "./turns.ts";
@@ -58,6 +58,13 @@ export function endedOutcome(
       : ({ state: "error", errorText: error.message } as const);
   const replaced = turn.continuationId === null || reached === null ? null : closeCalls(reached, closing);
   return { ...badOutcome(status, status === "canceled" ? null : error, usage), replaced };
+}
+
+/** The outcome in place of a good one, when the turn was cancelled just before the commit. */
+export function canceledInstead({ usage, replaced, relayEvents }: TurnOutcome): TurnOutcome {
+  const { message } = errorOf("turn_canceled");
+  const closed = replaced === null ? null : closeCalls(replaced, { state: "denied", reason: message });
+  return { ...badOutcome("canceled", null, usage), replaced: closed, relayEvents };
 }
 
 /** What was reached: the model's message holds the whole answer once it has begun. */

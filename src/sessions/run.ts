@@ -7,7 +7,7 @@ import type { Actor, RunningTurn, StopReason } from "./actor.ts";
 import { commitOutcome } from "./commit.ts";
 import { Curtain } from "./curtain.ts";
 import { imageDownload } from "./download.ts";
-import { endedOutcome, goodOutcome, withLog } from "./outcome.ts";
+import { canceledInstead, endedOutcome, goodOutcome, withLog } from "./outcome.ts";
 import { errorOf, type PreparedTurn, prepareTurn } from "./prepare.ts";
 import { requeueTurn } from "./requeue.ts";
 import { type ClaimedTurn, logIdOf, type TurnOutcome } from "./turns.ts";
@@ -45,8 +45,8 @@ async function runClaim(ctx: Ctx, running: RunningTurn): Promise<void> {
     if (outcome !== null) await writer.flush();
     if (outcome === null || writer.sealed) return;
     const held = curtain.takeHeld();
-    const whole = withLog(outcome, writer, held);
-    if (await commitOutcome(ctx.sql, turn, whole)) {
+    const whole = await commit(ctx, turn, withLog(outcome, writer, held));
+    if (whole !== null) {
       // After the commit: a follower sees the end only once the session is free.
       await writer.end([...held, whole.lastChunk]);
       log.info({ status: whole.status, attempt: turn.attempt }, "turn ended");
@@ -56,6 +56,18 @@ async function runClaim(ctx: Ctx, running: RunningTurn): Promise<void> {
     curtain.close();
     clearTimeout(limit);
   }
+}
+
+/**
+ * Commits the outcome, or its cancellation: one that was accepted while the
+ * outcome was on its way comes first. Answers what was committed; null when the
+ * claim is gone.
+ */
+async function commit(ctx: Ctx, turn: ClaimedTurn, outcome: TurnOutcome): Promise<TurnOutcome | null> {
+  if (await commitOutcome(ctx.sql, turn, outcome)) return outcome;
+  if (outcome.status !== "succeeded" && outcome.status !== "waiting") return null;
+  const canceled = canceledInstead(outcome);
+  return (await commitOutcome(ctx.sql, turn, canceled)) ? canceled : null;
 }
 
 /** Plays the claim up to its outcome; null when the claim is gone or the turn was handed back: nothing is left to write. */

@@ -174,7 +174,7 @@ export interface Fence {
  * Ends a claim: the turn's status, transcript, session, continuation, approvals,
  * usage and credit in one statement, so that all of it happens or none. Answers
  * false, having written nothing, when the claim is gone (the fence of design
- * section 1, rule 3).
+ * section 1, rule 3), or when a turn that was cancelled is to end well.
  *
  * A regeneration's cut happens here, so that a failed one keeps the previous
  * answer. New places in the transcript start above every place that ever was,
@@ -190,6 +190,7 @@ export async function finishTurn(sql: AnySql, fence: Fence, outcome: TurnOutcome
     with was as materialized (
       select id, continuation_id as leg from turns
       where id = ${fence.turnId} and attempt = ${fence.attempt} and status = any(${fence.statuses as string[]})
+        and (${!good} or cancel_requested_at is null)
       for no key update
     ), ended as (
       update turns t set status = ${status}, error = ${error === null ? null : json(sql, error)},
