@@ -3,11 +3,14 @@ import { agentRoutes } from "./agents/routes.ts";
 import { apiKeyRoutes } from "./apikeys/routes.ts";
 import type { Ctx } from "./context.ts";
 import { isPassing, isUnavailable, unavailable } from "./db.ts";
+import { docsRoutes } from "./docs.ts";
 import { ApiError, defaultMessage, type Form, spell } from "./errors.ts";
 import { healthRoutes } from "./health.ts";
 import { databaseWaitMs } from "./limits.ts";
 import { memoryRoutes } from "./memories/routes.ts";
 import { allowedMethods } from "./methods.ts";
+import type { MountedOperation } from "./openapi.ts";
+import type { OperationHandler } from "./operation.ts";
 import { promptRoutes } from "./prompts/routes.ts";
 import { providerRoutes } from "./providers/routes.ts";
 import { formOf, requestIdOf } from "./request.ts";
@@ -22,6 +25,7 @@ export function createApp(ctx: Ctx): App {
   const elysia = new Elysia({ normalize: false })
     .onError(({ error, request }) => renderError(ctx, request, error))
     .use(healthRoutes(ctx))
+    .use(docsRoutes(ctx, () => operations))
     .use(agentRoutes(ctx))
     .use(apiKeyRoutes(ctx))
     .use(memoryRoutes(ctx))
@@ -29,6 +33,7 @@ export function createApp(ctx: Ctx): App {
     .use(providerRoutes(ctx))
     .use(sessionRoutes(ctx))
     .use(usageRoutes(ctx));
+  const operations = mountedOperations(elysia.routes);
   const methodsOf = allowedMethods(elysia.routes);
 
   const dispatch = async (request: Request): Promise<Response> => {
@@ -69,6 +74,14 @@ export function createApp(ctx: Ctx): App {
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   };
+}
+
+/** The operations among the routes; the others (health, documentation, pictures) are not part of the contract. */
+function mountedOperations(routes: readonly { method: string; path: string; handler: unknown }[]): MountedOperation[] {
+  return routes.flatMap(({ method, path, handler }) => {
+    const spec = (handler as Partial<OperationHandler>).spec;
+    return spec === undefined ? [] : [{ method, path, spec }];
+  });
 }
 
 /** An error in the envelope of design section 3, spelt in the request's form. */

@@ -63,6 +63,12 @@ export interface Operation<P extends TObject, Q extends TObject, B extends TSche
   handle(input: Input<P, Q, B, A>): Promise<unknown>;
 }
 
+/** An operation whatever it takes, for those who only describe it. */
+export type AnyOperation = Omit<Operation<TObject, TObject, TSchema, TSchema>, "handle">;
+
+/** A route's handler that remembers the operation it was made of. */
+export type OperationHandler = ((context: RouteContext) => Promise<Response>) & { readonly spec: AnyOperation };
+
 /** The part of Elysia's context that an operation needs. */
 interface RouteContext {
   readonly request: Request;
@@ -82,8 +88,8 @@ export function operation<
   Q extends TObject = TObject<Record<never, never>>,
   B extends TSchema = TObject<Record<never, never>>,
   A extends TSchema = B,
->(ctx: Ctx, spec: Operation<P, Q, B, A>): (context: RouteContext) => Promise<Response> {
-  return async ({ request, params }) => {
+>(ctx: Ctx, spec: Operation<P, Q, B, A>): OperationHandler {
+  const handler = async ({ request, params }: RouteContext) => {
     const asked = askedForm(request);
     if (asked !== null) rememberForm(request, asked);
     const principal = await ctx.authenticator.authenticate(request.headers.get("authorization"));
@@ -98,6 +104,7 @@ export function operation<
       throw spec.invalidAs === undefined ? error : invalidAs(spec.invalidAs, error);
     }
   };
+  return Object.assign(handler, { spec: spec as unknown as AnyOperation });
 
   async function answer(principal: Principal, form: Form, request: Request, params: Record<string, string>) {
     const checkedParams = validateFields(spec.params ?? nothing, Object.entries(params));
