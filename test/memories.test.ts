@@ -1,10 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { newId } from "../src/ids.ts";
 import { injectedMemories } from "../src/memories/inject.ts";
-import { memoryTools } from "../src/memories/tools.ts";
-import type { ToolScope } from "../src/tools/tool.ts";
 import { type Answer, type Harness, startHarness, type TestTenant } from "./harness.ts";
-import { makeAgent } from "./seed.ts";
+import { fillMemories, makeAgent } from "./seed.ts";
 
 let h: Harness;
 let t: TestTenant;
@@ -47,17 +44,6 @@ async function find(agent: string, search: string): Promise<string[]> {
   const answer = await t.call("GET", `/v1/agents/${agent}/memories?search=${encodeURIComponent(search)}`);
   expect(answer.status).toBe(200);
   return answer.body.data.map((memory: { text: string }) => memory.text);
-}
-
-/** Fills an agent up to `count` memories, the first the least recently accessed. */
-async function fill(agent: string, count: number): Promise<string[]> {
-  const ids = Array.from({ length: count }, () => newId("memory")).sort();
-  await h.sql`
-    insert into memories (id, tenant_id, agent_id, text, words, last_accessed_at, created_at)
-    select made.id, ${t.id}, ${agent}, 'memory ' || made.place, to_tsvector('simple', 'memory ' || made.place),
-      now() - interval '1 hour' + made.place * interval '1 second', now() - interval '1 hour' + made.place * interval '1 second'
-    from unnest(${ids}::text[]) with ordinality as made (id, place)`;
-  return ids;
 }
 
 describe("POST /v1/agents/:agentId/memories", () => {
@@ -122,7 +108,7 @@ describe("POST /v1/agents/:agentId/memories", () => {
   test("201 at the cap of 500: the least recently accessed goes", async () => {
     const agent = await freshAgent();
     const path = `/v1/agents/${agent}/memories`;
-    const ids = await fill(agent, 500);
+    const ids = await fillMemories(h, t, agent, 500);
     // An update is an access; reading, listing and injection are none.
     await t.call("PATCH", `${path}/${ids[0]}`, { body: { text: "kept" } });
     await t.call("GET", `${path}/${ids[1]}`);
@@ -138,7 +124,7 @@ describe("POST /v1/agents/:agentId/memories", () => {
 
   test("20 at once at the cap leave exactly 500, the 20 among them", async () => {
     const agent = await freshAgent();
-    const ids = await fill(agent, 495);
+    const ids = await fillMemories(h, t, agent, 495);
     const saved = await Promise.all(Array.from({ length: 20 }, (_, index) => save(`new ${index}`, "", agent)));
     const rows = await h.sql<{ id: string }[]>`select id from memories where agent_id = ${agent}`;
     const left = new Set(rows.map((row) => row.id));
@@ -152,7 +138,7 @@ describe("GET /v1/agents/:agentId/memories", () => {
   test("200: newest first, in pages of 50 by default and 100 at most, each memory once", async () => {
     const agent = await freshAgent();
     const path = `/v1/agents/${agent}/memories`;
-    const newestFirst = (await fill(agent, 120)).reverse();
+    const newestFirst = (await fillMemories(h, t, agent, 120)).reverse();
     expect((await t.call("GET", path)).body.data.length).toBe(50);
     for (const form of forms) {
       const seen: string[] = [];
@@ -224,7 +210,7 @@ describe("GET /v1/agents/:agentId/memories", () => {
       for (const form of forms)
         expect(verdict(await t.call("GET", `${base}?${query}`, { form }))).toEqual([400, invalidCode[form]]);
     const agent = await freshAgent();
-    await fill(agent, 3);
+    await fillMemories(h, t, agent, 3);
     const path = `/v1/agents/${agent}/memories`;
     const { nextCursor } = (await t.call("GET", `${path}?limit=1`)).body;
     for (const query of [`cursor=${nextCursor}&userId=ada`, `cursor=${nextCursor}&search=x`, "cursor=x", "cursor="])
@@ -311,141 +297,5 @@ describe("/v1/agents/:agentId/memories/:memoryId", () => {
     expect((await t.call("GET", `/v1/agents/${agent}/memories`)).body.data).toEqual([]);
     expect(verdict(await t.call("GET", `/v1/agents/${agent}/memories/${memory.id}`))).toEqual([404, "not_found"]);
     expect(await h.sql`select 1 from memories where agent_id = ${agent}`).toHaveLength(0);
-  });
-});
-
-describe("injected memories", () => {
-  test("the tenant-level ones and the session user's, most recently accessed first, untouched", async () => {
-    const agent = await freshAgent();
-    expect(await injectedMemories(h.sql, t.id, agent, "ada")).toBe("");
-    const general = await save("The office is in Kiel.", "", agent);
-    const own = await save("Ada drinks tea.", "ada", agent);
-    await save("Bob drinks rum.", "bob", agent);
-    const text = await injectedMemories(h.sql, t.id, agent, "ada");
-    expect(text).toContain("Ada drinks tea.");
-    expect(text.indexOf("Ada drinks tea.")).toBeLessThan(text.indexOf("The office is in Kiel."));
-    expect(text).not.toContain("Bob");
-    expect(await injectedMemories(h.sql, t.id, agent, "")).not.toContain("drinks");
-    expect(await injectedMemories(h.sql, (await h.tenant()).id, agent, "ada")).toBe("");
-    for (const memory of [general, own])
-      expect((await t.call("GET", `/v1/agents/${agent}/memories/${memory.id}`)).body).toEqual(memory);
-  });
-
-  test("bounded: what was accessed least recently is left out", async () => {
-    const agent = await freshAgent();
-    for (let place = 0; place < 8; place++) await save(`${place}${"x".repeat(10_000)}`, "", agent);
-    const text = await injectedMemories(h.sql, t.id, agent, "");
-    expect(text.length).toBeLessThan(70_000);
-    expect(text).toContain(`7${"x".repeat(10_000)}`);
-    expect(text).not.toContain(`0${"x".repeat(10_000)}`);
-  });
-});
-
-describe("the tool group memory", () => {
-  function toolsOf(agent: string, userId: string) {
-    const scope = {
-      ctx: h.ctx,
-      tenantId: t.id,
-      agentId: agent,
-      sessionId: null,
-      turnId: newId("turn"),
-      userId,
-      metadata: {},
-      workspaceId: null,
-    } satisfies ToolScope;
-    const tools = new Map(memoryTools(scope).map((made) => [made.name, made]));
-    return async (name: string, input: unknown) => {
-      const made = tools.get(name)?.tool as unknown as {
-        inputSchema: { validate(value: unknown): Promise<{ success: boolean; value: unknown; error: Error }> };
-        execute(input: unknown, options: object): Promise<unknown>;
-      };
-      const checked = await made.inputSchema.validate(input);
-      if (!checked.success) throw checked.error;
-      // biome-ignore lint/suspicious/noExplicitAny: tests look into answers freely.
-      return (await made.execute(checked.value, {})) as any;
-    };
-  }
-
-  test("names, and which are read-only", () => {
-    const scope = { ctx: h.ctx, tenantId: t.id, agentId, userId: "" } as ToolScope;
-    expect(memoryTools(scope).map(({ name, readOnly }) => [name, readOnly])).toEqual([
-      ["memory_save", false],
-      ["memory_search", true],
-      ["memory_update", false],
-      ["memory_delete", false],
-    ]);
-  });
-
-  test("memory_save stores under the session's user; search and update count as access", async () => {
-    const agent = await freshAgent();
-    const use = toolsOf(agent, "ada");
-    const { memoryId } = await use("memory_save", { text: "Ada's cat is Tom\u0000" });
-    const path = `/v1/agents/${agent}/memories/${memoryId}`;
-    const saved = (await t.call("GET", path)).body;
-    expect(saved).toMatchObject({ userId: "ada", text: "Ada's cat is Tom\uFFFD" });
-    expect(await use("memory_search", { query: "CAT tom" })).toEqual({ memories: [{ memoryId, text: saved.text }] });
-    const searched = (await t.call("GET", path)).body;
-    expect(searched.lastAccessedAt > saved.lastAccessedAt).toBe(true);
-    expect(searched.updatedAt).toBe(saved.updatedAt);
-    await use("memory_update", { memoryId, text: "Ada's dog is Rex" });
-    const updated = (await t.call("GET", path)).body;
-    expect(updated).toMatchObject({ text: "Ada's dog is Rex", userId: "ada" });
-    expect(updated.lastAccessedAt > searched.lastAccessedAt).toBe(true);
-    expect(await use("memory_delete", { memoryId })).toEqual({ deleted: true });
-    expect((await t.call("GET", path)).status).toBe(404);
-  });
-
-  test("another user's memories are out of reach, tenant-level ones are not", async () => {
-    const agent = await freshAgent();
-    const general = await save("shared fact", "", agent);
-    const foreign = await save("secret fact", "bob", agent);
-    const use = toolsOf(agent, "ada");
-    expect((await use("memory_search", { query: "fact" })).memories).toEqual([
-      { memoryId: general.id, text: "shared fact" },
-    ]);
-    for (const [name, input] of [
-      ["memory_update", { memoryId: foreign.id, text: "x" }],
-      ["memory_delete", { memoryId: foreign.id }],
-    ] as const)
-      await expect(use(name, input)).rejects.toThrow("There is no such");
-    expect((await t.call("GET", `/v1/agents/${agent}/memories/${foreign.id}`)).body).toEqual(foreign);
-    const tenantLevel = toolsOf(agent, "");
-    expect((await tenantLevel("memory_search", { query: "fact" })).memories).toHaveLength(1);
-    await use("memory_update", { memoryId: general.id, text: "shared news" });
-  });
-
-  test("wrong input is refused before anything runs", async () => {
-    const use = toolsOf(agentId, "");
-    for (const [name, input] of [
-      ["memory_save", {}],
-      ["memory_save", { text: "" }],
-      ["memory_save", { text: "x".repeat(10_241) }],
-      ["memory_save", { text: "x", userId: "bob" }],
-      ["memory_search", { query: "" }],
-      ["memory_update", { memoryId: missingMemory }],
-      ["memory_update", { memoryId: "mem_x", text: "y" }],
-      ["memory_delete", { memoryId: 7 }],
-    ] as const)
-      await expect(use(name, input)).rejects.toThrow();
-  });
-
-  test("a search answers at most 20 memories and says so", async () => {
-    const agent = await freshAgent();
-    const ids = await fill(agent, 30);
-    const { memories, note } = await toolsOf(agent, "")("memory_search", { query: "memory" });
-    expect(memories.map((memory: { memoryId: string }) => memory.memoryId)).toEqual(ids.reverse().slice(0, 20));
-    expect(note).toContain("20");
-  });
-
-  test("searches and saves that meet each other all end", async () => {
-    const agent = await freshAgent();
-    await fill(agent, 500);
-    const use = toolsOf(agent, "");
-    const work = Array.from({ length: 24 }, (_, index) =>
-      index % 3 === 0 ? use("memory_save", { text: `memory ${index}` }) : use("memory_search", { query: "memory" }),
-    );
-    await Promise.all(work);
-    const [count] = await h.sql`select count(*)::int as n from memories where agent_id = ${agent}`;
-    expect(count?.n).toBe(500);
   });
 });

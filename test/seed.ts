@@ -1,3 +1,4 @@
+import { newId } from "../src/ids.ts";
 import type { Harness, TestTenant } from "./harness.ts";
 
 /** A provider and an agent on the simulated model; answers the agent's id. */
@@ -39,4 +40,15 @@ export function sseEvents(body: string): { id: string | null; data: unknown }[] 
 /** The chunks of an SSE body. */
 export function chunksOf(body: string): { type: string; [field: string]: unknown }[] {
   return sseEvents(body).flatMap(({ data }) => (data === "[DONE]" ? [] : [data as { type: string }]));
+}
+
+/** Fills an agent up to `count` memories, the first the least recently accessed. */
+export async function fillMemories(h: Harness, t: TestTenant, agent: string, count: number): Promise<string[]> {
+  const ids = Array.from({ length: count }, () => newId("memory")).sort();
+  await h.sql`
+    insert into memories (id, tenant_id, agent_id, text, words, last_accessed_at, created_at)
+    select made.id, ${t.id}, ${agent}, 'memory ' || made.place, to_tsvector('simple', 'memory ' || made.place),
+      now() - interval '1 hour' + made.place * interval '1 second', now() - interval '1 hour' + made.place * interval '1 second'
+    from unnest(${ids}::text[]) with ordinality as made (id, place)`;
+  return ids;
 }
