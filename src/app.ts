@@ -16,6 +16,7 @@ import { providerRoutes } from "./providers/routes.ts";
 import { formOf, requestIdOf } from "./request.ts";
 import { sessionRoutes } from "./sessions/routes.ts";
 import { usageRoutes } from "./usage/routes.ts";
+import { workspaceRoutes } from "./workspaces/routes.ts";
 
 /** The HTTP tier as one function from request to response. */
 export type App = (request: Request) => Promise<Response>;
@@ -32,7 +33,8 @@ export function createApp(ctx: Ctx): App {
     .use(promptRoutes(ctx))
     .use(providerRoutes(ctx))
     .use(sessionRoutes(ctx))
-    .use(usageRoutes(ctx));
+    .use(usageRoutes(ctx))
+    .use(workspaceRoutes(ctx));
   const operations = mountedOperations(elysia.routes);
   const methodsOf = allowedMethods(elysia.routes);
 

@@ -9,12 +9,19 @@ export interface JobPayloads {
   "agent.purge": { agentId: string };
   /** End a tenant once its last turn has ended. */
   "tenant.purge": { tenantId: string };
+  /** Delete the files of a workspace that is being deleted, then the workspace. */
+  "workspace.purge": { workspaceId: string };
 }
 
 export type JobName = keyof JobPayloads;
 
 /** Attempts of a job before the queue gives it up. Turns are guarded by the reaper, so theirs only bridges a database blip. */
-const maxAttempts: Readonly<Record<JobName, number>> = { turn: 5, "agent.purge": 25, "tenant.purge": 25 };
+const maxAttempts: Readonly<Record<JobName, number>> = {
+  turn: 5,
+  "agent.purge": 25,
+  "tenant.purge": 25,
+  "workspace.purge": 25,
+};
 
 interface EnqueueOptions {
   /** Two jobs of one key that wait are one. */

@@ -3,6 +3,7 @@ import { purgeAgent } from "../src/agents/purge.ts";
 import type { JobName, JobPayloads } from "../src/jobs.ts";
 import { runTurnJob, type TurnRunner } from "../src/sessions/run.ts";
 import { purgeTenant } from "../src/tenants/purge.ts";
+import { purgeWorkspace } from "../src/workspaces/remove.ts";
 
 /** Job name → slice function; a name without a function does not compile. */
 export function taskList(runner: TurnRunner): TaskList {
@@ -11,5 +12,6 @@ export function taskList(runner: TurnRunner): TaskList {
     turn: (payload) => runTurnJob(runner, payload as never),
     "agent.purge": (payload) => purgeAgent(ctx, (payload as JobPayloads["agent.purge"]).agentId),
     "tenant.purge": (payload) => purgeTenant(ctx, (payload as JobPayloads["tenant.purge"]).tenantId),
+    "workspace.purge": (payload) => purgeWorkspace(ctx, (payload as JobPayloads["workspace.purge"]).workspaceId),
   } satisfies Record<JobName, TaskList[string]>;
 }

@@ -211,7 +211,8 @@ function transcriptRoutes(ctx: Ctx) {
         queryInA: Closed({}),
         success: 204,
         errors: ["not_found", "session_busy"],
-        handle: ({ sql, tenantId, params }) => deleteSession(sql, tenantId, params.agentId, params.sessionId),
+        handle: ({ sql, tenantId, params, query }) =>
+          deleteSession(sql, tenantId, params.agentId, params.sessionId, query.deleteArtifacts === "true"),
       }),
     );
 }

@@ -1,6 +1,7 @@
 import { type AnySql, tx } from "../db.ts";
 import { ApiError } from "../errors.ts";
 import { type Page, readCursor, readTimeCursor, type TimePlace, timePage, writeCursor } from "../page.ts";
+import { deleteArtifacts } from "../workspaces/artifacts.ts";
 import type { UiMessage } from "./schema.ts";
 
 /** A session as lists show it (document 1, "Session summary"). */
@@ -199,10 +200,17 @@ function readPlaces(list: string, cursor: string, length: number): number[] {
 }
 
 /**
- * Deletes a session softly: every later request for it is 404. Throws 404, and
+ * Deletes a session softly: every later request for it is 404; `withArtifacts`
+ * deletes what its tool calls left in workspaces, for good. Throws 404, and
  * 409 `session_busy` while a turn of it is queued, running or waits for a person.
  */
-export function deleteSession(sql: AnySql, tenantId: string, agentId: string, sessionId: string): Promise<void> {
+export function deleteSession(
+  sql: AnySql,
+  tenantId: string,
+  agentId: string,
+  sessionId: string,
+  withArtifacts: boolean,
+): Promise<void> {
   return tx(sql, async (inner) => {
     // The row's lock excludes a turn that is being accepted in the same moment.
     const [session] = await inner`
@@ -215,5 +223,6 @@ export function deleteSession(sql: AnySql, tenantId: string, agentId: string, se
       await inner`select 1 from turns where session_id = ${sessionId} and status in ('queued', 'running', 'waiting')`;
     if (active !== undefined) throw new ApiError("session_busy");
     await inner`update sessions set deleted_at = now() where id = ${sessionId}`;
+    if (withArtifacts) await deleteArtifacts(inner, sessionId);
   });
 }

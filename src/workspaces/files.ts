@@ -1,0 +1,120 @@
+import type { AnySql, Tx } from "../db.ts";
+import { ApiError, invalid } from "../errors.ts";
+import { foldersOf } from "./paths.ts";
+import { workspaceBytesMax, workspaceFilesMax } from "./schema.ts";
+
+/** Files that one batch holds at most. */
+const batchFilesMax = 200;
+/** A batch of more than one file weighs at most this much. */
+const batchBytesMax = 8 * 1024 * 1024;
+
+/** A file as lists show it. */
+export interface FileEntry {
+  readonly path: string;
+  readonly sizeBytes: number;
+}
+
+/** What is to be written. */
+export interface FileWrite {
+  readonly path: string;
+  readonly content: Uint8Array;
+  /** Left out: as it was, or not. */
+  readonly executable?: boolean;
+}
+
+/** All files of a workspace by path; `under` narrows them to one file or what lies in one folder. */
+export async function listFiles(sql: AnySql, workspaceId: string, under = ""): Promise<FileEntry[]> {
+  const rows = await sql<{ path: string; size: number }[]>`
+    select path, size from workspace_files where workspace_id = ${workspaceId}
+      ${under === "" ? sql`` : sql`and (path = ${under} or ${isIn(sql, sql`${under}::text`)})`}
+    order by path`;
+  return rows.map(({ path, size }) => ({ path, sizeBytes: size }));
+}
+
+/** A file's bytes; null when there is none. */
+export async function readFile(sql: AnySql, workspaceId: string, path: string): Promise<Uint8Array | null> {
+  const [row] = await sql<{ content: Buffer }[]>`
+    select content from workspace_files where workspace_id = ${workspaceId} and path = ${path}`;
+  return row?.content ?? null;
+}
+
+/**
+ * Writes files under the workspace's lock. `sessionId` names the session whose
+ * tool call writes; null for an upload. Throws 400 for a file in place of a
+ * folder or the reverse, 400 `invalid_request` beyond the workspace's limits.
+ */
+export async function writeFiles(
+  inner: Tx,
+  workspaceId: string,
+  sessionId: string | null,
+  writes: readonly FileWrite[],
+): Promise<void> {
+  if (writes.length === 0) return;
+  const write = ({ path, content, executable }: FileWrite) => inner`
+    insert into workspace_files (workspace_id, path, content, size, executable, session_id)
+    values (${workspaceId}, ${path}, ${content}, ${content.byteLength}, ${executable ?? false}, ${sessionId})
+    on conflict (workspace_id, path) do update set content = excluded.content, size = excluded.size,
+      executable = ${executable ?? inner`workspace_files.executable`}, session_id = excluded.session_id,
+      revision = nextval('workspace_file_revisions'), updated_at = clock_timestamp()`;
+  for (const batch of batchesOf(writes, (file) => file.content.byteLength)) await Promise.all(batch.map(write));
+  const paths = writes.map(({ path }) => path);
+  await checkPlaces(inner, workspaceId, paths);
+  await inner`delete from workspace_folders where workspace_id = ${workspaceId} and path = any(${paths})`;
+  await checkLimits(inner, workspaceId);
+}
+
+/** Batches of files: a batch is in memory, and on its way to or from the database, at one time. */
+export function batchesOf<T>(files: readonly T[], bytesOf: (file: T) => number): T[][] {
+  const batches: T[][] = [];
+  let bytes = 0;
+  for (const file of files) {
+    const last = batches.at(-1);
+    const size = bytesOf(file);
+    if (last === undefined || last.length === batchFilesMax || bytes + size > batchBytesMax) {
+      batches.push([file]);
+      bytes = size;
+    } else {
+      last.push(file);
+      bytes += size;
+    }
+  }
+  return batches;
+}
+
+/** A path is a file or a folder, never both. */
+async function checkPlaces(inner: Tx, workspaceId: string, paths: readonly string[]): Promise<void> {
+  const folders = [...new Set(paths.flatMap(foldersOf))];
+  const [above] = await inner<{ path: string }[]>`
+    select path from workspace_files where workspace_id = ${workspaceId} and path = any(${folders}) limit 1`;
+  if (above !== undefined) throw invalid("path", `lies below ${above.path}, which is a file`);
+  const [below] = await inner<{ folder: string }[]>`
+    select written.folder from unnest(${paths as string[]}::text[]) as written (folder) where exists (
+      select 1 from workspace_files where workspace_id = ${workspaceId} and ${isIn(inner, inner`written.folder`)}) limit 1`;
+  if (below !== undefined) throw invalid("path", `${below.folder} is a folder`);
+}
+
+async function checkLimits(inner: Tx, workspaceId: string): Promise<void> {
+  const [held] = await inner<{ files: number; bytes: number }[]>`
+    select count(*)::int as files, sum(size)::bigint as bytes from workspace_files where workspace_id = ${workspaceId}`;
+  if ((held?.files ?? 0) > workspaceFilesMax) {
+    throw new ApiError("invalid_request", { message: `A workspace holds at most ${workspaceFilesMax} files.` });
+  }
+  if ((held?.bytes ?? 0) > workspaceBytesMax) {
+    const limit = `${workspaceBytesMax / 1024 / 1024} MiB`;
+    throw new ApiError("invalid_request", { message: `A workspace holds at most ${limit}.` });
+  }
+}
+
+/** Deletes files; missing ones are no matter. Throws 400 for a folder. */
+export async function deleteFile(inner: Tx, workspaceId: string, path: string): Promise<void> {
+  const { count } = await inner`delete from workspace_files where workspace_id = ${workspaceId} and path = ${path}`;
+  if (count > 0) return;
+  const [below] = await inner`
+    select 1 from workspace_files where workspace_id = ${workspaceId} and ${isIn(inner, inner`${path}::text`)} limit 1`;
+  if (below !== undefined) throw invalid("path", "is a folder");
+}
+
+/** The condition that a file lies in a folder. `0` is the character behind `/`, so the two bounds hold what begins with the folder and a slash. */
+function isIn(sql: AnySql, folder: ReturnType<AnySql>) {
+  return sql`(path > ${folder} || '/' and path < ${folder} || '0')`;
+}

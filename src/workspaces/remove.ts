@@ -1,0 +1,62 @@
+import type { Ctx } from "../context.ts";
+import { type AnySql, type Sql, tx } from "../db.ts";
+import { ApiError } from "../errors.ts";
+import { enqueue } from "../jobs.ts";
+import { bytesDeletedAtOnceMax, filesDeletedAtOnceMax } from "./schema.ts";
+
+/** Files that one statement deletes: at 10 MiB each, still far from a statement's limit. */
+const filesPerBatch = 100;
+
+/**
+ * Deletes a workspace with all files. Few are gone when this answers `deleted`;
+ * many go with the job `workspace.purge`, until then the workspace is `deleting`
+ * and nothing can be done with it. Throws 404 `workspace_not_found`, 409
+ * `workspace_in_use` while an agent has it.
+ */
+export function deleteWorkspace(sql: AnySql, tenantId: string, id: string): Promise<"deleted" | "deleting"> {
+  return tx(sql, async (inner) => {
+    // Whoever attaches it to an agent, or writes a file, holds or waits for this lock too.
+    const [row] = await inner<{ status: string }[]>`
+      select status from workspaces where id = ${id} and tenant_id = ${tenantId} for update`;
+    if (row === undefined) throw new ApiError("workspace_not_found");
+    if (row.status === "deleting") return "deleting";
+    const [user] = await inner`select 1 from agents where workspace_id = ${id} limit 1`;
+    if (user !== undefined) throw new ApiError("workspace_in_use");
+    const [held] = await inner<{ files: number; bytes: number }[]>`
+      select count(*)::int as files, coalesce(sum(size), 0)::bigint as bytes from workspace_files where workspace_id = ${id}`;
+    if ((held?.files ?? 0) <= filesDeletedAtOnceMax && (held?.bytes ?? 0) <= bytesDeletedAtOnceMax) {
+      await inner`delete from workspace_files where workspace_id = ${id}`;
+      await inner`delete from workspace_folders where workspace_id = ${id}`;
+      await inner`delete from workspaces where id = ${id}`;
+      return "deleted";
+    }
+    await inner`update workspaces set status = 'deleting', updated_at = clock_timestamp() where id = ${id}`;
+    await enqueue(inner, "workspace.purge", { workspaceId: id }, { key: `workspace.purge:${id}` });
+    return "deleting";
+  });
+}
+
+/**
+ * The job `workspace.purge`: removes the files of a workspace that is being
+ * deleted, in batches, then the workspace. Safe to repeat; does nothing to a
+ * workspace in any other state.
+ */
+export async function purgeWorkspace(ctx: Pick<Ctx, "sql">, workspaceId: string): Promise<void> {
+  const { sql } = ctx;
+  while (await purgeFiles(sql, workspaceId));
+  await tx(sql, async (inner) => {
+    const [row] = await inner`select 1 from workspaces where id = ${workspaceId} and status = 'deleting' for update`;
+    if (row === undefined) return;
+    await inner`delete from workspace_folders where workspace_id = ${workspaceId}`;
+    await inner`delete from workspaces where id = ${workspaceId}`;
+  });
+}
+
+/** Removes one batch of files. Answers whether there was any. */
+async function purgeFiles(sql: Sql, workspaceId: string): Promise<boolean> {
+  const { count } = await sql`
+    delete from workspace_files f using workspaces w
+    where w.id = f.workspace_id and w.id = ${workspaceId} and w.status = 'deleting' and f.path in (
+      select path from workspace_files where workspace_id = ${workspaceId} limit ${filesPerBatch})`;
+  return count > 0;
+}

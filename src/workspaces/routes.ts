@@ -1,0 +1,238 @@
+import type { Static } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { readBytes } from "../body.ts";
+import type { Ctx } from "../context.ts";
+import { ApiError } from "../errors.ts";
+import type { FormChange } from "../form.ts";
+import { Id, sandboxIdOf, workspaceIdOf } from "../ids.ts";
+import { type Input, operation, pathIds, Reply } from "../operation.ts";
+import { readLimit } from "../page.ts";
+import { deleteFile, listFiles, readFile, writeFiles } from "./files.ts";
+import { isRoot, readFilePath } from "./paths.ts";
+import { deleteWorkspace } from "./remove.ts";
+import {
+  FileOrListQuery,
+  FileQuery,
+  fileBytesMax,
+  SandboxId,
+  WorkspaceCreate,
+  WorkspaceList,
+  WorkspaceUpdate,
+} from "./schema.ts";
+import {
+  createWorkspace,
+  getWorkspace,
+  listWorkspaces,
+  requireWorkspace,
+  updateWorkspace,
+  withWorkspace,
+} from "./store.ts";
+
+/** Workspaces (design section 3) and form A's sandboxes (document 2, "Sandboxes"): one thing with two printed prefixes. */
+export function workspaceRoutes(ctx: Ctx) {
+  return new Elysia().use(recordRoutes(ctx)).use(fileRoutes(ctx)).use(sandboxRoutes(ctx));
+}
+
+const workspacePath = pathIds({ workspaceId: Id("workspace") });
+const sandboxPath = pathIds({ sandboxId: SandboxId });
+
+/** A sandbox is a workspace under its other id; the fields are the same. */
+const sandboxChange: FormChange = {
+  up: (fields) => ({ ...fields }),
+  down: (answer) => (typeof answer.id === "string" ? { ...answer, id: sandboxIdOf(answer.id) } : { ...answer }),
+};
+
+type ListInput = Pick<Input<typeof workspacePath, typeof WorkspaceList, typeof workspacePath>, "sql" | "tenantId"> & {
+  readonly query: Static<typeof WorkspaceList>;
+};
+
+function listPage({ sql, tenantId, query }: ListInput) {
+  const { userId, cursor, limit } = query;
+  return listWorkspaces(sql, { tenantId, userId, cursor, limit: readLimit(limit) });
+}
+
+async function remove({ sql, tenantId }: Pick<ListInput, "sql" | "tenantId">, id: string) {
+  const outcome = await deleteWorkspace(sql, tenantId, id);
+  return outcome === "deleted" ? undefined : new Reply({ status: outcome }, { status: 202 });
+}
+
+function recordRoutes(ctx: Ctx) {
+  return new Elysia({ prefix: "/v1/workspaces" })
+    .post(
+      "",
+      operation(ctx, {
+        summary: "Create a workspace",
+        body: WorkspaceCreate,
+        success: 201,
+        onlyForm: "b",
+        handle: ({ sql, tenantId, body }) => createWorkspace(sql, tenantId, body, "workspace"),
+      }),
+    )
+    .get(
+      "",
+      operation(ctx, {
+        summary: "List workspaces",
+        query: WorkspaceList,
+        success: 200,
+        errors: ["invalid_cursor"],
+        onlyForm: "b",
+        handle: listPage,
+      }),
+    )
+    .get(
+      "/:workspaceId",
+      operation(ctx, {
+        summary: "Get a workspace",
+        params: workspacePath,
+        success: 200,
+        errors: ["workspace_not_found"],
+        onlyForm: "b",
+        handle: ({ sql, tenantId, params }) => getWorkspace(sql, tenantId, params.workspaceId),
+      }),
+    )
+    .patch(
+      "/:workspaceId",
+      operation(ctx, {
+        summary: "Update a workspace",
+        params: workspacePath,
+        body: WorkspaceUpdate,
+        success: 200,
+        errors: ["workspace_not_found", "workspace_delete_conflict"],
+        onlyForm: "b",
+        handle: ({ sql, tenantId, params, body }) => updateWorkspace(sql, tenantId, params.workspaceId, body),
+      }),
+    )
+    .delete(
+      "/:workspaceId",
+      operation(ctx, {
+        summary: "Delete a workspace",
+        params: workspacePath,
+        success: 204,
+        errors: ["workspace_not_found", "workspace_in_use"],
+        onlyForm: "b",
+        handle: (input) => remove(input, input.params.workspaceId),
+      }),
+    );
+}
+
+function sandboxRoutes(ctx: Ctx) {
+  const shared = { change: sandboxChange, onlyForm: "a" } as const;
+  return new Elysia({ prefix: "/v1/sandboxes" })
+    .post(
+      "",
+      operation(ctx, {
+        ...shared,
+        summary: "Create a sandbox",
+        body: WorkspaceCreate,
+        success: 201,
+        handle: ({ sql, tenantId, body }) => createWorkspace(sql, tenantId, body, "sandbox"),
+      }),
+    )
+    .get(
+      "",
+      operation(ctx, {
+        ...shared,
+        summary: "List sandboxes",
+        query: WorkspaceList,
+        success: 200,
+        errors: ["invalid_cursor"],
+        handle: listPage,
+      }),
+    )
+    .get(
+      "/:sandboxId",
+      operation(ctx, {
+        ...shared,
+        summary: "Get a sandbox",
+        params: sandboxPath,
+        success: 200,
+        errors: ["workspace_not_found"],
+        handle: ({ sql, tenantId, params }) => getWorkspace(sql, tenantId, workspaceIdOf(params.sandboxId)),
+      }),
+    )
+    .put(
+      "/:sandboxId",
+      operation(ctx, {
+        ...shared,
+        summary: "Update a sandbox",
+        params: sandboxPath,
+        body: WorkspaceUpdate,
+        success: 200,
+        errors: ["workspace_not_found", "workspace_delete_conflict"],
+        handle: ({ sql, tenantId, params, body }) =>
+          updateWorkspace(sql, tenantId, workspaceIdOf(params.sandboxId), body),
+      }),
+    )
+    .delete(
+      "/:sandboxId",
+      operation(ctx, {
+        ...shared,
+        summary: "Delete a sandbox",
+        params: sandboxPath,
+        success: 204,
+        errors: ["workspace_not_found", "workspace_in_use"],
+        handle: (input) => remove(input, workspaceIdOf(input.params.sandboxId)),
+      }),
+    );
+}
+
+function fileRoutes(ctx: Ctx) {
+  const errors = ["workspace_not_found", "workspace_delete_conflict"] as const;
+  return new Elysia({ prefix: "/v1/workspaces/:workspaceId/files" })
+    .get(
+      "",
+      operation(ctx, {
+        summary: "List a workspace's files, or read one",
+        params: workspacePath,
+        query: FileOrListQuery,
+        success: 200,
+        errors: [...errors, "not_found"],
+        onlyForm: "b",
+        handle: async ({ sql, tenantId, params: { workspaceId }, query }) => {
+          const path = query.path === undefined || isRoot(query.path) ? null : readFilePath(query.path);
+          await requireWorkspace(sql, tenantId, workspaceId);
+          if (path === null) return { files: await listFiles(sql, workspaceId) };
+          const content = await readFile(sql, workspaceId, path);
+          if (content === null) throw new ApiError("not_found", { message: "There is no such file." });
+          const headers = { "Content-Type": "application/octet-stream", "X-Content-Type-Options": "nosniff" };
+          return new Response(content as BodyInit, { headers });
+        },
+      }),
+    )
+    .put(
+      "",
+      operation(ctx, {
+        summary: "Create or replace a workspace's file",
+        params: workspacePath,
+        query: FileQuery,
+        body: "raw",
+        success: 200,
+        errors: [...errors, "invalid_request", "payload_too_large"],
+        onlyForm: "b",
+        handle: async ({ sql, tenantId, params: { workspaceId }, query, request }) => {
+          const path = readFilePath(query.path);
+          await requireWorkspace(sql, tenantId, workspaceId);
+          const content = await readBytes(request, fileBytesMax);
+          await withWorkspace(sql, tenantId, workspaceId, (inner) =>
+            writeFiles(inner, workspaceId, null, [{ path, content }]),
+          );
+          return { path, sizeBytes: content.byteLength };
+        },
+      }),
+    )
+    .delete(
+      "",
+      operation(ctx, {
+        summary: "Delete a workspace's file",
+        params: workspacePath,
+        query: FileQuery,
+        success: 204,
+        errors,
+        onlyForm: "b",
+        handle: ({ sql, tenantId, params: { workspaceId }, query }) => {
+          const path = readFilePath(query.path);
+          return withWorkspace(sql, tenantId, workspaceId, (inner) => deleteFile(inner, workspaceId, path));
+        },
+      }),
+    );
+}

@@ -1,0 +1,129 @@
+import type { Static } from "@sinclair/typebox";
+import { type AnySql, json, type Tx, tx } from "../db.ts";
+import { ApiError } from "../errors.ts";
+import { newId } from "../ids.ts";
+import { type Page, readTimeCursor, type TimePlace, timePage } from "../page.ts";
+import type { Workspace, WorkspaceCreate, WorkspaceUpdate } from "./schema.ts";
+
+/** Characters of the id that go into the name a workspace gets when none is given (document 2, "Sandbox"). */
+const nameFragmentLength = 8;
+
+interface WorkspaceRow {
+  id: string;
+  tenant_id: string;
+  name: string;
+  user_id: string;
+  metadata: Record<string, unknown>;
+  status: Workspace["status"];
+  created_at: Date;
+  updated_at: Date;
+}
+
+/** Makes a workspace; `namePrefix` begins the name of one that is given none. */
+export async function createWorkspace(
+  sql: AnySql,
+  tenantId: string,
+  { name, userId = "", metadata = {} }: Static<typeof WorkspaceCreate>,
+  namePrefix: string,
+): Promise<Workspace> {
+  const id = newId("workspace");
+  const named = name ?? `${namePrefix}--${id.slice(-nameFragmentLength)}`;
+  const [row] = await sql<WorkspaceRow[]>`
+    insert into workspaces (id, tenant_id, name, user_id, metadata)
+    values (${id}, ${tenantId}, ${named}, ${userId}, ${json(sql, metadata)}) returning *`;
+  return showWorkspace(row as WorkspaceRow);
+}
+
+export interface WorkspaceListFilter {
+  readonly tenantId: string;
+  /** Undefined: all; the empty string: the tenant's own. */
+  readonly userId: string | undefined;
+  readonly cursor: string | undefined;
+  readonly limit: number;
+}
+
+/** Workspaces of a tenant, newest first, those that are being deleted included. */
+export async function listWorkspaces(sql: AnySql, filter: WorkspaceListFilter): Promise<Page<Workspace>> {
+  const { tenantId, userId, cursor, limit } = filter;
+  const list = `workspaces:${userId ?? "*"}`;
+  const place = readTimeCursor(list, cursor);
+  const rows = await sql<(WorkspaceRow & TimePlace)[]>`
+    select *, (extract(epoch from created_at) * 1000000)::bigint::text as at from workspaces
+    where tenant_id = ${tenantId} ${userId === undefined ? sql`` : sql`and user_id = ${userId}`}
+      ${
+        place === null
+          ? sql``
+          : sql`and (created_at, id) < ('epoch'::timestamptz + ${place.at}::bigint * interval '1 microsecond', ${place.id})`
+      }
+    order by created_at desc, id desc limit ${limit + 1}`;
+  return timePage(list, rows, limit, showWorkspace);
+}
+
+/** Throws 404 `workspace_not_found`. */
+export async function getWorkspace(sql: AnySql, tenantId: string, id: string): Promise<Workspace> {
+  const [row] = await sql<WorkspaceRow[]>`select * from workspaces where id = ${id} and tenant_id = ${tenantId}`;
+  if (row === undefined) throw new ApiError("workspace_not_found");
+  return showWorkspace(row);
+}
+
+/** Changes the fields given; `metadata` is replaced whole. Throws 404, 409 `workspace_delete_conflict`. */
+export function updateWorkspace(
+  sql: AnySql,
+  tenantId: string,
+  id: string,
+  { name, metadata }: Static<typeof WorkspaceUpdate>,
+): Promise<Workspace> {
+  return withWorkspace(sql, tenantId, id, async (inner) => {
+    const [row] = await inner<WorkspaceRow[]>`
+      update workspaces set
+        name = ${name ?? inner`name`},
+        metadata = ${metadata === undefined ? inner`metadata` : json(inner, metadata)},
+        updated_at = clock_timestamp()
+      where id = ${id} returning *`;
+    return showWorkspace(row as WorkspaceRow);
+  });
+}
+
+/**
+ * Runs `work` in a transaction that holds the workspace's lock, so that its
+ * writers follow each other and its limits hold. Throws 404
+ * `workspace_not_found`, 409 `workspace_delete_conflict`.
+ */
+export function withWorkspace<T>(
+  sql: AnySql,
+  tenantId: string,
+  id: string,
+  work: (inner: Tx) => Promise<T>,
+): Promise<T> {
+  return tx(sql, async (inner) => {
+    const [row] = await inner<{ status: Workspace["status"] }[]>`
+      select status from workspaces where id = ${id} and tenant_id = ${tenantId} for no key update`;
+    checkReady(row);
+    return work(inner);
+  });
+}
+
+/** Throws 404 `workspace_not_found`, 409 `workspace_delete_conflict`. */
+export async function requireWorkspace(sql: AnySql, tenantId: string, id: string): Promise<void> {
+  const [row] = await sql<{ status: Workspace["status"] }[]>`
+    select status from workspaces where id = ${id} and tenant_id = ${tenantId}`;
+  checkReady(row);
+}
+
+function checkReady(row: { status: Workspace["status"] } | undefined): void {
+  if (row === undefined) throw new ApiError("workspace_not_found");
+  if (row.status === "deleting") throw new ApiError("workspace_delete_conflict");
+}
+
+function showWorkspace(row: WorkspaceRow): Workspace {
+  return {
+    id: row.id,
+    tenantId: row.tenant_id,
+    name: row.name,
+    userId: row.user_id,
+    metadata: row.metadata,
+    status: row.status,
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+  };
+}
