@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { json } from "../src/db.ts";
 import { type Answer, type Harness, startHarness, type TestTenant } from "./harness.ts";
 import { makeAgent } from "./seed.ts";
 import { conversationOf, messagesOf, play, script, sessionPath, textOf } from "./talk.ts";
@@ -115,7 +116,7 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId with trigger regenerate-m
     const { sessionId, messages } = await conversation(1);
     const flaky = script("fail=401");
     // The same message answers now and fails later: the model reads the script of the last user message only.
-    await h.sql`update messages set content = ${h.sql.typed(JSON.stringify({ ...flaky, id: messages[0].id }) as never, 0)}::json
+    await h.sql`update messages set content = ${json(h.sql, { ...flaky, id: messages[0].id })}
       where session_id = ${sessionId} and role = 'user'`;
     const before = await messagesOf(t, agentId, sessionId);
     const summary = async () =>

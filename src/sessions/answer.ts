@@ -60,6 +60,8 @@ async function jsonOfTurn(
   if (state?.status === "succeeded") {
     const message = await answerOf(sql, log.turnId);
     if (message !== null) return Response.json({ message }, { status, headers });
+    // Asked for again by its Idempotency-Key after a regeneration has cut it away.
+    throw new ApiError("message_not_found", { headers: { "X-Turn-Id": log.turnId } });
   }
   throw failureOf(state ?? null, log.turnId);
 }

@@ -1,4 +1,5 @@
 import type { Ctx } from "../context.ts";
+import { isUnavailable } from "../db.ts";
 import { answerBytesMax, modelCallsPerTurnMax, turnRunMsMax } from "../limits.ts";
 import { describeModelError, type ModelResult, runModel } from "../model/loop.ts";
 import { thinkingSettings } from "../model/thinking.ts";
@@ -10,7 +11,7 @@ import { imageDownload } from "./download.ts";
 import { canceledInstead, endedOutcome, goodOutcome, withLog } from "./outcome.ts";
 import { errorOf, type PreparedTurn, prepareTurn } from "./prepare.ts";
 import { requeueTurn } from "./requeue.ts";
-import { type ClaimedTurn, logIdOf, type TurnOutcome } from "./turns.ts";
+import { type ClaimedTurn, logIdOf, type TurnError, type TurnOutcome } from "./turns.ts";
 
 /** What running turns needs of a worker process. */
 export interface TurnRunner {
@@ -78,7 +79,7 @@ async function play(
   curtain: Curtain,
 ): Promise<TurnOutcome | null> {
   const { turn, stop } = running;
-  const prepared = await prepareTurn(ctx, turn, stop.signal);
+  const prepared = await prepare(ctx, running);
   if ("code" in prepared) return endedOutcome("failed", prepared, turn, null, null);
   let bytes = 0;
   const result = await runModel(
@@ -112,6 +113,17 @@ async function play(
     },
   );
   return conclude(ctx, running, writer, prepared, result);
+}
+
+/** What cannot be prepared now cannot be prepared by another worker either, unless it was the database that was away. */
+async function prepare(ctx: Ctx, { turn, stop }: RunningTurn): Promise<PreparedTurn | TurnError> {
+  try {
+    return await prepareTurn(ctx, turn, stop.signal);
+  } catch (error) {
+    if (isUnavailable(error)) throw error;
+    ctx.log.error({ turnId: turn.id, err: error }, "a turn cannot be prepared");
+    return errorOf("internal");
+  }
 }
 
 /** What a chunk adds to the answer. */

@@ -220,7 +220,7 @@ export async function finishTurn(sql: AnySql, fence: Fence, outcome: TurnOutcome
     ), extended as (
       update messages m set content = ${replaced === null ? null : json(sql, replaced)},
         seq = (select max(seq) from messages where session_id = e.session_id) + 1
-      from ended e where ${replaced !== null} and m.session_id = e.session_id and m.id = e.assistant_message_id
+      from ended e where ${replaced !== null} and m.session_id = e.session_id and m.id = e.assistant_message_id and m.role = 'assistant'
     ), session as (
       update sessions s set
         visible = visible or ${good},
@@ -312,7 +312,7 @@ export interface ActiveTurn {
 export async function answerOf(sql: AnySql, turnId: string): Promise<UiMessage | null> {
   const [row] = await sql<{ content: UiMessage | null }[]>`
     select coalesce(t.answer, m.content) as content from turns t
-    left join messages m on m.session_id = t.session_id and m.id = t.assistant_message_id
+    left join messages m on m.session_id = t.session_id and m.id = t.assistant_message_id and m.role = 'assistant'
     where t.id = ${turnId}`;
   return row?.content ?? null;
 }
