@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { eventually } from "./harness.ts";
+import { cloneDatabase, dropDatabase, eventually } from "./harness.ts";
 import { type Child, startProcess, startRole } from "./process.ts";
 import { freePort } from "./redis.ts";
 
@@ -118,19 +118,26 @@ describe("npm start", () => {
     const child = launch();
     const banner = await readBanner(child);
     const response = await ask(banner, "[[sim: chunks=40 size=400 delayMs=50]]");
-    const reading = response.text();
-    child.process.kill("SIGTERM");
-    await eventually(async () => {
-      return fetch(`${banner.url}/healthz`).then(
-        () => false,
-        () => true,
+    let streamed = "";
+    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+      const running = streamed.includes("text-delta");
+      streamed += new TextDecoder().decode(chunk);
+      if (running || !streamed.includes("text-delta")) continue;
+      child.process.kill("SIGTERM");
+      await eventually(() =>
+        fetch(`${banner.url}/healthz`).then(
+          () => false,
+          () => true,
+        ),
       );
-    });
-    expect(await reading).toEndWith("data: [DONE]\n\n");
+    }
+    expect(streamed).toEndWith("data: [DONE]\n\n");
     expect(await child.ended()).toBe(0);
 
     const hasty = launch({ DRAIN_SECONDS: "60" });
-    await ask(await readBanner(hasty), "[[sim: hangAfterChunks=1]]");
+    const hanging = await ask(await readBanner(hasty), "[[sim: hangAfterChunks=1 size=10 chunks=2]]");
+    const reader = (hanging.body as ReadableStream<Uint8Array>).getReader();
+    for (let seen = ""; !seen.includes("text-delta"); ) seen += new TextDecoder().decode((await reader.read()).value);
     hasty.process.kill("SIGTERM");
     await eventually(() => {
       hasty.process.kill("SIGTERM");
@@ -166,6 +173,23 @@ describe("npm start", () => {
     expect(await (await ask(third, "Hello!")).text()).toContain("[DONE]");
   }, 60_000);
 
+  test("DATABASE_URL and REDIS_URL replace the embedded parts; each database has a demo of its own, kept too", async () => {
+    const databaseUrl = await cloneDatabase();
+    const redisUrl = process.env.PARLEY_TEST_REDIS_URL ?? "";
+    const elsewhere = await mkdtemp(join(tmpdir(), "parley-start-"));
+    const env = { PARLEY_HOME: elsewhere, DATABASE_URL: databaseUrl, REDIS_URL: redisUrl };
+    const first = launch(env);
+    const banner = await readBanner(first);
+    expect(await (await ask(banner, "Hello!")).text()).toContain("[DONE]");
+    expect((await readdir(elsewhere)).filter((name) => name.startsWith("postgres"))).toEqual([]);
+    first.process.kill("SIGTERM");
+    expect([await first.ended(), first.stderr()]).toEqual([0, ""]);
+    expect((await readBanner(launch(env))).token).toBe(banner.token);
+    for (const child of children.splice(0)) await child.kill();
+    await dropDatabase(databaseUrl);
+    await rm(elsewhere, { recursive: true, force: true });
+  }, 60_000);
+
   test("the same source runs on Deno, on the same home", async () => {
     const bun = launch();
     const banner = await readBanner(bun);
@@ -185,14 +209,14 @@ describe("npm start", () => {
   }, 60_000);
 
   test("npm start passes SIGTERM on, and its own death ends the service", async () => {
-    const child = startProcess("npm", ["start"], { PARLEY_HOME: home, PORT: "0" });
+    const child = startProcess("npm", ["start"], { PARLEY_HOME: home, PORT: "0", DRAIN_SECONDS: "5" });
     children.push(child);
     await readBanner(child);
     child.process.kill("SIGTERM");
     await child.ended();
     await eventually(() => serversOf(home).length === 0);
 
-    const orphaned = startProcess("npm", ["start"], { PARLEY_HOME: home, PORT: "0" });
+    const orphaned = startProcess("npm", ["start"], { PARLEY_HOME: home, PORT: "0", DRAIN_SECONDS: "5" });
     children.push(orphaned);
     await readBanner(orphaned);
     orphaned.process.kill("SIGKILL");
