@@ -60,8 +60,8 @@ function refuseProto(key: string, value: unknown): unknown {
   return value;
 }
 
-/** Postgres stores neither NUL nor half a surrogate pair, so input with either is refused. */
-function checkText(value: unknown, path: string, depth: number): void {
+/** Throws 400 for a JSON value with NUL or half a surrogate pair, which Postgres stores neither of, or one that nests too deep. */
+export function checkText(value: unknown, path: string, depth: number): void {
   if (depth > jsonDepthMax) throw invalid(path, `nests deeper than ${jsonDepthMax} levels`);
   if (typeof value === "string") checkString(value, path);
   if (typeof value !== "object" || value === null) return;

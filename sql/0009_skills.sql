@@ -1,0 +1,42 @@
+-- Skills: folders of files, of one agent or of the library.
+
+create table agent_skills (
+  id text primary key,
+  tenant_id text not null,
+  -- No foreign key: a deleted agent's skills may weigh a gigabyte and go with the job `agent.purge`.
+  -- Whoever writes a skill holds the agent's row.
+  agent_id text not null,
+  name text not null,
+  description text not null,
+  metadata json not null default '{}',
+  created_at timestamptz not null,
+  updated_at timestamptz not null
+);
+create unique index agent_skills_name on agent_skills (agent_id, name);
+create index agent_skills_created on agent_skills (agent_id, created_at desc, id desc);
+
+-- Every update of a library skill is a version of its own; this one is in use.
+alter table library_skills add column version integer not null default 1;
+-- An operator publishes a platform skill again under its name.
+create unique index library_skills_platform on library_skills (name) where tenant_id is null;
+
+create table library_skill_versions (
+  skill_id text not null,
+  version integer not null,
+  filename text not null,
+  -- The whole frontmatter of SKILL.md.
+  meta json not null,
+  created_at timestamptz not null,
+  primary key (skill_id, version)
+);
+
+-- Files of both kinds of skills; those of an agent's skill have version 1.
+create table skill_files (
+  skill_id text not null,
+  version integer not null,
+  path text collate "C" not null,
+  content bytea not null,
+  primary key (skill_id, version, path)
+);
+-- What is uploaded is read far more often than it would be worth compressing.
+alter table skill_files alter column content set storage external;

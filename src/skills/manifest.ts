@@ -1,0 +1,111 @@
+import { parseDocument } from "yaml";
+import { checkText } from "../body.ts";
+import { ApiError } from "../errors.ts";
+
+/** The frontmatter weighs at most this much, as YAML and as JSON. */
+const frontmatterBytesMax = 16 * 1024;
+/** YAML aliases may repeat this many nodes in all, which no honest frontmatter comes near. */
+const aliasedNodesMax = 50;
+/** A skill's name has at most this many characters. */
+const nameCharactersMax = 200;
+/** A skill's description has at most this many characters. */
+const descriptionCharactersMax = 4_096;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What a skill's SKILL.md says about it. */
+export interface Manifest {
+  readonly name: string;
+  readonly description: string;
+  /** The frontmatter's `metadata` map. */
+  readonly metadata: Fields;
+  /** The whole frontmatter. */
+  readonly meta: Fields;
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/**
+ * Reads a SKILL.md: YAML frontmatter between two lines of `---` that sets `name`
+ * and `description` (document 1, "Skill (per agent)"). Throws 400
+ * `skill_invalid_markdown`.
+ */
+export function readManifest(content: Uint8Array): Manifest {
+  const meta = parse(frontmatterOf(decode(content)));
+  const { name, description, metadata = null } = meta;
+  return {
+    name: text("name", name, nameCharactersMax),
+    description: text("description", description, descriptionCharactersMax),
+    metadata: metadata === null ? {} : fields("metadata", metadata),
+    meta,
+  };
+}
+
+function decode(content: Uint8Array): string {
+  try {
+    return utf8.decode(content);
+  } catch {
+    throw broken("it is not UTF-8");
+  }
+}
+
+function frontmatterOf(markdown: string): string {
+  const opening = /^---[ \t]*\r?\n/.exec(markdown);
+  if (opening === null) throw broken("it must begin with YAML frontmatter, a line of ---");
+  const rest = markdown.slice(opening[0].length, opening[0].length + frontmatterBytesMax);
+  const closing = /^---[ \t]*\r?$/m.exec(rest);
+  if (closing === null) throw broken(`its frontmatter must end with a line of --- within ${frontmatterBytesMax} bytes`);
+  return rest.slice(0, closing.index);
+}
+
+/** The frontmatter as plain JSON. */
+function parse(yaml: string): Fields {
+  const document = parseYaml(yaml);
+  try {
+    const json = JSON.stringify(document.toJS({ maxAliasCount: aliasedNodesMax })) ?? "null";
+    if (json.length > frontmatterBytesMax) throw broken("its frontmatter is too large");
+    const value = JSON.parse(json, refuseProto);
+    checkText(value, "", 0);
+    return fields("its frontmatter", value);
+  } catch (error) {
+    // An alias bomb, a cycle of aliases, nesting that no stack holds, a text that cannot be stored.
+    throw isBroken(error) ? error : broken("its frontmatter holds what cannot be stored");
+  }
+}
+
+/** An own `__proto__` field would turn into a prototype wherever an object is copied field by field. */
+function refuseProto(key: string, value: unknown): unknown {
+  if (key === "__proto__") throw broken("__proto__ is not a name for a field");
+  return value;
+}
+
+function parseYaml(yaml: string) {
+  let document: ReturnType<typeof parseDocument>;
+  try {
+    document = parseDocument(yaml, { schema: "core", logLevel: "silent", prettyErrors: false });
+  } catch {
+    throw broken("its frontmatter is not valid YAML");
+  }
+  if (document.errors.length > 0) throw broken("its frontmatter is not valid YAML");
+  return document;
+}
+
+function fields(what: string, value: unknown): Fields {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw broken(`${what} must be a map`);
+  return value as Fields;
+}
+
+function text(field: string, value: unknown, charactersMax: number): string {
+  if (typeof value !== "string" || value.trim() === "") throw broken(`${field} must be a text that is not empty`);
+  const characters = [...value].length;
+  if (characters > charactersMax) throw broken(`${field} must have at most ${charactersMax} characters`);
+  return value;
+}
+
+function broken(reason: string): ApiError {
+  return new ApiError("skill_invalid_markdown", { message: `SKILL.md is not valid: ${reason}.` });
+}
+
+function isBroken(error: unknown): boolean {
+  return error instanceof ApiError && error.reason === "skill_invalid_markdown";
+}

@@ -1,0 +1,34 @@
+import { ApiError, invalid } from "../errors.ts";
+import { pathBytesMax } from "./schema.ts";
+
+/** What is wrong with a file's path relative to a skill's root; null when nothing is. */
+function faultOf(path: string): string | null {
+  if (path === "") return "must not be empty";
+  if (path.includes("\0")) return "must not contain the NUL character";
+  if (!path.isWellFormed()) return "must be well-formed Unicode";
+  if (path.includes("\\")) return "must be separated by /";
+  if (path.startsWith("/") || /^[A-Za-z]:\//.test(path)) return "must be relative to the skill's root";
+  const segments = path.split("/");
+  if (segments.includes("..") || segments.includes(".")) return "must not contain . or ..";
+  if (segments.includes("")) return "must not contain an empty name";
+  return Buffer.byteLength(path) > pathBytesMax ? `must have at most ${pathBytesMax} bytes` : null;
+}
+
+/** Checks the `path` query field of a file operation. Throws 400 naming it. */
+export function checkFilePath(path: string): string {
+  const fault = faultOf(path);
+  if (fault !== null) throw invalid("path", fault);
+  return path;
+}
+
+/**
+ * The path that an archive's entry stands for: `./` at its start and `/` at its
+ * end are taken off. Null for the root itself. Throws 400 `skill_invalid_archive`.
+ */
+export function entryPath(name: string): string | null {
+  const path = name.replace(/^(?:\.\/+)+/, "").replace(/\/$/, "");
+  if ((path === "" && name !== "" && !name.startsWith("/")) || path === ".") return null;
+  const fault = faultOf(path);
+  if (fault === null) return path;
+  throw new ApiError("skill_invalid_archive", { message: `The archive is not valid: a path ${fault}.` });
+}

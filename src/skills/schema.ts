@@ -1,0 +1,105 @@
+import { Type } from "@sinclair/typebox";
+import { Id } from "../ids.ts";
+import type { PageSize } from "../page.ts";
+import { Closed, OneOf, pageQuery, UserId } from "../schema.ts";
+
+/** The file at a skill's root that says what the skill is. */
+export const manifestPath = "SKILL.md";
+
+/** Skills one agent may have (document 1, "Limits"). */
+export const skillsPerAgentMax = 100;
+/** Library skills one tenant may have, so that their list stays bounded. */
+export const librarySkillsPerTenantMax = 200;
+/** A skill holds at most this many files (document 1, "Limits"). */
+export const filesPerSkillMax = 100;
+/** A skill's files weigh at most this much together (document 1, "Limits"). */
+export const skillBytesMax = 10 * 1024 * 1024;
+/** An archive weighs at most this much as it is sent (document 1, "Limits"). */
+export const archiveBytesMax = 10 * 1024 * 1024;
+/** A file's path weighs at most this much, which an index of Postgres still takes. */
+export const pathBytesMax = 1024;
+/** Agents one request may copy a skill to (document 1, "Limits"). */
+const copiesPerRequestMax = 30;
+/** Pages of an agent's skills (document 1, "Limits"). */
+export const skillPage: PageSize = { max: 100, default: 50 };
+
+export const archiveTypes = ["zip", "tar", "tar.gz"] as const;
+export type ArchiveType = (typeof archiveTypes)[number];
+
+export const SkillList = Closed(pageQuery);
+
+export const SkillCreate = Closed({ path: Type.Literal(manifestPath), content: Type.String() });
+
+export const SkillFileQuery = Closed({ path: Type.String() });
+
+export const SkillCopies = Closed({
+  agentIds: Type.Array(Id("agent"), { minItems: 1, maxItems: copiesPerRequestMax, uniqueItems: true }),
+});
+
+/** The text parts of `POST /v1/agents/:agentId/skills/upload`. */
+export const UploadFields = Closed({ type: OneOf(...archiveTypes) });
+
+/** The text parts of `POST /v1/skills`. */
+export const LibraryCreateFields = Closed({
+  filename: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
+  userId: Type.Optional(UserId),
+  metadata: Type.Optional(Type.String()),
+});
+
+/** The text parts of `PUT /v1/skills/:skillId`. */
+export const LibraryUpdateFields = Closed({
+  filename: LibraryCreateFields.properties.filename,
+  metadata: LibraryCreateFields.properties.metadata,
+});
+
+export const libraryFilters = ["all", "built-in", "my"] as const;
+export type LibraryFilter = (typeof libraryFilters)[number];
+
+export const LibraryQuery = Closed({
+  filter: Type.Optional(OneOf(...libraryFilters)),
+  userId: Type.Optional(UserId),
+});
+
+/** A file as a skill lists it. */
+export interface SkillFile {
+  readonly path: string;
+  readonly sizeBytes: number;
+}
+
+/** A skill's files: contents by path. */
+export type SkillFolder = ReadonlyMap<string, Uint8Array>;
+
+/** An agent's skill as a list shows it (document 1, "Skill (per agent)"). */
+export interface Skill {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly agentId: string;
+  readonly name: string;
+  readonly description: string;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+export interface SkillDetail extends Skill {
+  readonly files: readonly SkillFile[];
+}
+
+/** A library skill as a list shows it (document 1, "Tenant or platform skill"). */
+export interface LibrarySkill {
+  readonly id: string;
+  readonly ownerKind: "platform" | "tenant";
+  readonly tenantId: string | null;
+  readonly name: string;
+  readonly description: string;
+  readonly userId: string;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+export interface LibrarySkillDetail extends LibrarySkill {
+  /** The frontmatter of SKILL.md. */
+  readonly meta: Readonly<Record<string, unknown>>;
+  readonly files: readonly SkillFile[];
+}

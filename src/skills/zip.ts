@@ -1,0 +1,92 @@
+import { crc32 } from "node:zlib";
+import { type Reader, unzipRaw, type ZipEntry } from "unzipit";
+import { ApiError } from "../errors.ts";
+import { type ArchiveEntry, entriesPerArchiveMax, invalidArchive } from "./entry.ts";
+
+/**
+ * Compressed bytes handed over at a time. They inflate to at most a thousand
+ * times as many before anybody counts, which stays below the weight of a skill.
+ */
+const pieceBytes = 8 * 1024;
+/** The record at a zip's end, and the longest comment that may follow it. */
+const endRecordBytes = 22;
+const commentBytesMax = 65_535;
+const endRecordSignature = 0x06054b50;
+
+/** Makers of entries whose attributes hold Unix file modes: Unix and macOS. */
+const unixMakers = [3, 19];
+const fileTypeMask = 0o170000;
+const regularFile = 0o100000;
+const folder = 0o040000;
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/** The entries of a zip as its central directory names them. */
+export async function* zipEntries(archive: Uint8Array): AsyncIterable<ArchiveEntry> {
+  // Before the library makes an object of each.
+  if (announcedEntries(archive) > entriesPerArchiveMax) throw new ApiError("skill_too_many_files");
+  const { entries } = await unzipRaw(readerOf(archive));
+  for (const entry of entries) {
+    if (entry.encrypted) throw invalidArchive("it is encrypted");
+    const name = utf8.decode(entry.nameBytes);
+    yield { name, kind: kindOf(entry), sizeBytes: entry.size, content: () => verified(entry) };
+  }
+}
+
+/** How many entries the record at the end announces; the library believes the same record. */
+function announcedEntries(archive: Uint8Array): number {
+  const view = new DataView(archive.buffer, archive.byteOffset, archive.byteLength);
+  const last = archive.byteLength - endRecordBytes;
+  for (let at = last; at >= 0 && at >= last - commentBytesMax; at--)
+    if (view.getUint32(at, true) === endRecordSignature) return view.getUint16(at + 10, true);
+  return 0;
+}
+
+function readerOf(archive: Uint8Array): Reader {
+  return {
+    getLength: async () => archive.byteLength,
+    read: async (offset, length) => {
+      if (offset < 0 || offset + length > archive.byteLength) throw new RangeError("The zip points outside itself.");
+      return archive.slice(offset, offset + length) as Uint8Array<ArrayBuffer>;
+    },
+    readStream: async (offset, length) => pieces(archive.subarray(offset, offset + length)),
+  } as Reader;
+}
+
+function pieces(bytes: Uint8Array): ReadableStream<Uint8Array> {
+  let at = 0;
+  return new ReadableStream(
+    {
+      pull(controller) {
+        if (at >= bytes.byteLength) return controller.close();
+        controller.enqueue(bytes.slice(at, at + pieceBytes));
+        at += pieceBytes;
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+function kindOf(entry: ZipEntry): ArchiveEntry["kind"] {
+  const type = unixMakers.includes(entry.versionMadeBy >>> 8)
+    ? (entry.externalFileAttributes >>> 16) & fileTypeMask
+    : 0;
+  // Some tools leave the type out of the mode.
+  if (type !== 0 && type !== regularFile && type !== folder) return "other";
+  return type === folder ? "folder" : "file";
+}
+
+/** An entry's content; fails at its end when it is not what the entry's checksum promises. */
+async function verified(entry: ZipEntry): Promise<AsyncIterable<Uint8Array>> {
+  const stream = (await entry.stream()) as unknown as AsyncIterable<Uint8Array>;
+  // The library reads the checksum but neither compares nor shows it.
+  const expected = (entry as unknown as { _rawEntry: { crc32: number } })._rawEntry.crc32;
+  return (async function* () {
+    let sum = 0;
+    for await (const part of stream) {
+      sum = crc32(part, sum);
+      yield part;
+    }
+    if (sum !== expected) throw invalidArchive("a file's checksum does not match");
+  })();
+}
