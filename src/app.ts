@@ -7,6 +7,7 @@ import { docsRoutes } from "./docs.ts";
 import { ApiError, defaultMessage, type Form, spell } from "./errors.ts";
 import { healthRoutes } from "./health.ts";
 import { databaseWaitMs } from "./limits.ts";
+import { mcpConnectionRoutes } from "./mcp-connections/routes.ts";
 import { memoryRoutes } from "./memories/routes.ts";
 import { allowedMethods } from "./methods.ts";
 import type { MountedOperation } from "./openapi.ts";
@@ -30,6 +31,7 @@ export function createApp(ctx: Ctx): App {
     .use(agentRoutes(ctx))
     .use(apiKeyRoutes(ctx))
     .use(memoryRoutes(ctx))
+    .use(mcpConnectionRoutes(ctx))
     .use(promptRoutes(ctx))
     .use(providerRoutes(ctx))
     .use(sessionRoutes(ctx))

@@ -2,10 +2,11 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import type { Ctx } from "../context.ts";
 import type { AnySql } from "../db.ts";
-import { ApiError, type ErrorCause, type Form, invalid } from "../errors.ts";
+import { type ErrorCause, type Form, invalid } from "../errors.ts";
 import { agentChange } from "../form.ts";
 import { Id } from "../ids.ts";
 import { defaultModel } from "../limits.ts";
+import { findMcpTool as findToolOfServer } from "../mcp-connections/find-tool.ts";
 import { operation, pathIds } from "../operation.ts";
 import { readLimit } from "../page.ts";
 import { Closed, pageQuery } from "../schema.ts";
@@ -50,7 +51,8 @@ const saveErrors: readonly ErrorCause[] = [
 ];
 
 /** Agents, their versions, pictures and MCP attachments (document 1, "Agents"). */
-export function agentRoutes(ctx: Ctx, findMcpTool: FindMcpTool = noMcpTool) {
+export function agentRoutes(ctx: Ctx) {
+  const findMcpTool: FindMcpTool = (tenantId, id, tool) => findToolOfServer(ctx, tenantId, id, tool);
   return new Elysia()
     .use(recordRoutes(ctx, findMcpTool))
     .use(statusRoutes(ctx))
@@ -248,6 +250,3 @@ function attachmentRoutes(ctx: Ctx) {
       }),
     );
 }
-
-/** Without a way to ask MCP servers, no rule on their tools can be confirmed. */
-const noMcpTool: FindMcpTool = () => Promise.reject(new ApiError("mcp_connection_discovery_failed"));

@@ -1,0 +1,24 @@
+import type { Ctx } from "../context.ts";
+import { openCredentials, openTokens } from "./credentials.ts";
+import type { ConnectionRow } from "./store.ts";
+import { isUsable, renewTokens } from "./tokens.ts";
+import type { Authorization } from "./transport.ts";
+
+/** Speaks with one token, or none, that nobody can renew. */
+export function fixedAuthorization(token: string | null): Authorization {
+  return { token: () => Promise.resolve(token) };
+}
+
+/** Speaks as a stored connection; OAuth tokens are renewed when they end or are refused. */
+export function authorizationOf(ctx: Ctx, row: ConnectionRow): Authorization {
+  if (row.authType === "none") return fixedAuthorization(null);
+  if (row.authType === "bearer")
+    return fixedAuthorization(openCredentials(ctx.sealer, row.id, row.sealedCredentials).bearerToken);
+  let held = openTokens(ctx.sealer, row.id, row.sealedTokens);
+  return {
+    async token(rejected) {
+      if (held === null || !isUsable(held, rejected)) held = await renewTokens(ctx, row, rejected);
+      return held.accessToken;
+    },
+  };
+}

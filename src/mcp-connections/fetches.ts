@@ -1,0 +1,21 @@
+import type { Ctx } from "../context.ts";
+import { type Fetch, tenantFetch } from "../outbound.ts";
+import { grantTimeoutMs, oauthResponseBytesMax, responseBytesMax } from "./limits.ts";
+import { boundedFetch } from "./wire.ts";
+
+/** The fetch for MCP servers. */
+export function serverFetch({ config }: Pick<Ctx, "config">): Fetch {
+  return boundedFetch(tenantFetch(config), { allowPrivate: config.allowPrivateNetwork, bytesMax: responseBytesMax });
+}
+
+/** The fetch for authorization servers; each request has its limit, and all end with `signal`. */
+export function oauthFetch({ config }: Pick<Ctx, "config">, signal?: AbortSignal): Fetch {
+  const send = boundedFetch(tenantFetch(config), {
+    allowPrivate: config.allowPrivateNetwork,
+    bytesMax: oauthResponseBytesMax,
+  });
+  return (input, init) => {
+    const limits = [AbortSignal.timeout(grantTimeoutMs), signal, init?.signal].filter((limit) => limit != null);
+    return send(input, { ...init, signal: AbortSignal.any(limits) });
+  };
+}

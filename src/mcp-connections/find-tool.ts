@@ -1,0 +1,28 @@
+import type { Ctx } from "../context.ts";
+import { ApiError } from "../errors.ts";
+import { failureOf } from "./failure.ts";
+import { poolOf } from "./pool.ts";
+import { findConnection } from "./store.ts";
+
+/**
+ * Whether an MCP server has a tool of this name (document 1, "ApprovalPolicy").
+ * A list that lacks it is read again, because the tool may be new. False for a
+ * connection that the tenant does not have. Throws 400
+ * `mcp_connection_discovery_failed` when the tools cannot be listed.
+ */
+export async function findMcpTool(ctx: Ctx, tenantId: string, mcpConnectionId: string, tool: string): Promise<boolean> {
+  const row = await findConnection(ctx.sql, tenantId, mcpConnectionId);
+  if (row === null) return false;
+  try {
+    return await poolOf(ctx).use(row, async (session) => {
+      const isOffered = async () => (await session.tools()).some((offer) => offer.name === tool);
+      if (await isOffered()) return true;
+      session.forgetTools();
+      return isOffered();
+    });
+  } catch (error) {
+    throw new ApiError("mcp_connection_discovery_failed", {
+      message: `The MCP server's tools could not be listed: ${failureOf(error).message}`,
+    });
+  }
+}

@@ -1,0 +1,144 @@
+import type { Fetch } from "../outbound.ts";
+import type { OAuthClient, Tokens } from "./credentials.ts";
+import type { AuthorizationServer } from "./discovery.ts";
+import {
+  exchangeAuthorization,
+  fetchToken,
+  type OAuthClientInformationMixed,
+  type OAuthClientProvider,
+  type OAuthTokens,
+  refreshAuthorization,
+  registerClient as register,
+  selectClientAuthMethod,
+} from "./sdk.ts";
+
+/** Tokens are renewed this long before they end, */
+const renewBeforeMs = 30_000;
+/** or after this part of a short life. */
+const renewAfterPart = 0.8;
+
+/** A client and the server it is known at. */
+export interface Grantor {
+  readonly fetch: Fetch;
+  readonly server: AuthorizationServer;
+  readonly client: OAuthClient;
+}
+
+/** Asks for a token with the client's own credentials. Throws what `failureOf` understands. */
+export async function grantToClient({ fetch, server, client }: Grantor, scope: string | null): Promise<Tokens> {
+  const asked = scope ?? server.askedScope;
+  const provider = {
+    redirectUrl: undefined,
+    clientMetadata: { redirect_uris: [] },
+    clientInformation: () => informationOf(client),
+    prepareTokenRequest: () =>
+      new URLSearchParams({ grant_type: "client_credentials", ...(asked === null ? {} : { scope: asked }) }),
+  } as unknown as OAuthClientProvider;
+  const { metadata, resource } = server;
+  return toTokens(await fetchToken(provider, server.issuer, { metadata, resource, fetchFn: fetch }), null);
+}
+
+/** Exchanges the code of a sign-in. Throws what `failureOf` understands. */
+export async function grantForCode(
+  { fetch, server, client }: Grantor,
+  code: string,
+  codeVerifier: string,
+  redirectUri: string,
+): Promise<Tokens> {
+  const tokens = await exchangeAuthorization(server.issuer, {
+    metadata: server.metadata,
+    clientInformation: informationOf(client),
+    authorizationCode: code,
+    codeVerifier,
+    redirectUri,
+    resource: server.resource,
+    fetchFn: fetch,
+  });
+  return toTokens(tokens, null);
+}
+
+/** Exchanges a refresh token. A server that gives no new one means that the old one stays good. */
+export async function grantForRefresh({ fetch, server, client }: Grantor, refreshToken: string): Promise<Tokens> {
+  const tokens = await refreshAuthorization(server.issuer, {
+    metadata: server.metadata,
+    clientInformation: informationOf(client),
+    refreshToken,
+    resource: server.resource,
+    fetchFn: fetch,
+  });
+  return toTokens(tokens, refreshToken);
+}
+
+/** Registers a client for one connection (RFC 7591). Throws what `failureOf` understands. */
+export async function registerClient(
+  fetch: Fetch,
+  server: AuthorizationServer,
+  redirectUri: string,
+  scope: string | null,
+): Promise<OAuthClient> {
+  const made = await register(server.issuer, {
+    metadata: server.metadata,
+    clientMetadata: {
+      client_name: "Parley",
+      redirect_uris: [redirectUri],
+      grant_types: ["authorization_code", "refresh_token"],
+      response_types: ["code"],
+    },
+    ...(scope === null ? {} : { scope }),
+    fetchFn: fetch,
+  });
+  return {
+    clientId: made.client_id,
+    clientSecret: made.client_secret ?? null,
+    authMethod: made.token_endpoint_auth_method ?? null,
+    registered: true,
+  };
+}
+
+/** Revokes tokens where the server has an endpoint for it (RFC 7009). Throws when one could not be revoked. */
+export async function revokeTokens({ fetch, server, client }: Grantor, tokens: Tokens): Promise<void> {
+  const endpoint = server.metadata.revocation_endpoint;
+  if (endpoint === undefined) return;
+  const hints = { refresh_token: tokens.refreshToken, access_token: tokens.accessToken };
+  for (const [hint, token] of Object.entries(hints)) {
+    if (token === null) continue;
+    const headers = new Headers({ "content-type": "application/x-www-form-urlencoded" });
+    const body = new URLSearchParams({ token, token_type_hint: hint });
+    authenticate(client, server, headers, body);
+    const response = await fetch(endpoint, { method: "POST", headers, body: body.toString() });
+    await response.body?.cancel();
+    if (!response.ok) throw new Error(`The revocation endpoint answered HTTP ${response.status}.`);
+  }
+}
+
+function authenticate(client: OAuthClient, server: AuthorizationServer, headers: Headers, body: URLSearchParams): void {
+  const { clientId, clientSecret } = client;
+  const supported = server.metadata.token_endpoint_auth_methods_supported ?? [];
+  const method = selectClientAuthMethod(informationOf(client), supported);
+  if (method === "client_secret_basic" && clientSecret !== null) {
+    headers.set("authorization", `Basic ${btoa(`${clientId}:${clientSecret}`)}`);
+    return;
+  }
+  body.set("client_id", clientId);
+  if (method === "client_secret_post" && clientSecret !== null) body.set("client_secret", clientSecret);
+}
+
+/** The client as the SDK wants it. */
+export function informationOf({ clientId, clientSecret, authMethod }: OAuthClient): OAuthClientInformationMixed {
+  return {
+    client_id: clientId,
+    ...(clientSecret === null ? {} : { client_secret: clientSecret }),
+    ...(authMethod === null ? {} : { token_endpoint_auth_method: authMethod }),
+  } as OAuthClientInformationMixed;
+}
+
+function toTokens(tokens: OAuthTokens, previousRefreshToken: string | null): Tokens {
+  const { access_token, refresh_token, expires_in } = tokens;
+  const lifeMs = expires_in === undefined ? null : Math.max(0, expires_in * 1000);
+  return {
+    accessToken: access_token,
+    refreshToken: refresh_token ?? previousRefreshToken,
+    expiresAt: lifeMs === null ? null : Date.now() + lifeMs,
+    renewAt: lifeMs === null ? null : Date.now() + Math.max(lifeMs - renewBeforeMs, lifeMs * renewAfterPart),
+  };
+}

@@ -1,0 +1,73 @@
+import { type TSchema, Type } from "@sinclair/typebox";
+import { Closed, Name, OneOf } from "../schema.ts";
+
+/** MCP connections a tenant may have at once (design section 3, "MCP connect"). */
+export const connectionsPerTenantMax = 50;
+/** A URL has at most this many characters. */
+const urlLengthMax = 2_048;
+/** A token, client id or client secret has at most this many characters; signed tokens may be long. */
+const credentialLengthMax = 8_192;
+/** A scope, a list of words, has at most this many characters. */
+const scopeLengthMax = 2_048;
+
+/** How a connection proves who it is (document 2, "MCP connection"). */
+export const authTypes = ["none", "bearer", "oauth_client_credentials", "oauth_authorization_code"] as const;
+export type AuthType = (typeof authTypes)[number];
+
+export type ConnectionStatus = "connected" | "needs_auth" | "error";
+
+/** Credentials travel in headers, where other characters would fail at every call. */
+const Credential = Type.String({
+  minLength: 1,
+  maxLength: credentialLengthMax,
+  pattern: "^[!-~]([ -~]*[!-~])?$",
+  errorMessage: `must be 1 to ${credentialLengthMax} printable ASCII characters, without spaces around them`,
+});
+
+/** What create and reconnect share: where the server is, and as whom to speak to it. */
+const target = {
+  url: Type.String({ minLength: 1, maxLength: urlLengthMax }),
+  authType: OneOf(...authTypes),
+  bearerToken: Type.Optional(Credential),
+  clientId: Type.Optional(Credential),
+  clientSecret: Type.Optional(Credential),
+  // RFC 6749, appendix A.4: words of printable ASCII without quotes and backslashes.
+  scope: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: scopeLengthMax,
+      pattern: "^[!#-\\[\\]-~]+( [!#-\\[\\]-~]+)*$",
+      errorMessage: "must be words of printable ASCII characters with one space between them",
+    }),
+  ),
+} satisfies Record<string, TSchema>;
+
+export const ConnectionCreate = Closed({ name: Name, ...target });
+export const ConnectionReconnect = Closed(target);
+export const ConnectionRename = Closed({ name: Name });
+
+/** The checked fields of a target. */
+export interface TargetFields {
+  readonly url: string;
+  readonly authType: AuthType;
+  readonly bearerToken?: string;
+  readonly clientId?: string;
+  readonly clientSecret?: string;
+  readonly scope?: string;
+}
+
+/** An MCP connection as it is shown: never its credentials. */
+export interface McpConnection {
+  readonly id: string;
+  readonly name: string;
+  readonly url: string;
+  readonly authType: AuthType;
+  readonly status: ConnectionStatus;
+  readonly credentialFragment: string;
+  readonly lastAuthErrorCode: string | null;
+  readonly oauthIssuer: string | null;
+  readonly oauthResource: string | null;
+  readonly tokenExpiresAt: string | null;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}

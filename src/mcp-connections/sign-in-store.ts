@@ -1,0 +1,70 @@
+import { type AnySql, tx } from "../db.ts";
+import { digest, type Sealer } from "../seal.ts";
+import type { OAuthClient } from "./credentials.ts";
+import type { AuthorizationServer } from "./discovery.ts";
+import { signInMinutes } from "./limits.ts";
+
+/** Which connection a link or a flow is for, and the credentials it may replace. */
+export interface SignIn {
+  readonly connectionId: string;
+  readonly credentialVersion: number;
+}
+
+/** What a flow must remember until its callback. */
+export interface Flow {
+  readonly codeVerifier: string;
+  readonly client: OAuthClient;
+  readonly server: AuthorizationServer;
+}
+
+interface TakenRow extends SignIn {
+  readonly tenantId: string;
+  readonly sealedFlow: Uint8Array | null;
+}
+
+/** Keeps a link, good once, for `signInMinutes`. */
+export function keepLink(sql: AnySql, token: string, signIn: SignIn): Promise<void> {
+  return keep(sql, token, signIn, null);
+}
+
+/** Keeps a flow under its `state`, good once, for `signInMinutes`. */
+export function keepFlow(sql: AnySql, sealer: Sealer, state: string, signIn: SignIn, flow: Flow): Promise<void> {
+  return keep(sql, state, signIn, sealer.seal(JSON.stringify(flow), `sign-in:${signIn.connectionId}`));
+}
+
+function keep(sql: AnySql, secret: string, signIn: SignIn, sealedFlow: Buffer | null): Promise<void> {
+  return tx(sql, async (inner) => {
+    await inner`delete from mcp_sign_ins where expires_at < now()`;
+    await inner`
+      insert into mcp_sign_ins (digest, mcp_connection_id, credential_version, sealed_flow, expires_at)
+      values (${digest(secret)}, ${signIn.connectionId}, ${signIn.credentialVersion}, ${sealedFlow},
+        now() + make_interval(mins => ${signInMinutes}))`;
+  });
+}
+
+/** Uses up a link. Null when there is none, or it is used or too old. */
+export async function takeLink(sql: AnySql, token: string): Promise<(SignIn & { tenantId: string }) | null> {
+  return take(sql, token, false);
+}
+
+/** Uses up a flow. Null when there is none, or it is finished or too old. */
+export async function takeFlow(
+  sql: AnySql,
+  sealer: Sealer,
+  state: string,
+): Promise<{ signIn: SignIn & { tenantId: string }; flow: Flow } | null> {
+  const row = await take(sql, state, true);
+  if (row === null || row.sealedFlow === null) return null;
+  const flow = JSON.parse(sealer.open(row.sealedFlow, `sign-in:${row.connectionId}`)) as Flow;
+  return { signIn: row, flow };
+}
+
+async function take(sql: AnySql, secret: string, isFlow: boolean): Promise<TakenRow | null> {
+  const [row] = await sql<TakenRow[]>`
+    delete from mcp_sign_ins s using mcp_connections c, tenants t
+    where s.digest = ${digest(secret)} and s.expires_at > now() and (s.sealed_flow is not null) = ${isFlow}
+      and c.id = s.mcp_connection_id and t.id = c.tenant_id and t.deleted_at is null
+    returning s.mcp_connection_id as "connectionId", s.credential_version as "credentialVersion",
+      s.sealed_flow as "sealedFlow", c.tenant_id as "tenantId"`;
+  return row ?? null;
+}

@@ -1,0 +1,150 @@
+import { randomBytes } from "node:crypto";
+import { tenantUrlFault } from "../address.ts";
+import type { Principal } from "../auth.ts";
+import type { Ctx } from "../context.ts";
+import type { AnySql } from "../db.ts";
+import { ApiError } from "../errors.ts";
+import { fixedAuthorization } from "./authorization.ts";
+import { type Credentials, type OAuthClient, openCredentials, sealCredentials, type Tokens } from "./credentials.ts";
+import { type AuthorizationServer, discoverAuthorizationServer } from "./discovery.ts";
+import { failureOf, McpFailure } from "./failure.ts";
+import { oauthFetch } from "./fetches.ts";
+import { grantForCode, informationOf, registerClient } from "./grants.ts";
+import { signInTimeoutMs } from "./limits.ts";
+import { page, redirect } from "./page.ts";
+import { startAuthorization } from "./sdk.ts";
+import { type Flow, keepFlow, keepLink, type SignIn, takeFlow, takeLink } from "./sign-in-store.ts";
+import { finishSignIn as recordSignIn } from "./status.ts";
+import { type ConnectionRow, findConnection } from "./store.ts";
+import { meetServer, sealedTokens, shownServer } from "./validation.ts";
+
+/** Random bytes of a link's token and of a flow's `state`. */
+const secretBytes = 32;
+
+/**
+ * A link to this service where a person signs in (document 2, "connect"). Throws
+ * 403 for all but a dashboard user, and 500 `internal` for a connection that is
+ * missing, foreign, or not one that waits for a sign-in, as the document says.
+ */
+export async function createSignInLink(
+  ctx: Ctx,
+  sql: AnySql,
+  principal: Principal,
+  id: string,
+): Promise<{ url: string }> {
+  if (principal.kind !== "dashboard" || principal.authUserId === null) throw new ApiError("dashboard_required");
+  const row = await findConnection(sql, principal.tenant.id, id);
+  if (row === null || row.authType !== "oauth_authorization_code" || row.status === "connected")
+    throw new ApiError("internal");
+  const token = secret();
+  await keepLink(sql, token, { connectionId: row.id, credentialVersion: row.credentialVersion });
+  return { url: `${ctx.publicUrl}/connect/mcp/${token}` };
+}
+
+/** Uses up a link: finds the authorization server and sends the browser there. Answers a page when that fails. */
+export async function startSignIn(ctx: Ctx, token: string): Promise<Response> {
+  const link = await takeLink(ctx.sql, token);
+  const row = link === null ? null : await connectionOf(ctx, link);
+  if (link === null || row === null)
+    return page(410, "This link is no longer valid", "It was used before or is too old. Ask for a new one.");
+  try {
+    return redirect(await startFlow(ctx, row));
+  } catch (error) {
+    return failed(ctx, row, failureOf(error));
+  }
+}
+
+async function startFlow(ctx: Ctx, row: ConnectionRow): Promise<string> {
+  const fetch = oauthFetch(ctx, AbortSignal.timeout(signInTimeoutMs));
+  const { client: given, scope: givenScope } = openCredentials(ctx.sealer, row.id, row.sealedCredentials);
+  const server = await discoverAuthorizationServer(fetch, row.url);
+  const scope = givenScope ?? server.askedScope ?? (server.scopesSupported.join(" ") || null);
+  const client =
+    given === null || given.registered ? await registerClient(fetch, server, callbackUrl(ctx), scope) : given;
+  const state = secret();
+  const { authorizationUrl, codeVerifier } = await startAuthorization(server.issuer, {
+    metadata: server.metadata,
+    clientInformation: informationOf(client),
+    redirectUrl: callbackUrl(ctx),
+    ...(scope === null ? {} : { scope }),
+    state,
+    resource: server.resource,
+  });
+  // A hostile server names this address too.
+  if (tenantUrlFault(authorizationUrl.href, ctx.config.allowPrivateNetwork) !== null)
+    throw new McpFailure("mcp_connection_invalid", "The authorization server's address is not one to send people to.");
+  const flow: Flow = { codeVerifier, client, server };
+  const { id: connectionId, credentialVersion } = row;
+  await keepFlow(ctx.sql, ctx.sealer, state, { connectionId, credentialVersion }, flow);
+  return authorizationUrl.href;
+}
+
+/** Ends a sign-in: exchanges the code, meets the MCP server and keeps the tokens. Always answers a page. */
+export async function finishSignIn(ctx: Ctx, query: URLSearchParams): Promise<Response> {
+  const found = await takeFlow(ctx.sql, ctx.sealer, query.get("state") ?? "");
+  const row = found === null ? null : await connectionOf(ctx, found.signIn);
+  if (found === null || row === null)
+    return page(400, "This sign-in is not known", "It was finished before, took too long, or the connection changed.");
+  const { client, server, codeVerifier } = found.flow;
+  const refusal = refusalOf(query, server);
+  if (refusal !== null) return page(400, "The sign-in was not finished", refusal);
+  let tokens: Tokens;
+  try {
+    const fetch = oauthFetch(ctx, AbortSignal.timeout(signInTimeoutMs));
+    tokens = await grantForCode({ fetch, server, client }, query.get("code") ?? "", codeVerifier, callbackUrl(ctx));
+  } catch (error) {
+    return failed(ctx, row, failureOf(error));
+  }
+  return keepTokens(ctx, row, client, server, tokens);
+}
+
+/** Why there is no code to exchange, in a sentence; null when there is one, from the server that was asked (RFC 9207). */
+function refusalOf(query: URLSearchParams, { issuer, metadata }: AuthorizationServer): string | null {
+  const answeredBy = query.get("iss");
+  const mustName = metadata.authorization_response_iss_parameter_supported === true;
+  if (answeredBy === null ? mustName : answeredBy !== issuer) return "The answer is from another authorization server.";
+  const error = query.get("error");
+  if (error !== null) return `The authorization server answered ${/^[a-z_]{1,40}$/.test(error) ? error : "an error"}.`;
+  return query.get("code") === null ? "The authorization server sent no code." : null;
+}
+
+async function keepTokens(
+  ctx: Ctx,
+  row: ConnectionRow,
+  client: OAuthClient,
+  server: AuthorizationServer,
+  tokens: Tokens,
+): Promise<Response> {
+  const met = await meetServer(ctx, row.url, fixedAuthorization(tokens.accessToken)).catch(failureOf);
+  const failure = met instanceof McpFailure ? met : null;
+  const before = openCredentials(ctx.sealer, row.id, row.sealedCredentials);
+  const credentials: Credentials = { ...before, client, server };
+  const made = {
+    sealedCredentials: sealCredentials(ctx.sealer, row.id, credentials),
+    ...sealedTokens(ctx, row.id, tokens),
+    ...shownServer(credentials),
+  };
+  if (!(await recordSignIn(ctx.sql, row, made, failure?.code ?? null)))
+    return page(409, "The connection was changed", "It was changed while you signed in. Start again.");
+  if (failure !== null) return failed(ctx, row, failure);
+  return page(200, "Connected", `${row.name} is connected. You can close this window.`);
+}
+
+/** The connection of a sign-in, unless its credentials were changed since. */
+async function connectionOf(ctx: Ctx, { tenantId, connectionId, credentialVersion }: SignIn & { tenantId: string }) {
+  const row = await findConnection(ctx.sql, tenantId, connectionId);
+  return row?.credentialVersion === credentialVersion ? row : null;
+}
+
+function failed(ctx: Ctx, row: ConnectionRow, { code, message }: McpFailure): Response {
+  ctx.log.warn({ tenantId: row.tenantId, mcpConnectionId: row.id, code, reason: message }, "a sign-in failed");
+  return page(502, "The sign-in failed", `${row.name} could not be connected. ${message}`);
+}
+
+function callbackUrl({ publicUrl }: Pick<Ctx, "publicUrl">): string {
+  return `${publicUrl}/connect/mcp-callback`;
+}
+
+function secret(): string {
+  return randomBytes(secretBytes).toString("base64url");
+}

@@ -1,0 +1,146 @@
+import { type AnySql, tx, violatedConstraint } from "../db.ts";
+import { ApiError } from "../errors.ts";
+import { type AuthType, type ConnectionStatus, connectionsPerTenantMax, type McpConnection } from "./schema.ts";
+
+/** A connection as the database holds it; credentials and tokens sealed under its id. */
+export interface ConnectionRow {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly name: string;
+  readonly url: string;
+  readonly authType: AuthType;
+  readonly status: ConnectionStatus;
+  readonly sealedCredentials: Uint8Array | null;
+  readonly credentialFragment: string;
+  readonly credentialVersion: number;
+  readonly sealedTokens: Uint8Array | null;
+  readonly tokenExpiresAt: Date | null;
+  readonly lastAuthErrorCode: string | null;
+  readonly oauthIssuer: string | null;
+  readonly oauthResource: string | null;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+/** What live validation made of a target: everything of a row but whose it is and what it is called. */
+export type Validated = Omit<
+  ConnectionRow,
+  "id" | "tenantId" | "name" | "credentialVersion" | "lastAuthErrorCode" | "createdAt" | "updatedAt"
+>;
+
+/** The columns of a `ConnectionRow`. */
+export function connectionColumns(sql: AnySql) {
+  return sql`id, tenant_id as "tenantId", name, url, auth_type as "authType", status,
+    sealed_credentials as "sealedCredentials", credential_fragment as "credentialFragment",
+    credential_version as "credentialVersion", sealed_tokens as "sealedTokens", token_expires_at as "tokenExpiresAt",
+    last_auth_error_code as "lastAuthErrorCode", oauth_issuer as "oauthIssuer", oauth_resource as "oauthResource",
+    created_at as "createdAt", updated_at as "updatedAt"`;
+}
+
+/** A tenant's connections by name, in the order of their code points. */
+export function listConnections(sql: AnySql, tenantId: string): Promise<ConnectionRow[]> {
+  return sql<ConnectionRow[]>`
+    select ${connectionColumns(sql)} from mcp_connections where tenant_id = ${tenantId} order by name collate "C"`;
+}
+
+/** Those of the named connections that are the tenant's. */
+export function findConnections(sql: AnySql, tenantId: string, ids: readonly string[]): Promise<ConnectionRow[]> {
+  return sql<ConnectionRow[]>`
+    select ${connectionColumns(sql)} from mcp_connections where tenant_id = ${tenantId} and id = any(${ids as string[]})`;
+}
+
+/** A tenant's connection; null when there is none or it is another tenant's. */
+export async function findConnection(sql: AnySql, tenantId: string, id: string): Promise<ConnectionRow | null> {
+  return (await findConnections(sql, tenantId, [id]))[0] ?? null;
+}
+
+/** A tenant's connection. Throws 404. */
+export async function getConnection(sql: AnySql, tenantId: string, id: string): Promise<ConnectionRow> {
+  const row = await findConnection(sql, tenantId, id);
+  if (row === null) throw new ApiError("not_found");
+  return row;
+}
+
+/** Throws 409 `mcp_connection_name_conflict` or 400 `mcp_connection_limit_reached` when there is no place for a new connection. */
+export async function checkPlace(sql: AnySql, tenantId: string, name: string): Promise<void> {
+  const [found] = await sql<{ total: number; named: number }[]>`
+    select count(*)::int as total, count(*) filter (where name = ${name})::int as named
+    from mcp_connections where tenant_id = ${tenantId}`;
+  if (found !== undefined && found.named > 0) throw new ApiError("mcp_connection_name_conflict");
+  if (found !== undefined && found.total >= connectionsPerTenantMax) throw new ApiError("mcp_connection_limit_reached");
+}
+
+/** Stores a connection. Throws as `checkPlace`. */
+export function insertConnection(
+  sql: AnySql,
+  connection: Validated & { id: string; tenantId: string; name: string },
+): Promise<ConnectionRow> {
+  const made = connection;
+  return tx(sql, async (inner) => {
+    // The tenant's row is the lock that makes the count hold.
+    await inner`select 1 from tenants where id = ${made.tenantId} for no key update`;
+    await checkPlace(inner, made.tenantId, made.name);
+    const [row] = await inner<ConnectionRow[]>`
+      insert into mcp_connections (id, tenant_id, name, url, auth_type, status, sealed_credentials,
+        credential_fragment, sealed_tokens, token_expires_at, oauth_issuer, oauth_resource)
+      values (${made.id}, ${made.tenantId}, ${made.name}, ${made.url}, ${made.authType}, ${made.status},
+        ${made.sealedCredentials}, ${made.credentialFragment}, ${made.sealedTokens}, ${made.tokenExpiresAt},
+        ${made.oauthIssuer}, ${made.oauthResource})
+      returning ${connectionColumns(inner)}`;
+    return row as ConnectionRow;
+  });
+}
+
+/** Renames a connection. Throws 404, 409 `mcp_connection_name_conflict`. */
+export async function renameConnection(
+  sql: AnySql,
+  tenantId: string,
+  id: string,
+  name: string,
+): Promise<ConnectionRow> {
+  try {
+    const [row] = await sql<ConnectionRow[]>`
+      update mcp_connections set name = ${name}, updated_at = now()
+      where id = ${id} and tenant_id = ${tenantId} returning ${connectionColumns(sql)}`;
+    if (row === undefined) throw new ApiError("not_found");
+    return row;
+  } catch (error) {
+    if (violatedConstraint(error) === "mcp_connections_name") throw new ApiError("mcp_connection_name_conflict");
+    throw error;
+  }
+}
+
+/** Deletes a connection and answers what it was. Throws 404, 409 `mcp_connection_in_use` while an agent is attached to it. */
+export async function removeConnection(sql: AnySql, tenantId: string, id: string): Promise<ConnectionRow> {
+  return tx(sql, async (inner) => {
+    // Waits for every transaction that is about to attach an agent, and keeps out new ones.
+    const [row] = await inner<ConnectionRow[]>`
+      select ${connectionColumns(inner)} from mcp_connections where id = ${id} and tenant_id = ${tenantId} for update`;
+    if (row === undefined) throw new ApiError("not_found");
+    const attached = await inner<{ id: string }[]>`
+      select agent_id as id from mcp_attachments where mcp_connection_id = ${id} order by agent_id limit 100`;
+    if (attached.length > 0)
+      throw new ApiError("mcp_connection_in_use", { details: { agentIds: attached.map((agent) => agent.id) } });
+    await inner`delete from mcp_connections where id = ${id}`;
+    return row;
+  });
+}
+
+/** A connection as it is shown. */
+export function showConnection(row: ConnectionRow): McpConnection {
+  const { id, name, url, authType, status, credentialFragment, lastAuthErrorCode, oauthIssuer, oauthResource } = row;
+  return {
+    id,
+    name,
+    url,
+    authType,
+    status,
+    credentialFragment,
+    lastAuthErrorCode,
+    oauthIssuer,
+    oauthResource,
+    tokenExpiresAt: row.tokenExpiresAt?.toISOString() ?? null,
+    createdAt: row.createdAt.toISOString(),
+    updatedAt: row.updatedAt.toISOString(),
+  };
+}

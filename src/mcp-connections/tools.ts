@@ -1,0 +1,158 @@
+import { type JSONSchema7, jsonSchema, tool } from "ai";
+import type { Ctx } from "../context.ts";
+import { ToolError } from "../tools/error.ts";
+import type { ToolScope, TurnTool } from "../tools/tool.ts";
+import { failureOf, type McpFailure, unreachable } from "./failure.ts";
+import { toolsAtStartMs } from "./limits.ts";
+import { toolNames } from "./names.ts";
+import { poolOf } from "./pool.ts";
+import { cutText, resultText } from "./result.ts";
+import { ErrorCode, McpError } from "./sdk.ts";
+import { type McpTool, SessionLostError } from "./session.ts";
+import { recordRuntimeFailure } from "./status.ts";
+import { type ConnectionRow, findConnections } from "./store.ts";
+
+/** What a server is told of a turn's session with every call (document 1, "MCP attachment"). */
+export interface ToolAttachment {
+  readonly mcpConnectionId: string;
+  readonly forwardUserId: boolean;
+  readonly forwardedMetadataKeys: readonly string[];
+}
+
+/** A connection whose tools a turn goes without. */
+export interface ToolsFailure {
+  readonly mcpConnectionId: string;
+  /** `McpFailureCode`, or `not_found` when the connection is gone. */
+  readonly code: string;
+}
+
+/**
+ * The tools of all attached MCP connections. Servers are asked at the same
+ * time; one that is down or slow costs its own tools and `toolsAtStartMs` at
+ * most. Throws only when the database fails.
+ */
+export async function mcpTools(
+  scope: ToolScope,
+  attachments: readonly ToolAttachment[],
+): Promise<{ tools: TurnTool[]; failures: ToolsFailure[] }> {
+  if (attachments.length === 0) return { tools: [], failures: [] };
+  const { ctx, tenantId } = scope;
+  const ids = attachments.map((attachment) => attachment.mcpConnectionId);
+  const rows = new Map((await findConnections(ctx.sql, tenantId, ids)).map((row) => [row.id, row]));
+  const failures: ToolsFailure[] = [];
+  const found = await Promise.all(
+    attachments.map(async (attachment) => {
+      const { mcpConnectionId } = attachment;
+      const row = rows.get(mcpConnectionId);
+      if (row === undefined) {
+        failures.push({ mcpConnectionId, code: "not_found" });
+        return [];
+      }
+      try {
+        const list = await withLimit(listTools(ctx, row), toolsAtStartMs);
+        const meta = forwarded(scope, attachment);
+        return list.map((offer) => ({
+          mcpConnectionId,
+          connectionName: row.name,
+          serverTool: offer.name,
+          offer,
+          row,
+          meta,
+        }));
+      } catch (error) {
+        const { code } = await noteFailure(ctx, row, error);
+        failures.push({ mcpConnectionId, code });
+        return [];
+      }
+    }),
+  );
+  const offers = found.flat();
+  const names = toolNames(offers);
+  const tools = offers.map(({ offer, row, meta, ...named }, index): TurnTool => {
+    const name = names.get(offers[index] as (typeof offers)[number]) as string;
+    const source = { kind: "mcp" as const, mcpConnectionId: named.mcpConnectionId, serverTool: offer.name };
+    return { name, tool: turnTool(ctx, row, offer, meta), source, readOnly: offer.readOnly };
+  });
+  return { tools, failures };
+}
+
+/** A connection's tools through the process's session with it. Throws what `failureOf` understands. */
+export function listTools(ctx: Ctx, row: ConnectionRow): Promise<McpTool[]> {
+  return poolOf(ctx).use(row, (session) => session.tools());
+}
+
+function forwarded(scope: ToolScope, attachment: ToolAttachment): Record<string, unknown> | null {
+  const { forwardUserId, forwardedMetadataKeys } = attachment;
+  if (!forwardUserId && forwardedMetadataKeys.length === 0) return null;
+  const keys = forwardedMetadataKeys.filter((key) => Object.hasOwn(scope.metadata, key));
+  const metadata = Object.fromEntries(keys.map((key) => [key, scope.metadata[key]]));
+  return {
+    ...(forwardUserId ? { "parley/userId": scope.userId } : {}),
+    ...(forwardedMetadataKeys.length === 0 ? {} : { "parley/metadata": metadata }),
+  };
+}
+
+function turnTool(
+  ctx: Ctx,
+  row: ConnectionRow,
+  offer: McpTool,
+  meta: Record<string, unknown> | null,
+): TurnTool["tool"] {
+  return tool({
+    description: offer.description,
+    inputSchema: jsonSchema<Record<string, unknown>>(offer.inputSchema as JSONSchema7),
+    execute: (input, { abortSignal }) => callTool(ctx, row, offer.name, input, meta, abortSignal),
+  });
+}
+
+/** Calls a tool; answers text. Throws an error whose message is meant for the model, or the signal's reason. */
+async function callTool(
+  ctx: Ctx,
+  row: ConnectionRow,
+  name: string,
+  input: Record<string, unknown>,
+  meta: Record<string, unknown> | null,
+  signal: AbortSignal | undefined,
+): Promise<string> {
+  try {
+    const result = await poolOf(ctx).use(row, (session) => session.call(name, input, meta, signal));
+    if (result.isError !== true) return resultText(result);
+    throw new ToolError(resultText(result) || "The tool failed.");
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (error instanceof ToolError) throw error;
+    if (isAnswer(error)) throw new ToolError(cutText(error.message));
+    throw new ToolError((await noteFailure(ctx, row, error)).message);
+  }
+}
+
+/** Whether the server answered this one call with an error, or took too long for it: nothing is wrong with the connection. */
+function isAnswer(error: unknown): error is McpError {
+  return error instanceof McpError && error.code !== ErrorCode.ConnectionClosed;
+}
+
+/** Moves the connection's status, and says so in the log once. */
+async function noteFailure(ctx: Ctx, row: ConnectionRow, error: unknown): Promise<McpFailure> {
+  const failure =
+    error instanceof SessionLostError ? unreachable("The MCP server keeps losing its session.") : failureOf(error);
+  const { code, message } = failure;
+  const moved = await recordRuntimeFailure(ctx.sql, row, code);
+  if (moved)
+    ctx.log.warn(
+      { tenantId: row.tenantId, mcpConnectionId: row.id, code, reason: message },
+      "an MCP connection failed",
+    );
+  return failure;
+}
+
+async function withLimit<T>(work: Promise<T>, limitMs: number): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const limit = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(unreachable("The MCP server did not answer in time.")), limitMs);
+  });
+  try {
+    return await Promise.race([work, limit]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,115 @@
+import type { Ctx } from "../context.ts";
+import { ApiError } from "../errors.ts";
+import { fixedAuthorization } from "./authorization.ts";
+import {
+  type Credentials,
+  credentialFragment,
+  readCredentials,
+  sealCredentials,
+  sealTokens,
+  type Tokens,
+} from "./credentials.ts";
+import { discoverAuthorizationServer } from "./discovery.ts";
+import { failureOf, type McpFailure } from "./failure.ts";
+import { oauthFetch, serverFetch } from "./fetches.ts";
+import { grantToClient } from "./grants.ts";
+import { validateTimeoutMs } from "./limits.ts";
+import type { TargetFields } from "./schema.ts";
+import { McpSession, type McpTool } from "./session.ts";
+import type { Validated } from "./store.ts";
+import type { Authorization } from "./transport.ts";
+
+/** What a server said of itself. */
+export interface Introduction {
+  readonly server: { readonly name: string; readonly version: string };
+  readonly tools: readonly McpTool[];
+}
+
+/** Opens a session of its own, lists the tools and closes it. Throws `McpFailure`. */
+export async function meetServer(
+  ctx: Ctx,
+  url: string,
+  authorization: Authorization,
+  signal: AbortSignal = AbortSignal.timeout(validateTimeoutMs),
+): Promise<Introduction> {
+  try {
+    const session = await McpSession.open({ url, send: serverFetch(ctx), authorization }, signal);
+    try {
+      const tools = await orAbort(session.tools(), signal);
+      return { server: session.server, tools };
+    } finally {
+      void session.close();
+    }
+  } catch (error) {
+    throw failureOf(error);
+  }
+}
+
+/**
+ * Checks a target with the servers themselves and makes a row's content of it
+ * (document 2, "MCP connection status"). A sign-in connection is not contacted.
+ * Throws 400 for broken fields and as the server's failure demands.
+ */
+export async function validateTarget(ctx: Ctx, id: string, fields: TargetFields): Promise<Validated> {
+  const given = readCredentials(fields, ctx.config.allowPrivateNetwork);
+  const { credentials, tokens } = await obtain(ctx, fields, given).catch((error: unknown) => {
+    throw asApiError(failureOf(error));
+  });
+  return {
+    url: fields.url,
+    authType: fields.authType,
+    status: fields.authType === "oauth_authorization_code" ? "needs_auth" : "connected",
+    sealedCredentials: fields.authType === "none" ? null : sealCredentials(ctx.sealer, id, credentials),
+    credentialFragment: credentialFragment(credentials),
+    ...sealedTokens(ctx, id, tokens),
+    ...shownServer(credentials),
+  };
+}
+
+async function obtain(
+  ctx: Ctx,
+  { url, authType }: TargetFields,
+  given: Credentials,
+): Promise<{ credentials: Credentials; tokens: Tokens | null }> {
+  if (authType === "oauth_authorization_code") return { credentials: given, tokens: null };
+  const signal = AbortSignal.timeout(validateTimeoutMs);
+  if (authType !== "oauth_client_credentials" || given.client === null) {
+    await meetServer(ctx, url, fixedAuthorization(given.bearerToken), signal);
+    return { credentials: given, tokens: null };
+  }
+  const fetch = oauthFetch(ctx, signal);
+  const server = await discoverAuthorizationServer(fetch, url);
+  const tokens = await grantToClient({ fetch, server, client: given.client }, given.scope);
+  await meetServer(ctx, url, fixedAuthorization(tokens.accessToken), signal);
+  return { credentials: { ...given, server }, tokens };
+}
+
+/** Tokens as a row keeps them. */
+export function sealedTokens(
+  ctx: Pick<Ctx, "sealer">,
+  id: string,
+  tokens: Tokens | null,
+): Pick<Validated, "sealedTokens" | "tokenExpiresAt"> {
+  if (tokens === null) return { sealedTokens: null, tokenExpiresAt: null };
+  const tokenExpiresAt = tokens.expiresAt === null ? null : new Date(tokens.expiresAt);
+  return { sealedTokens: sealTokens(ctx.sealer, id, tokens), tokenExpiresAt };
+}
+
+/** What of the authorization server is shown. */
+export function shownServer({ server }: Credentials): Pick<Validated, "oauthIssuer" | "oauthResource"> {
+  return { oauthIssuer: server?.issuer ?? null, oauthResource: server?.resource ?? null };
+}
+
+/** The failure as the 400 that create and reconnect answer. */
+function asApiError(failure: McpFailure): ApiError {
+  return new ApiError(failure.code, { message: failure.message });
+}
+
+function orAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener("abort", abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+}

@@ -1,0 +1,82 @@
+import { tenantUrlFault } from "../address.ts";
+import { type Fetch, RefusedAddressError } from "../outbound.ts";
+import { notMcp, unreachable } from "./failure.ts";
+
+/** What a server may make us do. */
+export interface WireRules {
+  readonly allowPrivate: boolean;
+  /** One response may weigh this much. */
+  readonly bytesMax: number;
+}
+
+const redirectStatuses = new Set([301, 302, 303, 307, 308]);
+/** Statuses whose responses have no body. */
+const bodilessStatuses = new Set([101, 204, 205, 304]);
+
+/**
+ * Makes the fetch for one tenant's server and whatever that server names. Every
+ * address is checked, those it redirects to as well; redirects are left to the
+ * caller; a response ends with an error above its bound. Rejects with
+ * `RefusedAddressError`, `McpFailure`, or the signal's reason.
+ */
+export function boundedFetch(send: Fetch, { allowPrivate, bytesMax }: WireRules): Fetch {
+  const refuseUnsafe = (url: string) => {
+    const fault = tenantUrlFault(url, allowPrivate);
+    if (fault !== null) throw new RefusedAddressError(`The address ${fault}.`);
+  };
+  return async (input, init = {}) => {
+    const url = input instanceof Request ? input.url : String(input);
+    refuseUnsafe(url);
+    const response = await send(input, { ...init, redirect: "manual" }).catch((error: unknown) => {
+      throw networkFailure(error, init.signal);
+    });
+    const location = redirectStatuses.has(response.status) ? response.headers.get("location") : null;
+    if (location !== null && URL.canParse(location, url)) refuseUnsafe(new URL(location, url).href);
+    if (response.body === null || bodilessStatuses.has(response.status)) return response;
+    return withBody(response, bounded(response.body, bytesMax, init.signal));
+  };
+}
+
+function networkFailure(error: unknown, signal: AbortSignal | null | undefined): unknown {
+  if (signal?.aborted) return signal.reason;
+  return error instanceof RefusedAddressError ? error : unreachable("The server cannot be reached.");
+}
+
+/** The same response with another body. */
+export function withBody(response: Response, body: ReadableStream<Uint8Array>): Response {
+  const headers = new Headers(response.headers);
+  // What is read here is decoded already, and its length may change.
+  for (const name of ["content-encoding", "content-length"]) headers.delete(name);
+  return new Response(body as ReadableStream<Uint8Array<ArrayBuffer>>, {
+    status: response.status,
+    statusText: response.statusText,
+    headers,
+  });
+}
+
+function bounded(
+  body: ReadableStream<Uint8Array>,
+  bytesMax: number,
+  signal: AbortSignal | null | undefined,
+): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  let bytes = 0;
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read();
+          if (done) return controller.close();
+          bytes += value.byteLength;
+          if (bytes <= bytesMax) return controller.enqueue(value);
+          controller.error(notMcp(`The server's answer is larger than ${bytesMax} bytes.`));
+          await reader.cancel().catch(() => {});
+        } catch (error) {
+          controller.error(networkFailure(error, signal));
+        }
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  );
+}
