@@ -27,8 +27,10 @@ export const tenantCacheMs = 1_000;
 export const streamPingMs = 10_000;
 /** A follower asks Postgres about its turn this often, in case the relay has nothing to say. */
 export const turnWatchMs = 1_000;
-/** One answer's chunks may weigh this much. */
+/** One answer may weigh this much: its texts, and what its tools were asked and answered. */
 export const answerBytesMax = 16 * 1024 * 1024;
+/** One answer comes in at most this many chunks, each of which costs about a hundred bytes beside its text. */
+export const answerChunksMax = 500_000;
 /** A turn makes at most this many model calls. */
 export const modelCallsPerTurnMax = 50;
 /** A turn is run at most this often, then it fails. */

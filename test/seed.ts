@@ -31,8 +31,8 @@ export function sseEvents(body: string): { id: string | null; data: unknown }[] 
     .split("\n\n")
     .filter((block) => block.includes("data: "))
     .map((block) => {
-      const id = /^id: (.*)$/m.exec(block)?.[1] ?? null;
-      const data = /^data: (.*)$/m.exec(block)?.[1] ?? "";
+      const id = /^id: ([^\n]*)/m.exec(block)?.[1] ?? null;
+      const data = /^data: ([^\n]*)/m.exec(block)?.[1] ?? "";
       return { id, data: data === "[DONE]" ? data : JSON.parse(data) };
     });
 }

@@ -1,6 +1,8 @@
+import { Buffer } from "node:buffer";
+import type { UIMessageChunk } from "ai";
 import type { Ctx } from "../context.ts";
 import { isUnavailable } from "../db.ts";
-import { answerBytesMax, modelCallsPerTurnMax, turnRunMsMax } from "../limits.ts";
+import { answerBytesMax, answerChunksMax, modelCallsPerTurnMax, turnRunMsMax } from "../limits.ts";
 import { describeModelError, type ModelResult, runModel } from "../model/loop.ts";
 import { thinkingSettings } from "../model/thinking.ts";
 import { RelayWriter } from "../relay/writer.ts";
@@ -82,6 +84,7 @@ async function play(
   const prepared = await prepare(ctx, running);
   if ("code" in prepared) return endedOutcome("failed", prepared, turn, null, null);
   let bytes = 0;
+  let chunks = 0;
   const result = await runModel(
     {
       model: prepared.languageModel,
@@ -105,7 +108,8 @@ async function play(
     (chunk) => {
       if (stop.signal.aborted) return;
       bytes += chunkBytes(chunk);
-      if (bytes > answerBytesMax) stop.abort("too_large");
+      chunks += 1;
+      if (bytes > answerBytesMax || chunks > answerChunksMax) stop.abort("too_large");
       return curtain
         .pass(chunk)
         .map((due) => writer.write(due))
@@ -126,14 +130,10 @@ async function prepare(ctx: Ctx, { turn, stop }: RunningTurn): Promise<PreparedT
   }
 }
 
-/** What a chunk adds to the answer. */
-function chunkBytes(chunk: object): number {
-  let bytes = 64;
-  for (const field of Object.values(chunk)) {
-    if (typeof field === "string") bytes += field.length;
-    else if (typeof field === "object" && field !== null) bytes += JSON.stringify(field).length;
-  }
-  return bytes;
+/** What a chunk adds to the answer: the bytes of a delta, or of all that a larger chunk says. */
+function chunkBytes(chunk: UIMessageChunk): number {
+  if (chunk.type === "text-delta" || chunk.type === "reasoning-delta") return Buffer.byteLength(chunk.delta);
+  return Buffer.byteLength(JSON.stringify(chunk));
 }
 
 /** Makes an outcome of what the model did and why it was stopped. */
