@@ -111,6 +111,20 @@ export async function keepTurn(inner: Tx, key: IdempotencyKey, turnId: string): 
       status = null, headers = null, sealed_body = null, created_at = now()`;
 }
 
+/** Keys that one statement of the sweep forgets. */
+const sweepBatchRows = 5_000;
+
+/** The job `keys.sweep`: forgets keys older than `idempotencyKeepHours`, in batches. */
+export async function sweepKeys(sql: AnySql): Promise<void> {
+  for (;;) {
+    const { count } = await sql`
+      delete from idempotency_keys where (tenant_id, key) in (
+        select tenant_id, key from idempotency_keys
+        where created_at < now() - make_interval(hours => ${idempotencyKeepHours}) limit ${sweepBatchRows})`;
+    if (count < sweepBatchRows) return;
+  }
+}
+
 function lockNameOf(key: IdempotencyKey): string {
   return `idempotency:${key.tenantId}:${key.key}`;
 }

@@ -11,6 +11,8 @@ export interface JobPayloads {
   "tenant.purge": { tenantId: string };
   /** Delete the files of a workspace that is being deleted, then the workspace. */
   "workspace.purge": { workspaceId: string };
+  /** Forget old Idempotency-Keys. */
+  "keys.sweep": Record<never, never>;
 }
 
 export type JobName = keyof JobPayloads;
@@ -21,6 +23,7 @@ const maxAttempts: Readonly<Record<JobName, number>> = {
   "agent.purge": 25,
   "tenant.purge": 25,
   "workspace.purge": 25,
+  "keys.sweep": 1,
 };
 
 interface EnqueueOptions {

@@ -2,6 +2,7 @@ import { EventEmitter } from "node:events";
 import { Logger as QueueLogger, type Runner, run, type TaskList, type WorkerEvents } from "graphile-worker";
 import type { Sql } from "../src/db.ts";
 import type { Logger } from "../src/log.ts";
+import { crontab } from "./crontab.ts";
 
 /** What running the queue's jobs needs. */
 export interface QueueOptions {
@@ -87,6 +88,7 @@ export class Queue {
     pool.runner = await run({
       connectionString,
       taskList,
+      crontab,
       noHandleSignals: true,
       logger: queueLogger(log),
       events: this.#listen(pool),
@@ -185,8 +187,10 @@ export class Queue {
 function queueLogger(parent: Logger): QueueLogger {
   const log = parent.child({ part: "queue" });
   return new QueueLogger((scope) => (level, message) => {
+    // Its jobs hold no connection while they run, so that its pool may be smaller than their number.
+    const expected = message.includes("having maxPoolSize");
     if (level === "error") log.error(scope, message);
-    else if (level === "warning") log.warn(scope, message);
+    else if (level === "warning" && !expected) log.warn(scope, message);
     else log.trace(scope, message);
   });
 }

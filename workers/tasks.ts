@@ -1,5 +1,6 @@
 import type { TaskList } from "graphile-worker";
 import { purgeAgent } from "../src/agents/purge.ts";
+import { sweepKeys } from "../src/idempotency.ts";
 import type { JobName, JobPayloads } from "../src/jobs.ts";
 import { runTurnJob, type TurnRunner } from "../src/sessions/run.ts";
 import { purgeTenant } from "../src/tenants/purge.ts";
@@ -13,5 +14,6 @@ export function taskList(runner: TurnRunner): TaskList {
     "agent.purge": (payload) => purgeAgent(ctx, (payload as JobPayloads["agent.purge"]).agentId),
     "tenant.purge": (payload) => purgeTenant(ctx, (payload as JobPayloads["tenant.purge"]).tenantId),
     "workspace.purge": (payload) => purgeWorkspace(ctx, (payload as JobPayloads["workspace.purge"]).workspaceId),
+    "keys.sweep": () => sweepKeys(ctx.sql),
   } satisfies Record<JobName, TaskList[string]>;
 }

@@ -14,6 +14,8 @@ export function deleteTenant(sql: AnySql, tenantId: string): Promise<"missing" |
     const { count } = await inner`
       update tenants set deleting_at = coalesce(deleting_at, now()) where id = ${tenantId} and deleted_at is null`;
     if (count === 0) return "missing";
+    // Nobody can answer a turn that waits for a person any more; the reaper ends and meters it.
+    await inner`update turns set cancel_requested_at = coalesce(cancel_requested_at, now()) where tenant_id = ${tenantId} and status = 'waiting'`;
     if (await endTenant(inner, tenantId)) return "ended";
     await lookAgain(inner, tenantId);
     return "deleting";

@@ -1,4 +1,6 @@
+import { listAttachments } from "../agents/attachments.ts";
 import type { AgentConfig } from "../agents/schema.ts";
+import { mcpTools } from "../mcp-connections/tools.ts";
 import { injectedMemories } from "../memories/inject.ts";
 import { memoryTools } from "../memories/tools.ts";
 import type { ToolScope, TurnTool } from "./tool.ts";
@@ -12,11 +14,29 @@ export interface Equipment {
 
 /** Gathers the tools and the system text of one turn, as the agent's configuration names them. */
 export async function equip(scope: ToolScope, config: AgentConfig): Promise<Equipment> {
-  const { sql } = scope.ctx;
-  const memories = config.memoryInjectionEnabled
-    ? await injectedMemories(sql, scope.tenantId, scope.agentId, scope.userId)
-    : "";
-  const tools = config.tools.includes("memory") ? memoryTools(scope) : [];
+  const [memories, remote] = await Promise.all([memoriesOf(scope, config), remoteTools(scope, config)]);
+  const tools = [...(config.tools.includes("memory") ? memoryTools(scope) : []), ...remote];
   const texts = [config.instructions, memories];
   return { instructions: texts.filter((text) => text !== "").join("\n\n"), tools };
+}
+
+async function memoriesOf({ ctx, tenantId, agentId, userId }: ToolScope, config: AgentConfig): Promise<string> {
+  return config.memoryInjectionEnabled ? injectedMemories(ctx.sql, tenantId, agentId, userId) : "";
+}
+
+/** Tools of the attached MCP servers. A server that is down costs its own tools only. */
+async function remoteTools(scope: ToolScope, config: AgentConfig): Promise<TurnTool[]> {
+  if (config.mcpConnectionIds.length === 0) return [];
+  const { ctx, tenantId, agentId, turnId } = scope;
+  const settings = new Map(
+    (await listAttachments(ctx.sql, tenantId, agentId)).map((attachment) => [attachment.mcpConnectionId, attachment]),
+  );
+  // A pinned version may name a connection that the current one does not: it is told nothing of the session.
+  const attachments = config.mcpConnectionIds.map(
+    (mcpConnectionId) =>
+      settings.get(mcpConnectionId) ?? { mcpConnectionId, forwardUserId: false, forwardedMetadataKeys: [] },
+  );
+  const { tools, failures } = await mcpTools(scope, attachments);
+  if (failures.length > 0) ctx.log.warn({ turnId, failures }, "a turn goes without the tools of some MCP servers");
+  return tools;
 }
