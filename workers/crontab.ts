@@ -1,2 +1,7 @@
-/** Jobs that come by themselves, whichever worker is first; the queue makes each happen once. */
-export const crontab = "17 * * * * keys.sweep";
+import { type CronItem, parseCronItems } from "graphile-worker";
+import type { JobName } from "../src/jobs.ts";
+
+/** Jobs that come by themselves, whichever worker is first; the queue makes each happen once. Times are UTC. */
+const items: (CronItem & { task: JobName })[] = [{ task: "keys.sweep", match: "17 * * * *" }];
+
+export const cronItems = parseCronItems(items);

@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events";
 import { Logger as QueueLogger, type Runner, run, type TaskList, type WorkerEvents } from "graphile-worker";
 import type { Sql } from "../src/db.ts";
 import type { Logger } from "../src/log.ts";
-import { crontab } from "./crontab.ts";
+import { cronItems } from "./crontab.ts";
 
 /** What running the queue's jobs needs. */
 export interface QueueOptions {
@@ -88,7 +88,7 @@ export class Queue {
     pool.runner = await run({
       connectionString,
       taskList,
-      crontab,
+      parsedCronItems: cronItems,
       noHandleSignals: true,
       logger: queueLogger(log),
       events: this.#listen(pool),
