@@ -67,18 +67,17 @@ const summaryInstructions =
  */
 export async function compact(request: CompactionRequest): Promise<Compacted> {
   const { summary, messages, modelId, reserveTokens, fixedTokens } = request;
-  const recent = summary === null ? messages : messages.filter(({ seq }) => seq === null || seq > summary.uptoSeq);
   const room = contextWindowOf(modelId) - reserveTokens - fixedTokens;
-  const needed = tokensOf(summary?.text ?? "") + recent.reduce((sum, { message }) => sum + messageTokens(message), 0);
-  const cut = needed <= room ? 0 : findCut(recent, Math.max(0, room) * keptPart);
+  const needed = tokensOf(summary?.text ?? "") + messages.reduce((sum, { message }) => sum + messageTokens(message), 0);
+  const cut = needed <= room ? 0 : findCut(messages, Math.max(0, room) * keptPart);
   const unused = { inputTokens: 0, outputTokens: 0, modelCalls: 0 };
-  if (cut === 0) return { earlier: earlierText(summary), messages: recent.map(({ message }) => message), ...unused };
+  if (cut === 0) return { earlier: earlierText(summary), messages: messages.map(({ message }) => message), ...unused };
 
-  const kept = recent.slice(cut).map(({ message }) => message);
+  const kept = messages.slice(cut).map(({ message }) => message);
   const used = { ...unused };
   try {
-    const text = await summarise(request, recent.slice(0, cut), used);
-    const uptoSeq = recent[cut - 1]?.seq;
+    const text = await summarise(request, messages.slice(0, cut), used);
+    const uptoSeq = messages[cut - 1]?.seq;
     const made = { uptoSeq: uptoSeq ?? 0, text };
     if (uptoSeq != null) await saveSummary(request.sql, request.sessionId, made);
     return { earlier: earlierText(made), messages: kept, ...used };
@@ -166,14 +165,6 @@ function messageTokens(message: UiMessage): number {
 /** About how many tokens a text takes. */
 export function tokensOf(text: string): number {
   return Math.ceil(text.length / charactersPerToken);
-}
-
-/** The session's summary, if there is one that a regeneration does not cut into. */
-export async function readSummary(sql: AnySql, sessionId: string, keepSeq: number | null): Promise<Summary | null> {
-  const [row] = await sql<{ upto_seq: number; text: string }[]>`
-    select upto_seq, text from session_summaries where session_id = ${sessionId}
-      and (${keepSeq}::bigint is null or upto_seq <= ${keepSeq}::bigint)`;
-  return row === undefined ? null : { uptoSeq: row.upto_seq, text: row.text };
 }
 
 async function saveSummary(sql: AnySql, sessionId: string, summary: Summary): Promise<void> {

@@ -2,19 +2,12 @@ import type { LanguageModel } from "ai";
 import { type LoadedAgent, loadAgentForTurn } from "../agents/load.ts";
 import type { AgentConfig } from "../agents/schema.ts";
 import type { Ctx } from "../context.ts";
-import type { Sql } from "../db.ts";
 import { defaultMessage, type ErrorCause } from "../errors.ts";
 import { languageModel, type ModelProvider, openProvider } from "../model/provider.ts";
 import { type Equipment, equip } from "../tools/equip.ts";
-import { type Decided, withDecisions } from "./calls.ts";
-import {
-  type Compacted,
-  type CompactionRequest,
-  compact,
-  type PlacedMessage,
-  readSummary,
-  tokensOf,
-} from "./compact.ts";
+import { withDecisions } from "./calls.ts";
+import { type Compacted, type CompactionRequest, compact, type PlacedMessage, tokensOf } from "./compact.ts";
+import { readHistory } from "./history.ts";
 import type { UiMessage } from "./schema.ts";
 import type { ClaimedTurn, TurnError } from "./turns.ts";
 
@@ -40,13 +33,9 @@ export interface PreparedTurn {
  * its provider may be gone by now, and then the turn fails with that cause.
  */
 export async function prepareTurn(ctx: Ctx, turn: ClaimedTurn, signal: AbortSignal): Promise<PreparedTurn | TurnError> {
-  const keepSeq = turn.continuationId === null ? turn.keepSeq : null;
-  const [agent, history, session, decisions, summary] = await Promise.all([
+  const [agent, history] = await Promise.all([
     loadAgentForTurn(ctx.sql, turn.tenantId, turn.agentId, turn.agentVersion),
-    turn.sessionId === null ? [] : readTranscript(ctx.sql, turn.sessionId, keepSeq),
-    turn.sessionId === null ? null : readSessionMetadata(ctx.sql, turn.sessionId),
-    turn.continuationId === null ? [] : readDecisions(ctx.sql, turn.continuationId),
-    turn.sessionId === null ? null : readSummary(ctx.sql, turn.sessionId, keepSeq),
+    readHistory(ctx.sql, turn),
   ]);
   const runnable = checkRunnable(ctx, agent);
   if ("code" in runnable) return runnable;
@@ -58,17 +47,18 @@ export async function prepareTurn(ctx: Ctx, turn: ClaimedTurn, signal: AbortSign
       sessionId: turn.sessionId,
       turnId: turn.id,
       userId: turn.userId,
-      metadata: session ?? turn.metadata,
+      metadata: history.metadata,
       workspaceId: agent?.workspaceId ?? null,
     },
     runnable.config,
   );
-  const last = history.at(-1);
+  const { messages, summary, decisions } = history;
+  const last = messages.at(-1);
   const extended = turn.continuationId === null || last === undefined ? null : withDecisions(last.message, decisions);
   const placed =
     extended === null
-      ? [...history, ...askedOf(turn)]
-      : [...history.slice(0, -1), { seq: last?.seq ?? null, message: extended }];
+      ? [...messages, ...askedOf(turn)]
+      : [...messages.slice(0, -1), { seq: last?.seq ?? null, message: extended }];
   const model = languageModel(ctx, runnable.provider, runnable.model);
   const compacted = await compactIfAsked(ctx, turn, runnable, equipment, { model, summary, messages: placed, signal });
   return {
@@ -134,23 +124,4 @@ export function errorOf(code: ErrorCause, message?: string): TurnError {
 function platformProvider(ctx: Ctx): ModelProvider | null {
   const platform = ctx.config.platformProvider;
   return platform === null ? null : { id: null, ...platform };
-}
-
-async function readTranscript(sql: Sql, sessionId: string, keepSeq: number | null): Promise<PlacedMessage[]> {
-  const rows = await sql<{ seq: number; content: UiMessage }[]>`
-    select seq, content from messages where session_id = ${sessionId} ${keepSeq === null ? sql`` : sql`and seq <= ${keepSeq}`} order by seq`;
-  return rows.map((row) => ({ seq: row.seq, message: row.content }));
-}
-
-async function readSessionMetadata(sql: Sql, sessionId: string): Promise<Record<string, unknown>> {
-  const [row] = await sql<
-    { metadata: Record<string, unknown> }[]
-  >`select metadata from sessions where id = ${sessionId}`;
-  return row?.metadata ?? {};
-}
-
-async function readDecisions(sql: Sql, continuationId: string): Promise<Decided[]> {
-  const rows = await sql<{ tool_call_id: string; status: string; reason: string | null }[]>`
-    select tool_call_id, status, reason from approvals where continuation_id = ${continuationId}`;
-  return rows.map((row) => ({ toolCallId: row.tool_call_id, approved: row.status === "approved", reason: row.reason }));
 }
