@@ -24,7 +24,8 @@ export type App = (request: Request) => Promise<Response>;
 
 /** Assembles the slices and wraps them with what every response has: request id, form, and errors in the envelope. */
 export function createApp(ctx: Ctx): App {
-  const elysia = new Elysia({ normalize: false })
+  // Elysia would take part of the path for the host when a host has fewer than four characters, as in `http://api/`.
+  const elysia = new Elysia({ normalize: false, handler: { standardHostname: false } })
     .onError(({ error, request }) => renderError(ctx, request, error))
     .use(healthRoutes(ctx))
     .use(docsRoutes(ctx, () => operations))

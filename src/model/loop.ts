@@ -18,9 +18,13 @@ import type { ApprovalPolicy } from "../agents/schema.ts";
 import type { UiMessage } from "../sessions/schema.ts";
 import { cleanText } from "../sessions/transcript.ts";
 import { decideCall } from "../tools/decide.ts";
+import { ToolError, tellable } from "../tools/error.ts";
 import type { TurnTool } from "../tools/tool.ts";
 import { cleanStream } from "./clean.ts";
 import type { ThinkingSettings } from "./thinking.ts";
+
+// The SDK's warnings go to the console otherwise, past the log.
+Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false });
 
 /** What a model is asked. */
 export interface ModelRequest {
@@ -73,7 +77,6 @@ export async function runModel(
   write: (chunk: UIMessageChunk) => void | Promise<void>,
 ): Promise<ModelResult> {
   const used = { inputTokens: 0, outputTokens: 0, modelCalls: 0 };
-  const toolErrors = new Set<unknown>();
   let error: unknown = null;
   let message: UiMessage = { id: request.messageId, role: "assistant", parts: [] };
   let lastChunk: UIMessageChunk = { type: "finish" };
@@ -85,7 +88,7 @@ export async function runModel(
       abortSignal: request.signal,
       maxRetries: providerRetriesMax,
       stopWhen: isStepCount(request.modelCallsMax),
-      tools: guardedTools(request, toolErrors),
+      tools: guardedTools(request),
       toolApproval: ({ toolCall }) => approvalOf(request, toolCall.toolName),
       experimental_download: request.download,
       ...(request.instructions === "" ? {} : { instructions: request.instructions }),
@@ -104,8 +107,7 @@ export async function runModel(
       originalMessages: request.extended === null ? [] : [request.extended as unknown as UIMessage],
       onError: (cause) => {
         // What went wrong with a call is told to the model, and to the reader in the same words; the turn goes on.
-        if (toolErrors.has(cause) || isToolInputError(cause))
-          return cleanText(cause instanceof Error ? cause.message : String(cause));
+        if (isToolFailure(cause)) return cleanText(String(cause));
         // The SDK reports an error again as it assembles the message, and then knows only our words for it.
         error ??= cause;
         return describeModelError(cause);
@@ -135,8 +137,8 @@ export async function runModel(
   return { ended, message, ...used, lastChunk, error };
 }
 
-/** The tools as the SDK takes them, each behind `beforeTool`. What they throw is gathered in `errors`. */
-function guardedTools({ tools, beforeTool, signal }: ModelRequest, errors: Set<unknown>): ToolSet {
+/** The tools as the SDK takes them, each behind `beforeTool`. What goes wrong in one is put in words that may be told. */
+function guardedTools({ tools, beforeTool, signal }: ModelRequest): ToolSet {
   const guarded: ToolSet = {};
   for (const { name, tool } of tools) {
     const { execute } = tool;
@@ -151,8 +153,7 @@ function guardedTools({ tools, beforeTool, signal }: ModelRequest, errors: Set<u
                 signal.throwIfAborted();
                 return await execute(input, options);
               } catch (error) {
-                errors.add(error);
-                throw error;
+                throw signal.aborted ? error : tellable(error);
               }
             },
           };
@@ -192,7 +193,7 @@ export function describeModelError(error: unknown): string {
 
 const brokenOff = "The model provider's answer broke off.";
 
-/** A call that names no tool, or gives it the wrong input. */
-function isToolInputError(error: unknown): boolean {
-  return NoSuchToolError.isInstance(error) || InvalidToolInputError.isInstance(error);
+/** A call that failed, names no tool, or gives it the wrong input. */
+function isToolFailure(error: unknown): boolean {
+  return error instanceof ToolError || NoSuchToolError.isInstance(error) || InvalidToolInputError.isInstance(error);
 }
