@@ -103,6 +103,30 @@ async function withLimit<T>(
   }
 }
 
+/** The first pause of `patiently`; each further one is twice as long, up to the last. */
+const askAgainMsMin = 50;
+const askAgainMsMax = 1_000;
+
+/**
+ * Repeats what met a database that was away, for up to `limitMs`: a blip that
+ * heals is not an error. `heals` says which errors are worth it; `isPassing` when
+ * left out. Only for reads, and for writes that may be done twice.
+ */
+export async function patiently<T>(
+  ask: () => PromiseLike<T>,
+  { limitMs = databaseWaitMs, heals = isPassing }: { limitMs?: number; heals?: (error: unknown) => boolean } = {},
+): Promise<T> {
+  const expiresAt = Date.now() + limitMs;
+  for (let pauseMs = askAgainMsMin; ; pauseMs = Math.min(pauseMs * 2, askAgainMsMax)) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!heals(error) || Date.now() + pauseMs > expiresAt) throw error;
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+  }
+}
+
 /** SQLSTATEs that a second try may heal: deadlock, serialisation, server restarting, too many connections. */
 const passingStates = new Set(["40001", "40P01", "57P01", "57P02", "57P03", "53300"]);
 /** SQLSTATEs that mean "not now": the above, cancelled statement, lock and idle time-outs, no disk or memory, read-only standby. */

@@ -27,6 +27,8 @@ export const tenantCacheMs = 1_000;
 export const streamPingMs = 10_000;
 /** A follower asks Postgres about its turn this often, in case the relay has nothing to say. */
 export const turnWatchMs = 1_000;
+/** Who waits for a turn's end, or runs one, waits this long for a database that went away meanwhile. */
+export const turnPatienceMs = 60_000;
 /** One answer may weigh this much: its texts, and what its tools were asked and answered. */
 export const answerBytesMax = 16 * 1024 * 1024;
 /** One answer comes in at most this many chunks, each of which costs about a hundred bytes beside its text. */

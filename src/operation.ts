@@ -2,7 +2,7 @@ import { type Static, type TObject, type TSchema, Type } from "@sinclair/typebox
 import type { Principal } from "./auth.ts";
 import { readJson } from "./body.ts";
 import type { Ctx } from "./context.ts";
-import type { AnySql } from "./db.ts";
+import { type AnySql, patiently } from "./db.ts";
 import { ApiError, type ErrorCause, type Form, invalidAs } from "./errors.ts";
 import { askedForm, errorInA, type FormChange, showIn } from "./form.ts";
 import { requestGate } from "./gate.ts";
@@ -92,7 +92,7 @@ export function operation<
   const handler = async ({ request, params }: RouteContext) => {
     const asked = askedForm(request);
     if (asked !== null) rememberForm(request, asked);
-    const principal = await ctx.authenticator.authenticate(request.headers.get("authorization"));
+    const principal = await patiently(() => ctx.authenticator.authenticate(request.headers.get("authorization")));
     const form = asked ?? principal.tenant.form;
     rememberForm(request, form);
     await requestGate(principal, ctx.rateLimiter);

@@ -23,7 +23,9 @@ const pollMs = 1_000;
 /** A job waits in this process for so long at most, then others may have it. */
 const fetchedJobMs = 5_000;
 /** This process looks this often for jobs that are locked in its name and that it knows nothing of. */
-const lostJobsEveryMs = 5_000;
+const lostJobsEveryMs = 2_000;
+/** A job that was locked longer ago than this has reached whoever locked it, if it ever will. */
+const fetchMs = 2_000;
 /** Pause before a queue that ended by itself is started again, and between tries while Postgres is away. */
 const restartPauseMs = 250;
 
@@ -168,7 +170,7 @@ export class Queue {
     const locked = await sql<{ id: string; name: string }[]>`
       select id::text, locked_by as name from graphile_worker._private_jobs
       where locked_by = any(${[...this.#pools].map(({ name }) => name)})
-        and locked_at < now() - ${fetchedJobMs} * interval '1 millisecond'`;
+        and locked_at < now() - ${fetchMs} * interval '1 millisecond'`;
     const lost = locked.map(({ id }) => id).filter((id) => ![...this.#pools].some(({ held }) => held.has(id)));
     const certain = lost.filter((id) => this.#suspects.has(id));
     this.#suspects = new Set(lost);

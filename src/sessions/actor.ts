@@ -1,8 +1,9 @@
 import postgres from "postgres";
 import { isPassing, type Sql } from "../db.ts";
 import { newId } from "../ids.ts";
-import { lockWaitMs, workerBeatMs } from "../limits.ts";
+import { databaseWaitMs, lockWaitMs, workerBeatMs } from "../limits.ts";
 import type { Logger } from "../log.ts";
+import { unclaimTurn } from "./requeue.ts";
 import { type ClaimedTurn, claimTurn, releaseLock } from "./turns.ts";
 
 /** Why a running turn is told to stop. */
@@ -31,6 +32,8 @@ export class Actor {
   private readonly log: Logger;
   private readonly sql: Sql;
   private readonly running = new Map<string, RunningTurn>();
+  /** Turns on their way into `running`: a second job of the same turn must not take its claim for a lost one. */
+  private readonly claiming = new Set<string>();
   private backendPid: number | null = null;
   private beating: ReturnType<typeof setInterval> | null = null;
   private beatUnderWay = false;
@@ -77,11 +80,14 @@ export class Actor {
 
   /**
    * Takes the session's lock, claims the turn, runs `work`, lets go of the lock.
-   * Does nothing when the turn is not queued any more. Throws when another worker
-   * keeps the lock longer than `lockWaitMs`; the queue then tries again.
+   * Does nothing when the turn is not queued any more, or is here already. Throws
+   * when another worker keeps the lock longer than `lockWaitMs`, or Postgres is
+   * away longer than `databaseWaitMs`; the queue then tries again.
    */
   async withTurn(turnId: string, lockKey: string, work: (running: RunningTurn) => Promise<void>): Promise<void> {
-    const turn = await this.claim(turnId, lockKey);
+    if (this.claiming.has(turnId) || this.running.has(turnId)) return;
+    this.claiming.add(turnId);
+    const turn = await this.claim(turnId, lockKey).finally(() => this.claiming.delete(turnId));
     if (turn === null) return;
     const running: RunningTurn = { turn, lockKey, stop: new AbortController() };
     this.running.set(turnId, running);
@@ -97,24 +103,24 @@ export class Actor {
   }
 
   private async claim(turnId: string, lockKey: string): Promise<ClaimedTurn | null> {
-    const expiresAt = Date.now() + lockWaitMs;
+    const awayUntil = Date.now() + databaseWaitMs;
+    let busyUntil = Date.now() + lockWaitMs;
+    let unsure = false;
     for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 2, 100)) {
-      const claimed = await this.tryClaim(turnId, lockKey, expiresAt);
-      if (claimed === "gone") return null;
-      if (claimed !== "busy") return claimed;
-      if (Date.now() > expiresAt) throw new Error(`The session of ${turnId} stayed locked for ${lockWaitMs} ms.`);
+      try {
+        const claimed = await claimTurn(this.sql, this.workerId, lockKey, turnId);
+        if (claimed !== "busy" && claimed !== "gone") return claimed;
+        if (claimed === "gone" && !(unsure && (await unclaimTurn(this.sql, turnId, this.workerId)))) return null;
+        if (claimed === "gone") continue;
+      } catch (error) {
+        // A statement that fails keeps the lock it took; one that lost its connection lost that too.
+        releaseLock(this.sql, lockKey).catch(() => {});
+        if (!isPassing(error) || Date.now() > awayUntil) throw error;
+        unsure = true;
+        busyUntil = Date.now() + lockWaitMs;
+      }
+      if (Date.now() > busyUntil) throw new Error(`The session of ${turnId} stayed locked for ${lockWaitMs} ms.`);
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
-    }
-  }
-
-  private async tryClaim(turnId: string, lockKey: string, expiresAt: number): Promise<ClaimedTurn | "busy" | "gone"> {
-    try {
-      return await claimTurn(this.sql, this.workerId, lockKey, turnId);
-    } catch (error) {
-      // A statement that fails keeps the lock it took; one that lost its connection lost that too.
-      releaseLock(this.sql, lockKey).catch(() => {});
-      if (!isPassing(error) || Date.now() > expiresAt) throw error;
-      return "busy";
     }
   }
 

@@ -1,5 +1,7 @@
 import type { Ctx } from "../context.ts";
+import { isUnavailable, patiently } from "../db.ts";
 import { ApiError, type ErrorCause, errorCauses } from "../errors.ts";
+import { turnPatienceMs } from "../limits.ts";
 import { sseResponse } from "../sse.ts";
 import { type FollowedLog, followLog } from "./follow.ts";
 import { type LogState, logStates } from "./logs.ts";
@@ -56,9 +58,10 @@ async function jsonOfTurn(
     // The message itself is read from the transcript, where it is whole.
   }
   const { sql } = desk.ctx;
-  const [state] = await logStates(sql, [log.turnId]);
+  const patience = { limitMs: turnPatienceMs, heals: isUnavailable };
+  const [state] = await patiently(() => logStates(sql, [log.turnId]), patience);
   if (state?.status === "succeeded") {
-    const message = await answerOf(sql, log.turnId);
+    const message = await patiently(() => answerOf(sql, log.turnId), patience);
     if (message !== null) return Response.json({ message }, { status, headers });
     // Asked for again by its Idempotency-Key after a regeneration has cut it away.
     throw new ApiError("message_not_found", { headers: { "X-Turn-Id": log.turnId } });

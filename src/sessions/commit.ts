@@ -1,9 +1,7 @@
 import { isUnavailable, type Sql } from "../db.ts";
+import { turnPatienceMs } from "../limits.ts";
 import { logStates } from "./logs.ts";
 import { type ClaimedTurn, finishTurn, logIdOf, type TurnOutcome } from "./turns.ts";
-
-/** A commit that meets a database that went away is repeated for this long; then the reaper ends the turn. */
-const commitTryMs = 60_000;
 
 /**
  * Commits the outcome of a claim. A database that went away is asked again,
@@ -12,7 +10,7 @@ const commitTryMs = 60_000;
  */
 export async function commitOutcome(sql: Sql, turn: ClaimedTurn, outcome: TurnOutcome): Promise<boolean> {
   const fence = { turnId: turn.id, attempt: turn.attempt, statuses: ["running" as const] };
-  const expiresAt = Date.now() + commitTryMs;
+  const expiresAt = Date.now() + turnPatienceMs;
   let unsure = false;
   for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, 2_000)) {
     try {

@@ -1,4 +1,5 @@
-import type { Sql } from "../db.ts";
+import { isUnavailable, patiently, type Sql } from "../db.ts";
+import { turnPatienceMs } from "../limits.ts";
 import { type ClaimedTurn, markShown } from "./turns.ts";
 
 /** Chunks that show nothing: a turn that got no further can be run again unnoticed. */
@@ -44,7 +45,10 @@ export class Curtain {
    */
   async note(): Promise<boolean> {
     this.close();
-    this.noted ??= markShown(this.sql, this.turn.id, this.turn.attempt);
+    this.noted ??= patiently(() => markShown(this.sql, this.turn.id, this.turn.attempt), {
+      limitMs: turnPatienceMs,
+      heals: isUnavailable,
+    });
     return this.noted;
   }
 

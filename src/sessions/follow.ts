@@ -1,4 +1,6 @@
 import type { Ctx } from "../context.ts";
+import { isUnavailable, patiently } from "../db.ts";
+import { turnPatienceMs } from "../limits.ts";
 import { formatEvent, type LogKey, lastOf, type Relay } from "../relay/relay.ts";
 import { doneEvent } from "../sse.ts";
 import { isEnded, type LogState, logAttemptOf, logStates } from "./logs.ts";
@@ -153,7 +155,8 @@ async function lastChunks(
     const events = state.relayEvents ?? 0;
     if (position > events) return [];
     if (position === events) return [state.lastChunk];
-    const answer = position === 1 ? await answerOf(sql, log.turnId) : null;
+    const patience = { limitMs: turnPatienceMs, heals: isUnavailable };
+    const answer = position === 1 ? await patiently(() => answerOf(sql, log.turnId), patience) : null;
     if (answer !== null) return [...chunksOf(answer), state.lastChunk];
   }
   return [{ type: "error", errorText: "The live stream was lost. Read the session's messages for the answer." }];

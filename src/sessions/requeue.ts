@@ -19,6 +19,17 @@ export async function requeueTurn(sql: AnySql, turnId: string, attempt: number):
   return rows.length > 0;
 }
 
+/**
+ * Takes back a claim of this worker whose answer got lost, so that nobody runs it;
+ * the job that made it is still at hand. False when there is no such claim.
+ */
+export async function unclaimTurn(sql: AnySql, turnId: string, workerId: string): Promise<boolean> {
+  const { count } = await sql`
+    update turns set status = 'queued', worker_id = null, claimed_at = null
+    where id = ${turnId} and worker_id = ${workerId} and status = 'running' and shown_at is null`;
+  return count > 0;
+}
+
 /** Attempts the queue gives a turn's job: they only bridge a database blip, for the reaper looks after the turn itself. */
 const turnJobAttempts = 5;
 

@@ -1,8 +1,8 @@
 import { Buffer } from "node:buffer";
 import type { UIMessageChunk } from "ai";
 import type { Ctx } from "../context.ts";
-import { isUnavailable } from "../db.ts";
-import { answerBytesMax, answerChunksMax, modelCallsPerTurnMax, turnRunMsMax } from "../limits.ts";
+import { isUnavailable, patiently } from "../db.ts";
+import { answerBytesMax, answerChunksMax, modelCallsPerTurnMax, turnPatienceMs, turnRunMsMax } from "../limits.ts";
 import { describeModelError, type ModelResult, runModel } from "../model/loop.ts";
 import { thinkingSettings } from "../model/thinking.ts";
 import { RelayWriter } from "../relay/writer.ts";
@@ -122,7 +122,10 @@ async function play(
 /** What cannot be prepared now cannot be prepared by another worker either, unless it was the database that was away. */
 async function prepare(ctx: Ctx, { turn, stop }: RunningTurn): Promise<PreparedTurn | TurnError> {
   try {
-    return await prepareTurn(ctx, turn, stop.signal);
+    return await patiently(() => prepareTurn(ctx, turn, stop.signal), {
+      limitMs: turnPatienceMs,
+      heals: (error) => isUnavailable(error) && !stop.signal.aborted,
+    });
   } catch (error) {
     if (isUnavailable(error)) throw error;
     ctx.log.error({ turnId: turn.id, err: error }, "a turn cannot be prepared");
