@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { createAgent } from "../agents/change.ts";
+import { toolGroups } from "../agents/schema.ts";
 import { createApiKey } from "../apikeys/store.ts";
 import { findTenant } from "../auth.ts";
 import type { Ctx } from "../context.ts";
@@ -130,7 +131,15 @@ function makeAgent(ctx: Ctx, tenantId: string, providerId: string): Promise<stri
   const findMcpTool = () => Promise.reject(new ApiError("mcp_connection_discovery_failed"));
   const change = { ctx, sql: ctx.sql, tenantId, rules, findMcpTool };
   return underFreeName("Demo agent", "agent_name_conflict", async (name) => {
-    const agent = await createAgent(change, { name, model, providerId, instructions });
+    const agent = await createAgent(change, {
+      name,
+      model,
+      providerId,
+      instructions,
+      tools: [...toolGroups],
+      // It reads as it likes, and asks before it changes anything: so the first approval needs no set-up.
+      approvalInChat: { default: "auto" },
+    });
     return agent.id;
   });
 }
