@@ -16,6 +16,7 @@ import { promptRoutes } from "./prompts/routes.ts";
 import { providerRoutes } from "./providers/routes.ts";
 import { formOf, requestIdOf } from "./request.ts";
 import { sessionRoutes } from "./sessions/routes.ts";
+import { taskRoutes } from "./tasks/routes.ts";
 import { usageRoutes } from "./usage/routes.ts";
 import { workspaceRoutes } from "./workspaces/routes.ts";
 
@@ -36,6 +37,7 @@ export function createApp(ctx: Ctx): App {
     .use(promptRoutes(ctx))
     .use(providerRoutes(ctx))
     .use(sessionRoutes(ctx))
+    .use(taskRoutes(ctx))
     .use(usageRoutes(ctx))
     .use(workspaceRoutes(ctx));
   const operations = mountedOperations(elysia.routes);

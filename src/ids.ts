@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { type TString, Type } from "@sinclair/typebox";
 
 /** Id prefixes by resource (document 1, "Conventions"; document 2). */
@@ -38,6 +38,12 @@ const timeLength = 9;
 export function newId(kind: IdKind): string {
   const time = Date.now().toString(36).padStart(timeLength, "0");
   return `${prefixes[kind]}_${time}${randomBody(bodyLength - timeLength)}`;
+}
+
+/** The id that stands for a text, the same each time (not time-ordered): for what a repeat must not make twice. */
+export function derivedId(kind: IdKind, text: string): string {
+  const number = BigInt(`0x${createHash("sha256").update(text).digest("hex")}`) % 36n ** BigInt(bodyLength);
+  return `${prefixes[kind]}_${number.toString(36).padStart(bodyLength, "0")}`;
 }
 
 /** `length` random characters of `[0-9a-z]`, without modulo bias. */

@@ -5,6 +5,10 @@ import { json } from "./db.ts";
 export interface JobPayloads {
   /** Run a queued turn. `lockKey` is its session, or the turn itself when it has none. */
   turn: { turnId: string; lockKey: string };
+  /** Begin a queued run of a task. */
+  "task.run": { runId: string };
+  /** Start the run that a task's schedule calls for; `fireAt` is the scheduled time, which names the fire. */
+  "task.fire": { taskId: string; fireAt: string };
   /** Delete what a deleted agent leaves behind. */
   "agent.purge": { agentId: string };
   /** End a tenant once its last turn has ended. */
@@ -17,9 +21,11 @@ export interface JobPayloads {
 
 export type JobName = keyof JobPayloads;
 
-/** Attempts of a job before the queue gives it up. Turns are guarded by the reaper, so theirs only bridges a database blip. */
+/** Attempts of a job before the queue gives it up. Turns, runs and fires are guarded by the reaper, so theirs only bridge a database blip. */
 const maxAttempts: Readonly<Record<JobName, number>> = {
   turn: 5,
+  "task.run": 5,
+  "task.fire": 5,
   "agent.purge": 25,
   "tenant.purge": 25,
   "workspace.purge": 25,

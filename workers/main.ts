@@ -2,6 +2,7 @@ import type { Ctx } from "../src/context.ts";
 import { reapEveryMs, workerFrozenMs } from "../src/limits.ts";
 import { Actor } from "../src/sessions/actor.ts";
 import { Reaper } from "../src/sessions/reap.ts";
+import { ringTasksAgain } from "../src/tasks/reap.ts";
 import { Queue } from "./queue.ts";
 import { taskList } from "./tasks.ts";
 
@@ -55,6 +56,7 @@ function startReaping(ctx: Ctx, frozenMs: number): () => Promise<void> {
   const look = () => {
     looking ??= reaper
       .look()
+      .then(() => ringTasksAgain(ctx))
       .catch((error) => ctx.log.warn({ err: error }, "the reaper could not look around"))
       .finally(() => {
         looking = null;

@@ -3,6 +3,8 @@ import { purgeAgent } from "../src/agents/purge.ts";
 import { sweepKeys } from "../src/idempotency.ts";
 import type { JobName, JobPayloads } from "../src/jobs.ts";
 import { runTurnJob, type TurnRunner } from "../src/sessions/run.ts";
+import { fireTask } from "../src/tasks/fire.ts";
+import { startQueuedRun } from "../src/tasks/run.ts";
 import { purgeTenant } from "../src/tenants/purge.ts";
 import { purgeWorkspace } from "../src/workspaces/remove.ts";
 
@@ -11,6 +13,8 @@ export function taskList(runner: TurnRunner): TaskList {
   const { ctx } = runner;
   return {
     turn: (payload) => runTurnJob(runner, payload as never),
+    "task.run": (payload) => startQueuedRun(ctx, (payload as JobPayloads["task.run"]).runId),
+    "task.fire": (payload) => fireTask(ctx, payload as JobPayloads["task.fire"]),
     "agent.purge": (payload) => purgeAgent(ctx, (payload as JobPayloads["agent.purge"]).agentId),
     "tenant.purge": (payload) => purgeTenant(ctx, (payload as JobPayloads["tenant.purge"]).tenantId),
     "workspace.purge": (payload) => purgeWorkspace(ctx, (payload as JobPayloads["workspace.purge"]).workspaceId),

@@ -33,7 +33,12 @@ async function refuseHistoricalUse(inner: Tx, id: string): Promise<void> {
     join sessions session on session.agent_id = version.agent_id and session.pinned_version = version.version
     where version.provider_id = ${id} and session.visible and session.deleted_at is null
     order by session.id limit ${namedUsersMax}`);
-  throw new ApiError("provider_historical_use", { details: { agentIds, sessionIds, taskIds: [] } });
+  const taskIds = await idsOf(inner<Named[]>`
+    select task.id from agent_versions version
+    join tasks task on task.agent_id = version.agent_id and task.agent_version = version.version
+    where version.provider_id = ${id} and task.deleted_at is null
+    order by task.id limit ${namedUsersMax}`);
+  throw new ApiError("provider_historical_use", { details: { agentIds, sessionIds, taskIds } });
 }
 
 interface Named {

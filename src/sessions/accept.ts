@@ -13,6 +13,8 @@ export interface NewTurn {
   /** Null: a stateless generation. */
   readonly sessionId: string | null;
   readonly kind: TurnKind;
+  /** The task's run that begins with this turn; such a turn makes its session. */
+  readonly taskRunId: string | null;
   readonly newSession: boolean;
   /** Whether a new session can be seen at once. */
   readonly visible: boolean;
@@ -69,13 +71,25 @@ export async function insertTurnAlone(sql: Sql, turn: NewTurn): Promise<void> {
 
 function insertWithSession(sql: AnySql, turn: NewTurn) {
   return sql`
-    with session as (
+    with due as (${dueRow(sql, turn)}), session as (
       insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible)
       select ${turn.sessionId}, ${turn.tenantId}, ${turn.agentId}, ${turn.pinnedVersion}::int, ${turn.userId},
         ${json(sql, turn.metadata)}, ${turn.visible}
-      where clock_timestamp() < ${turn.writeBefore}
+      from due
       returning id, user_id
     ), ${insertRow(sql, turn, !turn.visible)}`;
+}
+
+/**
+ * One row when the turn may be written. A task's run begins in this very
+ * statement, so that there is never a run without its turn nor a turn that a run
+ * which was canceled, or begun already, knows nothing of.
+ */
+function dueRow(sql: AnySql, { taskRunId, sessionId, turnId, writeBefore }: NewTurn) {
+  if (taskRunId === null) return sql`select 1 where clock_timestamp() < ${writeBefore}`;
+  return sql`
+    update task_runs set status = 'running', session_id = ${sessionId}, turn_id = ${turnId}, started_at = now(), updated_at = now()
+    where id = ${taskRunId} and status = 'queued' and clock_timestamp() < ${writeBefore} returning 1`;
 }
 
 /** The session's row is locked, so that it cannot be deleted in the same moment. */

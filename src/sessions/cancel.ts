@@ -1,5 +1,5 @@
 import type { Ctx } from "../context.ts";
-import { tx } from "../db.ts";
+import { type Tx, tx } from "../db.ts";
 import { ApiError } from "../errors.ts";
 import { formatEvent } from "../relay/relay.ts";
 import { cancelChannel } from "./actor.ts";
@@ -23,34 +23,58 @@ export async function cancelTurn(
 ): Promise<{ turnId: string }> {
   const session = await findSession(ctx.sql, tenantId, agentId, sessionId);
   if (session === null) throw new ApiError("not_found");
-  const canceled = await tx(ctx.sql, async (inner) => {
-    const [turn] = await inner<
-      { id: string; status: "queued" | "running" | "waiting"; attempt: number; continuation_id: string | null }[]
-    >`
-      update turns set cancel_requested_at = coalesce(cancel_requested_at, now())
-      where session_id = ${sessionId} and status in ('queued', 'running', 'waiting')
-      returning id, status, attempt, continuation_id`;
-    if (turn === undefined) throw new ApiError(session.visible ? "session_idle" : "not_found");
-    if (turn.status === "running") {
-      await inner`select pg_notify(${cancelChannel}, ${turn.id})`;
-      return { ...turn, endedHere: false };
-    }
-    const stored = turn.continuation_id === null ? null : await answerOf(inner, turn.id);
-    const replaced = stored === null ? null : closeCalls(stored, { state: "denied", reason: "The turn was canceled." });
-    const fence = { turnId: turn.id, attempt: turn.attempt, statuses: [turn.status] };
-    const outcome = {
-      ...badOutcome("canceled", { code: "turn_canceled", message: "The turn was canceled." }),
-      replaced,
-      relayEvents: 1,
-    };
-    return { ...turn, endedHere: await finishTurn(inner, fence, outcome) };
-  });
-  if (canceled.endedHere) announce(ctx, canceled.continuation_id ?? canceled.id, canceled.attempt + 1);
-  return { turnId: canceled.id };
+  const canceled = await tx(ctx.sql, (inner) => cancelActive(inner, sessionId));
+  if (canceled === null) throw new ApiError(session.visible ? "session_idle" : "not_found");
+  announceCancel(ctx, canceled);
+  return { turnId: canceled.turnId };
+}
+
+/** A turn that was told to stop. */
+export interface CanceledTurn {
+  readonly turnId: string;
+  /** The log that ended with it; null when a worker has the turn and ends it. */
+  readonly endedLog: { readonly id: string; readonly attempt: number } | null;
+}
+
+/**
+ * Cancels the session's unfinished turn (only if it is `turnId`, where one is
+ * given); null when there is none. What follows the turn is told with
+ * `announceCancel`, once this is committed.
+ */
+export async function cancelActive(
+  inner: Tx,
+  sessionId: string,
+  turnId: string | null = null,
+): Promise<CanceledTurn | null> {
+  const [turn] = await inner<
+    { id: string; status: "queued" | "running" | "waiting"; attempt: number; continuation_id: string | null }[]
+  >`
+    update turns set cancel_requested_at = coalesce(cancel_requested_at, now())
+    where session_id = ${sessionId} and status in ('queued', 'running', 'waiting')
+      ${turnId === null ? inner`` : inner`and id = ${turnId}`}
+    returning id, status, attempt, continuation_id`;
+  if (turn === undefined) return null;
+  if (turn.status === "running") {
+    await inner`select pg_notify(${cancelChannel}, ${turn.id})`;
+    return { turnId: turn.id, endedLog: null };
+  }
+  const stored = turn.continuation_id === null ? null : await answerOf(inner, turn.id);
+  const replaced = stored === null ? null : closeCalls(stored, { state: "denied", reason: "The turn was canceled." });
+  const fence = { turnId: turn.id, attempt: turn.attempt, statuses: [turn.status] };
+  const outcome = {
+    ...badOutcome("canceled", { code: "turn_canceled", message: "The turn was canceled." }),
+    replaced,
+    relayEvents: 1,
+  };
+  const endedHere = await finishTurn(inner, fence, outcome);
+  const log = { id: turn.continuation_id ?? turn.id, attempt: turn.attempt + 1 };
+  return { turnId: turn.id, endedLog: endedHere ? log : null };
 }
 
 /** Tells the followers. Not awaited and allowed to fail: they also look at the row. */
-function announce(ctx: Ctx, logId: string, attempt: number): void {
+export function announceCancel(ctx: Ctx, { endedLog }: CanceledTurn): void {
+  if (endedLog === null) return;
+  const { id: logId, attempt } = endedLog;
   const sse = formatEvent(logId, 1, { type: "abort" });
   ctx.relay.end({ turnId: logId, attempt }, { first: 1, count: 1, sse }).catch((error) => {
     ctx.log.debug({ err: error, logId }, "the relay was not told of a cancellation");

@@ -25,6 +25,8 @@ export interface TurnRequest {
   readonly body: TurnBody & { readonly version?: number };
   readonly materialize: Materialize;
   readonly kind?: "session" | "task" | "chat";
+  /** The task's run that this turn is, and the version the run was started with. */
+  readonly taskRun?: { readonly id: string; readonly agentVersion: number };
   readonly requestId: string;
   readonly key: IdempotencyKey | null;
 }
@@ -42,8 +44,8 @@ export interface AcceptedTurn {
  * Accepts a turn: checks everything that can be checked before it runs, then
  * writes session, turn and job in one transaction (document 1, "Sessions").
  *
- * Throws 400, 402, 404, 409 `session_busy` or `agent_disabled`, 429
- * `quota_exceeded`; then nothing is written.
+ * Throws 400, 402, 404 (also for a task's run that is not queued any more), 409
+ * `session_busy` or `agent_disabled`, 429 `quota_exceeded`; then nothing is written.
  */
 export async function acceptTurn(ctx: Ctx, request: TurnRequest): Promise<AcceptedTurn> {
   const joined = request.key === null ? null : await joinByKey(ctx.sql, ctx, request.key);
@@ -55,7 +57,8 @@ export async function acceptTurn(ctx: Ctx, request: TurnRequest): Promise<Accept
     request.sessionId === null ? null : await findSession(ctx.sql, principal.tenant.id, agentId, request.sessionId);
   if (request.sessionId !== null && session === null) throw new ApiError("not_found");
   const version = session === null ? (body.version ?? null) : session.pinnedVersion;
-  const agent = await loadAgentForTurn(ctx.sql, principal.tenant.id, agentId, version);
+  const runVersion = request.taskRun?.agentVersion ?? version;
+  const agent = await loadAgentForTurn(ctx.sql, principal.tenant.id, agentId, runVersion);
   checkRunnable(ctx, agent);
   const message = await messageOf(ctx.sql, principal.tenant.id, body);
   return write(ctx, request, {
@@ -64,6 +67,7 @@ export async function acceptTurn(ctx: Ctx, request: TurnRequest): Promise<Accept
     agentId,
     sessionId: request.sessionId ?? newId("session"),
     kind: request.kind ?? "session",
+    taskRunId: request.taskRun?.id ?? null,
     newSession: session === null,
     visible: request.materialize === "on_accept",
     pinnedVersion: version,
@@ -105,6 +109,7 @@ export async function acceptGeneration(ctx: Ctx, request: GenerationRequest): Pr
     agentId,
     sessionId: null,
     kind: "generate",
+    taskRunId: null,
     newSession: false,
     visible: false,
     pinnedVersion: null,

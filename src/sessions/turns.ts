@@ -172,7 +172,7 @@ export interface Fence {
 
 /**
  * Ends a claim: the turn's status, transcript, session, continuation, approvals,
- * usage and credit in one statement, so that all of it happens or none. Answers
+ * usage, credit and the task's run in one statement, so that all of it happens or none. Answers
  * false, having written nothing, when the claim is gone (the fence of design
  * section 1, rule 3), or when a turn that was cancelled is to end well.
  *
@@ -256,6 +256,12 @@ export async function finishTurn(sql: AnySql, fence: Fence, outcome: TurnOutcome
     ), spent as (
       update tenants t set usage_credit = usage_credit - ${tokens}::bigint
       from ended e where t.id = e.tenant_id and usage_credit is not null and ${tokens}::bigint > 0
+    ), ran as (
+      update task_runs r set finished_at = now(), updated_at = now(), (status, error, canceled_at) = (
+        select case when canceled then 'canceled' else ${status} end,
+          case when not canceled then ${error === null ? null : json(sql, error)}::json end, case when canceled then now() end
+        from (select r.cancel_requested_at is not null or ${status === "canceled"}) as asked (canceled))
+      from ended e where ${ends} and e.kind = 'task' and r.turn_id = e.id and r.status = 'running'
     )
     select id from ended`;
   return rows.length > 0;

@@ -1,0 +1,28 @@
+import type { AnySql, Tx } from "../db.ts";
+import { enqueue } from "../jobs.ts";
+
+/**
+ * Sets a task's next fire: the row says when, and one job of the queue waits for
+ * that moment, in place of the one that waited before.
+ */
+export async function arm(inner: Tx, taskId: string, fireAt: Date): Promise<void> {
+  await inner`update tasks set next_fire_at = ${fireAt} where id = ${taskId}`;
+  await ringAt(inner, taskId, fireAt);
+}
+
+/** Adds the job of a fire that the row names. */
+export function ringAt(sql: AnySql, taskId: string, fireAt: Date): Promise<void> {
+  const payload = { taskId, fireAt: fireAt.toISOString() };
+  return enqueue(sql, "task.fire", payload, { key: fireJobKey(taskId), runAt: fireAt });
+}
+
+/** Ends a task's schedule until it is armed again. */
+export async function disarm(inner: Tx, taskId: string): Promise<void> {
+  await inner`update tasks set next_fire_at = null where id = ${taskId}`;
+  await inner`select graphile_worker.remove_job(${fireJobKey(taskId)})`;
+}
+
+/** One fire of a task waits at a time. */
+export function fireJobKey(taskId: string): string {
+  return `task.fire:${taskId}`;
+}

@@ -1,0 +1,72 @@
+import type { Ctx } from "../context.ts";
+import { type Tx, tx } from "../db.ts";
+import { newId } from "../ids.ts";
+import type { JobPayloads } from "../jobs.ts";
+import { arm, disarm } from "./arm.ts";
+import { hasActiveRun, hasRun, insertRun, runIdOf } from "./runs.ts";
+import { nextFire, type Schedule } from "./schedule.ts";
+import { readAgent } from "./start.ts";
+
+interface FiringTask {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly agentId: string;
+  readonly agentVersion: number | null;
+  readonly prompt: string;
+  readonly schedule: Schedule;
+  readonly userId: string;
+  readonly metadata: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * The job `task.fire`: starts the run that a schedule calls for, and arms the
+ * next fire, in one transaction. A fire happens once however often its job is
+ * run, because it happens only while the row still names its time. A fire that
+ * comes late (downtime) stands for all that were missed: the next one is the
+ * first after now. A fire while a run is active, while the agent is disabled or
+ * the subscription inactive is skipped (design section 3, "Schedules").
+ */
+export async function fireTask(
+  { sql }: Pick<Ctx, "sql">,
+  payload: JobPayloads["task.fire"],
+  clock: () => Date = () => new Date(),
+): Promise<void> {
+  const fireAt = new Date(payload.fireAt);
+  if (Number.isNaN(fireAt.getTime())) return;
+  await tx(sql, async (inner) => {
+    const task = await takeFire(inner, payload.taskId, fireAt);
+    if (task === null) return;
+    const [tenant] = await inner<{ subscription: "active" | "inactive" }[]>`
+      select subscription from tenants where id = ${task.tenantId} and deleting_at is null and deleted_at is null`;
+    const agent = await readAgent(inner, task.agentId, task.agentVersion);
+    if (tenant === undefined || agent === null) return disarm(inner, task.id);
+
+    const now = clock();
+    // A clock that is behind the queue's must not find the same fire again.
+    const next = nextFire(task.schedule, now > fireAt ? now : fireAt, fireAt);
+    await (next === null ? disarm(inner, task.id) : arm(inner, task.id, next));
+
+    if (tenant.subscription !== "active" || agent.status === "disabled" || agent.managed) return;
+    if (await hasActiveRun(inner, task.id)) return;
+    const runId = runIdOf(task.id, `fire:${fireAt.toISOString()}`);
+    // The same schedule, set again after a clock was put back, may name a time that has fired.
+    if (await hasRun(inner, task.id, runId)) return;
+    await insertRun(inner, {
+      ...task,
+      id: runId,
+      taskId: task.id,
+      agentVersion: agent.version,
+      pinned: task.agentVersion !== null,
+      requestId: newId("request"),
+    });
+  });
+}
+
+/** Locks the task if this fire is still to come; null when it has happened or was called off. */
+async function takeFire(inner: Tx, taskId: string, fireAt: Date): Promise<FiringTask | null> {
+  const [task] = await inner<FiringTask[]>`
+    select id, tenant_id as "tenantId", agent_id as "agentId", agent_version as "agentVersion", prompt, schedule,
+      user_id as "userId", metadata
+    from tasks where id = ${taskId} and next_fire_at = ${fireAt} and enabled and deleted_at is null for no key update`;
+  return task ?? null;
+}

@@ -1,0 +1,52 @@
+import type { Ctx } from "../context.ts";
+import { defaultMessage } from "../errors.ts";
+import { enqueue } from "../jobs.ts";
+import { queuedTurnStaleMs, reapBatchRows } from "../limits.ts";
+import { ringAt } from "./arm.ts";
+import { refuseRun, runJobKey } from "./runs.ts";
+
+/**
+ * Finds fires and queued runs whose jobs are gone (somebody emptied the queue, or
+ * a job used up its attempts), by index and in bounded steps, and rings for them
+ * again. A run whose job failed for good is ended: nothing else would. Every
+ * worker process runs it, beside the reaper of turns.
+ */
+export async function ringTasksAgain(ctx: Pick<Ctx, "sql" | "log">): Promise<void> {
+  await ringFires(ctx);
+  await ringRuns(ctx);
+}
+
+async function ringFires({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void> {
+  const silent = await sql<{ id: string; fireAt: Date }[]>`
+    select due.id, due.next_fire_at as "fireAt" from (
+      select id, next_fire_at from tasks where next_fire_at < now() - ${queuedTurnStaleMs} * interval '1 millisecond'
+      order by next_fire_at limit ${reapBatchRows}
+    ) due
+    where not exists (
+      select 1 from graphile_worker._private_jobs j
+      where j.key = 'task.fire:' || due.id and (j.attempts < j.max_attempts or j.locked_at is not null))`;
+  for (const { id, fireAt } of silent) {
+    await ringAt(sql, id, fireAt);
+    log.warn({ taskId: id, fireAt }, "a fire whose job was gone was rung again");
+  }
+}
+
+async function ringRuns({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void> {
+  const silent = await sql<{ id: string; gaveUp: boolean }[]>`
+    select queued.id, j.id is not null as "gaveUp" from (
+      select id from task_runs
+      where status = 'queued' and created_at < now() - ${queuedTurnStaleMs} * interval '1 millisecond'
+      order by created_at limit ${reapBatchRows}
+    ) queued left join graphile_worker._private_jobs j on j.key = 'task.run:' || queued.id
+    where j.id is null or (j.attempts >= j.max_attempts and j.locked_at is null)`;
+  for (const { id, gaveUp } of silent) {
+    if (gaveUp) {
+      const error = { code: "service_unavailable", message: defaultMessage("service_unavailable") } as const;
+      if (await refuseRun(sql, id, "failed", error))
+        log.error({ runId: id }, "a run that could not be started was ended");
+    } else {
+      await enqueue(sql, "task.run", { runId: id }, { key: runJobKey(id) });
+      log.warn({ runId: id }, "a queued run whose job was gone was rung again");
+    }
+  }
+}

@@ -1,0 +1,181 @@
+import { Elysia } from "elysia";
+import type { Ctx } from "../context.ts";
+import { tx } from "../db.ts";
+import { ApiError, type ErrorCause, invalid } from "../errors.ts";
+import { operation, Reply } from "../operation.ts";
+import { readLimit } from "../page.ts";
+import { MessagesQuery } from "../sessions/schema.ts";
+import { cancelRun } from "./cancel.ts";
+import { findRunOf, listRuns } from "./runs.ts";
+import { RunListQuery, RunStart, runPath, TaskCreate, TaskListQuery, TaskUpdate, taskPath } from "./schema.ts";
+import { showListedTask, showRun, showTask, showTranscript } from "./show.ts";
+import { startRun } from "./start.ts";
+import { createTask, deleteTask, getTask, listTasks, updateTask } from "./store.ts";
+
+/** What starting a run may answer beyond the shared errors. */
+const startErrors: readonly ErrorCause[] = [
+  "not_found",
+  "version_missing_for_run",
+  "agent_disabled",
+  "admin_agent_managed",
+  "tenant_deleting",
+];
+
+/** Tasks and their runs (document 2, "Tasks"). */
+export function taskRoutes(ctx: Ctx) {
+  return new Elysia().use(recordRoutes(ctx)).use(runRoutes(ctx));
+}
+
+function recordRoutes(ctx: Ctx) {
+  return new Elysia({ prefix: "/v1/tasks" })
+    .get(
+      "",
+      operation(ctx, {
+        summary: "List tasks",
+        query: TaskListQuery,
+        success: 200,
+        errors: ["invalid_cursor"],
+        handle: ({ sql, tenantId, query }) => {
+          const { agentId, userId, cursor } = query;
+          return listTasks(sql, tenantId, { agentId, userId, cursor, limit: readLimit(query.limit) }, showListedTask);
+        },
+      }),
+    )
+    .post(
+      "",
+      operation(ctx, {
+        summary: "Create a task, and with `submit` start a run of it",
+        body: TaskCreate,
+        success: 201,
+        errors: startErrors,
+        handle: async ({ sql, tenantId, principal, body, requestId }) => {
+          const { tenant } = principal;
+          if (body.submit !== true)
+            return { task: showTask(await createTask(sql, tenantId, body, new Date())), runId: null };
+          return tx(sql, async (inner) => {
+            const { id } = await createTask(inner, tenantId, body, new Date());
+            const runId = await startRun(inner, { tenant, taskId: id, idempotencyKey: null, requestId });
+            return new Reply({ task: showTask(await getTask(inner, tenantId, id)), runId }, { status: 202 });
+          });
+        },
+      }),
+    )
+    .get(
+      "/:taskId",
+      operation(ctx, {
+        summary: "Read a task",
+        params: taskPath,
+        success: 200,
+        errors: ["not_found"],
+        handle: async ({ sql, tenantId, params }) => showTask(await getTask(sql, tenantId, params.taskId)),
+      }),
+    )
+    .patch(
+      "/:taskId",
+      operation(ctx, {
+        summary: "Change a task",
+        params: taskPath,
+        body: TaskUpdate,
+        success: 200,
+        errors: ["not_found", "version_missing_for_run"],
+        handle: async ({ sql, tenantId, params, body }) => {
+          if (Object.keys(body).length === 0) throw invalid("", "must name at least one field");
+          return showTask(await updateTask(sql, tenantId, params.taskId, body, new Date()));
+        },
+      }),
+    )
+    .delete(
+      "/:taskId",
+      operation(ctx, {
+        summary: "Delete a task; its runs and their sessions stay",
+        params: taskPath,
+        success: 204,
+        errors: ["not_found", "task_active_run_exists"],
+        handle: ({ sql, tenantId, params }) => deleteTask(sql, tenantId, params.taskId),
+      }),
+    );
+}
+
+function runRoutes(ctx: Ctx) {
+  return new Elysia({ prefix: "/v1/tasks/:taskId/runs" })
+    .get(
+      "",
+      operation(ctx, {
+        summary: "List a task's runs",
+        params: taskPath,
+        query: RunListQuery,
+        success: 200,
+        errors: ["invalid_cursor", "not_found"],
+        handle: async ({ sql, tenantId, form, params, query }) => {
+          const limit = readLimit(query.limit);
+          await getTask(sql, tenantId, params.taskId);
+          return listRuns(sql, params.taskId, { cursor: query.cursor, limit }, (run) => showRun(run, form));
+        },
+      }),
+    )
+    .post(
+      "",
+      operation(ctx, {
+        summary: "Start a run",
+        params: taskPath,
+        body: RunStart,
+        success: 202,
+        errors: [...startErrors, "task_active_run_exists"],
+        handle: async ({ sql, principal, params, body, requestId }) => ({
+          runId: await startRun(sql, {
+            tenant: principal.tenant,
+            taskId: params.taskId,
+            idempotencyKey: body.idempotencyKey ?? null,
+            requestId,
+          }),
+        }),
+      }),
+    )
+    .get(
+      "/:runId",
+      operation(ctx, {
+        summary: "Read a run",
+        params: runPath,
+        success: 200,
+        errors: ["not_found"],
+        handle: async ({ sql, tenantId, form, params }) => {
+          await getTask(sql, tenantId, params.taskId);
+          return showRun(foundRun(await findRunOf(sql, params.taskId, params.runId)), form);
+        },
+      }),
+    )
+    .get(
+      "/:runId/messages",
+      operation(ctx, {
+        summary: "Read a run's transcript and how far the run is",
+        params: runPath,
+        query: MessagesQuery,
+        success: 200,
+        errors: ["invalid_cursor", "not_found"],
+        handle: async ({ sql, tenantId, form, params, query: { cursor, after, limit } }) => {
+          if (cursor !== undefined && after !== undefined) throw invalid("after", "and cursor exclude each other");
+          const rows = readLimit(limit);
+          await getTask(sql, tenantId, params.taskId);
+          const run = foundRun(await findRunOf(sql, params.taskId, params.runId));
+          return showTranscript(sql, run, { cursor, after, limit: rows }, form);
+        },
+      }),
+    )
+    .post(
+      "/:runId/cancel",
+      operation(ctx, {
+        summary: "Cancel a run",
+        params: runPath,
+        success: 204,
+        errors: ["not_found"],
+        // A repeat has nothing left to do, so there is nothing to remember.
+        idempotency: "own",
+        handle: ({ tenantId, params }) => cancelRun(ctx, tenantId, params.taskId, params.runId),
+      }),
+    );
+}
+
+function foundRun<T>(run: T | null): T {
+  if (run === null) throw new ApiError("not_found");
+  return run;
+}

@@ -1,0 +1,51 @@
+import { findTenant, tenantPrincipal } from "../auth.ts";
+import type { Ctx } from "../context.ts";
+import { ApiError, defaultMessage, type ErrorCause } from "../errors.ts";
+import { newId } from "../ids.ts";
+import { acceptTurn } from "../sessions/turn.ts";
+import { findRun, type RunRow, refuseRun } from "./runs.ts";
+
+/** Refusals that say "not now" of the tenant, not of the run (document 2, "Task run"). */
+const blocking: ReadonlySet<ErrorCause> = new Set(["quota_exceeded", "usage_credit_required"]);
+
+/**
+ * The job `task.run`: turns a queued run into a turn of a new session, or ends it
+ * when it may not begin. Throws only what a later attempt may heal.
+ */
+export async function startQueuedRun(ctx: Ctx, runId: string): Promise<void> {
+  const run = await findRun(ctx.sql, runId);
+  if (run === null || run.status !== "queued") return;
+  try {
+    await acceptRun(ctx, run);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.reason === "service_unavailable") throw error;
+    // Guarded: the turn may have been accepted by an attempt whose answer got lost, or the run canceled meanwhile.
+    const refused = await refuseRun(ctx.sql, run.id, blocking.has(error.reason) ? "blocked" : "failed", {
+      code: error.reason,
+      message: error.message,
+    });
+    if (refused) ctx.log.info({ runId, taskId: run.taskId, reason: error.reason }, "a run was refused");
+  }
+}
+
+async function acceptRun(ctx: Ctx, run: RunRow): Promise<void> {
+  const tenant = await findTenant(ctx.sql, run.tenantId);
+  if (tenant === null) throw new ApiError("tenant_deleting", { message: defaultMessage("tenant_deleting") });
+  const message = { id: newId("message"), role: "user" as const, parts: [{ type: "text", text: run.prompt }] };
+  await acceptTurn(ctx, {
+    principal: tenantPrincipal(tenant),
+    agentId: run.agentId,
+    sessionId: null,
+    body: {
+      message,
+      userId: run.userId,
+      metadata: run.metadata,
+      ...(run.pinned ? { version: run.agentVersion } : {}),
+    },
+    materialize: "on_accept",
+    kind: "task",
+    taskRun: { id: run.id, agentVersion: run.agentVersion },
+    requestId: run.requestId,
+    key: null,
+  });
+}

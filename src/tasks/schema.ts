@@ -1,0 +1,55 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { Id } from "../ids.ts";
+import { pathIds } from "../operation.ts";
+import { Characters, Closed, Metadata, Name, Nullable, OneOf, pageQuery, UserId } from "../schema.ts";
+import { VersionNumber } from "../sessions/schema.ts";
+
+/** A prompt has at most this many characters (document 2, "Limits"). */
+const promptCharactersMax = 6_000;
+/** A run's idempotency key has at most this many characters. */
+const runKeyCharactersMax = 255;
+
+const Prompt = Characters({ min: 1, max: promptCharactersMax });
+/** `readSchedule` looks into `config`, which depends on the kind. */
+const ScheduleFields = Closed({
+  kind: OneOf("once", "interval", "cron"),
+  config: Type.Record(Type.String(), Type.Unknown()),
+});
+
+export const TaskCreate = Closed({
+  agentId: Id("agent"),
+  agentVersion: Type.Optional(Nullable(VersionNumber)),
+  name: Name,
+  prompt: Prompt,
+  schedule: Type.Optional(Nullable(ScheduleFields)),
+  enabled: Type.Optional(Type.Boolean()),
+  submit: Type.Optional(Type.Boolean()),
+  userId: Type.Optional(UserId),
+  metadata: Type.Optional(Metadata),
+});
+
+export const TaskUpdate = Closed({
+  agentVersion: Type.Optional(Nullable(VersionNumber)),
+  name: Type.Optional(Name),
+  prompt: Type.Optional(Prompt),
+  schedule: Type.Optional(Nullable(ScheduleFields)),
+  enabled: Type.Optional(Type.Boolean()),
+  metadata: Type.Optional(Metadata),
+});
+
+export const RunStart = Closed({
+  idempotencyKey: Type.Optional(Characters({ min: 1, max: runKeyCharactersMax })),
+});
+
+export const TaskListQuery = Closed({
+  ...pageQuery,
+  agentId: Type.Optional(Id("agent")),
+  userId: Type.Optional(Type.String()),
+});
+export const RunListQuery = Closed(pageQuery);
+
+export const taskPath = pathIds({ taskId: Id("task") });
+export const runPath = pathIds({ taskId: Id("task"), runId: Id("taskRun") });
+
+export type TaskFields = Static<typeof TaskCreate>;
+export type TaskChanges = Static<typeof TaskUpdate>;

@@ -1,0 +1,106 @@
+import type { AnySql } from "../db.ts";
+import { ApiError, type ErrorCause, errorCauses, type Form, spell } from "../errors.ts";
+import { type MessagePage, messagesAfter, messagesBefore } from "../sessions/store.ts";
+import type { RunError, RunRow, RunStatus } from "./runs.ts";
+import type { TaskRow } from "./store.ts";
+
+/** A task as it is answered (document 2, "Task"). */
+export function showTask(task: TaskRow) {
+  const { createdAt, updatedAt } = task;
+  return {
+    id: task.id,
+    tenantId: task.tenantId,
+    agentId: task.agentId,
+    agentVersion: task.agentVersion,
+    name: task.name,
+    prompt: task.prompt,
+    schedule: task.schedule,
+    enabled: task.enabled,
+    activeRunId: isActive(task.latestRunStatus) ? task.latestRunId : null,
+    latestRunId: task.latestRunId,
+    userId: task.userId,
+    metadata: task.metadata,
+    // A deleted task is 404 everywhere.
+    deletedAt: null,
+    createdAt: createdAt.toISOString(),
+    updatedAt: updatedAt.toISOString(),
+  };
+}
+
+/** A task of a list, with its newest run in short. */
+export function showListedTask(task: TaskRow) {
+  const { latestRunId: id, latestRunStatus: status, latestRunFinishedAt } = task;
+  const latestRun = id === null ? null : { id, status, finishedAt: latestRunFinishedAt?.toISOString() ?? null };
+  return { ...showTask(task), latestRun };
+}
+
+function isActive(status: RunStatus | null): boolean {
+  return status === "queued" || status === "running";
+}
+
+/** A run as it is answered (document 2, "Task run"). */
+export function showRun(run: RunRow, form: Form) {
+  return {
+    id: run.id,
+    taskId: run.taskId,
+    tenantId: run.tenantId,
+    agentId: run.agentId,
+    agentVersion: run.agentVersion,
+    sessionId: run.sessionId,
+    turnId: run.turnId,
+    status: run.status,
+    error: showError(run.error, form),
+    userId: run.userId,
+    metadata: run.metadata,
+    startedAt: run.startedAt?.toISOString() ?? null,
+    finishedAt: run.finishedAt?.toISOString() ?? null,
+    cancelRequestedAt: run.cancelRequestedAt?.toISOString() ?? null,
+    canceledAt: run.canceledAt?.toISOString() ?? null,
+    createdAt: run.createdAt.toISOString(),
+    updatedAt: run.updatedAt.toISOString(),
+  };
+}
+
+/** The row holds the cause; each form has its own code for it. */
+function showError(error: RunError | null, form: Form): RunError | null {
+  if (error === null) return null;
+  const { code, message } = error;
+  const isCause = (errorCauses as readonly string[]).includes(code);
+  return { code: isCause ? spell(code as ErrorCause, form).code : code, message };
+}
+
+const emptyPage: MessagePage = { data: [], nextCursor: null, latestCursor: null };
+
+/**
+ * A page of a run's transcript. The caller has read the run before it reads this,
+ * so that a run that is shown as ended is shown whole.
+ */
+export async function showTranscript(
+  sql: AnySql,
+  run: RunRow,
+  { cursor, after, limit }: { cursor: string | undefined; after: string | undefined; limit: number },
+  form: Form,
+) {
+  const { status, finishedAt } = run;
+  const page = await readPage(sql, run.sessionId, cursor, after, limit);
+  return { ...page, status, error: showError(run.error, form), finishedAt: finishedAt?.toISOString() ?? null };
+}
+
+async function readPage(
+  sql: AnySql,
+  sessionId: string | null,
+  cursor: string | undefined,
+  after: string | undefined,
+  limit: number,
+): Promise<MessagePage> {
+  if (sessionId === null) {
+    // No list has given out a cursor yet.
+    if (cursor !== undefined || after !== undefined) throw new ApiError("invalid_cursor");
+    return emptyPage;
+  }
+  const [session] = await sql`select 1 from sessions where id = ${sessionId} and deleted_at is null`;
+  if (session === undefined) return emptyPage;
+  return after === undefined
+    ? messagesBefore(sql, sessionId, cursor, limit)
+    : messagesAfter(sql, sessionId, after, limit);
+}

@@ -1,0 +1,68 @@
+import type { Tenant } from "../auth.ts";
+import { type AnySql, tx } from "../db.ts";
+import { ApiError } from "../errors.ts";
+import { hasActiveRun, hasRun, insertRun, runIdOf } from "./runs.ts";
+import { lockTask } from "./store.ts";
+
+/** A run somebody asks for. */
+export interface RunRequest {
+  readonly tenant: Tenant;
+  readonly taskId: string;
+  /** The same key stands for the same run; null makes one each time. */
+  readonly idempotencyKey: string | null;
+  readonly requestId: string;
+}
+
+/**
+ * Starts a run: it is queued with its settings, and its job does the rest, so
+ * that what the run then meets (quota, credit, a model) is the run's own end and
+ * never this answer (document 2, "POST /v1/tasks/:taskId/runs").
+ *
+ * Throws 404 `not_found` or `agent_version_not_found`, 409 `tenant_deleting`,
+ * `admin_agent_managed`, `agent_disabled` or `task_active_run_exists`.
+ */
+export function startRun(sql: AnySql, { tenant, taskId, idempotencyKey, requestId }: RunRequest): Promise<string> {
+  const runId = runIdOf(taskId, idempotencyKey === null ? null : `key:${idempotencyKey}`);
+  return tx(sql, async (inner) => {
+    const task = await lockTask(inner, tenant.id, taskId);
+    if (idempotencyKey !== null && (await hasRun(inner, taskId, runId))) return runId;
+    if (tenant.deleting) throw new ApiError("tenant_deleting");
+    const agent = await readAgent(inner, task.agentId, task.agentVersion);
+    if (agent === null) throw new ApiError("not_found");
+    if (agent.managed) throw new ApiError("admin_agent_managed");
+    if (agent.status === "disabled") throw new ApiError("agent_disabled");
+    if (!agent.hasVersion) throw new ApiError("version_missing_for_run");
+    if (await hasActiveRun(inner, taskId)) throw new ApiError("task_active_run_exists");
+    await insertRun(inner, {
+      id: runId,
+      taskId,
+      tenantId: tenant.id,
+      agentId: task.agentId,
+      agentVersion: agent.version,
+      pinned: task.agentVersion !== null,
+      prompt: task.prompt,
+      userId: task.userId,
+      metadata: task.metadata,
+      requestId,
+    });
+    return runId;
+  });
+}
+
+/** What a start needs to know of the task's agent. */
+export interface AgentFacts {
+  readonly status: "active" | "disabled";
+  readonly managed: boolean;
+  /** The version a run started now runs on. */
+  readonly version: number;
+  readonly hasVersion: boolean;
+}
+
+/** An agent with the version that a task names, or its current one; null when it is gone. */
+export async function readAgent(sql: AnySql, agentId: string, version: number | null): Promise<AgentFacts | null> {
+  const [row] = await sql<AgentFacts[]>`
+    select a.status, a.managed, coalesce(${version}::int, a.version) as version, v.version is not null as "hasVersion"
+    from agents a left join agent_versions v on v.agent_id = a.id and v.version = coalesce(${version}::int, a.version)
+    where a.id = ${agentId}`;
+  return row ?? null;
+}

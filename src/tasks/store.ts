@@ -1,0 +1,187 @@
+import { type AnySql, json, type Tx, tx } from "../db.ts";
+import { ApiError } from "../errors.ts";
+import { newId } from "../ids.ts";
+import { type Page, readTimeCursor, type TimePlace, timePage } from "../page.ts";
+import { arm, disarm } from "./arm.ts";
+import { hasActiveRun, type RunStatus } from "./runs.ts";
+import { firstFire, nextFire, readSchedule, type Schedule } from "./schedule.ts";
+import type { TaskChanges, TaskFields } from "./schema.ts";
+
+/** A task as the database holds it, with its newest run. */
+export interface TaskRow {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly agentId: string;
+  readonly agentVersion: number | null;
+  readonly name: string;
+  readonly prompt: string;
+  readonly schedule: Schedule | null;
+  readonly enabled: boolean;
+  readonly nextFireAt: Date | null;
+  readonly userId: string;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+  /** Only the newest run of a task can be active. */
+  readonly latestRunId: string | null;
+  readonly latestRunStatus: RunStatus | null;
+  readonly latestRunFinishedAt: Date | null;
+}
+
+/** A task that can be seen: not deleted, and its agent exists. */
+function visibleTasks(sql: AnySql) {
+  return sql`
+    select t.id, t.tenant_id as "tenantId", t.agent_id as "agentId", t.agent_version as "agentVersion", t.name, t.prompt,
+      t.schedule, t.enabled, t.next_fire_at as "nextFireAt", t.user_id as "userId", t.metadata,
+      t.created_at as "createdAt", t.updated_at as "updatedAt", run.id as "latestRunId", run.status as "latestRunStatus",
+      run.finished_at as "latestRunFinishedAt", (extract(epoch from t.updated_at) * 1000000)::bigint::text as at
+    from tasks t join agents a on a.id = t.agent_id left join lateral (
+      select id, status, finished_at from task_runs where task_id = t.id order by created_at desc, id desc limit 1
+    ) run on true
+    where t.deleted_at is null`;
+}
+
+/** Reads a tenant's task. Throws 404. */
+export async function getTask(sql: AnySql, tenantId: string, id: string): Promise<TaskRow> {
+  const [row] = await sql<TaskRow[]>`${visibleTasks(sql)} and t.id = ${id} and t.tenant_id = ${tenantId}`;
+  if (row === undefined) throw new ApiError("not_found");
+  return row;
+}
+
+/**
+ * Reads a tenant's task and keeps others from changing it, from starting or
+ * firing it, and from deleting its agent until the transaction ends. Throws 404.
+ */
+export async function lockTask(inner: Tx, tenantId: string, id: string): Promise<TaskRow> {
+  const [row] = await inner`
+    select 1 from tasks t join agents a on a.id = t.agent_id
+    where t.id = ${id} and t.tenant_id = ${tenantId} and t.deleted_at is null for no key update of t for key share of a`;
+  if (row === undefined) throw new ApiError("not_found");
+  // A second statement, because the first one's snapshot may be older than its lock.
+  return getTask(inner, tenantId, id);
+}
+
+export interface TaskFilter {
+  readonly agentId: string | undefined;
+  /** Undefined: all; the empty string: the tenant's own. */
+  readonly userId: string | undefined;
+  readonly cursor: string | undefined;
+  readonly limit: number;
+}
+
+/** Tasks of a tenant, most recently updated first. */
+export async function listTasks<T>(
+  sql: AnySql,
+  tenantId: string,
+  { agentId, userId, cursor, limit }: TaskFilter,
+  show: (task: TaskRow) => T,
+): Promise<Page<T>> {
+  const list = `tasks:${agentId ?? "*"}:${userId ?? "*"}`;
+  const place = readTimeCursor(list, cursor);
+  const before =
+    place === null
+      ? sql``
+      : sql`and (t.updated_at, t.id) < ('epoch'::timestamptz + ${place.at}::bigint * interval '1 microsecond', ${place.id})`;
+  const rows = await sql<(TaskRow & TimePlace)[]>`
+    ${visibleTasks(sql)} and t.tenant_id = ${tenantId}
+      ${agentId === undefined ? sql`` : sql`and t.agent_id = ${agentId}`}
+      ${userId === undefined ? sql`` : sql`and t.user_id = ${userId}`} ${before}
+    order by t.updated_at desc, t.id desc limit ${limit + 1}`;
+  return timePage(list, rows, limit, show);
+}
+
+/**
+ * Makes a task and arms its schedule. Throws 400 for a schedule that is not
+ * valid, 404 `not_found` or `agent_version_not_found`, 409 `agent_disabled` or
+ * `admin_agent_managed`.
+ */
+export function createTask(sql: AnySql, tenantId: string, fields: TaskFields, now: Date): Promise<TaskRow> {
+  const schedule = fields.schedule == null ? null : readSchedule(fields.schedule);
+  const fire = schedule === null ? null : firstFire(schedule, now);
+  const enabled = fields.enabled ?? true;
+  const version = fields.agentVersion ?? null;
+  return tx(sql, async (inner) => {
+    const [agent] = await inner<{ status: "active" | "disabled"; managed: boolean }[]>`
+      select status, managed from agents where id = ${fields.agentId} and tenant_id = ${tenantId} for key share`;
+    if (agent === undefined) throw new ApiError("not_found");
+    if (agent.managed) throw new ApiError("admin_agent_managed");
+    await checkVersion(inner, fields.agentId, version);
+    if (agent.status === "disabled") throw new ApiError("agent_disabled");
+    const id = newId("task");
+    await inner`
+      insert into tasks (id, tenant_id, agent_id, agent_version, name, prompt, schedule, enabled, user_id, metadata)
+      values (${id}, ${tenantId}, ${fields.agentId}, ${version}, ${fields.name}, ${fields.prompt},
+        ${schedule === null ? null : json(inner, schedule)}, ${enabled}, ${fields.userId ?? ""},
+        ${json(inner, fields.metadata ?? {})})`;
+    if (enabled && fire !== null) await arm(inner, id, fire);
+    return getTask(inner, tenantId, id);
+  });
+}
+
+/**
+ * Changes a task. A run in progress keeps the settings it was started with. A
+ * schedule that is changed or enabled is armed anew from now on; one that is sent
+ * again as it is goes on undisturbed. Throws 400, 404 `not_found` or
+ * `agent_version_not_found`.
+ */
+export function updateTask(
+  sql: AnySql,
+  tenantId: string,
+  id: string,
+  changes: TaskChanges,
+  now: Date,
+): Promise<TaskRow> {
+  return tx(sql, async (inner) => {
+    const was = await lockTask(inner, tenantId, id);
+    const version = changes.agentVersion === undefined ? was.agentVersion : changes.agentVersion;
+    if (version !== was.agentVersion) await checkVersion(inner, was.agentId, version);
+    const schedule = scheduleAfter(was, changes);
+    const enabled = changes.enabled ?? was.enabled;
+    await inner`
+      update tasks set agent_version = ${version}, name = ${changes.name ?? was.name},
+        prompt = ${changes.prompt ?? was.prompt}, schedule = ${schedule === null ? null : json(inner, schedule)},
+        enabled = ${enabled}, metadata = ${json(inner, changes.metadata ?? was.metadata)}, updated_at = clock_timestamp()
+      where id = ${id}`;
+    const isNew = schedule !== was.schedule;
+    // Checked even while disabled: a schedule is refused when it is set, not when it is enabled.
+    const first = isNew && schedule !== null ? firstFire(schedule, now) : null;
+    if (isNew || enabled !== was.enabled) {
+      const fire = schedule === null || !enabled ? null : (first ?? nextFire(schedule, now, now));
+      await (fire === null ? disarm(inner, id) : arm(inner, id, fire));
+    }
+    return getTask(inner, tenantId, id);
+  });
+}
+
+/** The schedule as the changes leave it; the very same object when they say nothing new. Throws 400. */
+function scheduleAfter({ schedule: was }: TaskRow, { schedule }: TaskChanges): Schedule | null {
+  if (schedule === undefined) return was;
+  if (schedule === null) return null;
+  const read = readSchedule(schedule);
+  return was !== null && meaningOf(read) === meaningOf(was) ? was : read;
+}
+
+/** A text that two schedules share when they say the same, whatever the order of their fields. */
+function meaningOf({ kind, config }: Schedule): string {
+  return JSON.stringify([kind, Object.entries(config).sort()]);
+}
+
+/** Throws 404 `agent_version_not_found` unless the agent has this version; null is its current one. */
+async function checkVersion(sql: AnySql, agentId: string, version: number | null): Promise<void> {
+  if (version === null) return;
+  const [row] = await sql`select 1 from agent_versions where agent_id = ${agentId} and version = ${version}`;
+  if (row === undefined) throw new ApiError("version_missing_for_run");
+}
+
+/**
+ * Deletes a task: its schedule stops and its id is 404 everywhere; its runs and
+ * their sessions stay. Throws 404, 409 `task_active_run_exists`.
+ */
+export function deleteTask(sql: AnySql, tenantId: string, id: string): Promise<void> {
+  return tx(sql, async (inner) => {
+    await lockTask(inner, tenantId, id);
+    if (await hasActiveRun(inner, id)) throw new ApiError("task_active_run_exists");
+    await inner`update tasks set deleted_at = now(), updated_at = now() where id = ${id}`;
+    await disarm(inner, id);
+  });
+}
