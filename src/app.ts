@@ -17,6 +17,8 @@ import { providerRoutes } from "./providers/routes.ts";
 import { formOf, requestIdOf } from "./request.ts";
 import { sessionRoutes } from "./sessions/routes.ts";
 import { taskRoutes } from "./tasks/routes.ts";
+import { libraryRoutes } from "./skills/library-routes.ts";
+import { skillRoutes } from "./skills/routes.ts";
 import { usageRoutes } from "./usage/routes.ts";
 import { workspaceRoutes } from "./workspaces/routes.ts";
 
@@ -38,6 +40,8 @@ export function createApp(ctx: Ctx): App {
     .use(providerRoutes(ctx))
     .use(sessionRoutes(ctx))
     .use(taskRoutes(ctx))
+    .use(skillRoutes(ctx))
+    .use(libraryRoutes(ctx))
     .use(usageRoutes(ctx))
     .use(workspaceRoutes(ctx));
   const operations = mountedOperations(elysia.routes);

@@ -44,6 +44,17 @@ export async function readJson(request: Request): Promise<unknown> {
   return value;
 }
 
+/** Reads the JSON that a text field holds. Throws 400 naming the field. */
+export function readJsonField(text: string, path: string): unknown {
+  try {
+    const value = JSON.parse(text, refuseProto);
+    checkText(value, path, 0);
+    return value;
+  } catch (error) {
+    throw error instanceof ApiError ? error : invalid(path, "must be JSON");
+  }
+}
+
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 function parse(bytes: Uint8Array): unknown {

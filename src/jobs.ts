@@ -15,6 +15,8 @@ export interface JobPayloads {
   "tenant.purge": { tenantId: string };
   /** Delete the files of a workspace that is being deleted, then the workspace. */
   "workspace.purge": { workspaceId: string };
+  /** Delete what a deleted library skill leaves behind. */
+  "skill.purge": { skillId: string };
   /** Forget old Idempotency-Keys. */
   "keys.sweep": Record<never, never>;
 }
@@ -29,6 +31,7 @@ const maxAttempts: Readonly<Record<JobName, number>> = {
   "agent.purge": 25,
   "tenant.purge": 25,
   "workspace.purge": 25,
+  "skill.purge": 25,
   "keys.sweep": 1,
 };
 

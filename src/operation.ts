@@ -159,6 +159,23 @@ async function pointingIn<T>(form: Form, change: FormChange | undefined, work: (
   }
 }
 
+/**
+ * Answers once for the request's Idempotency-Key, for an operation that reads its
+ * body itself (`body: "raw"`, `idempotency: "own"`). `meaning` is what tells the
+ * body from another one; `work` touches nothing but the database.
+ */
+export async function answerOnce(
+  ctx: Ctx,
+  { request, tenantId, form }: { request: Request; tenantId: string; form: Form },
+  success: Answer["success"],
+  meaning: unknown,
+  work: (sql: AnySql) => Promise<unknown>,
+): Promise<Response> {
+  const key = readIdempotencyKey(request, tenantId, form, meaning);
+  if (key === null) return respond(await work(ctx.sql), { success }, form);
+  return fromKept(await once(ctx.sql, ctx.sealer, key, async (tx) => toKept(await work(tx), { success }, form)));
+}
+
 type Answer = { success: number; change?: FormChange };
 
 function toKept(result: unknown, spec: Answer, form: Form): KeptAnswer {

@@ -5,6 +5,7 @@ import type { JobName, JobPayloads } from "../src/jobs.ts";
 import { runTurnJob, type TurnRunner } from "../src/sessions/run.ts";
 import { fireTask } from "../src/tasks/fire.ts";
 import { startQueuedRun } from "../src/tasks/run.ts";
+import { purgeLibrarySkill } from "../src/skills/purge.ts";
 import { purgeTenant } from "../src/tenants/purge.ts";
 import { purgeWorkspace } from "../src/workspaces/remove.ts";
 
@@ -18,6 +19,7 @@ export function taskList(runner: TurnRunner): TaskList {
     "agent.purge": (payload) => purgeAgent(ctx, (payload as JobPayloads["agent.purge"]).agentId),
     "tenant.purge": (payload) => purgeTenant(ctx, (payload as JobPayloads["tenant.purge"]).tenantId),
     "workspace.purge": (payload) => purgeWorkspace(ctx, (payload as JobPayloads["workspace.purge"]).workspaceId),
+    "skill.purge": (payload) => purgeLibrarySkill(ctx, (payload as JobPayloads["skill.purge"]).skillId),
     "keys.sweep": () => sweepKeys(ctx.sql),
   } satisfies Record<JobName, TaskList[string]>;
 }

@@ -1,6 +1,7 @@
 import type { Ctx } from "../context.ts";
 import { type Sql, type Tx, tx } from "../db.ts";
 import { enqueue } from "../jobs.ts";
+import { purgeSkills } from "../skills/purge.ts";
 import { purgeTasks } from "../tasks/purge.ts";
 import { cancelTurns } from "./store.ts";
 
@@ -17,8 +18,8 @@ const messagesPerBatch = 2_000;
 const retryAfterMs = 15_000;
 
 /**
- * Removes what a deleted agent left: its tasks, its sessions, their messages and ended
- * turns, in batches, so that no statement runs long. Usage stays. Sessions with
+ * Removes what a deleted agent left: its skills, its tasks, its sessions, their messages and
+ * ended turns, in batches, so that no statement runs long. Usage stays. Sessions with
  * a turn that has not ended yet wait for it, because its end is still to be
  * metered. Safe to repeat, and does nothing while the agent exists.
  */
@@ -28,6 +29,7 @@ export async function purgeAgent(ctx: Pick<Ctx, "sql">, agentId: string): Promis
   if (agent !== undefined) return;
   // A turn may have been accepted while the agent was being deleted.
   await cancelTurns(sql, agentId);
+  await purgeSkills(sql, agentId);
   await purgeTasks(sql, agentId);
   for (;;) {
     const ids = await findSessions(sql, agentId);

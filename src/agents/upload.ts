@@ -1,5 +1,5 @@
-import { readBytes } from "../body.ts";
-import { ApiError } from "../errors.ts";
+import { ApiError, invalidAs } from "../errors.ts";
+import { readForm } from "../multipart.ts";
 
 /** A picture weighs at most this much (document 1, "Limits"). */
 const avatarBytesMax = 512 * 1024;
@@ -12,7 +12,7 @@ const envelopeBytesMax = 16 * 1024;
  * `avatar_missing`, 413 `avatar_too_large`, 415 `avatar_media_type`.
  */
 export async function readAvatar(request: Request): Promise<{ bytes: Uint8Array; mediaType: string }> {
-  const form = await readForm(request);
+  const form = await readPictureForm(request);
   const files = form.getAll("file");
   const other = [...form.keys()].find((name) => name !== "file");
   if (other !== undefined) throw malformed(`The form has a field that is not known: ${other}.`);
@@ -26,24 +26,13 @@ export async function readAvatar(request: Request): Promise<{ bytes: Uint8Array;
   return { bytes, mediaType };
 }
 
-async function readForm(request: Request): Promise<FormData> {
-  const contentType = request.headers.get("content-type") ?? "";
-  if (!/^multipart\/form-data *;/i.test(contentType)) throw malformed("The body must be multipart/form-data.");
-  const bytes = await readBounded(request);
+/** Avatar errors have causes of their own. */
+async function readPictureForm(request: Request): Promise<FormData> {
   try {
-    return await new Response(bytes as Uint8Array<ArrayBuffer>, {
-      headers: { "content-type": contentType },
-    }).formData();
-  } catch {
-    throw malformed("The body is not a valid multipart form.");
-  }
-}
-
-async function readBounded(request: Request): Promise<Uint8Array> {
-  try {
-    return await readBytes(request, avatarBytesMax + envelopeBytesMax);
+    return await readForm(request, avatarBytesMax + envelopeBytesMax);
   } catch (error) {
-    throw error instanceof ApiError && error.reason === "payload_too_large" ? new ApiError("avatar_too_large") : error;
+    const isTooLarge = error instanceof ApiError && error.reason === "payload_too_large";
+    throw isTooLarge ? new ApiError("avatar_too_large") : invalidAs("avatar_missing", error);
   }
 }
 

@@ -30,7 +30,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
  * and `description` (document 1, "Skill (per agent)"). Throws 400
  * `skill_invalid_markdown`.
  */
-export function readManifest(content: Uint8Array): Manifest {
+export function readManifest(content: Uint8Array = new Uint8Array()): Manifest {
   const meta = parse(frontmatterOf(decode(content)));
   const { name, description, metadata = null } = meta;
   return {

@@ -2,6 +2,7 @@ import type { Static, TObject } from "@sinclair/typebox";
 import { jsonSchema, type Tool, tool } from "ai";
 import { storable } from "../sessions/transcript.ts";
 import { validateBody } from "../validate.ts";
+import { tellable } from "./error.ts";
 import type { TurnTool } from "./tool.ts";
 
 /** What a built-in tool is made of. */
@@ -13,7 +14,7 @@ interface BuiltinTool<T extends TObject> {
   readonly input: T;
   /** Known to change nothing: policy `auto` runs it without asking. */
   readonly readOnly: boolean;
-  /** An error's message is told to the model, and the turn goes on. */
+  /** What it throws is told to the model in words made for reading (`tellable`), and the turn goes on. */
   execute(input: Static<T>, signal: AbortSignal | undefined): Promise<unknown>;
 }
 
@@ -36,8 +37,13 @@ export function builtinTool<T extends TObject>(spec: BuiltinTool<T>): TurnTool {
   const made = tool({
     description,
     inputSchema,
-    execute: (fields: Static<T>, { abortSignal }: { abortSignal?: AbortSignal | undefined }) =>
-      spec.execute(fields, abortSignal),
+    execute: async (fields: Static<T>, { abortSignal }: { abortSignal?: AbortSignal | undefined }) => {
+      try {
+        return await spec.execute(fields, abortSignal);
+      } catch (error) {
+        throw abortSignal?.aborted === true ? error : tellable(error);
+      }
+    },
   } as Tool);
   return { name, tool: made, source: { kind: "builtin" }, readOnly };
 }

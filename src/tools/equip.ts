@@ -3,6 +3,8 @@ import type { AgentConfig } from "../agents/schema.ts";
 import { mcpTools } from "../mcp-connections/tools.ts";
 import { injectedMemories } from "../memories/inject.ts";
 import { memoryTools } from "../memories/tools.ts";
+import { skillsForTurn } from "../skills/turn.ts";
+import { workspaceTools } from "../workspaces/tools.ts";
 import type { ToolScope, TurnTool } from "./tool.ts";
 
 /** What a turn's model is given beside the transcript. */
@@ -14,9 +16,18 @@ export interface Equipment {
 
 /** Gathers the tools and the system text of one turn, as the agent's configuration names them. */
 export async function equip(scope: ToolScope, config: AgentConfig): Promise<Equipment> {
-  const [memories, remote] = await Promise.all([memoriesOf(scope, config), remoteTools(scope, config)]);
-  const tools = [...(config.tools.includes("memory") ? memoryTools(scope) : []), ...remote];
-  const texts = [config.instructions, memories];
+  const [memories, skills, remote] = await Promise.all([
+    memoriesOf(scope, config),
+    skillsForTurn(scope, config),
+    remoteTools(scope, config),
+  ]);
+  const tools = [
+    ...(config.tools.includes("workspace") ? workspaceTools(scope, skills.readVirtual) : []),
+    ...skills.tools,
+    ...(config.tools.includes("memory") ? memoryTools(scope) : []),
+    ...remote,
+  ];
+  const texts = [config.instructions, skills.instructions, memories];
   return { instructions: texts.filter((text) => text !== "").join("\n\n"), tools };
 }
 

@@ -1,0 +1,84 @@
+import { Elysia } from "elysia";
+import type { Ctx } from "../context.ts";
+import { Id } from "../ids.ts";
+import { answerOnce, operation, pathIds } from "../operation.ts";
+import {
+  checkLibrarySkillChange,
+  createLibrarySkill,
+  deleteLibrarySkill,
+  getLibrarySkill,
+  listLibrary,
+  updateLibrarySkill,
+} from "./library.ts";
+import { LibraryCreateFields, LibraryQuery, LibraryUpdateFields } from "./schema.ts";
+import { readLibraryUpload } from "./upload.ts";
+
+/** The library: skills of the tenant and of the platform (document 1, "Tenant and platform skills"). */
+export function libraryRoutes(ctx: Ctx) {
+  const params = pathIds({ skillId: Id("skill") });
+  return new Elysia({ prefix: "/v1/skills" })
+    .post(
+      "",
+      operation(ctx, {
+        summary: "Add a skill to the library",
+        body: "raw",
+        idempotency: "own",
+        success: 201,
+        errors: ["invalid_request", "payload_too_large", "skill_uncompressed_too_large"],
+        handle: async (input) => {
+          const { tenantId, request } = input;
+          const upload = await readLibraryUpload(request, LibraryCreateFields);
+          const attribution = { userId: upload.userId, metadata: upload.metadata ?? {} };
+          return answerOnce(ctx, input, 201, upload.meaning, (sql) =>
+            createLibrarySkill(sql, tenantId, upload, attribution),
+          );
+        },
+      }),
+    )
+    .get(
+      "",
+      operation(ctx, {
+        summary: "List the library",
+        query: LibraryQuery,
+        success: 200,
+        handle: async ({ sql, tenantId, query: { filter = "all", userId } }) => ({
+          skills: await listLibrary(sql, tenantId, filter, userId),
+        }),
+      }),
+    )
+    .get(
+      "/:skillId",
+      operation(ctx, {
+        summary: "Get a skill of the library",
+        params,
+        success: 200,
+        errors: ["not_found"],
+        handle: ({ sql, tenantId, params: { skillId } }) => getLibrarySkill(sql, tenantId, skillId),
+      }),
+    )
+    .put(
+      "/:skillId",
+      operation(ctx, {
+        summary: "Replace a skill of the library, which stores its next version",
+        params,
+        body: "raw",
+        success: 200,
+        errors: ["invalid_request", "platform_skill_read_only", "not_found", "skill_uncompressed_too_large"],
+        handle: async ({ sql, tenantId, params: { skillId }, request }) => {
+          await checkLibrarySkillChange(sql, tenantId, skillId);
+          const upload = await readLibraryUpload(request, LibraryUpdateFields);
+          return updateLibrarySkill(sql, tenantId, skillId, upload, upload.metadata);
+        },
+      }),
+    )
+    .delete(
+      "/:skillId",
+      operation(ctx, {
+        summary: "Delete a skill of the library",
+        params,
+        success: 204,
+        errors: ["platform_skill_read_only", "not_found"],
+        handle: ({ sql, tenantId, params: { skillId } }) => deleteLibrarySkill(sql, tenantId, skillId),
+      }),
+    );
+}

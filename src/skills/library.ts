@@ -1,0 +1,184 @@
+import { type AnySql, json, type Tx, tx } from "../db.ts";
+import { ApiError } from "../errors.ts";
+import { newId } from "../ids.ts";
+import { enqueue } from "../jobs.ts";
+import { insertFiles } from "./files.ts";
+import type { Manifest } from "./manifest.ts";
+import {
+  type LibraryFilter,
+  type LibrarySkill,
+  type LibrarySkillDetail,
+  librarySkillsPerTenantMax,
+  type SkillFile,
+  type SkillFolder,
+} from "./schema.ts";
+
+interface LibraryRow {
+  id: string;
+  tenant_id: string | null;
+  name: string;
+  description: string;
+  user_id: string;
+  metadata: Record<string, unknown>;
+  version: number;
+  created_at: Date;
+  updated_at: Date;
+}
+
+/** One version of a library skill, as it is to be stored. */
+export interface LibraryContent {
+  readonly filename: string;
+  readonly manifest: Manifest;
+  readonly folder: SkillFolder;
+}
+
+/** The tenant's skills and the platform's, most recently updated first; `filter` and `userId` narrow them. */
+export async function listLibrary(
+  sql: AnySql,
+  tenantId: string,
+  filter: LibraryFilter,
+  userId: string | undefined,
+): Promise<LibrarySkill[]> {
+  const owners = {
+    all: sql`(tenant_id = ${tenantId} or tenant_id is null)`,
+    "built-in": sql`tenant_id is null`,
+    my: sql`tenant_id = ${tenantId}`,
+  };
+  const rows = await sql<LibraryRow[]>`
+    select * from library_skills where ${owners[filter]} ${userId === undefined ? sql`` : sql`and user_id = ${userId}`}
+    order by updated_at desc, id desc`;
+  return rows.map(showLibrarySkill);
+}
+
+/** Reads a skill of the tenant or the platform with its frontmatter and files, all of one version. Throws 404. */
+export async function getLibrarySkill(sql: AnySql, tenantId: string, id: string): Promise<LibrarySkillDetail> {
+  const [row] = await sql<(LibraryRow & { meta: Record<string, unknown> | null; files: SkillFile[] | null })[]>`
+    select s.*, v.meta, (
+      select json_agg(json_build_object('path', f.path, 'sizeBytes', octet_length(f.content)) order by f.path)
+      from skill_files f where f.skill_id = s.id and f.version = s.version
+    ) as files
+    from library_skills s left join library_skill_versions v on v.skill_id = s.id and v.version = s.version
+    where s.id = ${id} and (s.tenant_id = ${tenantId} or s.tenant_id is null)`;
+  if (row === undefined) throw new ApiError("not_found");
+  return { ...showLibrarySkill(row), meta: row.meta ?? {}, files: row.files ?? [] };
+}
+
+/** Adds a skill to the tenant's library. Throws 400 `invalid_request` at the cap. */
+export function createLibrarySkill(
+  sql: AnySql,
+  tenantId: string,
+  content: LibraryContent,
+  attribution: { userId: string; metadata: Readonly<Record<string, unknown>> },
+): Promise<LibrarySkillDetail> {
+  return tx(sql, async (inner) => {
+    // The tenant's row is the lock that makes the count hold.
+    await inner`select 1 from tenants where id = ${tenantId} for no key update`;
+    const [count] = await inner<{ skills: number }[]>`
+      select count(*)::int as skills from library_skills where tenant_id = ${tenantId}`;
+    if ((count?.skills ?? 0) >= librarySkillsPerTenantMax)
+      throw new ApiError("invalid_request", {
+        message: `A tenant has at most ${librarySkillsPerTenantMax} skills; delete one first.`,
+      });
+    const id = await insertLibrarySkill(inner, tenantId, content, attribution);
+    return getLibrarySkill(inner, tenantId, id);
+  });
+}
+
+/** Writes a new skill of a tenant, or with null of the platform, and answers its id. */
+export async function insertLibrarySkill(
+  inner: Tx,
+  tenantId: string | null,
+  content: LibraryContent,
+  { userId, metadata }: { userId: string; metadata: Readonly<Record<string, unknown>> },
+): Promise<string> {
+  const id = newId("skill");
+  const { name, description } = content.manifest;
+  await inner`
+    insert into library_skills (id, tenant_id, name, description, user_id, metadata, created_at, updated_at)
+    select ${id}, ${tenantId}, ${name}, ${description}, ${userId}, ${json(inner, metadata)}, moment, moment
+    from clock_timestamp() as moment`;
+  await insertVersion(inner, id, 1, content);
+  return id;
+}
+
+/**
+ * Stores a new version of a tenant's skill and puts it in the place of the one in
+ * use; null keeps the metadata. Throws 403 `platform_skill_read_only`, 404.
+ */
+export function updateLibrarySkill(
+  sql: AnySql,
+  tenantId: string,
+  id: string,
+  content: LibraryContent,
+  metadata: Readonly<Record<string, unknown>> | null,
+): Promise<LibrarySkillDetail> {
+  return tx(sql, async (inner) => {
+    const { version } = await lockTenants(inner, tenantId, id);
+    await replaceContent(inner, id, version + 1, content);
+    if (metadata !== null) await inner`update library_skills set metadata = ${json(inner, metadata)} where id = ${id}`;
+    return getLibrarySkill(inner, tenantId, id);
+  });
+}
+
+/** Stores a version and makes it the one in use. The caller holds the skill's lock. */
+export async function replaceContent(inner: Tx, id: string, version: number, content: LibraryContent): Promise<void> {
+  const { name, description } = content.manifest;
+  await insertVersion(inner, id, version, content);
+  await inner`
+    update library_skills set version = ${version}, name = ${name}, description = ${description},
+      updated_at = clock_timestamp()
+    where id = ${id}`;
+}
+
+async function insertVersion(inner: Tx, id: string, version: number, content: LibraryContent): Promise<void> {
+  const { filename, manifest, folder } = content;
+  await inner`
+    insert into library_skill_versions (skill_id, version, filename, meta, created_at)
+    values (${id}, ${version}, ${filename}, ${json(inner, manifest.meta)}, clock_timestamp())`;
+  await insertFiles(inner, id, version, folder);
+}
+
+/** Deletes a tenant's skill; its versions go with the job `skill.purge`. Throws 403 `platform_skill_read_only`, 404. */
+export function deleteLibrarySkill(sql: AnySql, tenantId: string, id: string): Promise<void> {
+  return tx(sql, async (inner) => {
+    await lockTenants(inner, tenantId, id);
+    await inner`delete from library_skills where id = ${id}`;
+    await enqueue(inner, "skill.purge", { skillId: id }, { key: `skill.purge:${id}` });
+  });
+}
+
+/** Checks that the tenant may change a skill, before its upload is read. Throws 403 `platform_skill_read_only`, 404. */
+export async function checkLibrarySkillChange(sql: AnySql, tenantId: string, id: string): Promise<void> {
+  changeable(
+    await sql<LibraryRow[]>`
+    select * from library_skills where id = ${id} and (tenant_id = ${tenantId} or tenant_id is null)`,
+  );
+}
+
+/** The same, and keeps others from changing the skill until the transaction ends. */
+async function lockTenants(inner: Tx, tenantId: string, id: string): Promise<LibraryRow> {
+  return changeable(
+    await inner<LibraryRow[]>`
+    select * from library_skills where id = ${id} and (tenant_id = ${tenantId} or tenant_id is null) for update`,
+  );
+}
+
+function changeable([row]: readonly LibraryRow[]): LibraryRow {
+  if (row === undefined) throw new ApiError("not_found");
+  if (row.tenant_id === null) throw new ApiError("platform_skill_read_only");
+  return row;
+}
+
+function showLibrarySkill(row: LibraryRow): LibrarySkill {
+  return {
+    id: row.id,
+    ownerKind: row.tenant_id === null ? "platform" : "tenant",
+    tenantId: row.tenant_id,
+    name: row.name,
+    description: row.description,
+    userId: row.user_id,
+    metadata: row.metadata,
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+  };
+}

@@ -1,0 +1,159 @@
+import { Elysia } from "elysia";
+import { getAgent } from "../agents/store.ts";
+import type { Ctx } from "../context.ts";
+import type { ErrorCause } from "../errors.ts";
+import { Id } from "../ids.ts";
+import { answerOnce, operation, pathIds } from "../operation.ts";
+import { readLimit } from "../page.ts";
+import { readFile, removeFile, writeFile } from "./change.ts";
+import { copySkill } from "./copies.ts";
+import { checkFilePath } from "./paths.ts";
+import { manifestPath, SkillCopies, SkillCreate, SkillFileQuery, SkillList, skillPage } from "./schema.ts";
+import { createSkill, deleteSkill, getSkill, listSkills } from "./store.ts";
+import { readFileBody, readSkillUpload } from "./upload.ts";
+
+const ofAgent = pathIds({ agentId: Id("agent") });
+const ofSkill = pathIds({ agentId: Id("agent"), skillId: Id("skill") });
+const createErrors: readonly ErrorCause[] = [
+  "not_found",
+  "skill_invalid_markdown",
+  "skill_limit_reached",
+  "skill_name_conflict",
+  "skill_uncompressed_too_large",
+];
+const fileErrors: readonly ErrorCause[] = ["not_found", "skill_not_found"];
+
+/** Skills of an agent (document 1, "Skills of an agent"). */
+export function skillRoutes(ctx: Ctx) {
+  return new Elysia({ prefix: "/v1/agents/:agentId/skills" })
+    .use(folderRoutes(ctx))
+    .use(fileRoutes(ctx))
+    .post(
+      "/:skillId/copies",
+      operation(ctx, {
+        summary: "Copy a skill to other agents",
+        params: ofSkill,
+        body: SkillCopies,
+        success: 200,
+        errors: fileErrors,
+        handle: ({ sql, tenantId, form, params, body }) => copySkill(sql, { tenantId, ...params }, body.agentIds, form),
+      }),
+    );
+}
+
+function folderRoutes(ctx: Ctx) {
+  return new Elysia()
+    .get(
+      "",
+      operation(ctx, {
+        summary: "List an agent's skills",
+        params: ofAgent,
+        query: SkillList,
+        success: 200,
+        errors: ["not_found", "invalid_cursor"],
+        handle: ({ sql, tenantId, params, query }) =>
+          listSkills(sql, tenantId, params.agentId, query.cursor, readLimit(query.limit, skillPage)),
+      }),
+    )
+    .post(
+      "",
+      operation(ctx, {
+        summary: "Create a skill from its SKILL.md",
+        params: ofAgent,
+        body: SkillCreate,
+        success: 201,
+        errors: createErrors,
+        handle: ({ sql, tenantId, params, body }) =>
+          createSkill(sql, tenantId, params.agentId, new Map([[manifestPath, Buffer.from(body.content)]])),
+      }),
+    )
+    .post(
+      "/upload",
+      operation(ctx, {
+        summary: "Create a skill from an archive",
+        params: ofAgent,
+        body: "raw",
+        idempotency: "own",
+        success: 201,
+        errors: [...createErrors, "skill_invalid_archive", "skill_too_many_files", "payload_too_large"],
+        handle: async (input) => {
+          const { tenantId, params, request } = input;
+          await getAgent(ctx.sql, tenantId, params.agentId);
+          const { folder, meaning } = await readSkillUpload(request);
+          return answerOnce(ctx, input, 201, meaning, (sql) => createSkill(sql, tenantId, params.agentId, folder));
+        },
+      }),
+    )
+    .get(
+      "/:skillId",
+      operation(ctx, {
+        summary: "Get a skill",
+        params: ofSkill,
+        success: 200,
+        errors: fileErrors,
+        handle: ({ sql, tenantId, params }) => getSkill(sql, tenantId, params.agentId, params.skillId),
+      }),
+    )
+    .delete(
+      "/:skillId",
+      operation(ctx, {
+        summary: "Delete a skill",
+        params: ofSkill,
+        success: 204,
+        errors: fileErrors,
+        handle: ({ sql, tenantId, params }) => deleteSkill(sql, tenantId, params.agentId, params.skillId),
+      }),
+    );
+}
+
+function fileRoutes(ctx: Ctx) {
+  return new Elysia({ prefix: "/:skillId/files" })
+    .get(
+      "",
+      operation(ctx, {
+        summary: "Read a file of a skill",
+        params: ofSkill,
+        query: SkillFileQuery,
+        success: 200,
+        errors: fileErrors,
+        handle: async ({ sql, tenantId, params, query }) => {
+          const content = await readFile(sql, { tenantId, ...params }, checkFilePath(query.path));
+          const headers = { "Content-Type": "application/octet-stream", "X-Content-Type-Options": "nosniff" };
+          return new Response(content as Uint8Array<ArrayBuffer>, { headers });
+        },
+      }),
+    )
+    .put(
+      "",
+      operation(ctx, {
+        summary: "Create or replace a file of a skill",
+        params: ofSkill,
+        query: SkillFileQuery,
+        body: "raw",
+        success: 200,
+        errors: [
+          ...fileErrors,
+          "skill_invalid_markdown",
+          "skill_too_many_files",
+          "skill_name_conflict",
+          "skill_uncompressed_too_large",
+        ],
+        handle: async ({ sql, tenantId, params, query, request }) => {
+          const path = checkFilePath(query.path);
+          return writeFile(sql, { tenantId, ...params }, path, await readFileBody(request));
+        },
+      }),
+    )
+    .delete(
+      "",
+      operation(ctx, {
+        summary: "Delete a file of a skill",
+        params: ofSkill,
+        query: SkillFileQuery,
+        success: 200,
+        errors: fileErrors,
+        handle: ({ sql, tenantId, params, query }) =>
+          removeFile(sql, { tenantId, ...params }, checkFilePath(query.path)),
+      }),
+    );
+}

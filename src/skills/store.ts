@@ -1,0 +1,145 @@
+import { policyIssues } from "../agents/policy.ts";
+import { getAgent, lockAgent } from "../agents/store.ts";
+import { type AnySql, json, type Tx, tx } from "../db.ts";
+import { ApiError, invalid } from "../errors.ts";
+import { newId } from "../ids.ts";
+import { type Page, readTimeCursor, timePage } from "../page.ts";
+import { agentSkillVersion, insertFiles, listFiles } from "./files.ts";
+import { type Manifest, readManifest } from "./manifest.ts";
+import {
+  manifestPath,
+  type Skill,
+  type SkillDetail,
+  type SkillFolder,
+  skillBytesMax,
+  skillsPerAgentMax,
+} from "./schema.ts";
+
+export interface SkillRow {
+  id: string;
+  tenant_id: string;
+  agent_id: string;
+  name: string;
+  description: string;
+  metadata: Record<string, unknown>;
+  created_at: Date;
+  updated_at: Date;
+}
+
+/** Whether an agent has a skill of its own. Under the agent's lock the answer holds until the transaction ends. */
+export async function hasOwnSkill(sql: AnySql, agentId: string): Promise<boolean> {
+  const [row] = await sql`select 1 from agent_skills where agent_id = ${agentId} limit 1`;
+  return row !== undefined;
+}
+
+/** A page of an agent's skills, newest first. Throws 404, 400 `invalid_cursor`. */
+export async function listSkills(
+  sql: AnySql,
+  tenantId: string,
+  agentId: string,
+  cursor: string | undefined,
+  limit: number,
+): Promise<Page<Skill>> {
+  const list = `skills:${agentId}`;
+  const place = readTimeCursor(list, cursor);
+  await getAgent(sql, tenantId, agentId);
+  const before = place === null ? null : sql`'epoch'::timestamptz + ${place.at}::bigint * interval '1 microsecond'`;
+  const rows = await sql<(SkillRow & { at: string })[]>`
+    select *, (extract(epoch from created_at) * 1000000)::bigint::text as at from agent_skills
+    where agent_id = ${agentId} and tenant_id = ${tenantId}
+      ${place === null ? sql`` : sql`and (created_at, id) < (${before}, ${place.id})`}
+    order by created_at desc, id desc limit ${limit + 1}`;
+  return timePage(list, rows, limit, showSkill);
+}
+
+/** Reads a skill with its files. Throws 404 `not_found` for the agent, `skill_not_found` for the skill. */
+export async function getSkill(sql: AnySql, tenantId: string, agentId: string, id: string): Promise<SkillDetail> {
+  await getAgent(sql, tenantId, agentId);
+  const [row] = await sql<SkillRow[]>`
+    select * from agent_skills where id = ${id} and agent_id = ${agentId} and tenant_id = ${tenantId}`;
+  if (row === undefined) throw new ApiError("skill_not_found");
+  return showDetail(sql, row);
+}
+
+/** Reads a skill of an agent whose lock the caller holds. Throws 404 `skill_not_found`. */
+export async function findSkill(inner: Tx, agentId: string, id: string): Promise<SkillRow> {
+  const [row] = await inner<SkillRow[]>`select * from agent_skills where id = ${id} and agent_id = ${agentId}`;
+  if (row === undefined) throw new ApiError("skill_not_found");
+  return row;
+}
+
+/**
+ * Creates a skill of a folder. Throws 400 `skill_invalid_markdown`,
+ * `skill_limit_reached`, 404, 409 `skill_name_conflict`, 413
+ * `skill_uncompressed_too_large`.
+ */
+export function createSkill(sql: AnySql, tenantId: string, agentId: string, folder: SkillFolder): Promise<SkillDetail> {
+  const sizeBytes = [...folder.values()].reduce((sum, content) => sum + content.byteLength, 0);
+  if (sizeBytes > skillBytesMax) throw new ApiError("skill_uncompressed_too_large");
+  const manifest = readManifest(folder.get(manifestPath));
+  return tx(sql, async (inner) => {
+    await lockAgent(inner, tenantId, agentId);
+    const row = await insertSkill(inner, tenantId, agentId, manifest);
+    await insertFiles(inner, row.id, agentSkillVersion, folder);
+    return showDetail(inner, row);
+  });
+}
+
+/** Writes a skill's row. The caller holds the agent's lock, so that the cap and the name hold. Throws 400, 409. */
+export async function insertSkill(
+  inner: Tx,
+  tenantId: string,
+  agentId: string,
+  { name, description, metadata }: Omit<Manifest, "meta">,
+): Promise<SkillRow> {
+  const [known] = await inner<{ skills: number; same: number }[]>`
+    select count(*)::int as skills, (count(*) filter (where name = ${name}))::int as same
+    from agent_skills where agent_id = ${agentId}`;
+  if ((known?.same ?? 0) > 0) throw new ApiError("skill_name_conflict");
+  if ((known?.skills ?? 0) >= skillsPerAgentMax) throw new ApiError("skill_limit_reached");
+  const [row] = await inner<SkillRow[]>`
+    insert into agent_skills (id, tenant_id, agent_id, name, description, metadata, created_at, updated_at)
+    select ${newId("skill")}, ${tenantId}, ${agentId}, ${name}, ${description}, ${json(inner, metadata)}, moment, moment
+    from clock_timestamp() as moment
+    returning *`;
+  return row as SkillRow;
+}
+
+/**
+ * Deletes a skill with its files. Throws 404, and 400 when it is the agent's last
+ * one and an approval policy has a rule for a tool that only skills bring.
+ */
+export function deleteSkill(sql: AnySql, tenantId: string, agentId: string, id: string): Promise<void> {
+  return tx(sql, async (inner) => {
+    const { config } = await lockAgent(inner, tenantId, agentId);
+    await findSkill(inner, agentId, id);
+    await inner`delete from agent_skills where id = ${id}`;
+    const hasSkill = config.skills.length > 0 || (await hasOwnSkill(inner, agentId));
+    const [issue] = policyIssues(config, hasSkill);
+    if (issue !== undefined)
+      throw invalid(
+        "skillId",
+        `is the agent's last skill, which the approval policy's rule at ${issue.path} needs; remove the rule first`,
+      );
+    await inner`delete from skill_files where skill_id = ${id}`;
+  });
+}
+
+/** A skill as a list shows it. */
+export function showSkill(row: SkillRow): Skill {
+  return {
+    id: row.id,
+    tenantId: row.tenant_id,
+    agentId: row.agent_id,
+    name: row.name,
+    description: row.description,
+    metadata: row.metadata,
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+  };
+}
+
+/** A skill with its files. */
+export async function showDetail(sql: AnySql, row: SkillRow): Promise<SkillDetail> {
+  return { ...showSkill(row), files: await listFiles(sql, row.id, agentSkillVersion) };
+}

@@ -1,0 +1,117 @@
+import { Type } from "@sinclair/typebox";
+import type { AgentConfig } from "../agents/schema.ts";
+import { Closed } from "../schema.ts";
+import { boundText, cutNote } from "../tools/bounded.ts";
+import { builtinTool } from "../tools/builtin.ts";
+import { ToolError } from "../tools/error.ts";
+import type { ToolScope, TurnTool } from "../tools/tool.ts";
+import { type ReadVirtual, readTool, textOf } from "../workspaces/read.ts";
+import { agentSkillVersion } from "./files.ts";
+import { manifestPath } from "./schema.ts";
+
+/** The model is told this much of a skill's description, in characters. */
+const toldDescriptionLengthMax = 1_024;
+
+/** What an agent's skills add to a turn. */
+export interface TurnSkills {
+  /** Each skill's name, description and path, as a system text; empty when there is none. */
+  readonly instructions: string;
+  /** `activate_skill`, and without the workspace group a `read` for skill files alone. */
+  readonly tools: readonly TurnTool[];
+  /** The text of a skill's file at its virtual path, or null when there is none. */
+  readonly readVirtual: ReadVirtual;
+}
+
+interface ReachableSkill {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string;
+}
+
+/**
+ * The skills of a turn (document 1, "Skill (per agent)"; design section 3,
+ * "Tools"): the agent's own, then the library's that this version of its
+ * configuration names. Files are read as they are at that moment.
+ */
+export async function skillsForTurn(
+  scope: ToolScope,
+  config: Pick<AgentConfig, "tools" | "skills">,
+): Promise<TurnSkills> {
+  const skills = await reachableSkills(scope, config.skills);
+  if (skills.length === 0) return { instructions: "", tools: [], readVirtual: async () => null };
+  const readVirtual: ReadVirtual = (path) => readSkillFile(scope, config.skills, path);
+  const tools = [activateSkill(scope, skills, readVirtual)];
+  // The group decides, not the workspace: an agent may have one that it must not touch.
+  if (!config.tools.includes("workspace")) tools.push(readTool({ ...scope, workspaceId: null }, readVirtual));
+  return { instructions: instructionsOf(scope, skills), tools, readVirtual };
+}
+
+function reachableSkills({ ctx, tenantId, agentId }: ToolScope, libraryIds: readonly string[]) {
+  return ctx.sql<ReachableSkill[]>`
+    select id, name, description from (
+      select id, name, description, 0 as place from agent_skills where agent_id = ${agentId} and tenant_id = ${tenantId}
+      union all
+      select s.id, s.name, s.description, named.place from library_skills s
+      join unnest(${libraryIds as string[]}::text[]) with ordinality as named (id, place) on named.id = s.id
+      where s.tenant_id = ${tenantId} or s.tenant_id is null
+    ) reachable
+    order by place, name collate "C", id`;
+}
+
+function instructionsOf({ agentId }: ToolScope, skills: readonly ReachableSkill[]): string {
+  const entries = skills.map(({ id, name, description }) => {
+    const told = oneLine(description).slice(0, toldDescriptionLengthMax);
+    return `- ${oneLine(name)}: ${told.toWellFormed()} (${virtualPath(agentId, id)})`;
+  });
+  return [
+    "You have skills. Before you do what a skill is for, call activate_skill with its name and follow what it says.",
+    "Read the further files of a skill with the tool read, in the folder of its path.",
+    ...entries,
+  ].join("\n");
+}
+
+function activateSkill({ agentId }: ToolScope, skills: readonly ReachableSkill[], readVirtual: ReadVirtual): TurnTool {
+  return builtinTool({
+    name: "activate_skill",
+    description: "Get the instructions of a skill.",
+    input: Closed({ name: Type.String({ minLength: 1, description: "The skill's name." }) }),
+    readOnly: true,
+    execute: async ({ name }) => {
+      const skill = skills.find((known) => known.name === name) ?? skills.find((known) => oneLine(known.name) === name);
+      const whole = skill === undefined ? null : await readVirtual(virtualPath(agentId, skill.id));
+      if (whole === null) throw new ToolError(`There is no skill ${JSON.stringify(name)}.`);
+      const { text, cut } = boundText(whole);
+      return cut ? `${text}\n\n${cutNote("only the beginning is shown")}` : text;
+    },
+  });
+}
+
+/** The path of a skill's SKILL.md as the tool `read` takes it (design section 3, "Service name"). */
+function virtualPath(agentId: string, skillId: string): string {
+  return `/.parley/${agentId}/skills/${skillId}/${manifestPath}`;
+}
+
+async function readSkillFile(
+  { ctx, tenantId, agentId }: ToolScope,
+  libraryIds: readonly string[],
+  path: string,
+): Promise<string | null> {
+  const [, ofAgent, skillId, file] = /^\/\.parley\/([^/]+)\/skills\/([^/]+)\/(.+)$/s.exec(path) ?? [];
+  if (ofAgent !== agentId || skillId === undefined || file === undefined) return null;
+  const [row] = await ctx.sql<{ content: Uint8Array }[]>`
+    select f.content from skill_files f
+    where f.skill_id = ${skillId} and f.path = ${file} and f.version = coalesce(
+      (select ${agentSkillVersion}::int from agent_skills s
+        where s.id = ${skillId} and s.agent_id = ${agentId} and s.tenant_id = ${tenantId}),
+      (select s.version from library_skills s
+        where s.id = ${skillId} and s.id = any(${libraryIds as string[]})
+          and (s.tenant_id = ${tenantId} or s.tenant_id is null)))`;
+  if (row === undefined) return null;
+  const text = textOf(row.content);
+  if (text === null) throw new ToolError(`${path} is a binary file of ${row.content.byteLength} bytes.`);
+  return text;
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
+}
