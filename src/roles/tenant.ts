@@ -1,5 +1,6 @@
 import { readConfig } from "../config.ts";
 import { createLogger } from "../log.ts";
+import { readSkillCommand, skillUsage } from "../skills/cli.ts";
 import { readCommand, UsageError, usage } from "../tenants/cli.ts";
 import { onDatabase } from "./operator-database.ts";
 import { OperatorError } from "./operator-error.ts";
@@ -9,11 +10,11 @@ const helpWords = ["help", "--help", "-h"];
 /** The operator's command line: runs one command and prints its answer. Throws `OperatorError` for what the operator can put right. */
 export async function tenant(words: readonly string[]): Promise<void> {
   if (helpWords.includes(words[0] ?? "")) {
-    await print(usage);
+    await print(usage + skillUsage);
     return;
   }
   try {
-    const command = readCommand(words);
+    const command = words[0] === "skill" ? readSkillCommand(words.slice(1)) : readCommand(words);
     const config = readConfig(undefined, { logLevel: "warn" });
     // Standard output is for the answer, whose last line may be read by a program.
     await print(await onDatabase(config, createLogger(config.logLevel, process.stderr), command));
