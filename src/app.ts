@@ -9,6 +9,8 @@ import { healthRoutes } from "./health.ts";
 import { databaseWaitMs } from "./limits.ts";
 import { mcpConnectionRoutes } from "./mcp-connections/routes.ts";
 import { memoryRoutes } from "./memories/routes.ts";
+import { merchantEventRoutes } from "./merchant/event-routes.ts";
+import { merchantRoutes } from "./merchant/routes.ts";
 import { allowedMethods } from "./methods.ts";
 import type { MountedOperation } from "./openapi.ts";
 import type { OperationHandler } from "./operation.ts";
@@ -16,9 +18,9 @@ import { promptRoutes } from "./prompts/routes.ts";
 import { providerRoutes } from "./providers/routes.ts";
 import { formOf, requestIdOf } from "./request.ts";
 import { sessionRoutes } from "./sessions/routes.ts";
-import { taskRoutes } from "./tasks/routes.ts";
 import { libraryRoutes } from "./skills/library-routes.ts";
 import { skillRoutes } from "./skills/routes.ts";
+import { taskRoutes } from "./tasks/routes.ts";
 import { usageRoutes } from "./usage/routes.ts";
 import { workspaceRoutes } from "./workspaces/routes.ts";
 
@@ -36,12 +38,14 @@ export function createApp(ctx: Ctx): App {
     .use(apiKeyRoutes(ctx))
     .use(memoryRoutes(ctx))
     .use(mcpConnectionRoutes(ctx))
+    .use(merchantRoutes(ctx))
+    .use(merchantEventRoutes(ctx))
     .use(promptRoutes(ctx))
     .use(providerRoutes(ctx))
     .use(sessionRoutes(ctx))
-    .use(taskRoutes(ctx))
     .use(skillRoutes(ctx))
     .use(libraryRoutes(ctx))
+    .use(taskRoutes(ctx))
     .use(usageRoutes(ctx))
     .use(workspaceRoutes(ctx));
   const operations = mountedOperations(elysia.routes);

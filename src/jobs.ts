@@ -17,13 +17,15 @@ export interface JobPayloads {
   "workspace.purge": { workspaceId: string };
   /** Delete what a deleted library skill leaves behind. */
   "skill.purge": { skillId: string };
+  /** Report a merchant connection's usage events that are due. */
+  "merchant.deliver": { connectionId: string };
   /** Forget old Idempotency-Keys. */
   "keys.sweep": Record<never, never>;
 }
 
 export type JobName = keyof JobPayloads;
 
-/** Attempts of a job before the queue gives it up. Turns, runs and fires are guarded by the reaper, so theirs only bridge a database blip. */
+/** Attempts of a job before the queue gives it up. Turns, runs, fires and deliveries are looked after by workers, so theirs only bridge a database blip. */
 const maxAttempts: Readonly<Record<JobName, number>> = {
   turn: 5,
   "task.run": 5,
@@ -32,6 +34,7 @@ const maxAttempts: Readonly<Record<JobName, number>> = {
   "tenant.purge": 25,
   "workspace.purge": 25,
   "skill.purge": 25,
+  "merchant.deliver": 5,
   "keys.sweep": 1,
 };
 

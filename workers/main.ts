@@ -1,5 +1,6 @@
 import type { Ctx } from "../src/context.ts";
 import { reapEveryMs, workerFrozenMs } from "../src/limits.ts";
+import { sweepEvents } from "../src/merchant/sweep.ts";
 import { Actor } from "../src/sessions/actor.ts";
 import { Reaper } from "../src/sessions/reap.ts";
 import { ringTasksAgain } from "../src/tasks/reap.ts";
@@ -57,6 +58,7 @@ function startReaping(ctx: Ctx, frozenMs: number): () => Promise<void> {
     looking ??= reaper
       .look()
       .then(() => ringTasksAgain(ctx))
+      .then(() => sweepEvents(ctx))
       .catch((error) => ctx.log.warn({ err: error }, "the reaper could not look around"))
       .finally(() => {
         looking = null;

@@ -12,6 +12,7 @@ export function usageOf(prepared: PreparedTurn, result: ModelResult): TurnUsage 
   const { used } = prepared;
   return {
     provider: prepared.provider.id,
+    providerType: prepared.provider.providerType,
     model: prepared.model,
     inputTokens: result.inputTokens + used.inputTokens,
     outputTokens: result.outputTokens + used.outputTokens,

@@ -230,5 +230,6 @@ async function endLostTurn(
       ? ({ state: "denied", reason: error.message } as const)
       : ({ state: "error", errorText: error.message } as const);
   const replaced = stored === null ? null : closeCalls(stored, closing);
-  return finishTurn(sql, fence, { ...badOutcome(status, error), replaced });
+  const usageKnown = !fence.statuses.includes("running");
+  return finishTurn(sql, fence, { ...badOutcome(status, error), usageKnown, replaced });
 }

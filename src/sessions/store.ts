@@ -46,6 +46,7 @@ export interface SessionFacts {
   readonly pinnedVersion: number | null;
   /** False while form A's first turn has not succeeded. */
   readonly visible: boolean;
+  readonly userId: string;
 }
 
 /** A session by its agent and id, one that cannot be seen yet included; null when it is missing, foreign or deleted. */
@@ -55,11 +56,11 @@ export async function findSession(
   agentId: string,
   sessionId: string,
 ): Promise<SessionFacts | null> {
-  const [row] = await sql<{ pinned_version: number | null; visible: boolean }[]>`
-    select s.pinned_version, s.visible from sessions s
+  const [row] = await sql<{ pinned_version: number | null; visible: boolean; user_id: string }[]>`
+    select s.pinned_version, s.visible, s.user_id from sessions s
     where s.id = ${sessionId} and s.tenant_id = ${tenantId} and s.agent_id = ${agentId} and s.deleted_at is null
       and exists (select 1 from agents a where a.id = s.agent_id)`;
-  return row === undefined ? null : { pinnedVersion: row.pinned_version, visible: row.visible };
+  return row === undefined ? null : { pinnedVersion: row.pinned_version, visible: row.visible, userId: row.user_id };
 }
 
 export interface SessionListFilter {

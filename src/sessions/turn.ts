@@ -6,6 +6,7 @@ import { ApiError, invalid } from "../errors.ts";
 import { quotaExceeded, turnGate } from "../gate.ts";
 import { type IdempotencyKey, keepTurn, recallKey, waitForKey } from "../idempotency.ts";
 import { newId } from "../ids.ts";
+import { merchantGuard } from "../merchant/guard.ts";
 import { renderPrompt } from "../prompts/render.ts";
 import { insertTurn, insertTurnAlone, type NewTurn } from "./accept.ts";
 import { logAttemptOf, logStates } from "./logs.ts";
@@ -44,8 +45,9 @@ export interface AcceptedTurn {
  * Accepts a turn: checks everything that can be checked before it runs, then
  * writes session, turn and job in one transaction (document 1, "Sessions").
  *
- * Throws 400, 402, 404 (also for a task's run that is not queued any more), 409
- * `session_busy` or `agent_disabled`, 429 `quota_exceeded`; then nothing is written.
+ * Throws 400, 402, 403 (the merchant guard's), 404 (also for a task's run that is
+ * not queued any more), 409 `session_busy` or `agent_disabled`, 429
+ * `quota_exceeded`, 503; then nothing is written.
  */
 export async function acceptTurn(ctx: Ctx, request: TurnRequest): Promise<AcceptedTurn> {
   const joined = request.key === null ? null : await joinByKey(ctx.sql, ctx, request.key);
@@ -61,6 +63,7 @@ export async function acceptTurn(ctx: Ctx, request: TurnRequest): Promise<Accept
   const agent = await loadAgentForTurn(ctx.sql, principal.tenant.id, agentId, runVersion);
   checkRunnable(ctx, agent);
   const message = await messageOf(ctx.sql, principal.tenant.id, body);
+  await merchantGuard(ctx, principal.tenant, session?.userId ?? body.userId ?? "");
   return write(ctx, request, {
     turnId: newId("turn"),
     tenantId: principal.tenant.id,
@@ -103,6 +106,7 @@ export async function acceptGeneration(ctx: Ctx, request: GenerationRequest): Pr
   turnGate(principal.tenant);
   const agent = await loadAgentForTurn(ctx.sql, principal.tenant.id, agentId, request.version);
   checkRunnable(ctx, agent);
+  await merchantGuard(ctx, principal.tenant, request.userId);
   return write(ctx, request, {
     turnId: newId("turn"),
     tenantId: principal.tenant.id,

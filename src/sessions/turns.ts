@@ -1,4 +1,6 @@
+import type { ProviderType } from "../config.ts";
 import { type AnySql, json, type Sql } from "../db.ts";
+import { billEndedTurn } from "../merchant/record.ts";
 import type { UiMessage } from "./schema.ts";
 
 /**
@@ -128,6 +130,7 @@ export async function releaseLock(lockSql: Sql, lockKey: string): Promise<void> 
 /** What a claim used. */
 export interface TurnUsage {
   readonly provider: string | null;
+  readonly providerType: ProviderType | null;
   readonly model: string | null;
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -147,6 +150,8 @@ export interface TurnOutcome {
   readonly status: "succeeded" | "failed" | "canceled" | "waiting";
   readonly error: TurnError | null;
   readonly usage: TurnUsage;
+  /** False when the worker is lost that alone knew what the claim used. */
+  readonly usageKnown: boolean;
   /** Messages that join the transcript: what succeeded, or what was reached when the turn first stops to ask. */
   readonly messages: readonly UiMessage[];
   /** The answer as a continuation leaves it, in place of the one that was stored when it stopped to ask. */
@@ -172,7 +177,7 @@ export interface Fence {
 
 /**
  * Ends a claim: the turn's status, transcript, session, continuation, approvals,
- * usage, credit and the task's run in one statement, so that all of it happens or none. Answers
+ * usage, usage event, credit and the task's run in one statement, so that all of it happens or none. Answers
  * false, having written nothing, when the claim is gone (the fence of design
  * section 1, rule 3), or when a turn that was cancelled is to end well.
  *
@@ -262,8 +267,8 @@ export async function finishTurn(sql: AnySql, fence: Fence, outcome: TurnOutcome
           case when not canceled then ${error === null ? null : json(sql, error)}::json end, case when canceled then now() end
         from (select r.cancel_requested_at is not null or ${status === "canceled"}) as asked (canceled))
       from ended e where ${ends} and e.kind = 'task' and r.turn_id = e.id and r.status = 'running'
-    )
-    select id from ended`;
+    ), ${billEndedTurn(sql, { ends, known: outcome.usageKnown, ...usage })}
+    select id, (select count(*) from rung) from ended`;
   return rows.length > 0;
 }
 
@@ -276,7 +281,16 @@ export function badOutcome(
   return {
     status,
     error,
-    usage: { provider: null, model: null, inputTokens: 0, outputTokens: 0, modelCalls: 0, ...usage },
+    usage: {
+      provider: null,
+      providerType: null,
+      model: null,
+      inputTokens: 0,
+      outputTokens: 0,
+      modelCalls: 0,
+      ...usage,
+    },
+    usageKnown: true,
     messages: [],
     replaced: null,
     preview: null,

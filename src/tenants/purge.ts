@@ -1,6 +1,7 @@
 import type { Ctx } from "../context.ts";
 import { type AnySql, tx } from "../db.ts";
 import { enqueue } from "../jobs.ts";
+import { endConnections } from "../merchant/store.ts";
 
 /** A tenant whose turns still run is looked at again after this long. */
 const lookAgainMs = 1_000;
@@ -53,5 +54,6 @@ async function endTenant(sql: AnySql, tenantId: string): Promise<boolean> {
   await sql`
     update mcp_connections set sealed_credentials = null, sealed_tokens = null, credential_fragment = '', status = 'needs_auth'
     where tenant_id = ${tenantId}`;
+  await endConnections(sql, tenantId);
   return true;
 }

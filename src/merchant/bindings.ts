@@ -1,0 +1,95 @@
+import type { Ctx } from "../context.ts";
+import type { AnySql } from "../db.ts";
+import { ApiError } from "../errors.ts";
+import { readCursor, writeCursor } from "../page.ts";
+import { openConnection } from "./connect.ts";
+import { faultOf } from "./fault.ts";
+import { checkTimeoutMs } from "./provider.ts";
+import type { Binding } from "./schema.ts";
+import { type ConnectionRow, getCurrent } from "./store.ts";
+
+interface BindingRow {
+  user_id: string;
+  customer_id: string;
+  created_at: Date;
+  updated_at: Date;
+}
+
+/** What a list of bindings asks for. */
+export interface BindingFilter {
+  /** Undefined: all. */
+  readonly userId: string | undefined;
+  readonly cursor: string | undefined;
+  readonly limit: number;
+}
+
+/** A page of the current connection's bindings by `userId`. Throws 400 `invalid_cursor`, 404. */
+export async function listBindings(
+  sql: AnySql,
+  tenantId: string,
+  { userId, cursor, limit }: BindingFilter,
+): Promise<{ bindings: Binding[]; nextCursor: string | null }> {
+  const { id } = await getCurrent(sql, tenantId);
+  const list = `merchant-bindings:${id}`;
+  const after = cursor === undefined ? null : String(readCursor(list, cursor, 1)[0]);
+  const rows = await sql<BindingRow[]>`
+    select user_id, customer_id, created_at, updated_at from merchant_bindings
+    where connection_id = ${id}
+      ${userId === undefined ? sql`` : sql`and user_id = ${userId}`}
+      ${after === null ? sql`` : sql`and user_id > ${after}`}
+    order by user_id limit ${limit + 1}`;
+  const shown = rows.slice(0, limit);
+  const last = shown.at(-1);
+  const nextCursor = rows.length > limit && last !== undefined ? writeCursor(list, [last.user_id]) : null;
+  return { bindings: shown.map(showBinding), nextCursor };
+}
+
+/**
+ * Binds an end user to a customer, in the place of an earlier one. Throws 404, 422
+ * `merchant_customer_not_found`, 503 `merchant_provider_unavailable`.
+ */
+export async function putBinding(
+  ctx: Ctx,
+  sql: AnySql,
+  tenantId: string,
+  userId: string,
+  customerId: string,
+): Promise<{ binding: Binding }> {
+  const connection = await getCurrent(sql, tenantId);
+  if (!(await hasCustomer(ctx, connection, customerId))) throw new ApiError("merchant_customer_not_found");
+  // Replaced while the provider was asked: then the customer may be another account's.
+  const [row] = await sql<BindingRow[]>`
+    insert into merchant_bindings (connection_id, user_id, customer_id)
+    select id, ${userId}, ${customerId} from merchant_connections where id = ${connection.id} and retired_at is null
+    on conflict (connection_id, user_id) do update set customer_id = excluded.customer_id, updated_at = now()
+    returning user_id, customer_id, created_at, updated_at`;
+  if (row === undefined) throw new ApiError("merchant_connection_not_found");
+  return { binding: showBinding(row) };
+}
+
+/** Takes a binding away; later usage of this user is `unmapped`. Throws 404 for the connection or the binding. */
+export async function deleteBinding(sql: AnySql, tenantId: string, userId: string): Promise<void> {
+  const { id } = await getCurrent(sql, tenantId);
+  const { count } = await sql`delete from merchant_bindings where connection_id = ${id} and user_id = ${userId}`;
+  if (count === 0) throw new ApiError("merchant_binding_not_found");
+}
+
+async function hasCustomer(ctx: Ctx, connection: ConnectionRow, customerId: string): Promise<boolean> {
+  try {
+    return await openConnection(ctx, connection, checkTimeoutMs).hasCustomer(customerId);
+  } catch (error) {
+    const refused = faultOf(error).kind === "unauthorized";
+    throw new ApiError("merchant_provider_unavailable", {
+      ...(refused && { message: "The billing provider refuses the connection's credential." }),
+    });
+  }
+}
+
+function showBinding(row: BindingRow): Binding {
+  return {
+    userId: row.user_id,
+    customerId: row.customer_id,
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+  };
+}

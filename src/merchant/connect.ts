@@ -1,0 +1,116 @@
+import type { Static } from "@sinclair/typebox";
+import type { Ctx } from "../context.ts";
+import type { AnySql } from "../db.ts";
+import { ApiError, invalid } from "../errors.ts";
+import { newId } from "../ids.ts";
+import { fragment } from "../seal.ts";
+import { faultOf } from "./fault.ts";
+import { type Account, type BillingProvider, checkTimeoutMs, openBilling } from "./provider.ts";
+import {
+  type BillingProviderName,
+  billingAliases,
+  type ConnectionCreate,
+  type ConnectionUpdate,
+  type Guard,
+  type GuardFields,
+  type MerchantConnection,
+} from "./schema.ts";
+import {
+  type ConnectionRow,
+  changeConnection,
+  findCurrent,
+  getCurrent,
+  replaceCurrent,
+  showConnection,
+} from "./store.ts";
+
+/** GET /v1/merchant-connection: null when there is none. */
+export async function readConnection(
+  sql: AnySql,
+  tenantId: string,
+): Promise<{ connection: MerchantConnection | null }> {
+  const row = await findCurrent(sql, tenantId);
+  return { connection: row === null ? null : showConnection(row) };
+}
+
+/**
+ * POST /v1/merchant-connection: a connection in the place of the current one, once
+ * the provider has accepted its credential. Throws 400, 422
+ * `merchant_credential_invalid`, 503 `merchant_provider_unavailable`.
+ */
+export async function connectMerchant(
+  ctx: Ctx,
+  sql: AnySql,
+  tenantId: string,
+  fields: Static<typeof ConnectionCreate>,
+): Promise<{ connection: MerchantConnection }> {
+  const { environment, credential } = fields;
+  const provider = (billingAliases as Record<string, BillingProviderName>)[fields.provider] ?? fields.provider;
+  const account = { provider: provider as BillingProviderName, environment, credential };
+  const guard = readGuard(fields.guard ?? { enabled: false });
+  const merchantAccountId = await verifyCredential(ctx, account);
+  const id = newId("merchantConnection");
+  const row = await replaceCurrent(sql, {
+    id,
+    tenantId,
+    provider: account.provider,
+    environment,
+    merchantAccountId,
+    sealedCredential: ctx.sealer.seal(credential, id),
+    keyFragment: fragment(credential),
+    guard,
+  });
+  return { connection: showConnection(row) };
+}
+
+/**
+ * PATCH /v1/merchant-connection. Throws 400, 404, 409 `merchant_account_mismatch`,
+ * 422 `merchant_credential_invalid`, 503 `merchant_provider_unavailable`; then
+ * nothing is changed.
+ */
+export async function updateConnection(
+  ctx: Ctx,
+  sql: AnySql,
+  tenantId: string,
+  { credential, status, guard }: Static<typeof ConnectionUpdate>,
+): Promise<{ connection: MerchantConnection }> {
+  const row = await getCurrent(sql, tenantId);
+  const change = {
+    sealedCredential: credential === undefined ? undefined : ctx.sealer.seal(credential, row.id),
+    keyFragment: credential === undefined ? undefined : fragment(credential),
+    status,
+    guard: guard === undefined ? undefined : readGuard(guard),
+  };
+  if (credential !== undefined) {
+    const accountId = await verifyCredential(ctx, { ...row, credential });
+    if (accountId !== row.merchantAccountId) throw new ApiError("merchant_account_mismatch");
+  }
+  const changes = Object.values(change).some((value) => value !== undefined);
+  return { connection: showConnection(changes ? await changeConnection(sql, row.id, change) : row) };
+}
+
+/** A merchant's account at its provider, opened with the connection's own credential. */
+export function openConnection(ctx: Ctx, row: ConnectionRow, limitMs: number): BillingProvider {
+  const credential = ctx.sealer.open(row.sealedCredential, row.id);
+  return openBilling(ctx, { ...row, credential }, limitMs);
+}
+
+/** An enabled guard without anything to ask for would let everybody pass. */
+function readGuard({ enabled, productIds = [], meterId = null }: GuardFields): Guard {
+  if (enabled && productIds.length === 0 && meterId === null)
+    throw invalid("/guard", "needs at least one of productIds, or a meterId, when it is enabled");
+  return { enabled, productIds, meterId };
+}
+
+async function verifyCredential(ctx: Ctx, account: Account): Promise<string> {
+  try {
+    return await openBilling(ctx, account, checkTimeoutMs).account();
+  } catch (error) {
+    const { kind, reason } = faultOf(error);
+    if (kind !== "unauthorized") throw new ApiError("merchant_provider_unavailable");
+    throw new ApiError("merchant_credential_invalid", {
+      ...(reason === "other_mode" && { message: "The credential is for the other environment." }),
+      ...(reason === "organization_ambiguous" && { message: "The credential must belong to one organization." }),
+    });
+  }
+}

@@ -1,0 +1,73 @@
+import type { Ctx } from "../context.ts";
+import { isUnavailable, type Sql } from "../db.ts";
+import { enqueue } from "../jobs.ts";
+import { openConnection } from "./connect.ts";
+import { reportOf } from "./events.ts";
+import { type BillingProvider, deliverTimeoutMs, type Receipt } from "./provider.ts";
+import { type ClaimedEvent, claimDue, failDisconnected, pauseConnection, settle } from "./states.ts";
+import { findConnection, forgetCredential } from "./store.ts";
+
+/** A job delivers for this long, then the next one goes on: a worker that is to stop need not wait for a backlog. */
+const deliverRunMs = 10_000;
+/** A receipt that meets a database that went away is written again for this long; then its event becomes uncertain. */
+const settleTryMs = 60_000;
+
+/**
+ * The job `merchant.deliver`: sends what is due of a connection, in batches,
+ * until nothing is left or the provider cannot be reached. An event is claimed in
+ * the ledger before it is sent, and settled by its receipt.
+ */
+export async function deliverEvents(ctx: Ctx, workerId: string, connectionId: string): Promise<void> {
+  const expiresAt = Date.now() + deliverRunMs;
+  while (Date.now() < expiresAt) {
+    const connection = await findConnection(ctx.sql, connectionId);
+    if (connection === null) return;
+    if (!connection.retired && connection.status === "disconnected") {
+      if ((await failDisconnected(ctx.sql, connectionId)) === 0) return;
+      continue;
+    }
+    if (connection.sealedCredential.byteLength === 0) return;
+    const billing = openConnection(ctx, connection, deliverTimeoutMs);
+    const { batchMax, eventAgeMaxMs } = billing;
+    const claim = await claimDue(ctx.sql, { connectionId, workerId, limit: batchMax, ageMaxMs: eventAgeMaxMs });
+    const reached = await deliverBatch(ctx, billing, claim.events);
+    if (!reached) return pauseConnection(ctx.sql, connectionId);
+    if (!claim.more) {
+      if (connection.retired) await forgetCredential(ctx.sql, connectionId);
+      return;
+    }
+  }
+  await enqueue(ctx.sql, "merchant.deliver", { connectionId }, { key: `merchant.deliver:${connectionId}` });
+}
+
+/** Sends one batch and writes its receipts. False when the provider could not be reached. */
+async function deliverBatch(ctx: Ctx, billing: BillingProvider, events: readonly ClaimedEvent[]): Promise<boolean> {
+  const sent = events.flatMap((event) => {
+    const report = reportOf(event);
+    return report === null ? [] : [{ event, report }];
+  });
+  if (sent.length === 0) return true;
+  const receipts = await billing.deliver(sent.map(({ report }) => report));
+  await settleSurely(
+    ctx.sql,
+    sent.map(({ event }) => event),
+    receipts,
+  );
+  const counts = Object.groupBy(receipts, ({ outcome }) => outcome);
+  const outcomes = Object.fromEntries(Object.entries(counts).map(([outcome, group]) => [outcome, group.length]));
+  ctx.log.info({ connectionId: events[0]?.connection_id, ...outcomes }, "usage events sent");
+  return counts.later === undefined;
+}
+
+/** A receipt is the only proof of what happened, so that a passing blip of the database must not lose it. */
+async function settleSurely(sql: Sql, events: readonly ClaimedEvent[], receipts: readonly Receipt[]): Promise<void> {
+  const expiresAt = Date.now() + settleTryMs;
+  for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, 2_000)) {
+    try {
+      return await settle(sql, events, receipts);
+    } catch (error) {
+      if (!isUnavailable(error) || Date.now() + pauseMs > expiresAt) throw error;
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+  }
+}

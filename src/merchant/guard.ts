@@ -1,0 +1,54 @@
+import type { Tenant } from "../auth.ts";
+import type { Ctx } from "../context.ts";
+import type { Sql } from "../db.ts";
+import { ApiError } from "../errors.ts";
+import { openConnection } from "./connect.ts";
+import { EligibilityCache } from "./eligibility.ts";
+import { faultOf } from "./fault.ts";
+import { checkTimeoutMs, type Eligibility } from "./provider.ts";
+import { type ConnectionRow, findCurrent } from "./store.ts";
+
+/** One cache a process, kept with its context. */
+const caches = new WeakMap<Ctx, EligibilityCache>();
+
+/**
+ * The merchant guard, before every new turn through whichever door: the end
+ * user's plan or balance with the tenant's billing provider (document 2,
+ * "Events"; `decisions.md`, "Billing"). Costs nothing while the tenant's
+ * monetization is off.
+ *
+ * Throws 402 `merchant_subscription_required` or `merchant_balance_required`, 403
+ * `merchant_customer_unmapped`, 503 `merchant_eligibility_unavailable`.
+ */
+export async function merchantGuard(ctx: Ctx, tenant: Tenant, userId: string): Promise<void> {
+  if (!tenant.monetization) return;
+  const connection = await findCurrent(ctx.sql, tenant.id);
+  if (connection === null || !connection.guard.enabled) return;
+  if (connection.status !== "active") throw new ApiError("merchant_eligibility_unavailable");
+  const customerId = await customerOf(ctx.sql, connection.id, userId);
+  if (customerId === null) throw new ApiError("merchant_customer_unmapped");
+  const { subscribed, funded } = await askEligibility(ctx, connection, customerId);
+  if (!subscribed) throw new ApiError("merchant_subscription_required");
+  if (!funded) throw new ApiError("merchant_balance_required");
+}
+
+async function customerOf(sql: Sql, connectionId: string, userId: string): Promise<string | null> {
+  const [row] = await sql<{ customer_id: string }[]>`
+    select customer_id from merchant_bindings where connection_id = ${connectionId} and user_id = ${userId}`;
+  return row?.customer_id ?? null;
+}
+
+async function askEligibility(ctx: Ctx, connection: ConnectionRow, customerId: string): Promise<Eligibility> {
+  const cache = caches.get(ctx) ?? new EligibilityCache();
+  caches.set(ctx, cache);
+  const key = `${connection.id}:${connection.configVersion}:${customerId}`;
+  try {
+    return await cache.read(key, () =>
+      openConnection(ctx, connection, checkTimeoutMs).eligibility(customerId, connection.guard),
+    );
+  } catch (error) {
+    const { kind, reason } = faultOf(error);
+    ctx.log.warn({ tenantId: connection.tenantId, kind, reason }, "an end user's plan cannot be checked");
+    throw new ApiError("merchant_eligibility_unavailable");
+  }
+}

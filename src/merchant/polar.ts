@@ -1,0 +1,94 @@
+import { createPolarCore } from "@polar-sh/sdk/2026-10";
+import { getCustomers, getStateCustomers } from "@polar-sh/sdk/2026-10/services/customers";
+import { ingestEvents } from "@polar-sh/sdk/2026-10/services/events";
+import { listOrganizations } from "@polar-sh/sdk/2026-10/services/organizations";
+import { asked, BillingFault, faultOf } from "./fault.ts";
+import type { Account, BillingProvider, Eligibility, Receipt, UsageReport } from "./provider.ts";
+import { accepted, receiptOf } from "./receipt.ts";
+import type { Guard } from "./schema.ts";
+import { billingFetch } from "./wire.ts";
+
+const liveUrl = "https://api.polar.sh";
+const sandboxUrl = "https://sandbox-api.polar.sh";
+/** Reports in one request: a page of ledger rows, some 40 KiB. */
+const batchMax = 100;
+
+/** Subscriptions that count; texts, because the client gives them another enumeration's type. */
+const countingStatuses: ReadonlySet<string> = new Set(["active", "trialing"]);
+
+type Client = ReturnType<typeof createPolarCore>;
+
+/** `billing_a`: an organization at Polar, opened by an organization access token. */
+export function polar(baseUrl: string, account: Omit<Account, "provider">, limitMs: number): BillingProvider {
+  const client = openClient(baseUrl, account, limitMs);
+  return {
+    batchMax,
+    eventAgeMaxMs: null,
+    account: () => findOrganization(client),
+    hasCustomer: (customerId) => hasCustomer(client, customerId),
+    eligibility: (customerId, guard) => eligibility(client, customerId, guard),
+    deliver: (reports) => deliver(client, reports),
+  };
+}
+
+function openClient(baseUrl: string, { environment, credential }: Omit<Account, "provider">, limitMs: number): Client {
+  // Polar's sandbox is a host of its own; an operator's stand-in serves both environments.
+  const isSandbox = environment === "sandbox" && baseUrl === liveUrl;
+  const client = createPolarCore({ accessToken: credential, baseUrl: isSandbox ? sandboxUrl : baseUrl });
+  const send = billingFetch(limitMs);
+  // The client's own transport reports every failed connection alike, and whether a request can have arrived matters here.
+  client.sendRequest = ([url, init]) => send(url, init);
+  return client;
+}
+
+async function findOrganization(client: Client): Promise<string> {
+  const { items } = await asked(listOrganizations(client)({ limit: 2 }));
+  const [organization, another] = items;
+  // A person's token reaches all their organizations, and events would not know which of them is meant.
+  if (organization === undefined || another !== undefined)
+    throw new BillingFault("unauthorized", "organization_ambiguous");
+  return organization.id;
+}
+
+async function hasCustomer(client: Client, customerId: string): Promise<boolean> {
+  try {
+    await asked(getCustomers(client)(customerId));
+    return true;
+  } catch (error) {
+    // An id that is no UUID is refused before it is looked for.
+    const { kind } = faultOf(error);
+    if (kind === "missing" || kind === "refused") return false;
+    throw error;
+  }
+}
+
+/** A customer's state holds what is active: subscriptions, those on trial included, and meters with their balance. */
+async function eligibility(client: Client, customerId: string, { productIds, meterId }: Guard): Promise<Eligibility> {
+  try {
+    const state = await asked(getStateCustomers(client)(customerId));
+    const subscribed = (state.active_subscriptions ?? []).some(
+      ({ product_id, status }) => productIds.includes(product_id) && countingStatuses.has(status),
+    );
+    const funded = (state.active_meters ?? []).some(({ meter_id, balance }) => meter_id === meterId && balance > 0);
+    return { subscribed: productIds.length === 0 || subscribed, funded: meterId === null || funded };
+  } catch (error) {
+    if (faultOf(error).kind !== "missing") throw error;
+    return { subscribed: productIds.length === 0, funded: meterId === null };
+  }
+}
+
+/**
+ * Sends reports in one request. Polar takes a batch whole or not at all, so one
+ * that is refused is halved until the reports that are to blame stand alone.
+ */
+async function deliver(client: Client, reports: readonly UsageReport[]): Promise<readonly Receipt[]> {
+  try {
+    await asked(ingestEvents(client)({ events: [...reports] }));
+    return reports.map(() => accepted);
+  } catch (error) {
+    const fault = faultOf(error);
+    if (fault.kind !== "refused" || reports.length === 1) return reports.map(() => receiptOf(fault));
+    const half = Math.ceil(reports.length / 2);
+    return [...(await deliver(client, reports.slice(0, half))), ...(await deliver(client, reports.slice(half)))];
+  }
+}

@@ -1,0 +1,48 @@
+import type { ProviderType } from "../config.ts";
+import type { AnySql } from "../db.ts";
+import { newId } from "../ids.ts";
+import { addDeliverJob, deliverJobKey } from "./states.ts";
+
+/** What recording needs to know of a turn beside its row. */
+export interface RecordedUsage {
+  /** The turn has ended, rather than stopped to ask. */
+  readonly ends: boolean;
+  /** False: the worker that ran it is lost, and with it what it used. */
+  readonly known: boolean;
+  readonly model: string | null;
+  readonly providerType: ProviderType | null;
+}
+
+/**
+ * The CTEs that record the usage event of an ended turn, for the statement that
+ * ends it (after the CTE `ended`, with the turn's columns): `billed` writes the
+ * event, `rung` rings for its delivery and must be read by the statement's
+ * `select`. They write nothing unless the tenant has monetization on and a
+ * connection. While a delivery of the connection waits or runs nobody is rung
+ * for: it takes what has come meanwhile, and the sweep finds what it just missed.
+ */
+export function billEndedTurn(sql: AnySql, { ends, known, model, providerType }: RecordedUsage) {
+  return sql`
+    billed as (
+      insert into merchant_events (id, tenant_id, connection_id, provider, turn_id, user_id, customer_id, agent_id, session_id,
+        model, model_provider, input_tokens, output_tokens, turn_status, started_at, status)
+      select ${newId("merchantEvent")}, e.tenant_id, c.id, c.provider, e.id, e.user_id, b.customer_id, e.agent_id,
+        coalesce(e.session_id, ''), coalesce(${model}::text, v.config ->> 'model'), coalesce(${providerType}::text, p.provider_type),
+        e.input_tokens, e.output_tokens, e.status, e.accepted_at,
+        case when not ${known}::boolean then 'incomplete' when b.customer_id is null then 'unmapped' else 'pending' end
+      from ended e
+      join tenants t on t.id = e.tenant_id and t.monetization
+      join merchant_connections c on c.tenant_id = e.tenant_id and c.retired_at is null
+      left join merchant_bindings b on b.connection_id = c.id and b.user_id = e.user_id
+      left join agent_versions v on v.agent_id = e.agent_id and v.version = e.agent_version
+      left join providers p on p.id = v.provider_id
+      where ${ends}
+      on conflict (turn_id) do nothing
+      returning connection_id, status
+    ), rung as (
+      select (${addDeliverJob(sql)}).id from billed
+      where status = 'pending' and not exists (
+        select 1 from graphile_worker._private_jobs j
+        where j.key = ${deliverJobKey(sql)} and (j.attempts < j.max_attempts or j.locked_at is not null))
+    )`;
+}

@@ -1,0 +1,116 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { Id } from "../ids.ts";
+import { Characters, Closed, Nullable, OneOf, pageQuery } from "../schema.ts";
+
+/** The billing providers (design section 3, "Billing providers"). */
+export const billingProviders = ["billing_a", "billing_b"] as const;
+export type BillingProviderName = (typeof billingProviders)[number];
+/** The vendors' own names, accepted wherever a provider is and answered as the label. */
+export const billingAliases = {
+  polar: "billing_a",
+  stripe: "billing_b",
+} as const satisfies Record<string, BillingProviderName>;
+
+/** The name of the events that report a turn's tokens, as customers' meters filter by it. */
+export const usageEventName = "parley.model_tokens.v1";
+
+export type Environment = "sandbox" | "live";
+
+/** A summary covers so many UTC days when it is not told. */
+export const summaryDaysDefault = 30;
+/** A summary covers at most so many UTC days (document 2, "Limits"). */
+export const summaryDaysMax = 90;
+/** A guard names at most this many products. */
+const guardProductsMax = 100;
+/** A vendor's id has at most this many characters. */
+const vendorIdLengthMax = 255;
+/** A credential has at most this many characters; vendors' tokens stay far below. */
+const credentialLengthMax = 4_096;
+
+/** An id that a vendor gave out. It travels in paths, so it holds nothing that means something there. */
+const VendorId = Type.String({
+  maxLength: vendorIdLengthMax,
+  pattern: "^[A-Za-z0-9_-][A-Za-z0-9_.:-]*$",
+  errorMessage: `must be an id of 1 to ${vendorIdLengthMax} letters, digits, "_", "-", "." and ":"`,
+});
+
+/** A credential travels in a header, where other characters would fail at every call. */
+const Credential = Type.String({
+  minLength: 1,
+  maxLength: credentialLengthMax,
+  pattern: "^[!-~]+$",
+  errorMessage: `must be 1 to ${credentialLengthMax} printable ASCII characters without spaces`,
+});
+
+const GuardFields = Closed({
+  enabled: Type.Boolean(),
+  productIds: Type.Optional(Type.Array(VendorId, { maxItems: guardProductsMax, uniqueItems: true })),
+  meterId: Type.Optional(Nullable(VendorId)),
+});
+export type GuardFields = Static<typeof GuardFields>;
+
+export const ConnectionCreate = Closed({
+  provider: OneOf(...billingProviders, ...(Object.keys(billingAliases) as (keyof typeof billingAliases)[])),
+  environment: OneOf<Environment>("sandbox", "live"),
+  credential: Credential,
+  guard: Type.Optional(GuardFields),
+});
+
+export const ConnectionUpdate = Closed({
+  credential: Type.Optional(Credential),
+  status: Type.Optional(OneOf<"active" | "disconnected">("active", "disconnected")),
+  guard: Type.Optional(GuardFields),
+});
+
+/** An end user that can be bound: the tenant itself, with its empty label, is no customer. */
+const BoundUserId = Characters({ min: 1, max: 256 });
+
+export const BindingPath = Closed({ userId: BoundUserId });
+export const BindingPut = Closed({ customerId: VendorId });
+export const BindingQuery = Closed({ ...pageQuery, userId: Type.Optional(Characters({ max: 256 })) });
+
+/** Where a usage event stands (document 2, "Merchant connection"). */
+export const eventStatuses = [
+  "pending",
+  "accepted",
+  "failed",
+  "uncertain",
+  "unmapped",
+  "incomplete",
+  "discarded",
+  "expired",
+] as const;
+export type EventStatus = (typeof eventStatuses)[number];
+
+export const EventPath = Closed({ id: Id("merchantEvent") });
+export const EventQuery = Closed({ ...pageQuery, status: Type.Optional(OneOf(...eventStatuses)) });
+export const SummaryQuery = Closed({ days: Type.Optional(Type.String({ maxLength: 16 })) });
+
+/** What an end user needs before a turn. */
+export interface Guard {
+  readonly enabled: boolean;
+  readonly productIds: readonly string[];
+  readonly meterId: string | null;
+}
+
+/** A merchant connection as it is shown: never its credential. */
+export interface MerchantConnection {
+  readonly id: string;
+  readonly provider: BillingProviderName;
+  readonly environment: Environment;
+  readonly status: "active" | "disconnected";
+  readonly merchantAccountId: string;
+  readonly keyFragment: string;
+  readonly guard: Guard;
+  readonly configVersion: number;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+/** Whose customer an end user is. */
+export interface Binding {
+  readonly userId: string;
+  readonly customerId: string;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}

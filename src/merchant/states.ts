@@ -1,0 +1,238 @@
+import { type AnySql, json, type Sql } from "../db.ts";
+import { ApiError } from "../errors.ts";
+import { type EventRow, eventColumns, getEvent, showEvent, type UsageEvent } from "./events.ts";
+import type { Receipt } from "./provider.ts";
+
+/**
+ * The state machine of a usage event: every move is a guarded update, and zero
+ * rows means that somebody else moved the event first.
+ *
+ *     unmapped ──release──▶ pending ◀──retry── failed, uncertain
+ *                            │  ▲
+ *                       send │  │ it did not arrive: again, with growing pauses
+ *                            ▼  │
+ *                 accepted | failed | uncertain | expired
+ *
+ *     failed, unmapped, uncertain ──discard──▶ discarded
+ *
+ * `sending_by` is written before a send. It is the ledger's promise that a report
+ * which may have left is never sent again by itself: whatever happens to the
+ * worker, the event is either settled by its receipt or becomes `uncertain`.
+ * `incomplete` is where an event begins and ends whose usage nobody knows.
+ */
+
+/** An event that did not arrive is sent again after half the time it has been tried for, within these bounds. */
+const retryPauseMinMs = 4_000;
+const retryPauseMaxMs = 60 * 60 * 1000;
+/** Automatic delivery tries for this long, then a person is to look. */
+const retryForHours = 24;
+/** A send whose worker lives has come to an end after this, receipt or not. */
+const sendMaxMs = 180_000;
+/** Rows moved in one step. */
+const stepRows = 500;
+
+/** A send of one event: which one its receipt belongs to. */
+export type ClaimedEvent = EventRow & { readonly customer_id: string };
+
+/** What there was to claim. */
+export interface Claim {
+  readonly events: readonly ClaimedEvent[];
+  /** There may be more that is due. */
+  readonly more: boolean;
+}
+
+/** Claims what is due of a connection for a worker to send; what is older than the provider takes becomes `expired`. */
+export async function claimDue(sql: Sql, { connectionId, workerId, limit, ageMaxMs }: ClaimRequest): Promise<Claim> {
+  const rows = await sql<(ClaimedEvent & { due: number })[]>`
+    with due as materialized (
+      select id, coalesce(occurred_at < now() - ${ageMaxMs}::float8 * interval '1 millisecond', false) as old
+      from merchant_events
+      where connection_id = ${connectionId} and status = 'pending' and sending_by is null and next_attempt_at <= now()
+        and not exists (select 1 from merchant_connections where id = ${connectionId} and paused_until > now())
+      order by next_attempt_at, id limit ${limit} for update skip locked
+    ), expired as (
+      update merchant_events e set status = 'expired', last_error_code = 'too_old', next_attempt_at = null
+      from due where e.id = due.id and due.old
+    ), claimed as (
+      update merchant_events e set sending_by = ${workerId}, attempt_count = e.attempt_count + 1,
+        last_attempt_at = now(), trying_since = coalesce(e.trying_since, now())
+      from due where e.id = due.id and not due.old and e.customer_id is not null
+      returning ${eventColumns(sql)}
+    )
+    select claimed.*, counted.due from (select count(*)::int as due from due) counted left join claimed on true`;
+  const more = (rows[0]?.due ?? 0) === limit;
+  return { events: rows.filter((row) => row.id !== null), more };
+}
+
+interface ClaimRequest {
+  readonly connectionId: string;
+  readonly workerId: string;
+  readonly limit: number;
+  /** Null: however old. */
+  readonly ageMaxMs: number | null;
+}
+
+/**
+ * Writes the receipts of a send. A receipt that comes after its event was given
+ * up as `uncertain` still counts, for it is the truth; one of an earlier attempt,
+ * or for an event that a person has moved on, changes nothing.
+ */
+export async function settle(
+  sql: AnySql,
+  events: readonly ClaimedEvent[],
+  receipts: readonly Receipt[],
+): Promise<void> {
+  const rows = events.map((event, index) => ({
+    id: event.id,
+    attempt: event.attempt_count,
+    generation: event.attempt_generation,
+    ...receipts[index],
+  }));
+  await sql`
+    with receipt as (
+      select * from json_to_recordset(${json(sql, rows)})
+        as r (id text, attempt int, generation int, outcome text, code text, "retryAfterMs" float8)
+    )
+    update merchant_events e set
+      sending_by = null,
+      status = case receipt.outcome when 'later' then 'pending' else receipt.outcome end,
+      last_error_code = receipt.code,
+      accepted_at = case receipt.outcome when 'accepted' then now() end,
+      workflow_issue = case when receipt.outcome = 'later' and ${isOver(sql)} then 'automatic_delivery_ended' end,
+      next_attempt_at = case when receipt.outcome = 'later' and not ${isOver(sql)} then now() + ${pause(sql)} end
+    from receipt
+    where e.id = receipt.id and e.attempt_count = receipt.attempt and e.attempt_generation = receipt.generation
+      and (e.sending_by is not null or e.status = 'uncertain')`;
+}
+
+function isOver(sql: AnySql) {
+  return sql`e.trying_since < now() - ${retryForHours} * interval '1 hour'`;
+}
+
+function pause(sql: AnySql) {
+  return sql`interval '1 millisecond' * least(${retryPauseMaxMs}, greatest(${retryPauseMinMs},
+    extract(epoch from now() - e.trying_since) * 1000 / 2, coalesce(receipt."retryAfterMs", 0)))`;
+}
+
+/** Leaves a provider alone for a moment that could not be reached: one delivery finds that out, not one for each event. */
+export async function pauseConnection(sql: AnySql, connectionId: string): Promise<void> {
+  await sql`
+    update merchant_connections set paused_until = now() + ${retryPauseMinMs} * interval '1 millisecond'
+    where id = ${connectionId}`;
+}
+
+/** Fails what is due of a disconnected connection, without sending it (document 2, "Merchant connection"). Answers how many. */
+export async function failDisconnected(sql: AnySql, connectionId: string): Promise<number> {
+  const { count } = await sql`
+    update merchant_events set status = 'failed', last_error_code = 'connection_disconnected', next_attempt_at = null
+    where id in (
+      select id from merchant_events
+      where connection_id = ${connectionId} and status = 'pending' and sending_by is null and next_attempt_at <= now()
+      order by next_attempt_at, id limit ${stepRows} for update skip locked)`;
+  return count;
+}
+
+/** Gives up sends whose worker is gone, or whose end is overdue: whether they arrived is unknown. Answers how many. */
+export async function giveUpLost(sql: AnySql): Promise<number> {
+  const { count } = await sql`
+    update merchant_events set status = 'uncertain', sending_by = null, last_error_code = 'worker_lost', next_attempt_at = null
+    where id in (
+      select id from merchant_events e
+      where sending_by is not null and (
+        last_attempt_at < now() - ${sendMaxMs} * interval '1 millisecond'
+        or not exists (select 1 from workers w where w.id = e.sending_by))
+      order by last_attempt_at limit ${stepRows} for update skip locked)`;
+  return count;
+}
+
+/**
+ * POST …/retry: a failed or uncertain event, or a pending one that automatic
+ * delivery gave up on, is sent again. Throws 404, 409 `merchant_event_state`.
+ */
+export function retryEvent(sql: AnySql, tenantId: string, id: string): Promise<UsageEvent> {
+  return moved(
+    sql,
+    tenantId,
+    id,
+    () => sql<EventRow[]>`
+    with moved as (
+      update merchant_events e set status = 'pending', ${setGoing(sql)}
+      where id = ${id} and tenant_id = ${tenantId}
+        and (status in ('failed', 'uncertain') or (status = 'pending' and workflow_issue is not null))
+      returning ${eventColumns(sql)}
+    ), rung as materialized (select (${addDeliverJob(sql)}).id from moved)
+    select moved.* from moved, rung`,
+  );
+}
+
+/**
+ * POST …/release: an unmapped event whose user is bound by now is sent. The
+ * binding is one of the event's own connection, or of the current one where that
+ * is the same account. Throws 404, 409 `merchant_event_state`.
+ */
+export function releaseEvent(sql: AnySql, tenantId: string, id: string): Promise<UsageEvent> {
+  return moved(
+    sql,
+    tenantId,
+    id,
+    () => sql<EventRow[]>`
+    with bound as materialized (
+      select b.customer_id from merchant_events e
+      join merchant_connections own on own.id = e.connection_id
+      join merchant_connections c on c.id = own.id or (c.tenant_id = own.tenant_id and c.retired_at is null
+        and (c.provider, c.environment, c.merchant_account_id) = (own.provider, own.environment, own.merchant_account_id))
+      join merchant_bindings b on b.connection_id = c.id and b.user_id = e.user_id
+      where e.id = ${id} and e.tenant_id = ${tenantId}
+      order by c.retired_at is null desc limit 1
+    ), moved as (
+      update merchant_events e set status = 'pending', customer_id = bound.customer_id, ${setGoing(sql)}
+      from bound where e.id = ${id} and e.tenant_id = ${tenantId} and e.status = 'unmapped'
+      returning ${eventColumns(sql)}
+    ), rung as materialized (select (${addDeliverJob(sql)}).id from moved)
+    select moved.* from moved, rung`,
+  );
+}
+
+/** POST …/discard: the event is not sent any more. Throws 404, 409 `merchant_event_state`. */
+export function discardEvent(sql: AnySql, tenantId: string, id: string): Promise<UsageEvent> {
+  return moved(
+    sql,
+    tenantId,
+    id,
+    () => sql<EventRow[]>`
+    update merchant_events e set status = 'discarded', next_attempt_at = null
+    where id = ${id} and tenant_id = ${tenantId} and status in ('failed', 'unmapped', 'uncertain')
+    returning ${eventColumns(sql)}`,
+  );
+}
+
+function setGoing(sql: AnySql) {
+  return sql`attempt_generation = e.attempt_generation + 1, trying_since = null, next_attempt_at = now(),
+    workflow_issue = null, last_error_code = null`;
+}
+
+async function moved(
+  sql: AnySql,
+  tenantId: string,
+  id: string,
+  move: () => PromiseLike<EventRow[]>,
+): Promise<UsageEvent> {
+  const [row] = await move();
+  if (row !== undefined) return showEvent(row);
+  await getEvent(sql, tenantId, id);
+  throw new ApiError("merchant_event_state");
+}
+
+/** Attempts the queue gives a delivery's job: they only bridge a database blip, for the sweep looks after the events. */
+const deliverJobAttempts = 5;
+
+/** The SQL of a delivery job's key, for a query whose rows have `connection_id`. */
+export function deliverJobKey(sql: AnySql) {
+  return sql`('merchant.deliver:' || connection_id)`;
+}
+
+/** The SQL that rings for a connection's deliveries, for a query whose rows have `connection_id`. One job a connection waits at a time. */
+export function addDeliverJob(sql: AnySql) {
+  return sql`graphile_worker.add_job('merchant.deliver', json_build_object('connectionId', connection_id),
+    max_attempts => ${deliverJobAttempts}, job_key => ${deliverJobKey(sql)})`;
+}

@@ -1,0 +1,134 @@
+import { type AnySql, json, type Tx, tx } from "../db.ts";
+import { ApiError } from "../errors.ts";
+import type { BillingProviderName, Environment, Guard, MerchantConnection } from "./schema.ts";
+
+/** A connection as the database holds it. Its credential is sealed under its id. */
+export interface ConnectionRow {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly provider: BillingProviderName;
+  readonly environment: Environment;
+  readonly status: "active" | "disconnected";
+  readonly merchantAccountId: string;
+  readonly sealedCredential: Uint8Array;
+  readonly keyFragment: string;
+  readonly guard: Guard;
+  readonly configVersion: number;
+  readonly retired: boolean;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+/** What a new connection is made of; `id` is chosen before, because the credential is sealed under it. */
+export type NewConnection = Omit<ConnectionRow, "status" | "configVersion" | "retired" | "createdAt" | "updatedAt">;
+
+/** What an update changes; what is undefined stays. */
+export interface ConnectionChange {
+  readonly sealedCredential: Uint8Array | undefined;
+  readonly keyFragment: string | undefined;
+  readonly status: "active" | "disconnected" | undefined;
+  readonly guard: Guard | undefined;
+}
+
+function columns(sql: AnySql) {
+  return sql`id, tenant_id as "tenantId", provider, environment, status, merchant_account_id as "merchantAccountId",
+    sealed_credential as "sealedCredential", key_fragment as "keyFragment", guard, config_version as "configVersion",
+    retired_at is not null as retired, created_at as "createdAt", updated_at as "updatedAt"`;
+}
+
+/** The tenant's current connection; null when it has none. */
+export async function findCurrent(sql: AnySql, tenantId: string): Promise<ConnectionRow | null> {
+  const [row] = await sql<ConnectionRow[]>`
+    select ${columns(sql)} from merchant_connections where tenant_id = ${tenantId} and retired_at is null`;
+  return row ?? null;
+}
+
+/** The tenant's current connection. Throws 404 `merchant_connection_not_found`. */
+export async function getCurrent(sql: AnySql, tenantId: string): Promise<ConnectionRow> {
+  const row = await findCurrent(sql, tenantId);
+  if (row === null) throw new ApiError("merchant_connection_not_found");
+  return row;
+}
+
+/** Any connection, a replaced or deleted one too: its events are delivered with it. */
+export async function findConnection(sql: AnySql, id: string): Promise<ConnectionRow | null> {
+  const [row] = await sql<ConnectionRow[]>`select ${columns(sql)} from merchant_connections where id = ${id}`;
+  return row ?? null;
+}
+
+/** Stores a connection in the place of the current one, which retires with its bindings. */
+export function replaceCurrent(sql: AnySql, made: NewConnection): Promise<ConnectionRow> {
+  return tx(sql, async (inner) => {
+    // The tenant's row is the lock: of two that replace at once, one comes after the other.
+    await inner`select 1 from tenants where id = ${made.tenantId} for no key update`;
+    await retire(inner, made.tenantId);
+    const [row] = await inner<ConnectionRow[]>`
+      insert into merchant_connections
+        (id, tenant_id, provider, environment, merchant_account_id, sealed_credential, key_fragment, guard)
+      values (${made.id}, ${made.tenantId}, ${made.provider}, ${made.environment}, ${made.merchantAccountId},
+        ${made.sealedCredential}, ${made.keyFragment}, ${json(inner, made.guard)})
+      returning ${columns(inner)}`;
+    return row as ConnectionRow;
+  });
+}
+
+/** Changes a connection while it is current. Throws 404 `merchant_connection_not_found`. */
+export async function changeConnection(sql: AnySql, id: string, change: ConnectionChange): Promise<ConnectionRow> {
+  const guard = change.guard === undefined ? null : json(sql, change.guard);
+  const [row] = await sql<ConnectionRow[]>`
+    update merchant_connections set
+      sealed_credential = coalesce(${change.sealedCredential ?? null}, sealed_credential),
+      key_fragment = coalesce(${change.keyFragment ?? null}, key_fragment),
+      status = coalesce(${change.status ?? null}, status),
+      guard = coalesce(${guard}::json, guard),
+      config_version = config_version + 1, updated_at = now()
+    where id = ${id} and retired_at is null
+    returning ${columns(sql)}`;
+  if (row === undefined) throw new ApiError("merchant_connection_not_found");
+  return row;
+}
+
+/** Retires the tenant's current connection. Throws 404 `merchant_connection_not_found`. */
+export async function deleteCurrent(sql: AnySql, tenantId: string): Promise<void> {
+  if ((await retire(sql, tenantId)) === 0) throw new ApiError("merchant_connection_not_found");
+}
+
+async function retire(sql: AnySql | Tx, tenantId: string): Promise<number> {
+  const { count } = await sql`
+    update merchant_connections set retired_at = now() where tenant_id = ${tenantId} and retired_at is null`;
+  return count;
+}
+
+/** Retires a tenant's connections when it ends; a credential that pending events still need goes with the last of them. */
+export async function endConnections(sql: AnySql, tenantId: string): Promise<void> {
+  await retire(sql, tenantId);
+  const rows = await sql<{ id: string }[]>`select id from merchant_connections where tenant_id = ${tenantId}`;
+  for (const { id } of rows) await forgetCredential(sql, id);
+}
+
+/** Forgets the credential of a connection whose tenant has ended, unless events of it are still to be sent. */
+export async function forgetCredential(sql: AnySql, id: string): Promise<void> {
+  await sql`
+    update merchant_connections c set sealed_credential = '', key_fragment = ''
+    from tenants t
+    where c.id = ${id} and t.id = c.tenant_id and t.deleted_at is not null and not exists (
+      select 1 from merchant_events e
+      where e.connection_id = c.id and e.status = 'pending' and (e.sending_by is not null or e.next_attempt_at is not null))`;
+}
+
+/** A connection as it is shown. */
+export function showConnection(row: ConnectionRow): MerchantConnection {
+  const { id, provider, environment, status, merchantAccountId, keyFragment, guard, configVersion } = row;
+  return {
+    id,
+    provider,
+    environment,
+    status,
+    merchantAccountId,
+    keyFragment,
+    guard,
+    configVersion,
+    createdAt: row.createdAt.toISOString(),
+    updatedAt: row.updatedAt.toISOString(),
+  };
+}

@@ -1,0 +1,148 @@
+import Stripe from "stripe";
+import { asked, BillingFault, faultOf } from "./fault.ts";
+import type { Account, BillingProvider, Eligibility, Receipt, UsageReport } from "./provider.ts";
+import { accepted, receiptOf } from "./receipt.ts";
+import type { Environment, Guard } from "./schema.ts";
+import { billingFetch } from "./wire.ts";
+
+const apiUrl = "https://api.stripe.com";
+/** Reports in one go: each is a request of its own. */
+const batchMax = 20;
+/** Requests of one delivery side by side. */
+const requestsAtOnce = 10;
+/** Stripe refuses meter events that are 35 days old. */
+const eventAgeMaxMs = 35 * 24 * 60 * 60 * 1000;
+/** Of a customer's subscriptions, so many are looked through. */
+const subscriptionsMax = 300;
+
+/** `billing_b`: an account at Stripe, opened by a secret or restricted key. */
+export function stripe(
+  baseUrl: string,
+  { environment, credential }: Omit<Account, "provider">,
+  limitMs: number,
+): BillingProvider {
+  const send = billingFetch(limitMs);
+  const client = new Stripe(credential, {
+    // Whether a report is sent again is for the ledger to decide.
+    maxNetworkRetries: 0,
+    telemetry: false,
+    // Ours comes first; this one only keeps Stripe's own, which is longer, from mattering.
+    timeout: 2 * limitMs,
+    httpClient: Stripe.createFetchHttpClient(((url: string, init: RequestInit) =>
+      send(url.replace(apiUrl, baseUrl), init)) as typeof fetch),
+  });
+  return {
+    batchMax,
+    eventAgeMaxMs,
+    account: () => findAccount(client, environment, credential),
+    hasCustomer: (customerId) => hasCustomer(client, customerId),
+    eligibility: (customerId, guard) => eligibility(client, customerId, guard),
+    deliver: (reports) => deliver(client, reports),
+  };
+}
+
+/** Stripe's keys say which mode they are for: `sk_test_…`, `rk_live_…`. */
+async function findAccount(client: Stripe, environment: Environment, credential: string): Promise<string> {
+  const mode = /^[a-z]+_(test|live)_/.exec(credential)?.[1];
+  if (mode !== undefined && (mode === "live") !== (environment === "live"))
+    throw new BillingFault("unauthorized", "other_mode");
+  return (await asked(client.accounts.retrieveCurrent())).id;
+}
+
+async function hasCustomer(client: Stripe, customerId: string): Promise<boolean> {
+  try {
+    return (await asked(client.customers.retrieve(customerId))).deleted !== true;
+  } catch (error) {
+    const { kind } = faultOf(error);
+    if (kind === "missing" || kind === "refused") return false;
+    throw error;
+  }
+}
+
+async function eligibility(client: Stripe, customerId: string, { productIds, meterId }: Guard): Promise<Eligibility> {
+  const [subscribed, funded] = await Promise.all([
+    productIds.length === 0 || knownCustomer(isSubscribed(client, customerId, productIds)),
+    meterId === null || knownCustomer(hasCredit(client, customerId)),
+  ]);
+  return { subscribed, funded };
+}
+
+/** A customer that is not there has nothing. */
+async function knownCustomer(check: Promise<boolean>): Promise<boolean> {
+  try {
+    return await check;
+  } catch (error) {
+    const { kind, reason } = faultOf(error);
+    if (kind === "missing" || reason === "resource_missing") return false;
+    throw error;
+  }
+}
+
+async function isSubscribed(client: Stripe, customerId: string, productIds: readonly string[]): Promise<boolean> {
+  let looked = 0;
+  for (let after: string | null = null; looked < subscriptionsMax; ) {
+    const page: Stripe.ApiList<Stripe.Subscription> = await asked(
+      client.subscriptions.list({
+        customer: customerId,
+        limit: 100,
+        ...(after === null ? {} : { starting_after: after }),
+      }),
+    );
+    const subscribed = page.data.some(
+      ({ status, items }) =>
+        (status === "active" || status === "trialing") &&
+        items.data.some(({ price: { product } }) =>
+          productIds.includes(typeof product === "string" ? product : product.id),
+        ),
+    );
+    if (subscribed) return true;
+    looked += page.data.length;
+    after = page.data.at(-1)?.id ?? null;
+    if (!page.has_more || after === null) return false;
+  }
+  return false;
+}
+
+/** Stripe keeps billing credits per customer, not per meter: what counts is the credit that metered prices may draw on. */
+async function hasCredit(client: Stripe, customerId: string): Promise<boolean> {
+  const { balances } = await asked(
+    client.billing.creditBalanceSummaries.retrieve({
+      customer: customerId,
+      filter: { type: "applicability_scope", applicability_scope: { price_type: "metered" } },
+    }),
+  );
+  return balances.some(({ available_balance: { monetary } }) => (monetary?.value ?? 0) > 0);
+}
+
+async function deliver(client: Stripe, reports: readonly UsageReport[]): Promise<readonly Receipt[]> {
+  const receipts: Receipt[] = [];
+  for (let start = 0; start < reports.length; start += requestsAtOnce) {
+    const together = reports.slice(start, start + requestsAtOnce);
+    receipts.push(...(await Promise.all(together.map((report) => deliverOne(client, report)))));
+  }
+  return receipts;
+}
+
+/** One report is one meter event, told apart by its identifier, which Stripe takes once. */
+async function deliverOne(client: Stripe, report: UsageReport): Promise<Receipt> {
+  try {
+    await asked(
+      client.billing.meterEvents.create({
+        event_name: report.name,
+        identifier: report.external_id,
+        timestamp: Math.floor(Date.parse(report.timestamp) / 1000),
+        payload: { stripe_customer_id: report.customer_id, value: String(report.metadata.total_tokens ?? 0) },
+      }),
+    );
+    return accepted;
+  } catch (error) {
+    const fault = faultOf(error);
+    if (fault.kind !== "refused") return receiptOf(fault);
+    // Refused because it is there already: an earlier attempt whose receipt was lost. The error has no code of its own.
+    if (fault.reason === "duplicate_meter_event" || /already exists with identifier/i.test(fault.detail))
+      return accepted;
+    if (fault.reason === "timestamp_too_far_in_past")
+      return { outcome: "expired", code: fault.reason, retryAfterMs: null };
+    return receiptOf(fault);
+  }
+}

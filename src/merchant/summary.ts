@@ -1,0 +1,73 @@
+import type { AnySql } from "../db.ts";
+import { invalid } from "../errors.ts";
+import { type EventStatus, eventStatuses, summaryDaysDefault, summaryDaysMax } from "./schema.ts";
+
+/** One UTC day: what of its usage has been accepted, and what still waits. */
+export interface SummaryDay {
+  /** YYYY-MM-DD. */
+  readonly day: string;
+  readonly acceptedEvents: number;
+  readonly acceptedTokens: number;
+  readonly pendingEvents: number;
+}
+
+/** How a tenant's usage events stand. */
+export interface EventSummary {
+  /** Of all time, every status named. */
+  readonly counts: Readonly<Record<EventStatus, number>>;
+  readonly lastAcceptedAt: string | null;
+  /** When the oldest pending event occurred. */
+  readonly oldestPendingAt: string | null;
+  /** Oldest day first, today last, days without events included. */
+  readonly series: readonly SummaryDay[];
+}
+
+/** Reads the `days` query field. Throws 400 naming it. */
+export function readDays(days: string | undefined): number {
+  if (days === undefined) return summaryDaysDefault;
+  const number = /^\d{1,3}$/.test(days) ? Number(days) : 0;
+  if (number < 1 || number > summaryDaysMax)
+    throw invalid("days", `must be a whole number from 1 to ${summaryDaysMax}`);
+  return number;
+}
+
+/** GET /v1/merchant-usage-events/summary, over all the tenant's connections. */
+export async function summarizeEvents(sql: AnySql, tenantId: string, days: number): Promise<EventSummary> {
+  const [counts, series] = await Promise.all([readCounts(sql, tenantId), readSeries(sql, tenantId, days)]);
+  const countOf = new Map(counts.map((row) => [row.status, row]));
+  return {
+    counts: Object.fromEntries(eventStatuses.map((status) => [status, countOf.get(status)?.events ?? 0])) as Record<
+      EventStatus,
+      number
+    >,
+    lastAcceptedAt: countOf.get("accepted")?.last_accepted_at?.toISOString() ?? null,
+    oldestPendingAt: countOf.get("pending")?.oldest_at?.toISOString() ?? null,
+    series,
+  };
+}
+
+function readCounts(sql: AnySql, tenantId: string) {
+  return sql<{ status: EventStatus; events: number; last_accepted_at: Date | null; oldest_at: Date | null }[]>`
+    select status, count(*)::int as events, max(accepted_at) as last_accepted_at, min(occurred_at) as oldest_at
+    from merchant_events where tenant_id = ${tenantId} group by status`;
+}
+
+/** Days are those on which the usage occurred, so that accepted and pending of one day add up. */
+function readSeries(sql: AnySql, tenantId: string, days: number) {
+  return sql<SummaryDay[]>`
+    with today as (select (now() at time zone 'UTC')::date as day),
+    days as (select (today.day - back)::date as day from today, generate_series(${days}::int - 1, 0, -1) as back),
+    sums as (
+      select (occurred_at at time zone 'UTC')::date as day,
+        count(*) filter (where status = 'accepted') as accepted,
+        sum(input_tokens + output_tokens) filter (where status = 'accepted') as tokens,
+        count(*) filter (where status = 'pending') as pending
+      from merchant_events
+      where tenant_id = ${tenantId} and status in ('accepted', 'pending')
+        and occurred_at >= ((select min(day) from days)::timestamp at time zone 'UTC')
+      group by 1
+    )
+    select to_char(days.day, 'YYYY-MM-DD') as day, coalesce(sums.accepted, 0)::bigint as "acceptedEvents",
+      coalesce(sums.tokens, 0)::bigint as "acceptedTokens", coalesce(sums.pending, 0)::bigint as "pendingEvents"
+    from days left join sums using (day) order by days.day`;
+}

@@ -1,0 +1,32 @@
+import type { Ctx } from "../context.ts";
+import { addDeliverJob, deliverJobKey, giveUpLost } from "./states.ts";
+
+/**
+ * Looks after usage events, beside the reaper of turns and as often. Every worker
+ * runs it; its moves are guarded, so any number may run at once.
+ *
+ * 1. Sends whose worker is gone become `uncertain`.
+ * 2. Connections with events that are due, and without a job that delivers them,
+ *    are rung for: that is how an event is sent again after its pause.
+ */
+export async function sweepEvents({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void> {
+  const lost = await giveUpLost(sql);
+  if (lost > 0) log.warn({ events: lost }, "usage events whose worker was lost while sending them are uncertain");
+  // One step of the index for each connection that has pending events, however many those are.
+  await sql`
+    with recursive waiting as (
+      (select min(connection_id) as connection_id from merchant_events where status = 'pending' and sending_by is null)
+      union all
+      select (select min(e.connection_id) from merchant_events e
+        where e.status = 'pending' and e.sending_by is null and e.connection_id > w.connection_id)
+      from waiting w where w.connection_id is not null
+    )
+    select (${addDeliverJob(sql)}).id from waiting
+    where exists (
+        select 1 from merchant_events e
+        where e.connection_id = waiting.connection_id and e.status = 'pending' and e.sending_by is null and e.next_attempt_at <= now())
+      and not exists (select 1 from merchant_connections c where c.id = waiting.connection_id and c.paused_until > now())
+      and not exists (
+        select 1 from graphile_worker._private_jobs j
+        where j.key = ${deliverJobKey(sql)} and (j.attempts < j.max_attempts or j.locked_at is not null))`;
+}
