@@ -43,7 +43,7 @@ export const Name = Characters({ min: 1, max: 80 });
 /** A label for whose a resource is, not access control; the empty string means the tenant's own. */
 export const UserId = Characters({ max: 256 });
 
-/** Free data kept with a resource; at most 16 KiB as JSON. */
+/** Free data kept with a resource; only the size of the whole body bounds it. */
 export const Metadata = Type.Record(Type.String(), Type.Unknown());
 
 export function Nullable<T extends TSchema>(schema: T) {
