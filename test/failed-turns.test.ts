@@ -64,6 +64,9 @@ function expectErrorEnd(played: Played, status: number, text: string): void {
 
 const answered = (status: number) => `The model provider answered with status ${status}.`;
 const brokeOff = "The model provider's answer broke off.";
+const forms = ["a", "b"] as const;
+const inBoth = <T extends readonly unknown[]>(rows: readonly T[]) =>
+  forms.flatMap((form) => rows.map((row) => [form, ...row] as const));
 const failures: [what: string, script: string, text: string, shown: string][] = [
   ["401", "fail=401", answered(401), ""],
   ["400", "fail=400", answered(400), ""],
@@ -79,66 +82,64 @@ const failures: [what: string, script: string, text: string, shown: string][] = 
   ["an empty stream", "emptyStream", brokeOff, ""],
 ];
 
-for (const form of ["a", "b"] as const) {
-  describe(`turns that fail, form ${form}`, () => {
-    test.concurrent.each(failures)("first turns: %s", async (_what, text, errorText, shown) => {
-      const [streamed, waited] = await Promise.all([
-        play(t, agentId, null, { message: script(text) }, { form }),
-        play(t, agentId, null, { message: script(text), stream: false, userId: form }, { form }),
-      ]);
-      expectErrorEnd(streamed, 201, errorText);
-      expect(textOf(streamed.chunks)).toStartWith(shown);
-      expect(code(waited)).toEqual([502, "provider_error"]);
-      expect([waited.body.error.message, waited.headers.get("api-form")]).toEqual([errorText, form]);
-      expect(waited.turnId).toMatch(/^turn_/);
-      for (const { turnId } of [streamed, waited]) expect(await usageOf(h, turnId)).not.toBeNull();
-      const stored = await t.call("GET", sessionPath(agentId, streamed.sessionId, "/messages"));
-      if (form === "a") expect(code(stored)).toEqual([404, "not_found"]);
-      else expect([stored.status, stored.body.data]).toEqual([200, []]);
-    });
-
-    test.concurrent.each(failures)(
-      "later turns: %s; the transcript is as it was, and goes on",
-      async (_what, text, errorText) => {
-        const { sessionId } = await play(t, agentId, null, { message: say("hi"), stream: false }, { form });
-        const before = await messagesOf(t, agentId, sessionId);
-        const streamed = await play(t, agentId, sessionId, { message: script(text) }, { form });
-        expectErrorEnd(streamed, 200, errorText);
-        expect(await messagesOf(t, agentId, sessionId)).toEqual(before);
-        const next = script('text="fine"');
-        expect((await play(t, agentId, sessionId, { message: next, stream: false }, { form })).status).toBe(200);
-        const usage = await t.call("GET", `/v1/usage?groupBy=session&sessionId=${sessionId}`);
-        expect(usage.body.totals.requestCount).toBe(3);
-      },
-    );
-
-    test("a provider that cannot be reached", async () => {
-      const waited = await play(t, strandedAgent, null, { message: say("hi"), stream: false }, { form });
-      expect(code(waited)).toEqual([502, "provider_error"]);
-      expect(waited.body.error.message).toBe("The model provider cannot be reached.");
-    });
-
-    test("no error text holds the key or the prompt, and no row does", async () => {
-      const hows = ["400", "401", "403", "404", "422", "html", "event", "garbage", "redirect"];
-      await Promise.all(
-        hows.map(async (how) => {
-          const message = say(how);
-          const streaming = play(t, telltaleAgent, null, { message }, { form });
-          const waited = await play(t, telltaleAgent, null, { message, stream: false }, { form });
-          expect(code(waited)).toEqual([502, "provider_error"]);
-          const streamed = await streaming;
-          expect([how, streamed.chunks.at(-1)?.type]).toEqual([how, "error"]);
-          for (const { body } of [streamed, waited]) {
-            expect(JSON.stringify(body)).not.toContain("secret");
-            expect(JSON.stringify(body)).not.toContain("Incorrect API key");
-          }
-        }),
-      );
-      const [row] = await h.sql`select count(*) as leaks from turns where turns::text like ${`%${key}%`}`;
-      expect(row?.leaks).toBe(0);
-    });
+describe("turns that fail", () => {
+  test.concurrent.each(inBoth(failures))("form %s, first turns: %s", async (form, _what, text, errorText, shown) => {
+    const [streamed, waited] = await Promise.all([
+      play(t, agentId, null, { message: script(text) }, { form }),
+      play(t, agentId, null, { message: script(text), stream: false, userId: form }, { form }),
+    ]);
+    expectErrorEnd(streamed, 201, errorText);
+    expect(textOf(streamed.chunks)).toStartWith(shown);
+    expect(code(waited)).toEqual([502, "provider_error"]);
+    expect([waited.body.error.message, waited.headers.get("api-form")]).toEqual([errorText, form]);
+    expect(waited.turnId).toMatch(/^turn_/);
+    for (const { turnId } of [streamed, waited]) expect(await usageOf(h, turnId)).not.toBeNull();
+    const stored = await t.call("GET", sessionPath(agentId, streamed.sessionId, "/messages"));
+    if (form === "a") expect(code(stored)).toEqual([404, "not_found"]);
+    else expect([stored.status, stored.body.data]).toEqual([200, []]);
   });
-}
+
+  test.concurrent.each(inBoth(failures))(
+    "form %s, later turns: %s; the transcript is as it was, and goes on",
+    async (form, _what, text, errorText) => {
+      const { sessionId } = await play(t, agentId, null, { message: say("hi"), stream: false }, { form });
+      const before = await messagesOf(t, agentId, sessionId);
+      const streamed = await play(t, agentId, sessionId, { message: script(text) }, { form });
+      expectErrorEnd(streamed, 200, errorText);
+      expect(await messagesOf(t, agentId, sessionId)).toEqual(before);
+      const next = script('text="fine"');
+      expect((await play(t, agentId, sessionId, { message: next, stream: false }, { form })).status).toBe(200);
+      const usage = await t.call("GET", `/v1/usage?groupBy=session&sessionId=${sessionId}`);
+      expect(usage.body.totals.requestCount).toBe(3);
+    },
+  );
+
+  test.concurrent.each(forms)("form %s: a provider that cannot be reached", async (form) => {
+    const waited = await play(t, strandedAgent, null, { message: say("hi"), stream: false }, { form });
+    expect(code(waited)).toEqual([502, "provider_error"]);
+    expect(waited.body.error.message).toBe("The model provider cannot be reached.");
+  });
+
+  test.concurrent.each(forms)("form %s: no error text holds the key or the prompt, and no row does", async (form) => {
+    const hows = ["400", "401", "403", "404", "422", "html", "event", "garbage", "redirect"];
+    await Promise.all(
+      hows.map(async (how) => {
+        const message = { ...say(how), id: crypto.randomUUID() };
+        const streaming = play(t, telltaleAgent, null, { message }, { form });
+        const waited = await play(t, telltaleAgent, null, { message, stream: false }, { form });
+        expect(code(waited)).toEqual([502, "provider_error"]);
+        const streamed = await streaming;
+        expect([how, streamed.chunks.at(-1)?.type]).toEqual([how, "error"]);
+        for (const { body } of [streamed, waited]) {
+          expect(JSON.stringify(body)).not.toContain("secret");
+          expect(JSON.stringify(body)).not.toContain("Incorrect API key");
+        }
+      }),
+    );
+    const [row] = await h.sql`select count(*) as leaks from turns where turns::text like ${`%${key}%`}`;
+    expect(row?.leaks).toBe(0);
+  });
+});
 
 describe("finish reasons and tokens", () => {
   test.each([
