@@ -112,7 +112,7 @@ describe("a month of a schedule on a fake clock", () => {
 
 describe("cron and daylight saving", () => {
   const fires = (expression: string, zone: string, from: string, until: string) => {
-    const schedule = readSchedule(cron(expression, zone));
+    const schedule = readSchedule(cron(expression, zone)) as Schedule;
     const found: string[] = [];
     let at = nextFire(schedule, new Date(from), new Date(from));
     for (; at !== null && at < new Date(until); at = nextFire(schedule, at, at))

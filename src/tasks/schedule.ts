@@ -1,8 +1,8 @@
 import { type TSchema, Type } from "@sinclair/typebox";
-import { Cron, CronPattern } from "croner";
 import { invalid } from "../errors.ts";
-import { Closed } from "../schema.ts";
+import { Closed, OneOf } from "../schema.ts";
 import { validateBody } from "../validate.ts";
+import { openCron } from "./cron.ts";
 
 /** An interval is at least this long (document 2, "Limits"). */
 const intervalMsMin = 60_000;
@@ -20,29 +20,41 @@ const At = Type.String({
   pattern: "^\\d{4}-\\d{2}-\\d{2}[Tt]\\d{2}:\\d{2}:\\d{2}(\\.\\d+)?([Zz]|[+-]\\d{2}:\\d{2})$",
   errorMessage: "must be an RFC 3339 date-time with an offset",
 });
-/** Set in a body, so that the issues point into it. */
-const bodies = {
-  once: inBody(Closed({ at: At })),
-  interval: inBody(Closed({ everyMs: Type.Integer({ minimum: intervalMsMin, maximum: intervalMsMax }) })),
-  cron: inBody(Closed({ expression: Type.String({ maxLength: 256 }), timezone: Type.String({ maxLength: 64 }) })),
+const configs = {
+  once: Closed({ at: At }),
+  interval: Closed({ everyMs: Type.Integer({ minimum: intervalMsMin, maximum: intervalMsMax }) }),
+  cron: Closed({ expression: Type.String({ maxLength: 256 }), timezone: Type.String({ maxLength: 64 }) }),
 };
-
-function inBody<T extends TSchema>(config: T) {
-  return Closed({ schedule: Closed({ config }) });
-}
+type Kind = keyof typeof configs;
+const kinds = Object.keys(configs) as Kind[];
 
 /**
- * Checks a schedule as a body holds it under `/schedule`. Throws 400 naming the
- * field, also for a cron expression that no date matches. Whether it still has a
- * fire to come is `firstFire`'s business.
+ * A schedule or null in a body. It takes anything: `readSchedule` checks it kind
+ * by kind, because the issues of a union would only say that no variant fits.
  */
-export function readSchedule(value: { readonly kind: Schedule["kind"]; readonly config: unknown }): Schedule {
-  const { kind } = value;
-  const { schedule } = validateBody<TSchema>(bodies[kind], { schedule: { config: value.config } }) as {
-    schedule: { config: unknown };
-  };
-  const read = { kind, config: schedule.config } as Schedule;
-  if (read.kind === "once" && Number.isNaN(Date.parse(read.config.at)))
+export const ScheduleField = Type.Unknown({
+  anyOf: [...kinds.map((kind) => Closed({ kind: Type.Literal(kind), config: configs[kind] })), Type.Null()],
+});
+
+/** Set in a body, so that the issues point into it. */
+const AnyKind = Closed({
+  schedule: Closed({ kind: OneOf(...kinds), config: Type.Record(Type.String(), Type.Unknown()) }),
+});
+const bodies: Record<Kind, TSchema> = {
+  once: Closed({ schedule: Closed({ kind: Type.Literal("once"), config: configs.once }) }),
+  interval: Closed({ schedule: Closed({ kind: Type.Literal("interval"), config: configs.interval }) }),
+  cron: Closed({ schedule: Closed({ kind: Type.Literal("cron"), config: configs.cron }) }),
+};
+
+/**
+ * Checks a schedule, or null, that a body holds under `/schedule`. Throws 400 naming
+ * the field. Whether it has a fire to come is `firstFire`'s business.
+ */
+export function readSchedule(value: unknown): Schedule | null {
+  if (value === null) return null;
+  const { kind } = validateBody(AnyKind, { schedule: value }).schedule as { kind: Kind };
+  const { schedule: read } = validateBody(bodies[kind], { schedule: value }) as { schedule: Schedule };
+  if (read.kind === "once" && !isMoment(read.config.at))
     throw invalid("/schedule/config/at", "is not a moment that exists");
   if (read.kind === "cron") checkCron(read.config);
   return read;
@@ -58,6 +70,14 @@ function checkCron({ expression, timezone }: { expression: string; timezone: str
   } catch {
     throw invalid(path, "is not a valid cron expression");
   }
+}
+
+/** Whether a timestamp names a moment. `Date` alone would read February 31 as March 3. */
+function isMoment(at: string): boolean {
+  const day = at.slice(0, 10);
+  const midnight = new Date(day);
+  const isDay = !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(day);
+  return isDay && !Number.isNaN(Date.parse(at));
 }
 
 /** Whether this is the name of a zone. The runtimes also take offsets, which know no daylight saving. */
@@ -99,36 +119,3 @@ export function nextFire(schedule: Schedule, after: Date, base: Date): Date | nu
       return openCron(schedule.config.expression, schedule.config.timezone).nextRun(after);
   }
 }
-
-/**
- * A cron expression that can be asked for its fires. What daylight saving skips
- * happens once, at the first moment after the gap; what it repeats happens once,
- * the first time. An expression for every hour follows the clock that never
- * jumps: nothing of it is skipped or repeated. Throws for an invalid expression.
- */
-function openCron(expression: string, timezone: string): Cron {
-  return new Cron(spellOut(expression), {
-    timezone,
-    paused: true,
-    mode: "5-part",
-    fixedTimeRule: "no-wildcard",
-  });
-}
-
-/**
- * Names the minutes and hours of an expression one by one: the library gives the
- * once-only rule to named times alone, and the steps of `*\/30 1-3 * * *` name
- * times too. All 24 hours are a wildcard, however they are written.
- */
-function spellOut(expression: string): string {
-  const { minute, hour } = new CronPattern(expression, undefined, { mode: "5-part" });
-  const [, , ...days] = expression.split(/ +/);
-  const hours = listed(hour);
-  return [listed(minute), hours === allHours ? "*" : hours, ...days].join(" ");
-}
-
-function listed(named: readonly number[]): string {
-  return named.flatMap((isNamed, value) => (isNamed === 1 ? [value] : [])).join(",");
-}
-
-const allHours = Array.from({ length: 24 }, (_, hour) => hour).join(",");

@@ -1,8 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Id } from "../ids.ts";
 import { pathIds } from "../operation.ts";
-import { Characters, Closed, Metadata, Name, Nullable, OneOf, pageQuery, UserId } from "../schema.ts";
+import { Characters, Closed, Metadata, Name, Nullable, pageQuery, UserId } from "../schema.ts";
 import { VersionNumber } from "../sessions/schema.ts";
+import { ScheduleField } from "./schedule.ts";
 
 /** A prompt has at most this many characters (document 2, "Limits"). */
 const promptCharactersMax = 6_000;
@@ -10,18 +11,13 @@ const promptCharactersMax = 6_000;
 const runKeyCharactersMax = 255;
 
 const Prompt = Characters({ min: 1, max: promptCharactersMax });
-/** `readSchedule` looks into `config`, which depends on the kind. */
-const ScheduleFields = Closed({
-  kind: OneOf("once", "interval", "cron"),
-  config: Type.Record(Type.String(), Type.Unknown()),
-});
 
 export const TaskCreate = Closed({
   agentId: Id("agent"),
   agentVersion: Type.Optional(Nullable(VersionNumber)),
   name: Name,
   prompt: Prompt,
-  schedule: Type.Optional(Nullable(ScheduleFields)),
+  schedule: Type.Optional(ScheduleField),
   enabled: Type.Optional(Type.Boolean()),
   submit: Type.Optional(Type.Boolean()),
   userId: Type.Optional(UserId),
@@ -32,7 +28,7 @@ export const TaskUpdate = Closed({
   agentVersion: Type.Optional(Nullable(VersionNumber)),
   name: Type.Optional(Name),
   prompt: Type.Optional(Prompt),
-  schedule: Type.Optional(Nullable(ScheduleFields)),
+  schedule: Type.Optional(ScheduleField),
   enabled: Type.Optional(Type.Boolean()),
   metadata: Type.Optional(Metadata),
 });

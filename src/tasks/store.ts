@@ -96,7 +96,7 @@ export async function listTasks<T>(
  * `admin_agent_managed`.
  */
 export function createTask(sql: AnySql, tenantId: string, fields: TaskFields, now: Date): Promise<TaskRow> {
-  const schedule = fields.schedule == null ? null : readSchedule(fields.schedule);
+  const schedule = readSchedule(fields.schedule ?? null);
   const fire = schedule === null ? null : firstFire(schedule, now);
   const enabled = fields.enabled ?? true;
   const version = fields.agentVersion ?? null;
@@ -156,9 +156,8 @@ export function updateTask(
 /** The schedule as the changes leave it; the very same object when they say nothing new. Throws 400. */
 function scheduleAfter({ schedule: was }: TaskRow, { schedule }: TaskChanges): Schedule | null {
   if (schedule === undefined) return was;
-  if (schedule === null) return null;
   const read = readSchedule(schedule);
-  return was !== null && meaningOf(read) === meaningOf(was) ? was : read;
+  return read !== null && was !== null && meaningOf(read) === meaningOf(was) ? was : read;
 }
 
 /** A text that two schedules share when they say the same, whatever the order of their fields. */

@@ -1,0 +1,34 @@
+import { Cron, CronPattern } from "croner";
+
+/**
+ * A cron expression that can be asked for its fires. What daylight saving skips
+ * happens once, at the first moment after the gap; what it repeats happens once,
+ * the first time. An expression for every hour follows the clock that never
+ * jumps: nothing of it is skipped or repeated. Throws for an invalid expression.
+ */
+export function openCron(expression: string, timezone: string): Cron {
+  return new Cron(spellOut(expression), {
+    timezone,
+    paused: true,
+    mode: "5-part",
+    fixedTimeRule: "no-wildcard",
+  });
+}
+
+/**
+ * Names the minutes and hours of an expression one by one: the library gives the
+ * once-only rule to named times alone, and the steps of `*\/30 1-3 * * *` name
+ * times too. All 24 hours are a wildcard, however they are written.
+ */
+function spellOut(expression: string): string {
+  const { minute, hour } = new CronPattern(expression, undefined, { mode: "5-part" });
+  const [, , ...days] = expression.split(/ +/);
+  const hours = listed(hour);
+  return [listed(minute), hours === allHours ? "*" : hours, ...days].join(" ");
+}
+
+function listed(named: readonly number[]): string {
+  return named.flatMap((isNamed, value) => (isNamed === 1 ? [value] : [])).join(",");
+}
+
+const allHours = Array.from({ length: 24 }, (_, hour) => hour).join(",");
