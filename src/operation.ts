@@ -72,7 +72,8 @@ export type OperationHandler = ((context: RouteContext) => Promise<Response>) & 
 /** The part of Elysia's context that an operation needs. */
 interface RouteContext {
   readonly request: Request;
-  readonly params: Record<string, string>;
+  /** Null where the path's encoding is broken. */
+  readonly params: Record<string, string | null>;
 }
 
 const nothing = Closed({});
@@ -106,7 +107,7 @@ export function operation<
   };
   return Object.assign(handler, { spec: spec as unknown as AnyOperation });
 
-  async function answer(principal: Principal, form: Form, request: Request, params: Record<string, string>) {
+  async function answer(principal: Principal, form: Form, request: Request, params: Record<string, string | null>) {
     const checkedParams = validateFields(spec.params ?? nothing, Object.entries(params));
     const querySchema = (form === "a" ? spec.queryInA : undefined) ?? spec.query ?? nothing;
     const checkedQuery = validateFields(querySchema, new URL(request.url).searchParams);

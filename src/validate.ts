@@ -13,14 +13,16 @@ export function validateBody<T extends TSchema>(schema: T, value: unknown): Stat
 }
 
 /**
- * Checks query or path fields, which are all text. Throws 400 with one issue per
- * broken rule, each path the field's name. A field given twice is refused.
+ * Checks query or path fields, which are all text; null is a path field that could
+ * not be decoded. Throws 400 with one issue per broken rule, each path the field's
+ * name. A field given twice is refused.
  */
-export function validateFields<T extends TSchema>(schema: T, fields: Iterable<[string, string]>): Static<T> {
+export function validateFields<T extends TSchema>(schema: T, fields: Iterable<[string, string | null]>): Static<T> {
   // Without a prototype, so that a field named `__proto__` is a field like any other.
   const values: Record<string, string> = Object.create(null);
   for (const [name, value] of fields) {
     if (Object.hasOwn(values, name)) throw invalidAll([{ path: name, message: "must not be given twice" }]);
+    if (value === null) throw invalidAll([{ path: name, message: "must be URL-encoded UTF-8" }]);
     checkString(value, name);
     values[name] = value;
   }

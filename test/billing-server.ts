@@ -1,0 +1,119 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** A request as a billing provider's stand-in saw it. */
+export interface BillingRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly headers: IncomingMessage["headers"];
+  /** The body as it was sent. */
+  readonly text: string;
+  /** The bearer token, or the empty string. */
+  readonly token: string;
+}
+
+/** An answer: its status and JSON. */
+export interface BillingAnswer {
+  readonly status: number;
+  readonly body: unknown;
+  readonly headers?: Record<string, string>;
+}
+
+/**
+ * What befalls a request in the place of its answer.
+ *
+ * - an answer: that one, and the request has no effect
+ * - `cut before`: the connection is cut and the request has had no effect
+ * - `cut after`: the connection is cut once the request has had its effect
+ * - `half`: a success is announced, and the connection cut before its body is whole
+ * - a promise: the request has its effect, and its answer waits
+ */
+export type Mishap = BillingAnswer | "cut before" | "cut after" | "half" | Promise<unknown>;
+
+/** A server of this test's own that speaks a billing provider's wire protocol. */
+export class BillingServer {
+  readonly requests: BillingRequest[] = [];
+  readonly #answer: (request: BillingRequest) => BillingAnswer;
+  readonly #mishaps: { path: string; mishap: Mishap; times: number }[] = [];
+  #server: Server | null = null;
+  #port = 0;
+
+  constructor(answer: (request: BillingRequest) => BillingAnswer) {
+    this.#answer = answer;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  /** Listens, at the port it had before if it was stopped. */
+  async start(): Promise<void> {
+    const server = createServer((message, response) => void this.#serve(message, response));
+    await new Promise<void>((resolve) => server.listen(this.#port, "127.0.0.1", resolve));
+    this.#port = (server.address() as AddressInfo).port;
+    this.#server = server;
+  }
+
+  /** Drops what is open; from now on connections are refused. */
+  async stop(): Promise<void> {
+    const server = this.#server;
+    this.#server = null;
+    if (server === null) return;
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  }
+
+  /** The next requests of this path meet a mishap, so many of them. */
+  befall(path: string, mishap: Mishap, times = 1): void {
+    this.#mishaps.push({ path, mishap, times });
+  }
+
+  /** Forgets mishaps that nobody has met. */
+  calm(): void {
+    this.#mishaps.length = 0;
+  }
+
+  /** The requests of a path. */
+  asked(path: string): BillingRequest[] {
+    return this.requests.filter((request) => request.path === path);
+  }
+
+  async #serve(message: IncomingMessage, response: ServerResponse): Promise<void> {
+    const request = await readRequest(message);
+    this.requests.push(request);
+    const next = this.#mishaps.find(({ path, times }) => path === request.path && times > 0);
+    if (next !== undefined) next.times -= 1;
+    const mishap = next?.mishap ?? null;
+    if (mishap === "cut before") return void message.socket.destroy();
+    if (mishap !== null && typeof mishap === "object" && "status" in mishap) return write(response, mishap);
+    const answer = this.#answer(request);
+    if (mishap === "cut after") return void message.socket.destroy();
+    if (mishap === "half") {
+      response.writeHead(200, { "content-type": "application/json", "content-length": "1000" });
+      response.write("{");
+      return void setImmediate(() => message.socket.destroy());
+    }
+    await mishap;
+    write(response, answer);
+  }
+}
+
+async function readRequest(message: IncomingMessage): Promise<BillingRequest> {
+  const parts: Buffer[] = [];
+  for await (const part of message) parts.push(part as Buffer);
+  const url = new URL(message.url ?? "/", "http://billing.test");
+  return {
+    method: message.method ?? "",
+    path: decodeURIComponent(url.pathname),
+    query: url.searchParams,
+    headers: message.headers,
+    text: Buffer.concat(parts).toString(),
+    token: /^Bearer (.+)$/.exec(message.headers.authorization ?? "")?.[1] ?? "",
+  };
+}
+
+function write(response: ServerResponse, { status, body, headers = {} }: BillingAnswer): void {
+  response.writeHead(status, { "content-type": "application/json", ...headers });
+  response.end(JSON.stringify(body));
+}
