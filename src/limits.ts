@@ -57,3 +57,6 @@ export const lockWaitMs = 2_000;
 
 /** The form-A model an agent gets when none is named. */
 export const defaultModel = "openai/gpt-4o-mini";
+
+/** A tool's result may weigh this much as JSON; what is longer is cut, and says so. */
+export const toolResultBytesMax = 256 * 1024;

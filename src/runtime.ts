@@ -4,6 +4,8 @@
  * source runs on Bun and on Deno.
  */
 
+import { fileURLToPath } from "node:url";
+
 /** A listening HTTP server. */
 export interface HttpServer {
   /** The port it really listens on (the asked one, or the one the system chose for 0). */
@@ -35,6 +37,16 @@ interface DenoNamespace {
 
 /** The name of the runtime this process is. */
 export const runtimeName: "bun" | "deno" = "Deno" in globalThis ? "deno" : "bun";
+
+/** What runs a script of ours as a process of its own, with no rights beyond reading files where the runtime knows rights. */
+export function scriptCommand(script: URL): { command: string; args: string[] } {
+  const path = fileURLToPath(script);
+  const args =
+    runtimeName === "bun"
+      ? ["--smol", "--no-install", path]
+      : ["run", "--quiet", "--no-prompt", "--cached-only", "--allow-read", "--allow-env", "--allow-sys", path];
+  return { command: process.execPath, args };
+}
 
 /** The most a request body may weigh before the server itself refuses it, in bytes: above every limit of ours, so that our own 413 answers first. */
 const requestBodyBytesMax = 64 * 1024 * 1024;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { sandboxIdOf } from "../src/ids.ts";
-import { fileBytesMax, filesDeletedAtOnceMax, workspaceBytesMax, workspaceFilesMax } from "../src/workspaces/schema.ts";
+import { fileBytesMax, filesDeletedAtOnceMax, workspaceBytesMax, workspaceFilesMax } from "../src/workspaces/limits.ts";
 import { type Answer, eventually, type Harness, startHarness, type TestTenant } from "./harness.ts";
 
 let h: Harness;

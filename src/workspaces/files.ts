@@ -1,7 +1,7 @@
 import type { AnySql, Tx } from "../db.ts";
 import { ApiError, invalid } from "../errors.ts";
+import { fileBytesMax, workspaceBytesMax, workspaceFilesMax } from "./limits.ts";
 import { foldersOf } from "./paths.ts";
-import { workspaceBytesMax, workspaceFilesMax } from "./schema.ts";
 
 /** Files that one batch holds at most. */
 const batchFilesMax = 200;
@@ -41,7 +41,8 @@ export async function readFile(sql: AnySql, workspaceId: string, path: string): 
 /**
  * Writes files under the workspace's lock. `sessionId` names the session whose
  * tool call writes; null for an upload. Throws 400 for a file in place of a
- * folder or the reverse, 400 `invalid_request` beyond the workspace's limits.
+ * folder or the reverse, 400 `invalid_request` beyond the workspace's limits, 413
+ * beyond a file's.
  */
 export async function writeFiles(
   inner: Tx,
@@ -50,6 +51,11 @@ export async function writeFiles(
   writes: readonly FileWrite[],
 ): Promise<void> {
   if (writes.length === 0) return;
+  const heavy = writes.find(({ content }) => content.byteLength > fileBytesMax);
+  if (heavy !== undefined) {
+    const limit = `${fileBytesMax / 1024 / 1024} MiB`;
+    throw new ApiError("payload_too_large", { message: `${heavy.path} is larger than ${limit}.` });
+  }
   const write = ({ path, content, executable }: FileWrite) => inner`
     insert into workspace_files (workspace_id, path, content, size, executable, session_id)
     values (${workspaceId}, ${path}, ${content}, ${content.byteLength}, ${executable ?? false}, ${sessionId})

@@ -1,9 +1,6 @@
 import { invalid } from "../errors.ts";
 import { ToolError } from "../tools/error.ts";
-import { pathBytesMax } from "./schema.ts";
-
-/** The first folder of paths that are no files of any workspace (document 1, "Skill"). */
-export const virtualFolder = ".parley";
+import { pathProblem } from "./path-rules.ts";
 
 /**
  * Reads a request's path of one file: relative to the root, a leading slash
@@ -45,18 +42,6 @@ export function readToolFilePath(path: string): string {
   const relative = readToolPath(path);
   if (relative === "") throw new ToolError("The path must name a file.");
   return relative;
-}
-
-/** Why a relative path cannot be a file's; null when it can. */
-export function pathProblem(relative: string): string | null {
-  if (Buffer.byteLength(relative) > pathBytesMax) return `must have at most ${pathBytesMax} bytes`;
-  if (relative.includes("\0")) return "must not contain the NUL character";
-  if (!relative.isWellFormed()) return "must be well-formed Unicode";
-  const segments = relative.split("/");
-  if (segments.includes("")) return "must not have empty segments";
-  if (segments.includes(".") || segments.includes("..")) return "must not have . or .. segments";
-  if (segments[0] === virtualFolder) return `must not begin with ${virtualFolder}`;
-  return null;
 }
 
 /** The folders a file lies in, the outermost first: `a/b/c` lies in `a` and `a/b`. */

@@ -2,7 +2,7 @@ import type { Ctx } from "../context.ts";
 import { type AnySql, type Sql, tx } from "../db.ts";
 import { ApiError } from "../errors.ts";
 import { enqueue } from "../jobs.ts";
-import { bytesDeletedAtOnceMax, filesDeletedAtOnceMax } from "./schema.ts";
+import { bytesDeletedAtOnceMax, filesDeletedAtOnceMax } from "./limits.ts";
 
 /** Files that one statement deletes: at 10 MiB each, still far from a statement's limit. */
 const filesPerBatch = 100;

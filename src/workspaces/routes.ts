@@ -8,17 +8,10 @@ import { Id, sandboxIdOf, workspaceIdOf } from "../ids.ts";
 import { type Input, operation, pathIds, Reply } from "../operation.ts";
 import { readLimit } from "../page.ts";
 import { deleteFile, listFiles, readFile, writeFiles } from "./files.ts";
+import { fileBytesMax } from "./limits.ts";
 import { isRoot, readFilePath } from "./paths.ts";
 import { deleteWorkspace } from "./remove.ts";
-import {
-  FileOrListQuery,
-  FileQuery,
-  fileBytesMax,
-  SandboxId,
-  WorkspaceCreate,
-  WorkspaceList,
-  WorkspaceUpdate,
-} from "./schema.ts";
+import { FileOrListQuery, FileQuery, SandboxId, WorkspaceCreate, WorkspaceList, WorkspaceUpdate } from "./schema.ts";
 import {
   createWorkspace,
   getWorkspace,

@@ -1,0 +1,38 @@
+import { Type } from "@sinclair/typebox";
+import { json } from "../db.ts";
+import { Closed, OneOf } from "../schema.ts";
+import { builtinTool } from "./builtin.ts";
+import type { ToolScope, TurnTool } from "./tool.ts";
+
+/** Entries of one list. */
+const todosMax = 200;
+/** Characters of one entry. */
+const contentCharactersMax = 1_000;
+
+/**
+ * The tool group `write_todos` (design section 3, "Tools"): the model's own list
+ * of what is to be done. It is kept with the session, each list in place of the
+ * one before; a stateless generation only gets its list back.
+ */
+export function todoTools({ ctx: { sql }, sessionId }: ToolScope): TurnTool[] {
+  const write = builtinTool({
+    name: "write_todos",
+    description:
+      "Write down the list of what is to be done, in place of the list before. Send the whole list each time.",
+    input: Closed({
+      todos: Type.Array(
+        Closed({
+          content: Type.String({ minLength: 1, maxLength: contentCharactersMax }),
+          status: OneOf("pending", "in_progress", "completed"),
+        }),
+        { maxItems: todosMax },
+      ),
+    }),
+    readOnly: false,
+    execute: async ({ todos }) => {
+      if (sessionId !== null) await sql`update sessions set todos = ${json(sql, todos)} where id = ${sessionId}`;
+      return { todos };
+    },
+  });
+  return [write];
+}

@@ -1,0 +1,39 @@
+import { Type } from "@sinclair/typebox";
+import { Closed } from "../schema.ts";
+import { cleanText } from "../sessions/transcript.ts";
+import { boundText, cutNote } from "../tools/bounded.ts";
+import { builtinTool } from "../tools/builtin.ts";
+import type { TurnTool } from "../tools/tool.ts";
+import { neverAborted } from "./shell/host.ts";
+import { runShell } from "./shell/run.ts";
+import type { WorkspaceScope } from "./tools.ts";
+
+/** Of a result's room, what the error output may take. */
+const stderrBytesMax = 48 * 1024;
+const stdoutBytesMax = 192 * 1024;
+
+/** The tool `bash`: a simulated shell with no network, over the workspace's files (design section 3, "Tools"). */
+export function bashTool({ ctx: { sql }, tenantId, workspaceId, sessionId }: WorkspaceScope): TurnTool {
+  return builtinTool({
+    name: "bash",
+    description:
+      "Run a command in a simulated bash shell over the workspace's files. The root / is the workspace. " +
+      "There is no network and no other program than the usual text tools; a command is cut after 30 s; " +
+      "variables and symbolic links do not outlive the command, files do.",
+    input: Closed({ command: Type.String({ minLength: 1 }) }),
+    readOnly: false,
+    execute: async ({ command }, signal = neverAborted) => {
+      const outcome = await runShell({ sql, tenantId, workspaceId, sessionId }, command, signal);
+      const stdout = boundText(cleanText(outcome.stdout), stdoutBytesMax);
+      const stderr = boundText(cleanText(outcome.stderr), stderrBytesMax);
+      const cut = stdout.cut || stderr.cut ? [cutNote("only the beginning of the output is shown")] : [];
+      const notes = [...outcome.notes, ...cut];
+      return {
+        exitCode: outcome.exitCode,
+        stdout: stdout.text,
+        stderr: stderr.text,
+        ...(notes.length === 0 ? {} : { note: notes.join(" ") }),
+      };
+    },
+  });
+}

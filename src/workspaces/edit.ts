@@ -1,0 +1,47 @@
+import { Type } from "@sinclair/typebox";
+import { Closed } from "../schema.ts";
+import { builtinTool } from "../tools/builtin.ts";
+import { ToolError } from "../tools/error.ts";
+import type { TurnTool } from "../tools/tool.ts";
+import { readFile, writeFiles } from "./files.ts";
+import { readToolFilePath } from "./paths.ts";
+import { textOf } from "./read.ts";
+import { withWorkspace } from "./store.ts";
+import type { WorkspaceScope } from "./tools.ts";
+
+/** The tool `edit`: replaces one passage of a file, under the workspace's lock, so that edits made at once all count. */
+export function editTool({ ctx: { sql }, tenantId, workspaceId, sessionId }: WorkspaceScope): TurnTool {
+  return builtinTool({
+    name: "edit",
+    description: "Replace one passage of a text file. The old text must occur exactly once.",
+    input: Closed({
+      path: Type.String({ minLength: 1, description: "The file's path, from the workspace's root." }),
+      oldText: Type.String({
+        minLength: 1,
+        description: "The passage as it stands in the file, character by character.",
+      }),
+      newText: Type.String({ description: "What takes its place." }),
+    }),
+    readOnly: false,
+    execute: async (input) => {
+      const path = readToolFilePath(input.path);
+      return withWorkspace(sql, tenantId, workspaceId, async (inner) => {
+        const before = await readFile(inner, workspaceId, path);
+        if (before === null) throw new ToolError(`There is no file ${path}.`);
+        const text = textOf(before);
+        if (text === null) throw new ToolError(`${path} is a binary file.`);
+        const content = Buffer.from(replaceOnce(text, input.oldText, input.newText));
+        await writeFiles(inner, workspaceId, sessionId, [{ path, content }]);
+        return { path, sizeBytes: content.byteLength };
+      });
+    },
+  });
+}
+
+function replaceOnce(text: string, oldText: string, newText: string): string {
+  const at = text.indexOf(oldText);
+  if (at < 0) throw new ToolError("The old text does not occur in the file; nothing was changed.");
+  if (text.indexOf(oldText, at + 1) >= 0)
+    throw new ToolError("The old text occurs more than once in the file; give more of what stands around it.");
+  return `${text.slice(0, at)}${newText}${text.slice(at + oldText.length)}`;
+}

@@ -1,0 +1,150 @@
+import { ToolError } from "../tools/error.ts";
+
+/** A pattern has at most this many characters. */
+const patternCharactersMax = 1_000;
+/** Steps that one matcher may take over all its paths: about half a second. */
+const stepsMax = 5_000_000;
+/** Alternatives that the braces of one pattern may stand for. */
+const alternativesMax = 100;
+
+/**
+ * Makes a matcher of a glob pattern: `*` and `?` within a segment, `**` across
+ * segments, `[a-z]`, `[!a-z]` and `{a,b}`. A leading slash or `./` means the root.
+ * Its time grows with the product of pattern and path, whatever the pattern.
+ * Throws `ToolError` for a pattern that is too long, stands for too much, or
+ * takes too many steps; the matcher too.
+ */
+export function globMatcher(pattern: string): (path: string) => boolean {
+  if (pattern.length > patternCharactersMax)
+    throw new ToolError(`The pattern must have at most ${patternCharactersMax} characters.`);
+  const alternatives = expandBraces(pattern).map((alternative) =>
+    alternative
+      .replace(/^\.?\/+/, "")
+      .split("/")
+      .map((segment) => (segment === "**" ? null : tokensOf(segment))),
+  );
+  const budget = { steps: stepsMax };
+  return (path) => {
+    const segments = path.split("/");
+    const fitsSegment = (tokens: Tokens | null, segment: string) => tokens === null || fits(tokens, segment, budget);
+    return alternatives.some((wanted) => matches(wanted, segments, fitsSegment, budget));
+  };
+}
+
+/** A token stands for one character, or for any number of them (`*`). */
+type Token = "*" | ((character: string) => boolean);
+type Tokens = readonly Token[];
+type Budget = { steps: number };
+
+/**
+ * Whether a row of items matches a row of patterns in which null stands for any
+ * number of items. Kept as the set of places reached so far, so that no pattern
+ * makes it go back.
+ */
+function matches<P, T>(
+  wanted: readonly (P | null)[],
+  items: readonly T[],
+  fit: (one: P | null, item: T) => boolean,
+  budget: Budget,
+): boolean {
+  const skip = (places: Set<number>) => {
+    for (const place of places) if (wanted[place] === null) places.add(place + 1);
+    return places;
+  };
+  let places = skip(new Set([0]));
+  for (const item of items) {
+    budget.steps -= places.size;
+    if (budget.steps < 0) throw new ToolError("The pattern takes too long to match; use a simpler one.");
+    const next = new Set<number>();
+    for (const place of places) {
+      if (place === wanted.length) continue;
+      const one = wanted[place] as P | null;
+      if (one === null) next.add(place);
+      else if (fit(one, item)) next.add(place + 1);
+    }
+    places = skip(next);
+    if (places.size === 0) return false;
+  }
+  return places.has(wanted.length);
+}
+
+function fits(tokens: Tokens, segment: string, budget: Budget): boolean {
+  const wanted = tokens.map((token) => (token === "*" ? null : token));
+  return matches(wanted, [...segment], (token, character) => token?.(character) ?? true, budget);
+}
+
+function tokensOf(segment: string): Token[] {
+  const tokens: Token[] = [];
+  const characters = [...segment];
+  for (let index = 0; index < characters.length; index += 1) {
+    const character = characters[index] as string;
+    if (character === "*") tokens.push("*");
+    else if (character === "?") tokens.push(() => true);
+    else if (character === "\\" && index + 1 < characters.length) {
+      index += 1;
+      tokens.push(is(characters[index] as string));
+    } else if (character === "[") {
+      const end = characters.indexOf("]", index + 2);
+      if (end < 0) tokens.push(is("["));
+      else {
+        tokens.push(oneOf(characters.slice(index + 1, end)));
+        index = end;
+      }
+    } else tokens.push(is(character));
+  }
+  return tokens;
+}
+
+function is(wanted: string): (character: string) => boolean {
+  return (character) => character === wanted;
+}
+
+/** What stands between brackets: characters and ranges, all others after `!` or `^`. */
+function oneOf(characters: readonly string[]): (character: string) => boolean {
+  const negated = characters[0] === "!" || characters[0] === "^";
+  const listed = negated ? characters.slice(1) : characters;
+  const ranges: [string, string][] = [];
+  for (let index = 0; index < listed.length; index += 1) {
+    const from = listed[index] as string;
+    const isRange = listed[index + 1] === "-" && index + 2 < listed.length;
+    ranges.push([from, isRange ? (listed[index + 2] as string) : from]);
+    if (isRange) index += 2;
+  }
+  return (character) => ranges.some(([from, to]) => from <= character && character <= to) !== negated;
+}
+
+/** `a{b,c}d` as `abd` and `acd`, nested braces too. */
+function expandBraces(pattern: string): string[] {
+  const open = pattern.indexOf("{");
+  const close = open < 0 ? -1 : closingBrace(pattern, open);
+  if (close < 0) return [pattern];
+  const [before, after] = [pattern.slice(0, open), pattern.slice(close + 1)];
+  const tails = expandBraces(after);
+  const expanded = splitAlternatives(pattern.slice(open + 1, close))
+    .flatMap(expandBraces)
+    .flatMap((middle) => tails.map((tail) => `${before}${middle}${tail}`));
+  if (expanded.length > alternativesMax) throw new ToolError("The pattern's braces stand for too many alternatives.");
+  return expanded;
+}
+
+function closingBrace(pattern: string, open: number): number {
+  let depth = 0;
+  for (let index = open; index < pattern.length; index += 1) {
+    if (pattern[index] === "{") depth += 1;
+    else if (pattern[index] === "}") depth -= 1;
+    if (depth === 0) return index;
+  }
+  return -1;
+}
+
+function splitAlternatives(inner: string): string[] {
+  const alternatives = [""];
+  let depth = 0;
+  for (const character of inner) {
+    if (character === "{") depth += 1;
+    else if (character === "}") depth -= 1;
+    if (character === "," && depth === 0) alternatives.push("");
+    else alternatives[alternatives.length - 1] += character;
+  }
+  return alternatives;
+}

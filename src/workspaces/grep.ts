@@ -1,0 +1,53 @@
+import { Type } from "@sinclair/typebox";
+import { Closed } from "../schema.ts";
+import { boundItems, cutNote } from "../tools/bounded.ts";
+import { builtinTool } from "../tools/builtin.ts";
+import { ToolError } from "../tools/error.ts";
+import type { TurnTool } from "../tools/tool.ts";
+import { listFiles } from "./files.ts";
+import { readToolPath } from "./paths.ts";
+import { JobCutError, neverAborted, runJob } from "./shell/host.ts";
+import { readContents } from "./shell/run.ts";
+import { requireWorkspace } from "./store.ts";
+import type { WorkspaceScope } from "./tools.ts";
+
+/** Patterns longer than this are nobody's. */
+const patternCharactersMax = 2_000;
+
+/** The tool `grep`. It searches in a process of its own, because there may be much to search. */
+export function grepTool({ ctx: { sql }, tenantId, workspaceId }: WorkspaceScope): TurnTool {
+  return builtinTool({
+    name: "grep",
+    description: "Find the lines of text files that match a regular expression (JavaScript's).",
+    input: Closed({
+      pattern: Type.String({ minLength: 1, maxLength: patternCharactersMax }),
+      path: Type.Optional(Type.String({ description: "A file or folder to search; left out: the whole workspace." })),
+    }),
+    readOnly: true,
+    execute: async ({ pattern, path }, signal = neverAborted) => {
+      const under = readToolPath(path ?? "/");
+      checkPattern(pattern);
+      await requireWorkspace(sql, tenantId, workspaceId);
+      const files = (await listFiles(sql, workspaceId, under)).map((file) => ({
+        path: file.path,
+        size: file.sizeBytes,
+      }));
+      if (files.length === 0) return { matches: [] };
+      const fetch = (paths: readonly string[]) => readContents(sql, workspaceId, paths);
+      const found = await runJob({ kind: "search", pattern, files }, { tenantId, fetch, signal }).catch((error) => {
+        throw error instanceof JobCutError ? new ToolError("The search took too long; use a simpler pattern.") : error;
+      });
+      const { items, cut } = boundItems(found.matches);
+      const whole = found.complete && !cut;
+      return { matches: items, ...(whole ? {} : { note: cutNote(`the first ${items.length} matches are shown`) }) };
+    },
+  });
+}
+
+function checkPattern(pattern: string): void {
+  try {
+    new RegExp(pattern);
+  } catch (error) {
+    throw new ToolError(error instanceof Error ? error.message : "The pattern is no regular expression.");
+  }
+}

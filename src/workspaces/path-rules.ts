@@ -1,0 +1,16 @@
+import { pathBytesMax } from "./limits.ts";
+
+/** The first folder of paths that are no files of any workspace (document 1, "Skill"). */
+export const virtualFolder = ".parley";
+
+/** Why a relative path cannot be a file's; null when it can. */
+export function pathProblem(relative: string): string | null {
+  if (Buffer.byteLength(relative) > pathBytesMax) return `must have at most ${pathBytesMax} bytes`;
+  if (relative.includes("\0")) return "must not contain the NUL character";
+  if (!relative.isWellFormed()) return "must be well-formed Unicode";
+  const segments = relative.split("/");
+  if (segments.includes("")) return "must not have empty segments";
+  if (segments.includes(".") || segments.includes("..")) return "must not have . or .. segments";
+  if (segments[0] === virtualFolder) return `must not begin with ${virtualFolder}`;
+  return null;
+}

@@ -1,0 +1,46 @@
+import { frameBytesMax } from "../limits.ts";
+import { runCommand } from "./command.ts";
+import { encodeFrame, FrameReader } from "./frames.ts";
+import type { FromChild, Job, ToChild } from "./protocol.ts";
+import { search } from "./search.ts";
+
+/**
+ * The process of one command or search. It is its own world: no environment, no
+ * database, no secrets, nothing but the job and the contents it asks for. A
+ * command that never yields blocks this process alone, and the worker ends it.
+ */
+
+const waiting: ((message: ToChild) => void)[] = [];
+const reader = new FrameReader(frameBytesMax);
+process.stdin.on("data", (piece: Buffer) => {
+  for (const message of reader.push(piece)) waiting.shift()?.(message as ToChild);
+});
+// The worker is gone: nobody wants the answer any more.
+process.stdin.on("end", () => process.exit(1));
+
+function hear(): Promise<ToChild> {
+  return new Promise((resolve) => waiting.push(resolve));
+}
+
+function say(message: FromChild): Promise<void> {
+  return new Promise((resolve) => process.stdout.write(encodeFrame(message), () => resolve()));
+}
+
+async function fetch(paths: readonly string[]): Promise<readonly (Uint8Array | null)[]> {
+  const answer = hear();
+  await say({ type: "need", paths });
+  const message = await answer;
+  return message.type === "contents" ? message.contents : [];
+}
+
+async function run(job: Job): Promise<FromChild> {
+  try {
+    return { type: "done", result: job.kind === "command" ? await runCommand(job, fetch) : await search(job, fetch) };
+  } catch (error) {
+    return { type: "failed", message: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+const first = await hear();
+if (first.type === "job") await say(await run(first.job));
+process.exit(0);

@@ -1,0 +1,143 @@
+import { Bash, type BashOptions, getCommandNames } from "just-bash";
+import { fileBytesMax, workspaceBytesMax, workspaceFilesMax } from "../limits.ts";
+import { pathProblem } from "../path-rules.ts";
+import { addDevices, TreeFs, walk } from "./filesystem.ts";
+import { Guard } from "./guard.ts";
+import type { Changes, CommandJob, CommandResult, Fetch, StoredFile } from "./protocol.ts";
+import { type FileNode, Tree } from "./tree.ts";
+
+/** Files, folders and links that a command may see or make. */
+const nodesMax = 3 * workspaceFilesMax;
+/** Output that leaves the process; what is shown is less. */
+const outputCharactersMax = 300_000;
+
+/** What one command may use, where the guard's time and memory do not already say it. */
+const limits: NonNullable<BashOptions["executionLimits"]> = {
+  maxSourceBytes: 1024 * 1024,
+  maxCommandCount: 10_000_000,
+  maxLoopIterations: 10_000_000,
+  maxAwkIterations: 10_000_000,
+  maxSedIterations: 1_000_000,
+  maxStringLength: 16 * 1024 * 1024,
+  maxHeredocSize: fileBytesMax,
+  maxOutputSize: 64 * 1024 * 1024,
+  maxLiveBytes: 128 * 1024 * 1024,
+  maxInputBytes: 256 * 1024 * 1024,
+  maxArchiveBytes: workspaceBytesMax,
+  maxArchiveEntryBytes: fileBytesMax,
+  maxArchiveCompressedBytes: workspaceBytesMax,
+  maxArchiveEntries: workspaceFilesMax,
+};
+
+/** Every built-in command but the one that brings an engine of its own. No network, no other languages. */
+const commands = getCommandNames().filter((name) => name !== "sqlite3") as never[];
+
+/** Runs a command over a workspace's files. Never throws for what the command does. */
+export async function runCommand(job: CommandJob, fetch: Fetch): Promise<CommandResult> {
+  const tree = new Tree({
+    files: workspaceFilesMax,
+    nodes: nodesMax,
+    bytesEach: fileBytesMax,
+    bytes: workspaceBytesMax,
+  });
+  const stored = plant(tree, job);
+  addDevices(tree);
+  const load = async (node: FileNode) => {
+    const [content] = await fetch([node.storedAt ?? ""]);
+    node.content ??= content ?? new Uint8Array();
+    return node.content;
+  };
+  const guard = new Guard();
+  const bash = new Bash({
+    fs: new TreeFs(tree, load),
+    cwd: "/",
+    commands,
+    executionLimits: { ...limits, maxExecutionTimeMs: guard.limitMs },
+    // The process is the wall; patching its globals as well would only slow it down.
+    defenseInDepth: false,
+    coverage: guard,
+  });
+  const { stdout, stderr, exitCode } = await bash
+    .exec(job.command, { signal: guard.signal, rawScript: true })
+    .catch(withoutRoom);
+  const { changes, dropped } = await collect(tree, stored, job.folders, load);
+  const notes = [...guard.notes(), ...dropped];
+  return { stdout: cut(stdout), stderr: cut(stderr), exitCode, changes, notes };
+}
+
+/** A redirection that meets a limit of the workspace ends the whole command. */
+function withoutRoom(error: unknown) {
+  const message = error instanceof Error ? error.message : String(error);
+  return { stdout: "", stderr: `bash: ${message}\n`, exitCode: 1 };
+}
+
+/** A file as it was when the command began. */
+interface Planted {
+  readonly node: FileNode;
+  readonly executable: boolean;
+}
+
+/** Puts the workspace's files and folders into the tree. */
+function plant(tree: Tree, { files, folders }: CommandJob): Map<string, Planted> {
+  const stored = new Map<string, Planted>();
+  const folderOf = (segments: readonly string[]) => {
+    let folder = tree.root;
+    for (const name of segments) {
+      const child = folder.children.get(name);
+      folder = child?.kind === "folder" ? child : tree.makeFolder(folder, name);
+    }
+    return folder;
+  };
+  for (const file of files) {
+    const segments = file.path.split("/");
+    const node = storedNode(tree, file);
+    tree.attach(folderOf(segments.slice(0, -1)), segments.at(-1) as string, node);
+    stored.set(file.path, { node, executable: file.executable });
+  }
+  for (const path of folders) folderOf(path.split("/"));
+  return stored;
+}
+
+function storedNode(tree: Tree, { path, size, executable, mtimeMs }: StoredFile): FileNode {
+  const mode = executable ? 0o755 : 0o644;
+  const common = { kind: "file", id: tree.nextId(), links: 0, written: false, content: null } as const;
+  return { ...common, storedAt: path, size, mode, mtime: new Date(mtimeMs) };
+}
+
+/** What differs from the workspace as it was, and in words what cannot be kept. */
+async function collect(
+  tree: Tree,
+  stored: ReadonlyMap<string, Planted>,
+  foldersBefore: readonly string[],
+  load: (node: FileNode) => Promise<Uint8Array>,
+): Promise<{ changes: Changes; dropped: string[] }> {
+  const now = new Map<string, FileNode>();
+  const folders = new Set<string>();
+  const dropped = new Set<string>();
+  walk(tree.root, "", (path, node) => {
+    const problem = node.kind === "device" ? null : pathProblem(path);
+    if (problem !== null) dropped.add(`Not kept: ${path.slice(0, 200)} (a path ${problem}).`);
+    else if (node.kind === "link") dropped.add(`Not kept: ${path} (a symbolic link).`);
+    else if (node.kind === "file") now.set(path, node);
+    else if (node.kind === "folder" && node.children.size === 0) folders.add(path);
+  });
+  const writes: Changes["writes"][number][] = [];
+  for (const [path, node] of now) {
+    const executable = (node.mode & 0o111) !== 0;
+    const before = stored.get(path);
+    if (before?.node === node && !node.written && before.executable === executable) continue;
+    writes.push({ path, content: node.content ?? (await load(node)), executable });
+  }
+  const had = new Set(foldersBefore);
+  const changes = {
+    writes,
+    deletes: [...stored.keys()].filter((path) => !now.has(path)),
+    foldersMade: [...folders].filter((path) => !had.has(path)),
+    foldersGone: [...had].filter((path) => !folders.has(path)),
+  };
+  return { changes, dropped: [...dropped].slice(0, 10) };
+}
+
+function cut(output: string): string {
+  return output.slice(0, outputCharactersMax);
+}

@@ -1,0 +1,88 @@
+/**
+ * Messages between a worker and the process of one command: a length, a JSON
+ * text of that length, and the bytes that the text refers to.
+ */
+
+interface Head {
+  readonly message: unknown;
+  /** Lengths of the byte strings that follow, in the order of their numbers. */
+  readonly blobs: readonly number[];
+}
+
+const lengthBytes = 4;
+
+/** Turns a message into a frame; byte arrays anywhere in it travel as they are. */
+export function encodeFrame(message: unknown): Uint8Array {
+  const blobs: Uint8Array[] = [];
+  const text = JSON.stringify(message, function (this: Record<string, unknown>, key, value) {
+    // A Buffer has become something else by now; its holder still has it.
+    const held = this[key];
+    return held instanceof Uint8Array ? { $blob: blobs.push(held) - 1 } : value;
+  });
+  const head = Buffer.from(`{"message":${text},"blobs":${JSON.stringify(blobs.map(({ byteLength }) => byteLength))}}`);
+  const length = Buffer.alloc(lengthBytes);
+  length.writeUInt32BE(head.byteLength);
+  return Buffer.concat([length, head, ...blobs]);
+}
+
+/** Puts frames together from the pieces in which they arrive. Throws when they would hold more than `bytesMax`. */
+export class FrameReader {
+  private readonly bytesMax: number;
+  private pieces: Uint8Array[] = [];
+  private bytes = 0;
+  /** What the frame under way needs before a look at it is of use. */
+  private needed = lengthBytes;
+
+  constructor(bytesMax: number) {
+    this.bytesMax = bytesMax;
+  }
+
+  /** Takes a piece; answers the messages that are whole now. */
+  push(piece: Uint8Array): unknown[] {
+    this.pieces.push(piece);
+    this.bytes += piece.byteLength;
+    if (this.bytes > this.bytesMax) throw new Error("The frame is too large.");
+    const messages: unknown[] = [];
+    while (this.bytes >= this.needed) {
+      const whole = Buffer.concat(this.pieces);
+      const parsed = this.parse(whole);
+      if (parsed === null) {
+        this.pieces = [whole];
+        continue;
+      }
+      messages.push(parsed.message);
+      const rest = whole.subarray(parsed.length);
+      this.pieces = [rest];
+      this.bytes = rest.byteLength;
+      this.needed = lengthBytes;
+    }
+    return messages;
+  }
+
+  /** The frame at the front; null when more of it must come, and `needed` says how much. */
+  private parse(whole: Buffer): { message: unknown; length: number } | null {
+    const headEnd = lengthBytes + whole.readUInt32BE();
+    if (whole.byteLength < headEnd) return this.waitFor(headEnd);
+    const head = JSON.parse(whole.toString("utf8", lengthBytes, headEnd)) as Head;
+    const length = head.blobs.reduce((sum, bytes) => sum + bytes, headEnd);
+    if (whole.byteLength < length) return this.waitFor(length);
+    let offset = headEnd;
+    const blobs = head.blobs.map((bytes) => {
+      offset += bytes;
+      return Uint8Array.from(whole.subarray(offset - bytes, offset));
+    });
+    return { message: withBlobs(head.message, blobs), length };
+  }
+
+  private waitFor(bytes: number): null {
+    this.needed = bytes;
+    return null;
+  }
+}
+
+function withBlobs(value: unknown, blobs: readonly Uint8Array[]): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map((item) => withBlobs(item, blobs));
+  if ("$blob" in value) return blobs[value.$blob as number];
+  return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, withBlobs(field, blobs)]));
+}

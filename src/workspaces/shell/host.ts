@@ -1,0 +1,127 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { scriptCommand } from "../../runtime.ts";
+import { ToolError } from "../../tools/error.ts";
+import {
+  commandMs,
+  frameBytesMax,
+  processCpuSecondsMax,
+  processesMax,
+  processesPerTenantMax,
+  processGraceMs,
+  processMemoryBytesMax,
+  processWaitMs,
+  processWeighEveryMs,
+} from "../limits.ts";
+import { encodeFrame, FrameReader } from "./frames.ts";
+import type { CommandJob, CommandResult, Fetch, FromChild, Job, SearchJob, SearchResult, ToChild } from "./protocol.ts";
+import { Slots } from "./slots.ts";
+
+/** What a machine can bear does not depend on how many contexts a process made, so the slots are the process's. */
+const slots = new Slots(processesMax, processesPerTenantMax);
+const script = new URL("./child.ts", import.meta.url);
+
+/** For callers whom nobody can stop. */
+export const neverAborted = new AbortController().signal;
+
+/** The job's process did not end by itself and was killed, or broke off. */
+export class JobCutError extends Error {
+  override readonly name = "JobCutError";
+}
+
+interface JobOptions {
+  /** Whose share of the processes it takes. */
+  readonly tenantId: string;
+  readonly fetch: Fetch;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Runs a job in a process of its own. A thread would be lighter, but a runtime
+ * cannot end a thread in the midst of every step (a regular expression, say),
+ * and a process holds no secrets. Throws the signal's reason when it aborts,
+ * `JobCutError` when the process had to be killed, `ToolError` when the job is at
+ * fault or there was no room for too long.
+ */
+export function runJob(job: CommandJob, options: JobOptions): Promise<CommandResult>;
+export function runJob(job: SearchJob, options: JobOptions): Promise<SearchResult>;
+export async function runJob(job: Job, options: JobOptions): Promise<CommandResult | SearchResult> {
+  const giveBack = await takeSlot(options);
+  const child = start();
+  const gone = new Promise<void>((resolve) => child.once("close", () => resolve()));
+  try {
+    return await converse(child, job, options);
+  } finally {
+    child.kill("SIGKILL");
+    await gone;
+    giveBack();
+  }
+}
+
+async function takeSlot({ tenantId, signal }: JobOptions): Promise<() => void> {
+  const limit = AbortSignal.timeout(processWaitMs);
+  try {
+    return await slots.take(tenantId, AbortSignal.any([signal, limit]));
+  } catch (error) {
+    if (limit.aborted && !signal.aborted) throw new ToolError("Too many commands run at the moment; try again later.");
+    throw error;
+  }
+}
+
+/** Starts the process: no environment, and an end that the system sees to should this worker be killed. */
+function start(): ChildProcess {
+  const { command, args } = scriptCommand(script);
+  const bounded = ["-c", `ulimit -t ${processCpuSecondsMax}; exec "$0" "$@"`, command, ...args];
+  return spawn("/bin/sh", bounded, { env: {}, cwd: "/", stdio: ["pipe", "pipe", "ignore"] });
+}
+
+function converse(child: ChildProcess, job: Job, { fetch, signal }: JobOptions): Promise<CommandResult | SearchResult> {
+  const reader = new FrameReader(frameBytesMax);
+  const say = (message: ToChild) => child.stdin?.write(encodeFrame(message));
+  const stopWatching: (() => void)[] = [];
+  const outcome = new Promise<CommandResult | SearchResult>((resolve, reject) => {
+    const cut = (why: string) => reject(new JobCutError(why));
+    const limit = setTimeout(() => cut(`The command was cut after ${commandMs / 1000} s.`), commandMs + processGraceMs);
+    const weigh = setInterval(async () => {
+      if ((await weightOf(child)) > processMemoryBytesMax) cut("The command was cut: it used more memory than it may.");
+    }, processWeighEveryMs);
+    const aborted = () => reject(signal.reason);
+    signal.addEventListener("abort", aborted, { once: true });
+    if (signal.aborted) aborted();
+    stopWatching.push(
+      () => clearTimeout(limit),
+      () => clearInterval(weigh),
+      () => signal.removeEventListener("abort", aborted),
+    );
+    const hear = (message: FromChild) => {
+      if (message.type === "done") resolve(message.result);
+      else if (message.type === "failed") reject(new ToolError(message.message));
+      else fetch(message.paths).then((contents) => say({ type: "contents", contents }), reject);
+    };
+    child.stdout?.on("data", (piece: Buffer) => {
+      try {
+        for (const message of reader.push(piece)) hear(message as FromChild);
+      } catch {
+        cut("The command broke off: its result was too large.");
+      }
+    });
+    // Writing to a process that is gone is nobody's news: its end says why.
+    child.stdin?.on("error", () => {});
+    child.once("error", reject);
+    child.once("close", () => cut("The command broke off."));
+    say({ type: "job", job });
+  });
+  return outcome.finally(() => {
+    for (const stop of stopWatching) stop();
+  });
+}
+
+/** Bytes of memory that a process holds; 0 where the system does not tell. */
+async function weightOf({ pid }: ChildProcess): Promise<number> {
+  try {
+    const status = await readFile(`/proc/${pid}/status`, "utf8");
+    return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;
+  } catch {
+    return 0;
+  }
+}

@@ -1,0 +1,157 @@
+import type { AnySql, Sql } from "../../db.ts";
+import { ApiError } from "../../errors.ts";
+import { writeFiles } from "../files.ts";
+import { commandMs, rerunsMax } from "../limits.ts";
+import { pathProblem } from "../path-rules.ts";
+import { requireWorkspace, withWorkspace } from "../store.ts";
+import { JobCutError, runJob } from "./host.ts";
+import type { CommandResult, StoredFile } from "./protocol.ts";
+import { Queues } from "./queues.ts";
+
+/** For whom a command runs. */
+export interface CommandScope {
+  readonly sql: Sql;
+  readonly tenantId: string;
+  readonly workspaceId: string;
+  /** Whose artifacts the written files are. */
+  readonly sessionId: string | null;
+}
+
+/** What a command answered. */
+export interface CommandOutcome {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly exitCode: number;
+  readonly notes: readonly string[];
+}
+
+/** Commands of one workspace that met another's changes run again one after the other. */
+const reruns = new Queues();
+
+/** The exit code of a command that ran out of its time. */
+const timedOutExitCode = 124;
+
+/**
+ * Runs a shell command over a workspace's files and keeps what it wrote, all or
+ * nothing. A command that read or replaced a file which somebody else changed
+ * meanwhile is run again on what is there now: only files are its effects, so
+ * that running again loses nothing. Throws 404 `workspace_not_found`, 409
+ * `workspace_delete_conflict`, the signal's reason.
+ */
+export async function runShell(scope: CommandScope, command: string, signal: AbortSignal): Promise<CommandOutcome> {
+  const startedAtMs = Date.now();
+  const first = await attempt(scope, command, signal);
+  if (first !== "overtaken") return first;
+  return reruns.run(scope.workspaceId, async () => {
+    for (let rerun = 0; rerun < rerunsMax && Date.now() - startedAtMs < 2 * commandMs; rerun += 1) {
+      const outcome = await attempt(scope, command, signal);
+      if (outcome !== "overtaken") return outcome;
+    }
+    return nothingKept("the workspace's files kept changing under it", 1);
+  });
+}
+
+async function attempt(
+  scope: CommandScope,
+  command: string,
+  signal: AbortSignal,
+): Promise<CommandOutcome | "overtaken"> {
+  const { sql, tenantId, workspaceId } = scope;
+  await requireWorkspace(sql, tenantId, workspaceId);
+  const before = await snapshot(sql, workspaceId);
+  const read = new Set<string>();
+  const fetch = (paths: readonly string[]) => {
+    for (const path of paths) read.add(path);
+    return readContents(sql, workspaceId, paths);
+  };
+  try {
+    const job = { kind: "command", command, files: before.files, folders: before.folders } as const;
+    const result = await runJob(job, { tenantId, fetch, signal });
+    signal.throwIfAborted();
+    return await keep(scope, before.revisions, read, result);
+  } catch (error) {
+    if (error instanceof JobCutError) return nothingKept(error.message, timedOutExitCode);
+    throw error;
+  }
+}
+
+function nothingKept(reason: string, exitCode: number): CommandOutcome {
+  return { stdout: "", stderr: "", exitCode, notes: [reason, "No file was changed."] };
+}
+
+type Revisions = ReadonlyMap<string, number>;
+
+async function snapshot(sql: Sql, workspaceId: string) {
+  const [rows, folders] = await Promise.all([
+    sql<{ path: string; size: number; executable: boolean; revision: number; updated_at: Date }[]>`
+      select path, size, executable, revision, updated_at from workspace_files
+      where workspace_id = ${workspaceId} order by path`,
+    sql<{ path: string }[]>`select path from workspace_folders where workspace_id = ${workspaceId} order by path`,
+  ]);
+  const files: StoredFile[] = rows.map(({ path, size, executable, updated_at }) => ({
+    path,
+    size,
+    executable,
+    mtimeMs: updated_at.getTime(),
+  }));
+  const revisions: Revisions = new Map(rows.map(({ path, revision }) => [path, revision]));
+  return { files, folders: folders.map(({ path }) => path), revisions };
+}
+
+/** The contents of files, in the order asked; null for one that is gone. */
+export async function readContents(
+  sql: AnySql,
+  workspaceId: string,
+  paths: readonly string[],
+): Promise<(Uint8Array | null)[]> {
+  const rows = await sql<{ path: string; content: Buffer }[]>`
+    select path, content from workspace_files where workspace_id = ${workspaceId} and path = any(${paths as string[]})`;
+  const contents = new Map(rows.map(({ path, content }) => [path, content]));
+  return paths.map((path) => contents.get(path) ?? null);
+}
+
+/** Writes what a command changed in one transaction, unless somebody was quicker. */
+async function keep(
+  scope: CommandScope,
+  before: Revisions,
+  read: ReadonlySet<string>,
+  { changes, ...shown }: CommandResult,
+): Promise<CommandOutcome | "overtaken"> {
+  const { writes, deletes, foldersMade, foldersGone } = changes;
+  const changed = writes.length + deletes.length + foldersMade.length + foldersGone.length > 0;
+  // The process has checked its paths; it is not to be trusted with that.
+  const odd = [...writes.map(({ path }) => path), ...foldersMade].find((path) => pathProblem(path) !== null);
+  if (odd !== undefined) return { ...shown, exitCode: 1, notes: [...shown.notes, "No file was changed."] };
+  const touched = [...new Set([...read, ...writes.map(({ path }) => path), ...deletes])];
+  if (!changed && touched.length === 0) return shown;
+  if (!changed) return (await isAsBefore(scope.sql, scope.workspaceId, touched, before)) ? shown : "overtaken";
+  try {
+    return await withWorkspace(scope.sql, scope.tenantId, scope.workspaceId, async (inner) => {
+      if (!(await isAsBefore(inner, scope.workspaceId, touched, before))) return "overtaken";
+      const { workspaceId, sessionId } = scope;
+      await inner`delete from workspace_files where workspace_id = ${workspaceId} and path = any(${deletes as string[]})`;
+      await inner`delete from workspace_folders where workspace_id = ${workspaceId} and path = any(${foldersGone as string[]})`;
+      await writeFiles(inner, workspaceId, sessionId, writes);
+      await inner`
+        insert into workspace_folders (workspace_id, path)
+        select ${workspaceId}, made.path from unnest(${foldersMade as string[]}::text[]) as made (path)
+        on conflict do nothing`;
+      return shown;
+    });
+  } catch (error) {
+    // The workspace's limits, or a file in place of a folder that somebody else made meanwhile.
+    if (!(error instanceof ApiError) || !isFileFault(error)) throw error;
+    return { ...shown, exitCode: 1, notes: [...shown.notes, error.message, "No file was changed."] };
+  }
+}
+
+function isFileFault({ reason }: ApiError): boolean {
+  return reason === "invalid_request" || reason === "validation_failed" || reason === "payload_too_large";
+}
+
+async function isAsBefore(sql: AnySql, workspaceId: string, paths: readonly string[], before: Revisions) {
+  const rows = await sql<{ path: string; revision: number }[]>`
+    select path, revision from workspace_files where workspace_id = ${workspaceId} and path = any(${paths as string[]})`;
+  const now = new Map(rows.map(({ path, revision }) => [path, revision]));
+  return paths.every((path) => now.get(path) === before.get(path));
+}

@@ -1,0 +1,82 @@
+import { Type } from "@sinclair/typebox";
+import { Closed } from "../schema.ts";
+import { boundItems, cutNote } from "../tools/bounded.ts";
+import { builtinTool } from "../tools/builtin.ts";
+import type { ToolScope, TurnTool } from "../tools/tool.ts";
+import { bashTool } from "./bash.ts";
+import { editTool } from "./edit.ts";
+import { listFiles, writeFiles } from "./files.ts";
+import { globMatcher } from "./glob.ts";
+import { grepTool } from "./grep.ts";
+import { readToolFilePath, readToolPath } from "./paths.ts";
+import { type ReadVirtual, readTool } from "./read.ts";
+import { requireWorkspace, withWorkspace } from "./store.ts";
+
+/** The scope of tools that have a workspace to work on. */
+export type WorkspaceScope = ToolScope & { readonly workspaceId: string };
+
+/**
+ * The tool group `workspace` (design section 3, "Tools"); none when the agent
+ * has no workspace. `readVirtual` answers what lies at a virtual path, so that
+ * `read` reads skills too.
+ */
+export function workspaceTools(scope: ToolScope, readVirtual?: ReadVirtual): TurnTool[] {
+  if (scope.workspaceId === null) return [];
+  const working: WorkspaceScope = { ...scope, workspaceId: scope.workspaceId };
+  return [
+    readTool(working, readVirtual),
+    writeTool(working),
+    editTool(working),
+    listTool(working),
+    globTool(working),
+    grepTool(working),
+    bashTool(working),
+  ];
+}
+
+const path = Type.String({ minLength: 1, description: "The file's path, from the workspace's root." });
+
+function writeTool({ ctx: { sql }, tenantId, workspaceId, sessionId }: WorkspaceScope): TurnTool {
+  return builtinTool({
+    name: "write",
+    description: "Create or replace a text file of the workspace.",
+    input: Closed({ path, content: Type.String({ description: "The whole text of the file." }) }),
+    readOnly: false,
+    execute: async (input) => {
+      const file = { path: readToolFilePath(input.path), content: Buffer.from(input.content) };
+      await withWorkspace(sql, tenantId, workspaceId, (inner) => writeFiles(inner, workspaceId, sessionId, [file]));
+      return { path: file.path, sizeBytes: file.content.byteLength };
+    },
+  });
+}
+
+function listTool({ ctx: { sql }, tenantId, workspaceId }: WorkspaceScope): TurnTool {
+  return builtinTool({
+    name: "list",
+    description: "List the workspace's files, or those below one folder, with their sizes.",
+    input: Closed({ path: Type.Optional(Type.String({ description: "The folder; left out: the root." })) }),
+    readOnly: true,
+    execute: async (input) => {
+      const folder = readToolPath(input.path ?? "/");
+      await requireWorkspace(sql, tenantId, workspaceId);
+      const { items, cut } = boundItems(await listFiles(sql, workspaceId, folder));
+      return { files: items, ...(cut ? { note: cutNote("name a folder to see the rest") } : {}) };
+    },
+  });
+}
+
+function globTool({ ctx: { sql }, tenantId, workspaceId }: WorkspaceScope): TurnTool {
+  return builtinTool({
+    name: "glob",
+    description: "Find files by a pattern of their path: * and ? within a folder, ** across folders, {a,b}, [a-z].",
+    input: Closed({ pattern: Type.String({ minLength: 1, description: "For example **/*.md." }) }),
+    readOnly: true,
+    execute: async ({ pattern }) => {
+      const matches = globMatcher(pattern);
+      await requireWorkspace(sql, tenantId, workspaceId);
+      const found = (await listFiles(sql, workspaceId)).filter((file) => matches(file.path));
+      const { items, cut } = boundItems(found.map((file) => file.path));
+      return { paths: items, ...(cut ? { note: cutNote("use a narrower pattern to see the rest") } : {}) };
+    },
+  });
+}
