@@ -27,7 +27,7 @@ export const statementTimeoutMs = databaseWaitMs - 2_000;
 /** Opens the pool. Connects at the first query. */
 export function openDatabase({ url, max, applicationName }: PoolOptions): Sql {
   return withDeadline(
-    postgres(url, {
+    postgres(withLongStartup(url), {
       max,
       connect_timeout: databaseWaitMs / 1000,
       backoff: (attempt) => Math.min(0.05 * 2 ** attempt, 1),
@@ -41,6 +41,22 @@ export function openDatabase({ url, max, applicationName }: PoolOptions): Sql {
     }),
     databaseWaitMs,
   );
+}
+
+/** The driver sends what it has gathered at once from so many bytes on, and otherwise a moment later. */
+const sentAtOnceBytes = 1024;
+
+/**
+ * A connection URL whose start-up message is long, by blanks among its options.
+ * The driver (3.4.9) loses track of a write that waits for its moment when the
+ * connection breaks; the connection made in its place then sends nothing, not even
+ * its start-up message, unless that is long enough to go at once.
+ */
+export function withLongStartup(databaseUrl: string): string {
+  const url = new URL(databaseUrl);
+  const options = url.searchParams.get("options") ?? "";
+  url.searchParams.set("options", options.padEnd(options.length + sentAtOnceBytes));
+  return url.href;
 }
 
 /** Counts and sequence numbers stay far below 2^53, so `bigint` columns read as numbers. */

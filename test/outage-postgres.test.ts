@@ -67,8 +67,6 @@ describe.skipIf(sharedRedisUrl === null)("Postgres", () => {
       for (const [text, answer] of load.answers) await expectConsistent(house, text, answer);
       await eventually(async () => (await unfinished(house)) === 0);
       await expectFree(c, long.sessionId);
-      const again = worker.log.filter(({ msg }) => /queue ended|given back/.test(msg));
-      report(`${how}: ${again.map(({ msg }) => msg).join("; ")}`, again.length);
       expect(worker.log.filter(({ msg }) => msg === "unforeseen error")).toEqual([]);
     }, 90_000);
   }

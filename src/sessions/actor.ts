@@ -1,5 +1,5 @@
 import postgres from "postgres";
-import { isPassing, type Sql } from "../db.ts";
+import { isPassing, type Sql, withLongStartup } from "../db.ts";
 import { newId } from "../ids.ts";
 import { databaseWaitMs, lockWaitMs, workerBeatMs } from "../limits.ts";
 import type { Logger } from "../log.ts";
@@ -30,18 +30,25 @@ export class Actor {
   readonly workerId = newId("worker");
   readonly applicationName = `parley-${this.workerId}`;
   private readonly log: Logger;
-  private readonly sql: Sql;
+  private readonly databaseUrl: string;
+  private sql: Sql;
   private readonly running = new Map<string, RunningTurn>();
   /** Turns on their way into `running`: a second job of the same turn must not take its claim for a lost one. */
   private readonly claiming = new Set<string>();
   private backendPid: number | null = null;
   private beating: ReturnType<typeof setInterval> | null = null;
-  private beatUnderWay = false;
+  /** When the beat under way began. */
+  private beatSince: number | null = null;
   private queueNames: readonly string[] = [];
 
   constructor(databaseUrl: string, log: Logger) {
     this.log = log.child({ workerId: this.workerId });
-    this.sql = postgres(databaseUrl, {
+    this.databaseUrl = databaseUrl;
+    this.sql = this.open();
+  }
+
+  private open(): Sql {
+    return postgres(withLongStartup(this.databaseUrl), {
       max: 1,
       // The connection is the lock: it must not be closed for being idle or old.
       idle_timeout: 0,
@@ -57,8 +64,12 @@ export class Actor {
   /** Connects, says that this worker lives, and listens for cancellations. */
   async start(): Promise<void> {
     await this.beat();
-    await this.sql.listen(cancelChannel, (turnId) => this.stop(turnId, "canceled"));
+    await this.listen();
     this.beating = setInterval(() => void this.tryBeat(), workerBeatMs);
+  }
+
+  private async listen(): Promise<void> {
+    await this.sql.listen(cancelChannel, (turnId) => this.stop(turnId, "canceled"));
   }
 
   /** Notes under which names the queue locks this process's jobs, so that they can be given back when it dies. */
@@ -125,15 +136,29 @@ export class Actor {
   }
 
   private async tryBeat(): Promise<void> {
-    if (this.beatUnderWay) return;
-    this.beatUnderWay = true;
+    if (this.beatSince !== null) {
+      if (Date.now() - this.beatSince > databaseWaitMs) this.reopen();
+      return;
+    }
+    const since = Date.now();
+    this.beatSince = since;
     try {
       await this.beat();
     } catch (error) {
       this.log.warn({ err: error }, "the worker could not beat");
     } finally {
-      this.beatUnderWay = false;
+      if (this.beatSince === since) this.beatSince = null;
     }
+  }
+
+  /** Gives up a connection on which a beat hangs: without beats this worker would pass for frozen. */
+  private reopen(): void {
+    this.log.warn("the lock connection does not answer and is given up");
+    const hanging = this.sql;
+    this.sql = this.open();
+    this.beatSince = null;
+    hanging.end({ timeout: 0 }).catch(() => {});
+    this.listen().catch((error) => this.log.warn({ err: error }, "cancellations are noticed by the beat only"));
   }
 
   /** Renews this worker's row, takes the locks anew after a reconnect, and stops turns whose cancellation was announced while nobody listened. */
@@ -149,21 +174,33 @@ export class Actor {
         array(select id from turns where id = any(${ids}) and cancel_requested_at is not null) as canceled`;
     if (row === undefined) return;
     for (const turnId of row.canceled) this.stop(turnId, "canceled");
-    const reconnected = this.backendPid !== null && this.backendPid !== row.pid;
+    const before = this.backendPid;
     this.backendPid = row.pid;
-    if (reconnected) await this.lockAgain();
+    if (before !== null && before !== row.pid) await this.lockAgain(before);
   }
 
   /**
-   * The old connection took its locks with it; turns that were claimed since have
-   * theirs, and a second one would outlive them. A turn whose lock cannot be had
-   * again belongs to somebody else now.
+   * The connection before took its locks with it, or will: a server that has not
+   * noticed its end is told. Turns that were claimed since have their locks, and a
+   * second one would outlive them. A turn whose lock cannot be had again belongs to
+   * somebody else now.
    */
-  private async lockAgain(): Promise<void> {
-    const keys = this.turns.map(({ lockKey }) => lockKey);
-    const foreign = await lockMissing(this.sql, keys);
+  private async lockAgain(pidBefore: number): Promise<void> {
+    await this.sql`
+      select pg_terminate_backend(pid) from pg_stat_activity
+      where pid = ${pidBefore} and application_name = ${this.applicationName} and pid <> pg_backend_pid()`;
+    const expiresAt = Date.now() + lockWaitMs;
+    let foreign = await lockMissing(this.sql, this.lockKeys);
+    while (foreign.size > 0 && Date.now() < expiresAt) {
+      await new Promise((resolve) => setTimeout(resolve, lockAgainMs));
+      foreign = await lockMissing(this.sql, this.lockKeys);
+    }
     for (const { turn, lockKey } of this.turns) if (foreign.has(lockKey)) this.stop(turn.id, "fenced");
-    this.log.warn({ turns: keys.length, lost: foreign.size }, "the lock connection was made anew");
+    this.log.warn({ turns: this.running.size, lost: foreign.size }, "the lock connection was made anew");
+  }
+
+  private get lockKeys(): string[] {
+    return this.turns.map(({ lockKey }) => lockKey);
   }
 
   /** Ends the beat and the connection; locks that are still held go with it. Never rejects, whatever has become of Postgres. */
@@ -175,6 +212,8 @@ export class Actor {
   }
 }
 
+/** Pause between tries to take a lock that a connection which is just ending still holds. */
+const lockAgainMs = 100;
 /** A closing lock connection waits this long for its last statements. */
 const closeSeconds = 3;
 
