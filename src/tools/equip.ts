@@ -5,6 +5,7 @@ import { injectedMemories } from "../memories/inject.ts";
 import { memoryTools } from "../memories/tools.ts";
 import { skillsForTurn } from "../skills/turn.ts";
 import { workspaceTools } from "../workspaces/tools.ts";
+import { todoTools } from "./todos.ts";
 import type { ToolScope, TurnTool } from "./tool.ts";
 
 /** What a turn's model is given beside the transcript. */
@@ -23,6 +24,7 @@ export async function equip(scope: ToolScope, config: AgentConfig): Promise<Equi
   ]);
   const tools = [
     ...(config.tools.includes("workspace") ? workspaceTools(scope, skills.readVirtual) : []),
+    ...(config.tools.includes("write_todos") ? todoTools(scope) : []),
     ...skills.tools,
     ...(config.tools.includes("memory") ? memoryTools(scope) : []),
     ...remote,
