@@ -40,7 +40,7 @@ export const runtimeName: "bun" | "deno" = "Deno" in globalThis ? "deno" : "bun"
 
 /** What runs a script of ours as a process of its own, with no rights beyond reading files where the runtime knows rights. */
 export function scriptCommand(script: URL): { command: string; args: string[] } {
-  const path = fileURLToPath(script);
+  const path = fileURLToPath(script.href);
   const args =
     runtimeName === "bun"
       ? ["--smol", "--no-install", path]
