@@ -1,0 +1,99 @@
+import { describe, expect, test } from "bun:test";
+import { readConfig } from "../src/config.ts";
+import { createContext } from "../src/context.ts";
+import { openDatabase } from "../src/db.ts";
+import { createLogger } from "../src/log.ts";
+import { RedisRelay } from "../src/relay/redis.ts";
+import { startWorkerPool } from "../workers/main.ts";
+import { eventually } from "./harness.ts";
+import { aftermathOf, callsOf, type Installation, sharedRedisUrl, startInstallation } from "./processes.ts";
+import { expectBroken, expectFree, expectWhole, hasShown } from "./turn-checks.ts";
+
+/** A frozen worker is replaced within this: its beat is 30 s old by then, and the reaper has looked. */
+const limitMs = 45_000;
+
+describe.skipIf(sharedRedisUrl === null)("SIGSTOP of a worker", () => {
+  test.concurrent("it is replaced within 45 s, and nothing it writes after SIGCONT counts", async () => {
+    await using house = await startInstallation();
+    await scenario(house, async () => {
+      await house.work();
+    });
+  }, 120_000);
+
+  test.concurrent("with a shorter limit: the successor's job is still there when the frozen one wakes up", async () => {
+    await using house = await startInstallation();
+    await using pools = new AsyncDisposableStack();
+    await scenario(house, async () => {
+      pools.use(await startImpatientWorker(house, 6_000));
+    });
+  }, 60_000);
+});
+
+/** Freezes a worker with a turn that has shown chunks and one that has not, starts another, and wakes the first while the second still runs. */
+async function scenario(house: Installation, startSuccessor: () => Promise<void>): Promise<void> {
+  const c = await house.client((await house.serve()).url);
+  const doomed = await house.work();
+  const silent = await c.turn('silent [[sim: firstDelayMs=8000 text="late answer" chunks=2]]');
+  const shown = await c.turn("shown [[sim: chunks=3000 delayMs=20]]");
+  await hasShown(shown);
+  await eventually(() => callsOf(house.model, "silent [[") === 1);
+  doomed.signal("SIGSTOP");
+  const frozenAt = Date.now();
+  await startSuccessor();
+
+  await shown.stream.closed;
+  const brokenMs = Date.now() - frozenAt;
+  await eventually(() => callsOf(house.model, "silent [[") === 2, limitMs);
+  const againMs = Date.now() - frozenAt;
+  process.stderr.write(`  frozen: failed after ${brokenMs} ms, run again after ${againMs} ms\n`);
+  expect(Math.max(brokenMs, againMs)).toBeLessThan(limitMs);
+  const before = await rowsOf(house, shown.turnId);
+
+  doomed.signal("SIGCONT");
+  await eventually(() => doomed.log.some(({ msg }) => msg === "the lock connection was made anew"), 20_000);
+  // It ends its old jobs by number; the successor's has another one.
+  const jobs =
+    await house.sql`select 1 from graphile_worker._private_jobs where payload ->> 'turnId' = ${silent.turnId}`;
+  expect(jobs).toHaveLength(1);
+  await silent.stream.closed;
+  expectBroken(shown);
+  expectWhole(silent, "late answer");
+  const ranAgain = { status: "succeeded", attempt: 2, metered: 1, messages: 2 };
+  expect(await aftermathOf(house.sql, silent.turnId)).toEqual(ranAgain);
+  expect(await aftermathOf(house.sql, shown.turnId)).toEqual({ status: "failed", attempt: 1, metered: 1, messages: 0 });
+  expect(await rowsOf(house, shown.turnId)).toEqual(before);
+  expect(callsOf(house.model, "silent [[")).toBe(2);
+  for (const { sessionId } of [silent, shown]) await expectFree(c, sessionId);
+  // The woken worker takes part again.
+  await eventually(async () => {
+    await c.json("more work");
+    const [row] =
+      await house.sql`select 1 from turns where worker_id = ${doomed.workerId} and accepted_at > now() - interval '5 s'`;
+    return row !== undefined;
+  }, 20_000);
+}
+
+async function rowsOf({ sql }: Installation, turnId: string): Promise<unknown> {
+  const [turn] = await sql`select * from turns where id = ${turnId}`;
+  const usage = await sql`select * from usage where turn_id = ${turnId}`;
+  const messages = await sql`select * from messages where turn_id = ${turnId}`;
+  return JSON.stringify([turn, usage, messages]);
+}
+
+/** A worker pool in this process that takes a beat of `frozenMs` for frozen. */
+async function startImpatientWorker(house: Installation, frozenMs: number): Promise<AsyncDisposable> {
+  const config = readConfig({ ...house.env, LOG_LEVEL: "silent" });
+  const log = createLogger(config.logLevel);
+  const sql = openDatabase({ url: house.databaseUrl, max: 10, applicationName: "parley-worker" });
+  const relay = new RedisRelay({ url: house.env.REDIS_URL ?? "" });
+  const encryptionKey = config.encryptionKey ?? Buffer.alloc(32);
+  const ctx = createContext({ config, log, sql, relay, redis: null, encryptionKey, publicUrl: "" });
+  const pool = await startWorkerPool(ctx, { databaseUrl: house.databaseUrl, frozenMs });
+  return {
+    [Symbol.asyncDispose]: async () => {
+      await pool.drain(0);
+      await relay.close();
+      await sql.end({ timeout: 1 });
+    },
+  };
+}
