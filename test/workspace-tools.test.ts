@@ -7,12 +7,13 @@ import { fileBytesMax, workspaceFilesMax } from "../src/workspaces/limits.ts";
 import { readTool } from "../src/workspaces/read.ts";
 import { workspaceTools } from "../src/workspaces/tools.ts";
 import { eventually, type Harness, startHarness, type TestTenant } from "./harness.ts";
+import { makeAgent, say } from "./seed.ts";
 
 let h: Harness;
 let t: TestTenant;
 let scope: ToolScope & { workspaceId: string };
 beforeAll(async () => {
-  h = await startHarness();
+  h = await startHarness({ worker: true });
   t = await h.tenant();
 });
 afterAll(() => h.stop());
@@ -564,5 +565,38 @@ describe("write_todos", () => {
       expect(await kept()).toEqual(list);
     }
     expect(await execute(todoTools({ ...scope, sessionId: null })[0], { todos })).toEqual({ todos });
+  });
+});
+
+describe("A turn with the tool groups", () => {
+  test("POST /v1/agents/:agentId/sessions 201: the model writes, runs and reads; the files go with the session", async () => {
+    const agentId = await makeAgent(h, t, { tools: ["workspace", "write_todos"] });
+    const workspaceId = (await t.call("GET", `/v1/agents/${agentId}`, { form: "b" })).body.workspaceId;
+    const calls = [
+      ["write", { path: "a.txt", content: "from the model\n" }],
+      ["bash", { command: "cat a.txt > b.txt; wc -l < b.txt" }],
+      ["write_todos", { todos: [{ content: "read", status: "pending" }] }],
+      ["read", { path: "missing.txt" }],
+      ["read", { path: "b.txt" }],
+    ] as const;
+    const script = calls.map(([tool, input]) => `tool=${tool} args=${JSON.stringify(input)}`).join("; ");
+    const turn = await t.call("POST", `/v1/agents/${agentId}/sessions`, {
+      form: "b",
+      body: { message: say(`[[sim: ${script}; text=done ]]`), stream: false },
+    });
+    expect(turn.status).toBe(201);
+    const parts = turn.body.message.parts.filter(({ type }: { type: string }) => type.startsWith("tool-"));
+    expect(parts.map((part: Result) => part.output ?? part.errorText)).toEqual([
+      { path: "a.txt", sizeBytes: 15 },
+      { exitCode: 0, stdout: "1\n", stderr: "" },
+      { todos: [{ content: "read", status: "pending" }] },
+      "There is no file missing.txt.",
+      { path: "b.txt", content: "from the model\n", sizeBytes: 15 },
+    ]);
+    const list = async () => (await t.call("GET", `/v1/workspaces/${workspaceId}/files`, { form: "b" })).body.files;
+    expect(await list()).toHaveLength(2);
+    const path = `${turn.headers.get("location")}?deleteArtifacts=true`;
+    expect((await t.call("DELETE", path, { form: "b" })).status).toBe(204);
+    expect(await list()).toEqual([]);
   });
 });
