@@ -1,6 +1,8 @@
 import { Elysia, NotFoundError } from "elysia";
 import { agentRoutes } from "./agents/routes.ts";
 import { apiKeyRoutes } from "./apikeys/routes.ts";
+import { chatRoutes } from "./chat/routes.ts";
+import { chatWebhookRoutes } from "./chat/webhook-routes.ts";
 import type { Ctx } from "./context.ts";
 import { isPassing, isUnavailable, unavailable } from "./db.ts";
 import { docsRoutes } from "./docs.ts";
@@ -36,6 +38,8 @@ export function createApp(ctx: Ctx): App {
     .use(docsRoutes(ctx, () => operations))
     .use(agentRoutes(ctx))
     .use(apiKeyRoutes(ctx))
+    .use(chatRoutes(ctx))
+    .use(chatWebhookRoutes(ctx))
     .use(memoryRoutes(ctx))
     .use(mcpConnectionRoutes(ctx))
     .use(merchantRoutes(ctx))

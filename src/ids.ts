@@ -8,6 +8,7 @@ const prefixes = {
   approval: "apr",
   chatConnection: "cc",
   chatDelivery: "cd",
+  chatThread: "ct",
   continuation: "cont",
   mcpConnection: "mcp",
   memory: "mem",

@@ -9,6 +9,12 @@ export interface JobPayloads {
   "task.run": { runId: string };
   /** Start the run that a task's schedule calls for; `fireAt` is the scheduled time, which names the fire. */
   "task.fire": { taskId: string; fireAt: string };
+  /** Begin the turn of the first message that waits in a chat thread. */
+  "chat.inbox": { threadId: string };
+  /** Post what a chat thread has to be told. */
+  "chat.deliver": { threadId: string };
+  /** Forget old events of the chat platforms. */
+  "chat.sweep": Record<never, never>;
   /** Delete what a deleted agent leaves behind. */
   "agent.purge": { agentId: string };
   /** End a tenant once its last turn has ended. */
@@ -30,6 +36,9 @@ const maxAttempts: Readonly<Record<JobName, number>> = {
   turn: 5,
   "task.run": 5,
   "task.fire": 5,
+  "chat.inbox": 5,
+  "chat.deliver": 5,
+  "chat.sweep": 1,
   "agent.purge": 25,
   "tenant.purge": 25,
   "workspace.purge": 25,

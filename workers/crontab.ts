@@ -2,6 +2,9 @@ import { type CronItem, parseCronItems } from "graphile-worker";
 import type { JobName } from "../src/jobs.ts";
 
 /** Jobs that come by themselves, whichever worker is first; the queue makes each happen once. Times are UTC. */
-const items: (CronItem & { task: JobName })[] = [{ task: "keys.sweep", match: "17 * * * *" }];
+const items: (CronItem & { task: JobName })[] = [
+  { task: "keys.sweep", match: "17 * * * *" },
+  { task: "chat.sweep", match: "47 * * * *" },
+];
 
 export const cronItems = parseCronItems(items);

@@ -1,3 +1,4 @@
+import { lookAfterChats } from "../src/chat/look-out.ts";
 import type { Ctx } from "../src/context.ts";
 import { reapEveryMs, workerFrozenMs } from "../src/limits.ts";
 import { sweepEvents } from "../src/merchant/sweep.ts";
@@ -58,6 +59,7 @@ function startReaping(ctx: Ctx, frozenMs: number): () => Promise<void> {
     looking ??= reaper
       .look()
       .then(() => ringTasksAgain(ctx))
+      .then(() => lookAfterChats(ctx))
       .then(() => sweepEvents(ctx))
       .catch((error) => ctx.log.warn({ err: error }, "the reaper could not look around"))
       .finally(() => {

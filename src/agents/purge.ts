@@ -1,3 +1,4 @@
+import { purgeChatConnections } from "../chat/store.ts";
 import type { Ctx } from "../context.ts";
 import { type Sql, type Tx, tx } from "../db.ts";
 import { enqueue } from "../jobs.ts";
@@ -18,7 +19,7 @@ const messagesPerBatch = 2_000;
 const retryAfterMs = 15_000;
 
 /**
- * Removes what a deleted agent left: its skills, its tasks, its sessions, their messages and
+ * Removes what a deleted agent left: its skills, tasks and chat connections, its sessions, their messages and
  * ended turns, in batches, so that no statement runs long. Usage stays. Sessions with
  * a turn that has not ended yet wait for it, because its end is still to be
  * metered. Safe to repeat, and does nothing while the agent exists.
@@ -31,6 +32,7 @@ export async function purgeAgent(ctx: Pick<Ctx, "sql">, agentId: string): Promis
   await cancelTurns(sql, agentId);
   await purgeSkills(sql, agentId);
   await purgeTasks(sql, agentId);
+  await purgeChatConnections(sql, agentId);
   for (;;) {
     const ids = await findSessions(sql, agentId);
     for (let at = 0; at < ids.length; at += sessionsPerBatch)

@@ -1,3 +1,4 @@
+import { ringCards } from "../chat/hand-over.ts";
 import { type AnySql, tx } from "../db.ts";
 import { ApiError } from "../errors.ts";
 import { addTurnJob } from "./requeue.ts";
@@ -95,6 +96,7 @@ export function decideApproval(
       update approvals set status = ${decision.approved ? "approved" : "denied"}, reason = ${decision.reason}, decided_at = now()
       where id = ${approvalId} and status = 'pending' returning *`;
     if (approval === undefined) throw new ApiError("approval_decided");
+    await ringCards(inner, sessionId);
     const [left] = await inner`
       select 1 from approvals where continuation_id = ${found.continuation_id} and status = 'pending' limit 1`;
     if (left === undefined) {

@@ -3,13 +3,17 @@ import type { UiMessage } from "./schema.ts";
 /** A session list shows this much of the last message, in characters. */
 const previewLengthMax = 200;
 
-/** The text of a message as a list shows it: its text parts on one line, cut. */
-export function previewOf(message: UiMessage): string {
-  const texts = message.parts.flatMap((part) => {
+/** The texts among some parts of a message. */
+export function textsOf(parts: UiMessage["parts"]): string[] {
+  return parts.flatMap((part) => {
     const { type, text } = part as { type?: unknown; text?: unknown };
     return type === "text" && typeof text === "string" ? [text] : [];
   });
-  const line = texts.join(" ").replace(/\s+/g, " ").trim();
+}
+
+/** The text of a message as a list shows it: its text parts on one line, cut. */
+export function previewOf(message: UiMessage): string {
+  const line = textsOf(message.parts).join(" ").replace(/\s+/g, " ").trim();
   return [...line.slice(0, previewLengthMax * 2)].slice(0, previewLengthMax).join("");
 }
 

@@ -30,6 +30,8 @@ export interface TurnRequest {
   readonly taskRun?: { readonly id: string; readonly agentVersion: number };
   readonly requestId: string;
   readonly key: IdempotencyKey | null;
+  /** What else the accepting transaction writes; when it throws, nothing is written. */
+  readonly alongside?: (inner: Tx, accepted: AcceptedTurn) => Promise<void>;
 }
 
 /** A turn that will run: the rows and the job are committed. */
@@ -169,7 +171,7 @@ async function messageOf(sql: AnySql, tenantId: string, body: TurnBody): Promise
 /** Writes the turn: one statement where that is enough, a transaction where a quota, a key or a cut has to be settled with it. */
 async function write(
   ctx: Ctx,
-  { principal, key, ...request }: { principal: Principal; key: IdempotencyKey | null; body?: TurnBody },
+  { principal, key, ...request }: Pick<TurnRequest, "principal" | "key" | "alongside"> & { body?: TurnBody },
   turn: NewTurn,
 ): Promise<AcceptedTurn> {
   const quota = principal.tenant.quotaTurnsPerDay;
@@ -179,7 +181,7 @@ async function write(
     assistantMessageId: turn.assistantMessageId,
     attempt: 0,
   };
-  if (quota === null && key === null && turn.input !== null) {
+  if (quota === null && key === null && turn.input !== null && request.alongside === undefined) {
     await insertTurnAlone(ctx.sql, turn);
     return accepted;
   }
@@ -192,6 +194,7 @@ async function write(
     const keepSeq = turn.input === null ? await findCut(inner, turn, request.body ?? {}) : null;
     if (quota !== null) await countTowardsQuota(inner, turn.tenantId, quota);
     await insertTurn(inner, { ...turn, keepSeq });
+    await request.alongside?.(inner, accepted);
     if (key !== null) await keepTurn(inner, key, turn.turnId);
     return accepted;
   });

@@ -1,3 +1,4 @@
+import { handOverToChat } from "../chat/hand-over.ts";
 import type { ProviderType } from "../config.ts";
 import { type AnySql, json, type Sql } from "../db.ts";
 import { billEndedTurn } from "../merchant/record.ts";
@@ -177,7 +178,7 @@ export interface Fence {
 
 /**
  * Ends a claim: the turn's status, transcript, session, continuation, approvals,
- * usage, usage event, credit and the task's run in one statement, so that all of it happens or none. Answers
+ * usage, usage event, credit, the task's run and what its chat is told in one statement, so that all of it happens or none. Answers
  * false, having written nothing, when the claim is gone (the fence of design
  * section 1, rule 3), or when a turn that was cancelled is to end well.
  *
@@ -249,6 +250,7 @@ export async function finishTurn(sql: AnySql, fence: Fence, outcome: TurnOutcome
       select a ->> 'id', e.tenant_id, e.session_id, e.id, ${continuationId}, a ->> 'tool', a ->> 'toolCallId', a -> 'input',
         e.assistant_message_id
       from ended e cross join json_array_elements(${json(sql, approvals)}) as a
+      returning id
     ), dropped as (
       update approvals a set status = 'denied', decided_at = now(), reason = 'The turn ended before this was decided.'
       from ended e where ${ends} and e.leg is not null and a.continuation_id = e.leg and a.status = 'pending'
@@ -267,8 +269,8 @@ export async function finishTurn(sql: AnySql, fence: Fence, outcome: TurnOutcome
           case when not canceled then ${error === null ? null : json(sql, error)}::json end, case when canceled then now() end
         from (select r.cancel_requested_at is not null or ${status === "canceled"}) as asked (canceled))
       from ended e where ${ends} and e.kind = 'task' and r.turn_id = e.id and r.status = 'running'
-    ), ${billEndedTurn(sql, { ends, known: outcome.usageKnown, ...usage })}
-    select id, (select count(*) from rung) from ended`;
+    ), ${billEndedTurn(sql, { ends, known: outcome.usageKnown, ...usage })}, ${handOverToChat(sql, outcome)}
+    select id, (select count(*) from rung), (select count(*) from chat_rung) from ended`;
   return rows.length > 0;
 }
 

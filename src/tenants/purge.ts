@@ -55,5 +55,6 @@ async function endTenant(sql: AnySql, tenantId: string): Promise<boolean> {
     update mcp_connections set sealed_credentials = null, sealed_tokens = null, credential_fragment = '', status = 'needs_auth'
     where tenant_id = ${tenantId}`;
   await endConnections(sql, tenantId);
+  await sql`delete from chat_connections where tenant_id = ${tenantId}`;
   return true;
 }

@@ -1,0 +1,154 @@
+import type { Ctx } from "../context.ts";
+import { isUnavailable, type Sql } from "../db.ts";
+import { enqueue } from "../jobs.ts";
+import {
+  type Claim,
+  claimDelivery,
+  type Delivery,
+  failUnsent,
+  firstPending,
+  recordSent,
+  type Sent,
+} from "./deliveries.ts";
+import { type Outgoing, PlatformError } from "./platform.ts";
+import { endpointOf, platforms } from "./platforms.ts";
+import { approvalOf, cardText, Gone, partsOf, replyText } from "./say.ts";
+import { claimMs, postTimeoutMs, putOffMsMax, type Receipt, unreachableMsMax } from "./schema.ts";
+import { settleCards } from "./settle.ts";
+import { openChatCredentials } from "./store.ts";
+
+/** The longest pause between two tries to reach a platform. */
+const unreachablePauseMsMax = 60_000;
+
+/**
+ * The job `chat.deliver`: posts what a thread has to be told, one message after
+ * the other, then shows the outcomes of decided cards. Before each message the
+ * attempt is marked, after it the receipt is written; in between nobody else
+ * posts in this thread, and a worker that is lost leaves the delivery ambiguous.
+ */
+export async function deliverThread(ctx: Ctx, workerId: string, threadId: string): Promise<void> {
+  for (;;) {
+    const delivery = await firstPending(ctx.sql, threadId);
+    // Whoever has claimed it goes on with the thread; if that worker is lost, the look-out does.
+    if (delivery === null || delivery.claimed) break;
+    if (delivery.notBefore !== null && delivery.notBefore.getTime() > Date.now()) {
+      await ringAt(ctx.sql, threadId, delivery.notBefore);
+      break;
+    }
+    await sendNext(ctx, workerId, delivery);
+  }
+  await settleCards(ctx, threadId);
+}
+
+/** Rings for a thread's deliveries at a later time. */
+export function ringAt(sql: Sql, threadId: string, runAt: Date): Promise<void> {
+  return enqueue(sql, "chat.deliver", { threadId }, { key: `chat.deliver:${threadId}`, runAt });
+}
+
+/** The next message of a delivery, and whether it is the last one. */
+interface NextMessage {
+  readonly outgoing: Outgoing;
+  readonly last: boolean;
+  /** A card that shows its outcome already. */
+  readonly settled: boolean;
+}
+
+async function sendNext(ctx: Ctx, workerId: string, delivery: Delivery): Promise<void> {
+  if (!delivery.enabled) return failUnsent(ctx.sql, delivery, "connection_disabled");
+  const next = await nextMessage(ctx, delivery);
+  if (typeof next === "string") return failUnsent(ctx.sql, delivery, next);
+  if (next === null) {
+    await ctx.sql`delete from chat_deliveries where id = ${delivery.id} and status = 'pending' and claim is null`;
+    return;
+  }
+  const claim = await claimDelivery(ctx.sql, delivery, workerId);
+  if (claim === null) return;
+  const sent = await send(ctx, delivery, next);
+  if (sent.kind === "ended") {
+    const { status, diagnostic } = sent;
+    ctx.log.info(
+      { deliveryId: delivery.id, connectionId: delivery.connectionId, status, diagnostic },
+      "a chat delivery ended",
+    );
+  }
+  await record(ctx, claim, sent);
+}
+
+/** What is to be sent next; null when there is nothing to say, a diagnostic when it cannot be said. */
+async function nextMessage(ctx: Ctx, delivery: Delivery): Promise<NextMessage | string | null> {
+  const { representation, approvalId, receipts } = delivery;
+  try {
+    if (approvalId !== null) {
+      const approval = await approvalOf(ctx.sql, approvalId);
+      if (approval === null) return "approval_gone";
+      const open = approval.status === "pending";
+      const outgoing = { text: cardText(approval), representation, approvalId: open ? approvalId : null };
+      return { outgoing, last: true, settled: !open };
+    }
+    const text = await replyText(ctx.sql, delivery);
+    if (text === null) return null;
+    const parts = partsOf(delivery, text);
+    const part = parts[receipts.length];
+    if (part === undefined) return "nothing_left";
+    const outgoing = { text: part, representation, approvalId: null };
+    return { outgoing, last: receipts.length === parts.length - 1, settled: false };
+  } catch (error) {
+    if (error instanceof Gone) return "message_gone";
+    if (isUnavailable(error)) throw error;
+    // A text that cannot be shown now cannot be shown later either.
+    ctx.log.error({ deliveryId: delivery.id, err: error }, "a chat delivery cannot be made");
+    return "internal";
+  }
+}
+
+async function send(ctx: Ctx, delivery: Delivery, next: NextMessage): Promise<Sent> {
+  const { platform, address, attempt, receipts } = delivery;
+  try {
+    const credentials = openChatCredentials(ctx.sealer, { ...delivery, id: delivery.connectionId });
+    const endpoint = endpointOf(ctx, platform, AbortSignal.timeout(postTimeoutMs));
+    const messageId = await platforms[platform].post(endpoint, credentials, address, next.outgoing);
+    const receipt: Receipt = { attempt, messageId };
+    return { kind: "receipt", receipts: [...receipts, receipt], last: next.last, settled: next.settled };
+  } catch (error) {
+    if (!(error instanceof PlatformError)) throw error;
+    return meaningOf(error, delivery);
+  }
+}
+
+/** What a failed call means for its delivery (`decisions.md`, "Chat"). */
+function meaningOf(error: PlatformError, delivery: Delivery): Sent {
+  const ended = (status: "failed" | "ambiguous", diagnostic: string): Sent => ({ kind: "ended", status, diagnostic });
+  const sinceMs = Date.now() - delivery.attemptSince.getTime();
+  switch (error.kind) {
+    case "unsure":
+      return ended("ambiguous", error.code);
+    case "refused":
+      return ended("failed", error.code);
+    case "unformatted":
+      return delivery.representation === "native" ? { kind: "plain" } : ended("failed", error.code);
+    case "limited": {
+      const waitMs = error.retryAfterMs ?? 0;
+      if (sinceMs + waitMs > putOffMsMax) return ended("failed", error.code);
+      return { kind: "later", notBefore: new Date(Date.now() + waitMs), tries: delivery.tries };
+    }
+    case "unreachable": {
+      const pauseMs = Math.min(1_000 * 2 ** delivery.tries, unreachablePauseMsMax);
+      if (sinceMs + pauseMs > unreachableMsMax) return ended("failed", error.code);
+      return { kind: "later", notBefore: new Date(Date.now() + pauseMs), tries: delivery.tries + 1 };
+    }
+  }
+}
+
+/** Writes down what became of a message; a database that went away is asked again until the claim runs out. */
+async function record(ctx: Ctx, claim: Claim, sent: Sent): Promise<void> {
+  const expiresAt = Date.now() + claimMs;
+  for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, 2_000)) {
+    try {
+      await recordSent(ctx.sql, claim, sent);
+      return;
+    } catch (error) {
+      if (!isUnavailable(error) || Date.now() + pauseMs > expiresAt) throw error;
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+  }
+}

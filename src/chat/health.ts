@@ -1,0 +1,83 @@
+import type { Ctx } from "../context.ts";
+import { PlatformError } from "./platform.ts";
+import { endpointOf, platforms } from "./platforms.ts";
+import { type ChatHealth, type CheckStatus, type HealthCheck, platformCheckMs } from "./schema.ts";
+import { type ChatConnectionRow, openChatCredentials } from "./store.ts";
+
+/** Channels that are looked at side by side. */
+const membershipsAtOnce = 8;
+
+/** The address that the platform calls. */
+export function webhookUrlOf(
+  ctx: Pick<Ctx, "publicUrl">,
+  { platform, id }: Pick<ChatConnectionRow, "platform" | "id">,
+) {
+  return `${ctx.publicUrl}/v1/chat/webhooks/${platform}/${id}`;
+}
+
+/** The health of a connection whose token has just been verified. */
+export function verifiedHealth(webhook: CheckStatus): ChatHealth {
+  return {
+    checkedAt: new Date().toISOString(),
+    tokenValid: true,
+    identityVerified: true,
+    checks: [
+      { code: "bot_identity", status: "pass" },
+      { code: "webhook_url", status: webhook },
+    ],
+  };
+}
+
+/** A health with another answer to one question. */
+export function withCheck(health: ChatHealth, code: HealthCheck["code"], status: CheckStatus): ChatHealth {
+  const others = health.checks.filter((check) => check.code !== code);
+  return { ...health, checks: [...others, { code, status }] };
+}
+
+/** Asks the platform about a connection: its token, its bot, its channels, its webhook. What cannot be told is `unknown`. */
+export async function checkHealth(ctx: Ctx, row: ChatConnectionRow): Promise<ChatHealth> {
+  const platform = platforms[row.platform];
+  const credentials = openChatCredentials(ctx.sealer, row);
+  const endpoint = endpointOf(ctx, row.platform, AbortSignal.timeout(platformCheckMs));
+  const identity = await answerOf(() => platform.identify(endpoint, credentials));
+  const refused = identity instanceof PlatformError && identity.kind === "refused";
+  const known = identity instanceof PlatformError ? null : identity;
+  const same = known?.installation === row.installation;
+  const channels = row.configuration.channelIds ?? row.configuration.chatIds ?? [];
+  const memberships: HealthCheck[] = [];
+  for (let at = 0; at < channels.length; at += membershipsAtOnce) {
+    const looked = channels.slice(at, at + membershipsAtOnce).map(async (subject): Promise<HealthCheck> => {
+      const status = known === null ? "unknown" : await platform.membership(endpoint, credentials, row, subject);
+      return { code: "channel_membership", status, subject };
+    });
+    memberships.push(...(await Promise.all(looked)));
+  }
+  const told =
+    known === null
+      ? "unknown"
+      : await answerOf(() => platform.webhookStatus(endpoint, credentials, webhookUrlOf(ctx, row)));
+  const webhook = told instanceof PlatformError ? "unknown" : told;
+  return {
+    checkedAt: new Date().toISOString(),
+    // A platform that is out of reach says nothing about the token.
+    tokenValid: known === null && !refused ? row.health.tokenValid : !refused,
+    identityVerified: known === null && !refused ? row.health.identityVerified : same,
+    checks: [
+      {
+        code: "bot_identity",
+        status: refused || (known !== null && !same) ? "fail" : known === null ? "unknown" : "pass",
+      },
+      ...memberships,
+      { code: "webhook_url", status: webhook === "unknown" && row.webhookSeenAt !== null ? "pass" : webhook },
+    ],
+  };
+}
+
+async function answerOf<T>(ask: () => Promise<T>): Promise<T | PlatformError> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (error instanceof PlatformError) return error;
+    throw error;
+  }
+}

@@ -1,0 +1,200 @@
+import type { Static } from "@sinclair/typebox";
+import { getAgent } from "../agents/store.ts";
+import type { Ctx } from "../context.ts";
+import type { AnySql } from "../db.ts";
+import { ApiError, invalid } from "../errors.ts";
+import { newId, randomBody } from "../ids.ts";
+import { unavailableRetryAfterSeconds } from "../limits.ts";
+import { checkHealth, verifiedHealth, webhookUrlOf, withCheck } from "./health.ts";
+import { type Endpoint, type KnownBot, PlatformError } from "./platform.ts";
+import { endpointOf, platforms } from "./platforms.ts";
+import {
+  type ChatConfiguration,
+  type ChatConnectionCreate,
+  type ChatConnectionPatch,
+  type ChatCredentials,
+  type ChatPlatformName,
+  platformCheckMs,
+  platformNamed,
+} from "./schema.ts";
+import {
+  type ChatConnectionRow,
+  checkChatPlace,
+  getChatConnection,
+  insertChatConnection,
+  openChatCredentials,
+  removeChatConnection,
+  updateChatConnection,
+} from "./store.ts";
+
+/** Characters of the secret that Telegram sends with every update. */
+const webhookSecretLength = 48;
+
+/**
+ * Connects a bot (document 2, "POST /v1/chat-connections"): asks the platform who
+ * it is, stores the connection, and registers the webhook where that is ours to
+ * do. Throws 400, 404 for the agent, 503 when the platform is out of reach.
+ */
+export async function createChatConnection(
+  ctx: Ctx,
+  sql: AnySql,
+  tenantId: string,
+  body: Static<typeof ChatConnectionCreate>,
+): Promise<ChatConnectionRow> {
+  const platform = platformNamed(body.platform as ChatPlatformName);
+  const credentials = credentialsOf(platform, body.credentials);
+  await getAgent(sql, tenantId, body.agentId);
+  await checkChatPlace(sql, tenantId);
+  const endpoint = endpointOf(ctx, platform, AbortSignal.timeout(platformCheckMs));
+  const bot = await identify(endpoint, platform, credentials);
+  const registers = platforms[platform].registersWebhook;
+  const row = await insertChatConnection(sql, ctx.sealer, {
+    id: newId("chatConnection"),
+    tenantId,
+    agentId: body.agentId,
+    name: body.name,
+    platform,
+    // Nothing comes in before the webhook is registered.
+    enabled: !registers,
+    configuration: platform === "chat_a" ? { channelIds: [] } : { chatIds: [], businessMode: false },
+    credentials,
+    bot,
+    health: verifiedHealth("unknown"),
+  });
+  return registers ? enableAt(ctx, sql, row, endpoint) : row;
+}
+
+/** Which secrets a platform takes. Throws 400. */
+function credentialsOf(
+  platform: ChatPlatformName,
+  { botToken, signingSecret }: Static<typeof ChatConnectionCreate>["credentials"],
+): ChatCredentials {
+  if (platform === "chat_a") {
+    if (signingSecret === undefined) throw invalid("/credentials/signingSecret", "is required");
+    return { botToken, signingSecret };
+  }
+  if (signingSecret !== undefined) throw invalid("/credentials/signingSecret", "is not a known field");
+  return { botToken, webhookSecret: randomBody(webhookSecretLength) };
+}
+
+async function identify(
+  endpoint: Endpoint,
+  platform: ChatPlatformName,
+  credentials: ChatCredentials,
+): Promise<KnownBot> {
+  try {
+    return await platforms[platform].identify(endpoint, credentials);
+  } catch (error) {
+    if (!(error instanceof PlatformError)) throw error;
+    if (error.kind !== "refused") throw outOfReach();
+    throw new ApiError("invalid_request", { message: "The chat platform refused the bot token." });
+  }
+}
+
+function outOfReach(): ApiError {
+  return new ApiError("service_unavailable", {
+    message: "The chat platform cannot be reached right now.",
+    headers: { "Retry-After": String(unavailableRetryAfterSeconds) },
+  });
+}
+
+/** Enables a connection; one whose webhook cannot be registered stays disabled, with its check failed. Throws 404. */
+export async function enableChatConnection(ctx: Ctx, sql: AnySql, tenantId: string, id: string) {
+  const row = await getChatConnection(sql, tenantId, id);
+  return enableAt(ctx, sql, row, endpointOf(ctx, row.platform, AbortSignal.timeout(platformCheckMs)));
+}
+
+async function enableAt(ctx: Ctx, sql: AnySql, row: ChatConnectionRow, endpoint: Endpoint): Promise<ChatConnectionRow> {
+  if (!platforms[row.platform].registersWebhook)
+    return updateChatConnection(sql, row.tenantId, row.id, { enabled: true });
+  const failure = await register(ctx, row, endpoint);
+  const health = withCheck(row.health, "webhook_url", failure === null ? "pass" : "fail");
+  return updateChatConnection(sql, row.tenantId, row.id, { enabled: failure === null, health });
+}
+
+/** Registers the webhook; answers what kept it from that, or null. */
+async function register(ctx: Ctx, row: ChatConnectionRow, endpoint: Endpoint): Promise<PlatformError | null> {
+  const { businessMode = false } = row.configuration;
+  try {
+    const credentials = openChatCredentials(ctx.sealer, row);
+    await platforms[row.platform].register(endpoint, credentials, webhookUrlOf(ctx, row), businessMode);
+    return null;
+  } catch (error) {
+    if (!(error instanceof PlatformError)) throw error;
+    ctx.log.info({ connectionId: row.id, code: error.code }, "a chat webhook was not registered");
+    return error;
+  }
+}
+
+/** Disables a connection, whether or not the platform can be told. Throws 404. */
+export async function disableChatConnection(ctx: Ctx, sql: AnySql, tenantId: string, id: string) {
+  const row = await getChatConnection(sql, tenantId, id);
+  await unregister(ctx, row);
+  const health = platforms[row.platform].registersWebhook
+    ? withCheck(row.health, "webhook_url", "unknown")
+    : row.health;
+  return updateChatConnection(sql, tenantId, id, { enabled: false, health });
+}
+
+/** Deletes a connection, whether or not the platform can be told. Throws 404. */
+export async function deleteChatConnection(ctx: Ctx, sql: AnySql, tenantId: string, id: string): Promise<void> {
+  await unregister(ctx, await getChatConnection(sql, tenantId, id));
+  await removeChatConnection(sql, tenantId, id);
+}
+
+async function unregister(ctx: Ctx, row: ChatConnectionRow): Promise<void> {
+  const endpoint = endpointOf(ctx, row.platform, AbortSignal.timeout(platformCheckMs));
+  try {
+    await platforms[row.platform].unregister(endpoint, openChatCredentials(ctx.sealer, row));
+  } catch (error) {
+    if (!(error instanceof PlatformError)) throw error;
+    ctx.log.info({ connectionId: row.id, code: error.code }, "a chat webhook was not taken back");
+  }
+}
+
+/** Looks at a connection's health and keeps the result. Throws 404. */
+export async function checkChatConnection(ctx: Ctx, sql: AnySql, tenantId: string, id: string) {
+  const row = await getChatConnection(sql, tenantId, id);
+  return updateChatConnection(sql, tenantId, id, { health: await checkHealth(ctx, row) });
+}
+
+/**
+ * Changes name and configuration. Another `businessMode` of an enabled connection
+ * registers its webhook anew; when that fails the change stays, and the error is
+ * answered: 503, or 400 `invalid_request` when the platform refuses.
+ */
+export async function changeChatConnection(
+  ctx: Ctx,
+  sql: AnySql,
+  tenantId: string,
+  id: string,
+  body: Static<typeof ChatConnectionPatch>,
+): Promise<ChatConnectionRow> {
+  if (Object.keys(body).length === 0) throw invalid("", "must name at least one field");
+  const before = await getChatConnection(sql, tenantId, id);
+  const configuration = body.configuration === undefined ? before.configuration : merged(before, body.configuration);
+  const row = await updateChatConnection(sql, tenantId, id, {
+    ...(body.name === undefined ? {} : { name: body.name }),
+    configuration,
+  });
+  if (!row.enabled || configuration.businessMode === before.configuration.businessMode) return row;
+  const failure = await register(ctx, row, endpointOf(ctx, row.platform, AbortSignal.timeout(platformCheckMs)));
+  const health = withCheck(row.health, "webhook_url", failure === null ? "pass" : "fail");
+  const checked = await updateChatConnection(sql, tenantId, id, { health });
+  if (failure === null) return checked;
+  if (failure.kind !== "refused") throw outOfReach();
+  throw new ApiError("invalid_request", { message: "The change is saved, but the platform refused the webhook." });
+}
+
+type PatchedConfiguration = NonNullable<Static<typeof ChatConnectionPatch>["configuration"]>;
+
+/** The configuration with the given fields in place of the old ones. Throws 400 for a field of the other platform. */
+function merged(row: ChatConnectionRow, given: PatchedConfiguration): ChatConfiguration {
+  const { platform, ...fields } = given;
+  if (platform !== undefined && platformNamed(platform as ChatPlatformName) !== row.platform)
+    throw invalid("/configuration/platform", "cannot change");
+  for (const field of Object.keys(fields))
+    if (!Object.hasOwn(row.configuration, field))
+      throw invalid(`/configuration/${field}`, `is not a field of ${row.platform}`);
+  return { ...row.configuration, ...fields };
+}

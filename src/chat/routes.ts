@@ -1,0 +1,139 @@
+import { Elysia } from "elysia";
+import type { Ctx } from "../context.ts";
+import { Id } from "../ids.ts";
+import { operation, pathIds } from "../operation.ts";
+import { listAttention, listDeliveries, repairDelivery } from "./feed.ts";
+import {
+  changeChatConnection,
+  checkChatConnection,
+  createChatConnection,
+  deleteChatConnection,
+  disableChatConnection,
+  enableChatConnection,
+} from "./manage.ts";
+import {
+  attentionQuery,
+  ChatConnectionCreate,
+  ChatConnectionPatch,
+  DeliveryRepair,
+  deliveriesQuery,
+} from "./schema.ts";
+import { showChatConnection } from "./show.ts";
+import { getChatConnection, listChatConnections } from "./store.ts";
+
+const params = pathIds({ id: Id("chatConnection") });
+
+/** Chat connections and their deliveries (document 2, "Chat connections"). */
+export function chatRoutes(ctx: Ctx) {
+  return new Elysia({ prefix: "/v1" }).use(recordRoutes(ctx)).use(stateRoutes(ctx)).use(deliveryRoutes(ctx));
+}
+
+function recordRoutes(ctx: Ctx) {
+  return new Elysia({ prefix: "/chat-connections" })
+    .get(
+      "",
+      operation(ctx, {
+        summary: "List chat connections",
+        success: 200,
+        handle: async ({ sql, tenantId }) => ({
+          chatConnections: (await listChatConnections(sql, tenantId)).map((row) => showChatConnection(ctx, row)),
+        }),
+      }),
+    )
+    .post(
+      "",
+      operation(ctx, {
+        summary: "Connect an agent to a chat app",
+        body: ChatConnectionCreate,
+        success: 201,
+        errors: ["invalid_request", "not_found"],
+        handle: async ({ sql, tenantId, body }) =>
+          showChatConnection(ctx, await createChatConnection(ctx, sql, tenantId, body)),
+      }),
+    )
+    .get(
+      "/:id",
+      operation(ctx, {
+        summary: "Read a chat connection",
+        params,
+        success: 200,
+        errors: ["not_found"],
+        handle: async ({ sql, tenantId, params: { id } }) =>
+          showChatConnection(ctx, await getChatConnection(sql, tenantId, id)),
+      }),
+    )
+    .patch(
+      "/:id",
+      operation(ctx, {
+        summary: "Change a chat connection's name or configuration",
+        params,
+        body: ChatConnectionPatch,
+        success: 200,
+        errors: ["invalid_request", "not_found"],
+        handle: async ({ sql, tenantId, params: { id }, body }) =>
+          showChatConnection(ctx, await changeChatConnection(ctx, sql, tenantId, id, body)),
+      }),
+    )
+    .delete(
+      "/:id",
+      operation(ctx, {
+        summary: "Delete a chat connection",
+        params,
+        success: 204,
+        errors: ["not_found"],
+        handle: ({ sql, tenantId, params: { id } }) => deleteChatConnection(ctx, sql, tenantId, id),
+      }),
+    );
+}
+
+function stateRoutes(ctx: Ctx) {
+  const change = (summary: string, work: typeof enableChatConnection) =>
+    operation(ctx, {
+      summary,
+      params,
+      success: 200,
+      errors: ["not_found"],
+      handle: async ({ sql, tenantId, params: { id } }) => showChatConnection(ctx, await work(ctx, sql, tenantId, id)),
+    });
+  return new Elysia({ prefix: "/chat-connections/:id" })
+    .post("/enable", change("Enable a chat connection", enableChatConnection))
+    .post("/disable", change("Disable a chat connection", disableChatConnection))
+    .post("/check", change("Check a chat connection's health", checkChatConnection));
+}
+
+function deliveryRoutes(ctx: Ctx) {
+  return new Elysia()
+    .get(
+      "/chat-connections/:id/deliveries",
+      operation(ctx, {
+        summary: "List a chat connection's deliveries",
+        params,
+        query: deliveriesQuery,
+        success: 200,
+        errors: ["invalid_cursor", "not_found"],
+        handle: ({ sql, tenantId, params: { id }, query }) => listDeliveries(sql, tenantId, id, query),
+      }),
+    )
+    .post(
+      "/chat-connections/:id/deliveries/:deliveryId/repair",
+      operation(ctx, {
+        summary: "Post a failed or ambiguous delivery again",
+        params: pathIds({ id: Id("chatConnection"), deliveryId: Id("chatDelivery") }),
+        body: DeliveryRepair,
+        success: 200,
+        errors: ["invalid_request", "not_found"],
+        handle: ({ sql, tenantId, params: { id, deliveryId }, body }) =>
+          repairDelivery(sql, tenantId, { connectionId: id, deliveryId }, body),
+      }),
+    )
+    .get(
+      "/chat-deliveries",
+      operation(ctx, {
+        summary: "List the tenant's failed and ambiguous deliveries",
+        query: attentionQuery,
+        success: 200,
+        errors: ["invalid_cursor"],
+        handle: ({ sql, tenantId, query }) => listAttention(sql, tenantId, query),
+      }),
+    );
+}

@@ -1,0 +1,144 @@
+import { Type } from "@sinclair/typebox";
+import { Id } from "../ids.ts";
+import { Closed, Name, OneOf, pageQuery } from "../schema.ts";
+
+/** Chat connections a tenant may have at once. */
+export const chatConnectionsPerTenantMax = 20;
+/** Channels or chats an allow-list may name. */
+export const allowListMax = 100;
+/** All that one request asks a platform takes at most this long; less than a database transaction may. */
+export const platformCheckMs = 6_500;
+/** A webhook request may weigh this much. */
+export const webhookBytesMax = 1024 * 1024;
+/** Messages that may wait in one thread; further ones are dropped. */
+export const inboxRowsMax = 1_000;
+/** Posting one message takes at most this long. */
+export const postTimeoutMs = 15_000;
+/** An attempt mark that is older than this has lost its sender, whatever the worker says. */
+export const claimMs = 30_000;
+/** A delivery that the platform keeps putting off is given up after this long. */
+export const putOffMsMax = 24 * 60 * 60 * 1000;
+/** A delivery that never reached the platform is given up after this long. */
+export const unreachableMsMax = 60 * 60 * 1000;
+/** Event ids are remembered this long; both platforms give up repeating an event far earlier. */
+export const eventsKeepHours = 72;
+
+/** The platforms, as the interface calls them. */
+export const chatPlatforms = ["chat_a", "chat_b"] as const;
+export type ChatPlatformName = (typeof chatPlatforms)[number];
+
+/** The platforms' own names, accepted wherever a platform is and answered as the label. */
+const aliases = { slack: "chat_a", telegram: "chat_b" } as const satisfies Record<string, ChatPlatformName>;
+
+/** The platform that a label or an own name means. */
+export function platformNamed(name: ChatPlatformName | keyof typeof aliases): ChatPlatformName {
+  return name === "slack" || name === "telegram" ? aliases[name] : name;
+}
+
+const Platform = OneOf(...chatPlatforms, ...(Object.keys(aliases) as (keyof typeof aliases)[]));
+
+const Secret = Type.String({
+  minLength: 1,
+  maxLength: 512,
+  pattern: "^[\\x21-\\x7e]+$",
+  errorMessage: "must be 1 to 512 visible characters",
+});
+
+export const ChatConnectionCreate = Closed({
+  name: Name,
+  agentId: Id("agent"),
+  platform: Platform,
+  credentials: Closed({ botToken: Secret, signingSecret: Type.Optional(Secret) }),
+});
+
+const AllowList = Type.Array(Type.String({ minLength: 1, maxLength: 64, pattern: "^[\\x21-\\x7e]+$" }), {
+  maxItems: allowListMax,
+  uniqueItems: true,
+});
+
+export const ChatConnectionPatch = Closed({
+  name: Type.Optional(Name),
+  configuration: Type.Optional(
+    Closed({
+      platform: Type.Optional(Platform),
+      channelIds: Type.Optional(AllowList),
+      chatIds: Type.Optional(AllowList),
+      businessMode: Type.Optional(Type.Boolean()),
+    }),
+  ),
+});
+
+export const DeliveryRepair = Closed({
+  expectedAttempt: Type.Integer({ minimum: 0, maximum: 99 }),
+  previousSenderStopped: Type.Literal(true, { errorMessage: "must be true" }),
+  acceptDuplicateRisk: Type.Literal(true, { errorMessage: "must be true" }),
+});
+
+/** Query of a connection's deliveries; see `readLimit`. */
+export const deliveriesQuery = Closed(pageQuery);
+
+export const attentionQuery = Closed({
+  ...pageQuery,
+  status: Type.Optional(Type.String({ maxLength: 64 })),
+  since: Type.Optional(
+    Type.String({
+      maxLength: 64,
+      pattern: "^\\d{4}-\\d{2}-\\d{2}[Tt]\\d{2}:\\d{2}(:\\d{2}(\\.\\d+)?)?([Zz]|[+-]\\d{2}:\\d{2})$",
+      errorMessage: "must be an ISO 8601 date-time with an offset",
+    }),
+  ),
+});
+
+/** Who the bot is, in the platform's words. */
+export interface BotIdentity {
+  readonly botId: string | null;
+  readonly botUserId: string | null;
+  readonly teamId: string | null;
+  readonly appId: string | null;
+}
+
+export type CheckStatus = "pass" | "fail" | "unknown";
+
+/** One thing that was looked at; `subject` is the channel it is about. */
+export interface HealthCheck {
+  readonly code: "bot_identity" | "channel_membership" | "webhook_url";
+  readonly status: CheckStatus;
+  readonly subject?: string;
+}
+
+/** The last look at a connection. */
+export interface ChatHealth {
+  readonly checkedAt: string | null;
+  readonly tokenValid: boolean;
+  readonly identityVerified: boolean;
+  readonly checks: readonly HealthCheck[];
+}
+
+/** What a connection serves; the fields of the other platform are left out. */
+export interface ChatConfiguration {
+  readonly channelIds?: readonly string[];
+  readonly chatIds?: readonly string[];
+  readonly businessMode?: boolean;
+}
+
+/** What a connection knows the platform by. Telegram's webhook secret is ours. */
+export interface ChatCredentials {
+  readonly botToken: string;
+  readonly signingSecret?: string;
+  readonly webhookSecret?: string;
+}
+
+/** Where a thread is: a channel or chat, a thread or topic in it, and the business connection it is reached through. */
+export interface ChatAddress {
+  readonly channel: string;
+  readonly thread: string | null;
+  readonly business: string | null;
+}
+
+export type DeliveryStatus = "pending" | "confirmed" | "failed" | "ambiguous";
+
+/** A message that the platform accepted, and the attempt that posted it. */
+export interface Receipt {
+  readonly attempt: number;
+  readonly messageId: string;
+}

@@ -1,0 +1,24 @@
+import type { Ctx } from "../context.ts";
+import { webhookUrlOf } from "./health.ts";
+import type { ChatConnectionRow } from "./store.ts";
+
+/** A connection as it is shown: never its secrets. */
+export function showChatConnection(ctx: Pick<Ctx, "publicUrl">, row: ChatConnectionRow) {
+  const { id, tenantId, agentId, name, platform, enabled, configuration, health } = row;
+  return {
+    id,
+    tenantId,
+    agentId,
+    name,
+    platform,
+    enabled,
+    configuration: { platform, ...configuration },
+    webhookUrl: webhookUrlOf(ctx, row),
+    identity: { botId: row.botId, botUserId: row.botUserId, teamId: row.teamId, appId: row.appId },
+    health,
+    credentialFragment: row.credentialFragment,
+    credentialVersion: row.credentialVersion,
+    createdAt: row.createdAt.toISOString(),
+    updatedAt: row.updatedAt.toISOString(),
+  };
+}

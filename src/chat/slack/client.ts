@@ -1,0 +1,61 @@
+import {
+  LogLevel,
+  WebAPIHTTPError,
+  WebAPIPlatformError,
+  WebAPIRateLimitedError,
+  WebAPIRequestError,
+  WebClient,
+} from "@slack/web-api";
+import { type Endpoint, PlatformError } from "../platform.ts";
+import { limited, networkFailure, platformFetch } from "../transport.ts";
+
+/** The client's own log lines would hold tokens and messages. */
+const silent = {
+  debug: () => {},
+  info: () => {},
+  warn: () => {},
+  error: () => {},
+  setLevel: () => {},
+  getLevel: () => LogLevel.ERROR,
+  setName: () => {},
+};
+
+/** Runs one call of Slack's Web API, once. Throws `PlatformError`. */
+export async function callSlack<T>(
+  endpoint: Endpoint,
+  botToken: string,
+  call: (client: WebClient) => Promise<T>,
+): Promise<T> {
+  const client = new WebClient(botToken, {
+    slackApiUrl: `${endpoint.url.replace(/\/+$/, "")}/`,
+    allowAbsoluteUrls: false,
+    retryConfig: { retries: 0 },
+    rejectRateLimitedCalls: true,
+    logger: silent,
+    fetch: platformFetch(endpoint.signal),
+  });
+  try {
+    return await call(client);
+  } catch (error) {
+    throw slackFailure(error);
+  }
+}
+
+/** Slack's words for "try again later", for "something may have happened", and for formatting it does not take. */
+const limitCodes = new Set(["ratelimited", "rate_limited"]);
+const unsureCodes = new Set(["internal_error", "fatal_error", "request_timeout", "service_unavailable"]);
+const formatCodes = new Set(["invalid_blocks", "invalid_blocks_format"]);
+
+function slackFailure(error: unknown): PlatformError {
+  if (error instanceof WebAPIRateLimitedError) return limited(error.retryAfter);
+  if (error instanceof WebAPIRequestError) return networkFailure(error.original);
+  if (error instanceof WebAPIHTTPError) return new PlatformError("refused", `http_${error.statusCode}`);
+  if (!(error instanceof WebAPIPlatformError)) return networkFailure(error);
+  const code = error.data.error;
+  // What is no code is the text of an answer that was not Slack's.
+  if (typeof code !== "string" || !/^[a-z0-9_]{1,64}$/.test(code))
+    return new PlatformError("unsure", "unreadable_answer");
+  if (limitCodes.has(code)) return limited(error.data.response_metadata?.retryAfter ?? null);
+  if (unsureCodes.has(code)) return new PlatformError("unsure", code);
+  return new PlatformError(formatCodes.has(code) ? "unformatted" : "refused", code);
+}

@@ -1,0 +1,76 @@
+import { renderMarkdown, type Style } from "../markdown.ts";
+import type { Outgoing } from "../platform.ts";
+
+/** `text` of a message holds at most so many characters; Slack cuts the rest off. */
+export const slackTextUnitsMax = 40_000;
+/** The text of one block holds at most so many characters. */
+export const slackBlockUnitsMax = 3_000;
+
+/** The three characters that mean something to Slack wherever they stand. */
+function escapeText(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
+const mrkdwn: Style = {
+  escape: escapeText,
+  // The same mark inside itself would end it.
+  bold: (inner) => `*${inner.replaceAll("*", "")}*`,
+  italic: (inner) => `_${inner}_`,
+  strike: (inner) => `~${inner}~`,
+  code: (text) => `\`${escapeText(text)}\``,
+  pre: (text) => `\`\`\`\n${escapeText(text)}\n\`\`\``,
+  quote: (inner) =>
+    inner
+      .split("\n")
+      .map((line) => `> ${line}`)
+      .join("\n"),
+  link: (inner, href) => {
+    const target = escapeText(href.replaceAll("|", "%7C").replaceAll(">", "%3E"));
+    return inner === escapeText(href) ? `<${target}>` : `<${target}|${inner.replaceAll("|", "¦")}>`;
+  },
+};
+
+/** Markdown as Slack shows it: mrkdwn, or the very characters. */
+export function slackText({ text, representation }: Pick<Outgoing, "text" | "representation">): string {
+  return representation === "native" ? renderMarkdown(text, mrkdwn) : escapeText(text);
+}
+
+/** Buttons of a card, and its text in a block of its own. */
+export function cardBlocks(text: string, representation: Outgoing["representation"], approvalId: string | null) {
+  const kind = representation === "native" ? ("mrkdwn" as const) : ("plain_text" as const);
+  const section = { type: "section" as const, text: { type: kind, text: text.slice(0, slackBlockUnitsMax) } };
+  if (approvalId === null) return [section];
+  const button = (action: "approve" | "deny", label: string, style: "primary" | "danger") => ({
+    type: "button" as const,
+    action_id: action,
+    value: approvalId,
+    style,
+    text: { type: "plain_text" as const, text: label },
+  });
+  const elements = [button("approve", "Approve", "primary"), button("deny", "Deny", "danger")];
+  return [section, { type: "actions" as const, block_id: "decision", elements }];
+}
+
+const references: readonly (readonly [RegExp, (found: string[]) => string])[] = [
+  [/<@([A-Z0-9]+)(?:\|([^>]*))?>/g, ([, id, name]) => `@${name ?? id}`],
+  [/<#([A-Z0-9]+)(?:\|([^>]*))?>/g, ([, id, name]) => `#${name || id}`],
+  [/<!subteam\^[A-Z0-9]+(?:\|@?([^>]*))?>/g, ([, name]) => `@${name ?? "group"}`],
+  [/<!([a-z]+)(?:[|^][^>]*)?>/g, ([, word]) => `@${word}`],
+  [
+    /<((?:https?|mailto|tel):[^|>]+)(?:\|([^>]*))?>/g,
+    ([, href = "", label]) =>
+      label === undefined || href === label || href.endsWith(`:${label}`) || href.endsWith(`//${label}`)
+        ? href.replace(/^(mailto|tel):/, "")
+        : `${label} (${href})`,
+  ],
+];
+
+/** A message's text as a person reads it, without the bot's own mention. */
+export function plainText(text: string, botUserId: string | null): string {
+  const unmentioned = botUserId === null ? text : text.replaceAll(new RegExp(`<@${botUserId}(\\|[^>]*)?>`, "g"), "");
+  const named = references.reduce(
+    (shown, [pattern, name]) => shown.replaceAll(pattern, (...found) => name(found.slice(0, 3) as string[])),
+    unmentioned,
+  );
+  return named.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&").trim();
+}

@@ -1,0 +1,118 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
+import type { Heard, Incoming, Listener } from "../platform.ts";
+import type { ChatCredentials } from "../schema.ts";
+import { plainText } from "./format.ts";
+
+/** A request that was signed longer ago, or further ahead, is not taken (design section 3, "Chat platforms"). */
+const skewSecondsMax = 5 * 60;
+
+/** Whether Slack signed these very bytes, just now: HMAC-SHA-256 over `v0:timestamp:body`. */
+export function isSignedBySlack(credentials: ChatCredentials, headers: Headers, body: Uint8Array): boolean {
+  const timestamp = headers.get("x-slack-request-timestamp") ?? "";
+  if (!/^\d{1,12}$/.test(timestamp)) return false;
+  if (Math.abs(Date.now() / 1000 - Number(timestamp)) > skewSecondsMax) return false;
+  const made = createHmac("sha256", credentials.signingSecret ?? "")
+    .update(`v0:${timestamp}:`)
+    .update(body)
+    .digest();
+  const given = /^v0=([0-9a-f]{64})$/.exec(headers.get("x-slack-signature") ?? "")?.[1];
+  return (
+    credentials.signingSecret !== undefined && given !== undefined && timingSafeEqual(made, Buffer.from(given, "hex"))
+  );
+}
+
+/** The parts of Slack's payloads that are read here. */
+interface Payload {
+  type?: string;
+  challenge?: unknown;
+  event_id?: string;
+  team_id?: string;
+  enterprise_id?: string | null;
+  authorizations?: { team_id?: string | null; enterprise_id?: string | null }[];
+  event?: SlackEvent;
+  team?: { id?: string } | null;
+  channel?: { id?: string };
+  actions?: { action_id?: string; value?: string }[];
+}
+
+interface SlackEvent {
+  type?: string;
+  subtype?: string;
+  channel?: string;
+  channel_type?: string;
+  user?: string;
+  bot_id?: string;
+  text?: string;
+  ts?: string;
+  thread_ts?: string;
+  edited?: unknown;
+  hidden?: boolean;
+}
+
+/** Reads a verified request: an event, or a press on a button, which comes as a form. Throws `SyntaxError`. */
+export function readSlack(listener: Listener, body: Uint8Array, mediaType: string): Heard {
+  const text = new TextDecoder().decode(body);
+  const isForm = mediaType === "application/x-www-form-urlencoded";
+  const payload = JSON.parse((isForm ? new URLSearchParams(text).get("payload") : text) ?? "") as Payload | null;
+  if (typeof payload !== "object" || payload === null) throw new SyntaxError("Not a payload of Slack's.");
+  if (payload.type === "url_verification") return { incoming: null, answer: { challenge: payload.challenge } };
+  return { incoming: isOurs(listener, payload) ? incomingOf(listener, payload) : null, answer: null };
+}
+
+/** One app, and so one signing secret, may be installed in many workspaces; a connection is one installation. */
+function isOurs({ identity }: Listener, payload: Payload): boolean {
+  const named = [
+    payload.team_id,
+    payload.enterprise_id,
+    payload.team?.id,
+    ...(payload.authorizations ?? []).flatMap(({ team_id, enterprise_id }) => [team_id, enterprise_id]),
+  ].filter((id) => typeof id === "string");
+  return named.length === 0 || identity.teamId === null || named.includes(identity.teamId);
+}
+
+function incomingOf(listener: Listener, payload: Payload): Incoming | null {
+  if (payload.type === "event_callback" && payload.event !== undefined)
+    return messageOf(listener, payload.event, payload.event_id ?? "");
+  if (payload.type === "block_actions") return pressOf(listener, payload);
+  return null;
+}
+
+/** Subtypes of what people write; all others are edits, deletions, joins and other bots. */
+const writtenSubtypes = new Set([undefined, "file_share", "thread_broadcast"]);
+
+/** A mention or a direct message; null for all else, the bot's own messages and edits among it. */
+function messageOf({ identity, configuration }: Listener, event: SlackEvent, eventId: string): Incoming | null {
+  const { channel, user, ts, thread_ts } = event;
+  if (channel === undefined || user === undefined || ts === undefined) return null;
+  if (!writtenSubtypes.has(event.subtype) || event.edited !== undefined || event.hidden === true) return null;
+  if (event.bot_id !== undefined || user === identity.botUserId) return null;
+  const direct = event.channel_type === "im" || channel.startsWith("D");
+  const mentioned = identity.botUserId !== null && (event.text ?? "").includes(`<@${identity.botUserId}`);
+  if (event.type !== "app_mention" && !(event.type === "message" && (direct || mentioned))) return null;
+  if (!isAllowed(configuration.channelIds, channel)) return null;
+  const text = plainText(event.text ?? "", identity.botUserId);
+  if (text === "") return null;
+  // A direct conversation is one thread by itself; in a channel each message begins one.
+  const thread = thread_ts ?? (direct ? null : ts);
+  return {
+    kind: "message",
+    keys: [`event:${eventId || `${channel}:${ts}:${event.type}`}`, `message:${channel}:${ts}`],
+    threadKey: thread === null ? channel : `${channel}:${thread}`,
+    address: { channel, thread, business: null },
+    place: Math.round(Number(ts) * 1_000_000) || 0,
+    owner: direct ? user : channel,
+    text,
+  };
+}
+
+function pressOf({ configuration }: Listener, { actions, channel }: Payload): Incoming | null {
+  const action = actions?.find(({ action_id }) => action_id === "approve" || action_id === "deny");
+  if (action?.value === undefined || channel?.id === undefined) return null;
+  if (!isAllowed(configuration.channelIds, channel.id)) return null;
+  const approved = action.action_id === "approve";
+  return { kind: "press", approvalId: action.value, approved, channel: channel.id, pressId: null };
+}
+
+function isAllowed(list: readonly string[] | undefined, channel: string): boolean {
+  return list === undefined || list.length === 0 || list.includes(channel);
+}

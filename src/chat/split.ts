@@ -1,0 +1,70 @@
+/** An opening fence line is repeated at the start of the next part; a longer one only by its marker. */
+const fenceLineUnitsMax = 40;
+/** A fence's marker is repeated up to this length. */
+const fenceMarkerUnitsMax = 8;
+/** A cut at a paragraph, line or word is taken when it leaves a part at least this full. */
+const fillMin = 0.5;
+
+/**
+ * Cuts Markdown into parts that fit a platform's message, at paragraphs, lines or
+ * words where there are any; a code block that is cut is closed and opened again.
+ * `fits` tells whether a part is small enough once it is rendered; the same text
+ * is always cut the same way. Nothing is cut from a text that fits.
+ */
+export function splitMarkdown(text: string, unitsMax: number, fits: (part: string) => boolean): string[] {
+  for (let units = unitsMax; ; units = Math.floor(units / 2)) {
+    const parts = cut(text, units);
+    if (units <= fenceLineUnitsMax * 2 || parts.every(fits)) return parts;
+  }
+}
+
+function cut(text: string, unitsMax: number): string[] {
+  const parts: string[] = [];
+  let rest = text.trim();
+  let fence: Fence | null = null;
+  while (rest !== "") {
+    const head: string = fence === null ? "" : `${fence.line}\n`;
+    if (head.length + rest.length <= unitsMax) return [...parts, head + rest];
+    let at = cutPlace(rest, unitsMax - head.length);
+    // A cut inside a code block is made again, with room for the line that closes the block.
+    if (openFence(head + rest.slice(0, at)) !== null)
+      at = cutPlace(rest, unitsMax - head.length - fenceMarkerUnitsMax - 1);
+    const piece: string = head + rest.slice(0, at).trimEnd();
+    fence = openFence(piece);
+    parts.push(fence === null ? piece : `${piece}\n${fence.marker}`);
+    rest = rest.slice(at).replace(fence === null ? /^\s+/ : /^\n/, "");
+  }
+  return parts;
+}
+
+function cutPlace(text: string, unitsMax: number): number {
+  const least = Math.floor(unitsMax * fillMin);
+  for (const gap of ["\n\n", "\n", " "]) {
+    const at = text.lastIndexOf(gap, unitsMax);
+    if (at >= least) return at;
+  }
+  // Not between the halves of a surrogate pair.
+  const code = text.charCodeAt(unitsMax - 1);
+  return code >= 0xd800 && code <= 0xdbff ? unitsMax - 1 : unitsMax;
+}
+
+interface Fence {
+  readonly marker: string;
+  readonly line: string;
+}
+
+/** The code block that is still open at the end of a text. */
+function openFence(text: string): Fence | null {
+  let open: Fence | null = null;
+  for (const line of text.split("\n")) {
+    const [, marker, info = ""] = /^ {0,3}(`{3,}|~{3,})(.*)$/.exec(line) ?? [];
+    if (marker === undefined) continue;
+    if (open === null)
+      open = {
+        marker: marker.slice(0, fenceMarkerUnitsMax),
+        line: line.length > fenceLineUnitsMax ? marker.slice(0, fenceMarkerUnitsMax) : line,
+      };
+    else if (info.trim() === "" && marker.startsWith(open.marker)) open = null;
+  }
+  return open;
+}

@@ -1,0 +1,174 @@
+import { type AnySql, json, tx } from "../db.ts";
+import { ApiError } from "../errors.ts";
+import { fragment, type Sealer } from "../seal.ts";
+import type { KnownBot } from "./platform.ts";
+import {
+  type ChatConfiguration,
+  type ChatCredentials,
+  type ChatHealth,
+  type ChatPlatformName,
+  chatConnectionsPerTenantMax,
+} from "./schema.ts";
+
+/** A connection as the database holds it; credentials sealed under its id. */
+export interface ChatConnectionRow {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly agentId: string;
+  readonly name: string;
+  readonly platform: ChatPlatformName;
+  readonly enabled: boolean;
+  readonly configuration: ChatConfiguration;
+  readonly installation: string;
+  readonly botId: string | null;
+  readonly botUserId: string | null;
+  readonly botName: string | null;
+  readonly teamId: string | null;
+  readonly appId: string | null;
+  readonly sealedCredentials: Uint8Array;
+  readonly credentialFragment: string;
+  readonly credentialVersion: number;
+  readonly health: ChatHealth;
+  readonly webhookSeenAt: Date | null;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+function columns(sql: AnySql) {
+  return sql`c.id, c.tenant_id as "tenantId", c.agent_id as "agentId", c.name, c.platform, c.enabled, c.configuration,
+    c.installation, c.bot_id as "botId", c.bot_user_id as "botUserId", c.bot_name as "botName", c.team_id as "teamId",
+    c.app_id as "appId", c.sealed_credentials as "sealedCredentials", c.credential_fragment as "credentialFragment",
+    c.credential_version as "credentialVersion", c.health, c.webhook_seen_at as "webhookSeenAt",
+    c.created_at as "createdAt", c.updated_at as "updatedAt"`;
+}
+
+/** A deleted agent's connections go with its purge; until then they are out of sight. */
+function live(sql: AnySql) {
+  return sql`exists (select 1 from agents a where a.id = c.agent_id)`;
+}
+
+/** A tenant's connections, oldest first. */
+export function listChatConnections(sql: AnySql, tenantId: string): Promise<ChatConnectionRow[]> {
+  return sql<ChatConnectionRow[]>`
+    select ${columns(sql)} from chat_connections c where c.tenant_id = ${tenantId} and ${live(sql)} order by c.created_at, c.id`;
+}
+
+/** A tenant's connection. Throws 404. */
+export async function getChatConnection(sql: AnySql, tenantId: string, id: string): Promise<ChatConnectionRow> {
+  const [row] = await sql<ChatConnectionRow[]>`
+    select ${columns(sql)} from chat_connections c where c.id = ${id} and c.tenant_id = ${tenantId} and ${live(sql)}`;
+  if (row === undefined) throw new ApiError("not_found");
+  return row;
+}
+
+/** The connection that a webhook names; null when there is none. */
+export async function findWebhookConnection(
+  sql: AnySql,
+  platform: ChatPlatformName,
+  id: string,
+): Promise<ChatConnectionRow | null> {
+  const [row] = await sql<ChatConnectionRow[]>`
+    select ${columns(sql)} from chat_connections c where c.id = ${id} and c.platform = ${platform} and ${live(sql)}`;
+  return row ?? null;
+}
+
+/** What a new connection is made of. */
+export interface NewChatConnection {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly agentId: string;
+  readonly name: string;
+  readonly platform: ChatPlatformName;
+  readonly enabled: boolean;
+  readonly configuration: ChatConfiguration;
+  readonly credentials: ChatCredentials;
+  readonly bot: KnownBot;
+  readonly health: ChatHealth;
+}
+
+/** Throws 400 `invalid_request` when the tenant has no place for a further connection. */
+export async function checkChatPlace(sql: AnySql, tenantId: string): Promise<void> {
+  const [count] = await sql<{ connections: number }[]>`
+    select count(*)::int as connections from chat_connections where tenant_id = ${tenantId}`;
+  if ((count?.connections ?? 0) >= chatConnectionsPerTenantMax)
+    throw new ApiError("invalid_request", {
+      message: `A tenant has at most ${chatConnectionsPerTenantMax} chat connections; delete one first.`,
+    });
+}
+
+/** Stores a connection. Throws 400 `invalid_request` at the cap, or when the bot has a connection already, in any tenant. */
+export async function insertChatConnection(
+  sql: AnySql,
+  sealer: Sealer,
+  made: NewChatConnection,
+): Promise<ChatConnectionRow> {
+  const { bot, credentials } = made;
+  const sealed = sealer.seal(JSON.stringify(credentials), made.id);
+  return tx(sql, async (inner) => {
+    // The tenant's row is the lock that makes the count hold.
+    await inner`select 1 from tenants where id = ${made.tenantId} for no key update`;
+    await checkChatPlace(inner, made.tenantId);
+    // A conflict must not abort the transaction of an Idempotency-Key.
+    const [row] = await inner<ChatConnectionRow[]>`
+      insert into chat_connections as c (id, tenant_id, agent_id, name, platform, enabled, configuration, installation,
+        bot_id, bot_user_id, bot_name, team_id, app_id, sealed_credentials, credential_fragment, health)
+      values (${made.id}, ${made.tenantId}, ${made.agentId}, ${made.name}, ${made.platform}, ${made.enabled},
+        ${json(inner, made.configuration)}, ${bot.installation}, ${bot.botId}, ${bot.botUserId}, ${bot.botName},
+        ${bot.teamId}, ${bot.appId}, ${sealed}, ${fragment(credentials.botToken)}, ${json(inner, made.health)})
+      on conflict (platform, installation) do nothing
+      returning ${columns(inner)}`;
+    if (row === undefined)
+      throw new ApiError("invalid_request", { message: "This bot is connected already; a bot has one connection." });
+    return row;
+  });
+}
+
+/** What an operation may change of a connection; fields that are left out stay. */
+export interface ChatConnectionChange {
+  readonly name?: string;
+  readonly enabled?: boolean;
+  readonly configuration?: ChatConfiguration;
+  readonly health?: ChatHealth;
+}
+
+/** Changes a connection. Throws 404. */
+export async function updateChatConnection(
+  sql: AnySql,
+  tenantId: string,
+  id: string,
+  { name, enabled, configuration, health }: ChatConnectionChange,
+): Promise<ChatConnectionRow> {
+  const [row] = await sql<ChatConnectionRow[]>`
+    update chat_connections c set name = coalesce(${name ?? null}, name), enabled = coalesce(${enabled ?? null}, enabled),
+      configuration = coalesce(${configuration === undefined ? null : json(sql, configuration)}, configuration),
+      health = coalesce(${health === undefined ? null : json(sql, health)}, health), updated_at = now()
+    where c.id = ${id} and c.tenant_id = ${tenantId} returning ${columns(sql)}`;
+  if (row === undefined) throw new ApiError("not_found");
+  return row;
+}
+
+/** Notes the first verified request of the platform: the webhook is right. */
+export async function noteWebhookSeen(sql: AnySql, row: ChatConnectionRow, health: ChatHealth): Promise<void> {
+  await sql`
+    update chat_connections set webhook_seen_at = now(), health = ${json(sql, health)}
+    where id = ${row.id} and webhook_seen_at is null`;
+}
+
+/** Deletes a connection with its threads and deliveries; the sessions stay. Throws 404. */
+export async function removeChatConnection(sql: AnySql, tenantId: string, id: string): Promise<void> {
+  const { count } = await sql`delete from chat_connections where id = ${id} and tenant_id = ${tenantId}`;
+  if (count === 0) throw new ApiError("not_found");
+}
+
+/** A connection's secrets. */
+export function openChatCredentials(
+  sealer: Sealer,
+  row: Pick<ChatConnectionRow, "id" | "sealedCredentials">,
+): ChatCredentials {
+  return JSON.parse(sealer.open(row.sealedCredentials, row.id)) as ChatCredentials;
+}
+
+/** Deletes the connections of a deleted agent, with their threads and deliveries. */
+export async function purgeChatConnections(sql: AnySql, agentId: string): Promise<void> {
+  await sql`delete from chat_connections where agent_id = ${agentId}`;
+}

@@ -1,0 +1,47 @@
+import { Api, GrammyError, HttpError } from "grammy/web";
+import { type Endpoint, PlatformError } from "../platform.ts";
+import { limited, networkFailure, platformFetch } from "../transport.ts";
+
+/** The client's own limit, in seconds; ours is the endpoint's signal, which is shorter. */
+const clientTimeoutSeconds = 60;
+
+/** Runs one call of Telegram's Bot API, once. Throws `PlatformError`. */
+export async function callTelegram<T>(
+  endpoint: Endpoint,
+  botToken: string,
+  call: (api: Api) => Promise<T>,
+): Promise<T> {
+  // The token is part of the URL; anything else in its place would be another path.
+  if (!/^[A-Za-z0-9:_-]+$/.test(botToken)) throw new PlatformError("refused", "unauthorized");
+  const api = new Api(botToken, {
+    apiRoot: endpoint.url.replace(/\/+$/, ""),
+    fetch: platformFetch(endpoint.signal) as typeof fetch,
+    timeoutSeconds: clientTimeoutSeconds,
+  });
+  try {
+    return await call(api);
+  } catch (error) {
+    throw telegramFailure(error);
+  }
+}
+
+function telegramFailure(error: unknown): PlatformError {
+  if (error instanceof HttpError) return networkFailure(error.error);
+  if (!(error instanceof GrammyError)) return networkFailure(error);
+  const { error_code, description, parameters } = error;
+  if (error_code === 429) return limited(parameters.retry_after ?? null);
+  const code = codeOf(description);
+  if (error_code >= 500) return new PlatformError("unsure", code);
+  return new PlatformError(description.includes("can't parse entities") ? "unformatted" : "refused", code);
+}
+
+/** "Forbidden: bot was blocked by the user" → `bot_was_blocked_by_the_user`; Telegram has no shorter codes. */
+function codeOf(description: string): string {
+  const words = description.replace(/^[A-Za-z ]+: /, "").toLowerCase();
+  return (
+    words
+      .replaceAll(/[^a-z0-9]+/g, "_")
+      .replaceAll(/^_|_$/g, "")
+      .slice(0, 64) || "refused"
+  );
+}

@@ -1,0 +1,39 @@
+import { renderMarkdown, type Style } from "../markdown.ts";
+import type { Outgoing } from "../platform.ts";
+
+/** A message holds at most so many UTF-16 units, counted after its formatting is taken out. */
+export const telegramTextUnitsMax = 4_096;
+
+function escapeText(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
+}
+
+const html: Style = {
+  escape: escapeText,
+  bold: (inner) => `<b>${inner}</b>`,
+  italic: (inner) => `<i>${inner}</i>`,
+  strike: (inner) => `<s>${inner}</s>`,
+  code: (text) => `<code>${escapeText(text)}</code>`,
+  pre: (text, language) => {
+    const name = /^[A-Za-z0-9+#-]{1,20}$/.exec(language)?.[0];
+    return name === undefined
+      ? `<pre>${escapeText(text)}</pre>`
+      : `<pre><code class="language-${name}">${escapeText(text)}</code></pre>`;
+  },
+  // Quotes do not nest.
+  quote: (inner) => `<blockquote>${inner.replaceAll(/<\/?blockquote>/g, "")}</blockquote>`,
+  link: (inner, href) => `<a href="${escapeText(href)}">${inner}</a>`,
+};
+
+/** Markdown as Telegram takes it: its HTML, or the very characters. */
+export function telegramText({ text, representation }: Pick<Outgoing, "text" | "representation">): string {
+  return representation === "native" ? renderMarkdown(text, html) : text;
+}
+
+/** Whether a piece of Markdown can be one message, in either representation. */
+export function fitsTelegram(text: string): boolean {
+  const shown = renderMarkdown(text, html)
+    .replaceAll(/<[^>]*>/g, "")
+    .replaceAll(/&(amp|lt|gt|quot);/g, "_");
+  return text.length <= telegramTextUnitsMax && shown.length <= telegramTextUnitsMax;
+}

@@ -1,0 +1,64 @@
+import { directFetch, type Fetch } from "../outbound.ts";
+import { PlatformError } from "./platform.ts";
+
+/** The wait when a platform says "too many requests" and not for how long. */
+const retryAfterMsDefault = 5_000;
+
+/**
+ * The fetch that the platforms' clients are given. Every request has a connection
+ * of its own: a runtime that finds a kept one closed sends the request again by
+ * itself, and a message would be posted twice. Rejects with `PlatformError` for
+ * what the HTTP status alone tells.
+ */
+export function platformFetch(signal: AbortSignal): Fetch {
+  return async (input, init) => {
+    const headers = new Headers(init?.headers);
+    headers.set("connection", "close");
+    const signals = [signal, ...(init?.signal == null ? [] : [init.signal])];
+    const response = await directFetch(input, {
+      ...init,
+      headers,
+      redirect: "error",
+      keepalive: false,
+      signal: AbortSignal.any(signals),
+    });
+    if (response.status === 429) throw limited(secondsOf(response.headers.get("retry-after")));
+    if (response.status >= 500) throw new PlatformError("unsure", `http_${response.status}`);
+    return response;
+  };
+}
+
+/** "Too many requests"; `seconds` as the platform told, null when it did not. */
+export function limited(seconds: number | null): PlatformError {
+  const waitMs = seconds === null ? retryAfterMsDefault : Math.max(1, seconds) * 1000;
+  return new PlatformError("limited", "rate_limited", waitMs);
+}
+
+function secondsOf(header: string | null): number | null {
+  return header !== null && /^\d{1,9}$/.test(header.trim()) ? Number(header) : null;
+}
+
+/** Codes of failures before anything was sent. */
+const unsentCodes = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ConnectionRefused",
+]);
+
+/** What an error of the network means. Only what is known to come before the sending counts as unsent. */
+export function networkFailure(error: unknown): PlatformError {
+  if (error instanceof PlatformError) return error;
+  const chain = [error, error instanceof Error ? error.cause : null];
+  for (const link of chain) {
+    if (!(link instanceof Error)) continue;
+    if ("code" in link && unsentCodes.has(String(link.code))) return new PlatformError("unreachable", "unreachable");
+    // Deno's client has no codes, only words.
+    if (link.message.includes("client error (Connect)")) return new PlatformError("unreachable", "unreachable");
+    if (link.name === "TimeoutError" || link.name === "AbortError") return new PlatformError("unsure", "timed_out");
+    if (link instanceof SyntaxError) return new PlatformError("unsure", "unreadable_answer");
+  }
+  return new PlatformError("unsure", "connection_lost");
+}
