@@ -69,3 +69,22 @@ export async function enqueue<N extends JobName>(
 export function jobAttemptsMax(name: JobName): number {
   return maxAttempts[name];
 }
+
+/** What each kind of payload must hold: strings, all of them. */
+const payloadFields: { readonly [N in JobName]: readonly (keyof JobPayloads[N] & string)[] } = {
+  turn: ["turnId", "lockKey"],
+  "task.run": ["runId"],
+  "task.fire": ["taskId", "fireAt"],
+  "agent.purge": ["agentId"],
+  "tenant.purge": ["tenantId"],
+  "workspace.purge": ["workspaceId"],
+  "skill.purge": ["skillId"],
+  "merchant.deliver": ["connectionId"],
+  "keys.sweep": [],
+};
+
+/** Whether a payload is what its kind of job needs. One that somebody put into the queue by hand may be anything. */
+export function isPayload<N extends JobName>(name: N, payload: unknown): payload is JobPayloads[N] {
+  const fields = (payload ?? {}) as Record<string, unknown>;
+  return payloadFields[name].every((field) => typeof fields[field] === "string");
+}

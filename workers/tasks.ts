@@ -1,10 +1,11 @@
-import type { TaskList } from "graphile-worker";
+import type { Task, TaskList } from "graphile-worker";
 import { purgeAgent } from "../src/agents/purge.ts";
 import { deliverThread } from "../src/chat/deliver.ts";
 import { drainInbox } from "../src/chat/inbox.ts";
 import { sweepChatEvents } from "../src/chat/look-out.ts";
 import { sweepKeys } from "../src/idempotency.ts";
-import type { JobName, JobPayloads } from "../src/jobs.ts";
+import { isPayload, type JobName, type JobPayloads } from "../src/jobs.ts";
+import type { Logger } from "../src/log.ts";
 import { deliverEvents } from "../src/merchant/deliver.ts";
 import { runTurnJob, type TurnRunner } from "../src/sessions/run.ts";
 import { purgeLibrarySkill } from "../src/skills/purge.ts";
@@ -16,7 +17,7 @@ import { purgeWorkspace } from "../src/workspaces/remove.ts";
 /** Job name → slice function; a name without a function does not compile. */
 export function taskList(runner: TurnRunner): TaskList {
   const { ctx, actor } = runner;
-  return {
+  return refuseMalformed(ctx.log, {
     turn: (payload) => runTurnJob(runner, payload as never),
     "task.run": (payload) => startQueuedRun(ctx, (payload as JobPayloads["task.run"]).runId),
     "task.fire": (payload) => fireTask(ctx, payload as JobPayloads["task.fire"]),
@@ -30,5 +31,17 @@ export function taskList(runner: TurnRunner): TaskList {
     "merchant.deliver": (payload) =>
       deliverEvents(ctx, actor.workerId, (payload as JobPayloads["merchant.deliver"]).connectionId),
     "keys.sweep": () => sweepKeys(ctx.sql),
-  } satisfies Record<JobName, TaskList[string]>;
+  });
+}
+
+/** A malformed job is dropped with a word in the log: trying it again would not mend it. */
+function refuseMalformed(log: Logger, tasks: Record<JobName, Task>): TaskList {
+  const checked = Object.entries(tasks).map(([name, task]): [string, Task] => [
+    name,
+    async (payload, helpers) => {
+      if (isPayload(name as JobName, payload)) return task(payload, helpers);
+      log.error({ job: helpers.job.id, task: name }, "a malformed job was dropped");
+    },
+  ]);
+  return Object.fromEntries(checked);
 }

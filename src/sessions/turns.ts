@@ -90,7 +90,8 @@ export async function claimTurn(
     claimed as (
       update turns set status = 'running', attempt = attempt + 1, worker_id = ${workerId}, claimed_at = now(),
         log_attempt = case when continuation_id is null then attempt + 1 else log_attempt end
-      from held where held.locked and id = ${turnId} and status = 'queued' and cancel_requested_at is null
+      from held where held.locked and id = ${turnId} and coalesce(session_id, id) = ${lockKey}
+        and status = 'queued' and cancel_requested_at is null
       returning turns.*
     ), continued as (
       update continuations c set status = 'running', started_at = coalesce(c.started_at, now()), log_attempt = claimed.attempt
