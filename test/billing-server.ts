@@ -35,7 +35,7 @@ export type Mishap = BillingAnswer | "cut before" | "cut after" | "half" | Promi
 export class BillingServer {
   readonly requests: BillingRequest[] = [];
   readonly #answer: (request: BillingRequest) => BillingAnswer;
-  readonly #mishaps: { path: string; mishap: Mishap; times: number }[] = [];
+  readonly #mishaps: { path: string; mishap: Mishap; token: string | null; times: number }[] = [];
   #server: Server | null = null;
   #port = 0;
 
@@ -64,9 +64,9 @@ export class BillingServer {
     await new Promise((resolve) => server.close(resolve));
   }
 
-  /** The next requests of this path meet a mishap, so many of them. */
-  befall(path: string, mishap: Mishap, times = 1): void {
-    this.#mishaps.push({ path, mishap, times });
+  /** The next request of this path, and of this token where one is named, meets a mishap. */
+  befall(path: string, mishap: Mishap, token: string | null = null): void {
+    this.#mishaps.push({ path, mishap, token, times: 1 });
   }
 
   /** Forgets mishaps that nobody has met. */
@@ -82,7 +82,9 @@ export class BillingServer {
   async #serve(message: IncomingMessage, response: ServerResponse): Promise<void> {
     const request = await readRequest(message);
     this.requests.push(request);
-    const next = this.#mishaps.find(({ path, times }) => path === request.path && times > 0);
+    const next = this.#mishaps.find(
+      ({ path, token, times }) => path === request.path && (token ?? request.token) === request.token && times > 0,
+    );
     if (next !== undefined) next.times -= 1;
     const mishap = next?.mishap ?? null;
     if (mishap === "cut before") return void message.socket.destroy();
