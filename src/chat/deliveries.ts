@@ -50,8 +50,7 @@ export async function firstPending(sql: AnySql, threadId: string): Promise<Deliv
     select ${columns(sql)}
     from chat_deliveries d join chat_threads th on th.id = d.thread_id join chat_connections c on c.id = d.connection_id
     where d.thread_id = ${threadId} and d.status = 'pending'
-    -- A reply comes before the cards that were asked with it.
-    order by d.created_at, d.kind desc, d.id limit 1`;
+    order by d.created_at, d.id limit 1`;
   return row ?? null;
 }
 

@@ -19,7 +19,7 @@ interface ToldOutcome {
 
 /**
  * The CTEs that hand the end of a claim to its chat, in the statement that ends
- * it: the reply and the cards join the ledger, then a job is added to post them,
+ * it: the reply and, just after it, the cards join the ledger, then a job is added to post them,
  * and one to begin with the next message that waits. They read `ended` (the
  * turn's row) and `asked` (the approvals' ids); the statement must read
  * `chat_rung`, or the jobs are not added. A session without a chat costs one look
@@ -41,9 +41,9 @@ export function handOverToChat(sql: AnySql, { status, messages, replaced }: Told
         assistant_message_id, ${body}, ${partCount}::int
       from chat where speaks and ${says}
     ), chat_cards as (
-      insert into chat_deliveries (id, tenant_id, connection_id, thread_id, kind, credential_version, session_id, message_id, approval_id)
+      insert into chat_deliveries (id, tenant_id, connection_id, thread_id, kind, credential_version, session_id, message_id, approval_id, created_at)
       select 'cd_' || right(asked.id, 24), tenant_id, connection_id, thread_id, 'approval_card', credential_version, session_id,
-        assistant_message_id, asked.id
+        assistant_message_id, asked.id, now() + interval '1 microsecond'
       from chat cross join asked where speaks
     ), chat_rung as (
       select (${addDeliverJob(sql)}).id as job from chat where speaks
