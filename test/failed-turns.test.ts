@@ -78,7 +78,7 @@ const failures: [what: string, script: string, text: string, shown: string][] = 
     "The model provider failed.",
     "one two ",
   ],
-  ["a connection that is cut", 'text="one two three" cutAfterChunks=2 delayMs=5', brokeOff, "one "],
+  ["a connection that is cut", 'text="one two three" cutAfterChunks=2 delayMs=60', brokeOff, "one "],
   ["an empty stream", "emptyStream", brokeOff, ""],
 ];
 
