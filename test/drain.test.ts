@@ -37,14 +37,13 @@ describe.skipIf(sharedRedisUrl === null)("SIGTERM of a worker", () => {
     const c = await house.client((await house.serve()).url);
     const worker = await house.work({ DRAIN_SECONDS: "2", WORKER_CONCURRENCY: "3" });
     const shown = await c.turn("shown [[sim: chunks=2000 delayMs=20]]");
-    const silent = await c.turn('silent [[sim: firstDelayMs=4000 text="run again"]]');
+    const silent = await c.turn('silent [[sim: firstDelayMs=6000 text="run again"]]');
     const json = c.json("shown-json [[sim: chunks=2000 delayMs=20]]");
     await hasShown(shown);
     await isClaimed(house, silent.turnId);
     await eventually(() => callsOf(house.model, "shown-json") === 1);
     const fetched = await c.turn('fetched [[sim: text="handed on"]]');
-    await house.work();
-    const tookMs = await terminated(worker);
+    const [tookMs] = await Promise.all([terminated(worker), house.work()]);
     process.stderr.write(`  drain of 2 s: ended after ${tookMs} ms\n`);
     expect(tookMs).toBeLessThan(5_000);
     await Promise.all([shown, silent, fetched].map(({ stream }) => stream.closed));

@@ -72,7 +72,7 @@ describe.skipIf(sharedRedisUrl === null)("Postgres", () => {
   }
 
   test("frozen longer than requests wait: 503 in bounded time, nothing of it commits later, running turns go on", async () => {
-    const long = await c.turn("frozen-long [[sim: chunks=200 delayMs=100]]");
+    const long = await c.turn("frozen-long [[sim: chunks=150 delayMs=100]]");
     const quiet = await c.turn('frozen-quiet [[sim: firstDelayMs=5000 text="through the frost"]]');
     await hasShown(long);
     await postgres.freeze();
