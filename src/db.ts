@@ -47,15 +47,15 @@ export function openDatabase({ url, max, applicationName }: PoolOptions): Sql {
 const sentAtOnceBytes = 1024;
 
 /**
- * A connection URL whose start-up message is long, by blanks among its options.
- * The driver (3.4.9) loses track of a write that waits for its moment when the
+ * A connection URL whose start-up message is long, by blanks behind a setting that
+ * every server and pooler takes, and that the driver needs to be so anyway. The
+ * driver (3.4.9) loses track of a write that waits for its moment when the
  * connection breaks; the connection made in its place then sends nothing, not even
  * its start-up message, unless that is long enough to go at once.
  */
 export function withLongStartup(databaseUrl: string): string {
   const url = new URL(databaseUrl);
-  const options = url.searchParams.get("options") ?? "";
-  url.searchParams.set("options", options.padEnd(options.length + sentAtOnceBytes));
+  url.searchParams.set("DateStyle", "ISO".padEnd(sentAtOnceBytes));
   return url.href;
 }
 

@@ -1,6 +1,6 @@
 import type { Ctx } from "../context.ts";
 import { isUnavailable, patiently } from "../db.ts";
-import { turnPatienceMs } from "../limits.ts";
+import { turnPatienceMs, turnWatchMs } from "../limits.ts";
 import { formatEvent, type LogKey, lastOf, type Relay } from "../relay/relay.ts";
 import { doneEvent } from "../sse.ts";
 import { isEnded, type LogState, logAttemptOf, logStates } from "./logs.ts";
@@ -22,6 +22,8 @@ export type Following = Pick<Ctx, "sql" | "relay" | "log"> & { readonly watch: T
 
 /** After Postgres says that a turn ended, the relay has this long to deliver its last chunks. */
 const lastChunksMs = 1_000;
+/** A relay that stays away is asked again this often; longer than the watch's own pace, or it would never get to ask. */
+const askRelayAgainMs = 2 * turnWatchMs;
 /** Pause before a follower asks again, while neither the relay nor Postgres can tell how a turn goes on. */
 const askAgainMs = 250;
 
@@ -48,6 +50,7 @@ export async function* followLog(
     yield start;
     position = 1;
   }
+  let losses = 0;
   // A reader that resumes behind what the log holds gets the whole sequence instead.
   let unproven = position > 1;
   while (!stop.aborted) {
@@ -56,6 +59,7 @@ export async function* followLog(
       if (item.type === "batch") {
         position = lastOf(item.batch) + 1;
         unproven = false;
+        losses = 0;
         yield item.batch.sse;
       } else if (item.type === "end") complete = true;
     }
@@ -70,7 +74,8 @@ export async function* followLog(
       yield start;
       continue;
     }
-    const state = await settle(following, log.logId, attempt, stop);
+    // While the relay is away for long, one query a second asks for all followers of the process.
+    const state = await (losses++ === 0 ? settle : awaitMove)(following, log.logId, attempt, stop);
     if (state === "again") continue;
     if (state === null || isEnded(state.status) || position > 1) {
       for (const [index, chunk] of (await lastChunks(following.sql, log, position, state)).entries()) {
@@ -141,6 +146,27 @@ async function settle(
     log.warn({ logId, err: error }, "a follower cannot ask how its turn goes on");
     return "again";
   }
+}
+
+/** The same, by waiting for the watch's word for a while. */
+function awaitMove(
+  { watch }: Following,
+  logId: string,
+  attempt: number,
+  stop: AbortSignal,
+): Promise<LogState | null | "again"> {
+  return new Promise((resolve) => {
+    const done = (answer: LogState | null | "again") => {
+      forget();
+      clearTimeout(timer);
+      stop.removeEventListener("abort", giveUp);
+      resolve(answer);
+    };
+    const giveUp = () => done("again");
+    const forget = watch.watch(logId, attempt, done);
+    const timer = setTimeout(giveUp, askRelayAgainMs);
+    stop.addEventListener("abort", giveUp);
+  });
 }
 
 /** The rest of a stream whose log broke off: what is missing of a short end, the stored answer, or an error chunk. */
