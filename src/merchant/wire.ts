@@ -26,9 +26,12 @@ export function billingFetch(limitMs: number): Fetch {
 
 async function send(input: Parameters<Fetch>[0], init: RequestInit): Promise<Response> {
   try {
-    // A connection of its own each time: one from a pool may have been closed by the other side
-    // meanwhile, which cannot be told from one that was cut after the request had arrived.
-    return await fetch(input, { ...init, redirect: "manual", keepalive: false });
+    // A connection of its own each time. One from a pool may have been closed by the other side
+    // meanwhile, which cannot be told from one that was cut after the request had arrived; and when
+    // it breaks, runtimes send the request once more without being asked.
+    const headers = new Headers(init.headers);
+    headers.set("connection", "close");
+    return await fetch(input, { ...init, headers, redirect: "manual", keepalive: false });
   } catch (error) {
     if (wasNeverSent(error)) throw new BillingFault("unavailable", "provider_unreachable");
     if (error instanceof Error && error.name === "TimeoutError") throw new BillingFault("unknown", "timed_out");
