@@ -225,7 +225,7 @@ describe("cancelling a turn that waits for a worker", () => {
 
 test("an agent's deletion cancels what runs", async () => {
   const agent = await makeAgent(h, t);
-  const message = script("text=a hangAfterChunks=0");
+  const message = script("text=deleted hangAfterChunks=0");
   const live = await open(h, t, "POST", sessionPath(agent, null), { body: { message } });
   await eventually(() => requestsOf(h, message).length === 1);
   expect((await t.call("DELETE", `/v1/agents/${agent}`)).status).toBe(204);
