@@ -87,8 +87,8 @@ create table chat_deliveries (
   session_id text,
   message_id text,
   approval_id text,
-  -- A reply's text; null until it is read from the transcript, just before the first sending.
-  body text,
+  -- A reply's messages, as Markdown; null until they are made from the transcript, just before the first sending.
+  parts json,
   -- The reply says what the message's first so many parts hold beyond earlier replies.
   upto_part integer,
   -- The attempt mark: who sends the next message just now, and until when that can take.

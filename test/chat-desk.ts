@@ -143,11 +143,14 @@ export class ChatDesk {
     }, limitMs);
   }
 
-  /** Waits until a connection's newest delivery has this status, and answers it. */
-  delivery(t: TestTenant, connectionId: string, status: string, limitMs?: number) {
+  /** Waits until the newest delivery in a thread (Slack: its ts; Telegram: the chat) has this status, and answers it. */
+  delivery(t: TestTenant, connectionId: string, thread: string | number, status: string, limitMs?: number) {
     return eventually(async () => {
       const { body } = await t.call("GET", `/v1/chat-connections/${connectionId}/deliveries`);
-      return body.data[0]?.status === status ? body.data[0] : null;
+      const newest = body.data.find(
+        ({ threadId }: { threadId: string }) => threadId.split(":").at(-1) === String(thread),
+      );
+      return newest?.status === status ? newest : null;
     }, limitMs);
   }
 

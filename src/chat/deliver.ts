@@ -12,7 +12,7 @@ import {
 } from "./deliveries.ts";
 import { type Outgoing, PlatformError } from "./platform.ts";
 import { endpointOf, platforms } from "./platforms.ts";
-import { approvalOf, cardText, Gone, partsOf, replyText } from "./say.ts";
+import { approvalOf, cardText, Gone, replyParts } from "./say.ts";
 import { claimMs, postTimeoutMs, putOffMsMax, type Receipt, unreachableMsMax } from "./schema.ts";
 import { settleCards } from "./settle.ts";
 import { openChatCredentials } from "./store.ts";
@@ -85,9 +85,8 @@ async function nextMessage(ctx: Ctx, delivery: Delivery): Promise<NextMessage | 
       const outgoing = { text: cardText(approval), representation, approvalId: open ? approvalId : null };
       return { outgoing, last: true, settled: !open };
     }
-    const text = await replyText(ctx.sql, delivery);
-    if (text === null) return null;
-    const parts = partsOf(delivery, text);
+    const parts = await replyParts(ctx.sql, delivery);
+    if (parts === null) return null;
     const part = parts[receipts.length];
     if (part === undefined) return "nothing_left";
     const outgoing = { text: part, representation, approvalId: null };

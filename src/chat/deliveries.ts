@@ -21,7 +21,8 @@ export interface Delivery {
   readonly sessionId: string | null;
   readonly messageId: string | null;
   readonly approvalId: string | null;
-  readonly body: string | null;
+  /** The messages of a reply, as Markdown; null until they are made. */
+  readonly parts: readonly string[] | null;
   readonly uptoPart: number | null;
   readonly claimed: boolean;
   readonly notBefore: Date | null;
@@ -38,7 +39,7 @@ export interface Delivery {
 
 function columns(sql: AnySql) {
   return sql`d.id, d.kind, d.attempt, d.representation, d.receipts, d.session_id as "sessionId", d.message_id as "messageId",
-    d.approval_id as "approvalId", d.body, d.upto_part as "uptoPart", d.claim is not null as claimed,
+    d.approval_id as "approvalId", d.parts, d.upto_part as "uptoPart", d.claim is not null as claimed,
     d.not_before as "notBefore", d.tries, d.attempt_since as "attemptSince", d.press_id as "pressId",
     d.thread_id as "threadId", th.address, c.id as "connectionId", c.platform, c.enabled,
     c.sealed_credentials as "sealedCredentials"`;

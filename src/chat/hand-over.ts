@@ -1,4 +1,4 @@
-import type { AnySql } from "../db.ts";
+import { type AnySql, json } from "../db.ts";
 import { newId } from "../ids.ts";
 import type { UiMessage } from "../sessions/schema.ts";
 import { textsOf } from "../sessions/transcript.ts";
@@ -28,17 +28,17 @@ interface ToldOutcome {
 export function handOverToChat(sql: AnySql, { status, messages, replaced }: ToldOutcome) {
   const message = replaced ?? messages.findLast(({ role }) => role === "assistant") ?? null;
   const says = status !== "waiting" || (message !== null && hasText(message));
-  const body = status === "failed" ? failedText : status === "canceled" ? canceledText : null;
-  const partCount = body === null ? (message?.parts.length ?? 0) : null;
+  const told = status === "failed" ? failedText : status === "canceled" ? canceledText : null;
+  const partCount = told === null ? (message?.parts.length ?? 0) : null;
   return sql`
     chat as (
       select th.id as thread_id, c.id as connection_id, c.tenant_id, c.credential_version, e.kind = 'chat' as speaks,
         e.session_id, e.assistant_message_id
       from ended e join chat_threads th on th.session_id = e.session_id join chat_connections c on c.id = th.connection_id
     ), chat_reply as (
-      insert into chat_deliveries (id, tenant_id, connection_id, thread_id, kind, credential_version, session_id, message_id, body, upto_part)
+      insert into chat_deliveries (id, tenant_id, connection_id, thread_id, kind, credential_version, session_id, message_id, parts, upto_part)
       select ${newId("chatDelivery")}, tenant_id, connection_id, thread_id, 'reply', credential_version, session_id,
-        assistant_message_id, ${body}, ${partCount}::int
+        assistant_message_id, ${told === null ? null : json(sql, [told])}, ${partCount}::int
       from chat where speaks and ${says}
     ), chat_cards as (
       insert into chat_deliveries (id, tenant_id, connection_id, thread_id, kind, credential_version, session_id, message_id, approval_id, created_at)

@@ -1,10 +1,11 @@
 import { findTenant, tenantPrincipal } from "../auth.ts";
 import type { Ctx } from "../context.ts";
-import { type AnySql, isUnavailable, type Tx, tx } from "../db.ts";
+import { type AnySql, isUnavailable, json, type Tx, tx } from "../db.ts";
 import { ApiError } from "../errors.ts";
 import { newId } from "../ids.ts";
 import { findSession } from "../sessions/store.ts";
 import { acceptTurn } from "../sessions/turn.ts";
+import { activeTurn } from "../sessions/turns.ts";
 import { addDeliverJob } from "./hand-over.ts";
 import type { ChatPlatformName } from "./schema.ts";
 
@@ -54,6 +55,8 @@ async function nextWaiting(sql: AnySql, threadId: string): Promise<Waiting | nul
 /** Begins one message's turn: `wait` when the session is busy now, `next` when another message may be looked at. */
 async function begin(ctx: Ctx, waiting: Waiting): Promise<"wait" | "next"> {
   const { tenantId, agentId, connectionId } = waiting;
+  // Looked at first: an insert that meets a turn just ending would hold up its end.
+  if (waiting.sessionId !== null && (await activeTurn(ctx.sql, waiting.sessionId)) !== null) return "wait";
   const tenant = waiting.enabled ? await findTenant(ctx.sql, tenantId) : null;
   if (tenant === null) return drop(ctx.sql, waiting);
   const session = waiting.sessionId === null ? null : await findSession(ctx.sql, tenantId, agentId, waiting.sessionId);
@@ -114,9 +117,9 @@ function refuse(sql: AnySql, waiting: Waiting): Promise<"next"> {
     if (count === 0) return "next";
     await inner`
       with said as (
-        insert into chat_deliveries (id, tenant_id, connection_id, thread_id, kind, credential_version, session_id, body)
+        insert into chat_deliveries (id, tenant_id, connection_id, thread_id, kind, credential_version, session_id, parts)
         values (${newId("chatDelivery")}, ${tenantId}, ${connectionId}, ${threadId}, 'reply', ${credentialVersion}, ${sessionId},
-          ${refusedText})
+          ${json(inner, [refusedText])})
         returning thread_id
       )
       select (${addDeliverJob(inner)}).id from said`;

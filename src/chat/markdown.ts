@@ -1,4 +1,5 @@
 import { Marked, type Token, type Tokens } from "marked";
+import { sectionsOf } from "./split.ts";
 
 /** How a platform writes what Markdown means. Every function is given text that is rendered already, but for `escape`, `code` and `pre`. */
 export interface Style {
@@ -16,9 +17,27 @@ const reader = new Marked({ gfm: true });
 /** Addresses that may stand behind a link; any other is shown as text. */
 const linkable = /^(https?:|mailto:)/i;
 
+/** Reading takes time with the square of the length, so Markdown is read in sections of this size; a larger one is shown as it is. */
+const sectionUnitsMax = 4_096;
+
 /** Markdown in a platform's own formatting. */
 export function renderMarkdown(text: string, style: Style): string {
-  return blocks(reader.lexer(text), style).trimEnd();
+  const sections = sectionsOf(text, sectionUnitsMax).map((section) => renderSection(section, style));
+  return sections
+    .filter((section) => section !== "")
+    .join("\n\n")
+    .trimEnd();
+}
+
+function renderSection(section: string, style: Style): string {
+  if (section.length > sectionUnitsMax) return style.escape(section);
+  try {
+    return blocks(reader.lexer(section), style);
+  } catch (error) {
+    // Nested deeper than the reader's stack.
+    if (!(error instanceof RangeError)) throw error;
+    return style.escape(section);
+  }
 }
 
 function blocks(tokens: readonly Token[], style: Style): string {

@@ -1,4 +1,4 @@
-import type { AnySql } from "../db.ts";
+import { type AnySql, json } from "../db.ts";
 import type { UiMessage } from "../sessions/schema.ts";
 import { textsOf } from "../sessions/transcript.ts";
 import type { Delivery } from "./deliveries.ts";
@@ -7,6 +7,10 @@ import { splitMarkdown } from "./split.ts";
 
 /** A card shows at most so many characters of a call's arguments. */
 const argumentsUnitsMax = 1_500;
+/** A chat is told at most so many characters of one answer. */
+const replyUnitsMax = 128 * 1024;
+/** Said after so many. */
+const cutText = "(The answer goes on, but it is too long for a chat.)";
 /** What the chat is told when the model answered nothing at all. */
 const emptyText = "I have no answer to this.";
 
@@ -18,13 +22,13 @@ export interface CardApproval {
 }
 
 /**
- * A reply's text. The first time it is read from the transcript and written into
- * the ledger, so that whatever becomes of the transcript, the same is sent again.
- * Null when there is nothing to say beyond earlier replies; throws `Gone` when the
- * message does not exist any more.
+ * The messages a reply is posted as. The first time they are made from the
+ * transcript and written into the ledger, so that whatever becomes of the
+ * transcript, the same are sent again. Null when there is nothing to say beyond
+ * earlier replies; throws `Gone` when the message does not exist any more.
  */
-export async function replyText(sql: AnySql, delivery: Delivery): Promise<string | null> {
-  if (delivery.body !== null) return delivery.body;
+export async function replyParts(sql: AnySql, delivery: Delivery): Promise<readonly string[] | null> {
+  if (delivery.parts !== null) return delivery.parts;
   const [row] = await sql<{ content: UiMessage; said: number }[]>`
     select content, coalesce((
       select max(upto_part) from chat_deliveries d
@@ -34,9 +38,16 @@ export async function replyText(sql: AnySql, delivery: Delivery): Promise<string
   if (row === undefined) throw new Gone("The message is gone.");
   const text = textBetween(row.content, row.said, delivery.uptoPart ?? row.content.parts.length);
   if (text === "" && row.said > 0) return null;
-  const body = text === "" ? emptyText : text;
-  await sql`update chat_deliveries set body = ${body} where id = ${delivery.id} and body is null`;
-  return body;
+  const parts = text === "" ? [emptyText] : cutToParts(delivery, text);
+  await sql`update chat_deliveries set parts = ${json(sql, parts)} where id = ${delivery.id} and parts is null`;
+  return parts;
+}
+
+function cutToParts({ platform }: Pick<Delivery, "platform">, text: string): string[] {
+  const { messageUnitsMax, fits } = platforms[platform];
+  if (text.length <= replyUnitsMax) return splitMarkdown(text, messageUnitsMax, fits);
+  const kept = text.slice(0, replyUnitsMax).toWellFormed();
+  return [...splitMarkdown(kept, messageUnitsMax, fits), cutText];
 }
 
 /** What a delivery was to say does not exist any more. */
@@ -49,12 +60,6 @@ function textBetween(message: UiMessage, from: number, upto: number): string {
     .map((text) => text.trim())
     .filter((text) => text !== "")
     .join("\n\n");
-}
-
-/** A reply cut into the messages it is posted as; the same each time. */
-export function partsOf({ platform }: Pick<Delivery, "platform">, text: string): string[] {
-  const { messageUnitsMax, fits } = platforms[platform];
-  return splitMarkdown(text, messageUnitsMax, fits);
 }
 
 /** The approval of a card; null when it is gone with its session. */

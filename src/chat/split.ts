@@ -55,16 +55,45 @@ interface Fence {
 
 /** The code block that is still open at the end of a text. */
 function openFence(text: string): Fence | null {
+  return text.split("\n").reduce(fenceAfter, null);
+}
+
+/** The code block that is open after one more line. */
+function fenceAfter(open: Fence | null, line: string): Fence | null {
+  const [, marker, info = ""] = /^ {0,3}(`{3,}|~{3,})(.*)$/.exec(line) ?? [];
+  if (marker === undefined) return open;
+  if (open === null) {
+    const short = marker.slice(0, fenceMarkerUnitsMax);
+    return { marker: short, line: line.length > fenceLineUnitsMax ? short : line };
+  }
+  return info.trim() === "" && marker.startsWith(open.marker) ? null : open;
+}
+
+/**
+ * Cuts Markdown at blank lines outside of code blocks into sections of at most
+ * `unitsMax`, as long as it has such lines: what has none stays one section.
+ */
+export function sectionsOf(text: string, unitsMax: number): string[] {
+  if (text.length <= unitsMax) return [text];
+  const sections: string[] = [];
+  let section = "";
+  for (const paragraph of paragraphsOf(text)) {
+    if (section !== "" && section.length + paragraph.length + 2 > unitsMax) {
+      sections.push(section);
+      section = "";
+    }
+    section += section === "" ? paragraph : `\n\n${paragraph}`;
+  }
+  return section === "" ? sections : [...sections, section];
+}
+
+function paragraphsOf(text: string): string[] {
+  const paragraphs: string[][] = [[]];
   let open: Fence | null = null;
   for (const line of text.split("\n")) {
-    const [, marker, info = ""] = /^ {0,3}(`{3,}|~{3,})(.*)$/.exec(line) ?? [];
-    if (marker === undefined) continue;
-    if (open === null)
-      open = {
-        marker: marker.slice(0, fenceMarkerUnitsMax),
-        line: line.length > fenceLineUnitsMax ? marker.slice(0, fenceMarkerUnitsMax) : line,
-      };
-    else if (info.trim() === "" && marker.startsWith(open.marker)) open = null;
+    open = fenceAfter(open, line);
+    if (line.trim() === "" && open === null) paragraphs.push([]);
+    else paragraphs.at(-1)?.push(line);
   }
-  return open;
+  return paragraphs.filter((lines) => lines.length > 0).map((lines) => lines.join("\n"));
 }

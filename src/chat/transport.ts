@@ -22,7 +22,7 @@ export function platformFetch(signal: AbortSignal): Fetch {
       keepalive: false,
       signal: AbortSignal.any(signals),
     });
-    if (response.status === 429) throw limited(secondsOf(response.headers.get("retry-after")));
+    if (response.status === 429) throw limited(await retryAfterOf(response));
     if (response.status >= 500) throw new PlatformError("unsure", `http_${response.status}`);
     return response;
   };
@@ -34,8 +34,13 @@ export function limited(seconds: number | null): PlatformError {
   return new PlatformError("limited", "rate_limited", waitMs);
 }
 
-function secondsOf(header: string | null): number | null {
-  return header !== null && /^\d{1,9}$/.test(header.trim()) ? Number(header) : null;
+/** How many seconds to wait: Slack says it in the header, Telegram in the body. */
+async function retryAfterOf(response: Response): Promise<number | null> {
+  const header = response.headers.get("retry-after")?.trim() ?? "";
+  if (/^\d{1,9}$/.test(header)) return Number(header);
+  const body = (await response.json().catch(() => null)) as { parameters?: { retry_after?: unknown } } | null;
+  const seconds = body?.parameters?.retry_after;
+  return typeof seconds === "number" && Number.isFinite(seconds) ? seconds : null;
 }
 
 /** Codes of failures before anything was sent. */
