@@ -158,7 +158,9 @@ describe("a platform that does not do as asked", () => {
 
   test("a reply that ends while its connection is disabled fails, and is posted by a repair once it is enabled", async () => {
     const connection = await desk.connectSlack(t, agentId);
+    const turns = await desk.turns(t);
     const thread = await desk.mention(connection, '[[sim: firstDelayMs=300 text="late"]]');
+    await eventually(async () => (await desk.turns(t)) > turns);
     await t.call("POST", `/v1/chat-connections/${connection.id}/disable`);
     const failed = await desk.delivery(t, connection.id, thread, "failed");
     expect(failed.diagnostic).toBe("connection_disabled");
