@@ -29,7 +29,7 @@ describe("a conversation in Slack", () => {
     expect(await desk.pressSlack(connection, card as never, "approve")).toBe(200);
     const messages = await desk.inThread(thread, 4);
     expect(messages[3]?.text).toBe("All *done*.");
-    await eventually(() => card?.edits === 1);
+    await eventually(() => (card?.edits ?? 0) > 0);
     expect(card?.text).toContain("Approved");
     expect(card?.blocks.some(({ type }) => type === "actions")).toBe(false);
     // A second press decides nothing more.
@@ -130,7 +130,7 @@ describe("a conversation in Telegram", () => {
     expect((await t.call("POST", `${path}/${approvals[0].id}`, { body: { approved: true } })).status).toBe(202);
     const messages = await desk.inChat(1001, 4);
     expect(messages[3]?.source).toBe("All <b>done</b>.");
-    await eventually(() => card?.edits === 1);
+    await eventually(() => (card?.edits ?? 0) > 0);
     expect(card?.buttons).toEqual([]);
     expect(card?.text).toContain("Approved");
   });
@@ -147,7 +147,7 @@ describe("a conversation in Telegram", () => {
     const [row] = await desk.h.sql`select status from approvals where tenant_id = ${t.id}`;
     expect(row?.status).toBe("pending");
     expect(await desk.pressTelegram(connection, card, "Deny", "cb-deny")).toBe(200);
-    await eventually(() => card.edits === 1 && desk.telegram.acknowledged.includes("cb-deny"));
+    await eventually(() => card.edits > 0 && desk.telegram.acknowledged.includes("cb-deny"));
     expect(card.text).toContain("Denied");
     expect((await t.call("GET", `/v1/agents/${agentId}/memories`)).body.data).toEqual([]);
   });
