@@ -41,7 +41,7 @@ describe.skipIf(sharedRedisUrl === null)("Postgres", () => {
   ] as const) {
     test(`${how} in the middle of turns and under load: no turn is lost or doubled, readers notice nothing`, async () => {
       house.model.clear();
-      const long = await c.turn("long [[sim: chunks=140 delayMs=50]]");
+      const long = await c.turn("long [[sim: chunks=180 delayMs=50]]");
       const quiet = await c.turn('quiet [[sim: firstDelayMs=4000 text="still there"]]');
       const json = c.json("waiting [[sim: chunks=80 delayMs=50]]");
       await hasShown(long);
@@ -49,9 +49,9 @@ describe.skipIf(sharedRedisUrl === null)("Postgres", () => {
       await eventually(() => load.answers.size >= 40);
       await interrupt();
       const restartedAt = Date.now();
+      const joined = await c.join(long.sessionId);
       await eventually(() => load.afterwards() >= 100, 20_000);
       report(`${how}: load goes on`, Date.now() - restartedAt);
-      const joined = await c.join(long.sessionId);
       await load.stop();
 
       await Promise.all([long, quiet, joined].map(({ stream }) => stream.closed));
