@@ -9,8 +9,9 @@ import {
   NoSuchToolError,
   RetryError,
   streamText,
+  type TextStreamPart,
   type ToolSet,
-  toUIMessageStream,
+  toUIMessageChunk,
   type UIMessage,
   type UIMessageChunk,
 } from "ai";
@@ -20,7 +21,8 @@ import { cleanText } from "../sessions/transcript.ts";
 import { decideCall } from "../tools/decide.ts";
 import { ToolError, tellable } from "../tools/error.ts";
 import type { TurnTool } from "../tools/tool.ts";
-import { cleanStream } from "./clean.ts";
+import { Assembly } from "./assembly.ts";
+import { Cleaner } from "./clean.ts";
 import type { ThinkingSettings } from "./thinking.ts";
 
 // The SDK's warnings go to the console otherwise, past the log.
@@ -78,7 +80,14 @@ export async function runModel(
 ): Promise<ModelResult> {
   const used = { inputTokens: 0, outputTokens: 0, modelCalls: 0 };
   let error: unknown = null;
-  let message: UiMessage = { id: request.messageId, role: "assistant", parts: [] };
+  const answer = new Assembly(request.messageId, request.extended);
+  const tools = guardedTools(request);
+  const onError = (cause: unknown) => {
+    // What went wrong with a call is told to the model, and to the reader in the same words; the turn goes on.
+    if (isToolFailure(cause)) return cleanText(String(cause));
+    error ??= cause;
+    return describeModelError(cause);
+  };
   let lastChunk: UIMessageChunk = { type: "finish" };
   let ended: ModelResult["ended"] = "finished";
   try {
@@ -88,7 +97,7 @@ export async function runModel(
       abortSignal: request.signal,
       maxRetries: providerRetriesMax,
       stopWhen: isStepCount(request.modelCallsMax),
-      tools: guardedTools(request),
+      tools,
       toolApproval: ({ toolCall }) => approvalOf(request, toolCall.toolName),
       experimental_download: request.download,
       ...(request.instructions === "" ? {} : { instructions: request.instructions }),
@@ -101,29 +110,14 @@ export async function runModel(
       // The error arrives as a chunk as well; without this the SDK prints it.
       onError: () => {},
     });
-    const chunks = toUIMessageStream<ToolSet, UIMessage>({
-      stream: result.stream.pipeThrough(cleanStream()) as never,
-      generateMessageId: () => request.messageId,
-      originalMessages: request.extended === null ? [] : [request.extended as unknown as UIMessage],
-      onError: (cause) => {
-        // What went wrong with a call is told to the model, and to the reader in the same words; the turn goes on.
-        if (isToolFailure(cause)) return cleanText(String(cause));
-        // The SDK reports an error again as it assembles the message, and then knows only our words for it.
-        error ??= cause;
-        return describeModelError(cause);
-      },
-      onEnd: ({ responseMessage }) => {
-        message = { ...responseMessage, id: request.messageId } as UiMessage;
-      },
-    });
-    for await (const chunk of chunks) {
-      if (chunk.type === "start") continue;
+    for await (const chunk of uiChunks(result.stream, tools, onError)) {
       if (chunk.type === "error" || chunk.type === "abort") {
         ended = chunk.type === "error" ? "failed" : "aborted";
         lastChunk = chunk;
       } else if (chunk.type === "finish") {
         if (ended === "finished") lastChunk = chunk;
       } else if (ended === "finished") {
+        answer.add(chunk);
         const full = write(chunk);
         if (full !== undefined) await full;
       }
@@ -134,7 +128,31 @@ export async function runModel(
     lastChunk = { type: "error", errorText: describeModelError(cause) };
   }
   if (request.signal.aborted) ended = "aborted";
-  return { ended, message, ...used, lastChunk, error };
+  return { ended, message: await answer.message(), ...used, lastChunk, error };
+}
+
+/**
+ * The chunks of a model's stream, but for `start`, which every follower is given
+ * from the turn's row. Each part is turned into its chunk in place: the SDK's own
+ * stream of chunks passes each through four more stages.
+ */
+async function* uiChunks(
+  parts: AsyncIterable<TextStreamPart<ToolSet>>,
+  tools: ToolSet,
+  onError: (cause: unknown) => string,
+): AsyncGenerator<UIMessageChunk> {
+  const cleaner = new Cleaner<ToolSet>();
+  // The error of a call that names no tool, or gives it the wrong input, is in the call's own chunk already.
+  const invalidCalls = new Set<string>();
+  for await (const received of parts) {
+    for (const part of cleaner.clean(received)) {
+      if (part.type === "start") continue;
+      if (part.type === "tool-call" && part.invalid) invalidCalls.add(part.toolCallId);
+      if (part.type === "tool-error" && !part.providerExecuted && invalidCalls.delete(part.toolCallId)) continue;
+      const chunk = toUIMessageChunk(part, { tools, onError, sendSources: true });
+      if (chunk !== undefined) yield chunk;
+    }
+  }
 }
 
 /** The tools as the SDK takes them, each behind `beforeTool`. What goes wrong in one is put in words that may be told. */

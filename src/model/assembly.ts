@@ -1,0 +1,64 @@
+import { createUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
+import type { UiMessage } from "../sessions/schema.ts";
+
+/** Chunks of a text that follow each other; they are assembled as one. */
+interface Run {
+  readonly type: "text-delta" | "reasoning-delta";
+  readonly id: string;
+  readonly deltas: string[];
+  readonly first: UIMessageChunk;
+}
+
+/**
+ * Gathers the chunks of an answer and has the AI SDK assemble the message of
+ * them, once, at the end: the stored message is what a client assembles from the
+ * stream. Deltas that follow each other are joined first, so that this costs a
+ * few chunks however long the answer is.
+ */
+export class Assembly {
+  private readonly messageId: string;
+  private readonly extended: UiMessage | null;
+  private readonly gathered: (UIMessageChunk | Run)[] = [];
+
+  /** `extended` is the message that goes on, when a turn resumes. */
+  constructor(messageId: string, extended: UiMessage | null) {
+    this.messageId = messageId;
+    this.extended = extended;
+  }
+
+  add(chunk: UIMessageChunk): void {
+    // What a call's input was while it came in pieces is of no interest once it is whole.
+    if (chunk.type === "tool-input-delta") return;
+    if (chunk.type !== "text-delta" && chunk.type !== "reasoning-delta") {
+      this.gathered.push(chunk);
+      return;
+    }
+    const last = this.gathered.at(-1);
+    if (last !== undefined && "deltas" in last && last.type === chunk.type && last.id === chunk.id) {
+      last.deltas.push(chunk.delta);
+    } else this.gathered.push({ type: chunk.type, id: chunk.id, deltas: [chunk.delta], first: chunk });
+  }
+
+  /** The message as it stands. */
+  async message(): Promise<UiMessage> {
+    let message: UiMessage = this.extended ?? { id: this.messageId, role: "assistant", parts: [] };
+    const stream = createUIMessageStream({
+      originalMessages: this.extended === null ? [] : [this.extended as unknown as UIMessage],
+      generateId: () => this.messageId,
+      execute: ({ writer }) => {
+        for (const chunk of this.gathered) writer.write(whole(chunk));
+      },
+      onEnd: ({ responseMessage }) => {
+        message = { ...responseMessage, id: this.messageId } as UiMessage;
+      },
+    });
+    for await (const _chunk of stream) {
+      // Only the message is of interest.
+    }
+    return message;
+  }
+}
+
+function whole(chunk: UIMessageChunk | Run): UIMessageChunk {
+  return "deltas" in chunk ? ({ ...chunk.first, delta: chunk.deltas.join("") } as UIMessageChunk) : chunk;
+}
