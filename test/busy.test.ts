@@ -111,6 +111,21 @@ describe("one turn at a time per session", () => {
     }
   });
 
+  test("turns sent in the very moment another one ends are answered without a deadlock", async () => {
+    const first = await play(t, agentId, null, { message: say("hello"), stream: false });
+    const path = sessionPath(agentId, first.sessionId);
+    const client = async () => {
+      for (let sent = 0; sent < 60; sent++) {
+        const answer = await t.call("POST", path, { body: { message: script("text=x"), stream: false } });
+        expect([200, 409]).toContain(answer.status);
+      }
+    };
+    await Promise.all([client(), client(), client(), client()]);
+    await h.sql`select pg_stat_force_next_flush()`;
+    const [database] = await h.sql`select deadlocks from pg_stat_database where datname = current_database()`;
+    expect(database?.deadlocks).toBe(0);
+  });
+
   test("sessions do not get into each other's way: 40 at once all answer", async () => {
     const answers = await atOnce(40, (index) => ({
       method: "POST",

@@ -46,6 +46,8 @@ export async function cancelActive(
   sessionId: string,
   turnId: string | null = null,
 ): Promise<CanceledTurn | null> {
+  // The session first, then the turn: the order in which turns are accepted and ended.
+  await inner`select 1 from sessions where id = ${sessionId} for no key update`;
   const [turn] = await inner<
     { id: string; status: "queued" | "running" | "waiting"; attempt: number; continuation_id: string | null }[]
   >`

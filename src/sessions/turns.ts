@@ -179,9 +179,14 @@ export interface Fence {
 
 /**
  * Ends a claim: the turn's status, transcript, session, continuation, approvals,
- * usage, usage event, credit, the task's run and what its chat is told in one statement, so that all of it happens or none. Answers
- * false, having written nothing, when the claim is gone (the fence of design
- * section 1, rule 3), or when a turn that was cancelled is to end well.
+ * usage, usage event, credit, the task's run and what its chat is told in one
+ * statement, so that all of it happens or none. Answers false, having written
+ * nothing, when the claim is gone (the fence of design section 1, rule 3), or when
+ * a turn that was cancelled is to end well.
+ *
+ * The session's row is locked before the turn's, as it is when a turn is
+ * accepted: the other way round, a turn sent in the very moment another one ends
+ * would deadlock with that end.
  *
  * A regeneration's cut happens here, so that a failed one keeps the previous
  * answer. New places in the transcript start above every place that ever was,
@@ -194,10 +199,12 @@ export async function finishTurn(sql: AnySql, fence: Fence, outcome: TurnOutcome
   const good = status === "succeeded" || status === "waiting";
   const tokens = usage.inputTokens + usage.outputTokens;
   const rows = await sql`
-    with was as materialized (
+    with home as materialized (
+      select s.id from turns t join sessions s on s.id = t.session_id where t.id = ${fence.turnId} for no key update of s
+    ), was as materialized (
       select id, continuation_id as leg from turns
       where id = ${fence.turnId} and attempt = ${fence.attempt} and status = any(${fence.statuses as string[]})
-        and (${!good} or cancel_requested_at is null)
+        and (${!good} or cancel_requested_at is null) and (select count(*) from home) >= 0
       for no key update
     ), ended as (
       update turns t set status = ${status}, error = ${error === null ? null : json(sql, error)},
