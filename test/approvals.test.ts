@@ -152,8 +152,64 @@ describe("a turn that asks", () => {
     expect(approvals.map((approval: { status: string }) => approval.status)).toEqual(["denied", "denied"]);
     expect(continuation.status).toBe("failed");
     expect((await t.call("POST", path, { body: { message: say("hi"), stream: false } })).status).toBe(200);
+    // The cancelled turn left nothing behind: these are the messages of the one after it.
     const messages = await messagesOf(path);
-    for (const part of messages[1].parts) if (part.toolCallId) expect(part.state).toBe("output-denied");
+    expect(messages.map((message: { parts: { text?: string }[] }) => message.parts.at(-1)?.text)[0]).toBe("hi");
+  });
+
+  test("a regeneration that stops to ask keeps the previous answer until it succeeds", async () => {
+    const first = await t.call("POST", `/v1/agents/${agentId}/sessions`, {
+      body: { message: say('[[sim: tool=memory_search args={"query":"x"} ; text="asks"]]') },
+    });
+    const path = first.headers.get("location") ?? "";
+    const settle = async (approved: boolean) => {
+      const { approvals, continuation } = await approvalsOf(path);
+      await decide(path, approvals.at(-1).id, approved);
+      await join(path, continuation.id);
+    };
+    await settle(true);
+    const before = await messagesOf(path);
+    expect(before).toHaveLength(2);
+    const again = () => t.call("POST", path, { body: { trigger: "regenerate-message" } });
+    expect((await again()).status).toBe(200);
+    expect(await messagesOf(path)).toEqual(before);
+    expect((await t.call("POST", `${path}/cancel`, { body: {} })).status).toBe(202);
+    expect(await messagesOf(path)).toEqual(before);
+    await again();
+    await settle(true);
+    const after = await messagesOf(path);
+    expect(after).toHaveLength(2);
+    expect(after[0]).toEqual(before[0]);
+    expect(after[1].id).not.toBe(before[1].id);
+    expect(after[1].parts.at(-1).text).toBe("asks");
+    const [session] = (await t.call("GET", `/v1/agents/${agentId}/sessions`)).body.data;
+    expect(session.messageCount).toBe(2);
+  });
+
+  test("NUL and half surrogates in a call's input wait for a person like any other", async () => {
+    const { path } = await ask('[[sim: tool=memory_save args={"text":"a\\u0000b\\ud83dx"} ; text="done"]]');
+    const { approvals, continuation } = await approvalsOf(path);
+    expect(approvals[0].input).toEqual({ text: "a\uFFFDb\uFFFDx" });
+    await decide(path, approvals[0].id, false);
+    expect(chunksOf((await join(path, continuation.id)).body).at(-1)?.type).toBe("finish");
+  });
+
+  test("form A shows a session only after the turn that asked has succeeded; a cancelled one leaves none", async () => {
+    const start = () =>
+      t.call("POST", `/v1/agents/${agentId}/sessions`, { body: { message: say(asksOnce) }, form: "a" });
+    const listed = async (path: string) =>
+      (await t.call("GET", `/v1/agents/${agentId}/sessions`)).body.data.some((session: { id: string }) =>
+        path.endsWith(session.id),
+      );
+    const canceled = (await start()).headers.get("location") ?? "";
+    expect(await listed(canceled)).toBe(false);
+    await t.call("POST", `${canceled}/cancel`, { body: {} });
+    expect((await t.call("GET", `${canceled}/tool-approvals`)).status).toBe(404);
+    const approved = (await start()).headers.get("location") ?? "";
+    const { approvals, continuation } = await approvalsOf(approved);
+    await decide(approved, approvals[0].id, true);
+    await join(approved, continuation.id);
+    expect(await listed(approved)).toBe(true);
   });
 
   test("auto runs what only reads and asks for the rest; deny leaves nothing pending", async () => {

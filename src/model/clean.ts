@@ -1,12 +1,12 @@
 import type { TextStreamPart, ToolSet } from "ai";
 import { isId, newId } from "../ids.ts";
-import { storable, TextCleaner } from "../sessions/transcript.ts";
+import { TextCleaner } from "../sessions/transcript.ts";
 
 /**
- * Replaces NUL and lone surrogates in all that a model sends by U+FFFD, after
- * joining pairs that were split between two pieces (`decisions.md`, "Requests"),
- * and gives approvals ids of ours. Stands before the chunks, so that what is
- * streamed and what is stored are the same.
+ * Replaces NUL and lone surrogates in a model's texts by U+FFFD, after joining
+ * pairs that were split between two pieces (`decisions.md`, "Requests"), and
+ * gives approvals ids of ours. Stands before the chunks, so that what is streamed
+ * and what is stored are the same.
  */
 export class Cleaner<T extends ToolSet> {
   private readonly texts = new Map<string, TextCleaner>();
@@ -25,15 +25,15 @@ export class Cleaner<T extends ToolSet> {
       case "reasoning-end": {
         const rest = textOf(this.texts, part).end();
         this.texts.delete(keyOf(part));
-        if (rest === "") return [storable(part)];
+        if (rest === "") return [part];
         const type = part.type === "text-end" ? "text-delta" : "reasoning-delta";
-        return [{ type, id: part.id, text: rest } as TextStreamPart<T>, storable(part)];
+        return [{ type, id: part.id, text: rest } as TextStreamPart<T>, part];
       }
       case "tool-approval-request":
       case "tool-approval-response":
         return [{ ...part, approvalId: approvalIdOf(this.approvalIds, part.approvalId) }];
       default:
-        return [needsLook.has(part.type) ? storable(part) : part];
+        return [part];
     }
   }
 }
@@ -45,19 +45,6 @@ function approvalIdOf(ids: Map<string, string>, sdkId: string): string {
   ids.set(sdkId, id);
   return id;
 }
-
-/** Parts that carry texts of the model or of a tool beyond the deltas; the others are of our own making. */
-const needsLook = new Set<string>([
-  "tool-input-start",
-  "tool-input-delta",
-  "tool-call",
-  "tool-result",
-  "tool-error",
-  "source",
-  "file",
-  "text-start",
-  "reasoning-start",
-]);
 
 function keyOf(part: { readonly type: string; readonly id: string }): string {
   return `${part.type.startsWith("text") ? "text" : "reasoning"}:${part.id}`;

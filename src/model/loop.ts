@@ -17,7 +17,7 @@ import {
 } from "ai";
 import type { ApprovalPolicy } from "../agents/schema.ts";
 import type { UiMessage } from "../sessions/schema.ts";
-import { cleanText } from "../sessions/transcript.ts";
+import { cleanText, storable } from "../sessions/transcript.ts";
 import { decideCall } from "../tools/decide.ts";
 import { ToolError, tellable } from "../tools/error.ts";
 import type { TurnTool } from "../tools/tool.ts";
@@ -131,6 +131,9 @@ export async function runModel(
   return { ended, message: await answer.message(), ...used, lastChunk, error };
 }
 
+/** Chunks whose texts were cleaned, and joined where a pair was split, as parts. */
+const deltas = new Set(["text-delta", "reasoning-delta"]);
+
 /**
  * The chunks of a model's stream, but for `start`, which every follower is given
  * from the turn's row. Each part is turned into its chunk in place: the SDK's own
@@ -150,7 +153,7 @@ async function* uiChunks(
       if (part.type === "tool-call" && part.invalid) invalidCalls.add(part.toolCallId);
       if (part.type === "tool-error" && !part.providerExecuted && invalidCalls.delete(part.toolCallId)) continue;
       const chunk = toUIMessageChunk(part, { tools, onError, sendSources: true });
-      if (chunk !== undefined) yield chunk;
+      if (chunk !== undefined) yield deltas.has(chunk.type) ? chunk : storable(chunk);
     }
   }
 }

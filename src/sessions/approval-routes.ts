@@ -82,5 +82,6 @@ async function requireSession(
   { agentId, sessionId }: { readonly agentId: string; readonly sessionId: string },
 ): Promise<void> {
   const session = await findSession(ctx.sql, tenantId, agentId, sessionId);
-  if (!session?.visible) throw new ApiError("not_found");
+  // By id also while form A does not show it yet: its first turn may be the one that asks.
+  if (session === null) throw new ApiError("not_found");
 }

@@ -1,11 +1,6 @@
 import type { UiMessage } from "./schema.ts";
 import type { AskedApproval } from "./turns.ts";
 
-/** How a tool call that was never answered is closed. */
-export type Closing =
-  | { readonly state: "denied"; readonly reason: string }
-  | { readonly state: "error"; readonly errorText: string };
-
 interface CallPart {
   readonly type: string;
   readonly toolCallId: string;
@@ -24,19 +19,18 @@ export function isCall(part: unknown): part is CallPart {
 const finalStates = new Set(["output-available", "output-error", "output-denied"]);
 
 /** The message with every call that was never answered in a final state, so that a model can be sent it again. */
-export function closeCalls(message: UiMessage, closing: Closing): UiMessage {
+export function closeCalls(message: UiMessage, errorText: string): UiMessage {
   return {
     ...message,
-    parts: message.parts.map((part) => (isCall(part) && !finalStates.has(part.state) ? close(part, closing) : part)),
+    parts: message.parts.map((part) => (isCall(part) && !finalStates.has(part.state) ? close(part, errorText) : part)),
   };
 }
 
-function close(part: CallPart, closing: Closing): CallPart {
-  // A person's denial stays a denial, with its reason.
-  if (part.approval?.approved === false) return { ...part, state: "output-denied" };
-  if (closing.state === "error") return { ...part, state: "output-error", errorText: closing.errorText } as CallPart;
-  const approval = { id: part.approval?.id ?? part.toolCallId, approved: false, reason: closing.reason };
-  return { ...part, state: "output-denied", approval };
+/** A person's denial stays a denial, with its reason; whatever else was not answered is an error. */
+function close({ approval, ...part }: CallPart, errorText: string): object {
+  if (approval?.approved === false) return { ...part, state: "output-denied", approval };
+  const approved = approval?.approved === true ? { approval } : {};
+  return { ...part, state: "output-error", errorText, ...approved };
 }
 
 /** What was decided of a call. */

@@ -3,9 +3,9 @@ import { type Tx, tx } from "../db.ts";
 import { ApiError } from "../errors.ts";
 import { formatEvent } from "../relay/relay.ts";
 import { cancelChannel } from "./actor.ts";
-import { closeCalls } from "./calls.ts";
+import { canceledOutcome } from "./outcome.ts";
 import { findSession } from "./store.ts";
-import { answerOf, badOutcome, finishTurn } from "./turns.ts";
+import { finishTurn } from "./turns.ts";
 
 /**
  * Cancels the session's turn (design section 3, "Stop a turn"). The request is a
@@ -60,14 +60,9 @@ export async function cancelActive(
     await inner`select pg_notify(${cancelChannel}, ${turn.id})`;
     return { turnId: turn.id, endedLog: null };
   }
-  const stored = turn.continuation_id === null ? null : await answerOf(inner, turn.id);
-  const replaced = stored === null ? null : closeCalls(stored, { state: "denied", reason: "The turn was canceled." });
   const fence = { turnId: turn.id, attempt: turn.attempt, statuses: [turn.status] };
-  const outcome = {
-    ...badOutcome("canceled", { code: "turn_canceled", message: "The turn was canceled." }),
-    replaced,
-    relayEvents: 1,
-  };
+  const canceled = await canceledOutcome(inner, { id: turn.id, continuationId: turn.continuation_id });
+  const outcome = { ...canceled, error: { code: "turn_canceled", message: "The turn was canceled." }, relayEvents: 1 };
   const endedHere = await finishTurn(inner, fence, outcome);
   const log = { id: turn.continuation_id ?? turn.id, attempt: turn.attempt + 1 };
   return { turnId: turn.id, endedLog: endedHere ? log : null };

@@ -31,7 +31,7 @@ const none: History = { metadata: {}, summary: null, messages: [], decisions: []
  */
 export async function readHistory(sql: Sql, turn: ClaimedTurn): Promise<History> {
   if (turn.sessionId === null) return { ...none, metadata: turn.metadata };
-  const keepSeq = turn.continuationId === null ? turn.keepSeq : null;
+  const { keepSeq } = turn;
   const [row] = await sql<HistoryRow[]>`
     select s.metadata, z.upto_seq, z.text as summary,
       coalesce((

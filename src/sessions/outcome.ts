@@ -1,10 +1,11 @@
+import type { AnySql } from "../db.ts";
 import { newId } from "../ids.ts";
 import type { ModelResult } from "../model/loop.ts";
 import type { RelayWriter } from "../relay/writer.ts";
 import { closeCalls, pendingCalls } from "./calls.ts";
-import { errorOf, type PreparedTurn } from "./prepare.ts";
+import type { PreparedTurn } from "./prepare.ts";
 import type { UiMessage } from "./schema.ts";
-import { previewOf } from "./transcript.ts";
+import { previewOf, storable } from "./transcript.ts";
 import { badOutcome, type ClaimedTurn, type TurnError, type TurnOutcome, type TurnUsage } from "./turns.ts";
 
 /** What the model's result means for the usage row. */
@@ -20,32 +21,38 @@ export function usageOf(prepared: PreparedTurn, result: ModelResult): TurnUsage 
   };
 }
 
-/** The outcome of a model that finished: the turn succeeded, or it stops to ask for approvals. */
+/**
+ * The outcome of a model that finished: the turn succeeded, or it stops to ask
+ * for approvals. The answer of a regeneration joins the transcript only when it
+ * succeeded; until then it waits in the turn's own row, and the previous answer stays.
+ */
 export function goodOutcome(turn: ClaimedTurn, prepared: PreparedTurn, result: ModelResult): TurnOutcome {
-  const { message } = result;
+  const message = storable(result.message);
   const pending = turn.sessionId === null ? [] : pendingCalls(message);
-  const extends_ = prepared.extended !== null;
+  const asks = pending.length > 0;
+  const regenerates = turn.keepSeq !== null;
+  const kept = turn.sessionId === null || (regenerates && asks);
+  const extended = prepared.extended !== null && !regenerates;
   const asked = turn.input === null || Array.isArray(turn.input) ? [] : [turn.input as UiMessage];
   return {
     ...badOutcome("failed", null, usageOf(prepared, result)),
-    status: pending.length > 0 ? "waiting" : "succeeded",
-    messages: turn.sessionId === null || extends_ ? [] : [...asked, message],
-    replaced: extends_ ? message : null,
-    preview: previewOf(message),
-    answer: turn.sessionId === null ? message : null,
+    status: asks ? "waiting" : "succeeded",
+    messages: kept || extended ? [] : [...asked, message],
+    replaced: extended ? message : null,
+    preview: kept ? null : previewOf(message),
+    answer: kept ? message : null,
     lastChunk: result.lastChunk,
-    continuationId: pending.length > 0 ? newId("continuation") : null,
+    continuationId: asks ? newId("continuation") : null,
     approvals: pending,
   };
 }
 
 /**
- * The outcome of a turn that failed or was cancelled. The transcript stays as it
- * was, but for a continuation: what its tools did is kept, and calls that were
- * never answered are closed.
+ * The outcome of a turn that failed. The transcript stays as it was, but for a
+ * continuation: what its tools did is kept, and calls that were never answered
+ * are closed.
  */
-export function endedOutcome(
-  status: "failed" | "canceled",
+export function failedOutcome(
   error: TurnError,
   turn: ClaimedTurn,
   prepared: PreparedTurn | null,
@@ -53,19 +60,30 @@ export function endedOutcome(
 ): TurnOutcome {
   const usage = prepared === null || result === null ? {} : usageOf(prepared, result);
   const reached = prepared?.extended == null ? null : longer(prepared.extended, result?.message ?? null);
-  const closing =
-    status === "canceled"
-      ? ({ state: "denied", reason: error.message } as const)
-      : ({ state: "error", errorText: error.message } as const);
-  const replaced = turn.continuationId === null || reached === null ? null : closeCalls(reached, closing);
-  return { ...badOutcome(status, status === "canceled" ? null : error, usage), replaced };
+  const keeps = turn.continuationId !== null && turn.keepSeq === null && reached !== null;
+  const replaced = keeps ? storable(closeCalls(reached, error.message)) : null;
+  return { ...badOutcome("failed", error, usage), replaced };
 }
 
-/** The outcome in place of a good one, when the turn was cancelled just before the commit. */
-export function canceledInstead({ usage, replaced, relayEvents }: TurnOutcome): TurnOutcome {
-  const { message } = errorOf("turn_canceled");
-  const closed = replaced === null ? null : closeCalls(replaced, { state: "denied", reason: message });
-  return { ...badOutcome("canceled", null, usage), replaced: closed, relayEvents };
+/**
+ * The outcome of a turn that was cancelled: the transcript is as it was before
+ * the turn, also when the turn had stopped to ask in between.
+ */
+export async function canceledOutcome(
+  sql: AnySql,
+  turn: { readonly id: string; readonly continuationId: string | null },
+  usage: Partial<TurnUsage> = {},
+): Promise<TurnOutcome> {
+  const preview = turn.continuationId === null ? null : await previewWithout(sql, turn.id);
+  return { ...badOutcome("canceled", null, usage), preview };
+}
+
+/** What a session's lists show of it when this turn's messages are taken out again. */
+async function previewWithout(sql: AnySql, turnId: string): Promise<string> {
+  const [last] = await sql<{ content: UiMessage }[]>`
+    select m.content from turns t join messages m on m.session_id = t.session_id and m.turn_id <> t.id
+    where t.id = ${turnId} order by m.seq desc limit 1`;
+  return last === undefined ? "" : previewOf(last.content);
 }
 
 /** What was reached: the model's message holds the whole answer once it has begun. */

@@ -54,11 +54,14 @@ export async function prepareTurn(ctx: Ctx, turn: ClaimedTurn, signal: AbortSign
   );
   const { messages, summary, decisions } = history;
   const last = messages.at(-1);
-  const extended = turn.continuationId === null || last === undefined ? null : withDecisions(last.message, decisions);
+  // A regeneration's unfinished answer is not part of the transcript yet; any other's is its last message.
+  const stored = turn.keepSeq === null ? (last?.message ?? null) : turn.answer;
+  const extended = turn.continuationId === null || stored === null ? null : withDecisions(stored, decisions);
+  const before = extended !== null && turn.keepSeq === null ? messages.slice(0, -1) : messages;
   const placed =
     extended === null
       ? [...messages, ...askedOf(turn)]
-      : [...messages.slice(0, -1), { seq: last?.seq ?? null, message: extended }];
+      : [...before, { seq: turn.keepSeq === null ? (last?.seq ?? null) : null, message: extended }];
   const model = languageModel(ctx, runnable.provider, runnable.model);
   const compacted = await compactIfAsked(ctx, turn, runnable, equipment, { model, summary, messages: placed, signal });
   return {

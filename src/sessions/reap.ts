@@ -8,7 +8,8 @@ import {
   workerDeadMs,
   workerFrozenMs,
 } from "../limits.ts";
-import { closeCalls } from "./calls.ts";
+import { closeCalls, type Decided, withDecisions } from "./calls.ts";
+import { canceledOutcome } from "./outcome.ts";
 import { addTurnJob, requeueTurn } from "./requeue.ts";
 import { answerOf, badOutcome, type Fence, finishTurn } from "./turns.ts";
 
@@ -222,14 +223,22 @@ async function endLostTurn(
   status: "failed" | "canceled",
   isContinuation: boolean,
 ): Promise<boolean> {
-  const lost = { code: "service_unavailable", message: "The worker that ran this turn was lost." };
-  const error = status === "canceled" ? { code: "turn_canceled", message: "The turn was canceled." } : lost;
-  const stored = isContinuation ? await answerOf(sql, fence.turnId) : null;
-  const closing =
-    status === "canceled"
-      ? ({ state: "denied", reason: error.message } as const)
-      : ({ state: "error", errorText: error.message } as const);
-  const replaced = stored === null ? null : closeCalls(stored, closing);
   const usageKnown = !fence.statuses.includes("running");
-  return finishTurn(sql, fence, { ...badOutcome(status, error), usageKnown, replaced });
+  if (status === "canceled") {
+    const turn = { id: fence.turnId, continuationId: isContinuation ? fence.turnId : null };
+    return finishTurn(sql, fence, { ...(await canceledOutcome(sql, turn)), usageKnown });
+  }
+  const error = { code: "service_unavailable", message: "The worker that ran this turn was lost." };
+  const stored = isContinuation ? await answerOf(sql, fence.turnId) : null;
+  const decided = stored === null ? null : withDecisions(stored, await readDecisions(sql, fence.turnId));
+  const replaced = decided === null ? null : closeCalls(decided, error.message);
+  return finishTurn(sql, fence, { ...badOutcome("failed", error), usageKnown, replaced });
+}
+
+/** What was decided of the calls that this turn's last continuation waited for. */
+async function readDecisions(sql: Sql, turnId: string): Promise<Decided[]> {
+  return sql<Decided[]>`
+    select tool_call_id as "toolCallId", a.status = 'approved' as approved, reason
+    from turns t join approvals a on a.continuation_id = t.continuation_id and a.status <> 'pending'
+    where t.id = ${turnId}`;
 }

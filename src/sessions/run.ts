@@ -10,7 +10,7 @@ import type { Actor, RunningTurn, StopReason } from "./actor.ts";
 import { commitOutcome } from "./commit.ts";
 import { Curtain } from "./curtain.ts";
 import { imageDownload } from "./download.ts";
-import { canceledInstead, endedOutcome, goodOutcome, withLog } from "./outcome.ts";
+import { canceledOutcome, failedOutcome, goodOutcome, usageOf, withLog } from "./outcome.ts";
 import { errorOf, type PreparedTurn, prepareTurn } from "./prepare.ts";
 import { requeueTurn } from "./requeue.ts";
 import { type ClaimedTurn, logIdOf, type TurnError, type TurnOutcome } from "./turns.ts";
@@ -69,7 +69,7 @@ async function runClaim(ctx: Ctx, running: RunningTurn): Promise<void> {
 async function commit(ctx: Ctx, turn: ClaimedTurn, outcome: TurnOutcome): Promise<TurnOutcome | null> {
   if (await commitOutcome(ctx.sql, turn, outcome)) return outcome;
   if (outcome.status !== "succeeded" && outcome.status !== "waiting") return null;
-  const canceled = canceledInstead(outcome);
+  const canceled = { ...(await canceledOutcome(ctx.sql, turn, outcome.usage)), relayEvents: outcome.relayEvents };
   return (await commitOutcome(ctx.sql, turn, canceled)) ? canceled : null;
 }
 
@@ -82,7 +82,7 @@ async function play(
 ): Promise<TurnOutcome | null> {
   const { turn, stop } = running;
   const prepared = await prepare(ctx, running);
-  if ("code" in prepared) return endedOutcome("failed", prepared, turn, null, null);
+  if ("code" in prepared) return failedOutcome(prepared, turn, null, null);
   let bytes = 0;
   let chunks = 0;
   const result = await runModel(
@@ -147,13 +147,13 @@ async function conclude(
   prepared: PreparedTurn,
   result: ModelResult,
 ): Promise<TurnOutcome | null> {
-  const failed = (error: ReturnType<typeof errorOf>) => endedOutcome("failed", error, turn, prepared, result);
+  const failed = (error: ReturnType<typeof errorOf>) => failedOutcome(error, turn, prepared, result);
   const reason = stop.signal.aborted ? (stop.signal.reason as StopReason) : null;
   switch (reason) {
     case "fenced":
       return null;
     case "canceled":
-      return endedOutcome("canceled", errorOf("turn_canceled"), turn, prepared, result);
+      return canceledOutcome(ctx.sql, turn, usageOf(prepared, result));
     case "drained":
       if (writer.written === 0 && (await handBack(ctx, turn))) return null;
       return failed(errorOf("service_unavailable", "The worker was stopped before the turn was done."));

@@ -48,6 +48,8 @@ export interface ClaimedTurn {
   readonly requestId: string | null;
   /** Model calls of the turn before this claim. */
   readonly modelCalls: number;
+  /** What a regeneration had answered when it stopped to ask. */
+  readonly answer: UiMessage | null;
 }
 
 interface ClaimRow {
@@ -67,6 +69,7 @@ interface ClaimRow {
   metadata: Record<string, unknown>;
   request_id: string | null;
   model_calls: number;
+  answer: UiMessage | null;
 }
 
 /** The log that holds a claim's chunks is named after the turn, or the continuation it runs. */
@@ -98,7 +101,7 @@ export async function claimTurn(
       from claimed where c.id = claimed.continuation_id
     )
     select held.locked, c.id, c.tenant_id, c.agent_id, c.session_id, c.kind, c.continuation_id, c.attempt, c.agent_version, c.input,
-      c.keep_seq, c.assistant_message_id, c.user_id, c.metadata, c.request_id, c.model_calls
+      c.keep_seq, c.assistant_message_id, c.user_id, c.metadata, c.request_id, c.model_calls, c.answer
     from held left join claimed c on true`;
   if (row === undefined || !row.locked) return "busy";
   if (row.id === null) {
@@ -121,6 +124,7 @@ export async function claimTurn(
     metadata: row.metadata,
     requestId: row.request_id,
     modelCalls: row.model_calls,
+    answer: row.answer,
   };
 }
 
@@ -160,7 +164,7 @@ export interface TurnOutcome {
   readonly replaced: UiMessage | null;
   /** Null leaves the session's as it is. */
   readonly preview: string | null;
-  /** The answer of a stateless generation. */
+  /** The answer of a stateless generation, or of a regeneration that stops to ask: it is not part of the transcript. */
   readonly answer: UiMessage | null;
   /** Events in the log once it is complete. */
   readonly relayEvents: number;
@@ -188,8 +192,9 @@ export interface Fence {
  * accepted: the other way round, a turn sent in the very moment another one ends
  * would deadlock with that end.
  *
- * A regeneration's cut happens here, so that a failed one keeps the previous
- * answer. New places in the transcript start above every place that ever was,
+ * A regeneration's cut happens here, when it has succeeded, so that a failed one
+ * keeps the previous answer. What a cancelled turn had written when it stopped to
+ * ask is taken out again. New places in the transcript start above every place that ever was,
  * because `max(seq)` is read from the snapshot before the cut; an answer that a
  * continuation extends moves to a new place, so that `after` cursors meet it again.
  */
@@ -197,6 +202,8 @@ export async function finishTurn(sql: AnySql, fence: Fence, outcome: TurnOutcome
   const { status, error, usage, messages, replaced, preview, answer, relayEvents, continuationId, approvals } = outcome;
   const ends = status !== "waiting";
   const good = status === "succeeded" || status === "waiting";
+  const succeeds = status === "succeeded";
+  const undoes = status === "canceled";
   const tokens = usage.inputTokens + usage.outputTokens;
   const rows = await sql`
     with home as materialized (
@@ -221,10 +228,13 @@ export async function finishTurn(sql: AnySql, fence: Fence, outcome: TurnOutcome
       returning t.*, was.leg
     ), cut as (
       delete from messages m using ended e
-      where ${good} and e.leg is null and e.keep_seq is not null and m.session_id = e.session_id and m.seq > e.keep_seq
+      where ${succeeds} and e.keep_seq is not null and m.session_id = e.session_id and m.seq > e.keep_seq
+    ), undone as (
+      delete from messages m using ended e
+      where ${undoes} and e.leg is not null and m.session_id = e.session_id and m.turn_id = e.id
     ), outgrown as (
       delete from session_summaries z using ended e
-      where ${good} and e.leg is null and e.keep_seq is not null and z.session_id = e.session_id and z.upto_seq > e.keep_seq
+      where ${succeeds} and e.keep_seq is not null and z.session_id = e.session_id and z.upto_seq > e.keep_seq
     ), joined as (
       insert into messages (session_id, seq, id, role, turn_id, content)
       select e.session_id, coalesce((select max(seq) from messages where session_id = e.session_id), 0) + n.place,
@@ -237,13 +247,16 @@ export async function finishTurn(sql: AnySql, fence: Fence, outcome: TurnOutcome
       from ended e where ${replaced !== null} and m.session_id = e.session_id and m.id = e.assistant_message_id and m.role = 'assistant'
     ), session as (
       update sessions s set
-        visible = visible or ${good},
+        visible = visible or ${succeeds},
         updated_at = case when ${good} then now() else updated_at end,
-        message_count = case when e.leg is not null or not ${good} then message_count
-          when e.keep_seq is null then message_count + ${messages.length}
-          else (select count(*) from messages where session_id = e.session_id and seq <= e.keep_seq) + ${messages.length} end,
+        message_count = case
+          when ${undoes} and e.leg is not null then
+            (select count(*) from messages where session_id = e.session_id and turn_id <> e.id)
+          when ${succeeds} and e.keep_seq is not null then
+            (select count(*) from messages where session_id = e.session_id and seq <= e.keep_seq) + ${messages.length}
+          else message_count + ${messages.length} end,
         last_message_preview = coalesce(${preview}, last_message_preview),
-        deleted_at = case when not ${good} and e.leg is null and e.first_of_hidden_session then now() else deleted_at end
+        deleted_at = case when not ${good} and e.first_of_hidden_session then now() else deleted_at end
       from ended e where s.id = e.session_id
     ), left_off as (
       update continuations c set status = ${good ? "succeeded" : "failed"}, finished_at = now(),
@@ -254,10 +267,10 @@ export async function finishTurn(sql: AnySql, fence: Fence, outcome: TurnOutcome
       insert into continuations (id, tenant_id, session_id, turn_id)
       select ${continuationId}, e.tenant_id, e.session_id, e.id from ended e where ${!ends}
     ), asked as (
-      insert into approvals (id, tenant_id, session_id, turn_id, continuation_id, tool, tool_call_id, input, assistant_message_id)
+      insert into approvals (id, tenant_id, session_id, turn_id, continuation_id, tool, tool_call_id, input, assistant_message_id, created_at)
       select a ->> 'id', e.tenant_id, e.session_id, e.id, ${continuationId}, a ->> 'tool', a ->> 'toolCallId', a -> 'input',
-        e.assistant_message_id
-      from ended e cross join json_array_elements(${json(sql, approvals)}) as a
+        e.assistant_message_id, now() + n.place * interval '1 microsecond'
+      from ended e cross join json_array_elements(${json(sql, approvals)}) with ordinality as n (a, place)
       returning id
     ), dropped as (
       update approvals a set status = 'denied', decided_at = now(), reason = 'The turn ended before this was decided.'
