@@ -148,6 +148,23 @@ describe("archives that are refused: skill_invalid_archive", () => {
     expect(await tarred({ name: "a/", data: "x", type: "5" })).toBe("skill_invalid_archive");
   });
 
+  test("a file that is a folder, too", async () => {
+    const [file, below] = [
+      { name: "a", data: "x" },
+      { name: "./a/b", data: "y" },
+    ];
+    for (const files of [
+      [file, below],
+      [below, file],
+    ]) {
+      expect(await zipped(...files)).toBe("skill_invalid_archive");
+      expect(await tarred(...files)).toBe("skill_invalid_archive");
+    }
+    expect(await zipped({ name: "a/" }, file)).toBe("skill_invalid_archive");
+    expect(await tarred(file, { name: "a/b/", type: "5" })).toBe("skill_invalid_archive");
+    expect(await zipped(file, { name: "a.md" })).toEqual({ "SKILL.md": md, a: "x", "a.md": "" });
+  });
+
   test("duplicates, also where ./ hides them", async () => {
     expect(await zipped(inZip)).toBe("skill_invalid_archive");
     expect(await zipped({ name: "./SKILL.md", data: "other" })).toBe("skill_invalid_archive");

@@ -25,6 +25,7 @@ export async function unpack(type: ArchiveType, archive: Uint8Array): Promise<Sk
 
 async function collect(entries: AsyncIterable<ArchiveEntry>): Promise<SkillFolder> {
   const folder = new Map<string, Uint8Array>();
+  const folders = new Set<string>();
   let count = 0;
   let bytesLeft = skillBytesMax;
   for await (const entry of entries) {
@@ -34,6 +35,7 @@ async function collect(entries: AsyncIterable<ArchiveEntry>): Promise<SkillFolde
     const path = entryPath(entry.name);
     if (entry.kind === "folder" || entry.name.endsWith("/")) {
       if (entry.sizeBytes > 0) throw invalidArchive("a folder has content");
+      if (path !== null) folders.add(path);
       continue;
     }
     if (path === null) throw invalidArchive("a file has no name");
@@ -44,7 +46,15 @@ async function collect(entries: AsyncIterable<ArchiveEntry>): Promise<SkillFolde
     bytesLeft -= content.byteLength;
     folder.set(path, content);
   }
+  refuseFilesAsFolders([...folder.keys()], [...folders]);
   return folder;
+}
+
+/** No disk holds a file `a` beside `a/b`, so that the folder could not be written anywhere. */
+function refuseFilesAsFolders(files: readonly string[], folders: readonly string[]): void {
+  const others = [...files, ...folders.map((path) => `${path}/`)];
+  if (files.some((file) => others.some((other) => other.startsWith(`${file}/`))))
+    throw invalidArchive("a file is a folder, too");
 }
 
 async function readContent(entry: ArchiveEntry, bytesMax: number): Promise<Uint8Array> {

@@ -1,4 +1,4 @@
-import { parseDocument } from "yaml";
+import { type Document, parseDocument, visit } from "yaml";
 import { checkText } from "../body.ts";
 import { ApiError } from "../errors.ts";
 
@@ -22,6 +22,12 @@ export interface Manifest {
   /** The whole frontmatter. */
   readonly meta: Fields;
 }
+
+/**
+ * The tags of YAML's core schema, the only ones that may be written out: what
+ * others stand for (`!!binary`, `!!timestamp`) has no place in JSON.
+ */
+const coreTags = ["str", "int", "float", "bool", "null", "map", "seq"].map((name) => `tag:yaml.org,2002:${name}`);
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
@@ -87,7 +93,20 @@ function parseYaml(yaml: string) {
     throw broken("its frontmatter is not valid YAML");
   }
   if (document.errors.length > 0) throw broken("its frontmatter is not valid YAML");
+  refuseBeyondJson(document);
   return document;
+}
+
+/** Tags of other schemas and of nobody, and numbers (`.nan`, `.inf`) that JSON would turn into null without a word. */
+function refuseBeyondJson(document: Document): void {
+  visit(document, {
+    Node(_key, node) {
+      if ("tag" in node && node.tag !== undefined && !coreTags.includes(node.tag))
+        throw broken("its frontmatter holds a tag that is not of YAML's core schema");
+      if ("value" in node && typeof node.value === "number" && !Number.isFinite(node.value))
+        throw broken("its frontmatter holds a number that is not finite");
+    },
+  });
 }
 
 function fields(what: string, value: unknown): Fields {
