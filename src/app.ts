@@ -6,7 +6,7 @@ import { chatWebhookRoutes } from "./chat/webhook-routes.ts";
 import type { Ctx } from "./context.ts";
 import { isPassing, isUnavailable, unavailable } from "./db.ts";
 import { docsRoutes } from "./docs.ts";
-import { ApiError, defaultMessage, type Form, spell } from "./errors.ts";
+import { ApiError, type Form, messageIn, spell } from "./errors.ts";
 import { healthRoutes } from "./health.ts";
 import { databaseWaitMs } from "./limits.ts";
 import { mcpConnectionRoutes } from "./mcp-connections/routes.ts";
@@ -111,7 +111,7 @@ export function envelope(request: Request, error: ApiError): Response {
   const body = {
     error: {
       code,
-      message: error.message || defaultMessage(error.reason),
+      message: messageIn(form, error),
       ...(error.details === undefined ? {} : { details: error.details }),
       requestId: requestIdOf(request),
     },

@@ -13,6 +13,8 @@ interface ErrorRow {
   /** Form A's spelling; the same as B's where it is left out. */
   readonly a?: Spelling;
   readonly message: string;
+  /** What form A says instead, where the message names a thing that form A calls by another name. */
+  readonly messageInA?: string;
 }
 
 const invalidInA: Spelling = [400, "invalid_request"];
@@ -123,11 +125,13 @@ const table = {
     b: [404, "workspace_not_found"],
     a: [404, "SANDBOX_NOT_FOUND"],
     message: "There is no such workspace.",
+    messageInA: "There is no such sandbox.",
   },
   workspace_missing_for_agent: {
     b: [404, "workspace_not_found"],
     a: invalidInA,
     message: "There is no such workspace.",
+    messageInA: "There is no such sandbox.",
   },
   version_missing: {
     b: [404, "not_found"],
@@ -171,23 +175,31 @@ const table = {
     b: [400, "validation_failed"],
     a: [409, "SANDBOX_REQUIRED"],
     message: "The tool group needs a workspace.",
+    messageInA: "The tool group needs a sandbox.",
   },
   sandbox_required_for_turn: {
     b: [404, "workspace_not_found"],
     a: [409, "SANDBOX_REQUIRED"],
     message: "The agent's tools need a workspace and it has none.",
+    messageInA: "The agent's tools need a sandbox and it has none.",
   },
   workspace_in_use: {
     b: [409, "workspace_in_use"],
     a: [409, "SANDBOX_IN_USE"],
     message: "The workspace is attached to an agent.",
+    messageInA: "The sandbox is attached to an agent.",
   },
   workspace_delete_conflict: {
     b: [409, "workspace_delete_conflict"],
     a: [409, "SANDBOX_DELETE_CONFLICT"],
     message: "The workspace is being deleted.",
+    messageInA: "The sandbox is being deleted.",
   },
-  skill_name_conflict: { b: [409, "skill_name_conflict"], message: "Another skill of this agent has this name." },
+  skill_name_conflict: {
+    b: [409, "skill_name_conflict"],
+    a: invalidInA,
+    message: "Another skill of this agent has this name.",
+  },
   approval_decided: {
     b: [409, "approval_decided"],
     a: [409, "invalid_request"],
@@ -225,7 +237,11 @@ const table = {
   },
   // 413 to 429: size, meaning and pace
   payload_too_large: { b: [413, "payload_too_large"], message: "The body is too large." },
-  skill_uncompressed_too_large: { b: [413, "skill_uncompressed_too_large"], message: "The skill is too large." },
+  skill_uncompressed_too_large: {
+    b: [413, "skill_uncompressed_too_large"],
+    a: [413, "invalid_request"],
+    message: "The skill is too large.",
+  },
   avatar_missing: { b: [400, "invalid_request"], message: "The form has no file named `file`." },
   avatar_too_large: { b: [413, "invalid_request"], message: "The picture is larger than 512 KiB." },
   avatar_media_type: { b: [415, "invalid_request"], message: "The picture must be PNG, JPEG or WebP." },
@@ -327,6 +343,13 @@ export function spell(reason: ErrorCause, form: Form): { status: number; code: s
 /** The default message of a cause. */
 export function defaultMessage(reason: ErrorCause): string {
   return table[reason].message;
+}
+
+/** An error's message in the words of the given form: form A calls a workspace a sandbox. */
+export function messageIn(form: Form, { reason, message }: ApiError): string {
+  const row: ErrorRow = table[reason];
+  if (message !== "" && message !== row.message) return message;
+  return (form === "a" ? row.messageInA : undefined) ?? row.message;
 }
 
 /** All causes, for the tests that hold the table against the contract. */

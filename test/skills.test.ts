@@ -77,6 +77,10 @@ describe("POST /v1/agents/:agentId/skills", () => {
       "---\nname: x\ndescription: y\nmetadata: [1]\n---\n",
       "---\nname: x\ndescription: y\nmetadata: text\n---\n",
       "---\nname: x\ndescription: y\nmetadata: &m { m: *m }\n---\n",
+      ...["!!binary aGk=", "!!js/function 'x'", "!own x", "!!set { a }", "!!timestamp 2020-01-01", ".nan", "-.inf"].map(
+        (value) => `---\nname: x\ndescription: y\nmetadata: { a: ${value} }\n---\n`,
+      ),
+      "--- \nname: !!binary aGk=\ndescription: y\n---\n",
       '---\nname: "a\\0b"\ndescription: y\n---\n',
       '---\nname: x\ndescription: y\nmetadata: { a: "\\uD800" }\n---\n',
       "---\nname: x\ndescription: y\nmetadata: { __proto__: { a: 1 } }\n---\n",
@@ -119,7 +123,7 @@ describe("POST /v1/agents/:agentId/skills", () => {
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
     for (const answer of answers.filter(({ status }) => status !== 201))
       expect(verdict(answer)).toEqual([409, "skill_name_conflict"]);
-    expect(verdict(await skills.create(agent, markdown, { form: "a" }))).toEqual([409, "skill_name_conflict"]);
+    expect(verdict(await skills.create(agent, markdown, { form: "a" }))).toEqual([400, "invalid_request"]);
     await skills.created(agentId, markdown);
     const [{ id }] = (await t.call("GET", `/v1/agents/${agent}/skills`)).body.data;
     expect((await t.call("DELETE", `/v1/agents/${agent}/skills/${id}`)).status).toBe(204);
@@ -198,7 +202,10 @@ describe("POST /v1/agents/:agentId/skills/upload", () => {
           codeIn(asked, code),
         ]);
     const large = zip([md, { name: "big", data: Buffer.alloc(10 * mib) }]);
-    expect(verdict(await skills.upload(agent, "zip", large))).toEqual([413, "skill_uncompressed_too_large"]);
+    for (const asked of forms) {
+      const answer = await skills.upload(agent, "zip", large, { form: asked });
+      expect(verdict(answer)).toEqual([413, codeIn(asked, "skill_uncompressed_too_large")]);
+    }
     expect(verdict(await skills.upload(agent, "tar", Buffer.alloc(10 * mib + 1)))).toEqual([413, "payload_too_large"]);
     expect(verdict(await skills.upload(agent, "tar", Buffer.alloc(12 * mib)))).toEqual([413, "payload_too_large"]);
     expect(await skills.count(agent)).toBe(0);

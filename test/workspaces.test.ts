@@ -174,6 +174,7 @@ for (const kind of kinds) {
         const missing = await call(method, `${path}/${kind.prefix}${unknown}`, body);
         const foreign = await call(method, `${path}/${id}`, body);
         expect(verdict(missing)).toEqual([404, kind.missing]);
+        expect(missing.body.error.message).toBe(`There is no such ${kind.prefix === "sb_" ? "sandbox" : "workspace"}.`);
         expect({ ...foreign.body.error, requestId: "" }).toEqual({ ...missing.body.error, requestId: "" });
         const wrongPrefix = `${kind.prefix === "sb_" ? "ws_" : "sb_"}${unknown}`;
         for (const bad of ["x", wrongPrefix, `${kind.prefix}${unknown}0`])

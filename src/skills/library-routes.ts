@@ -24,7 +24,7 @@ export function libraryRoutes(ctx: Ctx) {
         body: "raw",
         idempotency: "own",
         success: 201,
-        errors: ["invalid_request", "payload_too_large", "skill_uncompressed_too_large"],
+        errors: ["invalid_request", "payload_too_large"],
         handle: async (input) => {
           const { tenantId, request } = input;
           const upload = await readLibraryUpload(request, LibraryCreateFields);
@@ -63,7 +63,7 @@ export function libraryRoutes(ctx: Ctx) {
         params,
         body: "raw",
         success: 200,
-        errors: ["invalid_request", "platform_skill_read_only", "not_found", "skill_uncompressed_too_large"],
+        errors: ["invalid_request", "platform_skill_read_only", "not_found", "payload_too_large"],
         handle: async ({ sql, tenantId, params: { skillId }, request }) => {
           await checkLibrarySkillChange(sql, tenantId, skillId);
           const upload = await readLibraryUpload(request, LibraryUpdateFields);

@@ -28,7 +28,12 @@ export interface Upload {
 /** What a library skill's archive is called when its uploader does not say. */
 const filenameDefault = "skill.zip";
 /** Causes that the library's operations spell as `invalid_request` (document 1, "Tenant and platform skills"). */
-const brokenSkill: readonly ErrorCause[] = ["skill_invalid_archive", "skill_invalid_markdown", "skill_too_many_files"];
+const brokenSkill: readonly ErrorCause[] = [
+  "skill_invalid_archive",
+  "skill_invalid_markdown",
+  "skill_too_many_files",
+  "skill_uncompressed_too_large",
+];
 const typeOfEnding: readonly (readonly [ending: string, ArchiveType])[] = [
   [".zip", "zip"],
   [".tar", "tar"],
@@ -51,7 +56,11 @@ export interface LibraryUpload extends Upload {
   readonly manifest: Manifest;
 }
 
-/** Reads the form of `POST` or `PUT /v1/skills`. Throws 400, for a broken archive or frontmatter `invalid_request`, and 413. */
+/**
+ * Reads the form of `POST` or `PUT /v1/skills`. Throws 400 (for a broken archive or
+ * frontmatter, and for one that unpacks to too much, `invalid_request`), and 413
+ * `payload_too_large` for an archive that is too large as sent.
+ */
 export async function readLibraryUpload(
   request: Request,
   schema: typeof LibraryCreateFields | typeof LibraryUpdateFields,
