@@ -2,9 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { purgeLibrarySkill } from "../src/skills/purge.ts";
 import { form, skillMd, tar, tarGz, zip } from "./archives.ts";
-import { type CallOptions, eventually, type Harness, startHarness, type TestTenant } from "./harness.ts";
+import { type CallOptions, type Harness, startHarness, type TestTenant } from "./harness.ts";
 import { startRole } from "./process.ts";
 import { forms, mib, missingSkill, name, sameFor, verdict } from "./skill-calls.ts";
 
@@ -238,38 +237,6 @@ describe("PUT /v1/skills/:skillId", () => {
       expect([body.meta.name, body.files[1].path]).toEqual([`version ${n}`, `file ${n}`]);
     }
     expect((await Promise.all(writes)).map(({ status }) => status)).toEqual(Array(8).fill(200));
-  });
-});
-
-describe("DELETE /v1/skills/:skillId", () => {
-  test("204, then 404; its versions go", async () => {
-    const skill = await created();
-    await put(skill.id, { file: archive() });
-    expect((await t.call("DELETE", `/v1/skills/${skill.id}`)).status).toBe(204);
-    expect(verdict(await get(skill.id))).toEqual([404, "not_found"]);
-    await eventually(async () => {
-      const left = await h.sql`select 1 from skill_files where skill_id = ${skill.id}`;
-      return left.length === 0;
-    });
-    expect(await h.sql`select 1 from library_skill_versions where skill_id = ${skill.id}`).toHaveLength(0);
-  });
-
-  test("the purge touches nothing of a skill that exists", async () => {
-    const skill = await created();
-    await purgeLibrarySkill(h.ctx, skill.id);
-    expect((await get(skill.id)).body).toEqual(skill);
-  });
-
-  test("an agent that names a deleted skill can still be updated", async () => {
-    const skill = await created();
-    const agent = await t.call("POST", "/v1/agents", { body: { name: name(), skills: [skill.id] }, form: "a" });
-    expect([agent.status, agent.body.skills]).toEqual([201, [skill.id]]);
-    await t.call("DELETE", `/v1/skills/${skill.id}`);
-    const path = `/v1/agents/${agent.body.id}`;
-    expect((await t.call("PUT", path, { body: { instructions: "x" }, form: "a" })).status).toBe(200);
-    expect((await t.call("PUT", path, { body: { skills: [] }, form: "a" })).body.skills).toEqual([]);
-    const again = await t.call("PUT", path, { body: { skills: [skill.id] }, form: "a" });
-    expect(verdict(again)).toEqual([400, "invalid_request"]);
   });
 });
 

@@ -161,8 +161,7 @@ for (const kind of kinds) {
 
     test(`DELETE ${path}/:id 204: gone, and 404 from then on`, async () => {
       const { id } = (await call("POST", path, {})).body;
-      const gone = await call("DELETE", `${path}/${id}`);
-      expect([gone.status, gone.body]).toEqual([204, null]);
+      expect(await call("DELETE", `${path}/${id}`)).toMatchObject({ status: 204, body: null });
       for (const method of ["GET", "DELETE"])
         expect(verdict(await call(method, `${path}/${id}`))).toEqual([404, kind.missing]);
     });
@@ -173,8 +172,8 @@ for (const kind of kinds) {
       for (const [method, body] of [["GET"], ["DELETE"], [kind.update, { name: "x" }]] as const) {
         const missing = await call(method, `${path}/${kind.prefix}${unknown}`, body);
         const foreign = await call(method, `${path}/${id}`, body);
-        expect(verdict(missing)).toEqual([404, kind.missing]);
-        expect(missing.body.error.message).toBe(`There is no such ${kind.prefix === "sb_" ? "sandbox" : "workspace"}.`);
+        const said = `There is no such ${/sandbox|workspace/.exec(path)?.[0]}.`;
+        expect([...verdict(missing), missing.body.error.message]).toEqual([404, kind.missing, said]);
         expect({ ...foreign.body.error, requestId: "" }).toEqual({ ...missing.body.error, requestId: "" });
         const wrongPrefix = `${kind.prefix === "sb_" ? "ws_" : "sb_"}${unknown}`;
         for (const bad of ["x", wrongPrefix, `${kind.prefix}${unknown}0`])

@@ -2,7 +2,7 @@ import type { Ctx } from "../context.ts";
 import { type AnySql, type Tx, tx, unavailable, violatedConstraint } from "../db.ts";
 import { ApiError } from "../errors.ts";
 import { newId } from "../ids.ts";
-import { hasOwnSkill } from "../skills/store.ts";
+import { hasSkill } from "../skills/store.ts";
 import { type Claim, claimKey, claimsOf, confirmClaims, type FindMcpTool } from "./claims.ts";
 import { type AgentRules, applyFields, checkEffective, type EffectiveState } from "./effective.ts";
 import { checkMcpConnections, createOwnWorkspace, lockReferences } from "./references.ts";
@@ -38,7 +38,8 @@ export async function createAgent(
   const id = newId("agent");
   const ownWorkspaceId = rules.makesWorkspace && fields.workspaceId === undefined ? newId("workspace") : null;
   const state = { config, workspaceId: ownWorkspaceId ?? fields.workspaceId ?? null };
-  checkEffective(state, fields, rules, false);
+  // Skills that do not exist are found under the lock.
+  checkEffective(state, fields, rules, config.skills.length > 0);
   await checkMcpConnections(sql, tenantId, config.mcpConnectionIds, config.mcpConnectionIds);
   await confirm(change, claimsOf(null, config), new Set());
   return named(
@@ -73,7 +74,7 @@ export async function updateAgent(change: ChangeContext, id: string, fields: Age
   const confirmed = new Set<string>();
   for (let attempt = 1; attempt <= updateAttemptsMax; attempt++) {
     const seen = await getAgent(sql, tenantId, id);
-    const next = nextState(change, seen, fields, await hasOwnSkill(sql, id));
+    const next = await nextState(change, sql, seen, fields);
     const attached = new Set(seen.config.mcpConnectionIds);
     const added = next.config.mcpConnectionIds.filter((connectionId) => !attached.has(connectionId));
     await checkMcpConnections(sql, tenantId, added, next.config.mcpConnectionIds);
@@ -94,18 +95,23 @@ async function saveUpdate(
 ): Promise<AgentRow | null> {
   const { tenantId, rules } = change;
   const row = await lockAgent(inner, tenantId, id);
-  const next = nextState(change, row, fields, await hasOwnSkill(inner, id));
+  const next = await nextState(change, inner, row, fields);
   if (!claimsOf(row.config, next.config).every((claim) => confirmed.has(claimKey(claim)))) return null;
   await lockReferences(inner, tenantId, id, row, next, rules.exclusiveWorkspace);
   return saveNextVersion(inner, id, next.config, next.workspaceId);
 }
 
-function nextState({ rules }: ChangeContext, row: AgentRow, fields: AgentFields, hasSkill: boolean): EffectiveState {
+async function nextState(
+  { tenantId, rules }: ChangeContext,
+  sql: AnySql,
+  row: AgentRow,
+  fields: AgentFields,
+): Promise<EffectiveState> {
   if (row.managed && !Object.keys(fields).every((field) => managedFields.includes(field)))
     throw new ApiError("admin_agent_managed");
   const workspaceId = fields.workspaceId === undefined ? row.workspaceId : fields.workspaceId;
   const next = { config: applyFields(row.config, fields), workspaceId };
-  checkEffective(next, fields, rules, hasSkill);
+  checkEffective(next, fields, rules, await hasSkill(sql, tenantId, row.id, next.config.skills));
   return next;
 }
 

@@ -37,16 +37,11 @@ export function applyFields(config: AgentConfig, fields: AgentFields): AgentConf
 /**
  * Checks the rules that need nobody's word, on the state a request would leave
  * (document 1, "Agents"). Only what the request touches is judged where older
- * state may not obey the asking form's rule. `hasOwnSkill`: beside the library
- * skills that the configuration names. Throws 400 `validation_failed`,
+ * state may not obey the asking form's rule. `hasSkill`: one of its own, or one
+ * of the library that exists. Throws 400 `validation_failed`,
  * `agent_mcp_connections_invalid`, 409 `sandbox_required`.
  */
-export function checkEffective(
-  state: EffectiveState,
-  fields: AgentFields,
-  rules: AgentRules,
-  hasOwnSkill: boolean,
-): void {
+export function checkEffective(state: EffectiveState, fields: AgentFields, rules: AgentRules, hasSkill: boolean): void {
   const { config, workspaceId } = state;
   if (fields.model !== undefined || fields.providerId !== undefined) checkPair(config, rules);
   const touchesThinking =
@@ -63,7 +58,7 @@ export function checkEffective(
       details: { issues: [{ path: "/mcpConnectionIds", message: "must not name a connection twice" }] },
     });
   }
-  const issues = policyIssues(config, hasOwnSkill || config.skills.length > 0);
+  const issues = policyIssues(config, hasSkill);
   if (issues.length > 0) throw invalidAll(issues);
 }
 

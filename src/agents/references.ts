@@ -89,7 +89,8 @@ export async function checkMcpConnections(
 async function checkSkills(sql: AnySql, tenantId: string, ids: readonly string[], all: readonly string[]) {
   if (ids.length === 0) return;
   const rows = await sql<{ id: string }[]>`
-    select id from library_skills where id = any(${ids as string[]}) and (tenant_id = ${tenantId} or tenant_id is null)`;
+    select id from library_skills where id = any(${ids as string[]}) and (tenant_id = ${tenantId} or tenant_id is null)
+    order by id for key share`;
   const missing = firstMissing(ids, rows);
   if (missing !== undefined) throw invalid(`/skills/${all.indexOf(missing)}`, "names no skill of the library");
 }

@@ -1,5 +1,7 @@
+import { policyIssues } from "../agents/policy.ts";
+import type { AgentConfig } from "../agents/schema.ts";
 import { type AnySql, json, type Tx, tx } from "../db.ts";
-import { ApiError } from "../errors.ts";
+import { ApiError, invalid } from "../errors.ts";
 import { newId } from "../ids.ts";
 import { enqueue } from "../jobs.ts";
 import { insertFiles } from "./files.ts";
@@ -12,6 +14,7 @@ import {
   type SkillFile,
   type SkillFolder,
 } from "./schema.ts";
+import { hasSkill } from "./store.ts";
 
 interface LibraryRow {
   id: string;
@@ -138,13 +141,37 @@ async function insertVersion(inner: Tx, id: string, version: number, content: Li
   await insertFiles(inner, id, version, folder);
 }
 
-/** Deletes a tenant's skill; its versions go with the job `skill.purge`. Throws 403 `platform_skill_read_only`, 404. */
+/**
+ * Deletes a tenant's skill; its versions go with the job `skill.purge`. Throws 403
+ * `platform_skill_read_only`, 404, and 400 when it is an agent's last skill and an
+ * approval policy has a rule for a tool that only skills bring.
+ */
 export function deleteLibrarySkill(sql: AnySql, tenantId: string, id: string): Promise<void> {
   return tx(sql, async (inner) => {
+    // Two skills of one agent, deleted at once, would each count on the other.
+    await inner`select 1 from tenants where id = ${tenantId} for no key update`;
     await lockTenants(inner, tenantId, id);
     await inner`delete from library_skills where id = ${id}`;
+    await checkAgentsWithout(inner, tenantId, id);
     await enqueue(inner, "skill.purge", { skillId: id }, { key: `skill.purge:${id}` });
   });
+}
+
+/**
+ * Checks that the rules of every agent that names a deleted skill stay valid. The
+ * agents need no lock: a change that counts on the skill holds a key lock on it,
+ * and is either over by now or will find it gone.
+ */
+async function checkAgentsWithout(inner: Tx, tenantId: string, id: string): Promise<void> {
+  const agents = await inner<{ id: string; config: AgentConfig }[]>`
+    select id, config from agents
+    where tenant_id = ${tenantId} and (config -> 'skills')::jsonb @> to_jsonb(${id}::text) order by id`;
+  for (const agent of agents) {
+    const [issue] = policyIssues(agent.config, false);
+    if (issue === undefined || (await hasSkill(inner, tenantId, agent.id, agent.config.skills))) continue;
+    const rule = `the approval policy's rule at ${issue.path} needs`;
+    throw invalid("skillId", `is the last skill of the agent ${agent.id}, which ${rule}; remove the rule first`);
+  }
 }
 
 /** Checks that the tenant may change a skill, before its upload is read. Throws 403 `platform_skill_read_only`, 404. */

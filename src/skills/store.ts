@@ -26,10 +26,24 @@ export interface SkillRow {
   updated_at: Date;
 }
 
-/** Whether an agent has a skill of its own. Under the agent's lock the answer holds until the transaction ends. */
-export async function hasOwnSkill(sql: AnySql, agentId: string): Promise<boolean> {
-  const [row] = await sql`select 1 from agent_skills where agent_id = ${agentId} limit 1`;
-  return row !== undefined;
+/**
+ * Whether an agent has a skill: its own, or one of these of the library that still
+ * exists. In a transaction under the agent's lock the answer holds until the end:
+ * whoever deletes a skill of the library waits for the key lock taken here.
+ */
+export async function hasSkill(
+  sql: AnySql,
+  tenantId: string,
+  agentId: string,
+  libraryIds: readonly string[],
+): Promise<boolean> {
+  const [own] = await sql`select 1 from agent_skills where agent_id = ${agentId} limit 1`;
+  if (own !== undefined || libraryIds.length === 0) return own !== undefined;
+  const named = await sql`
+    select 1 from library_skills
+    where id = any(${libraryIds as string[]}) and (tenant_id = ${tenantId} or tenant_id is null)
+    order by id for key share`;
+  return named.length > 0;
 }
 
 /** A page of an agent's skills, newest first. Throws 404, 400 `invalid_cursor`. */
@@ -114,8 +128,7 @@ export function deleteSkill(sql: AnySql, tenantId: string, agentId: string, id: 
     const { config } = await lockAgent(inner, tenantId, agentId);
     await findSkill(inner, agentId, id);
     await inner`delete from agent_skills where id = ${id}`;
-    const hasSkill = config.skills.length > 0 || (await hasOwnSkill(inner, agentId));
-    const [issue] = policyIssues(config, hasSkill);
+    const [issue] = policyIssues(config, await hasSkill(inner, tenantId, agentId, config.skills));
     if (issue !== undefined)
       throw invalid(
         "skillId",
