@@ -84,6 +84,24 @@ describe("a turn of an agent with skills", () => {
     expect(calls[4]?.errorText).toContain("binary");
   });
 
+  test("wrong input and unknown tools are told in plain words, to the reader and the model alike", async () => {
+    const agentId = await makeAgent(h, t);
+    await skills.created(agentId);
+    const { calls } = await turn(agentId, [
+      ["activate_skill", {}],
+      ["activate_skill", { name: 7, other: 1 }],
+      ["no_such_tool", {}],
+    ]);
+    const said = [
+      "The tool's input is not valid: /name: is required.",
+      "The tool's input is not valid: /other: is not a known field; /name: expected string.",
+      "There is no tool no_such_tool; there are activate_skill, read.",
+    ];
+    expect(calls.map(({ state, errorText }) => [state, errorText])).toEqual(said.map((text) => ["output-error", text]));
+    const last = h.model.requests().at(-1)?.body as { messages: { role: string; content: string }[] };
+    expect(last.messages.filter(({ role }) => role === "tool").map(({ content }) => content)).toEqual(said);
+  });
+
   test("reaches its own skills only: not another agent's, not a library skill that it does not name", async () => {
     const [agentId, other] = [await makeAgent(h, t), await makeAgent(h, t)];
     const { id } = await skills.created(agentId);

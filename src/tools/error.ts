@@ -1,4 +1,5 @@
-import { ApiError } from "../errors.ts";
+import { InvalidToolInputError, JSONParseError, NoSuchToolError } from "ai";
+import { ApiError, type Issue } from "../errors.ts";
 
 /** A failed tool call, in words for the model and the transcript: no internals, no secrets. */
 export class ToolError extends Error {
@@ -18,4 +19,30 @@ export function tellable(error: unknown): ToolError {
   if (error instanceof ToolError) return error;
   if (error instanceof ApiError) return new ToolError(error.message, { cause: error });
   return new ToolError("The tool cannot do this right now.", { cause: error });
+}
+
+/**
+ * A call that names no tool, or gives it the wrong input, fails inside the AI SDK,
+ * which shows reader and model what `toString` of its error answers: class names,
+ * its own and ours. There is no other place to put these failures in words.
+ */
+Object.assign(InvalidToolInputError.prototype, {
+  toString(this: InvalidToolInputError) {
+    return `The tool's input is not valid${faultOf(this.cause)}.`;
+  },
+});
+Object.assign(NoSuchToolError.prototype, {
+  toString(this: NoSuchToolError) {
+    const names = this.availableTools ?? [];
+    return `There is no tool ${this.toolName}${names.length === 0 ? "" : `; there are ${names.join(", ")}`}.`;
+  },
+});
+
+/** What is wrong with an input, as far as it was found by us. */
+function faultOf(cause: unknown): string {
+  if (JSONParseError.isInstance(cause)) return ": it is not JSON";
+  const reason = cause instanceof Error && !(cause instanceof ApiError) ? cause.cause : cause;
+  if (!(reason instanceof ApiError)) return "";
+  const issues = (reason.details?.issues ?? []) as readonly Issue[];
+  return `: ${issues.map(({ path, message }) => `${path || "it"}: ${message}`).join("; ")}`;
 }
