@@ -97,7 +97,11 @@ describe("bash", () => {
       "bun x",
       "ssh x",
     ])
-      expect((await bash(`${program}; echo code $?`)).stdout).toBe("code 127\n");
+      expect(await bash(`${program}; echo code $?`)).toMatchObject({
+        stdout: "code 127\n",
+        stderr: `bash: ${program.split(" ")[0]}: command not found\n`,
+      });
+    expect((await bash("python3 -c 1 2>&1")).stdout).toBe("bash: python3: command not found\n");
     // A path like any other.
     expect((await bash("echo x > /dev/tcp/127.0.0.1/80; cat /dev/tcp/127.0.0.1/80")).stdout).toBe("x\n");
     expect(await filesOf(scope)).toEqual({ "dev/tcp/127.0.0.1/80": "x\n" });
@@ -113,6 +117,12 @@ describe("bash", () => {
     expect((await bash("echo [$LEAK]")).stdout).toBe("[]\n");
   });
 
+  test("a limit that is met is told without advice to whoever embeds the shell", async () => {
+    const { exitCode, stderr } = await bash("f() { f; }; f");
+    expect(exitCode).not.toBe(0);
+    expect(stderr).toMatch(/maximum recursion depth \(\d+\) exceeded\n$/);
+  });
+
   test("rm -rf / leaves the shell alive; devices are no files", async () => {
     await run("write", { path: "a", content: "A" });
     await run("write", { path: "dev/own", content: "mine" });
@@ -120,6 +130,16 @@ describe("bash", () => {
       (await bash("echo x > /dev/null; cp a /dev/null; cat /dev/null; cat dev/own; rm -rf /dev/null; ls dev")).stdout,
     ).toBe("mineown\n");
     await bash("rm -rf ./* 2>/dev/null; rm -rf /; echo left > left");
+    for (const [command, stderr] of [
+      ["rm -rf /", "rm: cannot remove '/': It is the root of the workspace\n"],
+      ["rm -fR -- . /dev/null", /'\.': It is the root.*\n.*'\/dev\/null': Device or resource busy\n$/],
+      ["rm nothing", "rm: cannot remove 'nothing': No such file or directory\n"],
+      ["rm -f /", "rm: cannot remove '/': Is a directory\n"],
+      ["rm -x left", "rm: unrecognized option '-x'\n"],
+      ["rm", "rm: missing operand\n"],
+    ] as const)
+      expect(await bash(command)).toMatchObject({ exitCode: 1, stdout: "", stderr: expect.stringMatching(stderr) });
+    expect(await bash("rm -f nothing left/below; rm -f")).toEqual({ exitCode: 0, stdout: "", stderr: "" });
     const left = await filesOf(scope);
     expect(left.left).toBe("left\n");
     expect(left.a).toBeUndefined();

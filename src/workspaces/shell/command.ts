@@ -4,7 +4,9 @@ import { pathProblem } from "../path-rules.ts";
 import { addDevices, TreeFs, walk } from "./filesystem.ts";
 import { Guard } from "./guard.ts";
 import type { Changes, CommandJob, CommandResult, Fetch, StoredFile } from "./protocol.ts";
+import { rm } from "./remove.ts";
 import { type FileNode, Tree } from "./tree.ts";
+import { inOurWords } from "./words.ts";
 
 /** Files, folders and links that a command may see or make. */
 const nodesMax = 3 * workspaceFilesMax;
@@ -52,6 +54,7 @@ export async function runCommand(job: CommandJob, fetch: Fetch): Promise<Command
     fs: new TreeFs(tree, load),
     cwd: "/",
     commands,
+    customCommands: [rm],
     executionLimits: { ...limits, maxExecutionTimeMs: guard.limitMs },
     // The process is the wall; patching its globals as well would only slow it down.
     defenseInDepth: false,
@@ -62,7 +65,7 @@ export async function runCommand(job: CommandJob, fetch: Fetch): Promise<Command
     .catch(withoutRoom);
   const { changes, dropped } = await collect(tree, stored, job.folders, load);
   const notes = [...guard.notes(), ...dropped];
-  return { stdout: cut(stdout), stderr: cut(stderr), exitCode, changes, notes };
+  return { stdout: shown(stdout), stderr: shown(stderr), exitCode, changes, notes };
 }
 
 /** A redirection that meets a limit of the workspace ends the whole command. */
@@ -138,6 +141,6 @@ async function collect(
   return { changes, dropped: [...dropped].slice(0, 10) };
 }
 
-function cut(output: string): string {
-  return output.slice(0, outputCharactersMax);
+function shown(output: string): string {
+  return inOurWords(output.slice(0, outputCharactersMax));
 }
