@@ -110,7 +110,7 @@ export function operation<
   async function answer(principal: Principal, form: Form, request: Request, params: Record<string, string | null>) {
     const checkedParams = validateFields(spec.params ?? nothing, Object.entries(params));
     const querySchema = (form === "a" ? spec.queryInA : undefined) ?? spec.query ?? nothing;
-    const checkedQuery = validateFields(querySchema, new URL(request.url).searchParams);
+    const checkedQuery = validateFields(querySchema, queryFields(request.url));
     const body = await readBody(request, spec, form);
     const answerWith = (sql: AnySql) =>
       pointingIn(form, spec.change, () =>
@@ -133,6 +133,26 @@ export function operation<
         : null;
     if (key === null) return respond(await answerWith(ctx.sql), spec, form);
     return fromKept(await once(ctx.sql, ctx.sealer, key, async (tx) => toKept(await answerWith(tx), spec, form)));
+  }
+}
+
+/** A query's fields. `URLSearchParams` alone would read bytes that are no UTF-8 as replacement characters. */
+function queryFields(url: string): Iterable<[string, string | null]> {
+  const { search, searchParams } = new URL(url);
+  return search.includes("%") ? decodedFields(search) : searchParams;
+}
+
+function* decodedFields(search: string): Generator<[string, string | null]> {
+  for (const part of search.slice(1).split("&"))
+    for (const [name, value] of new URLSearchParams(`?${part}`)) yield [name, isDecodable(part) ? value : null];
+}
+
+function isDecodable(part: string): boolean {
+  try {
+    decodeURIComponent(part);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -13,8 +13,8 @@ export function validateBody<T extends TSchema>(schema: T, value: unknown): Stat
 }
 
 /**
- * Checks query or path fields, which are all text; null is a path field that could
- * not be decoded. Throws 400 with one issue per broken rule, each path the field's
+ * Checks query or path fields, which are all text; null is a field that could not
+ * be decoded. Throws 400 with one issue per broken rule, each path the field's
  * name. A field given twice is refused.
  */
 export function validateFields<T extends TSchema>(schema: T, fields: Iterable<[string, string | null]>): Static<T> {
