@@ -128,6 +128,7 @@ describe("POST /v1/tasks", () => {
       [{ kind: "once", config: {} }, "/schedule/config/at"],
       [{ kind: "once", config: { at: "2020-01-01T00:00:00Z" } }, "/schedule/config/at"],
       [{ kind: "once", config: { at: "2099-02-31T00:00:00Z" } }, "/schedule/config/at"],
+      [{ kind: "once", config: { at: "9999-12-31T23:59:59-01:00" } }, "/schedule/config/at"],
       [{ kind: "once", config: { at: "2099-01-01T00:00:00" } }, "/schedule/config/at"],
       [{ kind: "interval", config: { everyMs: 59_999 } }, "/schedule/config/everyMs"],
       [{ kind: "interval", config: { everyMs: 60_000.5 } }, "/schedule/config/everyMs"],
@@ -152,6 +153,15 @@ describe("POST /v1/tasks", () => {
         "? * * * *",
         "a b c d e",
         "*/0 * * * *",
+        "0 0 L * *",
+        "0 0 15W * *",
+        "0 0 * * 5#2",
+        "0 0 * * FRI#2",
+        "0 0 * * 5L",
+        "0 0 * * +1",
+        "0 0 * MON *",
+        "0 0 MON * *",
+        "0 0 * * MONDAY",
       ].map((expression): [object, string] => [cron(expression), "/schedule/config/expression"]),
     ];
     for (const [schedule, path] of rows) {

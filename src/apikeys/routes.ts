@@ -2,6 +2,7 @@ import { Elysia } from "elysia";
 import type { Ctx } from "../context.ts";
 import { ApiError } from "../errors.ts";
 import { Id } from "../ids.ts";
+import { readMoment } from "../moment.ts";
 import { operation, pathIds } from "../operation.ts";
 import { ApiKeyCreate } from "./schema.ts";
 import { createApiKey, deleteApiKey, listApiKeys } from "./store.ts";
@@ -42,8 +43,8 @@ export function apiKeyRoutes(ctx: Ctx) {
 /** An expiry must be a real moment in the future: 400 `invalid_request` (document 2). */
 function futureDate(expiresAt: string | null | undefined): Date | null {
   if (expiresAt === undefined || expiresAt === null) return null;
-  const date = new Date(expiresAt);
-  if (Number.isNaN(date.getTime()))
+  const date = readMoment(expiresAt);
+  if (date === null)
     throw new ApiError("invalid_request", {
       message: "expiresAt is not a moment that exists.",
       details: { issues: [{ path: "/expiresAt", message: "is not a moment that exists" }] },

@@ -1,6 +1,7 @@
 import type { Static } from "@sinclair/typebox";
 import { type AnySql, tx } from "../db.ts";
 import { ApiError, invalid } from "../errors.ts";
+import { readMoment } from "../moment.ts";
 import { type Page, readLimit, readTimeCursor, timePage } from "../page.ts";
 import { addDeliverJob } from "./hand-over.ts";
 import type {
@@ -110,8 +111,8 @@ function statusesOf(status: string | undefined): string[] {
 
 function sinceOf(since: string | undefined): Date | null {
   if (since === undefined) return null;
-  const date = new Date(since);
-  if (Number.isNaN(date.getTime())) throw invalid("since", "is not a moment that exists");
+  const date = readMoment(since);
+  if (date === null) throw invalid("since", "is not a moment that exists");
   return date;
 }
 

@@ -1,5 +1,6 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { invalid } from "../errors.ts";
+import { MomentText, readMoment } from "../moment.ts";
 import { Closed, OneOf } from "../schema.ts";
 import { validateBody } from "../validate.ts";
 import { openCron } from "./cron.ts";
@@ -15,13 +16,8 @@ export type Schedule =
   | { readonly kind: "interval"; readonly config: { readonly everyMs: number } }
   | { readonly kind: "cron"; readonly config: { readonly expression: string; readonly timezone: string } };
 
-const At = Type.String({
-  maxLength: 64,
-  pattern: "^\\d{4}-\\d{2}-\\d{2}[Tt]\\d{2}:\\d{2}:\\d{2}(\\.\\d+)?([Zz]|[+-]\\d{2}:\\d{2})$",
-  errorMessage: "must be an RFC 3339 date-time with an offset",
-});
 const configs = {
-  once: Closed({ at: At }),
+  once: Closed({ at: MomentText }),
   interval: Closed({ everyMs: Type.Integer({ minimum: intervalMsMin, maximum: intervalMsMax }) }),
   cron: Closed({ expression: Type.String({ maxLength: 256 }), timezone: Type.String({ maxLength: 64 }) }),
 };
@@ -54,30 +50,36 @@ export function readSchedule(value: unknown): Schedule | null {
   if (value === null) return null;
   const { kind } = validateBody(AnyKind, { schedule: value }).schedule as { kind: Kind };
   const { schedule: read } = validateBody(bodies[kind], { schedule: value }) as { schedule: Schedule };
-  if (read.kind === "once" && !isMoment(read.config.at))
+  if (read.kind === "once" && readMoment(read.config.at) === null)
     throw invalid("/schedule/config/at", "is not a moment that exists");
   if (read.kind === "cron") checkCron(read.config);
   return read;
 }
 
+const numbers = /^[\d*,/-]+$/;
+/**
+ * What each field of an expression is written with: the common form, without the
+ * library's own L, W, # and ?, which other readers of a schedule would not know.
+ */
+const cronFields: readonly RegExp[] = [
+  numbers,
+  numbers,
+  numbers,
+  /^([\d*,/-]|\b(JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC)\b)+$/i,
+  /^([\d*,/-]|\b(SUN|MON|TUE|WED|THU|FRI|SAT)\b)+$/i,
+];
+
 function checkCron({ expression, timezone }: { expression: string; timezone: string }): void {
   if (!isZone(timezone)) throw invalid("/schedule/config/timezone", "must be an IANA time zone, such as Europe/Berlin");
   const path = "/schedule/config/expression";
-  if (!/^\S+( +\S+){4}$/.test(expression) || expression.includes("?"))
-    throw invalid(path, "must be a cron expression of five fields");
+  const fields = expression.split(/ +/);
+  if (fields.length !== cronFields.length || !cronFields.every((field, at) => field.test(fields[at] ?? "")))
+    throw invalid(path, "must be a cron expression of five fields: numbers, names of months and days, and * , - /");
   try {
     openCron(expression, timezone);
   } catch {
     throw invalid(path, "is not a valid cron expression");
   }
-}
-
-/** Whether a timestamp names a moment. `Date` alone would read February 31 as March 3. */
-function isMoment(at: string): boolean {
-  const day = at.slice(0, 10);
-  const midnight = new Date(day);
-  const isDay = !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(day);
-  return isDay && !Number.isNaN(Date.parse(at));
 }
 
 /** Whether this is the name of a zone. The runtimes also take offsets, which know no daylight saving. */
