@@ -95,6 +95,7 @@ describe("GET /v1/merchant-usage-events", () => {
       [connectionId, { status: "uncertain" }, "investigate"],
       [connectionId, { status: "incomplete" }, "investigate"],
       [connectionId, { status: "unmapped", customer_id: null }, "bind_and_release"],
+      [connectionId, { status: "unmapped", customer_id: null, user_id: "" }, "discard"],
       [retired.id, { status: "unmapped", customer_id: null }, "discard"],
       [connectionId, { status: "discarded" }, "none"],
       [connectionId, { status: "expired" }, "none"],

@@ -180,7 +180,7 @@ export function reportOf(row: Reportable): UsageReport | null {
   };
 }
 
-function nextAction({ status, workflow_issue, connection_retired, customer_id }: EventRow): NextAction {
+function nextAction({ status, workflow_issue, connection_retired, customer_id, user_id }: EventRow): NextAction {
   switch (status) {
     case "pending":
       return workflow_issue === null ? "wait" : "retry";
@@ -190,8 +190,8 @@ function nextAction({ status, workflow_issue, connection_retired, customer_id }:
     case "incomplete":
       return "investigate";
     case "unmapped":
-      // Nobody can be bound to a connection that is not current any more.
-      return connection_retired && customer_id === null ? "discard" : "bind_and_release";
+      // Nobody can be bound to a connection that is not current any more, and no binding names the empty user.
+      return customer_id === null && (connection_retired || user_id === "") ? "discard" : "bind_and_release";
     default:
       return "none";
   }
