@@ -79,6 +79,42 @@ describe("POST /v1/chat/webhooks/chat_a/:connectionId", () => {
     expect((await send({ type: "url_verification", challenge: "c-123" }, { secret: "x" })).status).toBe(401);
   });
 
+  test("200 for an odd body, which runs nothing", async () => {
+    const before = [await countEvents(), await countTaken(connection)];
+    const mention = (fields: object) => slackEvent(connection.bot, message({ type: "app_mention", ...fields }));
+    const press = { type: "block_actions", channel: { id: "C9" } };
+    for (const payload of [
+      { ...mention({}), event: null },
+      { ...mention({}), event: 5 },
+      { ...mention({}), authorizations: [null] },
+      { ...mention({}), team: 5 },
+      mention({ text: 5 }),
+      mention({ text: {} }),
+      mention({ user: {} }),
+      mention({ channel: "C\0" }),
+      mention({ channel: "C".repeat(10_000) }),
+      mention({ ts: "1e300" }),
+      { ...press, actions: null },
+      { ...press, actions: [null] },
+      { ...press, actions: [{ action_id: "approve", value: 5 }] },
+      { ...press, actions: [{ action_id: "approve", value: "\0" }] },
+      [],
+    ])
+      expect([payload, (await send(payload)).status]).toEqual([payload, 200]);
+    expect([await countEvents(), await countTaken(connection)]).toEqual(before);
+  });
+
+  test("a mention of somebody whose id begins with the bot's runs nothing", async () => {
+    const before = await countTaken(connection);
+    const { userId } = connection.bot;
+    for (const text of [`<@${userId}9> hi`, `<@${userId}9|other> hi`])
+      expect((await send(slackEvent(connection.bot, message({ text })))).status).toBe(200);
+    expect(await countTaken(connection)).toBe(before);
+    const ts = desk.slack.ts();
+    await send(slackEvent(connection.bot, message({ ts, text: `<@${userId}|bot> [[sim: text="me"]]` })));
+    await desk.inThread(ts, 1);
+  });
+
   test("a repeated event, and two events for one message, run one turn", async () => {
     const { bot } = connection;
     const ts = desk.slack.ts();
@@ -178,6 +214,24 @@ describe("POST /v1/chat/webhooks/chat_b/:connectionId", () => {
     const before = await countEvents();
     for (const secret of [null, "wrong", ""]) expect((await send({ message: message({}) }, secret)).status).toBe(401);
     expect([await countEvents(), await countTaken(connection)]).toEqual([before, 0]);
+  });
+
+  test("200 for an odd body, which runs nothing", async () => {
+    const before = [await countEvents(), await countTaken(connection)];
+    for (const fields of [
+      { text: 5 },
+      { text: {} },
+      { message_id: "x" },
+      { message_id: 1e300 },
+      { entities: "x" },
+      { entities: [null] },
+      { from: null },
+      { chat: { id: "7", type: "private" } },
+    ])
+      expect([fields, (await send({ message: message(fields) })).status]).toEqual([fields, 200]);
+    for (const fields of [{ message: null }, { callback_query: null }, { callback_query: { data: 5 } }])
+      expect([fields, (await send(fields)).status]).toEqual([fields, 200]);
+    expect([await countEvents(), await countTaken(connection)]).toEqual(before);
   });
 
   test("a repeated update runs one turn", async () => {

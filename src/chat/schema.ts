@@ -89,6 +89,9 @@ export const attentionQuery = Closed({
   ),
 });
 
+/** An id that a platform sends. Whatever else it sent could not be stored, or would not fit an index. */
+export const ChatId = Type.String({ maxLength: 256, pattern: "^[\\x21-\\x7e]+$" });
+
 /** Who the bot is, in the platform's words. */
 export interface BotIdentity {
   readonly botId: string | null;

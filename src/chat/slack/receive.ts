@@ -1,6 +1,9 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
+import { type Static, Type } from "@sinclair/typebox";
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { Nullable } from "../../schema.ts";
 import type { Heard, Incoming, Listener } from "../platform.ts";
-import type { ChatCredentials } from "../schema.ts";
+import { type ChatCredentials, ChatId } from "../schema.ts";
 import { plainText } from "./format.ts";
 
 /** A request that was signed longer ago, or further ahead, is not taken (design section 3, "Chat platforms"). */
@@ -21,42 +24,51 @@ export function isSignedBySlack(credentials: ChatCredentials, headers: Headers, 
   );
 }
 
-/** The parts of Slack's payloads that are read here. */
-interface Payload {
-  type?: string;
-  challenge?: unknown;
-  event_id?: string;
-  team_id?: string;
-  enterprise_id?: string | null;
-  authorizations?: { team_id?: string | null; enterprise_id?: string | null }[];
-  event?: SlackEvent;
-  team?: { id?: string } | null;
-  channel?: { id?: string };
-  actions?: { action_id?: string; value?: string }[];
-}
+const Text = Type.Optional(Type.String());
+const PlainId = Type.Optional(ChatId);
+const NullableId = Type.Optional(Nullable(ChatId));
 
-interface SlackEvent {
-  type?: string;
-  subtype?: string;
-  channel?: string;
-  channel_type?: string;
-  user?: string;
-  bot_id?: string;
-  text?: string;
-  ts?: string;
-  thread_ts?: string;
-  edited?: unknown;
-  hidden?: boolean;
-}
+const SlackEvent = Type.Object({
+  type: Text,
+  subtype: Text,
+  channel: PlainId,
+  channel_type: Text,
+  user: PlainId,
+  bot_id: Text,
+  text: Text,
+  // Seconds since 1970, and micros; it is what orders a thread.
+  ts: Type.Optional(Type.String({ pattern: "^\\d{1,10}(\\.\\d{1,6})?$" })),
+  thread_ts: PlainId,
+  edited: Type.Optional(Type.Unknown()),
+  hidden: Type.Optional(Type.Boolean()),
+});
+type SlackEvent = Static<typeof SlackEvent>;
+
+/** The parts of Slack's payloads that are read here. What does not fit is no message and no press. */
+const Payload = Type.Object({
+  type: Text,
+  event_id: PlainId,
+  team_id: NullableId,
+  enterprise_id: NullableId,
+  authorizations: Type.Optional(Nullable(Type.Array(Type.Object({ team_id: NullableId, enterprise_id: NullableId })))),
+  event: Type.Optional(SlackEvent),
+  team: Type.Optional(Nullable(Type.Object({ id: PlainId }))),
+  channel: Type.Optional(Type.Object({ id: PlainId })),
+  actions: Type.Optional(Type.Array(Type.Object({ action_id: Text, value: PlainId }))),
+});
+type Payload = Static<typeof Payload>;
+const payloads = TypeCompiler.Compile(Payload);
 
 /** Reads a verified request: an event, or a press on a button, which comes as a form. Throws `SyntaxError`. */
 export function readSlack(listener: Listener, body: Uint8Array, mediaType: string): Heard {
   const text = new TextDecoder().decode(body);
   const isForm = mediaType === "application/x-www-form-urlencoded";
-  const payload = JSON.parse((isForm ? new URLSearchParams(text).get("payload") : text) ?? "") as Payload | null;
+  const payload = JSON.parse((isForm ? new URLSearchParams(text).get("payload") : text) ?? "") as unknown;
   if (typeof payload !== "object" || payload === null) throw new SyntaxError("Not a payload of Slack's.");
-  if (payload.type === "url_verification") return { incoming: null, answer: { challenge: payload.challenge } };
-  return { incoming: isOurs(listener, payload) ? incomingOf(listener, payload) : null, answer: null };
+  const { type, challenge } = payload as { type?: unknown; challenge?: unknown };
+  if (type === "url_verification") return { incoming: null, answer: { challenge } };
+  const heard = payloads.Check(payload) && isOurs(listener, payload);
+  return { incoming: heard ? incomingOf(listener, payload) : null, answer: null };
 }
 
 /** One app, and so one signing secret, may be installed in many workspaces; a connection is one installation. */
@@ -87,7 +99,7 @@ function messageOf({ identity, configuration }: Listener, event: SlackEvent, eve
   if (!writtenSubtypes.has(event.subtype) || event.edited !== undefined || event.hidden === true) return null;
   if (event.bot_id !== undefined || user === identity.botUserId) return null;
   const direct = event.channel_type === "im" || channel.startsWith("D");
-  const mentioned = identity.botUserId !== null && (event.text ?? "").includes(`<@${identity.botUserId}`);
+  const mentioned = identity.botUserId !== null && mentions(event.text ?? "", identity.botUserId);
   if (event.type !== "app_mention" && !(event.type === "message" && (direct || mentioned))) return null;
   if (!isAllowed(configuration.channelIds, channel)) return null;
   const text = plainText(event.text ?? "", identity.botUserId);
@@ -103,6 +115,11 @@ function messageOf({ identity, configuration }: Listener, event: SlackEvent, eve
     owner: direct ? user : channel,
     text,
   };
+}
+
+/** Whether a text names a user. Another user's id may begin with theirs. */
+function mentions(text: string, userId: string): boolean {
+  return text.includes(`<@${userId}>`) || text.includes(`<@${userId}|`);
 }
 
 function pressOf({ configuration }: Listener, { actions, channel }: Payload): Incoming | null {

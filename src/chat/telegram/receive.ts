@@ -1,6 +1,8 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { sameText } from "../../seal.ts";
 import type { Heard, Incoming, Listener } from "../platform.ts";
-import type { ChatCredentials } from "../schema.ts";
+import { type ChatCredentials, ChatId } from "../schema.ts";
 
 /** Whether a request carries the secret that the webhook was registered with. */
 export function isFromTelegram(credentials: ChatCredentials, headers: Headers): boolean {
@@ -8,46 +10,49 @@ export function isFromTelegram(credentials: ChatCredentials, headers: Headers): 
   return given !== null && credentials.webhookSecret !== undefined && sameText(given, credentials.webhookSecret);
 }
 
-/** The parts of Telegram's updates that are read here. */
-interface Update {
-  update_id?: number;
-  message?: Message;
-  business_message?: Message;
-  callback_query?: { id?: string; data?: string; message?: { chat?: { id?: number } } };
-}
+const Text = Type.Optional(Type.String());
+const Whole = Type.Optional(Type.Integer({ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }));
+const Flag = Type.Optional(Type.Boolean());
+const Person = Type.Optional(Type.Object({ id: Whole, is_bot: Flag }));
+const Entities = Type.Optional(Type.Array(Type.Object({ type: Text, offset: Whole, length: Whole, user: Person })));
 
-interface Person {
-  id?: number;
-  is_bot?: boolean;
-}
+const Message = Type.Object({
+  message_id: Whole,
+  message_thread_id: Whole,
+  is_topic_message: Flag,
+  business_connection_id: Type.Optional(ChatId),
+  sender_business_bot: Person,
+  from: Person,
+  chat: Type.Optional(Type.Object({ id: Whole, type: Text })),
+  reply_to_message: Type.Optional(Type.Object({ from: Person })),
+  text: Text,
+  caption: Text,
+  entities: Entities,
+  caption_entities: Entities,
+});
+type Message = Static<typeof Message>;
 
-interface Entity {
-  type?: string;
-  offset?: number;
-  length?: number;
-  user?: Person;
-}
+const Press = Type.Object({
+  id: Type.Optional(ChatId),
+  data: Text,
+  message: Type.Optional(Type.Object({ chat: Type.Optional(Type.Object({ id: Whole })) })),
+});
 
-interface Message {
-  message_id?: number;
-  message_thread_id?: number;
-  is_topic_message?: boolean;
-  business_connection_id?: string;
-  sender_business_bot?: Person;
-  from?: Person;
-  chat?: { id?: number; type?: string };
-  reply_to_message?: { from?: Person };
-  text?: string;
-  caption?: string;
-  entities?: Entity[];
-  caption_entities?: Entity[];
-}
+/** The parts of Telegram's updates that are read here. What does not fit is no message and no press. */
+const Update = Type.Object({
+  update_id: Whole,
+  message: Type.Optional(Message),
+  business_message: Type.Optional(Message),
+  callback_query: Type.Optional(Press),
+});
+type Update = Static<typeof Update>;
+const updates = TypeCompiler.Compile(Update);
 
 /** Reads a verified update. Throws `SyntaxError`. */
 export function readTelegram(listener: Listener, body: Uint8Array): Heard {
-  const update = JSON.parse(new TextDecoder().decode(body)) as Update | null;
+  const update = JSON.parse(new TextDecoder().decode(body)) as unknown;
   if (typeof update !== "object" || update === null) throw new SyntaxError("Not an update of Telegram's.");
-  return { incoming: incomingOf(listener, update), answer: null };
+  return { incoming: updates.Check(update) ? incomingOf(listener, update) : null, answer: null };
 }
 
 function incomingOf(listener: Listener, update: Update): Incoming | null {
@@ -85,8 +90,8 @@ function messageOf(listener: Listener, message: Message, updateId: number, busin
   };
 }
 
-function pressOf(listener: Listener, query: NonNullable<Update["callback_query"]>): Incoming | null {
-  const [, action, approvalId] = /^(approve|deny):(\S+)$/.exec(query.data ?? "") ?? [];
+function pressOf(listener: Listener, query: Static<typeof Press>): Incoming | null {
+  const [, action, approvalId] = /^(approve|deny):([\x21-\x7e]+)$/.exec(query.data ?? "") ?? [];
   const chat = query.message?.chat?.id;
   if (approvalId === undefined || chat === undefined || !isAllowed(listener, chat)) return null;
   const pressId = query.id ?? null;
