@@ -13,6 +13,8 @@ export interface JobPayloads {
   "chat.inbox": { threadId: string };
   /** Post what a chat thread has to be told. */
   "chat.deliver": { threadId: string };
+  /** Take back the webhook of a connection whose agent or tenant is deleted, and delete it. */
+  "chat.purge": { connectionId: string };
   /** Forget old events of the chat platforms. */
   "chat.sweep": Record<never, never>;
   /** Delete what a deleted agent leaves behind. */
@@ -38,6 +40,7 @@ const maxAttempts: Readonly<Record<JobName, number>> = {
   "task.fire": 5,
   "chat.inbox": 5,
   "chat.deliver": 5,
+  "chat.purge": 25,
   "chat.sweep": 1,
   "agent.purge": 25,
   "tenant.purge": 25,
@@ -77,6 +80,7 @@ const payloadFields: { readonly [N in JobName]: readonly (keyof JobPayloads[N] &
   "task.fire": ["taskId", "fireAt"],
   "chat.inbox": ["threadId"],
   "chat.deliver": ["threadId"],
+  "chat.purge": ["connectionId"],
   "chat.sweep": [],
   "agent.purge": ["agentId"],
   "tenant.purge": ["tenantId"],

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { deleteTenant } from "../src/tenants/purge.ts";
 import { ChatDesk } from "./chat-desk.ts";
-import type { TestTenant } from "./harness.ts";
+import { eventually, type TestTenant } from "./harness.ts";
 
 let desk: ChatDesk;
 let t: TestTenant;
@@ -295,5 +296,31 @@ describe("isolation and deletion", () => {
     expect((await own.t.call("DELETE", `/v1/agents/${own.agentId}`)).status).toBe(204);
     expect((await own.t.call("GET", `${path}/${connection.id}`)).status).toBe(404);
     expect((await own.t.call("GET", path)).body.chatConnections).toEqual([]);
+  });
+
+  test("Telegram's webhook goes with a deleted agent and a deleted tenant, and so do the rows", async () => {
+    const own = await desk.tenant();
+    const other = await desk.tenant();
+    const [first, second] = [
+      await desk.connectTelegram(own.t, own.agentId),
+      await desk.connectTelegram(other.t, other.agentId),
+    ];
+    expect([first.bot.webhook, second.bot.webhook]).not.toContain(null);
+    expect((await own.t.call("DELETE", `/v1/agents/${own.agentId}`)).status).toBe(204);
+    expect(await deleteTenant(desk.h.sql, other.t.id)).toBe("ended");
+    await eventually(async () => {
+      const rows = await desk.h.sql`select 1 from chat_connections where id in (${first.id}, ${second.id})`;
+      return rows.length === 0;
+    });
+    expect([first.bot.webhook, second.bot.webhook]).toEqual([null, null]);
+  });
+
+  test("a deleted agent's connection goes although the platform is out of reach", async () => {
+    const own = await desk.tenant();
+    const { id, bot } = await desk.connectTelegram(own.t, own.agentId);
+    desk.telegram.befall(desk.telegram.path(bot, "deleteWebhook"), "cut before");
+    expect((await own.t.call("DELETE", `/v1/agents/${own.agentId}`)).status).toBe(204);
+    await eventually(async () => (await desk.h.sql`select 1 from chat_connections where id = ${id}`).length === 0);
+    expect(bot.webhook).not.toBeNull();
   });
 });

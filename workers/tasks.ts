@@ -3,6 +3,7 @@ import { purgeAgent } from "../src/agents/purge.ts";
 import { deliverThread } from "../src/chat/deliver.ts";
 import { drainInbox } from "../src/chat/inbox.ts";
 import { sweepChatEvents } from "../src/chat/look-out.ts";
+import { purgeChatConnection } from "../src/chat/purge.ts";
 import { sweepKeys } from "../src/idempotency.ts";
 import { isPayload, type JobName, type JobPayloads } from "../src/jobs.ts";
 import type { Logger } from "../src/log.ts";
@@ -23,6 +24,7 @@ export function taskList(runner: TurnRunner): TaskList {
     "task.fire": (payload) => fireTask(ctx, payload as JobPayloads["task.fire"]),
     "chat.inbox": (payload) => drainInbox(ctx, (payload as JobPayloads["chat.inbox"]).threadId),
     "chat.deliver": (payload) => deliverThread(ctx, actor.workerId, (payload as JobPayloads["chat.deliver"]).threadId),
+    "chat.purge": (payload) => purgeChatConnection(ctx, (payload as JobPayloads["chat.purge"]).connectionId),
     "chat.sweep": () => sweepChatEvents(ctx.sql),
     "agent.purge": (payload) => purgeAgent(ctx, (payload as JobPayloads["agent.purge"]).agentId),
     "tenant.purge": (payload) => purgeTenant(ctx, (payload as JobPayloads["tenant.purge"]).tenantId),

@@ -1,4 +1,4 @@
-import { purgeChatConnections } from "../chat/store.ts";
+import { purgeChatConnections } from "../chat/purge.ts";
 import type { Ctx } from "../context.ts";
 import { type Sql, type Tx, tx } from "../db.ts";
 import { enqueue } from "../jobs.ts";
@@ -32,7 +32,7 @@ export async function purgeAgent(ctx: Pick<Ctx, "sql">, agentId: string): Promis
   await cancelTurns(sql, agentId);
   await purgeSkills(sql, agentId);
   await purgeTasks(sql, agentId);
-  await purgeChatConnections(sql, agentId);
+  await purgeChatConnections(sql, { agentId });
   for (;;) {
     const ids = await findSessions(sql, agentId);
     for (let at = 0; at < ids.length; at += sessionsPerBatch)

@@ -142,7 +142,8 @@ export async function deleteChatConnection(ctx: Ctx, sql: AnySql, tenantId: stri
   await removeChatConnection(sql, tenantId, id);
 }
 
-async function unregister(ctx: Ctx, row: ChatConnectionRow): Promise<void> {
+/** Takes a connection's webhook back at the platform, in one try: a platform that fails to is only noted. */
+export async function unregister(ctx: Ctx, row: ChatConnectionRow): Promise<void> {
   const endpoint = endpointOf(ctx, row.platform, AbortSignal.timeout(platformCheckMs));
   try {
     await platforms[row.platform].unregister(endpoint, openChatCredentials(ctx.sealer, row));

@@ -72,6 +72,14 @@ export async function findWebhookConnection(
   return row ?? null;
 }
 
+/** A connection whose agent or tenant is deleted; null when it is not, or there is none. */
+export async function findOrphan(sql: AnySql, id: string): Promise<ChatConnectionRow | null> {
+  const [row] = await sql<ChatConnectionRow[]>`
+    select ${columns(sql)} from chat_connections c where c.id = ${id}
+      and (not ${live(sql)} or exists (select 1 from tenants t where t.id = c.tenant_id and t.deleted_at is not null))`;
+  return row ?? null;
+}
+
 /** What a new connection is made of. */
 export interface NewChatConnection {
   readonly id: string;
@@ -166,9 +174,4 @@ export function openChatCredentials(
   row: Pick<ChatConnectionRow, "id" | "sealedCredentials">,
 ): ChatCredentials {
   return JSON.parse(sealer.open(row.sealedCredentials, row.id)) as ChatCredentials;
-}
-
-/** Deletes the connections of a deleted agent, with their threads and deliveries. */
-export async function purgeChatConnections(sql: AnySql, agentId: string): Promise<void> {
-  await sql`delete from chat_connections where agent_id = ${agentId}`;
 }

@@ -1,3 +1,4 @@
+import { purgeChatConnections } from "../chat/purge.ts";
 import type { Ctx } from "../context.ts";
 import { type AnySql, tx } from "../db.ts";
 import { enqueue } from "../jobs.ts";
@@ -40,7 +41,7 @@ async function lookAgain(sql: AnySql, tenantId: string): Promise<void> {
 
 /**
  * Ends a tenant unless a turn of it is queued or runs: its credentials are 401 from then on, and every secret it
- * left here is gone. A turn that waits for a person does not hold it up, for nobody can answer any more.
+ * left here is gone, once what a connection still has to tell the other side is told. A turn that waits for a person does not hold it up, for nobody can answer any more.
  */
 async function endTenant(sql: AnySql, tenantId: string): Promise<boolean> {
   const { count } = await sql`
@@ -55,6 +56,6 @@ async function endTenant(sql: AnySql, tenantId: string): Promise<boolean> {
     update mcp_connections set sealed_credentials = null, sealed_tokens = null, credential_fragment = '', status = 'needs_auth'
     where tenant_id = ${tenantId}`;
   await endConnections(sql, tenantId);
-  await sql`delete from chat_connections where tenant_id = ${tenantId}`;
+  await purgeChatConnections(sql, { tenantId });
   return true;
 }

@@ -1,0 +1,41 @@
+import type { Ctx } from "../context.ts";
+import { type AnySql, tx } from "../db.ts";
+import { enqueue } from "../jobs.ts";
+import { unregister } from "./manage.ts";
+import { platforms } from "./platforms.ts";
+import { chatPlatforms } from "./schema.ts";
+import { findOrphan } from "./store.ts";
+
+const registering = chatPlatforms.filter((name) => platforms[name].registersWebhook);
+
+/**
+ * Lets go of the connections of a deleted agent or tenant, with their threads and
+ * deliveries. One whose webhook is ours to take back is disabled here and goes
+ * with its job, so that no platform holds up the deletion.
+ */
+export function purgeChatConnections(sql: AnySql, owner: { agentId: string } | { tenantId: string }): Promise<void> {
+  return tx(sql, async (inner) => {
+    const owned = "agentId" in owner ? inner`agent_id = ${owner.agentId}` : inner`tenant_id = ${owner.tenantId}`;
+    await inner`delete from chat_connections where ${owned} and platform <> all(${registering})`;
+    const left = await inner<{ id: string }[]>`
+      update chat_connections set enabled = false where ${owned} returning id`;
+    for (const { id } of left) await enqueue(inner, "chat.purge", { connectionId: id }, { key: `chat.purge:${id}` });
+  });
+}
+
+/**
+ * The job `chat.purge`: takes the webhook back with the credentials that the row
+ * still holds, then deletes the row, whether or not the platform could be told.
+ * Does nothing while the connection's agent and tenant exist.
+ */
+export async function purgeChatConnection(ctx: Ctx, id: string): Promise<void> {
+  const connection = await findOrphan(ctx.sql, id);
+  if (connection === null) return;
+  try {
+    await unregister(ctx, connection);
+  } catch (error) {
+    // Credentials that cannot be opened any more must not keep the row.
+    ctx.log.warn({ err: error, connectionId: id }, "a deleted connection's webhook was not taken back");
+  }
+  await ctx.sql`delete from chat_connections where id = ${id}`;
+}
