@@ -1,5 +1,6 @@
 import type { Ctx } from "../context.ts";
 import type { AnySql } from "../db.ts";
+import { reaperActions } from "../metrics.ts";
 import { addDeliverJob, addInboxJob } from "./hand-over.ts";
 import { eventsKeepHours } from "./schema.ts";
 
@@ -26,6 +27,7 @@ export async function lookAfterChats({ sql, log }: Pick<Ctx, "sql" | "log">): Pr
     update chat_deliveries d set status = 'ambiguous', diagnostic = 'sender_lost', claim = null, claim_worker = null,
       claim_until = null, updated_at = now()
     from lost where d.id = lost.id returning d.id`;
+  if (lost.length > 0) reaperActions.inc({ action: "delivery_ambiguous" }, lost.length);
   for (const { id } of lost) log.warn({ deliveryId: id }, "a chat delivery whose sender is lost is ambiguous");
   await sql`
     with silent as (

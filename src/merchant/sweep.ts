@@ -1,4 +1,5 @@
 import type { Ctx } from "../context.ts";
+import { reaperActions } from "../metrics.ts";
 import { addDeliverJob, deliverJobKey, giveUpLost } from "./states.ts";
 
 /**
@@ -11,6 +12,7 @@ import { addDeliverJob, deliverJobKey, giveUpLost } from "./states.ts";
  */
 export async function sweepEvents({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void> {
   const lost = await giveUpLost(sql);
+  if (lost > 0) reaperActions.inc({ action: "usage_event_uncertain" }, lost);
   if (lost > 0) log.warn({ events: lost }, "usage events whose worker was lost while sending them are uncertain");
   // One step of the index for each connection that has pending events, however many those are.
   await sql`

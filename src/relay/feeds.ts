@@ -1,8 +1,9 @@
 import { clearTimeout, setTimeout } from "node:timers";
 import type { Redis } from "ioredis";
 import { Cursor } from "./cursor.ts";
+import { noteLag } from "./lag.ts";
 import { relayChunkMax, relayLostGraceMs } from "./relay.ts";
-import { parseMessage } from "./scripts.ts";
+import { isMark, parseMessage } from "./scripts.ts";
 
 /** The followers of one log in this process. They share one subscription. */
 interface Feed {
@@ -36,6 +37,7 @@ export class Feeds {
       const feed = this.#feeds.get(name);
       if (feed === undefined) return;
       const item = parseMessage(message);
+      if (!isMark(item)) noteLag(item);
       for (const cursor of feed.cursors) cursor.publish(item);
     });
   }

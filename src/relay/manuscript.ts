@@ -6,6 +6,7 @@ interface Draft {
   count: number;
   sse: string;
   bytes: number;
+  madeAtMs?: number;
 }
 
 /** Everything one attempt has written, cut into batches, and how much of it the relay has confirmed. */
@@ -84,7 +85,7 @@ export class Manuscript {
 function append(drafts: Draft[], cut: number, added: Draft, bytesMax: number): void {
   const last = drafts.length > cut ? drafts.at(-1) : undefined;
   if (last === undefined || last.bytes + added.bytes > bytesMax) {
-    drafts.push({ ...added });
+    drafts.push({ ...added, madeAtMs: added.madeAtMs ?? Date.now() });
     return;
   }
   last.count += added.count;

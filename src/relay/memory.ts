@@ -1,4 +1,5 @@
 import { clearInterval, setInterval } from "node:timers";
+import { noteLag } from "./lag.ts";
 import {
   type Appended,
   type Batch,
@@ -70,6 +71,7 @@ export class MemoryRelay implements Relay {
       log.tail = lastOf(rest);
       log.chars += rest.sse.length;
       this.#chars += rest.sse.length;
+      if (log.wakers.size > 0) noteLag(rest);
     }
     if (ends) log.state = "ended";
     log.expiresAtMs = Date.now() + this.#keepMs;

@@ -35,7 +35,15 @@ export interface RedisRelayOptions {
 }
 
 interface ScriptedRedis extends Redis {
-  relayAppend(key: string, first: number, count: number, sse: string, keepMs: number, ends: 0 | 1): Promise<unknown>;
+  relayAppend(
+    key: string,
+    first: number,
+    count: number,
+    sse: string,
+    keepMs: number,
+    ends: 0 | 1,
+    madeAtMs: number | "",
+  ): Promise<unknown>;
   relaySeal(key: string, keepMs: number): Promise<unknown>;
   relayLook(key: string, keepMs: number): Promise<unknown>;
 }
@@ -101,7 +109,8 @@ export class RedisRelay implements Relay {
     const name = logName(this.#prefix, key);
     let rest: Batch | null = batch;
     while (rest !== null) {
-      const answer = await this.#commands.relayAppend(name, rest.first, rest.count, rest.sse, this.#keepMs, ends);
+      const { first, count, sse, madeAtMs = "" } = rest;
+      const answer = await this.#commands.relayAppend(name, first, count, sse, this.#keepMs, ends, madeAtMs);
       if (typeof answer !== "number") return answer as Appended;
       // The log's tail lies inside the batch, which gets shorter with every round.
       rest = dropBefore(rest, answer + 1);

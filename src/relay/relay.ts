@@ -59,6 +59,8 @@ export interface Batch {
   readonly first: number;
   readonly count: number;
   readonly sse: string;
+  /** When its first chunk was made, by its writer's clock; once a batch, to measure the relay's lag. Absent where it was cut. */
+  readonly madeAtMs?: number;
 }
 
 /**

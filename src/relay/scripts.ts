@@ -6,7 +6,7 @@ import type { Batch, LogKey } from "./relay.ts";
  * are entries at the two ends of the highest possible id, with the field `tail`
  * (the number of the last event), so that Redis itself refuses any later batch.
  * The same scripts publish what they write, on a channel named like the key:
- * `<first>-<count>\n<sse>`, `end-<tail>`, `sealed-<tail>`.
+ * `<first>-<count>-<made at>\n<sse>`, `end-<tail>`, `sealed-<tail>`.
  */
 const highest = "18446744073709551615";
 
@@ -21,7 +21,7 @@ local function place()
 end
 `;
 
-/** ARGV: first, count, sse, keepMs, '1' to end the log. A number as the answer: the log's tail, inside the batch. */
+/** ARGV: first, count, sse, keepMs, '1' to end the log, when the batch was made (may be empty). A number as the answer: the log's tail, inside the batch. */
 export const appendScript = `${place}
 local tail, state = place()
 local first, count, ends = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[5] == '1'
@@ -33,7 +33,7 @@ if first <= tail and last > tail then return tail end
 if last > tail then
   local id = ARGV[1] .. '-' .. ARGV[2]
   redis.call('XADD', KEYS[1], id, 'sse', ARGV[3])
-  redis.call('PUBLISH', KEYS[1], id .. '\\n' .. ARGV[3])
+  redis.call('PUBLISH', KEYS[1], id .. '-' .. ARGV[6] .. '\\n' .. ARGV[3])
   tail = last
 end
 if ends then
@@ -95,5 +95,7 @@ export function parseMessage(message: string): Batch | Mark {
   const head = message.slice(0, dash);
   if (head === "end" || head === "sealed") return { type: head, tail: Number(message.slice(dash + 1)) };
   const line = message.indexOf("\n", dash);
-  return { first: Number(head), count: Number(message.slice(dash + 1, line)), sse: message.slice(line + 1) };
+  const [count, madeAt] = message.slice(dash + 1, line).split("-", 2);
+  const batch = { first: Number(head), count: Number(count), sse: message.slice(line + 1) };
+  return madeAt ? { ...batch, madeAtMs: Number(madeAt) } : batch;
 }

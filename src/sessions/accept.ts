@@ -1,6 +1,7 @@
 import { type AnySql, isPassing, json, type Sql, unavailable, violatedConstraint } from "../db.ts";
 import { ApiError } from "../errors.ts";
 import { databaseWaitMs } from "../limits.ts";
+import { currentTraceparent } from "../trace.ts";
 import { addTurnJob } from "./requeue.ts";
 import type { UiMessage } from "./schema.ts";
 import type { TurnKind } from "./turns.ts";
@@ -107,10 +108,11 @@ function insertRow(sql: AnySql, turn: NewTurn, firstOfHidden: boolean) {
   return sql`
     accepted as (
       insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
-        assistant_message_id, first_of_hidden_session, user_id, metadata, request_id)
+        assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent)
       select ${turn.turnId}, ${turn.tenantId}, ${turn.agentId}, session.id, ${turn.kind}, ${turn.agentVersion}, ${turn.trigger},
         ${turn.input === null ? null : json(sql, turn.input)}, ${turn.keepSeq}::bigint,
-        ${turn.assistantMessageId}, ${firstOfHidden}, session.user_id, ${json(sql, turn.metadata)}, ${turn.requestId}
+        ${turn.assistantMessageId}, ${firstOfHidden}, session.user_id, ${json(sql, turn.metadata)}, ${turn.requestId},
+        ${currentTraceparent()}
       from session
       returning id, session_id
     )

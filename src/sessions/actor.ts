@@ -1,8 +1,10 @@
+import { hostname } from "node:os";
 import postgres from "postgres";
 import { isPassing, type Sql, withLongStartup } from "../db.ts";
 import { newId } from "../ids.ts";
 import { databaseWaitMs, lockWaitMs, workerBeatMs } from "../limits.ts";
 import type { Logger } from "../log.ts";
+import { sessionsHeld } from "../metrics.ts";
 import { unclaimTurn } from "./requeue.ts";
 import { type ClaimedTurn, claimTurn, releaseLock } from "./turns.ts";
 
@@ -40,6 +42,9 @@ export class Actor {
   /** When the beat under way began. */
   private beatSince: number | null = null;
   private queueNames: readonly string[] = [];
+  private drainAsked = false;
+  /** Called once, when an operator asks this worker to take nothing new (`queue drain`). */
+  onDrainAsked: () => void = () => {};
 
   constructor(databaseUrl: string, log: Logger) {
     this.log = log.child({ workerId: this.workerId });
@@ -102,10 +107,12 @@ export class Actor {
     if (turn === null) return;
     const running: RunningTurn = { turn, lockKey, stop: new AbortController() };
     this.running.set(turnId, running);
+    sessionsHeld.inc();
     try {
       await work(running);
     } finally {
       this.running.delete(turnId);
+      sessionsHeld.dec();
       // Not awaited: the row says already that the session is free.
       releaseLock(this.sql, lockKey).catch((error) =>
         this.log.warn({ err: error, turnId }, "a session's lock was not let go of"),
@@ -164,16 +171,21 @@ export class Actor {
   /** Renews this worker's row, takes the locks anew after a reconnect, and stops turns whose cancellation was announced while nobody listened. */
   private async beat(): Promise<void> {
     const ids = [...this.running.keys()];
-    const [row] = await this.sql<{ pid: number; canceled: string[] }[]>`
+    const [row] = await this.sql<{ pid: number; drain: boolean; canceled: string[] }[]>`
       with beat as (
-        insert into workers (id, application_name, queue_worker_ids)
-        values (${this.workerId}, ${this.applicationName}, ${this.queueNames as string[]})
+        insert into workers (id, application_name, queue_worker_ids, host, pid)
+        values (${this.workerId}, ${this.applicationName}, ${this.queueNames as string[]}, ${hostname()}, ${process.pid})
         on conflict (id) do update set beat_at = now(), queue_worker_ids = excluded.queue_worker_ids
+        returning drain_requested_at
       )
-      select pg_backend_pid() as pid,
+      select pg_backend_pid() as pid, (select drain_requested_at is not null from beat) as drain,
         array(select id from turns where id = any(${ids}) and cancel_requested_at is not null) as canceled`;
     if (row === undefined) return;
     for (const turnId of row.canceled) this.stop(turnId, "canceled");
+    if (row.drain && !this.drainAsked) {
+      this.drainAsked = true;
+      this.onDrainAsked();
+    }
     const before = this.backendPid;
     this.backendPid = row.pid;
     if (before !== null && before !== row.pid) await this.lockAgain(before);

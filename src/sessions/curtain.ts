@@ -21,10 +21,13 @@ export class Curtain {
   private open = false;
   private timer: ReturnType<typeof setTimeout> | null = null;
   private noted: Promise<boolean> | null = null;
+  private readonly onOpen: () => void;
 
-  constructor(sql: Sql, turn: ClaimedTurn) {
+  /** `onOpen` is called at the first chunk that shows something. */
+  constructor(sql: Sql, turn: ClaimedTurn, onOpen: () => void = () => {}) {
     this.sql = sql;
     this.turn = turn;
+    this.onOpen = onOpen;
   }
 
   /** Takes the next chunk; answers those that may go out now. */
@@ -33,6 +36,7 @@ export class Curtain {
     this.held.push(chunk);
     if (silentChunks.has(chunk.type)) return [];
     this.open = true;
+    this.onOpen();
     this.timer = setTimeout(() => {
       this.note().catch(() => {});
     }, noteAfterMs);

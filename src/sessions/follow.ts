@@ -1,6 +1,7 @@
 import type { Ctx } from "../context.ts";
 import { isUnavailable, patiently } from "../db.ts";
 import { turnPatienceMs, turnWatchMs } from "../limits.ts";
+import { followersOpen } from "../metrics.ts";
 import { formatEvent, type LogKey, lastOf, type Relay } from "../relay/relay.ts";
 import { doneEvent } from "../sse.ts";
 import { isEnded, type LogState, logAttemptOf, logStates } from "./logs.ts";
@@ -102,6 +103,7 @@ async function* untilMoved(
   const look = new AbortController();
   const leave = () => look.abort();
   stop.addEventListener("abort", leave, { once: true });
+  followersOpen.inc();
   let moved = false;
   let reading = false;
   let grace: ReturnType<typeof setTimeout> | undefined;
@@ -121,6 +123,7 @@ async function* untilMoved(
       allow();
     }
   } finally {
+    followersOpen.dec();
     forget();
     clearTimeout(grace);
     stop.removeEventListener("abort", leave);

@@ -8,10 +8,12 @@ import {
   workerDeadMs,
   workerFrozenMs,
 } from "../limits.ts";
+import { reaperActions } from "../metrics.ts";
 import { closeCalls, type Decided, withDecisions } from "./calls.ts";
+import { finishTurn } from "./finish.ts";
 import { canceledOutcome } from "./outcome.ts";
 import { addTurnJob, requeueTurn } from "./requeue.ts";
-import { answerOf, badOutcome, type Fence, finishTurn } from "./turns.ts";
+import { answerOf, badOutcome, type Fence } from "./turns.ts";
 
 /**
  * Looks after turns whose worker is lost (design section 1, rule 4). Every
@@ -57,8 +59,10 @@ export class Reaper {
       from workers w join pg_stat_activity a on a.application_name = w.application_name and a.datname = current_database()
       where w.beat_at < now() - ${this.frozenMs} * interval '1 millisecond'
       group by w.id`;
-    for (const worker of frozen)
+    for (const worker of frozen) {
+      reaperActions.inc({ action: "frozen_worker_ended" });
       log.warn({ workerId: worker.id, connections: worker.ended }, "a frozen worker's connections were ended");
+    }
   }
 
   /**
@@ -79,7 +83,10 @@ export class Reaper {
         from dead where j.locked_by = any(dead.queue_worker_ids)
       )
       select id from dead`;
-    for (const worker of dead) log.warn({ workerId: worker.id }, "a dead worker's jobs were given back to the queue");
+    for (const worker of dead) {
+      reaperActions.inc({ action: "dead_worker_forgotten" });
+      log.warn({ workerId: worker.id }, "a dead worker's jobs were given back to the queue");
+    }
   }
 
   private async endOrphans(): Promise<void> {
@@ -109,6 +116,7 @@ export class Reaper {
     // A continuation is not run again: which of its approved calls ran is unknown.
     const mayRunAgain = showedNothing && continuation_id === null && !cancel_requested && attempt < turnAttemptsMax;
     if (mayRunAgain && (await requeueTurn(sql, id, attempt))) {
+      reaperActions.inc({ action: "turn_requeued" });
       log.warn({ turnId: id, attempt }, "a turn whose worker is lost will be run again");
       return;
     }
@@ -119,7 +127,9 @@ export class Reaper {
       status,
       continuation_id !== null,
     );
-    if (ended) log.warn({ turnId: id, attempt, status }, "a turn whose worker is lost was ended");
+    if (!ended) return;
+    reaperActions.inc({ action: "turn_ended" });
+    log.warn({ turnId: id, attempt, status }, "a turn whose worker is lost was ended");
   }
 
   /** Turns that were cancelled while no worker had them, by a door that could not end them itself. */
@@ -129,12 +139,9 @@ export class Reaper {
       select id, attempt, continuation_id from turns
       where status in ('queued', 'waiting') and cancel_requested_at is not null limit ${reapBatchRows}`;
     for (const { id, attempt, continuation_id } of canceled) {
-      await endLostTurn(
-        sql,
-        { turnId: id, attempt, statuses: ["queued", "waiting"] },
-        "canceled",
-        continuation_id !== null,
-      );
+      const fence = { turnId: id, attempt, statuses: ["queued", "waiting"] as const };
+      if (await endLostTurn(sql, fence, "canceled", continuation_id !== null))
+        reaperActions.inc({ action: "turn_canceled" });
     }
   }
 
@@ -152,7 +159,10 @@ export class Reaper {
         )
       )
       select id, (${addTurnJob(sql)}).id as job from silent`;
-    for (const turn of rung) log.warn({ turnId: turn.id }, "a queued turn whose job was gone was rung again");
+    for (const turn of rung) {
+      reaperActions.inc({ action: "turn_rung" });
+      log.warn({ turnId: turn.id }, "a queued turn whose job was gone was rung again");
+    }
   }
 }
 

@@ -6,10 +6,12 @@ import { answerBytesMax, answerChunksMax, modelCallsPerTurnMax, turnPatienceMs, 
 import { describeModelError, type ModelResult, runModel } from "../model/loop.ts";
 import { thinkingSettings } from "../model/thinking.ts";
 import { RelayWriter } from "../relay/writer.ts";
+import { inSpan } from "../trace.ts";
 import type { Actor, RunningTurn, StopReason } from "./actor.ts";
 import { commitOutcome } from "./commit.ts";
 import { Curtain } from "./curtain.ts";
 import { imageDownload } from "./download.ts";
+import { ClaimMeter, claimSpan } from "./meter.ts";
 import { canceledOutcome, failedOutcome, goodOutcome, usageOf, withLog } from "./outcome.ts";
 import { errorOf, type PreparedTurn, prepareTurn } from "./prepare.ts";
 import { requeueTurn } from "./requeue.ts";
@@ -26,10 +28,16 @@ export async function runTurnJob(
   { ctx, actor }: TurnRunner,
   payload: { turnId: string; lockKey: string },
 ): Promise<void> {
-  await actor.withTurn(payload.turnId, payload.lockKey, (running) => runClaim(ctx, running));
+  await actor.withTurn(payload.turnId, payload.lockKey, (running) =>
+    inSpan(
+      "turn",
+      () => claimSpan(running.turn),
+      (span) => runClaim(ctx, running, new ClaimMeter(running.turn, span)),
+    ),
+  );
 }
 
-async function runClaim(ctx: Ctx, running: RunningTurn): Promise<void> {
+async function runClaim(ctx: Ctx, running: RunningTurn, meter: ClaimMeter): Promise<void> {
   const { turn, stop } = running;
   const log = ctx.log.child({
     turnId: turn.id,
@@ -40,7 +48,7 @@ async function runClaim(ctx: Ctx, running: RunningTurn): Promise<void> {
   log.debug({ attempt: turn.attempt }, "turn claimed");
   const key = { turnId: logIdOf(turn), attempt: turn.attempt };
   const writer = new RelayWriter(ctx.relay, key, { onSealed: () => stop.abort("fenced") });
-  const curtain = new Curtain(ctx.sql, turn);
+  const curtain = new Curtain(ctx.sql, turn, () => meter.noteFirstChunk());
   const limit = setTimeout(() => stop.abort("timed_out"), turnRunMsMax);
   try {
     const outcome = await play(ctx, running, writer, curtain);
@@ -52,6 +60,7 @@ async function runClaim(ctx: Ctx, running: RunningTurn): Promise<void> {
     if (whole !== null) {
       // After the commit: a follower sees the end only once the session is free.
       await writer.end([...held, whole.lastChunk]);
+      meter.noteEnd(whole);
       log.info({ status: whole.status, attempt: turn.attempt }, "turn ended");
     } else log.warn("the turn was ended by somebody else; nothing was written");
   } finally {

@@ -53,7 +53,7 @@ export interface AcceptedTurn {
  */
 export async function acceptTurn(ctx: Ctx, request: TurnRequest): Promise<AcceptedTurn> {
   const joined = request.key === null ? null : await joinByKey(ctx.sql, ctx, request.key);
-  if (joined !== null) return joined;
+  if (joined !== null) return logAccepted(ctx, request, joined, "a repeated request joined its turn");
   const { principal, agentId, body } = request;
   checkTurnBody(body, request.sessionId !== null);
   turnGate(principal.tenant);
@@ -66,7 +66,7 @@ export async function acceptTurn(ctx: Ctx, request: TurnRequest): Promise<Accept
   checkRunnable(ctx, agent);
   const message = await messageOf(ctx.sql, principal.tenant.id, body);
   await merchantGuard(ctx, principal.tenant, session?.userId ?? body.userId ?? "");
-  return write(ctx, request, {
+  const accepted = await write(ctx, request, {
     turnId: newId("turn"),
     tenantId: principal.tenant.id,
     agentId,
@@ -86,6 +86,7 @@ export async function acceptTurn(ctx: Ctx, request: TurnRequest): Promise<Accept
     requestId: request.requestId,
     writeBefore: principal.writeBefore,
   });
+  return logAccepted(ctx, request, accepted, "turn accepted");
 }
 
 /** A stateless generation somebody asks for. */
@@ -103,13 +104,13 @@ export interface GenerationRequest {
 /** Accepts a stateless generation: a turn without a session, behind the same gates. */
 export async function acceptGeneration(ctx: Ctx, request: GenerationRequest): Promise<AcceptedTurn> {
   const joined = request.key === null ? null : await joinByKey(ctx.sql, ctx, request.key);
-  if (joined !== null) return joined;
+  if (joined !== null) return logAccepted(ctx, request, joined, "a repeated request joined its turn");
   const { principal, agentId } = request;
   turnGate(principal.tenant);
   const agent = await loadAgentForTurn(ctx.sql, principal.tenant.id, agentId, request.version);
   checkRunnable(ctx, agent);
   await merchantGuard(ctx, principal.tenant, request.userId);
-  return write(ctx, request, {
+  const accepted = await write(ctx, request, {
     turnId: newId("turn"),
     tenantId: principal.tenant.id,
     agentId,
@@ -129,6 +130,19 @@ export async function acceptGeneration(ctx: Ctx, request: GenerationRequest): Pr
     requestId: request.requestId,
     writeBefore: principal.writeBefore,
   });
+  return logAccepted(ctx, request, accepted, "turn accepted");
+}
+
+/** The line that leads from a request's id to its turn; the worker's lines carry both ids too. */
+function logAccepted(
+  { log }: Ctx,
+  { requestId, principal, agentId }: Pick<TurnRequest, "requestId" | "principal" | "agentId">,
+  accepted: AcceptedTurn,
+  what: string,
+): AcceptedTurn {
+  const { turnId, sessionId } = accepted;
+  log.info({ requestId, turnId, sessionId, tenantId: principal.tenant.id, agentId }, what);
+  return accepted;
 }
 
 /** Rules of the turn body that tie fields together (document 1, "Turn body"). */

@@ -1,7 +1,5 @@
-import { handOverToChat } from "../chat/hand-over.ts";
 import type { ProviderType } from "../config.ts";
 import { type AnySql, json, type Sql } from "../db.ts";
-import { billEndedTurn } from "../merchant/record.ts";
 import type { UiMessage } from "./schema.ts";
 
 /**
@@ -13,8 +11,8 @@ import type { UiMessage } from "./schema.ts";
  *                 ↓ asks        ↑
  *              waiting → queued → running …
  *
- * Here are the claim and the end; `requeue.ts` has the way back, `logs.ts` what
- * followers see.
+ * Here is the claim; `finish.ts` has the end, `requeue.ts` the way back, `logs.ts`
+ * what followers see.
  */
 
 export type TurnStatus = "queued" | "running" | "waiting" | "succeeded" | "failed" | "canceled";
@@ -46,6 +44,10 @@ export interface ClaimedTurn {
   readonly userId: string;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly requestId: string | null;
+  /** Seconds from the acceptance to this claim, by the database's clock. */
+  readonly waitedSeconds: number;
+  /** The request's trace, when one is recorded. */
+  readonly traceparent: string | null;
   /** Model calls of the turn before this claim. */
   readonly modelCalls: number;
   /** What a regeneration had answered when it stopped to ask. */
@@ -68,6 +70,8 @@ interface ClaimRow {
   user_id: string;
   metadata: Record<string, unknown>;
   request_id: string | null;
+  waited_seconds: number;
+  traceparent: string | null;
   model_calls: number;
   answer: UiMessage | null;
 }
@@ -101,7 +105,8 @@ export async function claimTurn(
       from claimed where c.id = claimed.continuation_id
     )
     select held.locked, c.id, c.tenant_id, c.agent_id, c.session_id, c.kind, c.continuation_id, c.attempt, c.agent_version, c.input,
-      c.keep_seq, c.assistant_message_id, c.user_id, c.metadata, c.request_id, c.model_calls, c.answer
+      c.keep_seq, c.assistant_message_id, c.user_id, c.metadata, c.request_id, c.model_calls, c.answer, c.traceparent,
+      extract(epoch from now() - c.accepted_at)::float8 as waited_seconds
     from held left join claimed c on true`;
   if (row === undefined || !row.locked) return "busy";
   if (row.id === null) {
@@ -123,6 +128,8 @@ export async function claimTurn(
     userId: row.user_id,
     metadata: row.metadata,
     requestId: row.request_id,
+    waitedSeconds: row.waited_seconds,
+    traceparent: row.traceparent,
     modelCalls: row.model_calls,
     answer: row.answer,
   };
@@ -179,120 +186,8 @@ export interface Fence {
   readonly turnId: string;
   readonly attempt: number;
   readonly statuses: readonly TurnStatus[];
-}
-
-/**
- * Ends a claim: the turn's status, transcript, session, continuation, approvals,
- * usage, usage event, credit, the task's run and what its chat is told in one
- * statement, so that all of it happens or none. Answers false, having written
- * nothing, when the claim is gone (the fence of design section 1, rule 3), or when
- * a turn that was cancelled is to end well.
- *
- * The session's row is locked before the turn's, as it is when a turn is
- * accepted: the other way round, a turn sent in the very moment another one ends
- * would deadlock with that end.
- *
- * A regeneration's cut happens here, when it has succeeded, so that a failed one
- * keeps the previous answer. What a cancelled turn had written when it stopped to
- * ask is taken out again. New places in the transcript start above every place that ever was,
- * because `max(seq)` is read from the snapshot before the cut; an answer that a
- * continuation extends moves to a new place, so that `after` cursors meet it again.
- */
-export async function finishTurn(sql: AnySql, fence: Fence, outcome: TurnOutcome): Promise<boolean> {
-  const { status, error, usage, messages, replaced, preview, answer, relayEvents, continuationId, approvals } = outcome;
-  const ends = status !== "waiting";
-  const good = status === "succeeded" || status === "waiting";
-  const succeeds = status === "succeeded";
-  const undoes = status === "canceled";
-  const tokens = usage.inputTokens + usage.outputTokens;
-  const rows = await sql`
-    with home as materialized (
-      select s.id from turns t join sessions s on s.id = t.session_id where t.id = ${fence.turnId} for no key update of s
-    ), was as materialized (
-      select id, continuation_id as leg from turns
-      where id = ${fence.turnId} and attempt = ${fence.attempt} and status = any(${fence.statuses as string[]})
-        and (${!good} or cancel_requested_at is null) and (select count(*) from home) >= 0
-      for no key update
-    ), ended as (
-      update turns t set status = ${status}, error = ${error === null ? null : json(sql, error)},
-        continuation_id = coalesce(${continuationId}, t.continuation_id), worker_id = case when ${ends} then worker_id end,
-        finished_at = case when ${ends} then now() end,
-        run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
-        claimed_at = case when ${ends} then claimed_at end, shown_at = case when ${ends} then shown_at end,
-        input_tokens = input_tokens + ${usage.inputTokens}, output_tokens = output_tokens + ${usage.outputTokens},
-        model_calls = model_calls + ${usage.modelCalls},
-        relay_events = case when was.leg is null then ${relayEvents}::int else relay_events end,
-        last_chunk = case when was.leg is null then ${json(sql, outcome.lastChunk)}::json else last_chunk end,
-        answer = ${answer === null ? null : json(sql, answer)}
-      from was where t.id = was.id
-      returning t.*, was.leg
-    ), cut as (
-      delete from messages m using ended e
-      where ${succeeds} and e.keep_seq is not null and m.session_id = e.session_id and m.seq > e.keep_seq
-    ), undone as (
-      delete from messages m using ended e
-      where ${undoes} and e.leg is not null and m.session_id = e.session_id and m.turn_id = e.id
-    ), outgrown as (
-      delete from session_summaries z using ended e
-      where ${succeeds} and e.keep_seq is not null and z.session_id = e.session_id and z.upto_seq > e.keep_seq
-    ), joined as (
-      insert into messages (session_id, seq, id, role, turn_id, content)
-      select e.session_id, coalesce((select max(seq) from messages where session_id = e.session_id), 0) + n.place,
-        n.message ->> 'id', n.message ->> 'role', e.id, n.message
-      from ended e cross join json_array_elements(${json(sql, messages)}) with ordinality as n (message, place)
-      where e.session_id is not null
-    ), extended as (
-      update messages m set content = ${replaced === null ? null : json(sql, replaced)},
-        seq = (select max(seq) from messages where session_id = e.session_id) + 1
-      from ended e where ${replaced !== null} and m.session_id = e.session_id and m.id = e.assistant_message_id and m.role = 'assistant'
-    ), session as (
-      update sessions s set
-        visible = visible or ${succeeds},
-        updated_at = case when ${good} then now() else updated_at end,
-        message_count = case
-          when ${undoes} and e.leg is not null then
-            (select count(*) from messages where session_id = e.session_id and turn_id <> e.id)
-          when ${succeeds} and e.keep_seq is not null then
-            (select count(*) from messages where session_id = e.session_id and seq <= e.keep_seq) + ${messages.length}
-          else message_count + ${messages.length} end,
-        last_message_preview = coalesce(${preview}, last_message_preview),
-        deleted_at = case when not ${good} and e.first_of_hidden_session then now() else deleted_at end
-      from ended e where s.id = e.session_id
-    ), left_off as (
-      update continuations c set status = ${good ? "succeeded" : "failed"}, finished_at = now(),
-        relay_events = ${relayEvents}, last_chunk = ${json(sql, outcome.lastChunk)},
-        error = ${error === null ? null : json(sql, error)}
-      from ended e where c.id = e.leg
-    ), asks as (
-      insert into continuations (id, tenant_id, session_id, turn_id)
-      select ${continuationId}, e.tenant_id, e.session_id, e.id from ended e where ${!ends}
-    ), asked as (
-      insert into approvals (id, tenant_id, session_id, turn_id, continuation_id, tool, tool_call_id, input, assistant_message_id, created_at)
-      select a ->> 'id', e.tenant_id, e.session_id, e.id, ${continuationId}, a ->> 'tool', a ->> 'toolCallId', a -> 'input',
-        e.assistant_message_id, now() + n.place * interval '1 microsecond'
-      from ended e cross join json_array_elements(${json(sql, approvals)}) with ordinality as n (a, place)
-      returning id
-    ), dropped as (
-      update approvals a set status = 'denied', decided_at = now(), reason = 'The turn ended before this was decided.'
-      from ended e where ${ends} and e.leg is not null and a.continuation_id = e.leg and a.status = 'pending'
-    ), used as (
-      insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens, duration_ms, metadata, day)
-      select id, tenant_id, agent_id, coalesce(session_id, ''), user_id, ${usage.provider}, ${usage.model},
-        input_tokens, output_tokens, run_ms, metadata, (now() at time zone 'UTC')::date
-      from ended where ${ends}
-      on conflict (turn_id) do nothing
-    ), spent as (
-      update tenants t set usage_credit = usage_credit - ${tokens}::bigint
-      from ended e where t.id = e.tenant_id and usage_credit is not null and ${tokens}::bigint > 0
-    ), ran as (
-      update task_runs r set finished_at = now(), updated_at = now(), (status, error, canceled_at) = (
-        select case when canceled then 'canceled' else ${status} end,
-          case when not canceled then ${error === null ? null : json(sql, error)}::json end, case when canceled then now() end
-        from (select r.cancel_requested_at is not null or ${status === "canceled"}) as asked (canceled))
-      from ended e where ${ends} and e.kind = 'task' and r.turn_id = e.id and r.status = 'running'
-    ), ${billEndedTurn(sql, { ends, known: outcome.usageKnown, ...usage })}, ${handOverToChat(sql, outcome)}
-    select id, (select count(*) from rung), (select count(*) from chat_rung) from ended`;
-  return rows.length > 0;
+  /** What is known of the claim: what cannot concern it is left out of the statement that ends it. */
+  readonly claim?: Pick<ClaimedTurn, "sessionId" | "kind" | "continuationId" | "keepSeq">;
 }
 
 /** An outcome without messages: a turn that failed or was canceled, having used this much. */

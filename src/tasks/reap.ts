@@ -2,6 +2,7 @@ import type { Ctx } from "../context.ts";
 import { defaultMessage } from "../errors.ts";
 import { enqueue } from "../jobs.ts";
 import { queuedTurnStaleMs, reapBatchRows } from "../limits.ts";
+import { reaperActions } from "../metrics.ts";
 import { ringAt } from "./arm.ts";
 import { refuseRun, runJobKey } from "./runs.ts";
 
@@ -27,6 +28,7 @@ async function ringFires({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void> 
       where j.key = 'task.fire:' || due.id and (j.attempts < j.max_attempts or j.locked_at is not null))`;
   for (const { id, fireAt } of silent) {
     await ringAt(sql, id, fireAt);
+    reaperActions.inc({ action: "fire_rung" });
     log.warn({ taskId: id, fireAt }, "a fire whose job was gone was rung again");
   }
 }
@@ -42,10 +44,12 @@ async function ringRuns({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void> {
   for (const { id, gaveUp } of silent) {
     if (gaveUp) {
       const error = { code: "service_unavailable", message: defaultMessage("service_unavailable") } as const;
-      if (await refuseRun(sql, id, "failed", error))
-        log.error({ runId: id }, "a run that could not be started was ended");
+      if (!(await refuseRun(sql, id, "failed", error))) continue;
+      reaperActions.inc({ action: "run_ended" });
+      log.error({ runId: id }, "a run that could not be started was ended");
     } else {
       await enqueue(sql, "task.run", { runId: id }, { key: runJobKey(id) });
+      reaperActions.inc({ action: "run_rung" });
       log.warn({ runId: id }, "a queued run whose job was gone was rung again");
     }
   }
