@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Form } from "../src/errors.ts";
+import { type Caller, callOf, variants } from "./contract/calls.ts";
+import { formsOf } from "./contract/contract.ts";
+import { misfits } from "./contract/misfits.ts";
+import { Scene } from "./contract/scene.ts";
+import { schemaOf } from "./contract/shapes.ts";
+import { contractOf, operations } from "./contract/table.ts";
+import { send, World } from "./contract/world.ts";
+import type { Answer } from "./harness.ts";
+
+let w: World;
+let s: Scene;
+const seen = new Set<string>();
+beforeAll(async () => {
+  w = await World.open();
+  s = await Scene.open(w);
+});
+afterAll(async () => {
+  await w.close();
+  const all = operations.flatMap((contract) => formsOf(contract).map((form) => `${contract.op} ${form}`));
+  process.stdout.write(`contract: ${seen.size} of ${all.length} operations (each form counted) answer as described\n`);
+});
+
+function expectShape(shape: string | null, form: Form, answer: Answer): void {
+  if (shape === null) return expect([answer.status, answer.body]).toEqual([204, null]);
+  if (shape === "stream") {
+    expect(answer.headers.get("content-type")).toStartWith("text/event-stream");
+    expect(answer.headers.get("x-vercel-ai-ui-message-stream")).toBe("v1");
+    return expect(String(answer.body)).toEndWith("data: [DONE]\n\n");
+  }
+  if (shape === "bytes") return expect(answer.headers.get("content-type")).toBe("application/octet-stream");
+  expect(answer.headers.get("content-type")).toStartWith("application/json");
+  expect(misfits(`${shape} ${form}`, () => schemaOf(shape, form), answer.body)).toEqual([]);
+}
+
+async function expectSuccess(
+  op: string,
+  form: Form,
+  { status, shape, call }: { status: number; shape: string | null; call: Caller },
+): Promise<void> {
+  const answer = await send(s.t, op, form, await call(s, form));
+  expect([answer.status, answer.status >= 400 ? answer.body : null]).toEqual([status, null]);
+  expectShape(shape, form, answer);
+  expect([answer.headers.get("api-form"), answer.headers.get("x-request-id")]).toEqual([form, expect.any(String)]);
+}
+
+describe("each operation succeeds", () => {
+  for (const contract of operations)
+    for (const form of formsOf(contract)) {
+      const { op, shape } = contract;
+      const [status = 0] = contract.success;
+      test(`${op} ${status} in form ${form}`, async () => {
+        await expectSuccess(op, form, { status, shape, call: (scene) => callOf(scene, op, form) });
+        seen.add(`${op} ${form}`);
+      });
+    }
+});
+
+describe("and in its other ways", () => {
+  for (const variant of variants)
+    for (const form of formsOf(contractOf(variant.op)))
+      test(`${variant.op} ${variant.status} ${variant.shape ?? ""} in form ${form}`, async () => {
+        expect(contractOf(variant.op).success).toContain(variant.status);
+        if (variant.op === "GET /v1/merchant-connection") s = await Scene.open(w);
+        await expectSuccess(variant.op, form, variant);
+      });
+});

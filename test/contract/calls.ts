@@ -1,0 +1,447 @@
+import type { Form } from "../../src/errors.ts";
+import { form as multipart, skillMd, zip } from "../archives.ts";
+import { say } from "../seed.ts";
+import {
+  customerPath,
+  merchantBody,
+  newBinding,
+  newChat,
+  newCustomer,
+  newDelivery,
+  newEvent,
+  newMerchant,
+  roomForChats,
+  slackBody,
+  theChat,
+} from "./outside.ts";
+import { freshName, type Scene } from "./scene.ts";
+import { type Call, pathWith } from "./world.ts";
+
+/** Makes a call of an operation that succeeds. */
+export type Caller = (s: Scene, form: Form) => Call | Promise<Call>;
+
+export const png = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0]);
+export const skillZip = (name = freshName("s"), files: readonly { name: string; data: Uint8Array }[] = []) =>
+  zip([{ name: "SKILL.md", data: skillMd(name) }, ...files]);
+const octets = { "content-type": "application/octet-stream" };
+const model = { model: "simulated/model" };
+
+const nothing: Caller = () => ({});
+const ofAgent: Caller = async (s) => ({ params: { agentId: await s.theAgent() } });
+const ofSession: Caller = async (s) => ({ params: { ...(await s.theSession()) } });
+const ofSkill: Caller = async (s) => ({ params: { ...(await s.theSkill()) } });
+const idOf =
+  (name: string, make: (s: Scene) => Promise<string>): Caller =>
+  async (s) => ({ params: { [name]: await make(s) } });
+const ofTask = idOf("taskId", (s) => s.theTask());
+const ofRun: Caller = async (s) => ({ params: { ...(await s.theRun()) } });
+const turn = () => ({ message: say("hi"), stream: false });
+const event =
+  (fields: Record<string, unknown>): Caller =>
+  async (s) => ({ params: { id: await newEvent(s, fields) } });
+
+const agents: Record<string, Caller> = {
+  "POST /v1/agents": async (s) => ({ body: { name: freshName(), ...model, providerId: await s.theProvider() } }),
+  "GET /v1/agents": nothing,
+  "GET /v1/agents/:agentId": ofAgent,
+  "PUT /v1/agents/:agentId": async (s) => ({
+    params: { agentId: await s.theAgent() },
+    body: { instructions: "Be brief." },
+  }),
+  "DELETE /v1/agents/:agentId": idOf("agentId", (s) => s.newAgent()),
+  "POST /v1/agents/:agentId/disable": idOf("agentId", (s) => s.newAgent()),
+  "POST /v1/agents/:agentId/enable": ofAgent,
+  "POST /v1/agents/:agentId/avatar": async (s) => ({
+    params: { agentId: await s.theAgent() },
+    body: multipart({ file: png }),
+  }),
+  "DELETE /v1/agents/:agentId/avatar": ofAgent,
+  "GET /v1/agents/:agentId/versions": ofAgent,
+  "GET /v1/agents/:agentId/versions/:version": async (s) => ({ params: { agentId: await s.theAgent(), version: "1" } }),
+  "GET /v1/agents/:agentId/mcp-attachments": async (s) => ({ params: { agentId: (await s.theAttached()).agentId } }),
+  "PATCH /v1/agents/:agentId/mcp-attachments/:mcpConnectionId": async (s) => ({
+    params: { ...(await s.theAttached()) },
+    body: { forwardUserId: true, forwardedMetadataKeys: ["plan"] },
+  }),
+  "GET /v1/agents/:agentId/usage": async (s) => ({ params: { agentId: (await s.theSession()).agentId } }),
+};
+
+const session = "/v1/agents/:agentId/sessions/:sessionId";
+const sessions: Record<string, Caller> = {
+  "POST /v1/agents/:agentId/sessions": async (s) => ({ params: { agentId: await s.theAgent() }, body: turn() }),
+  [`POST ${session}`]: async (s) => ({ params: { ...(await s.theSession()) }, body: turn() }),
+  "POST /v1/agents/:agentId/generate": async (s) => ({
+    params: { agentId: await s.theAgent() },
+    body: { messages: [say("hi")], stream: false },
+  }),
+  [`GET ${session}/stream`]: async (s) => ({
+    params: { ...(await s.newRunning('text="one two three four" delayMs=40')) },
+  }),
+  [`POST ${session}/cancel`]: async (s) => ({ params: { ...(await s.newRunning()) } }),
+  "GET /v1/agents/:agentId/sessions": async (s) => ({ params: { agentId: (await s.theSession()).agentId } }),
+  "GET /v1/sessions/latest": async (s) => {
+    await s.theSession();
+    return {};
+  },
+  [`GET ${session}/messages`]: ofSession,
+  [`DELETE ${session}`]: async (s, form) => ({
+    params: { ...(await s.newSession()) },
+    ...(form === "b" ? { query: { deleteArtifacts: "false" } } : {}),
+  }),
+  [`GET ${session}/tool-approvals`]: async (s) => {
+    const { agentId, sessionId } = await s.theWaiting();
+    return { params: { agentId, sessionId } };
+  },
+  [`POST ${session}/tool-approvals/:approvalId`]: async (s) => ({
+    params: { ...(await s.newWaiting()) },
+    body: { approved: true, reason: "Yes" },
+  }),
+  [`GET ${session}/tool-approval-continuations/:continuationId`]: async (s) => {
+    const ids = await s.newWaiting();
+    await s.made(pathWith(`${session}/tool-approvals/:approvalId`, { ...ids }), { approved: false });
+    return { params: { ...ids } };
+  },
+};
+
+const records: Record<string, Caller> = {
+  "POST /v1/prompts": () => ({ body: { name: freshName(), template: "Hello {{name}}" } }),
+  "GET /v1/prompts": async (s) => {
+    await s.thePrompt();
+    return {};
+  },
+  "GET /v1/prompts/:promptId": idOf("promptId", (s) => s.thePrompt()),
+  "PATCH /v1/prompts/:promptId": async (s) => ({
+    params: { promptId: await s.thePrompt() },
+    body: { template: "Bye {{name}}" },
+  }),
+  "DELETE /v1/prompts/:promptId": idOf("promptId", (s) => s.newPrompt()),
+  "POST /v1/agents/:agentId/memories": async (s) => ({
+    params: { agentId: await s.theAgent() },
+    body: { text: "likes tea" },
+  }),
+  "GET /v1/agents/:agentId/memories": async (s) => ({ params: { agentId: (await s.theMemory()).agentId } }),
+  "GET /v1/agents/:agentId/memories/:memoryId": async (s) => ({ params: { ...(await s.theMemory()) } }),
+  "PATCH /v1/agents/:agentId/memories/:memoryId": async (s) => ({
+    params: { ...(await s.theMemory()) },
+    body: { text: "likes coffee" },
+  }),
+  "DELETE /v1/agents/:agentId/memories/:memoryId": async (s) => ({ params: { ...(await s.newMemory()) } }),
+};
+
+const skill = "/v1/agents/:agentId/skills/:skillId";
+/** A library skill of the tenant. */
+export const newEntry = async (s: Scene): Promise<string> => {
+  const { body } = await s.t.call("POST", "/v1/skills", { body: multipart({ file: skillZip() }) });
+  return body.id;
+};
+export const theEntry = (s: Scene) => s.once("entry", () => newEntry(s));
+const skills: Record<string, Caller> = {
+  "GET /v1/agents/:agentId/skills": async (s) => ({ params: { agentId: (await s.theSkill()).agentId } }),
+  "POST /v1/agents/:agentId/skills": async (s) => ({
+    params: { agentId: await s.theAgent() },
+    body: { path: "SKILL.md", content: skillMd(freshName("s")) },
+  }),
+  "POST /v1/agents/:agentId/skills/upload": async (s) => ({
+    params: { agentId: await s.theAgent() },
+    body: multipart({ type: "zip", file: skillZip() }),
+  }),
+  [`GET ${skill}`]: ofSkill,
+  [`DELETE ${skill}`]: async (s) => ({ params: { ...(await s.newSkill()) } }),
+  [`GET ${skill}/files`]: async (s) => ({ params: { ...(await s.theSkill()) }, query: { path: "SKILL.md" } }),
+  [`PUT ${skill}/files`]: async (s) => ({
+    params: { ...(await s.theSkill()) },
+    query: { path: "notes.md" },
+    body: new Uint8Array([1, 2, 3]),
+    headers: octets,
+  }),
+  [`DELETE ${skill}/files`]: async (s) => ({ params: { ...(await s.theSkill()) }, query: { path: "notes.md" } }),
+  [`POST ${skill}/copies`]: async (s) => ({
+    params: { ...(await s.newSkill()) },
+    body: { agentIds: [await s.theAttached().then(({ agentId }) => agentId)] },
+  }),
+  "POST /v1/skills": () => ({
+    body: multipart({ file: skillZip(), filename: "tea.zip", userId: "u", metadata: "{}" }),
+  }),
+  "GET /v1/skills": async (s) => {
+    await theEntry(s);
+    return {};
+  },
+  "GET /v1/skills/:skillId": idOf("skillId", theEntry),
+  "PUT /v1/skills/:skillId": async (s) => ({
+    params: { skillId: await theEntry(s) },
+    body: multipart({ file: skillZip() }),
+  }),
+  "DELETE /v1/skills/:skillId": idOf("skillId", newEntry),
+};
+
+const access: Record<string, Caller> = {
+  "GET /v1/usage": async (s) => {
+    await s.theSession();
+    return {};
+  },
+  "POST /v1/apikeys": async (s) => {
+    await s.roomForKeys();
+    return { body: { name: freshName() } };
+  },
+  "GET /v1/apikeys": nothing,
+  "DELETE /v1/apikeys/:id": idOf("id", (s) => s.newKey()),
+  "GET /v1/providers": async (s) => {
+    await s.theProvider();
+    return {};
+  },
+  "POST /v1/providers": async (s) => {
+    await roomForProviders(s);
+    return {
+      body: { name: freshName(), providerType: "custom", baseUrl: s.w.h.model.url, apiKey: "sk-test-0123456789" },
+    };
+  },
+  "GET /v1/providers/:id": idOf("id", (s) => s.theProvider()),
+  "PATCH /v1/providers/:id": async (s) => ({ params: { id: await s.theProvider() }, body: { name: freshName() } }),
+  "DELETE /v1/providers/:id": idOf("id", (s) => s.newProvider()),
+  "GET /v1/providers/:id/models": idOf("id", (s) => theListed(s)),
+  "GET /v1/providers/:id/thinking-levels": async (s) => ({
+    params: { id: await theListed(s) },
+    query: { model: "openai/gpt-5" },
+  }),
+};
+
+/** A provider whose models are listed. */
+export const theListed = (s: Scene) =>
+  s.once("listed", () => s.newProvider({ providerType: "openai", baseUrl: `${s.w.vendor.url}/v1` }));
+
+async function roomForProviders(s: Scene): Promise<void> {
+  const keep = await s.theProvider();
+  await s.sql`
+    delete from providers where tenant_id = ${s.t.id} and id not in (
+      select id from providers where tenant_id = ${s.t.id} and id <> ${keep} order by created_at limit 10) and id <> ${keep}`;
+}
+
+const target = async (s: Scene) => ({ url: s.w.mcp.url, authType: "none" });
+const connections: Record<string, Caller> = {
+  "GET /v1/mcp-connections": async (s) => {
+    await s.theMcp();
+    return {};
+  },
+  "POST /v1/mcp-connections": async (s) => ({ body: { name: freshName(), ...(await target(s)) } }),
+  "GET /v1/mcp-connections/:id": idOf("id", (s) => s.theMcp()),
+  "PATCH /v1/mcp-connections/:id": async (s) => ({ params: { id: await s.theMcp() }, body: { name: freshName() } }),
+  "DELETE /v1/mcp-connections/:id": idOf("id", (s) => s.newMcp()),
+  "POST /v1/mcp-connections/:id/test": idOf("id", (s) => s.theMcp()),
+  "POST /v1/mcp-connections/:id/reconnect": async (s) => ({
+    params: { id: await s.theMcp() },
+    body: await target(s),
+  }),
+  "POST /v1/mcp-connections/:id/connect": async (s) => ({
+    params: { id: await s.theSignIn() },
+    token: s.w.dashboard(s.t.id),
+  }),
+};
+
+const workspaces: Record<string, Caller> = {
+  "POST /v1/sandboxes": () => ({ body: {} }),
+  "GET /v1/sandboxes": nothing,
+  "GET /v1/sandboxes/:sandboxId": idOf("sandboxId", (s) => s.theSandbox()),
+  "PUT /v1/sandboxes/:sandboxId": async (s) => ({
+    params: { sandboxId: await s.theSandbox() },
+    body: { name: freshName() },
+  }),
+  "DELETE /v1/sandboxes/:sandboxId": idOf("sandboxId", (s) => s.newSandbox()),
+  "POST /v1/workspaces": () => ({ body: { name: freshName() } }),
+  "GET /v1/workspaces": nothing,
+  "GET /v1/workspaces/:workspaceId": idOf("workspaceId", (s) => s.theWorkspace()),
+  "PATCH /v1/workspaces/:workspaceId": async (s) => ({
+    params: { workspaceId: await s.theWorkspace() },
+    body: { name: freshName() },
+  }),
+  "DELETE /v1/workspaces/:workspaceId": idOf("workspaceId", (s) => s.newWorkspace()),
+  "GET /v1/workspaces/:workspaceId/files": idOf("workspaceId", (s) => s.theWorkspace()),
+  "PUT /v1/workspaces/:workspaceId/files": async (s) => ({
+    params: { workspaceId: await s.theWorkspace() },
+    query: { path: "notes.txt" },
+    body: new Uint8Array([1, 2, 3]),
+    headers: octets,
+  }),
+  "DELETE /v1/workspaces/:workspaceId/files": async (s) => ({
+    params: { workspaceId: await s.theWorkspace() },
+    query: { path: "gone.txt" },
+  }),
+};
+
+const tasks: Record<string, Caller> = {
+  "GET /v1/tasks": async (s) => {
+    await s.theRun();
+    return {};
+  },
+  "POST /v1/tasks": async (s) => ({ body: { agentId: await s.theAgent(), name: "n", prompt: "p" } }),
+  "GET /v1/tasks/:taskId": ofTask,
+  "PATCH /v1/tasks/:taskId": async (s) => ({ params: { taskId: await s.theTask() }, body: { prompt: "p2" } }),
+  "DELETE /v1/tasks/:taskId": idOf("taskId", (s) => s.newTask()),
+  "GET /v1/tasks/:taskId/runs": async (s) => ({ params: { taskId: (await s.theRun()).taskId } }),
+  "POST /v1/tasks/:taskId/runs": async (s) => ({ params: { taskId: await s.newTask() }, body: {} }),
+  "GET /v1/tasks/:taskId/runs/:runId": ofRun,
+  "GET /v1/tasks/:taskId/runs/:runId/messages": ofRun,
+  "POST /v1/tasks/:taskId/runs/:runId/cancel": ofRun,
+};
+
+const chat: Record<string, Caller> = {
+  "GET /v1/chat-connections": async (s) => {
+    await theChat(s);
+    return {};
+  },
+  "POST /v1/chat-connections": async (s) => {
+    await roomForChats(s);
+    return { body: await slackBody(s) };
+  },
+  "GET /v1/chat-connections/:id": idOf("id", theChat),
+  "PATCH /v1/chat-connections/:id": async (s) => ({
+    params: { id: await theChat(s) },
+    body: { name: freshName() },
+  }),
+  "DELETE /v1/chat-connections/:id": idOf("id", newChat),
+  "POST /v1/chat-connections/:id/enable": idOf("id", theChat),
+  "POST /v1/chat-connections/:id/disable": idOf("id", newChat),
+  "POST /v1/chat-connections/:id/check": idOf("id", theChat),
+  "GET /v1/chat-connections/:id/deliveries": async (s) => ({ params: { id: (await newDelivery(s)).id } }),
+  "POST /v1/chat-connections/:id/deliveries/:deliveryId/repair": async (s) => ({
+    params: await newDelivery(s),
+    body: { expectedAttempt: 0, previousSenderStopped: true, acceptDuplicateRisk: true },
+  }),
+  "GET /v1/chat-deliveries": async (s) => {
+    await newDelivery(s);
+    return {};
+  },
+};
+
+const events = "/v1/merchant-usage-events";
+const merchant: Record<string, Caller> = {
+  "GET /v1/merchant-connection": async (s) => {
+    await newMerchant(s);
+    return {};
+  },
+  "POST /v1/merchant-connection": async (s) => ({ body: await merchantBody(s) }),
+  "PATCH /v1/merchant-connection": async (s) => {
+    await newMerchant(s);
+    return { body: { guard: { enabled: false, productIds: [], meterId: null } } };
+  },
+  "DELETE /v1/merchant-connection": async (s) => {
+    await newMerchant(s);
+    return {};
+  },
+  "GET /v1/merchant-connection/bindings": async (s) => {
+    await newBinding(s);
+    return {};
+  },
+  [`PUT ${customerPath(":userId")}`]: async (s) => {
+    const userId = await newBinding(s);
+    return { params: { userId }, body: { customerId: await newCustomer(s) } };
+  },
+  [`DELETE ${customerPath(":userId")}`]: idOf("userId", (s) => newBinding(s)),
+  [`GET ${events}`]: async (s) => {
+    for (const status of ["failed", "accepted", "unmapped"]) await newEvent(s, { status });
+    return {};
+  },
+  [`GET ${events}/summary`]: async (s) => {
+    await newEvent(s, { status: "accepted", accepted_at: new Date() });
+    return {};
+  },
+  [`POST ${events}/:id/retry`]: event({ status: "failed" }),
+  [`POST ${events}/:id/release`]: async (s) => ({
+    params: { id: await newEvent(s, { status: "unmapped", customer_id: null, user_id: await newBinding(s) }) },
+  }),
+  [`POST ${events}/:id/discard`]: event({ status: "failed" }),
+};
+
+/** How each operation of the table is called so that it succeeds. */
+export const calls: Readonly<Record<string, Caller>> = {
+  ...agents,
+  ...sessions,
+  ...records,
+  ...skills,
+  ...access,
+  ...connections,
+  ...workspaces,
+  ...tasks,
+  ...chat,
+  ...merchant,
+};
+
+/** Further successes: another status, or another kind of body, than the usual one. */
+export const variants: readonly { op: string; status: number; shape: string | null; call: Caller }[] = [
+  {
+    op: "POST /v1/agents/:agentId/sessions",
+    status: 201,
+    shape: "stream",
+    call: async (s) => ({ params: { agentId: await s.theAgent() }, body: { message: say("hi") } }),
+  },
+  {
+    op: `POST ${session}`,
+    status: 200,
+    shape: "stream",
+    call: async (s) => ({ params: { ...(await s.theSession()) }, body: { message: say("hi") } }),
+  },
+  {
+    op: "POST /v1/agents/:agentId/generate",
+    status: 200,
+    shape: "stream",
+    call: async (s) => ({ params: { agentId: await s.theAgent() }, body: { messages: [say("hi")] } }),
+  },
+  {
+    op: `GET ${session}/stream`,
+    status: 204,
+    shape: null,
+    call: async (s) => ({ params: { ...(await s.newSession()) } }),
+  },
+  {
+    op: "POST /v1/tasks",
+    status: 202,
+    shape: "TaskMade",
+    call: async (s) => ({ body: { agentId: await s.theAgent(), name: "n", prompt: "p", submit: true } }),
+  },
+  {
+    op: "POST /v1/mcp-connections/:id/test",
+    status: 200,
+    shape: "McpTest",
+    call: idOf("id", (s) => s.newMcp({ authType: "oauth_authorization_code" })),
+  },
+  {
+    op: `POST ${skill}/copies`,
+    status: 200,
+    shape: "SkillCopies",
+    call: async (s) => ({ params: { ...(await s.theSkill()) }, body: { agentIds: [`ag_${"0".repeat(24)}`] } }),
+  },
+  {
+    op: "DELETE /v1/workspaces/:workspaceId",
+    status: 202,
+    shape: "WorkspaceDeleting",
+    call: idOf("workspaceId", newFullWorkspace),
+  },
+  {
+    op: "DELETE /v1/sandboxes/:sandboxId",
+    status: 202,
+    shape: "WorkspaceDeleting",
+    call: idOf("sandboxId", async (s) => `sb_${(await newFullWorkspace(s)).slice(3)}`),
+  },
+  {
+    op: "GET /v1/workspaces/:workspaceId/files",
+    status: 200,
+    shape: "bytes",
+    call: async (s) => ({ params: { workspaceId: await newFullWorkspace(s, 1) }, query: { path: "f1" } }),
+  },
+  { op: "GET /v1/merchant-connection", status: 200, shape: "MerchantConnectionRead", call: nothing },
+];
+
+/** A workspace with more files than a request deletes. */
+async function newFullWorkspace(s: Scene, files = 201): Promise<string> {
+  const id = await s.newWorkspace();
+  await s.sql`
+    insert into workspace_files (workspace_id, path, content, size)
+    select ${id}, 'f' || number, 'x'::bytea, 1 from generate_series(1, ${files}) as number`;
+  return id;
+}
+
+/** The call of an operation that succeeds. */
+export async function callOf(s: Scene, op: string, form: Form): Promise<Call> {
+  const caller = calls[op];
+  if (caller === undefined) throw new Error(`Nobody knows how to call ${op}.`);
+  return caller(s, form);
+}

@@ -1,0 +1,171 @@
+import { type Contract, cap, characters, pageLimit } from "./contract.ts";
+
+const connection = { id: ["mcp", "404 not_found"] } as const;
+const taken = "409 mcp_connection_name_conflict | 409 invalid_request";
+const target = [
+  "400 mcp_connection_invalid | 400 invalid_request",
+  "400 mcp_connection_authentication_failed | 400 invalid_request",
+  "400 mcp_connection_unreachable | 400 invalid_request",
+  "400 mcp_connection_discovery_failed | 400 invalid_request",
+];
+const full = "400 mcp_connection_limit_reached | 400 invalid_request";
+
+/** Document 2, "MCP connections"; design section 3, "MCP connect". */
+export const mcpConnections: readonly Contract[] = [
+  { op: "GET /v1/mcp-connections", success: [200], shape: "McpConnectionList", errors: [] },
+  {
+    op: "POST /v1/mcp-connections",
+    success: [201],
+    shape: "McpConnection",
+    body: "json",
+    required: ["name", "url", "authType"],
+    key: "answer",
+    errors: [...target, full, taken],
+    limits: [characters("/name", 1, 80), cap("MCP connections per tenant", 50, full)],
+  },
+  { op: "GET /v1/mcp-connections/:id", success: [200], shape: "McpConnection", ids: connection, errors: [] },
+  {
+    op: "PATCH /v1/mcp-connections/:id",
+    success: [200],
+    shape: "McpConnection",
+    ids: connection,
+    body: "json",
+    required: ["name"],
+    errors: [taken],
+    limits: [characters("/name", 1, 80)],
+  },
+  {
+    op: "DELETE /v1/mcp-connections/:id",
+    success: [204],
+    shape: null,
+    ids: connection,
+    errors: ["409 mcp_connection_in_use | 409 invalid_request"],
+  },
+  {
+    op: "POST /v1/mcp-connections/:id/test",
+    success: [200],
+    shape: "McpTest",
+    ids: connection,
+    key: "answer",
+    errors: [],
+  },
+  {
+    op: "POST /v1/mcp-connections/:id/reconnect",
+    success: [200],
+    shape: "McpReconnect",
+    ids: connection,
+    body: "json",
+    required: ["url", "authType"],
+    key: "answer",
+    errors: [...target, "409 mcp_connection_stale_credential_version"],
+  },
+  {
+    op: "POST /v1/mcp-connections/:id/connect",
+    success: [200],
+    shape: "McpConnect",
+    ids: { id: ["mcp", "500 internal"] },
+    key: "answer",
+    errors: ["403 invalid_request"],
+  },
+];
+
+const page = { errors: ["400 invalid_cursor | 400 invalid_request"], limits: [pageLimit(200)] } as const;
+const sandbox = { sandboxId: ["sb", "- | 404 SANDBOX_NOT_FOUND"] } as const;
+const workspace = { workspaceId: ["ws", "404 workspace_not_found | -"] } as const;
+const name = [characters("/name", 1, 80)];
+const conflict = "409 workspace_delete_conflict | 409 SANDBOX_DELETE_CONFLICT";
+const inUse = "409 workspace_in_use | 409 SANDBOX_IN_USE";
+
+/** Document 2, "Sandboxes"; design section 3, "Workspaces and sandboxes". */
+export const workspaces: readonly Contract[] = [
+  {
+    op: "POST /v1/sandboxes",
+    form: "a",
+    success: [201],
+    shape: "Sandbox",
+    body: "json",
+    key: "answer",
+    errors: [],
+    limits: name,
+  },
+  { op: "GET /v1/sandboxes", form: "a", success: [200], shape: "SandboxPage", ...page },
+  { op: "GET /v1/sandboxes/:sandboxId", form: "a", success: [200], shape: "Sandbox", ids: sandbox, errors: [] },
+  {
+    op: "PUT /v1/sandboxes/:sandboxId",
+    form: "a",
+    success: [200],
+    shape: "Sandbox",
+    ids: sandbox,
+    body: "json",
+    errors: [conflict],
+    limits: name,
+  },
+  {
+    op: "DELETE /v1/sandboxes/:sandboxId",
+    form: "a",
+    success: [204, 202],
+    shape: null,
+    ids: sandbox,
+    errors: [inUse, conflict],
+  },
+  {
+    op: "POST /v1/workspaces",
+    form: "b",
+    success: [201],
+    shape: "Workspace",
+    body: "json",
+    key: "answer",
+    errors: [],
+    limits: name,
+  },
+  { op: "GET /v1/workspaces", form: "b", success: [200], shape: "WorkspacePage", ...page },
+  { op: "GET /v1/workspaces/:workspaceId", form: "b", success: [200], shape: "Workspace", ids: workspace, errors: [] },
+  {
+    op: "PATCH /v1/workspaces/:workspaceId",
+    form: "b",
+    success: [200],
+    shape: "Workspace",
+    ids: workspace,
+    body: "json",
+    errors: [conflict],
+    limits: name,
+  },
+  {
+    op: "DELETE /v1/workspaces/:workspaceId",
+    form: "b",
+    success: [204, 202],
+    shape: null,
+    ids: workspace,
+    errors: [inUse],
+  },
+  {
+    op: "GET /v1/workspaces/:workspaceId/files",
+    form: "b",
+    success: [200],
+    shape: "FileList",
+    ids: workspace,
+    errors: ["404 not_found", conflict],
+  },
+  {
+    op: "PUT /v1/workspaces/:workspaceId/files",
+    form: "b",
+    success: [200],
+    shape: "File",
+    ids: workspace,
+    body: "bytes",
+    errors: ["400 invalid_request", "413 payload_too_large", conflict],
+    limits: [
+      { field: "file", unit: "file", max: 10 * 1024 * 1024, beyond: "413 payload_too_large" },
+      cap("files of a workspace", 10_000, "400 invalid_request"),
+      cap("bytes of a workspace", 100 * 1024 * 1024, "400 invalid_request"),
+    ],
+  },
+  {
+    op: "DELETE /v1/workspaces/:workspaceId/files",
+    form: "b",
+    success: [204],
+    shape: null,
+    ids: workspace,
+    errors: [conflict],
+  },
+];

@@ -1,0 +1,109 @@
+import type { Form } from "../../src/errors.ts";
+
+/**
+ * One operation of the interface as the documents describe it. The table is data:
+ * it is written from the documents, never from the code, and the tests walk it.
+ */
+export interface Contract {
+  /** Method and path, ids as `:name`. */
+  readonly op: string;
+  /** The only form that has the operation; left out: both. */
+  readonly form?: Form;
+  /** The statuses of success, the usual one first. */
+  readonly success: readonly number[];
+  /** The name of the answer's shape (`shapes.ts`); `stream`, `bytes`, or null for an answer without a body. */
+  readonly shape: string | null;
+  /** Path ids by name: prefix, and what a missing one is (see `errors`); null where existence is not checked. */
+  readonly ids?: Readonly<Record<string, readonly [prefix: string, missing: string | null]>>;
+  /** How the body is sent; left out: the operation takes none. */
+  readonly body?: "json" | "multipart" | "bytes";
+  /**
+   * Errors beyond the shared ones, one cause each: "status code" where the forms agree, else
+   * "B | A", with "-" for a form that cannot meet it.
+   */
+  readonly errors: readonly string[];
+  readonly limits?: readonly Limit[];
+  /** What an Idempotency-Key does: nothing, answer the same again, or join the turn. */
+  readonly key?: "answer" | "turn";
+  /** A broken field is 400 `invalid_request` in both forms. */
+  readonly plainInvalid?: true;
+  /** A body field that must be there, so that it can be left out. */
+  readonly required?: readonly string[];
+}
+
+/** A bound: tried at the last value that is taken and at the first that is not. */
+export interface Limit {
+  /** JSON pointer of a body field, name of a query field, or what is counted. */
+  readonly field: string;
+  readonly unit: "characters" | "bytes" | "number" | "items" | "query" | "cap" | "file";
+  readonly min?: number;
+  readonly max?: number;
+  /** For caps and files: what is answered beyond (see `Contract.errors`). */
+  readonly beyond?: string;
+  readonly form?: Form;
+}
+
+export const characters = (field: string, min: number, max: number): Limit => ({ field, unit: "characters", min, max });
+export const number = (field: string, min: number, max?: number): Limit => ({
+  field,
+  unit: "number",
+  min,
+  ...(max === undefined ? {} : { max }),
+});
+export const pageLimit = (max: number): Limit => ({ field: "limit", unit: "query", min: 1, max });
+export const cap = (field: string, max: number, beyond: string): Limit => ({ field, unit: "cap", max, beyond });
+export const file = (field: string, max: number, beyond: string): Limit => ({ field, unit: "file", max, beyond });
+
+/** Status and code of an error in one form. */
+export interface Spelling {
+  readonly status: number;
+  readonly code: string;
+}
+
+/** A row of `Contract.errors` in one form; null where that form cannot meet it. */
+export function spelled(row: string, form: Form): Spelling | null {
+  const [b = "", a = b] = row.split(" | ");
+  const text = form === "a" ? a : b;
+  if (text === "-") return null;
+  const [status, code = ""] = text.split(" ");
+  return { status: Number(status), code };
+}
+
+/** The forms that have an operation. */
+export function formsOf({ form }: { readonly form?: Form | undefined }): readonly Form[] {
+  return form === undefined ? ["a", "b"] : [form];
+}
+
+export const methodOf = ({ op }: Contract): string => op.split(" ")[0] ?? "";
+export const pathOf = ({ op }: Contract): string => op.split(" ")[1] ?? "";
+
+/** What every operation may answer (document 1, "Errors" and "Authentication"; `decisions.md`, "Requests"). */
+export const sharedErrors = {
+  unauthorized: "401 unauthorized",
+  subscription: "402 subscription_required",
+  pace: "429 rate_limited",
+  internal: "500 internal",
+  away: "503 service_unavailable",
+} as const;
+
+const invalid = "400 validation_failed | 400 invalid_request";
+export const invalidRow = ({ plainInvalid }: Contract): string => (plainInvalid ? "400 invalid_request" : invalid);
+const tooLarge = "413 payload_too_large";
+const keyReused = "422 idempotency_key_reused";
+const keyBusy = "409 idempotency_in_progress";
+
+/** All errors of an operation, each once: its own, its ids', and the shared ones. */
+export function errorsOf(contract: Contract): string[] {
+  const { ids = {}, body, key, errors } = contract;
+  const missing = Object.values(ids).flatMap(([, row]) => (row === null ? [] : [row]));
+  const rows = [
+    ...Object.values(sharedErrors),
+    invalidRow(contract),
+    ...(body === "json" ? [tooLarge] : []),
+    ...(key === undefined ? [] : [keyReused]),
+    ...(key === "answer" ? [keyBusy] : []),
+    ...missing,
+    ...errors,
+  ];
+  return [...new Set(rows)];
+}

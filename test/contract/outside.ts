@@ -1,0 +1,124 @@
+import { newId } from "../../src/ids.ts";
+import { freshName, type Scene } from "./scene.ts";
+
+/** What a scene has at the chat platforms and the billing provider. */
+
+const room = 20;
+
+/** The body that connects a Slack bot of its own. */
+export async function slackBody(s: Scene) {
+  const bot = s.w.slack.install();
+  return {
+    name: freshName(),
+    agentId: await s.theAgent(),
+    platform: "chat_a",
+    credentials: { botToken: bot.token, signingSecret: bot.signingSecret },
+  };
+}
+
+/** Makes room under the cap; the oldest connection stays, because a scene may know it. */
+export async function roomForChats(s: Scene): Promise<void> {
+  await s.sql`
+    delete from chat_connections where id in (
+      select id from chat_connections where tenant_id = ${s.t.id} order by created_at offset ${room / 2})`;
+}
+
+export async function newChat(s: Scene): Promise<string> {
+  await roomForChats(s);
+  return s.make("/v1/chat-connections", await slackBody(s));
+}
+export const theChat = (s: Scene) => s.once("chat", () => newChat(s));
+
+/** A reply that its platform refused. */
+export async function newDelivery(s: Scene, fields: Record<string, unknown> = {}) {
+  const id = await theChat(s);
+  const thread = newId("chatThread");
+  const { sessionId } = await s.newSession();
+  const [message] = await s.sql`select id from messages where session_id = ${sessionId} order by seq desc limit 1`;
+  const address = { channel: "C1", thread: null, business: null };
+  await s.sql`
+    insert into chat_threads (id, connection_id, key, address, session_id)
+    values (${thread}, ${id}, ${freshName("C")}, ${s.sql.json(address)}, ${sessionId})`;
+  const row = {
+    id: newId("chatDelivery"),
+    tenant_id: s.t.id,
+    connection_id: id,
+    thread_id: thread,
+    kind: "reply",
+    status: "failed",
+    attempt: 0,
+    credential_version: 1,
+    diagnostic: "is_archived",
+    session_id: sessionId,
+    message_id: message?.id,
+    parts: s.sql.json(["Hello"]),
+    ...fields,
+  };
+  await s.sql`insert into chat_deliveries ${s.sql(row as never)}`;
+  return { id, deliveryId: row.id };
+}
+
+export const customerPath = (userId: string) => `/v1/merchant-connection/bindings/${userId}`;
+
+/** The tenant's organization at the billing provider, with its token. */
+export async function organization(s: Scene): Promise<{ id: string; token: string }> {
+  return s.once("organization", async () => {
+    const id = `org-${s.t.id}`;
+    const token = `polar_oat_${s.t.id}`;
+    s.w.polar.tokens.set(token, [id]);
+    await s.setTenant({ monetization: true });
+    return { id, token };
+  });
+}
+
+export async function merchantBody(s: Scene) {
+  return { provider: "billing_a", environment: "sandbox", credential: (await organization(s)).token };
+}
+
+/** A merchant connection in the place of the one there is. */
+export async function newMerchant(s: Scene, fields: object = {}): Promise<string> {
+  const { body } = await s.made("/v1/merchant-connection", { ...(await merchantBody(s)), ...fields });
+  return body.connection.id;
+}
+
+export async function newCustomer(s: Scene, fields: object = {}): Promise<string> {
+  return s.w.polar.customer((await organization(s)).id, fields);
+}
+
+/** A bound end user of the current connection, which it makes when there is none. */
+export async function newBinding(s: Scene, fields: object = {}): Promise<string> {
+  const { body } = await s.t.call("GET", "/v1/merchant-connection");
+  if (body.connection === null) await newMerchant(s);
+  const userId = freshName("user");
+  const customerId = await newCustomer(s, fields);
+  const bound = await s.t.call("PUT", customerPath(userId), { body: { customerId } });
+  if (bound.status !== 200) throw new Error(JSON.stringify(bound.body));
+  return userId;
+}
+
+/** An event as it stands in the ledger. */
+export async function newEvent(s: Scene, fields: Record<string, unknown> = {}): Promise<string> {
+  const { body } = await s.t.call("GET", "/v1/merchant-connection");
+  const connectionId: string = body.connection === null ? await newMerchant(s) : body.connection.id;
+  const row = {
+    id: newId("merchantEvent"),
+    tenant_id: s.t.id,
+    connection_id: connectionId,
+    provider: "billing_a",
+    turn_id: newId("turn"),
+    user_id: "anna",
+    customer_id: "customer-1",
+    agent_id: newId("agent"),
+    session_id: newId("session"),
+    model: "simulated/model",
+    model_provider: "custom",
+    input_tokens: 30,
+    output_tokens: 7,
+    turn_status: "succeeded",
+    started_at: new Date(),
+    status: "failed",
+    ...fields,
+  };
+  await s.sql`insert into merchant_events ${s.sql(row as never)}`;
+  return row.id;
+}

@@ -1,0 +1,34 @@
+import { type Contract, cap, characters } from "./contract.ts";
+
+const prompt = { promptId: ["prompt", "404 not_found"] } as const;
+const fields = [characters("/name", 1, 80), characters("/template", 1, 10_240)];
+
+/** Document 1, "Prompts". */
+export const prompts: readonly Contract[] = [
+  {
+    op: "POST /v1/prompts",
+    success: [201],
+    shape: "Prompt",
+    body: "json",
+    required: ["name", "template"],
+    key: "answer",
+    errors: ["400 invalid_request"],
+    limits: [
+      ...fields,
+      cap("prompts per tenant", 100, "400 invalid_request"),
+      cap("variables per prompt", 10, "400 validation_failed | 400 invalid_request"),
+    ],
+  },
+  { op: "GET /v1/prompts", success: [200], shape: "PromptList", errors: [] },
+  { op: "GET /v1/prompts/:promptId", success: [200], shape: "Prompt", ids: prompt, errors: [] },
+  {
+    op: "PATCH /v1/prompts/:promptId",
+    success: [200],
+    shape: "Prompt",
+    ids: prompt,
+    body: "json",
+    errors: ["400 invalid_request"],
+    limits: fields,
+  },
+  { op: "DELETE /v1/prompts/:promptId", success: [204], shape: null, ids: prompt, errors: [] },
+];

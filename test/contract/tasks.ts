@@ -1,0 +1,74 @@
+import { type Contract, characters, number, pageLimit } from "./contract.ts";
+
+const task = { taskId: ["tk", "404 not_found"] } as const;
+const run = { ...task, runId: ["tr", "404 not_found"] } as const;
+const cursor = "400 invalid_cursor | 400 invalid_request";
+const version = "404 agent_version_not_found | 404 AGENT_VERSION_NOT_FOUND";
+const start = [version, "409 agent_disabled | 409 AGENT_DISABLED", "409 tenant_deleting"];
+const managed = "409 admin_agent_managed | 409 ADMIN_AGENT_MANAGED";
+const active = "409 task_active_run_exists";
+const fields = [
+  characters("/name", 1, 80),
+  characters("/prompt", 1, 6000),
+  number("/agentVersion", 1, 2_147_483_647),
+  number("/schedule/config/everyMs", 60_000),
+];
+
+/** Document 2, "Tasks". */
+export const tasks: readonly Contract[] = [
+  { op: "GET /v1/tasks", success: [200], shape: "TaskPage", errors: [cursor], limits: [pageLimit(200)] },
+  {
+    op: "POST /v1/tasks",
+    success: [201, 202],
+    shape: "TaskMade",
+    body: "json",
+    required: ["agentId", "name", "prompt"],
+    key: "answer",
+    errors: ["404 not_found", managed, ...start],
+    limits: fields,
+  },
+  { op: "GET /v1/tasks/:taskId", success: [200], shape: "Task", ids: task, errors: [] },
+  {
+    op: "PATCH /v1/tasks/:taskId",
+    success: [200],
+    shape: "Task",
+    ids: task,
+    body: "json",
+    errors: [version],
+    limits: fields,
+  },
+  { op: "DELETE /v1/tasks/:taskId", success: [204], shape: null, ids: task, errors: [active] },
+  {
+    op: "GET /v1/tasks/:taskId/runs",
+    success: [200],
+    shape: "RunPage",
+    ids: task,
+    errors: [cursor],
+    limits: [pageLimit(200)],
+  },
+  {
+    op: "POST /v1/tasks/:taskId/runs",
+    success: [202],
+    shape: "RunStarted",
+    ids: task,
+    body: "json",
+    key: "answer",
+    errors: [active, ...start],
+  },
+  { op: "GET /v1/tasks/:taskId/runs/:runId", success: [200], shape: "Run", ids: run, errors: [] },
+  {
+    op: "GET /v1/tasks/:taskId/runs/:runId/messages",
+    success: [200],
+    shape: "RunTranscript",
+    ids: run,
+    errors: [cursor],
+    limits: [pageLimit(200)],
+  },
+  {
+    op: "POST /v1/tasks/:taskId/runs/:runId/cancel",
+    success: [204],
+    shape: null,
+    ids: { ...task, runId: ["tr", null] },
+    errors: [],
+  },
+];
