@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
@@ -67,7 +67,7 @@ export async function startStand(options: { readonly workers: number }): Promise
     for (let n = 0; n < options.workers; n++)
       await run("work", ["workers/work.ts"], { ...env, LOG_LEVEL: "warn" }, /^/);
     const { apiKey, agentId } = await seed(env, url, modelUrl);
-    processes.push(...(await backends(database.url)));
+    processes.push(await postmaster(database.url));
     return { url, bareUrl, modelUrl, apiKey, agentId, processes, [Symbol.asyncDispose]: () => opened.disposeAsync() };
   } catch (error) {
     await opened.disposeAsync();
@@ -136,26 +136,38 @@ async function seed(
   return { apiKey, agentId: agent.id };
 }
 
-/** Postgres' own processes: those that stay, to count their CPU time together. */
-async function backends(databaseUrl: string): Promise<StandProcess[]> {
+/** Postgres' main process; its children come and go with the connections, and are counted with it. */
+async function postmaster(databaseUrl: string): Promise<StandProcess> {
   const sql = postgres(databaseUrl, { max: 1 });
-  const rows = await sql<{ pid: number }[]>`select pid from pg_stat_activity where pid <> pg_backend_pid()`;
+  const [row] = await sql<{ pid: number }[]>`select pg_backend_pid() as pid`;
+  const { parent } = await processStat(row?.pid ?? 0);
   await sql.end();
-  return rows.map(({ pid }) => ({ name: "postgres", pid }));
+  return { name: "postgres", pid: parent };
 }
 
 /** Kernel clock ticks a second: how `/proc` counts CPU time. */
 const ticksPerSecond = 100;
 
-/** CPU seconds that the processes have used so far, by name. Linux only; elsewhere empty. */
+/** CPU seconds that the processes and their children have used so far, by name. Linux only; elsewhere empty. */
 export async function cpuSeconds(processes: readonly StandProcess[]): Promise<Map<string, number>> {
+  const pids = (await readdir("/proc").catch(() => [])).map(Number).filter((pid) => pid > 0);
+  const stats = new Map(await Promise.all(pids.map(async (pid) => [pid, await processStat(pid)] as const)));
   const used = new Map<string, number>();
   for (const { name, pid } of processes) {
-    const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => null);
-    if (stat === null) continue;
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    const ticks = Number(fields[11]) + Number(fields[12]);
+    const family = [...stats].filter(([id, { parent }]) => id === pid || parent === pid);
+    const ticks = family.reduce(
+      (sum, [id, stat]) => sum + (id === pid ? stat.ownTicks + stat.endedTicks : stat.ownTicks),
+      0,
+    );
     used.set(name, (used.get(name) ?? 0) + ticks / ticksPerSecond);
   }
   return used;
+}
+
+/** A process's parent, its CPU ticks and those of its children that have ended. All 0 for one that is gone. */
+async function processStat(pid: number): Promise<{ parent: number; ownTicks: number; endedTicks: number }> {
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const number = (index: number) => Number(fields[index] ?? 0);
+  return { parent: number(1), ownTicks: number(11) + number(12), endedTicks: number(13) + number(14) };
 }

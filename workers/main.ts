@@ -11,6 +11,8 @@ import { taskList } from "./tasks.ts";
 /** A running worker pool of this process. */
 export interface WorkerPool {
   readonly id: string;
+  /** Resolves when an operator has asked this worker to drain (`queue drain`) and it has finished what it ran. */
+  readonly drained: Promise<void>;
   /** Claims nothing new, finishes what runs for at most `limitMs`, hands back or ends the rest, and lets go of everything. */
   drain(limitMs: number): Promise<void>;
 }
@@ -38,8 +40,15 @@ export async function startWorkerPool(ctx: Ctx, options: WorkerPoolOptions): Pro
     onNames: (names) => actor.nameInQueue(names),
   });
   const stopReaping = startReaping(ctx, options.frozenMs ?? workerFrozenMs);
+  const drained = Promise.withResolvers<void>();
+  // No limit here: nobody waits for this process to end, so no turn is cut off.
+  actor.onDrainAsked = () => {
+    ctx.log.info({ worker: actor.workerId, turns: actor.turns.length }, "draining: nothing new is taken");
+    void queue.stop().then(drained.resolve);
+  };
   return {
     id: actor.workerId,
+    drained: drained.promise,
     drain: async (limitMs) => {
       await stopReaping();
       const stopped = queue.stop();

@@ -3,6 +3,7 @@ import { Logger as QueueLogger, type Runner, run, type TaskList, type WorkerEven
 import type { Sql } from "../src/db.ts";
 import type { Logger } from "../src/log.ts";
 import { cronItems } from "./crontab.ts";
+import { openQueueConnections } from "./queue-connections.ts";
 
 /** What running the queue's jobs needs. */
 export interface QueueOptions {
@@ -16,8 +17,8 @@ export interface QueueOptions {
   readonly onNames: (names: readonly string[]) => void;
 }
 
-/** Connections of the queue's own pool: fetching and completing jobs is batched, so a few are plenty. */
-const connectionsMax = 6;
+/** Done jobs are taken out of the queue together, those of this long; nobody waits for it. */
+const completeBatchMs = 5;
 /** The queue asks for jobs this often, in case an announcement was missed. */
 const pollMs = 1_000;
 /** A job waits in this process for so long at most, then others may have it. */
@@ -87,8 +88,10 @@ export class Queue {
   async #run(): Promise<void> {
     const { connectionString, taskList, concurrency, log } = this.#options;
     const pool: Pool = { name: "", runner: null, ended: false, held: new Set() };
+    const connections = openQueueConnections(connectionString, log);
+    const closeConnections = () => connections.end().catch((error) => this.#note(error));
     pool.runner = await run({
-      connectionString,
+      pgPool: connections,
       taskList,
       parsedCronItems: cronItems,
       noHandleSignals: true,
@@ -97,18 +100,21 @@ export class Queue {
       preset: {
         worker: {
           concurrentJobs: concurrency,
-          maxPoolSize: connectionsMax,
           pollInterval: pollMs,
           localQueue: { size: concurrency + 1, ttl: fetchedJobMs },
-          completeJobBatchDelay: 0,
+          completeJobBatchDelay: completeBatchMs,
         },
       },
+    }).catch(async (error) => {
+      await closeConnections();
+      throw error;
     });
     void pool.runner.promise
       .catch((error) => this.#note(error))
       .finally(() => {
         pool.ended = true;
         pool.held.clear();
+        void closeConnections();
       });
     if (this.#stopping) await pool.runner.stop().catch((error) => this.#note(error));
   }

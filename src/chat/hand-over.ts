@@ -25,30 +25,39 @@ interface ToldOutcome {
  * `chat_rung`, or the jobs are not added. A session without a chat costs one look
  * into an index.
  */
-export function handOverToChat(sql: AnySql, { status, messages, replaced }: ToldOutcome) {
+export function handOverToChat(
+  sql: AnySql,
+  { status, messages, replaced }: ToldOutcome,
+  claim: { readonly kind: string } | undefined,
+) {
+  const mayBeChat = claim === undefined || claim.kind === "chat";
   const message = replaced ?? messages.findLast(({ role }) => role === "assistant") ?? null;
   const says = status !== "waiting" || (message !== null && hasText(message));
   const told = status === "failed" ? failedText : status === "canceled" ? canceledText : null;
   const partCount = told === null ? (message?.parts.length ?? 0) : null;
+  const reply = sql`, chat_reply as (
+      insert into chat_deliveries (id, tenant_id, connection_id, thread_id, kind, credential_version, session_id, message_id, parts, upto_part)
+      select ${newId("chatDelivery")}, tenant_id, connection_id, thread_id, 'reply', credential_version, session_id,
+        assistant_message_id, ${told === null ? null : json(sql, [told])}, ${partCount}::int
+      from chat where speaks
+    )`;
+  const cards = sql`, chat_cards as (
+      insert into chat_deliveries (id, tenant_id, connection_id, thread_id, kind, credential_version, session_id, message_id, approval_id, created_at)
+      select 'cd_' || right(asked.id, 24), tenant_id, connection_id, thread_id, 'approval_card', credential_version, session_id,
+        assistant_message_id, asked.id, now() + interval '1 microsecond'
+      from chat cross join asked where speaks
+    )`;
+  const rings = [
+    ...(mayBeChat ? [sql`select (${addDeliverJob(sql)}).id as job from chat where speaks`] : []),
+    ...(status === "waiting" ? [] : [sql`select (${addInboxJob(sql)}).id as job from chat`]),
+  ];
   return sql`
     chat as (
       select th.id as thread_id, c.id as connection_id, c.tenant_id, c.credential_version, e.kind = 'chat' as speaks,
         e.session_id, e.assistant_message_id
       from ended e join chat_threads th on th.session_id = e.session_id join chat_connections c on c.id = th.connection_id
-    ), chat_reply as (
-      insert into chat_deliveries (id, tenant_id, connection_id, thread_id, kind, credential_version, session_id, message_id, parts, upto_part)
-      select ${newId("chatDelivery")}, tenant_id, connection_id, thread_id, 'reply', credential_version, session_id,
-        assistant_message_id, ${told === null ? null : json(sql, [told])}, ${partCount}::int
-      from chat where speaks and ${says}
-    ), chat_cards as (
-      insert into chat_deliveries (id, tenant_id, connection_id, thread_id, kind, credential_version, session_id, message_id, approval_id, created_at)
-      select 'cd_' || right(asked.id, 24), tenant_id, connection_id, thread_id, 'approval_card', credential_version, session_id,
-        assistant_message_id, asked.id, now() + interval '1 microsecond'
-      from chat cross join asked where speaks
-    ), chat_rung as (
-      select (${addDeliverJob(sql)}).id as job from chat where speaks
-      union all
-      select (${addInboxJob(sql)}).id from chat where ${status !== "waiting"}
+    ) ${mayBeChat && says ? reply : sql``} ${mayBeChat && status === "waiting" ? cards : sql``}, chat_rung as (
+      ${rings[0] ?? sql`select null::bigint as job from chat`} ${rings[1] === undefined ? sql`` : sql`union all ${rings[1]}`}
     )`;
 }
 

@@ -5,8 +5,6 @@ import { addDeliverJob, deliverJobKey } from "./states.ts";
 
 /** What recording needs to know of a turn beside its row. */
 export interface RecordedUsage {
-  /** The turn has ended, rather than stopped to ask. */
-  readonly ends: boolean;
   /** False: the worker that ran it is lost, and with it what it used. */
   readonly known: boolean;
   readonly model: string | null;
@@ -21,7 +19,7 @@ export interface RecordedUsage {
  * connection. While a delivery of the connection waits or runs nobody is rung
  * for: it takes what has come meanwhile, and the sweep finds what it just missed.
  */
-export function billEndedTurn(sql: AnySql, { ends, known, model, providerType }: RecordedUsage) {
+export function billEndedTurn(sql: AnySql, { known, model, providerType }: RecordedUsage) {
   return sql`
     billed as (
       insert into merchant_events (id, tenant_id, connection_id, provider, turn_id, user_id, customer_id, agent_id, session_id,
@@ -36,7 +34,6 @@ export function billEndedTurn(sql: AnySql, { ends, known, model, providerType }:
       left join merchant_bindings b on b.connection_id = c.id and b.user_id = e.user_id
       left join agent_versions v on v.agent_id = e.agent_id and v.version = e.agent_version
       left join providers p on p.id = v.provider_id
-      where ${ends}
       on conflict (turn_id) do nothing
       returning connection_id, status
     ), rung as (

@@ -16,7 +16,9 @@ type ModelMaker = (modelId: string) => LanguageModel;
 
 /** Clients kept a process; one costs more to make than a turn should pay, and little to keep. */
 const clientsMax = 1_000;
-const clients = new WeakMap<Ctx, Map<string, ModelMaker>>();
+const clients = new WeakMap<Ctx, Bounded<ModelMaker>>();
+/** Models kept a client: some vendors' clients build the schema of their answers anew with each, a tenth of a turn's time. */
+const modelsMax = 50;
 
 /** Unseals a provider's key. Throws when the service's encryption key is not the one it was sealed with. */
 export function openProvider(ctx: Ctx, row: ProviderRow): ModelProvider {
@@ -32,17 +34,35 @@ export function languageModel(ctx: Ctx, provider: ModelProvider, model: string):
 function clientOf(ctx: Ctx, provider: ModelProvider): ModelMaker {
   let kept = clients.get(ctx);
   if (kept === undefined) {
-    kept = new Map();
+    kept = new Bounded(clientsMax);
     clients.set(ctx, kept);
   }
   // Type, address and key of a provider never change, but the operator's has no id to stand for them.
   const name = provider.id ?? JSON.stringify([provider.providerType, provider.baseUrl, provider.apiKey]);
-  const client = kept.get(name) ?? makeClient(ctx, provider);
-  kept.delete(name);
-  kept.set(name, client); // The last of the map is the last used; the first goes when it is full.
-  const oldest = kept.keys().next().value;
-  if (kept.size > clientsMax && oldest !== undefined) kept.delete(oldest);
-  return client;
+  return kept.get(name, () => {
+    const make = makeClient(ctx, provider);
+    const models = new Bounded<LanguageModel>(modelsMax);
+    return (modelId) => models.get(modelId, () => make(modelId));
+  });
+}
+
+/** Things that are made once and kept by name; the least recently used goes when there are too many. */
+class Bounded<T> {
+  readonly #max: number;
+  readonly #kept = new Map<string, T>();
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  get(name: string, make: () => T): T {
+    const found = this.#kept.get(name) ?? make();
+    this.#kept.delete(name);
+    this.#kept.set(name, found); // The last of the map is the last used.
+    const oldest = this.#kept.keys().next().value;
+    if (this.#kept.size > this.#max && oldest !== undefined) this.#kept.delete(oldest);
+    return found;
+  }
 }
 
 function makeClient(ctx: Ctx, provider: ModelProvider): ModelMaker {

@@ -2,7 +2,7 @@ import { type AnySql, isPassing, json, type Sql, unavailable, violatedConstraint
 import { ApiError } from "../errors.ts";
 import { databaseWaitMs } from "../limits.ts";
 import { currentTraceparent } from "../trace.ts";
-import { addTurnJob } from "./requeue.ts";
+import { addFirstTurnJob } from "./requeue.ts";
 import type { UiMessage } from "./schema.ts";
 import type { TurnKind } from "./turns.ts";
 
@@ -116,5 +116,5 @@ function insertRow(sql: AnySql, turn: NewTurn, firstOfHidden: boolean) {
       from session
       returning id, session_id
     )
-    select (${addTurnJob(sql)}).id from accepted`;
+    select (${addFirstTurnJob(sql)}).id from accepted`;
 }

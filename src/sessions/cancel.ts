@@ -3,9 +3,9 @@ import { type Tx, tx } from "../db.ts";
 import { ApiError } from "../errors.ts";
 import { formatEvent } from "../relay/relay.ts";
 import { cancelChannel } from "./actor.ts";
+import { finishTurn } from "./finish.ts";
 import { canceledOutcome } from "./outcome.ts";
 import { findSession } from "./store.ts";
-import { finishTurn } from "./turns.ts";
 
 /**
  * Cancels the session's turn (design section 3, "Stop a turn"). The request is a

@@ -1,7 +1,8 @@
 import { isUnavailable, type Sql } from "../db.ts";
 import { turnPatienceMs } from "../limits.ts";
+import { finishTurn } from "./finish.ts";
 import { logStates } from "./logs.ts";
-import { type ClaimedTurn, finishTurn, logIdOf, type TurnOutcome } from "./turns.ts";
+import { type ClaimedTurn, logIdOf, type TurnOutcome } from "./turns.ts";
 
 /**
  * Commits the outcome of a claim. A database that went away is asked again,
@@ -9,7 +10,7 @@ import { type ClaimedTurn, finishTurn, logIdOf, type TurnOutcome } from "./turns
  * found in the row. False when the claim is gone.
  */
 export async function commitOutcome(sql: Sql, turn: ClaimedTurn, outcome: TurnOutcome): Promise<boolean> {
-  const fence = { turnId: turn.id, attempt: turn.attempt, statuses: ["running" as const] };
+  const fence = { turnId: turn.id, attempt: turn.attempt, statuses: ["running" as const], claim: turn };
   const expiresAt = Date.now() + turnPatienceMs;
   let unsure = false;
   for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, 2_000)) {

@@ -38,3 +38,13 @@ export function addTurnJob(sql: AnySql) {
   return sql`graphile_worker.add_job('turn', json_build_object('turnId', id, 'lockKey', coalesce(session_id, id)),
     max_attempts => ${turnJobAttempts}, job_key => id)`;
 }
+
+/**
+ * The same for a turn that is just being written, for which there can be no job
+ * yet: the queue is not asked to replace one, which takes 0.2 ms of Postgres' time
+ * in place of 1.2.
+ */
+export function addFirstTurnJob(sql: AnySql) {
+  return sql`graphile_worker.add_job('turn', json_build_object('turnId', id, 'lockKey', coalesce(session_id, id)),
+    max_attempts => ${turnJobAttempts}, job_key => id, job_key_mode => 'unsafe_dedupe')`;
+}

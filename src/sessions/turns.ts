@@ -1,5 +1,5 @@
 import type { ProviderType } from "../config.ts";
-import { type AnySql, json, type Sql } from "../db.ts";
+import type { AnySql, Sql } from "../db.ts";
 import type { UiMessage } from "./schema.ts";
 
 /**
