@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { json } from "../src/db.ts";
 import { type HttpServer, listen } from "../src/runtime.ts";
-import { startWorkerPool } from "../workers/main.ts";
 import { type Answer, eventually, type Harness, startHarness, type TestTenant } from "./harness.ts";
 import { makeAgent, say } from "./seed.ts";
 import { idle, messagesOf, open, play, requestsOf, script, sessionPath, usageOf } from "./talk.ts";
@@ -211,7 +210,7 @@ describe("cancelling a turn that waits for a worker", () => {
         await own.call("POST", `${path}/${other?.session_id}/cancel`);
         expect(code(await json)).toEqual([409, "turn_canceled"]);
 
-        const pool = await startWorkerPool(quiet.ctx, { databaseUrl: quiet.databaseUrl });
+        const pool = await quiet.startWorkers();
         const next = await play(own, agent, null, { message: say("next"), stream: false });
         expect(next.status).toBe(201);
         expect(quiet.model.requests()).toHaveLength(1);

@@ -1,14 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { eventually } from "./harness.ts";
-import {
-  aftermathOf,
-  callsOf,
-  type Installation,
-  sharedRedisUrl,
-  startInstallation,
-  type Turn,
-  type WorkProcess,
-} from "./processes.ts";
+import { aftermathOf, callsOf, type Installation, sharedRedisUrl, startInstallation, type Turn } from "./processes.ts";
+import type { WorkProcess } from "./service-process.ts";
 import { expectBroken, expectFree, expectLost, expectWhole, hasShown, isClaimed, turnsIn } from "./turn-checks.ts";
 
 /** A dead worker's turns have ended or run again within this (design section 1, rule 4). */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { eventually } from "./harness.ts";
-import { aftermathOf, callsOf, type ServiceProcess, sharedRedisUrl, startInstallation } from "./processes.ts";
+import { aftermathOf, callsOf, sharedRedisUrl, startInstallation } from "./processes.ts";
+import type { ServiceProcess } from "./service-process.ts";
 import { expectBroken, expectFree, expectLost, expectWhole, hasShown, isClaimed } from "./turn-checks.ts";
 
 const ranOnce = { status: "succeeded", attempt: 1, metered: 1, messages: 2 };

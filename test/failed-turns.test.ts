@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type HttpServer, listen } from "../src/runtime.ts";
-import { startWorkerPool } from "../workers/main.ts";
 import { type Answer, eventually, type Harness, startHarness, type TestTenant } from "./harness.ts";
 import { makeAgent, say } from "./seed.ts";
 import { type Chunk, messagesOf, type Played, play, requestsOf, script, sessionPath, textOf, usageOf } from "./talk.ts";
@@ -188,7 +187,7 @@ describe("turns whose means went away after acceptance", () => {
       ];
       await eventually(async () => (await quiet.sql`select 1 from turns`).length === 3);
       await quiet.sql`delete from providers`;
-      const pool = await startWorkerPool(quiet.ctx, { databaseUrl: quiet.databaseUrl });
+      const pool = await quiet.startWorkers();
       const [streamed, inB, inA] = await Promise.all(sent);
       expect(streamed?.chunks.at(-1)?.type).toBe("error");
       expect([code(inB as Answer), code(inA as Answer)]).toEqual([

@@ -6,7 +6,8 @@ import { createLogger } from "../src/log.ts";
 import { RedisRelay } from "../src/relay/redis.ts";
 import { startWorkerPool } from "../workers/main.ts";
 import { eventually } from "./harness.ts";
-import { aftermathOf, callsOf, type Installation, logged, sharedRedisUrl, startInstallation } from "./processes.ts";
+import { aftermathOf, callsOf, type Installation, sharedRedisUrl, startInstallation } from "./processes.ts";
+import { logged } from "./service-process.ts";
 import { expectBroken, expectFree, expectWhole, hasShown } from "./turn-checks.ts";
 
 /** A frozen worker is replaced within this: its beat is 30 s old by then, and the reaper has looked. */

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import postgres from "postgres";
 import { createApiKey } from "../src/apikeys/store.ts";
-import { type App, createApp } from "../src/app.ts";
+import type { App } from "../src/app.ts";
 import { readConfig } from "../src/config.ts";
 import { type Ctx, createContext } from "../src/context.ts";
 import { openDatabase, type Sql } from "../src/db.ts";
@@ -9,19 +9,27 @@ import type { Form } from "../src/errors.ts";
 import { newId } from "../src/ids.ts";
 import { createLogger } from "../src/log.ts";
 import { MemoryRelay } from "../src/relay/memory.ts";
+import { RedisRelay } from "../src/relay/redis.ts";
 import type { Relay } from "../src/relay/relay.ts";
 import { type SimulatedModel, startSimulatedModel } from "../src/simulated-model/server.ts";
-import { startWorkerPool, type WorkerPool } from "../workers/main.ts";
+import { inProcess } from "./runtimes.ts";
+import { serviceInProcess, serviceInProcesses, type Workers } from "./service.ts";
 
-/** A test file's own database and the real service on it, in this process. */
+export { eventually } from "./eventually.ts";
+
+/**
+ * A test file's own database and the real service on it: in this process, or as
+ * processes of their own (`runtimes.ts`).
+ */
 export interface Harness {
+  /** The service's context; where the service runs elsewhere, one like it, for tests that call its functions. */
   readonly ctx: Ctx;
   readonly app: App;
   readonly sql: Sql;
   readonly databaseUrl: string;
   readonly model: SimulatedModel;
-  /** The worker pool in this process; null when the test starts its own. */
-  readonly pool: WorkerPool | null;
+  /** Starts one more worker pool; the end of the harness ends it too. */
+  startWorkers(): Promise<Workers>;
   tenant(options?: TenantOptions): Promise<TestTenant>;
   stop(): Promise<void>;
 }
@@ -56,45 +64,60 @@ export interface Answer {
 
 export interface HarnessOptions {
   readonly env?: Record<string, string>;
+  /** The relay of a service in this process, for tests that watch it. */
   readonly relay?: Relay;
-  /** Run jobs in this process. */
+  /** Run jobs. */
   readonly worker?: boolean;
 }
 
+/** The run's shared Redis; null where none is installed, then tests that need one are skipped. */
+export const sharedRedisUrl = process.env.PARLEY_TEST_REDIS_URL || null;
 const origin = "http://parley.test";
 
 /** Starts a harness. The environment lets tests talk to servers on this machine. */
 export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
   const databaseUrl = await cloneDatabase();
-  const config = readConfig({
-    ALLOW_PRIVATE_NETWORK: "1",
-    LOG_LEVEL: process.env.TEST_LOG_LEVEL ?? "silent",
-    ...options.env,
-  });
+  const env = { ALLOW_PRIVATE_NETWORK: "1", LOG_LEVEL: process.env.TEST_LOG_LEVEL ?? "silent", ...options.env };
+  const config = readConfig(env);
   const sql = openDatabase({ url: databaseUrl, max: 10, applicationName: "parley-test" });
-  const relay = options.relay ?? new MemoryRelay();
+  const relay = options.relay ?? (inProcess ? new MemoryRelay() : sharedRelay());
   const encryptionKey = randomBytes(32);
   const log = createLogger(config.logLevel);
   const ctx = createContext({ config, log, sql, relay, redis: null, encryptionKey, publicUrl: origin });
-  const app = createApp(ctx);
   const model = startSimulatedModel({ chunkDelayMs: 0 });
-  const pool = options.worker === true ? await startWorkerPool(ctx, { databaseUrl }) : null;
+  const service = inProcess
+    ? serviceInProcess(ctx, databaseUrl)
+    : await serviceInProcesses({
+        ...env,
+        LOG_LEVEL: "info",
+        DATABASE_URL: databaseUrl,
+        REDIS_URL: sharedRedisUrl ?? "",
+        ENCRYPTION_KEY: encryptionKey.toString("base64"),
+        PUBLIC_URL: origin,
+      });
+  if (options.worker === true) await service.startWorkers();
   return {
     ctx,
-    app,
-    pool,
     sql,
     databaseUrl,
     model,
-    tenant: (tenantOptions = {}) => makeTenant(app, sql, tenantOptions),
+    app: service.app,
+    startWorkers: service.startWorkers,
+    tenant: (tenantOptions = {}) => makeTenant(service.app, sql, tenantOptions),
     stop: async () => {
-      await pool?.drain(0);
+      await service.stop();
       await model.stop();
       await relay.close();
       await sql.end({ timeout: 5 });
       await dropDatabase(databaseUrl);
     },
   };
+}
+
+/** The relay that the service's processes share. */
+function sharedRelay(): Relay {
+  if (sharedRedisUrl === null) throw new Error("The service as processes of its own needs `redis-server` on the path.");
+  return new RedisRelay({ url: sharedRedisUrl, onError: () => {} });
 }
 
 async function makeTenant(app: App, sql: Sql, { name = "Test", form = "b" }: TenantOptions): Promise<TestTenant> {
@@ -159,15 +182,4 @@ export async function cloneDatabase(): Promise<string> {
 export async function dropDatabase(url: string): Promise<void> {
   const name = new URL(url).pathname.slice(1);
   await withAdmin((admin) => admin.unsafe(`drop database if exists ${name} with (force)`));
-}
-
-/** Waits until `check` answers something other than null, undefined or false. Throws after `limitMs`. */
-export async function eventually<T>(check: () => T | Promise<T>, limitMs = 10_000): Promise<NonNullable<T>> {
-  const expiresAt = Date.now() + limitMs;
-  for (;;) {
-    const value = await check();
-    if (value !== null && value !== undefined && value !== false) return value as NonNullable<T>;
-    if (Date.now() > expiresAt) throw new Error(`Not so within ${limitMs} ms.`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
 }

@@ -16,6 +16,7 @@ const rootEntries = [
   "README.md",
   "biome.json",
   "bunfig.toml",
+  "deno.json",
   "docs",
   "loadtest",
   "package-lock.json",

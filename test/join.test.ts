@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { startWorkerPool } from "../workers/main.ts";
 import { eventually, type Harness, startHarness, type TestTenant } from "./harness.ts";
 import { makeAgent } from "./seed.ts";
 import {
@@ -146,7 +145,7 @@ describe("GET /v1/agents/:agentId/sessions/:sessionId/stream", () => {
       const joined = await open(quiet, own, "GET", sessionPath(agent, live.sessionId, "/stream"));
       expect(joined.response.status).toBe(200);
       expect((await joined.next())?.data).toMatchObject({ type: "start" });
-      const pool = await startWorkerPool(quiet.ctx, { databaseUrl: quiet.databaseUrl });
+      const pool = await quiet.startWorkers();
       const rest = await joined.rest();
       expect((await live.rest()).slice(1)).toEqual(rest);
       expect(textOf(chunksIn(rest))).toBe("a b");

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { eventually } from "./harness.ts";
 import { PolarServer } from "./polar-server.ts";
-import { type Client, sharedRedisUrl, startInstallation, type WorkProcess } from "./processes.ts";
+import { type Client, sharedRedisUrl, startInstallation } from "./processes.ts";
+import type { WorkProcess } from "./service-process.ts";
 import { hasShown } from "./turn-checks.ts";
 
 /** A dead worker's sends have been given up within this, like its turns (design section 1, rule 4). */

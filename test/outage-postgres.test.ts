@@ -7,11 +7,10 @@ import {
   callsOf,
   type Installation,
   type JsonAnswer,
-  type ServeProcess,
   sharedRedisUrl,
   startInstallation,
-  type WorkProcess,
 } from "./processes.ts";
+import type { ServeProcess, WorkProcess } from "./service-process.ts";
 import { expectFree, expectWhole, hasShown } from "./turn-checks.ts";
 
 const succeeded = { status: "succeeded", attempt: 1, metered: 1, messages: 2 };

@@ -8,7 +8,7 @@ import { constants, createBrotliCompress, createGzip } from "node:zlib";
 import { isPublicAddress, tenantUrlFault } from "../src/address.ts";
 import { directFetch, type Fetch, guardedFetch, RefusedAddressError, tenantFetch } from "../src/outbound.ts";
 import type { PinOptions } from "../src/pinned.ts";
-import { eventually } from "./harness.ts";
+import { eventually } from "./eventually.ts";
 
 /** A self-signed certificate for the names `pinned.test` and `elsewhere.test`, valid for a hundred years. */
 const ca = readFileSync(new URL("./tls/pinned.test.cert.pem", import.meta.url), "utf8");

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { eventually } from "./harness.ts";
+import { eventually } from "./eventually.ts";
+import { roleCommand } from "./runtimes.ts";
 
 /** A role of the service as a process of its own. */
 export interface Child {
@@ -65,8 +66,8 @@ export function startProcess(program: string, words: readonly string[], env: Rec
   };
 }
 
-/** Starts a role with the runtime that runs the tests. */
+/** Starts a role on the runtime that this run is for. */
 export function startRole(role: string, env: Record<string, string>, words: readonly string[] = []): Child {
-  const file = role === "work" ? ["workers/work.ts"] : ["src/main.ts", role];
-  return startProcess(process.execPath, [...file, ...words], env);
+  const command = roleCommand(role);
+  return startProcess(command.program, [...command.words, ...words], { NO_COLOR: "1", ...env });
 }

@@ -1,38 +1,17 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { createApiKey } from "../src/apikeys/store.ts";
 import { openDatabase, type Sql } from "../src/db.ts";
 import { newId } from "../src/ids.ts";
 import { type SimulatedModel, startSimulatedModel } from "../src/simulated-model/server.ts";
-import { cloneDatabase, dropDatabase, eventually } from "./harness.ts";
-import { freePort } from "./redis.ts";
+import { cloneDatabase, dropDatabase, eventually, sharedRedisUrl } from "./harness.ts";
+import {
+  launchServe,
+  launchWork,
+  type ServeProcess,
+  type ServiceProcess,
+  type WorkProcess,
+} from "./service-process.ts";
 import { type Chunk, StreamReader } from "./stream-reader.ts";
-
-/** A process of the service, as an operator starts it. */
-export interface ServiceProcess {
-  readonly pid: number;
-  /** Its log so far. */
-  readonly log: readonly LogLine[];
-  /** What it wrote that is no log line: a crash's stack, for example. */
-  readonly noise: readonly string[];
-  readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
-  signal(name: NodeJS.Signals): void;
-  /** `kill -9`, and waits for the end. */
-  kill(): Promise<void>;
-}
-
-export interface LogLine {
-  readonly msg: string;
-  readonly [field: string]: unknown;
-}
-
-export interface ServeProcess extends ServiceProcess {
-  readonly url: string;
-}
-
-export interface WorkProcess extends ServiceProcess {
-  readonly workerId: string;
-}
 
 /** A tenant with a key of its own and an agent on the simulated model. */
 export interface Client {
@@ -65,6 +44,8 @@ export interface JsonAnswer {
   readonly body: any;
 }
 
+export { sharedRedisUrl } from "./harness.ts";
+
 /** A database, a Redis, a simulated model, and any number of processes on them. */
 export interface Installation extends AsyncDisposable {
   readonly databaseUrl: string;
@@ -78,11 +59,6 @@ export interface Installation extends AsyncDisposable {
   /** Kills every process it started, and drops the database when it made it. */
   [Symbol.asyncDispose](): Promise<void>;
 }
-
-/** The run's shared Redis; null where none is installed, then such tests are skipped. */
-export const sharedRedisUrl = process.env.PARLEY_TEST_REDIS_URL || null;
-
-const startMs = 20_000;
 
 /** Starts an installation, without any process yet. */
 export async function startInstallation(
@@ -105,19 +81,8 @@ export async function startInstallation(
     sql,
     model,
     env,
-    serve: async (more = {}) => {
-      const port = String(await freePort());
-      const process = launch("src/main.ts", ["serve"], { ...env, PORT: port, ...more });
-      started.push(process);
-      const line = await logged(process, "serving");
-      return { ...process, url: String(line.url) };
-    },
-    work: async (more = {}) => {
-      const process = launch("workers/work.ts", [], { ...env, ...more });
-      started.push(process);
-      const line = await logged(process, "working");
-      return { ...process, workerId: String(line.worker) };
-    },
+    serve: (more = {}) => launchServe({ ...env, ...more }, (process) => started.push(process)),
+    work: (more = {}) => launchWork({ ...env, ...more }, (process) => started.push(process)),
     client: (url) => makeClient({ url, sql, modelUrl: model.url }),
     [Symbol.asyncDispose]: async () => {
       await Promise.all(started.map((process) => process.kill()));
@@ -126,61 +91,6 @@ export async function startInstallation(
       if (options.databaseUrl === undefined) await dropDatabase(databaseUrl);
     },
   };
-}
-
-/** Waits for a log line. Throws with the process's last words when it ends without it. */
-export async function logged(process: ServiceProcess, msg: string, limitMs = startMs): Promise<LogLine> {
-  let ended = false;
-  void process.exited.then(() => {
-    ended = true;
-  });
-  return eventually(() => {
-    const line = process.log.find((line) => line.msg === msg);
-    if (line === undefined && ended) throw new Error(`It ended: ${process.noise.join("\n")}`);
-    return line;
-  }, limitMs);
-}
-
-function launch(script: string, args: readonly string[], env: Record<string, string>): ServiceProcess {
-  const root = new URL("..", import.meta.url).pathname;
-  const { PATH = "", HOME = "" } = process.env;
-  const child: ChildProcess = spawn(process.execPath, [script, ...args], {
-    cwd: root,
-    env: { PATH, HOME, ...env },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const log: LogLine[] = [];
-  const noise: string[] = [];
-  for (const output of [child.stdout, child.stderr]) readLines(output, log, noise);
-  const exited = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
-    child.once("exit", (code, signal) => resolve({ code, signal }));
-  });
-  return {
-    pid: child.pid ?? -1,
-    log,
-    noise,
-    exited,
-    signal: (name) => void child.kill(name),
-    kill: async () => {
-      child.kill("SIGKILL");
-      await exited;
-    },
-  };
-}
-
-function readLines(output: ChildProcess["stdout"], log: LogLine[], noise: string[]): void {
-  let rest = "";
-  output?.on("data", (data: Buffer) => {
-    const lines = (rest + data.toString()).split("\n");
-    rest = lines.pop() ?? "";
-    for (const line of lines) {
-      try {
-        log.push(JSON.parse(line) as LogLine);
-      } catch {
-        if (line !== "") noise.push(line);
-      }
-    }
-  });
 }
 
 async function makeClient({ url, sql, modelUrl }: { url: string; sql: Sql; modelUrl: string }): Promise<Client> {

@@ -2,6 +2,9 @@
  * Runs the tests: one real Postgres (the embedded one) and, where a
  * `redis-server` is on the path, one real Redis, for the whole run; then
  * `bun test` with the given arguments. Ends with one line of totals.
+ *
+ * `--on bun`, `--on deno` and `--on mixed` run the tests that talk to the service,
+ * with the service as processes of its own on that runtime (`runtimes.ts`).
  */
 import { spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -12,6 +15,10 @@ import { startEmbeddedPostgres } from "../src/embedded/postgres.ts";
 import { createLogger } from "../src/log.ts";
 import { migrate } from "../src/migrate.ts";
 import { findRedisServer, startRedis } from "./redis.ts";
+import { type RuntimeChoice, runtimeChoices } from "./runtimes.ts";
+import { importsOf, sourcesIn } from "./sources.ts";
+
+const { runtime, words } = readArguments(process.argv.slice(2));
 
 const home = await mkdtemp(join(tmpdir(), "parley-test-"));
 const database = await startEmbeddedPostgres({ home, fast: true, log: () => {} });
@@ -19,13 +26,41 @@ const redis = findRedisServer() === null ? null : await startRedis();
 let exitCode = 1;
 try {
   const template = await makeTemplate(database.url);
-  exitCode = await runTests({ PARLEY_TEST_DATABASE_URL: template, PARLEY_TEST_REDIS_URL: redis?.url ?? "" });
+  exitCode = await runTests({
+    PARLEY_TEST_DATABASE_URL: template,
+    PARLEY_TEST_REDIS_URL: redis?.url ?? "",
+    PARLEY_TEST_RUNTIME: runtime,
+  });
 } finally {
   await redis?.stop();
   await database.stop();
   await rm(home, { recursive: true, force: true });
 }
 process.exit(exitCode);
+
+/** Takes `--on` out of the arguments; without files of its own, such a run is of all that talk to the service. */
+function readArguments(args: readonly string[]): { runtime: RuntimeChoice; words: readonly string[] } {
+  const place = args.indexOf("--on");
+  if (place < 0) return { runtime: "process", words: args };
+  const runtime = runtimeChoices.find((known) => known === args[place + 1]);
+  if (runtime === undefined) throw new Error(`--on takes one of ${runtimeChoices.join(", ")}.`);
+  const words = args.filter((_, index) => index !== place && index !== place + 1);
+  const named = words.some((word) => !word.startsWith("-"));
+  return { runtime, words: named || runtime === "process" ? words : [...words, ...filesOnTheService()] };
+}
+
+/** The test files that start the service, themselves or through what they import. */
+function filesOnTheService(): string[] {
+  const sources = new Map(sourcesIn("test").map((source) => [source.path, source]));
+  const starters = ["test/harness.ts", "test/process.ts"];
+  const reaches = (path: string, seen = new Set<string>()): boolean => {
+    const source = sources.get(path);
+    if (source === undefined || seen.has(path)) return false;
+    seen.add(path);
+    return starters.includes(path) || importsOf(source, false).some((target) => reaches(target, seen));
+  };
+  return [...sources.keys()].filter((path) => path.endsWith(".test.ts") && reaches(path)).map((path) => `./${path}`);
+}
 
 /** A migrated database that each test file clones. */
 async function makeTemplate(url: string): Promise<string> {
@@ -39,7 +74,7 @@ async function makeTemplate(url: string): Promise<string> {
 }
 
 function runTests(env: Record<string, string>): Promise<number> {
-  const args = ["test", "--timeout", "30000", ...process.argv.slice(2)];
+  const args = ["test", "--timeout", "30000", ...words];
   const child = spawn(process.execPath, args, { stdio: ["inherit", "pipe", "pipe"], env: { ...process.env, ...env } });
   let tail = "";
   for (const [stream, sink] of [

@@ -1,5 +1,4 @@
 import { expect } from "bun:test";
-import { startWorkerPool, type WorkerPool } from "../workers/main.ts";
 import { type Answer, eventually, type Harness, type TestTenant } from "./harness.ts";
 
 /** What a test does with tasks and runs, on a harness without workers, so that it sees a run queued. */
@@ -49,7 +48,7 @@ export class TaskDesk {
 
   /** Does something while a worker runs jobs. */
   async working<T>(work: () => Promise<T>): Promise<T> {
-    const pool: WorkerPool = await startWorkerPool(this.#h.ctx, { databaseUrl: this.#h.databaseUrl });
+    const pool = await this.#h.startWorkers();
     try {
       return await work();
     } finally {

@@ -5,9 +5,9 @@ import { fireTask } from "../src/tasks/fire.ts";
 import { ringTasksAgain } from "../src/tasks/reap.ts";
 import { nextFire, readSchedule, type Schedule } from "../src/tasks/schedule.ts";
 import { createTask } from "../src/tasks/store.ts";
-import { startWorkerPool, type WorkerPool } from "../workers/main.ts";
 import { eventually, type Harness, startHarness, type TestTenant } from "./harness.ts";
 import { makeAgent } from "./seed.ts";
+import type { Workers } from "./service.ts";
 
 let h: Harness;
 let t: TestTenant;
@@ -210,9 +210,9 @@ describe("with workers", () => {
   }
 
   async function withWorkers(count: number, work: () => Promise<void>): Promise<void> {
-    const pools: WorkerPool[] = [];
+    const pools: Workers[] = [];
     try {
-      while (pools.length < count) pools.push(await startWorkerPool(h.ctx, { databaseUrl: h.databaseUrl }));
+      while (pools.length < count) pools.push(await h.startWorkers());
       await work();
     } finally {
       await Promise.all(pools.map((pool) => pool.drain(5_000)));
