@@ -6,7 +6,8 @@ import { chatWebhookRoutes } from "./chat/webhook-routes.ts";
 import type { Ctx } from "./context.ts";
 import { isPassing, isUnavailable, unavailable } from "./db.ts";
 import { docsRoutes } from "./docs.ts";
-import { ApiError, type Form, messageIn, spell } from "./errors.ts";
+import { envelope } from "./envelope.ts";
+import { ApiError } from "./errors.ts";
 import { healthRoutes } from "./health.ts";
 import { databaseWaitMs } from "./limits.ts";
 import { mcpConnectionRoutes } from "./mcp-connections/routes.ts";
@@ -14,11 +15,13 @@ import { memoryRoutes } from "./memories/routes.ts";
 import { merchantEventRoutes } from "./merchant/event-routes.ts";
 import { merchantRoutes } from "./merchant/routes.ts";
 import { allowedMethods } from "./methods.ts";
+import { metricsRoutes } from "./metrics-route.ts";
+import { observeRequest } from "./observe.ts";
 import type { MountedOperation } from "./openapi.ts";
 import type { OperationHandler } from "./operation.ts";
 import { promptRoutes } from "./prompts/routes.ts";
 import { providerRoutes } from "./providers/routes.ts";
-import { formOf, requestIdOf } from "./request.ts";
+import { formOf, rememberRoute, requestIdOf } from "./request.ts";
 import { sessionRoutes } from "./sessions/routes.ts";
 import { libraryRoutes } from "./skills/library-routes.ts";
 import { skillRoutes } from "./skills/routes.ts";
@@ -34,7 +37,9 @@ export function createApp(ctx: Ctx): App {
   // Elysia would take part of the path for the host when a host has fewer than four characters, as in `http://api/`.
   const elysia = new Elysia({ normalize: false, handler: { standardHostname: false } })
     .onError(({ error, request }) => renderError(ctx, request, error))
+    .onTransform(({ request, route }) => rememberRoute(request, route))
     .use(healthRoutes(ctx))
+    .use(metricsRoutes(ctx))
     .use(docsRoutes(ctx, () => operations))
     .use(agentRoutes(ctx))
     .use(apiKeyRoutes(ctx))
@@ -84,7 +89,9 @@ export function createApp(ctx: Ctx): App {
 
   const passing = new WeakSet<Response>();
 
-  return async (request) => {
+  return (request) => observeRequest(request, () => answer(request));
+
+  async function answer(request: Request): Promise<Response> {
     const expiresAt = Date.now() + databaseWaitMs;
     for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, 1_000)) {
       const response = await dispatch(request);
@@ -92,7 +99,7 @@ export function createApp(ctx: Ctx): App {
       if (request.method !== "GET" || !passing.has(response) || Date.now() + pauseMs > expiresAt) return response;
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
-  };
+  }
 }
 
 /** The operations among the routes; the others (health, documentation, pictures) are not part of the contract. */
@@ -101,20 +108,4 @@ function mountedOperations(routes: readonly { method: string; path: string; hand
     const spec = (handler as Partial<OperationHandler>).spec;
     return spec === undefined ? [] : [{ method, path, spec }];
   });
-}
-
-/** An error in the envelope of design section 3, spelt in the request's form. */
-export function envelope(request: Request, error: ApiError): Response {
-  const form: Form = formOf(request);
-  const { status, code } = spell(error.reason, form);
-  const retryAfter = status === 429 && error.headers["Retry-After"] === undefined ? { "Retry-After": "1" } : {};
-  const body = {
-    error: {
-      code,
-      message: messageIn(form, error),
-      ...(error.details === undefined ? {} : { details: error.details }),
-      requestId: requestIdOf(request),
-    },
-  };
-  return Response.json(body, { status, headers: { ...retryAfter, ...error.headers } });
 }

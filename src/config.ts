@@ -32,6 +32,14 @@ export interface Config {
   /** The provider of agents that name none; null when the operator configured none. */
   readonly platformProvider: PlatformProvider | null;
   readonly endpoints: VendorEndpoints;
+  /** TCP port of a worker process's `/metrics`, `/healthz` and `/readyz`; null: none. */
+  readonly metricsPort: number | null;
+  /** The bearer that `/metrics` demands; null: none. */
+  readonly metricsToken: string | null;
+  /** Where traces go, without `/v1/traces`; null switches tracing off. */
+  readonly collectorUrl: string | null;
+  /** The service's name in traces. */
+  readonly serviceName: string;
   /** The package script that this process is, when a package manager runs it; null otherwise. */
   readonly parentScript: ParentScript;
 }
@@ -65,6 +73,8 @@ export interface ConfigDefaults {
 const encryptionKeyBytes = 32;
 /** An HS256 secret shorter than this many bytes is guessable. */
 const jwtSecretBytesMin = 16;
+/** So is a shorter token. */
+const metricsTokenBytesMin = 16;
 /** The kinds of model provider (design section 3, "Provider types"). */
 export const providerTypes = [
   "llm_vendor_a",
@@ -107,6 +117,10 @@ export function readConfig(env: Environment = process.env, defaults: ConfigDefau
       billingA: url("BILLING_A_API_URL", text("BILLING_A_API_URL"), ["http:", "https:"]) ?? "https://api.polar.sh",
       billingB: url("BILLING_B_API_URL", text("BILLING_B_API_URL"), ["http:", "https:"]) ?? "https://api.stripe.com",
     },
+    metricsPort: text("METRICS_PORT") === null ? null : integer("METRICS_PORT", text("METRICS_PORT"), 0, 0, 65_535),
+    metricsToken: secret("METRICS_TOKEN", text("METRICS_TOKEN"), metricsTokenBytesMin),
+    collectorUrl: url("OTEL_EXPORTER_OTLP_ENDPOINT", text("OTEL_EXPORTER_OTLP_ENDPOINT"), ["http:", "https:"]),
+    serviceName: text("OTEL_SERVICE_NAME") ?? "parley",
     parentScript: lastingScripts.find((script) => script === text("npm_lifecycle_event")) ?? null,
   };
 }
@@ -149,9 +163,12 @@ function jwtSecret(value: string | null, jwksUrl: string | null): string | null 
   if (value === null) return null;
   if (jwksUrl !== null)
     throw new ConfigError("DASHBOARD_JWT_SECRET and DASHBOARD_JWKS_URL exclude each other: set one of them.");
-  if (Buffer.byteLength(value) < jwtSecretBytesMin) {
-    throw new ConfigError(`DASHBOARD_JWT_SECRET must have at least ${jwtSecretBytesMin} bytes.`);
-  }
+  return secret("DASHBOARD_JWT_SECRET", value, jwtSecretBytesMin);
+}
+
+function secret(name: string, value: string | null, bytesMin: number): string | null {
+  if (value !== null && Buffer.byteLength(value) < bytesMin)
+    throw new ConfigError(`${name} must have at least ${bytesMin} bytes.`);
   return value;
 }
 

@@ -2,6 +2,7 @@ import postgres from "postgres";
 import { DeadlineError, withDeadline } from "./deadline.ts";
 import { ApiError } from "./errors.ts";
 import { databaseWaitMs, unavailableRetryAfterSeconds } from "./limits.ts";
+import { type PoolUse, watchPool } from "./pool-use.ts";
 
 /** The pooled client. Reads and single statements run on it. */
 export type Sql = postgres.Sql;
@@ -26,7 +27,8 @@ export const statementTimeoutMs = databaseWaitMs - 2_000;
 
 /** Opens the pool. Connects at the first query. */
 export function openDatabase({ url, max, applicationName }: PoolOptions): Sql {
-  return withDeadline(
+  const use = watchPool(applicationName, max);
+  const sql = withDeadline(
     postgres(withLongStartup(url), {
       max,
       connect_timeout: databaseWaitMs / 1000,
@@ -40,8 +42,16 @@ export function openDatabase({ url, max, applicationName }: PoolOptions): Sql {
       },
     }),
     databaseWaitMs,
+    (underWay) => {
+      use.queries = underWay;
+    },
   );
+  uses.set(sql, use);
+  return sql;
 }
+
+/** How much of each pool is in use; `tx` counts its transactions here. */
+const uses = new WeakMap<Sql, PoolUse>();
 
 /** The driver sends what it has gathered at once from so many bytes on, and otherwise a moment later. */
 const sentAtOnceBytes = 1024;
@@ -104,6 +114,8 @@ async function withLimit<T>(
       reject(new DeadlineError(`The transaction did not end within ${databaseWaitMs} ms.`));
     }, expiresAt - Date.now());
   });
+  const use = uses.get(sql);
+  if (use !== undefined) use.transactions += 1;
   const run = sql.begin(async (inner) => {
     if (state.expired) throw new DeadlineError("The caller gave up while waiting for a connection.");
     const result = await work(inner);
@@ -111,7 +123,12 @@ async function withLimit<T>(
     state.committing = true;
     return result;
   }) as Promise<T>;
-  run.catch(() => {}); // Its failure after the limit is nobody's news.
+  // Its failure after the limit is nobody's news.
+  run
+    .catch(() => {})
+    .finally(() => {
+      if (use !== undefined) use.transactions -= 1;
+    });
   try {
     return await Promise.race([run, limit]);
   } finally {

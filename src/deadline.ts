@@ -19,10 +19,16 @@ const sweepEveryMs = 250;
 /**
  * Gives every plain query of a client a deadline, because the driver itself
  * waits for a connection without limit. One timer for all queries: a timer each
- * would cost more than many of the queries do.
+ * would cost more than many of the queries do. `tellCount` is given a function
+ * that says how many queries are under way.
  */
-export function withDeadline(sql: postgres.Sql, waitMs: number): postgres.Sql {
+export function withDeadline(
+  sql: postgres.Sql,
+  waitMs: number,
+  tellCount: (underWay: () => number) => void = () => {},
+): postgres.Sql {
   const running = new Map<RunningQuery, number>();
+  tellCount(() => running.size);
   let timer: ReturnType<typeof setInterval> | null = null;
 
   const sweep = () => {

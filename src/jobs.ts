@@ -50,6 +50,14 @@ const maxAttempts: Readonly<Record<JobName, number>> = {
   "keys.sweep": 1,
 };
 
+/** Every kind of job. */
+export const jobNames = Object.keys(maxAttempts) as JobName[];
+
+/** Whether it is a kind of job of ours. */
+export function isJobName(name: string): name is JobName {
+  return Object.hasOwn(maxAttempts, name);
+}
+
 interface EnqueueOptions {
   /** Two jobs of one key that wait are one. */
   readonly key?: string;

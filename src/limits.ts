@@ -15,6 +15,9 @@ export const unavailableRetryAfterSeconds = 2;
 /** A readiness probe gives each dependency this long. */
 export const readinessTimeoutMs = 2_000;
 
+/** A scrape of the metrics gives Postgres this long; then what Postgres knows is left out. */
+export const scrapeTimeoutMs = 2_000;
+
 /** An Idempotency-Key is remembered this long. */
 export const idempotencyKeepHours = 24;
 /** An Idempotency-Key has at most this many characters. */

@@ -38,9 +38,22 @@ export async function migrate(databaseUrl: string, log: Logger): Promise<void> {
       log.info({ migration: name }, "migration applied");
     }
     await runMigrations({ connectionString: databaseUrl, logger: silentQueueLogger });
+    await indexDeadJobs(sql);
   } finally {
     await sql.end({ timeout: 5 });
   }
+}
+
+/**
+ * Jobs without attempts left are counted at every scrape, and the queue has no index
+ * of them. This one holds them alone, so a healthy job's way through the queue adds
+ * nothing to it. Looked for first, because `if not exists` would still wait for writers.
+ */
+async function indexDeadJobs(sql: postgres.Sql): Promise<void> {
+  const [known] = await sql<{ present: boolean }[]>`
+    select to_regclass('graphile_worker.parley_dead_jobs') is not null as present`;
+  if (known?.present) return;
+  await sql`create index parley_dead_jobs on graphile_worker._private_jobs (task_id) where attempts >= max_attempts`;
 }
 
 /** Names of migrations that the database lacks. A database without our schema lacks all. */

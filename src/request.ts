@@ -15,6 +15,18 @@ export function requestIdOf(request: Request): string {
   return id;
 }
 
+const routes = new WeakMap<Request, string>();
+
+/** Notes which route a request took, for whoever counts requests. */
+export function rememberRoute(request: Request, route: string): void {
+  routes.set(request, route);
+}
+
+/** The pattern of the route that a request took; `unmatched` where there is none. */
+export function routeOf(request: Request): string {
+  return routes.get(request) ?? "unmatched";
+}
+
 const forms = new WeakMap<Request, Form>();
 
 /** Notes which form a request speaks, for whoever renders its errors. */

@@ -8,6 +8,7 @@ import { sweepKeys } from "../src/idempotency.ts";
 import { isPayload, type JobName, type JobPayloads } from "../src/jobs.ts";
 import type { Logger } from "../src/log.ts";
 import { deliverEvents } from "../src/merchant/deliver.ts";
+import { observeJob } from "../src/observe.ts";
 import { runTurnJob, type TurnRunner } from "../src/sessions/run.ts";
 import { purgeLibrarySkill } from "../src/skills/purge.ts";
 import { fireTask } from "../src/tasks/fire.ts";
@@ -41,7 +42,8 @@ function refuseMalformed(log: Logger, tasks: Record<JobName, Task>): TaskList {
   const checked = Object.entries(tasks).map(([name, task]): [string, Task] => [
     name,
     async (payload, helpers) => {
-      if (isPayload(name as JobName, payload)) return task(payload, helpers);
+      if (isPayload(name as JobName, payload))
+        return observeJob(name as JobName, async () => void (await task(payload, helpers)));
       log.error({ job: helpers.job.id, task: name }, "a malformed job was dropped");
     },
   ]);

@@ -8,18 +8,21 @@ import { OperatorError, reasonOf } from "./operator-error.ts";
 export interface HttpTier {
   /** The address clients reach the service at, without a trailing slash. */
   readonly publicUrl: string;
+  /** The port it listens on. */
+  readonly port: number;
   /** From now on requests go to the app; until then they are answered 503. */
   open(app: App): void;
   /** Accepts nothing new, lets open responses finish for up to `limitMs`, and drops what is left. */
   drain(limitMs: number): Promise<void>;
 }
 
-/** Takes the port, so that a taken one is known before anything else is done. Throws `OperatorError`. */
-export function takePort(config: Pick<Config, "host" | "port" | "publicUrl">): HttpTier {
+/** Takes the port that `variable` names, so that a taken one is known before anything else is done. Throws `OperatorError`. */
+export function takePort(config: Pick<Config, "host" | "port" | "publicUrl">, variable = "PORT"): HttpTier {
   let app: App = () => Promise.resolve(new Response(null, { status: 503, headers: { "Retry-After": "1" } }));
-  const server = tryListen(config, (request) => app(request));
+  const server = tryListen(config, (request) => app(request), variable);
   return {
     publicUrl: config.publicUrl ?? `http://${reachableHost(config.host)}:${server.port}`,
+    port: server.port,
     open(opened) {
       app = opened;
     },
@@ -33,15 +36,19 @@ export function takePort(config: Pick<Config, "host" | "port" | "publicUrl">): H
   };
 }
 
-function tryListen({ host, port }: Pick<Config, "host" | "port">, fetch: App): HttpServer {
+function tryListen({ host, port }: Pick<Config, "host" | "port">, fetch: App, variable: string): HttpServer {
   try {
     return listen({ hostname: host, port, fetch });
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : null;
     if (code === "EADDRINUSE")
-      throw new OperatorError(`Port ${port} on ${host} is taken. Set PORT to another one, or to 0 for a free one.`);
+      throw new OperatorError(
+        `Port ${port} on ${host} is taken. Set ${variable} to another one, or to 0 for a free one.`,
+      );
     if (code === "EACCES")
-      throw new OperatorError(`Port ${port} needs privileges that this process lacks. Set PORT to one above 1023.`);
+      throw new OperatorError(
+        `Port ${port} needs privileges that this process lacks. Set ${variable} to one above 1023.`,
+      );
     throw new OperatorError(`Cannot listen on HOST ${host}: ${reasonOf(error)}.`);
   }
 }

@@ -3,8 +3,13 @@ import { createLogger, type Logger } from "../log.ts";
 import { OperatorError } from "./operator-error.ts";
 import { listenForStop } from "./signals.ts";
 
-/** What a role opens is put on the stack and closed in reverse order. */
-export type Role = (config: Config, log: Logger, opened: AsyncDisposableStack) => Promise<void>;
+/** What a role opens is put on the stack and closed in reverse order. `end` asks the process to end, as a signal does. */
+export type Role = (
+  config: Config,
+  log: Logger,
+  opened: AsyncDisposableStack,
+  end: (reason: string) => void,
+) => Promise<void>;
 
 interface RoleOptions {
   /** The level of logs where `LOG_LEVEL` sets none. */
@@ -27,13 +32,15 @@ export async function runRole(role: Role, options: RoleOptions = { logLevel: "in
     const stop = listenForStop(config.parentScript);
     void stop.second.then(() => process.exit(interruptedStatus));
     const opened = new AsyncDisposableStack();
+    const ended = Promise.withResolvers<string>();
     try {
-      await role(config, log, opened);
+      if (config.collectorUrl !== null) await traceTo(config.collectorUrl, config.serviceName, opened);
+      await role(config, log, opened, ended.resolve);
     } catch (error) {
       await opened.disposeAsync();
       throw error;
     }
-    log.info({ reason: await stop.first }, "stopping");
+    log.info({ reason: await Promise.race([stop.first, ended.promise]) }, "stopping");
     setTimeout(
       () => {
         log.error("not everything could be closed in time");
@@ -47,6 +54,12 @@ export async function runRole(role: Role, options: RoleOptions = { logLevel: "in
   } catch (error) {
     return fail(error);
   }
+}
+
+/** Traces from now on, and to the end of everything that is closed before. The SDK is loaded only here. */
+async function traceTo(endpoint: string, serviceName: string, opened: AsyncDisposableStack): Promise<void> {
+  const { startTracing } = await import("../otlp.ts");
+  opened.defer(await startTracing({ endpoint, serviceName }));
 }
 
 /** Prints why a role cannot run and ends the process. A fault of ours is printed with its stack, the operator's without. */
