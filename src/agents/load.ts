@@ -17,10 +17,23 @@ export interface LoadedAgent {
   readonly provider: ProviderRow | null;
   /** The configuration names a provider that is gone. */
   readonly providerMissing: boolean;
+  /** Whether the agent has skills of its own, and whether it remembers anything at all. */
+  readonly hasSkills: boolean;
+  readonly hasMemories: boolean;
 }
 
-/** Columns of the provider are prefixed, because agents have an id and times too. */
-interface LoadedRow extends Omit<LoadedAgent, "provider" | "providerMissing"> {
+/** The row that `agentColumns` reads. */
+export interface AgentRow {
+  /** Null where no agent was found beside a row that was. */
+  aId: string | null;
+  aTenantId: string;
+  aStatus: LoadedAgent["status"];
+  aManaged: boolean;
+  aWorkspaceId: string | null;
+  aVersion: number;
+  aConfig: AgentConfig | null;
+  hasSkills: boolean;
+  hasMemories: boolean;
   providerNamed: string | null;
   pId: string | null;
   pName: string;
@@ -33,38 +46,63 @@ interface LoadedRow extends Omit<LoadedAgent, "provider" | "providerMissing"> {
 }
 
 /**
- * Reads an agent with one version of its configuration and the provider that
- * version names, in one query. `version` null is the current one. Null when the
- * tenant has no such agent.
+ * The query of an agent with one version of its configuration and the provider
+ * that version names, for the row `t` in front of it, which has `tenant_id`,
+ * `agent_id` and `agent_version` (null is the current one). No row when the tenant
+ * has no such agent.
  */
+export function agentOfTurn(sql: AnySql) {
+  return sql`
+    select a.id as "aId", a.tenant_id as "aTenantId", a.status as "aStatus", a.managed as "aManaged",
+      a.workspace_id as "aWorkspaceId", coalesce(t.agent_version, a.version) as "aVersion", v.config as "aConfig",
+      exists (select 1 from agent_skills k where k.agent_id = a.id) as "hasSkills",
+      exists (select 1 from memories k where k.agent_id = a.id) as "hasMemories",
+      v.provider_id as "providerNamed", p.id as "pId", p.name as "pName", p.provider_type as "pType",
+      p.base_url as "pBaseUrl", p.sealed_key as "pSealedKey", p.key_fragment as "pKeyFragment",
+      p.created_at as "pCreatedAt", p.updated_at as "pUpdatedAt"
+    from agents a
+    left join agent_versions v on v.agent_id = a.id and v.version = coalesce(t.agent_version, a.version)
+    left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
+    where a.id = t.agent_id and a.tenant_id = t.tenant_id`;
+}
+
+/** Reads what a turn would run on, in one query. Null when the tenant has no such agent. */
 export async function loadAgentForTurn(
   sql: AnySql,
   tenantId: string,
   agentId: string,
   version: number | null,
 ): Promise<LoadedAgent | null> {
-  const [row] = await sql<LoadedRow[]>`
-    select a.id, a.tenant_id as "tenantId", a.status, a.managed, a.workspace_id as "workspaceId",
-      coalesce(${version}::int, a.version) as version, v.config, v.provider_id as "providerNamed",
-      p.id as "pId", p.name as "pName", p.provider_type as "pType", p.base_url as "pBaseUrl",
-      p.sealed_key as "pSealedKey", p.key_fragment as "pKeyFragment", p.created_at as "pCreatedAt",
-      p.updated_at as "pUpdatedAt"
-    from agents a
-    left join agent_versions v on v.agent_id = a.id and v.version = coalesce(${version}::int, a.version)
-    left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
-    where a.id = ${agentId} and a.tenant_id = ${tenantId}`;
-  if (row === undefined) return null;
-  const { id, tenantId: owner, status, managed, workspaceId, config } = row;
-  const provider = providerOf(row);
-  const providerMissing = row.providerNamed !== null && provider === null;
-  return { id, tenantId: owner, status, managed, workspaceId, version: row.version, config, provider, providerMissing };
+  const [row] = await sql<AgentRow[]>`
+    select a.* from (select ${tenantId}::text as tenant_id, ${agentId}::text as agent_id, ${version}::int as agent_version) t
+    cross join lateral (${agentOfTurn(sql)}) a`;
+  return row === undefined ? null : showAgent(row);
 }
 
-function providerOf(row: LoadedRow): ProviderRow | null {
+/** A row of `agentOfTurn`. */
+export function showAgent(row: AgentRow): LoadedAgent | null {
+  if (row.aId === null) return null;
+  const provider = providerOf(row);
+  return {
+    id: row.aId,
+    tenantId: row.aTenantId,
+    status: row.aStatus,
+    managed: row.aManaged,
+    workspaceId: row.aWorkspaceId,
+    version: row.aVersion,
+    config: row.aConfig,
+    provider,
+    providerMissing: row.providerNamed !== null && provider === null,
+    hasSkills: row.hasSkills,
+    hasMemories: row.hasMemories,
+  };
+}
+
+function providerOf(row: AgentRow): ProviderRow | null {
   if (row.pId === null) return null;
   return {
     id: row.pId,
-    tenantId: row.tenantId,
+    tenantId: row.aTenantId,
     name: row.pName,
     providerType: row.pType,
     baseUrl: row.pBaseUrl,

@@ -1,3 +1,4 @@
+import type postgres from "postgres";
 import { type AnySql, isPassing, json, type Sql, unavailable, violatedConstraint } from "../db.ts";
 import { ApiError } from "../errors.ts";
 import { databaseWaitMs } from "../limits.ts";
@@ -39,46 +40,113 @@ export interface NewTurn {
  * decides, however many processes race) and 404 when it is gone.
  */
 export async function insertTurn(sql: AnySql, turn: NewTurn): Promise<void> {
+  const rows = await orBusy(turn.newSession ? insertWithSession(sql, turn) : insertIntoSession(sql, turn));
+  if (rows.length === 0) throw Date.now() > turn.writeBefore.getTime() ? unavailable() : new ApiError("not_found");
+}
+
+async function orBusy<T>(insert: PromiseLike<T>): Promise<T> {
   try {
-    const rows = await (turn.newSession ? insertWithSession(sql, turn) : insertIntoSession(sql, turn));
-    if (rows.length === 0) throw Date.now() > turn.writeBefore.getTime() ? unavailable() : new ApiError("not_found");
+    return await insert;
   } catch (error) {
     if (violatedConstraint(error) === "turns_one_active") throw new ApiError("session_busy");
     throw error;
   }
 }
 
+/** What every way of writing a turn needs. */
+type TurnRow = Omit<NewTurn, "agentVersion" | "taskRunId" | "keepSeq">;
+
+/** A turn whose agent is read in the statement that writes it. */
+export interface PlainTurn extends TurnRow {
+  /** Whether the operator configured a provider for agents without one. */
+  readonly hasPlatformProvider: boolean;
+}
+
+/**
+ * Writes a turn that needs no more than its agent, in one statement on its own.
+ * False, having written nothing, when agent or session do not allow it; why, is
+ * for those to say who read them one by one. Throws 409 `session_busy`.
+ */
+export async function insertPlainTurn(sql: Sql, turn: PlainTurn): Promise<boolean> {
+  return untilSure(async () => {
+    const rows = await orBusy(insertWithAgent(sql, turn));
+    return rows.length > 0;
+  });
+}
+
+/** `insertTurn` on its own, outside a transaction. */
+export async function insertTurnAlone(sql: Sql, turn: NewTurn): Promise<void> {
+  await untilSure(async () => {
+    await insertTurn(sql, turn);
+    return true;
+  });
+}
+
 /** Pause between attempts to reach a database that went away in the middle of an insert. */
 const retryPauseMs = 100;
 
 /**
- * `insertTurn` on its own, outside a transaction. When the connection breaks
- * nobody knows whether the statement was committed, so it is sent again: the
- * turn's own id then tells, because a second insert of it is refused.
+ * When the connection breaks nobody knows whether the insert was committed, so it
+ * is sent again: the turn's own id then tells, because a second insert of it is
+ * refused.
  */
-export async function insertTurnAlone(sql: Sql, turn: NewTurn): Promise<void> {
+async function untilSure(insert: () => Promise<boolean>): Promise<boolean> {
   const expiresAt = Date.now() + databaseWaitMs;
   for (;;) {
     try {
-      return await insertTurn(sql, turn);
+      return await insert();
     } catch (error) {
       const constraint = violatedConstraint(error);
-      if (constraint === "turns_pkey" || constraint === "sessions_pkey") return;
+      if (constraint === "turns_pkey" || constraint === "sessions_pkey") return true;
       if (!isPassing(error) || Date.now() + retryPauseMs > expiresAt) throw error;
       await new Promise((resolve) => setTimeout(resolve, retryPauseMs));
     }
   }
 }
 
+function insertWithAgent(sql: AnySql, turn: PlainTurn) {
+  const agent = (version: postgres.Fragment) => runnableAgent(sql, turn, version);
+  if (turn.newSession) {
+    const due = sql`select 1 from agent where clock_timestamp() < ${turn.writeBefore}`;
+    return sql`
+      with agent as materialized (${agent(sql`${turn.pinnedVersion}::int`)}), due as (${due}),
+      session as (${newSession(sql, turn)}), ${insertRow(sql, turn, !turn.visible, sql`(select version from agent)`)}`;
+  }
+  return sql`
+    with session as materialized (${existingSession(sql, turn, sql`, pinned_version`)}),
+    agent as materialized (${agent(sql`(select pinned_version from session)`)}),
+    ${insertRow(sql, turn, false, sql`(select version from agent)`, sql`where exists (select 1 from agent)`)}`;
+}
+
+/** The version of an agent that can run now; `checkRunnable` says of any other why it cannot. */
+function runnableAgent(
+  sql: AnySql,
+  { tenantId, agentId, hasPlatformProvider }: PlainTurn,
+  version: postgres.Fragment,
+): postgres.Fragment {
+  return sql`
+    select v.version from agents a
+    join agent_versions v on v.agent_id = a.id and v.version = coalesce(${version}, a.version)
+    left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
+    where a.id = ${agentId} and a.tenant_id = ${tenantId} and a.status = 'active' and v.config ->> 'model' is not null
+      and case when v.provider_id is null then ${hasPlatformProvider} else p.id is not null end
+      and (a.workspace_id is not null or not coalesce((v.config -> 'tools')::jsonb ? 'workspace', false))`;
+}
+
 function insertWithSession(sql: AnySql, turn: NewTurn) {
   return sql`
-    with due as (${dueRow(sql, turn)}), session as (
-      insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible)
-      select ${turn.sessionId}, ${turn.tenantId}, ${turn.agentId}, ${turn.pinnedVersion}::int, ${turn.userId},
-        ${json(sql, turn.metadata)}, ${turn.visible}
-      from due
-      returning id, user_id
-    ), ${insertRow(sql, turn, !turn.visible)}`;
+    with due as (${dueRow(sql, turn)}), session as (${newSession(sql, turn)}),
+    ${insertRow(sql, turn, !turn.visible, sql`${turn.agentVersion}`)}`;
+}
+
+/** The session of a turn that brings it along, if the CTE `due` has a row. */
+function newSession(sql: AnySql, turn: TurnRow): postgres.Fragment {
+  return sql`
+    insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible)
+    select ${turn.sessionId}, ${turn.tenantId}, ${turn.agentId}, ${turn.pinnedVersion}::int, ${turn.userId},
+      ${json(sql, turn.metadata)}, ${turn.visible}
+    from due
+    returning id, user_id`;
 }
 
 /**
@@ -93,27 +161,38 @@ function dueRow(sql: AnySql, { taskRunId, sessionId, turnId, writeBefore }: NewT
     where id = ${taskRunId} and status = 'queued' and clock_timestamp() < ${writeBefore} returning 1`;
 }
 
-/** The session's row is locked, so that it cannot be deleted in the same moment. */
 function insertIntoSession(sql: AnySql, turn: NewTurn) {
   const session =
     turn.sessionId === null
       ? sql`select null::text as id, ${turn.userId}::text as user_id where clock_timestamp() < ${turn.writeBefore}`
-      : sql`select id, user_id from sessions where id = ${turn.sessionId} and tenant_id = ${turn.tenantId}
-          and agent_id = ${turn.agentId} and deleted_at is null and clock_timestamp() < ${turn.writeBefore}
-          for no key update`;
-  return sql`with session as materialized (${session}), ${insertRow(sql, turn, false)}`;
+      : existingSession(sql, turn);
+  return sql`with session as materialized (${session}), ${insertRow(sql, turn, false, sql`${turn.agentVersion}`)}`;
 }
 
-function insertRow(sql: AnySql, turn: NewTurn, firstOfHidden: boolean) {
+/** The session's row is locked, so that it cannot be deleted in the same moment. */
+function existingSession(sql: AnySql, turn: TurnRow, more = sql``): postgres.Fragment {
+  return sql`
+    select id, user_id ${more} from sessions where id = ${turn.sessionId} and tenant_id = ${turn.tenantId}
+      and agent_id = ${turn.agentId} and deleted_at is null and clock_timestamp() < ${turn.writeBefore}
+      for no key update`;
+}
+
+function insertRow(
+  sql: AnySql,
+  turn: TurnRow & { readonly keepSeq?: number | null },
+  firstOfHidden: boolean,
+  agentVersion: postgres.Fragment,
+  only = sql``,
+): postgres.Fragment {
   return sql`
     accepted as (
       insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
         assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent)
-      select ${turn.turnId}, ${turn.tenantId}, ${turn.agentId}, session.id, ${turn.kind}, ${turn.agentVersion}, ${turn.trigger},
-        ${turn.input === null ? null : json(sql, turn.input)}, ${turn.keepSeq}::bigint,
+      select ${turn.turnId}, ${turn.tenantId}, ${turn.agentId}, session.id, ${turn.kind}, ${agentVersion}, ${turn.trigger},
+        ${turn.input === null ? null : json(sql, turn.input)}, ${turn.keepSeq ?? null}::bigint,
         ${turn.assistantMessageId}, ${firstOfHidden}, session.user_id, ${json(sql, turn.metadata)}, ${turn.requestId},
         ${currentTraceparent()}
-      from session
+      from session ${only}
       returning id, session_id
     )
     select (${addFirstTurnJob(sql)}).id from accepted`;

@@ -5,8 +5,9 @@ import { newId } from "../ids.ts";
 import { databaseWaitMs, lockWaitMs, workerBeatMs } from "../limits.ts";
 import type { Logger } from "../log.ts";
 import { sessionsHeld } from "../metrics.ts";
+import { claimTurn, releaseLock } from "./claim.ts";
 import { unclaimTurn } from "./requeue.ts";
-import { type ClaimedTurn, claimTurn, releaseLock } from "./turns.ts";
+import type { ClaimedTurn } from "./turns.ts";
 
 /** Why a running turn is told to stop. */
 export type StopReason = "canceled" | "fenced" | "drained" | "timed_out" | "too_large";

@@ -1,8 +1,7 @@
-import type { Sql } from "../db.ts";
+import type { AnySql, Sql } from "../db.ts";
 import type { Decided } from "./calls.ts";
 import type { PlacedMessage, Summary } from "./compact.ts";
 import type { UiMessage } from "./schema.ts";
-import type { ClaimedTurn } from "./turns.ts";
 
 /** What a claim needs to know of its session. */
 export interface History {
@@ -14,45 +13,69 @@ export interface History {
   readonly decisions: readonly Decided[];
 }
 
-interface HistoryRow {
-  metadata: Record<string, unknown>;
+/** The row that `historyOfTurn` reads. */
+export interface HistoryRow {
+  /** The session's; null where no session was found beside a row that was. */
+  metadata: Record<string, unknown> | null;
   upto_seq: number | null;
   summary: string | null;
-  messages: { seq: number; message: UiMessage }[];
-  decisions: Decided[];
+  /** Null when only a small transcript was asked for and this is not. */
+  messages: { seq: number; message: UiMessage }[] | null;
+  decisions: Decided[] | null;
 }
 
-const none: History = { metadata: {}, summary: null, messages: [], decisions: [] };
+/** The history of a turn that has no session, or whose session is gone. */
+export function noHistory(metadata: Readonly<Record<string, unknown>> = {}): History {
+  return { metadata, summary: null, messages: [], decisions: [] };
+}
+
+/** A transcript of this size at most is read by the claim itself, on the connection that all claims of a worker share. */
+const smallMessagesMax = 50;
+/** As Postgres keeps it, which may be compressed. */
+const smallBytesMax = 128 * 1024;
 
 /**
- * Reads a session for a claim in one query: its metadata, the transcript behind
- * the summary (up to the cut of a regeneration, which also decides whether the
- * summary still holds), and the decisions of a continuation.
+ * The query of a session for the turn `t` in front of it: the session's metadata,
+ * the transcript behind the summary (up to the cut of a regeneration, which also
+ * decides whether the summary still holds), and the decisions of a continuation.
  */
-export async function readHistory(sql: Sql, turn: ClaimedTurn): Promise<History> {
-  if (turn.sessionId === null) return { ...none, metadata: turn.metadata };
-  const { keepSeq } = turn;
-  const [row] = await sql<HistoryRow[]>`
-    select s.metadata, z.upto_seq, z.text as summary,
-      coalesce((
+export function historyOfTurn(sql: AnySql, size: "small" | "any") {
+  const messages = sql`coalesce((
         select json_agg(json_build_object('seq', m.seq, 'message', m.content) order by m.seq) from messages m
-        where m.session_id = s.id and m.seq > coalesce(z.upto_seq, 0) and (${keepSeq}::bigint is null or m.seq <= ${keepSeq}::bigint)
-      ), '[]') as messages,
+        where m.session_id = s.id and m.seq > coalesce(z.upto_seq, 0) and (t.keep_seq is null or m.seq <= t.keep_seq)
+      ), '[]')`;
+  // The count is looked at first, so that no more than a few rows are ever measured.
+  const small = sql`case when s.message_count > ${smallMessagesMax} then null
+      when (select sum(pg_column_size(m.content)) from messages m where m.session_id = s.id) > ${smallBytesMax} then null
+      else ${messages} end`;
+  return sql`
+    select s.metadata, z.upto_seq, z.text as summary, ${size === "small" ? small : messages} as messages,
       coalesce((
         select json_agg(json_build_object('toolCallId', a.tool_call_id, 'approved', a.status = 'approved', 'reason', a.reason))
-        from approvals a where a.continuation_id = ${turn.continuationId}
+        from approvals a where a.continuation_id = t.continuation_id
       ), '[]') as decisions
     from sessions s
-    left join agent_versions v on v.agent_id = s.agent_id and v.version = ${turn.agentVersion}
+    left join agent_versions v on v.agent_id = s.agent_id and v.version = t.agent_version
     left join session_summaries z on z.session_id = s.id and (v.config ->> 'autoCompaction')::boolean
-      and (${keepSeq}::bigint is null or z.upto_seq <= ${keepSeq}::bigint)
-    where s.id = ${turn.sessionId}`;
-  if (row === undefined) return none;
-  const { metadata, messages, decisions, upto_seq, summary } = row;
+      and (t.keep_seq is null or z.upto_seq <= t.keep_seq)
+    where s.id = t.session_id`;
+}
+
+/** A row of `historyOfTurn`; null when it does not hold the transcript. */
+export function showHistory({ metadata, messages, decisions, upto_seq, summary }: HistoryRow): History | null {
+  if (metadata === null) return noHistory();
+  if (messages === null) return null;
   return {
     metadata,
     summary: upto_seq === null || summary === null ? null : { uptoSeq: upto_seq, text: summary },
     messages,
-    decisions,
+    decisions: decisions ?? [],
   };
+}
+
+/** Reads the history of a claimed turn, whatever its size, in one query. */
+export async function readHistory(sql: Sql, turnId: string): Promise<History> {
+  const [row] = await sql<HistoryRow[]>`
+    select h.* from turns t cross join lateral (${historyOfTurn(sql, "any")}) h where t.id = ${turnId}`;
+  return (row === undefined ? null : showHistory(row)) ?? noHistory();
 }

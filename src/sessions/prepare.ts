@@ -1,5 +1,5 @@
 import type { LanguageModel } from "ai";
-import { type LoadedAgent, loadAgentForTurn } from "../agents/load.ts";
+import type { LoadedAgent } from "../agents/load.ts";
 import type { AgentConfig } from "../agents/schema.ts";
 import type { Ctx } from "../context.ts";
 import { defaultMessage, type ErrorCause } from "../errors.ts";
@@ -29,16 +29,14 @@ export interface PreparedTurn {
 }
 
 /**
- * Reads what a claim runs on. Nothing from acceptance is trusted: the agent or
+ * Gathers what a claim runs on. Nothing from acceptance is trusted: the agent or
  * its provider may be gone by now, and then the turn fails with that cause.
  */
 export async function prepareTurn(ctx: Ctx, turn: ClaimedTurn, signal: AbortSignal): Promise<PreparedTurn | TurnError> {
-  const [agent, history] = await Promise.all([
-    loadAgentForTurn(ctx.sql, turn.tenantId, turn.agentId, turn.agentVersion),
-    readHistory(ctx.sql, turn),
-  ]);
+  const { agent } = turn;
   const runnable = checkRunnable(ctx, agent);
   if ("code" in runnable) return runnable;
+  const history = turn.history ?? (await readHistory(ctx.sql, turn.id));
   const equipment = await equip(
     {
       ctx,
@@ -49,6 +47,8 @@ export async function prepareTurn(ctx: Ctx, turn: ClaimedTurn, signal: AbortSign
       userId: turn.userId,
       metadata: history.metadata,
       workspaceId: agent?.workspaceId ?? null,
+      hasSkills: agent?.hasSkills ?? false,
+      hasMemories: agent?.hasMemories ?? false,
     },
     runnable.config,
   );

@@ -8,7 +8,7 @@ import { type IdempotencyKey, keepTurn, recallKey, waitForKey } from "../idempot
 import { newId } from "../ids.ts";
 import { merchantGuard } from "../merchant/guard.ts";
 import { renderPrompt } from "../prompts/render.ts";
-import { insertTurn, insertTurnAlone, type NewTurn } from "./accept.ts";
+import { insertPlainTurn, insertTurn, insertTurnAlone, type NewTurn, type PlainTurn } from "./accept.ts";
 import { logAttemptOf, logStates } from "./logs.ts";
 import { findCut } from "./regenerate.ts";
 import { checkParts, type TurnBody, type UiMessage } from "./schema.ts";
@@ -57,6 +57,8 @@ export async function acceptTurn(ctx: Ctx, request: TurnRequest): Promise<Accept
   const { principal, agentId, body } = request;
   checkTurnBody(body, request.sessionId !== null);
   turnGate(principal.tenant);
+  const plain = await acceptPlain(ctx, request);
+  if (plain !== null) return plain;
   const session =
     request.sessionId === null ? null : await findSession(ctx.sql, principal.tenant.id, agentId, request.sessionId);
   if (request.sessionId !== null && session === null) throw new ApiError("not_found");
@@ -67,26 +69,54 @@ export async function acceptTurn(ctx: Ctx, request: TurnRequest): Promise<Accept
   const message = await messageOf(ctx.sql, principal.tenant.id, body);
   await merchantGuard(ctx, principal.tenant, session?.userId ?? body.userId ?? "");
   const accepted = await write(ctx, request, {
-    turnId: newId("turn"),
-    tenantId: principal.tenant.id,
-    agentId,
-    sessionId: request.sessionId ?? newId("session"),
-    kind: request.kind ?? "session",
+    ...newTurn(request),
     taskRunId: request.taskRun?.id ?? null,
     newSession: session === null,
-    visible: request.materialize === "on_accept",
     pinnedVersion: version,
     agentVersion: agent.version,
-    trigger: body.trigger ?? "submit-message",
     input: message,
     keepSeq: null,
+  });
+  return logAccepted(ctx, request, accepted, "turn accepted");
+}
+
+/** What a turn's row has of its request alone. */
+function newTurn(request: TurnRequest) {
+  const { principal, body } = request;
+  return {
+    turnId: newId("turn"),
+    tenantId: principal.tenant.id,
+    agentId: request.agentId,
+    sessionId: request.sessionId ?? newId("session"),
+    kind: request.kind ?? "session",
+    visible: request.materialize === "on_accept",
+    trigger: body.trigger ?? "submit-message",
     assistantMessageId: newId("message"),
     userId: body.userId ?? "",
     metadata: body.metadata ?? {},
     requestId: request.requestId,
     writeBefore: principal.writeBefore,
-  });
-  return logAccepted(ctx, request, accepted, "turn accepted");
+  };
+}
+
+/**
+ * Accepts a turn that needs nothing but its session and its agent, in one round
+ * trip. Null when it needs more, or one of the two does not allow it.
+ */
+async function acceptPlain(ctx: Ctx, request: TurnRequest): Promise<AcceptedTurn | null> {
+  const { principal, body, sessionId } = request;
+  const { quotaTurnsPerDay, monetization } = principal.tenant;
+  const alone = request.key === null && request.alongside === undefined && request.taskRun === undefined;
+  if (!alone || quotaTurnsPerDay !== null || monetization || body.message === undefined) return null;
+  if (body.trigger === "regenerate-message") return null;
+  const turn: PlainTurn = {
+    ...newTurn(request),
+    newSession: sessionId === null,
+    pinnedVersion: sessionId === null ? (body.version ?? null) : null,
+    input: body.message as UiMessage,
+    hasPlatformProvider: ctx.config.platformProvider !== null,
+  };
+  return (await insertPlainTurn(ctx.sql, turn)) ? logAccepted(ctx, request, acceptedOf(turn), "turn accepted") : null;
 }
 
 /** A stateless generation somebody asks for. */
@@ -189,12 +219,7 @@ async function write(
   turn: NewTurn,
 ): Promise<AcceptedTurn> {
   const quota = principal.tenant.quotaTurnsPerDay;
-  const accepted = {
-    turnId: turn.turnId,
-    sessionId: turn.sessionId,
-    assistantMessageId: turn.assistantMessageId,
-    attempt: 0,
-  };
+  const accepted = acceptedOf(turn);
   if (quota === null && key === null && turn.input !== null && request.alongside === undefined) {
     await insertTurnAlone(ctx.sql, turn);
     return accepted;
@@ -212,6 +237,11 @@ async function write(
     if (key !== null) await keepTurn(inner, key, turn.turnId);
     return accepted;
   });
+}
+
+function acceptedOf(turn: Pick<NewTurn, "turnId" | "sessionId" | "assistantMessageId">): AcceptedTurn {
+  const { turnId, sessionId, assistantMessageId } = turn;
+  return { turnId, sessionId, assistantMessageId, attempt: 0 };
 }
 
 /** The turn a repeated Idempotency-Key stands for; null when the key is new. Throws 422 when it stood for something else. */

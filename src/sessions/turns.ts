@@ -1,5 +1,7 @@
+import type { LoadedAgent } from "../agents/load.ts";
 import type { ProviderType } from "../config.ts";
-import type { AnySql, Sql } from "../db.ts";
+import type { AnySql } from "../db.ts";
+import type { History } from "./history.ts";
 import type { UiMessage } from "./schema.ts";
 
 /**
@@ -11,7 +13,7 @@ import type { UiMessage } from "./schema.ts";
  *                 ↓ asks        ↑
  *              waiting → queued → running …
  *
- * Here is the claim; `finish.ts` has the end, `requeue.ts` the way back, `logs.ts`
+ * `claim.ts` has the claim, `finish.ts` the end, `requeue.ts` the way back, `logs.ts`
  * what followers see.
  */
 
@@ -52,92 +54,15 @@ export interface ClaimedTurn {
   readonly modelCalls: number;
   /** What a regeneration had answered when it stopped to ask. */
   readonly answer: UiMessage | null;
-}
-
-interface ClaimRow {
-  locked: boolean;
-  id: string | null;
-  tenant_id: string;
-  agent_id: string;
-  session_id: string | null;
-  kind: TurnKind;
-  continuation_id: string | null;
-  attempt: number;
-  agent_version: number;
-  input: UiMessage | UiMessage[] | null;
-  keep_seq: number | null;
-  assistant_message_id: string;
-  user_id: string;
-  metadata: Record<string, unknown>;
-  request_id: string | null;
-  waited_seconds: number;
-  traceparent: string | null;
-  model_calls: number;
-  answer: UiMessage | null;
+  /** The agent as it was when the turn was claimed; null when it was gone by then. */
+  readonly agent: LoadedAgent | null;
+  /** The session as the claim found it; null when that is too much for the claim and has to be read by itself. */
+  readonly history: History | null;
 }
 
 /** The log that holds a claim's chunks is named after the turn, or the continuation it runs. */
 export function logIdOf(turn: Pick<ClaimedTurn, "id" | "continuationId">): string {
   return turn.continuationId ?? turn.id;
-}
-
-/**
- * Takes the session's lock and claims the turn, in one statement on the worker's
- * lock connection. `busy`: another connection holds the lock. `gone`: the turn is
- * not queued any more (the lock is not kept).
- */
-export async function claimTurn(
-  lockSql: Sql,
-  workerId: string,
-  lockKey: string,
-  turnId: string,
-): Promise<ClaimedTurn | "busy" | "gone"> {
-  const [row] = await lockSql<ClaimRow[]>`
-    with held as materialized (select pg_try_advisory_lock(hashtextextended(${lockKey}, 0)) as locked),
-    claimed as (
-      update turns set status = 'running', attempt = attempt + 1, worker_id = ${workerId}, claimed_at = now(),
-        log_attempt = case when continuation_id is null then attempt + 1 else log_attempt end
-      from held where held.locked and id = ${turnId} and coalesce(session_id, id) = ${lockKey}
-        and status = 'queued' and cancel_requested_at is null
-      returning turns.*
-    ), continued as (
-      update continuations c set status = 'running', started_at = coalesce(c.started_at, now()), log_attempt = claimed.attempt
-      from claimed where c.id = claimed.continuation_id
-    )
-    select held.locked, c.id, c.tenant_id, c.agent_id, c.session_id, c.kind, c.continuation_id, c.attempt, c.agent_version, c.input,
-      c.keep_seq, c.assistant_message_id, c.user_id, c.metadata, c.request_id, c.model_calls, c.answer, c.traceparent,
-      extract(epoch from now() - c.accepted_at)::float8 as waited_seconds
-    from held left join claimed c on true`;
-  if (row === undefined || !row.locked) return "busy";
-  if (row.id === null) {
-    await releaseLock(lockSql, lockKey);
-    return "gone";
-  }
-  return {
-    id: row.id,
-    tenantId: row.tenant_id,
-    agentId: row.agent_id,
-    sessionId: row.session_id,
-    kind: row.kind,
-    continuationId: row.continuation_id,
-    attempt: row.attempt,
-    agentVersion: row.agent_version,
-    input: row.input,
-    keepSeq: row.keep_seq,
-    assistantMessageId: row.assistant_message_id,
-    userId: row.user_id,
-    metadata: row.metadata,
-    requestId: row.request_id,
-    waitedSeconds: row.waited_seconds,
-    traceparent: row.traceparent,
-    modelCalls: row.model_calls,
-    answer: row.answer,
-  };
-}
-
-/** Lets go of a session's lock. */
-export async function releaseLock(lockSql: Sql, lockKey: string): Promise<void> {
-  await lockSql`select pg_advisory_unlock(hashtextextended(${lockKey}, 0))`;
 }
 
 /** What a claim used. */

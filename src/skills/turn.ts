@@ -22,6 +22,9 @@ export interface TurnSkills {
   readonly readVirtual: ReadVirtual;
 }
 
+/** What skills add to the turn of an agent without any. */
+export const noSkills: TurnSkills = { instructions: "", tools: [], readVirtual: async () => null };
+
 interface ReachableSkill {
   readonly id: string;
   readonly name: string;
@@ -38,7 +41,7 @@ export async function skillsForTurn(
   config: Pick<AgentConfig, "tools" | "skills">,
 ): Promise<TurnSkills> {
   const skills = await reachableSkills(scope, config.skills);
-  if (skills.length === 0) return { instructions: "", tools: [], readVirtual: async () => null };
+  if (skills.length === 0) return noSkills;
   const readVirtual: ReadVirtual = (path) => readSkillFile(scope, config.skills, path);
   const tools = [activateSkill(scope, skills, readVirtual)];
   // The group decides, not the workspace: an agent may have one that it must not touch.

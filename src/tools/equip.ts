@@ -3,10 +3,10 @@ import type { AgentConfig } from "../agents/schema.ts";
 import { mcpTools } from "../mcp-connections/tools.ts";
 import { injectedMemories } from "../memories/inject.ts";
 import { memoryTools } from "../memories/tools.ts";
-import { skillsForTurn } from "../skills/turn.ts";
+import { noSkills, skillsForTurn } from "../skills/turn.ts";
 import { workspaceTools } from "../workspaces/tools.ts";
 import { todoTools } from "./todos.ts";
-import type { ToolScope, TurnTool } from "./tool.ts";
+import type { EquippedAgent, ToolScope, TurnTool } from "./tool.ts";
 
 /** What a turn's model is given beside the transcript. */
 export interface Equipment {
@@ -16,10 +16,10 @@ export interface Equipment {
 }
 
 /** Gathers the tools and the system text of one turn, as the agent's configuration names them. */
-export async function equip(scope: ToolScope, config: AgentConfig): Promise<Equipment> {
+export async function equip(scope: EquippedAgent, config: AgentConfig): Promise<Equipment> {
   const [memories, skills, remote] = await Promise.all([
-    memoriesOf(scope, config),
-    skillsForTurn(scope, config),
+    scope.hasMemories ? memoriesOf(scope, config) : "",
+    scope.hasSkills || config.skills.length > 0 ? skillsForTurn(scope, config) : noSkills,
     remoteTools(scope, config),
   ]);
   const tools = [

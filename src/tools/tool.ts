@@ -16,6 +16,13 @@ export interface ToolScope {
   readonly workspaceId: string | null;
 }
 
+/** What is known of the agent when a turn is equipped. */
+export interface EquippedAgent extends ToolScope {
+  /** Whether it has skills of its own, and whether it remembers anything at all; what there is none of is not asked for. */
+  readonly hasSkills: boolean;
+  readonly hasMemories: boolean;
+}
+
 /** Where a tool comes from: policies name built-in tools by their name, MCP tools by server name and connection. */
 export type ToolSource =
   | { readonly kind: "builtin" }
