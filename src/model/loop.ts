@@ -21,8 +21,10 @@ import { cleanText, storable } from "../sessions/transcript.ts";
 import { decideCall } from "../tools/decide.ts";
 import { ToolError, tellable } from "../tools/error.ts";
 import type { TurnTool } from "../tools/tool.ts";
+import { inSpan, type SpanFields } from "../trace.ts";
 import { Assembly } from "./assembly.ts";
 import { Cleaner } from "./clean.ts";
+import { ModelSpans } from "./spans.ts";
 import type { ThinkingSettings } from "./thinking.ts";
 
 // The SDK's warnings go to the console otherwise, past the log.
@@ -82,6 +84,7 @@ export async function runModel(
   let error: unknown = null;
   const answer = new Assembly(request.messageId, request.extended);
   const tools = guardedTools(request);
+  const spans = new ModelSpans();
   const onError = (cause: unknown) => {
     // What went wrong with a call is told to the model, and to the reader in the same words; the turn goes on.
     if (isToolFailure(cause)) return cleanText(String(cause));
@@ -102,6 +105,7 @@ export async function runModel(
       experimental_download: request.download,
       ...(request.instructions === "" ? {} : { instructions: request.instructions }),
       ...request.thinking,
+      ...spans.callbacks,
       onStepEnd: ({ usage }) => {
         used.inputTokens += usage.inputTokens ?? 0;
         used.outputTokens += usage.outputTokens ?? 0;
@@ -127,6 +131,7 @@ export async function runModel(
     error = cause;
     lastChunk = { type: "error", errorText: describeModelError(cause) };
   }
+  spans.close(RetryError.isInstance(error) ? error.lastError : error);
   if (request.signal.aborted) ended = "aborted";
   return { ended, message: await answer.message(), ...used, lastChunk, error };
 }
@@ -172,7 +177,8 @@ function guardedTools({ tools, beforeTool, signal }: ModelRequest): ToolSet {
               try {
                 await beforeTool();
                 signal.throwIfAborted();
-                return await execute(input, options);
+                const span = () => toolSpan(name, options.toolCallId);
+                return await inSpan(`execute_tool ${name}`, span, async () => execute(input, options));
               } catch (error) {
                 throw signal.aborted ? error : tellable(error);
               }
@@ -180,6 +186,15 @@ function guardedTools({ tools, beforeTool, signal }: ModelRequest): ToolSet {
           };
   }
   return guarded;
+}
+
+function toolSpan(name: string, callId: string): SpanFields {
+  const attributes = {
+    "gen_ai.operation.name": "execute_tool",
+    "gen_ai.tool.name": name,
+    "gen_ai.tool.call.id": callId,
+  };
+  return { kind: "internal", attributes };
 }
 
 /** What the policy says of a call, in the SDK's words. */

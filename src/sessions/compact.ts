@@ -2,6 +2,7 @@ import { generateText, type LanguageModel } from "ai";
 import type { AnySql, Sql } from "../db.ts";
 import type { Logger } from "../log.ts";
 import { describeModelError } from "../model/loop.ts";
+import { ModelSpans } from "../model/spans.ts";
 import { contextWindowOf } from "../model/window.ts";
 import { isCall } from "./calls.ts";
 import type { UiMessage } from "./schema.ts";
@@ -120,15 +121,17 @@ async function summarise(
 ): Promise<string> {
   const pieceCharacters = Math.floor(contextWindowOf(modelId) * 0.75) * charactersPerToken;
   let text = summary?.text ?? "";
+  const spans = new ModelSpans();
   for (const piece of pieces(older.map(({ message }) => textOf(message)).join("\n\n"), pieceCharacters)) {
     const before = text === "" ? "" : `Summary so far:\n${text}\n\n`;
     const result = await generateText({
+      ...spans.callbacks,
       model,
       instructions: summaryInstructions,
       prompt: `${before}Conversation:\n${piece}`,
       abortSignal: signal,
       maxRetries: 1,
-    });
+    }).finally(() => spans.close(null));
     used.inputTokens += result.usage.inputTokens ?? 0;
     used.outputTokens += result.usage.outputTokens ?? 0;
     used.modelCalls += 1;
