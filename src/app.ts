@@ -9,7 +9,6 @@ import { docsRoutes } from "./docs.ts";
 import { envelope } from "./envelope.ts";
 import { ApiError } from "./errors.ts";
 import { healthRoutes } from "./health.ts";
-import { databaseWaitMs } from "./limits.ts";
 import { mcpConnectionRoutes } from "./mcp-connections/routes.ts";
 import { memoryRoutes } from "./memories/routes.ts";
 import { merchantEventRoutes } from "./merchant/event-routes.ts";
@@ -21,7 +20,7 @@ import type { MountedOperation } from "./openapi.ts";
 import type { OperationHandler } from "./operation.ts";
 import { promptRoutes } from "./prompts/routes.ts";
 import { providerRoutes } from "./providers/routes.ts";
-import { formOf, rememberRoute, requestIdOf } from "./request.ts";
+import { formOf, rememberRoute, requestIdOf, waitsUntil } from "./request.ts";
 import { sessionRoutes } from "./sessions/routes.ts";
 import { libraryRoutes } from "./skills/library-routes.ts";
 import { skillRoutes } from "./skills/routes.ts";
@@ -92,7 +91,7 @@ export function createApp(ctx: Ctx): App {
   return (request) => observeRequest(request, () => answer(request));
 
   async function answer(request: Request): Promise<Response> {
-    const expiresAt = Date.now() + databaseWaitMs;
+    const expiresAt = waitsUntil(request);
     for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, 1_000)) {
       const response = await dispatch(request);
       // A read that met a restarting database is read again: a blip that heals is not an error.

@@ -140,6 +140,22 @@ async function withLimit<T>(
 const askAgainMsMin = 50;
 const askAgainMsMax = 1_000;
 
+/** An overrun of less than this is let be. */
+const timerWorthMs = 500;
+
+/** What `work` answers within the time, else a `DeadlineError`. */
+async function within<T>(leftMs: number, work: PromiseLike<T>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const limit = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new DeadlineError("The database did not come back in time.")), leftMs);
+  });
+  try {
+    return await Promise.race([work, limit]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /**
  * Repeats what met a database that was away, for up to `limitMs`: a blip that
  * heals is not an error. `heals` says which errors are worth it; `isPassing` when
@@ -151,8 +167,10 @@ export async function patiently<T>(
 ): Promise<T> {
   const expiresAt = Date.now() + limitMs;
   for (let pauseMs = askAgainMsMin; ; pauseMs = Math.min(pauseMs * 2, askAgainMsMax)) {
+    const leftMs = expiresAt - Date.now();
     try {
-      return await ask();
+      // A query keeps to `databaseWaitMs` by itself; a timer costs too much where that is the nearer limit.
+      return await (leftMs > databaseWaitMs - timerWorthMs ? ask() : within(leftMs, ask()));
     } catch (error) {
       if (!heals(error) || Date.now() + pauseMs > expiresAt) throw error;
       await new Promise((resolve) => setTimeout(resolve, pauseMs));

@@ -7,7 +7,7 @@ import { ApiError, type ErrorCause, type Form, invalidAs } from "./errors.ts";
 import { askedForm, errorInA, type FormChange, showIn } from "./form.ts";
 import { requestGate } from "./gate.ts";
 import { type KeptAnswer, once, readIdempotencyKey } from "./idempotency.ts";
-import { rememberForm, requestIdOf } from "./request.ts";
+import { rememberForm, requestIdOf, waitsUntil } from "./request.ts";
 import { Closed } from "./schema.ts";
 import { validateBody, validateFields } from "./validate.ts";
 
@@ -93,7 +93,9 @@ export function operation<
   const handler = async ({ request, params }: RouteContext) => {
     const asked = askedForm(request);
     if (asked !== null) rememberForm(request, asked);
-    const principal = await patiently(() => ctx.authenticator.authenticate(request.headers.get("authorization")));
+    const principal = await patiently(() => ctx.authenticator.authenticate(request.headers.get("authorization")), {
+      limitMs: waitsUntil(request) - Date.now(),
+    });
     const form = asked ?? principal.tenant.form;
     rememberForm(request, form);
     await requestGate(principal, ctx.rateLimiter);

@@ -1,5 +1,6 @@
 import type { Form } from "./errors.ts";
 import { newId } from "./ids.ts";
+import { databaseWaitMs } from "./limits.ts";
 
 const ids = new WeakMap<Request, string>();
 /** A caller may name its own request id, if it is harmless in logs and headers. */
@@ -37,4 +38,19 @@ export function rememberForm(request: Request, form: Form): void {
 /** The form noted for a request; `b` when it failed before one was known. */
 export function formOf(request: Request): Form {
   return forms.get(request) ?? "b";
+}
+
+const deadlines = new WeakMap<Request, number>();
+
+/**
+ * Until when a request waits for a database that is away, in milliseconds since
+ * 1970: `databaseWaitMs` from the first call on, and the same at every call, so
+ * that waits which follow one another do not add up.
+ */
+export function waitsUntil(request: Request): number {
+  const known = deadlines.get(request);
+  if (known !== undefined) return known;
+  const until = Date.now() + databaseWaitMs;
+  deadlines.set(request, until);
+  return until;
 }
