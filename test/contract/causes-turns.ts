@@ -1,0 +1,200 @@
+import type { Form } from "../../src/errors.ts";
+import { type Answer, eventually } from "../harness.ts";
+import { say } from "../seed.ts";
+import { type Cause, missing } from "./causes.ts";
+import { newBinding, newMerchant } from "./outside.ts";
+import type { Scene } from "./scene.ts";
+import { send } from "./world.ts";
+
+const create = "POST /v1/agents/:agentId/sessions";
+const resume = "POST /v1/agents/:agentId/sessions/:sessionId";
+const generate = "POST /v1/agents/:agentId/generate";
+const doors = [create, resume, generate];
+
+interface Door {
+  readonly agentId: string;
+  readonly sessionId: string;
+}
+
+/** A turn through one of the doors. */
+function turn(s: Scene, form: Form, op: string, { agentId, sessionId }: Door, fields: object = {}, text = "hi") {
+  const said = op === generate ? { messages: [say(text)] } : { message: say(text) };
+  return send(s.t, op, form, { params: { agentId, sessionId }, body: { ...said, stream: false, ...fields } });
+}
+
+/** An agent of its own with a session, whose turns may then be made to fail. */
+async function door(s: Scene, fields: object = {}, agent: object = {}): Promise<Door> {
+  const agentId = await s.newAgent(agent);
+  const made = await s.made(`/v1/agents/${agentId}/sessions`, { message: say("hi"), stream: false, ...fields });
+  return { agentId, sessionId: made.headers.get("location")?.split("/").at(-1) ?? "" };
+}
+
+const put = (s: Scene, agentId: string, body: object, form: Form = "b") =>
+  s.t.call("PUT", `/v1/agents/${agentId}`, { form, body });
+
+/** A cause that the tenant or the agent has, whatever the door. */
+function atDoors(row: string, prepare: (s: Scene, at: Door) => Promise<unknown>, fields: object = {}): Cause {
+  return {
+    ops: doors,
+    row,
+    alone: true,
+    async meet(s, form, op) {
+      const at = await door(s);
+      await prepare(s, at);
+      return turn(s, form, op, at, fields);
+    },
+  };
+}
+
+/** A turn of a guarded end user. */
+function guarded(row: string, guard: object, isBound: boolean, after?: (s: Scene) => Promise<unknown>): Cause {
+  return {
+    ops: doors,
+    row,
+    alone: true,
+    async meet(s, form, op) {
+      await newMerchant(s);
+      const userId = isBound ? await newBinding(s) : "nobody";
+      const at = await door(s, { userId });
+      await s.t.call("PATCH", "/v1/merchant-connection", { body: { guard: { enabled: true, ...guard } } });
+      await after?.(s);
+      return turn(s, form, op, at, { userId });
+    },
+  };
+}
+
+/** A turn pinned to version 1, after the agent moved on to one that lacks what version 1 needs. */
+function pinned(
+  row: string,
+  firstVersion: (s: Scene) => Promise<Door>,
+  move: (s: Scene, at: Door) => Promise<unknown>,
+): Cause {
+  return {
+    ops: doors,
+    row,
+    alone: true,
+    async meet(s, form, op) {
+      const at = await firstVersion(s);
+      await move(s, at);
+      return turn(s, form, op, at, op === resume ? {} : { version: 1 });
+    },
+  };
+}
+
+async function deleteFirstProvider(s: Scene, { agentId }: Door): Promise<void> {
+  const { body } = await s.t.call("GET", `/v1/agents/${agentId}`);
+  await put(s, agentId, { providerId: await s.theProvider(), model: "simulated/model" });
+  await s.t.call("DELETE", `/v1/providers/${body.providerId}?confirmVersionInvalidation=true`);
+}
+
+/** Form A's agent with a sandbox; its next version has neither the sandbox nor the tools. */
+async function withSandbox(s: Scene): Promise<Door> {
+  const sandboxId = await s.newSandbox();
+  const body = { name: `sandboxed ${sandboxId}`, tools: ["file_operation_sandbox"], sandboxId };
+  const more = { model: "simulated/model", providerId: await s.theProvider() };
+  const agent = await s.t.call("POST", "/v1/agents", { form: "a", body: { ...body, ...more } });
+  const agentId: string = agent.body.id;
+  const first = { message: say("hi"), stream: false, version: 1 };
+  const made = await s.made(`/v1/agents/${agentId}/sessions`, first);
+  return { agentId, sessionId: made.headers.get("location")?.split("/").at(-1) ?? "" };
+}
+
+async function canceled(s: Scene, form: Form, op: string): Promise<Answer> {
+  const at = await door(s);
+  const answer = turn(s, form, op, at, {}, '[[sim: text="one two" hangAfterChunks=1]]');
+  const sessionId = await eventually(async () => {
+    const [row] = await s.sql`select session_id from turns where agent_id = ${at.agentId} and status = 'running'`;
+    return row?.session_id as string | undefined;
+  });
+  await s.cancel({ agentId: at.agentId, sessionId });
+  return answer;
+}
+
+const busyAt = async (s: Scene) => s.theWaiting();
+const busy = "409 session_busy | 409 SESSION_BUSY";
+const prompted = (row: string, variables: object): Cause => ({
+  ops: [create, resume],
+  row,
+  async meet(s, form, op) {
+    const body = { promptId: await s.thePrompt(), variables, stream: false };
+    return send(s.t, op, form, { params: { ...(await s.theSession()) }, body });
+  },
+});
+
+/** Errors of turns, sessions, approvals and continuations. */
+export const turnCauses: readonly Cause[] = [
+  atDoors("400 provider_required | 502 provider_error", (s, { agentId }) =>
+    put(s, agentId, { model: null, providerId: null }),
+  ),
+  atDoors("402 usage_credit_required", (s) => s.setTenant({ usage_credit: 0 })),
+  atDoors("409 agent_disabled | 409 AGENT_DISABLED", (s, { agentId }) =>
+    s.t.call("POST", `/v1/agents/${agentId}/disable`),
+  ),
+  atDoors("409 tenant_deleting", (s) => s.setTenant({ deleting_at: new Date() })),
+  atDoors("429 quota_exceeded", (s) => s.setTenant({ quota_turns_per_day: 0 })),
+  guarded("402 merchant_subscription_required", { productIds: ["plan"] }, true),
+  guarded("402 merchant_balance_required", { meterId: "meter" }, true),
+  guarded("403 merchant_customer_unmapped", { productIds: ["plan"] }, false),
+  guarded("503 merchant_eligibility_unavailable", { productIds: ["plan"] }, true, (s) =>
+    s.t.call("PATCH", "/v1/merchant-connection", { body: { status: "disconnected" } }),
+  ),
+  pinned(
+    "404 provider_not_found | 404 not_found",
+    async (s) => door(s, { version: 1 }, { providerId: await s.newProvider() }),
+    deleteFirstProvider,
+  ),
+  pinned("404 workspace_not_found | 409 SANDBOX_REQUIRED", withSandbox, (s, { agentId }) =>
+    put(s, agentId, { tools: [], sandboxId: null }, "a"),
+  ),
+  {
+    ops: doors,
+    row: "502 provider_error",
+    meet: async (s, form, op) => turn(s, form, op, await s.theSession(), {}, "[[sim: fail=401]]"),
+  },
+  { ops: [create, resume], row: "409 turn_canceled", meet: canceled },
+  prompted("400 prompt_variable_missing | 400 invalid_request", {}),
+  prompted("400 prompt_variable_unknown | 400 invalid_request", { name: "Anna", other: "x" }),
+  {
+    ops: [create, generate],
+    row: "404 agent_version_not_found | 404 AGENT_VERSION_NOT_FOUND",
+    meet: async (s, form, op) => turn(s, form, op, await s.theSession(), { version: 99 }),
+  },
+  { ops: [resume], row: busy, meet: async (s, form, op) => turn(s, form, op, await busyAt(s)) },
+  {
+    ops: [resume],
+    row: "404 message_not_found | 404 not_found",
+    meet: async (s, form, op) =>
+      send(s.t, op, form, {
+        params: { ...(await s.theSession()) },
+        body: { trigger: "regenerate-message", messageId: missing("msg"), stream: false },
+      }),
+  },
+  {
+    ops: ["DELETE /v1/agents/:agentId/sessions/:sessionId"],
+    row: busy,
+    meet: async (s, form, op) =>
+      send(s.t, op, form, {
+        params: { ...(await busyAt(s)) },
+        ...(form === "b" ? { query: { deleteArtifacts: "true" } } : {}),
+      }),
+  },
+  {
+    ops: ["GET /v1/agents/:agentId/sessions/:sessionId/tool-approval-continuations/:continuationId"],
+    row: busy,
+    meet: async (s, form, op) => send(s.t, op, form, { params: { ...(await busyAt(s)) } }),
+  },
+  {
+    ops: ["POST /v1/agents/:agentId/sessions/:sessionId/cancel"],
+    row: "409 session_idle",
+    meet: async (s, form, op) => send(s.t, op, form, { params: { ...(await s.newSession()) } }),
+  },
+  {
+    ops: ["POST /v1/agents/:agentId/sessions/:sessionId/tool-approvals/:approvalId"],
+    row: "409 approval_decided | 409 invalid_request",
+    async meet(s, form, op) {
+      const call = { params: { ...(await s.newWaiting()) }, body: { approved: false } };
+      await send(s.t, op, form, call);
+      return send(s.t, op, form, call);
+    },
+  },
+];

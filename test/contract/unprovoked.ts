@@ -1,0 +1,8 @@
+/** Errors of the table that no test can bring about, each with its reason. */
+export const unprovoked: readonly { readonly op: string; readonly row: string; readonly why: string }[] = [
+  {
+    op: "DELETE /v1/sandboxes/:sandboxId",
+    row: "409 workspace_delete_conflict | 409 SANDBOX_DELETE_CONFLICT",
+    why: "A sandbox that is being deleted answers the same 202 again, as document 2 lets it, so nothing conflicts.",
+  },
+];
