@@ -1,0 +1,207 @@
+import type { Form } from "../../src/errors.ts";
+import { form as multipart, skillMd, zip } from "../archives.ts";
+import type { Answer } from "../harness.ts";
+import { fillMemories } from "../seed.ts";
+import { png, skillZip } from "./calls.ts";
+import { ask, missing } from "./causes.ts";
+import { newDelivery } from "./outside.ts";
+import { freshName, type Scene } from "./scene.ts";
+import type { Call } from "./world.ts";
+
+/** Fills a body field, where more than the field itself must fit. Keyed by pointer. */
+export const preparations: Readonly<
+  Record<string, (s: Scene, value: unknown) => Promise<Partial<Call>> | Partial<Call>>
+> = {
+  "/schedule/config/everyMs": (_, everyMs) => ({ body: { schedule: { kind: "interval", config: { everyMs } } } }),
+  "/expectedAttempt": async (s, expectedAttempt) => ({
+    params: await newDelivery(s, { attempt: Math.max(0, Math.min(99, Number(expectedAttempt))) }),
+    body: { expectedAttempt },
+  }),
+};
+
+const mib = 1024 * 1024;
+
+/** A cap or the size of a file: the last request that is taken, and then the first that is not. */
+type Bound = (s: Scene, op: string, form: Form) => Promise<{ last: Answer; beyond: Answer }>;
+
+/** What is taken with one change and refused with another. */
+const between =
+  (last: (s: Scene) => Promise<Partial<Call>> | Partial<Call>, beyond: typeof last): Bound =>
+  async (s, op, form) => ({
+    last: await ask(s, op, form, await last(s)),
+    beyond: await ask(s, op, form, await beyond(s)),
+  });
+
+/** A cap that is met by asking again and again, after all but one place were filled. */
+const filled =
+  (fill: (s: Scene) => Promise<Partial<Call>>): Bound =>
+  async (s, op, form) => {
+    const change = await fill(s);
+    return { last: await ask(s, op, form, change), beyond: await ask(s, op, form, change) };
+  };
+
+async function times(count: number, make: () => Promise<unknown>): Promise<void> {
+  for (let made = 0; made < count; made += 1) await make();
+}
+
+/** How many things a tenant's table holds. */
+async function rowsOf(s: Scene, table: string): Promise<number> {
+  const [row] = await s.sql`select count(*)::int as rows from ${s.sql(table)} where tenant_id = ${s.t.id}`;
+  return row?.rows;
+}
+
+const upToOneLess = (table: string, cap: number, make: (s: Scene) => Promise<unknown>): Bound =>
+  filled(async (s) => {
+    await times(cap - 1 - (await rowsOf(s, table)), () => make(s));
+    return {};
+  });
+
+const day = (date: number) => new Date(Date.UTC(2026, 0, date)).toISOString().slice(0, 10);
+const template = (variables: number) => Array.from({ length: variables }, (_, n) => `{{v${n}}}`).join(" ");
+const picture = (bytes: number) => {
+  const file = new Uint8Array(bytes);
+  file.set(png);
+  return { body: multipart({ file }) };
+};
+
+/** A zip of exactly so many bytes, stored rather than compressed. */
+function zipOf(bytes: number): Buffer {
+  const make = (size: number) =>
+    zip([
+      { name: "SKILL.md", data: skillMd(name), method: 0 },
+      { name: "big", data: new Uint8Array(size), method: 0 },
+    ]);
+  const name = freshName("s");
+  return make(bytes - make(0).byteLength);
+}
+const archive = (file: Uint8Array) => ({ body: multipart({ type: "zip", file }) });
+const entry = (file: Uint8Array) => ({ body: multipart({ file }) });
+
+/** An archive whose files weigh exactly so much. */
+function unpackedTo(bytes: number): Buffer {
+  const name = freshName("s");
+  return zip([
+    { name: "SKILL.md", data: skillMd(name) },
+    { name: "big", data: new Uint8Array(bytes - Buffer.byteLength(skillMd(name))) },
+  ]);
+}
+const files = (count: number) =>
+  Array.from({ length: count }, (_, n) => ({ name: `f${n}`, data: new Uint8Array([1]) }));
+
+async function skillOf(s: Scene, file: Uint8Array) {
+  const agentId = await s.theAgent();
+  const made = await s.t.call("POST", `/v1/agents/${agentId}/skills/upload`, archive(file));
+  return { agentId, skillId: made.body.id as string };
+}
+
+async function skillWeight(s: Scene, { agentId, skillId }: { agentId: string; skillId: string }): Promise<number> {
+  const { body } = await s.t.call("GET", `/v1/agents/${agentId}/skills/${skillId}`);
+  return body.files.reduce((sum: number, { sizeBytes }: { sizeBytes: number }) => sum + sizeBytes, 0);
+}
+
+/** A workspace whose files count and weigh so much. */
+async function workspaceWith(s: Scene, count: number, bytes: number): Promise<Partial<Call>> {
+  const workspaceId = await s.newWorkspace();
+  await s.sql`
+    insert into workspace_files (workspace_id, path, content, size)
+    select ${workspaceId}, 'f' || number, 'x'::bytea, ${Math.floor(bytes / count)} from generate_series(1, ${count}::int) as number`;
+  return { params: { workspaceId } };
+}
+
+/** How each cap and file size of the table is met. */
+export const bounds: Readonly<Record<string, Bound>> = {
+  "agents per tenant": upToOneLess("agents", 100, (s) => s.make("/v1/agents", { name: freshName() })),
+  "prompts per tenant": upToOneLess("prompts", 100, (s) => s.newPrompt()),
+  "variables per prompt": between(
+    () => ({ body: { template: template(10) } }),
+    () => ({ body: { template: template(11) } }),
+  ),
+  "memories per agent": filled(async (s) => {
+    const agentId = await s.newAgent();
+    await fillMemories(s.w.h, s.t, agentId, 499);
+    return { params: { agentId } };
+  }),
+  "skills per agent": filled(async (s) => {
+    const agentId = await s.newAgent();
+    await times(99, () => s.newSkill(agentId));
+    return { params: { agentId } };
+  }),
+  "keys per tenant": async (s, _, form) => {
+    await times(3, () => s.made("/v1/apikeys", { name: freshName() }));
+    const make = () => s.t.call("POST", "/v1/apikeys", { form, body: { name: freshName() } });
+    return { last: await make(), beyond: await make() };
+  },
+  "providers per tenant": async (s, _, form) => {
+    await times(19, () => s.newProvider());
+    const body = { providerType: "openai", apiKey: "sk-0123456789" };
+    const make = () => s.t.call("POST", "/v1/providers", { form, body: { name: freshName(), ...body } });
+    return { last: await make(), beyond: await make() };
+  },
+  "MCP connections per tenant": upToOneLess("mcp_connections", 50, (s) =>
+    s.newMcp({ authType: "oauth_authorization_code" }),
+  ),
+  "chat connections per tenant": async (s, _, form) => {
+    const agentId = await s.theAgent();
+    const make = () => {
+      const { token: botToken, signingSecret } = s.w.slack.install();
+      const body = { name: "n", agentId, platform: "chat_a", credentials: { botToken, signingSecret } };
+      return s.t.call("POST", "/v1/chat-connections", { form, body });
+    };
+    await times(19, make);
+    return { last: await make(), beyond: await make() };
+  },
+  "days of a range": between(
+    () => ({ query: { from: day(1), to: day(31) } }),
+    () => ({ query: { from: day(1), to: day(32) } }),
+  ),
+  avatar: between(
+    () => picture(512 * 1024),
+    () => picture(512 * 1024 + 1),
+  ),
+  "POST /v1/agents/:agentId/skills/upload archive": between(
+    () => archive(zipOf(10 * mib)),
+    () => archive(zipOf(10 * mib + 1)),
+  ),
+  "POST /v1/skills archive": between(
+    () => entry(zipOf(10 * mib)),
+    () => entry(zipOf(10 * mib + 1)),
+  ),
+  unpacked: between(
+    () => archive(unpackedTo(10 * mib)),
+    () => archive(unpackedTo(10 * mib + 1)),
+  ),
+  "files of an archive": between(
+    () => archive(skillZip(freshName(), files(99))),
+    () => archive(skillZip(freshName(), files(100))),
+  ),
+  "files of a skill": async (s, op, form) => {
+    const params = await skillOf(s, skillZip(freshName(), files(98)));
+    const at = (path: string) => ask(s, op, form, { params, query: { path } });
+    return { last: await at("last"), beyond: await at("beyond") };
+  },
+  "all files of a skill": async (s, op, form) => {
+    const params = await s.newSkill();
+    const room = 10 * mib - (await skillWeight(s, params));
+    const write = (bytes: number) => ask(s, op, form, { params, query: { path: "big" }, body: new Uint8Array(bytes) });
+    return { last: await write(room), beyond: await write(room + 1) };
+  },
+  file: between(
+    () => ({ body: new Uint8Array(10 * mib) }),
+    () => ({ body: new Uint8Array(10 * mib + 1) }),
+  ),
+  "files of a workspace": async (s, op, form) => {
+    const at = await workspaceWith(s, 9_999, 9_999);
+    const write = (path: string) => ask(s, op, form, { ...at, query: { path } });
+    return { last: await write("last"), beyond: await write("beyond") };
+  },
+  "bytes of a workspace": async (s, op, form) => {
+    const at = await workspaceWith(s, 1, 100 * mib - 3);
+    const write = (path: string, bytes: number) =>
+      ask(s, op, form, { ...at, query: { path }, body: new Uint8Array(bytes) });
+    return { last: await write("last", 3), beyond: await write("beyond", 1) };
+  },
+};
+
+/** Ids that differ, of agents that are not there. */
+export const missingAgents = (count: number): string[] =>
+  Array.from({ length: count }, (_, n) => missing("ag").slice(0, -2) + String(n).padStart(2, "0"));
