@@ -9,6 +9,7 @@ import { docsRoutes } from "./docs.ts";
 import { envelope } from "./envelope.ts";
 import { ApiError } from "./errors.ts";
 import { healthRoutes } from "./health.ts";
+import { addressed } from "./host.ts";
 import { mcpConnectionRoutes } from "./mcp-connections/routes.ts";
 import { memoryRoutes } from "./memories/routes.ts";
 import { merchantEventRoutes } from "./merchant/event-routes.ts";
@@ -60,10 +61,7 @@ export function createApp(ctx: Ctx): App {
   const methodsOf = allowedMethods(elysia.routes);
 
   const dispatch = async (request: Request): Promise<Response> => {
-    const response = await elysia.handle(request);
-    response.headers.set("X-Request-Id", requestIdOf(request));
-    response.headers.set("API-Form", formOf(request));
-    return response;
+    return labelled(request, await elysia.handle(request));
   };
 
   function renderError(context: Ctx, request: Request, error: unknown): Response {
@@ -88,7 +86,17 @@ export function createApp(ctx: Ctx): App {
 
   const passing = new WeakSet<Response>();
 
-  return (request) => observeRequest(request, () => answer(request));
+  return async (request) => {
+    try {
+      const named = addressed(request);
+      return await observeRequest(named, () => answer(named));
+    } catch (error) {
+      // The last line: what is thrown past here, the runtime's server would answer in its own way.
+      if (error instanceof ApiError) return labelled(request, envelope(request, error));
+      ctx.log.error({ requestId: requestIdOf(request), err: error }, "unforeseen error outside the routes");
+      return labelled(request, envelope(request, new ApiError("internal")));
+    }
+  };
 
   async function answer(request: Request): Promise<Response> {
     const expiresAt = waitsUntil(request);
@@ -99,6 +107,13 @@ export function createApp(ctx: Ctx): App {
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   }
+}
+
+/** A response with the headers that every response has. */
+function labelled(request: Request, response: Response): Response {
+  response.headers.set("X-Request-Id", requestIdOf(request));
+  response.headers.set("API-Form", formOf(request));
+  return response;
 }
 
 /** The operations among the routes; the others (health, documentation, pictures) are not part of the contract. */

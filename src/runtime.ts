@@ -62,7 +62,16 @@ export function listen(options: ListenOptions): HttpServer {
 }
 
 function listenOnBun({ hostname, port, fetch }: ListenOptions): HttpServer {
-  const server = Bun.serve({ hostname, port, fetch, idleTimeout: 0, maxRequestBodySize: requestBodyBytesMax });
+  const server = Bun.serve({
+    hostname,
+    port,
+    fetch,
+    idleTimeout: 0,
+    maxRequestBodySize: requestBodyBytesMax,
+    // By itself Bun answers what the handler throws with a page that quotes our source.
+    development: false,
+    error: () => new Response(null, { status: 500 }),
+  });
   return {
     port: server.port ?? port,
     stop: (force) => server.stop(force),
