@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { cloneDatabase, dropDatabase, eventually } from "./harness.ts";
 import { type Child, startProcess, startRole } from "./process.ts";
 import { freePort } from "./redis.ts";
+import { denoCommand } from "./runtimes.ts";
 
 let home: string;
 const children: Child[] = [];
@@ -195,8 +196,8 @@ describe("npm start", () => {
     const banner = await readBanner(bun);
     bun.process.kill("SIGTERM");
     expect(await bun.ended()).toBe(0);
-    const words = ["run", "--allow-all", "src/main.ts", "start"];
-    const deno = startProcess("node_modules/.bin/deno", words, { PARLEY_HOME: home, PORT: "0", NO_COLOR: "1" });
+    const { program, words } = denoCommand("start");
+    const deno = startProcess(program, words, { PARLEY_HOME: home, PORT: "0", NO_COLOR: "1" });
     children.push(deno);
     const again = await readBanner(deno);
     expect([again.token, again.agentId]).toEqual([banner.token, banner.agentId]);
@@ -208,18 +209,26 @@ describe("npm start", () => {
     await eventually(() => serversOf(home).length === 0);
   }, 60_000);
 
-  test("npm start passes SIGTERM on, and its own death ends the service", async () => {
-    const child = startProcess("npm", ["start"], { PARLEY_HOME: home, PORT: "0", DRAIN_SECONDS: "5" });
-    children.push(child);
-    await readBanner(child);
-    child.process.kill("SIGTERM");
-    await child.ended();
-    await eventually(() => serversOf(home).length === 0);
+  test.each([
+    ["npm start", "npm", ["start"]],
+    ["deno task start", "node_modules/.bin/deno", ["task", "start"]],
+  ])(
+    "%s passes SIGTERM on, and its own death ends the service",
+    async (_, program, words) => {
+      const env = { PARLEY_HOME: home, PORT: "0", DRAIN_SECONDS: "5" };
+      const child = startProcess(program, words, env);
+      children.push(child);
+      await readBanner(child);
+      child.process.kill("SIGTERM");
+      await child.ended();
+      await eventually(() => serversOf(home).length === 0);
 
-    const orphaned = startProcess("npm", ["start"], { PARLEY_HOME: home, PORT: "0", DRAIN_SECONDS: "5" });
-    children.push(orphaned);
-    await readBanner(orphaned);
-    orphaned.process.kill("SIGKILL");
-    await eventually(() => serversOf(home).length === 0);
-  }, 60_000);
+      const orphaned = startProcess(program, words, env);
+      children.push(orphaned);
+      await readBanner(orphaned);
+      orphaned.process.kill("SIGKILL");
+      await eventually(() => serversOf(home).length === 0);
+    },
+    60_000,
+  );
 });
