@@ -104,7 +104,7 @@ describe("the Authorization header", () => {
     ["a longer key", (token) => `Bearer ${token}x`],
     ["another case", (token) => `Bearer ${token.toUpperCase()}`],
     ["an unknown key", () => `Bearer parley_${"x".repeat(40)}`],
-    ["endless", () => `Bearer ${"x".repeat(100_000)}`],
+    ["as long as servers let through", () => `Bearer ${"x".repeat(10_000)}`],
   ];
   for (const [name, make] of headers) {
     test(`401: ${name}`, async () => {

@@ -49,7 +49,19 @@ function readArguments(args: readonly string[]): { runtime: RuntimeChoice; words
   return { runtime, words: named || runtime === "process" ? words : [...words, ...filesOnTheService()] };
 }
 
-/** The test files that start the service, themselves or through what they import. */
+/** Tests of functions, which use the service only to prepare something: where it runs makes no difference to them. */
+const inside = [
+  "backlog",
+  "mcp-renewal",
+  "mcp-tools",
+  "memory-turns",
+  "model-provider",
+  "pooler",
+  "workspace-shell",
+  "workspace-tools",
+].map((name) => `test/${name}.test.ts`);
+
+/** The test files that talk to the service, themselves or through what they import. */
 function filesOnTheService(): string[] {
   const sources = new Map(sourcesIn("test").map((source) => [source.path, source]));
   const starters = ["test/harness.ts", "test/process.ts"];
@@ -59,7 +71,9 @@ function filesOnTheService(): string[] {
     seen.add(path);
     return starters.includes(path) || importsOf(source, false).some((target) => reaches(target, seen));
   };
-  return [...sources.keys()].filter((path) => path.endsWith(".test.ts") && reaches(path)).map((path) => `./${path}`);
+  return [...sources.keys()]
+    .filter((path) => path.endsWith(".test.ts") && !inside.includes(path) && reaches(path))
+    .map((path) => `./${path}`);
 }
 
 /** A migrated database that each test file clones. */

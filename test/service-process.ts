@@ -71,17 +71,18 @@ export async function stopProcess(process: ServiceProcess, drainSeconds: number)
   if (end.code !== 0) throw new Error(`It ended with ${end.code ?? end.signal}: ${process.noise.join("\n")}`);
 }
 
-/** Waits for a log line. Throws with the process's last words when it ends without it. */
+/** Waits for a log line. Throws with what the process said when it does not come. */
 export async function logged(process: ServiceProcess, msg: string, limitMs = startMs): Promise<LogLine> {
   let ended = false;
   void process.exited.then(() => {
     ended = true;
   });
-  return eventually(() => {
-    const line = process.log.find((line) => line.msg === msg);
-    if (line === undefined && ended) throw new Error(`It ended: ${process.noise.join("\n")}`);
-    return line;
-  }, limitMs);
+  const said = () => [...process.log.map((line) => JSON.stringify(line)), ...process.noise].join("\n");
+  const find = () => process.log.find((line) => line.msg === msg) ?? null;
+  await eventually(() => find() !== null || ended, limitMs).catch(() => {});
+  const found = find();
+  if (found === null) throw new Error(`${ended ? "It ended and never said" : "It does not say"} "${msg}":\n${said()}`);
+  return found;
 }
 
 function launch(role: string, env: Record<string, string>): ServiceProcess {

@@ -1,7 +1,7 @@
 import type { Form } from "../src/errors.ts";
-import { MemoryRelay } from "../src/relay/memory.ts";
 import type { Answer, Harness, TestTenant } from "./harness.ts";
 import { eventually } from "./harness.ts";
+import { sampleOf } from "./prometheus.ts";
 import { chunksOf, sseEvents } from "./seed.ts";
 
 /** A chunk of a stream, or `[DONE]`. */
@@ -178,16 +178,8 @@ export async function usageOf(h: Pick<Harness, "sql">, turnId: string) {
   return row ?? null;
 }
 
-/** An in-process relay that says how many readers follow its logs. */
-export class CountingRelay extends MemoryRelay {
-  readers = 0;
-
-  override async *follow(...args: Parameters<MemoryRelay["follow"]>): ReturnType<MemoryRelay["follow"]> {
-    this.readers += 1;
-    try {
-      yield* super.follow(...args);
-    } finally {
-      this.readers -= 1;
-    }
-  }
+/** How many readers follow a turn at the process that answers this harness. */
+export async function readersOf(h: Pick<Harness, "app">): Promise<number | undefined> {
+  const answer = await h.app(new Request("http://parley.test/metrics"));
+  return sampleOf(await answer.text(), "parley_followers_open");
 }

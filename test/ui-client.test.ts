@@ -4,16 +4,15 @@ import { DefaultChatTransport, readUIMessageStream, type UIMessage, type UIMessa
 import { type HttpServer, listen } from "../src/runtime.ts";
 import { eventually, type Harness, startHarness, type TestTenant } from "./harness.ts";
 import { makeAgent, say } from "./seed.ts";
-import { CountingRelay, LiveStream, messagesOf, play, requestsOf, script, sessionPath } from "./talk.ts";
+import { LiveStream, messagesOf, play, readersOf, requestsOf, script, sessionPath } from "./talk.ts";
 
-const relay = new CountingRelay();
 let h: Harness;
 let t: TestTenant;
 let agentId: string;
 let server: HttpServer;
 let origin: string;
 beforeAll(async () => {
-  h = await startHarness({ worker: true, relay });
+  h = await startHarness({ worker: true });
   t = await h.tenant();
   agentId = await makeAgent(h, t, { tools: ["memory"] });
   server = listen({ hostname: "127.0.0.1", port: 0, fetch: h.app });
@@ -132,14 +131,14 @@ describe("a client that goes away", () => {
     const live = new LiveStream(response);
     await live.until("text-delta");
     const sessionId = live.sessionId;
-    await eventually(() => relay.readers === 1);
+    await eventually(async () => (await readersOf(h)) === 1);
     gone.abort();
-    await eventually(() => relay.readers === 0, 5_000);
+    await eventually(async () => (await readersOf(h)) === 0, 5_000);
     expect((await fetch(`${origin}${sessionPath(agentId, sessionId, "/stream")}`, { headers: headers() })).status).toBe(
       200,
     );
     await cancel(sessionId);
-    await eventually(() => relay.readers === 0, 5_000);
+    await eventually(async () => (await readersOf(h)) === 0, 5_000);
   });
 
   test("is noticed within 5 s when it waits for JSON, and when its socket breaks off in the middle of a long answer", async () => {
@@ -147,10 +146,10 @@ describe("a client that goes away", () => {
     const message = script('text="one two" hangAfterChunks=1');
     const gone = new AbortController();
     const waiting = post(sessionPath(agentId, sessionId), { message, stream: false }, gone.signal).catch(() => null);
-    await eventually(() => requestsOf(h, message).length === 1 && relay.readers === 1);
+    await eventually(async () => requestsOf(h, message).length === 1 && (await readersOf(h)) === 1);
     gone.abort();
     await waiting;
-    await eventually(() => relay.readers === 0, 5_000);
+    await eventually(async () => (await readersOf(h)) === 0, 5_000);
     await cancel(sessionId);
 
     const body = JSON.stringify({ message: script("size=8000000") });
@@ -161,9 +160,9 @@ describe("a client that goes away", () => {
     );
     await new Promise((resolve) => socket.once("data", resolve));
     socket.pause();
-    await eventually(() => relay.readers === 1);
+    await eventually(async () => (await readersOf(h)) === 1);
     socket.destroy();
-    await eventually(() => relay.readers === 0, 5_000);
+    await eventually(async () => (await readersOf(h)) === 0, 5_000);
   });
 
   test("leaves the others alone", async () => {
@@ -184,7 +183,7 @@ describe("a client that goes away", () => {
     const [one, two] = await Promise.all([live.rest(), stays.rest()]);
     expect(two).toEqual(one);
     expect(two.at(-1)?.data).toBe("[DONE]");
-    await eventually(() => relay.readers === 0, 5_000);
+    await eventually(async () => (await readersOf(h)) === 0, 5_000);
   });
 });
 
