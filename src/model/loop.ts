@@ -24,6 +24,7 @@ import type { TurnTool } from "../tools/tool.ts";
 import { inSpan, type SpanFields } from "../trace.ts";
 import { Assembly } from "./assembly.ts";
 import { Cleaner } from "./clean.ts";
+import { Gathering } from "./gather.ts";
 import { ModelSpans } from "./spans.ts";
 import type { ThinkingSettings } from "./thinking.ts";
 
@@ -85,6 +86,7 @@ export async function runModel(
   const answer = new Assembly(request.messageId, request.extended);
   const tools = guardedTools(request);
   const spans = new ModelSpans();
+  const gathering = new Gathering();
   const onError = (cause: unknown) => {
     // What went wrong with a call is told to the model, and to the reader in the same words; the turn goes on.
     if (isToolFailure(cause)) return cleanText(String(cause));
@@ -95,7 +97,7 @@ export async function runModel(
   let ended: ModelResult["ended"] = "finished";
   try {
     const result = streamText({
-      model: request.model,
+      model: gathering.wrap(request.model),
       messages: await modelMessages(request.messages),
       abortSignal: request.signal,
       maxRetries: providerRetriesMax,
@@ -114,7 +116,7 @@ export async function runModel(
       // The error arrives as a chunk as well; without this the SDK prints it.
       onError: () => {},
     });
-    for await (const chunk of uiChunks(result.stream, tools, onError)) {
+    for await (const chunk of uiChunks(result.stream, gathering, tools, onError)) {
       if (chunk.type === "error" || chunk.type === "abort") {
         ended = chunk.type === "error" ? "failed" : "aborted";
         lastChunk = chunk;
@@ -146,6 +148,7 @@ const deltas = new Set(["text-delta", "reasoning-delta"]);
  */
 async function* uiChunks(
   parts: AsyncIterable<TextStreamPart<ToolSet>>,
+  gathering: Gathering,
   tools: ToolSet,
   onError: (cause: unknown) => string,
 ): AsyncGenerator<UIMessageChunk> {
@@ -153,12 +156,14 @@ async function* uiChunks(
   // The error of a call that names no tool, or gives it the wrong input, is in the call's own chunk already.
   const invalidCalls = new Set<string>();
   for await (const received of parts) {
-    for (const part of cleaner.clean(received)) {
-      if (part.type === "start") continue;
-      if (part.type === "tool-call" && part.invalid) invalidCalls.add(part.toolCallId);
-      if (part.type === "tool-error" && !part.providerExecuted && invalidCalls.delete(part.toolCallId)) continue;
-      const chunk = toUIMessageChunk(part, { tools, onError, sendSources: true });
-      if (chunk !== undefined) yield deltas.has(chunk.type) ? chunk : storable(chunk);
+    for (const piece of gathering.split(received)) {
+      for (const part of cleaner.clean(piece)) {
+        if (part.type === "start") continue;
+        if (part.type === "tool-call" && part.invalid) invalidCalls.add(part.toolCallId);
+        if (part.type === "tool-error" && !part.providerExecuted && invalidCalls.delete(part.toolCallId)) continue;
+        const chunk = toUIMessageChunk(part, { tools, onError, sendSources: true });
+        if (chunk !== undefined) yield deltas.has(chunk.type) ? chunk : storable(chunk);
+      }
     }
   }
 }
