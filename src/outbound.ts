@@ -16,10 +16,19 @@ const harmlessHeaders = ["accept", "accept-encoding", "accept-language", "conten
 
 /**
  * The runtime's own fetch, for addresses that the operator or a vendor's client
- * chose. Bun would end a response that is quiet for five minutes, which a model
- * that thinks may well be; `timeout` lifts that and means nothing elsewhere.
+ * chose. Redirects are followed by our rules: a runtime's own takes only the
+ * headers it knows from what goes to another origin, and vendors name theirs
+ * `x-api-key` or `x-goog-api-key`. Bun would end a response that is quiet for five
+ * minutes, which a model that thinks may well be; `timeout` lifts that and means
+ * nothing elsewhere.
  */
-export const directFetch: Fetch = (input, init) => fetch(input, { ...init, timeout: false });
+export const directFetch: Fetch = async (input, init) => {
+  const mode = init?.redirect ?? (input instanceof Request ? input.redirect : "follow");
+  if (mode !== "follow") return fetch(input, { ...init, timeout: false });
+  const send = ({ url, body, ...request }: PinnedRequest) =>
+    fetch(url, { ...init, ...request, body: body as BodyInit | null, redirect: "manual", timeout: false });
+  return follow(send, await wholeRequest(input, init), mode, checkScheme);
+};
 
 let guarded: Fetch | null = null;
 
@@ -40,20 +49,31 @@ export function tenantFetch(config: Pick<Config, "allowPrivateNetwork">): Fetch 
 export function guardedFetch(options: PinOptions = {}): Fetch {
   const send = pinnedSender(options);
   return async (input, init) => {
-    const asked = new Request(input, init);
-    const body = asked.body === null ? null : new Uint8Array(await asked.arrayBuffer());
-    const headers = new Headers(asked.headers);
+    const request = await wholeRequest(input, init);
     // A compressed event stream would wait in somebody's buffer; what comes compressed nevertheless is decoded.
-    if (!headers.has("accept-encoding")) headers.set("accept-encoding", "identity");
-    const signal = init?.signal ?? (input instanceof Request ? input.signal : null);
-    return follow(send, { url: new URL(asked.url), method: asked.method, headers, body, signal }, asked.redirect);
+    if (!request.headers.has("accept-encoding")) request.headers.set("accept-encoding", "identity");
+    const mode = init?.redirect ?? (input instanceof Request ? input.redirect : "follow");
+    return follow(send, request, mode, checkTarget);
   };
 }
 
-async function follow(send: PinnedSend, first: PinnedRequest, mode: RequestRedirect): Promise<Response> {
+/** A request with its body read, so that it can be sent again where a redirect leads. */
+async function wholeRequest(input: string | URL | Request, init: RequestInit | undefined): Promise<PinnedRequest> {
+  const asked = new Request(input, init);
+  const body = asked.body === null ? null : new Uint8Array(await asked.arrayBuffer());
+  const signal = init?.signal ?? (input instanceof Request ? input.signal : null);
+  return { url: new URL(asked.url), method: asked.method, headers: new Headers(asked.headers), body, signal };
+}
+
+async function follow(
+  send: PinnedSend,
+  first: PinnedRequest,
+  mode: RequestRedirect,
+  check: (url: URL) => void,
+): Promise<Response> {
   let request = first;
   for (let redirects = 0; ; redirects++) {
-    checkTarget(request.url);
+    check(request.url);
     const response = await send(request);
     const location = redirectStatuses.has(response.status) ? response.headers.get("location") : null;
     if (location === null || mode === "manual") return response;
@@ -63,6 +83,11 @@ async function follow(send: PinnedSend, first: PinnedRequest, mode: RequestRedir
     if (!URL.canParse(location, request.url.href)) throw new TypeError("The server redirects to no URL.");
     request = redirected(request, response.status, new URL(location, request.url));
   }
+}
+
+/** A runtime's fetch reads files and data too, and a redirect may name them. */
+function checkScheme({ protocol }: URL): void {
+  if (protocol !== "https:" && protocol !== "http:") throw new RefusedAddressError("The address is not an http URL.");
 }
 
 /** An address written into the URL is never looked up, so it is checked here; names are when they are resolved. */

@@ -300,6 +300,40 @@ describe("guardedFetch", () => {
     await eventually(() => openSockets === before, 1_000);
   });
 
+  test("the direct fetch follows by the same rules: no credential to another origin, no file, at most five", async () => {
+    const tls = { ca, serverName: "pinned.test", checkServerIdentity: () => undefined };
+    const direct = (path: string, init: RequestInit = {}) => {
+      seen = [];
+      return directFetch(`https://127.0.0.1:${port}${path}`, { ...init, tls } as RequestInit);
+    };
+    answer = (request, response) =>
+      request.url === "/end" ? response.end("there") : response.writeHead(307, { location: "/end" }).end();
+    const init = { method: "POST", body: "b", headers: { "x-api-key": "k" } };
+    expect(await (await direct("/start", init)).text()).toBe("there");
+    expect(seen[1]).toMatchObject({ method: "POST", url: "/end", body: "b", headers: { "x-api-key": "k" } });
+
+    answer = (request, response) =>
+      request.url === "/end"
+        ? response.end("there")
+        : response.writeHead(302, { location: `https://localhost:${port}/end` }).end();
+    const headers = { authorization: "Bearer k", "x-api-key": "k", "x-goog-api-key": "k", accept: "a/b" };
+    expect(await (await direct("/start", { headers })).text()).toBe("there");
+    expect(seen[1]?.headers).toMatchObject({ host: `localhost:${port}`, accept: "a/b" });
+    expect(JSON.stringify(seen[1]?.headers)).not.toMatch(/"(Bearer )?k"/);
+    answer = (_, response) => response.writeHead(307, { location: `https://localhost:${port}/end` }).end();
+    expect(await errorOf(direct("/start", { method: "POST", body: "secret" }))).toBeInstanceOf(RefusedAddressError);
+
+    for (const location of ["file:///etc/hostname", "data:text/plain,x"]) {
+      answer = (_, response) => response.writeHead(302, { location }).end();
+      expect([location, (await errorOf(direct("/"))).name]).toEqual([location, "RefusedAddressError"]);
+    }
+    answer = (_, response) => response.writeHead(302, { location: "/again" }).end();
+    expect((await errorOf(direct("/"))).message).toContain("5 redirects");
+    expect(seen.length).toBe(6);
+    expect((await direct("/", { redirect: "manual" })).status).toBe(302);
+    answer = (_, response) => response.end("ok");
+  });
+
   test("the direct fetch closes its socket on abort too", async () => {
     const before = openSockets;
     seen = [];

@@ -42,6 +42,19 @@ describe("GET /v1/providers/:id/models", () => {
   }
   const ids = (...list: string[]) => ({ models: list.map((id) => ({ id })) });
 
+  test("a redirect to another origin is followed without the key, whatever header it travels in", async () => {
+    t = await h.tenant();
+    const elsewhere = vendor(() => Response.json({ data: [], models: [] }));
+    const server = vendor(({ path }) => Response.redirect(`${elsewhere.url}${path}`));
+    for (const providerType of ["llm_vendor_a", "llm_vendor_b", "llm_vendor_c", "router_vendor"])
+      expect([providerType, (await models(providerType, server.url)).status]).toEqual([providerType, 200]);
+    expect(server.requests.map(({ headers }) => JSON.stringify([...headers]).includes(secret))).toEqual(
+      Array(4).fill(true),
+    );
+    expect(elsewhere.requests.length).toBe(4);
+    expect(JSON.stringify(elsewhere.requests.map(({ headers }) => [...headers]))).not.toContain(secret);
+  });
+
   test("200: OpenAI's list, trimmed, deduplicated, sorted, with the vendor's prefix", async () => {
     t = await h.tenant();
     const server = vendor(() =>
