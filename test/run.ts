@@ -16,7 +16,7 @@ import { createLogger } from "../src/log.ts";
 import { migrate } from "../src/migrate.ts";
 import { findRedisServer, startRedis } from "./redis.ts";
 import { type RuntimeChoice, runtimeChoices } from "./runtimes.ts";
-import { importsOf, sourcesIn } from "./sources.ts";
+import { filesOnTheService } from "./service-files.ts";
 
 const { runtime, words } = readArguments(process.argv.slice(2));
 
@@ -47,33 +47,6 @@ function readArguments(args: readonly string[]): { runtime: RuntimeChoice; words
   const words = args.filter((_, index) => index !== place && index !== place + 1);
   const named = words.some((word) => !word.startsWith("-"));
   return { runtime, words: named || runtime === "process" ? words : [...words, ...filesOnTheService()] };
-}
-
-/** Tests of functions, which use the service only to prepare something: where it runs makes no difference to them. */
-const inside = [
-  "backlog",
-  "mcp-renewal",
-  "mcp-tools",
-  "memory-turns",
-  "model-provider",
-  "pooler",
-  "workspace-shell",
-  "workspace-tools",
-].map((name) => `test/${name}.test.ts`);
-
-/** The test files that talk to the service, themselves or through what they import. */
-function filesOnTheService(): string[] {
-  const sources = new Map(sourcesIn("test").map((source) => [source.path, source]));
-  const starters = ["test/harness.ts", "test/process.ts"];
-  const reaches = (path: string, seen = new Set<string>()): boolean => {
-    const source = sources.get(path);
-    if (source === undefined || seen.has(path)) return false;
-    seen.add(path);
-    return starters.includes(path) || importsOf(source, false).some((target) => reaches(target, seen));
-  };
-  return [...sources.keys()]
-    .filter((path) => path.endsWith(".test.ts") && !inside.includes(path) && reaches(path))
-    .map((path) => `./${path}`);
 }
 
 /** A migrated database that each test file clones. */
