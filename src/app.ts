@@ -8,20 +8,21 @@ import { isPassing, isUnavailable, unavailable } from "./db.ts";
 import { docsRoutes } from "./docs.ts";
 import { envelope } from "./envelope.ts";
 import { ApiError } from "./errors.ts";
+import { askedForm } from "./form.ts";
 import { healthRoutes } from "./health.ts";
 import { addressed } from "./host.ts";
 import { mcpConnectionRoutes } from "./mcp-connections/routes.ts";
 import { memoryRoutes } from "./memories/routes.ts";
 import { merchantEventRoutes } from "./merchant/event-routes.ts";
 import { merchantRoutes } from "./merchant/routes.ts";
-import { allowedMethods } from "./methods.ts";
+import { allowedMethods, literalsBeside } from "./methods.ts";
 import { metricsRoutes } from "./metrics-route.ts";
 import { observeRequest } from "./observe.ts";
 import type { MountedOperation } from "./openapi.ts";
 import type { OperationHandler } from "./operation.ts";
 import { promptRoutes } from "./prompts/routes.ts";
 import { providerRoutes } from "./providers/routes.ts";
-import { formOf, rememberRoute, requestIdOf, waitsUntil } from "./request.ts";
+import { formOf, rememberForm, rememberRoute, requestIdOf, waitsUntil } from "./request.ts";
 import { sessionRoutes } from "./sessions/routes.ts";
 import { libraryRoutes } from "./skills/library-routes.ts";
 import { skillRoutes } from "./skills/routes.ts";
@@ -37,7 +38,10 @@ export function createApp(ctx: Ctx): App {
   // Elysia would take part of the path for the host when a host has fewer than four characters, as in `http://api/`.
   const elysia = new Elysia({ normalize: false, handler: { standardHostname: false } })
     .onError(({ error, request }) => renderError(ctx, request, error))
-    .onTransform(({ request, route }) => rememberRoute(request, route))
+    .onTransform(({ request, route, path }) => {
+      rememberRoute(request, route);
+      if (literalsOf.get(route)?.has(path.slice(path.lastIndexOf("/") + 1))) throw new NotFoundError();
+    })
     .use(healthRoutes(ctx))
     .use(metricsRoutes(ctx))
     .use(docsRoutes(ctx, () => operations))
@@ -59,17 +63,30 @@ export function createApp(ctx: Ctx): App {
     .use(workspaceRoutes(ctx));
   const operations = mountedOperations(elysia.routes);
   const methodsOf = allowedMethods(elysia.routes);
+  const literalsOf = literalsBeside(elysia.routes);
 
   const dispatch = async (request: Request): Promise<Response> => {
     return labelled(request, await elysia.handle(request));
   };
 
-  function renderError(context: Ctx, request: Request, error: unknown): Response {
-    if (error instanceof NotFoundError) {
-      const allow = methodsOf(new URL(request.url).pathname);
-      const reason = allow.length > 0 ? "method_not_allowed" : "not_found";
-      return envelope(request, new ApiError(reason, allow.length > 0 ? { headers: { Allow: allow.join(", ") } } : {}));
+  /** The error of a path or method that no operation answers, in the form that an operation would choose. */
+  async function unrouted(request: Request): Promise<Response> {
+    try {
+      const { headers } = request;
+      // Whoever is asking, there is nothing here: a credential tells only which form to say it in.
+      const principal = () => ctx.authenticator.authenticate(headers.get("authorization")).catch(() => null);
+      rememberForm(request, askedForm(request) ?? (await principal())?.tenant.form ?? "b");
+    } catch (error) {
+      if (error instanceof ApiError) return envelope(request, error);
+      throw error;
     }
+    const allow = methodsOf(new URL(request.url).pathname);
+    if (allow.length === 0) return envelope(request, new ApiError("not_found"));
+    return envelope(request, new ApiError("method_not_allowed", { headers: { Allow: allow.join(", ") } }));
+  }
+
+  function renderError(context: Ctx, request: Request, error: unknown): Response | Promise<Response> {
+    if (error instanceof NotFoundError) return unrouted(request);
     if (error instanceof ApiError) return envelope(request, error);
     if (isUnavailable(error)) {
       context.log.warn({ requestId: requestIdOf(request), err: error }, "the database cannot answer");

@@ -92,3 +92,44 @@ describe("what a handler throws", () => {
     expect(answer.head + answer.text).not.toMatch(/secret|http\.test|<html/i);
   });
 });
+
+describe("a path or method that no operation answers", () => {
+  const asked = [
+    ["GET", "/v1/nope", 404],
+    ["DELETE", "/v1/agents", 405],
+  ] as const;
+
+  test("is told in the form that the header asks for, else in the tenant's", async () => {
+    const inA = await h.tenant({ form: "a" });
+    for (const [method, path, status] of asked) {
+      const answers = await Promise.all([
+        t.call(method, path),
+        t.call(method, path, { form: "a" }),
+        inA.call(method, path),
+        inA.call(method, path, { form: "b" }),
+        inA.call(method, path, { token: null }),
+        inA.call(method, path, { token: "nobody's", form: "a" }),
+      ]);
+      expect(answers.map((answer) => [answer.status, answer.headers.get("api-form")])).toEqual(
+        ["b", "a", "a", "b", "b", "a"].map((form) => [status, form]),
+      );
+    }
+  });
+
+  test("400 for another API-Form", async () => {
+    for (const [method, path] of asked) {
+      const answer = await t.call(method, path, { headers: { "api-form": "zz" } });
+      expect([answer.status, answer.body.error.code]).toEqual([400, "validation_failed"]);
+    }
+  });
+
+  test("a word in an id's place is a path of its own: 405, with what that takes in Allow", async () => {
+    const agent = `/v1/agents/ag_${"0".repeat(24)}`;
+    for (const method of ["GET", "DELETE"]) {
+      const answer = await t.call(method, `${agent}/skills/upload`);
+      expect([answer.status, answer.headers.get("allow")]).toEqual([405, "POST"]);
+    }
+    expect((await t.call("GET", `${agent}/skills/uploads`)).status).toBe(400);
+    expect((await t.call("PUT", `${agent}/skills/skill_${"0".repeat(24)}`)).headers.get("allow")).toBe("DELETE, GET");
+  });
+});
