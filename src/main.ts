@@ -16,8 +16,9 @@ const roles: Readonly<Record<string, () => Promise<unknown>>> = {
     await (await import("./roles/operator-database.ts")).migrateDatabase(config, createLogger(config.logLevel));
   },
   tenant: async () => (await import("./roles/tenant.ts")).tenant(words),
-  // The operator's command line again, with `skill` as its first word.
+  // The operator's command line again, with `skill` or `queue` as its first word.
   skill: async () => (await import("./roles/tenant.ts")).tenant(["skill", ...words]),
+  queue: async () => (await import("./roles/tenant.ts")).tenant(["queue", ...words]),
 };
 
 try {

@@ -1,7 +1,8 @@
 import { readConfig } from "../config.ts";
 import { createLogger } from "../log.ts";
+import { queueUsage, readQueueCommand } from "../queue/cli.ts";
 import { readSkillCommand, skillUsage } from "../skills/cli.ts";
-import { readCommand, UsageError, usage } from "../tenants/cli.ts";
+import { type Command, readCommand, UsageError, usage } from "../tenants/cli.ts";
 import { onDatabase } from "./operator-database.ts";
 import { OperatorError } from "./operator-error.ts";
 
@@ -9,18 +10,25 @@ const helpWords = ["help", "--help", "-h"];
 
 /** The operator's command line: runs one command and prints its answer. Throws `OperatorError` for what the operator can put right. */
 export async function tenant(words: readonly string[]): Promise<void> {
-  if (helpWords.includes(words[0] ?? "")) {
-    await print(usage + skillUsage);
+  if (words.slice(0, 2).some((word) => helpWords.includes(word))) {
+    await print(usage + skillUsage + queueUsage);
     return;
   }
   try {
-    const command = words[0] === "skill" ? readSkillCommand(words.slice(1)) : readCommand(words);
+    const command = readWords(words);
     const config = readConfig(undefined, { logLevel: "warn" });
     // Standard output is for the answer, whose last line may be read by a program.
     await print(await onDatabase(config, createLogger(config.logLevel, process.stderr), command));
   } catch (error) {
     throw error instanceof UsageError ? new OperatorError(error.message) : error;
   }
+}
+
+/** Skills and the queue have commands of their own; what names neither is a tenant's. */
+function readWords([subject, ...rest]: readonly string[]): Command {
+  if (subject === "skill") return readSkillCommand(rest);
+  if (subject === "queue") return readQueueCommand(rest);
+  return readCommand(subject === undefined ? rest : [subject, ...rest]);
 }
 
 /** Resolves when the text is out, so that the process may end. */

@@ -1,5 +1,5 @@
 import type { Ctx } from "../context.ts";
-import type { Sql } from "../db.ts";
+import type { AnySql, Sql } from "../db.ts";
 import {
   queuedTurnStaleMs,
   reapBatchRows,
@@ -13,7 +13,7 @@ import { closeCalls, type Decided, withDecisions } from "./calls.ts";
 import { finishTurn } from "./finish.ts";
 import { canceledOutcome } from "./outcome.ts";
 import { addTurnJob, requeueTurn } from "./requeue.ts";
-import { answerOf, badOutcome, type Fence } from "./turns.ts";
+import { answerOf, badOutcome, type Fence, type TurnError } from "./turns.ts";
 
 /**
  * Looks after turns whose worker is lost (design section 1, rule 4). Every
@@ -223,22 +223,25 @@ class Steadiness {
 /** Answers that are further apart than this had an outage between them. */
 const steadyGapMs = 2 * reapEveryMs;
 
+/** Why a turn failed whose worker died. */
+const workerLost: TurnError = { code: "service_unavailable", message: "The worker that ran this turn was lost." };
+
 /**
  * Ends a turn that no worker has. What this claim used is unknown, so it adds
  * nothing to the turn's usage; calls that were never answered are closed.
  */
-async function endLostTurn(
-  sql: Sql,
+export async function endLostTurn(
+  sql: AnySql,
   fence: Fence,
   status: "failed" | "canceled",
   isContinuation: boolean,
+  error: TurnError = workerLost,
 ): Promise<boolean> {
   const usageKnown = !fence.statuses.includes("running");
   if (status === "canceled") {
     const turn = { id: fence.turnId, continuationId: isContinuation ? fence.turnId : null };
     return finishTurn(sql, fence, { ...(await canceledOutcome(sql, turn)), usageKnown });
   }
-  const error = { code: "service_unavailable", message: "The worker that ran this turn was lost." };
   const stored = isContinuation ? await answerOf(sql, fence.turnId) : null;
   const decided = stored === null ? null : withDecisions(stored, await readDecisions(sql, fence.turnId));
   const replaced = decided === null ? null : closeCalls(decided, error.message);
@@ -246,7 +249,7 @@ async function endLostTurn(
 }
 
 /** What was decided of the calls that this turn's last continuation waited for. */
-async function readDecisions(sql: Sql, turnId: string): Promise<Decided[]> {
+async function readDecisions(sql: AnySql, turnId: string): Promise<Decided[]> {
   return sql<Decided[]>`
     select tool_call_id as "toolCallId", a.status = 'approved' as approved, reason
     from turns t join approvals a on a.continuation_id = t.continuation_id and a.status <> 'pending'

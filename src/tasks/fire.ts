@@ -62,6 +62,16 @@ export async function fireTask(
   });
 }
 
+/** Skips a fire that an operator discards, and arms the next one in its place. False when the fire has happened or was called off. */
+export async function skipFire(inner: Tx, payload: JobPayloads["task.fire"], now: Date): Promise<boolean> {
+  const fireAt = new Date(payload.fireAt);
+  const task = Number.isNaN(fireAt.getTime()) ? null : await takeFire(inner, payload.taskId, fireAt);
+  if (task === null) return false;
+  const next = nextFire(task.schedule, now > fireAt ? now : fireAt, fireAt);
+  await (next === null ? disarm(inner, task.id) : arm(inner, task.id, next));
+  return true;
+}
+
 /** Locks the task if this fire is still to come; null when it has happened or was called off. */
 async function takeFire(inner: Tx, taskId: string, fireAt: Date): Promise<FiringTask | null> {
   const [task] = await inner<FiringTask[]>`

@@ -2,6 +2,7 @@ import { type ParseArgsConfig, parseArgs } from "node:util";
 import type { AnySql } from "../db.ts";
 import type { Form } from "../errors.ts";
 import { isId } from "../ids.ts";
+import { type Columns, table } from "../table.ts";
 import { deleteTenant } from "./purge.ts";
 import { changeTenant, createTenantWithKey, listTenants, type TenantChange, type TenantRecord } from "./store.ts";
 
@@ -26,7 +27,7 @@ const nameCharactersMax = 80;
 /** The largest number of the columns of type `integer`. */
 const integerMax = 2_147_483_647;
 
-type Values = Readonly<Record<string, string | boolean | undefined>>;
+export type Values = Readonly<Record<string, string | boolean | undefined>>;
 
 const verbs: Readonly<
   Record<string, { options: NonNullable<ParseArgsConfig["options"]>; read: (values: Values) => Command }>
@@ -67,7 +68,8 @@ export function readCommand(words: readonly string[]): Command {
   return verb.read(readValues(rest, verb.options));
 }
 
-function readValues(words: string[], options: NonNullable<ParseArgsConfig["options"]>): Values {
+/** The options among a command's words, each given once. Throws `UsageError`. */
+export function readValues(words: string[], options: NonNullable<ParseArgsConfig["options"]>): Values {
   try {
     const { values, tokens } = parseArgs({ args: words, options, strict: true, allowPositionals: false, tokens: true });
     const given = tokens.flatMap((token) => (token.kind === "option" ? [token.name] : []));
@@ -97,7 +99,7 @@ function readCreate(values: Values): Command {
 function readList(values: Values): Command {
   return async (sql) => {
     const tenants = await listTenants(sql);
-    return values.json === true ? `${JSON.stringify(tenants)}\n` : table(tenants);
+    return values.json === true ? `${JSON.stringify(tenants)}\n` : table(columns, tenants);
   };
 }
 
@@ -167,7 +169,7 @@ function limit(values: Values, name: string, max: number): number | null {
   return number;
 }
 
-const columns: readonly [string, (tenant: TenantRecord) => string][] = [
+const columns: Columns<TenantRecord> = [
   ["TENANT", (tenant) => tenant.tenantId],
   ["NAME", (tenant) => tenant.name],
   ["STATUS", (tenant) => tenant.status],
@@ -181,17 +183,4 @@ const columns: readonly [string, (tenant: TenantRecord) => string][] = [
 
 function shown(value: number | null): string {
   return value === null ? "none" : String(value);
-}
-
-function table(tenants: readonly TenantRecord[]): string {
-  const rows = [columns.map(([title]) => title), ...tenants.map((tenant) => columns.map(([, show]) => show(tenant)))];
-  const widths = columns.map((_, place) => Math.max(...rows.map((row) => row[place]?.length ?? 0)));
-  return `${rows
-    .map((row) =>
-      row
-        .map((cell, place) => cell.padEnd(widths[place] ?? 0))
-        .join("  ")
-        .trimEnd(),
-    )
-    .join("\n")}\n`;
 }
