@@ -108,15 +108,13 @@ describe("a body that is no JSON is 400", () => {
 describe("a method that a path does not take is 405, with those it takes in Allow", () => {
   const methods = ["DELETE", "GET", "PATCH", "POST", "PUT"];
   const paths = [...new Set(operations.map(pathOf))];
-  const isAt = (path: string, concrete: string) =>
-    new RegExp(`^${path.replace(/:[A-Za-z]+/g, "[^/]+")}$`).test(concrete);
   for (const path of paths) {
     const ids = operations.find((contract) => pathOf(contract) === path)?.ids ?? {};
     const params = Object.fromEntries(
       Object.entries(ids).map(([name, [prefix]]) => [name, `${prefix}_${"0".repeat(24)}`]),
     );
     const concrete = pathWith(path, { version: "1", userId: "anna", ...params });
-    const taken = [...new Set(operations.filter((one) => isAt(pathOf(one), concrete)).map(methodOf))].sort();
+    const taken = [...new Set(operations.filter((one) => pathOf(one) === path).map(methodOf))].sort();
     test(path, async () => {
       for (const method of methods.filter((one) => !taken.includes(one)))
         for (const form of ["a", "b"] as const) {
