@@ -1,6 +1,6 @@
 import type { TObject, TSchema } from "@sinclair/typebox";
 import { type ErrorCause, type Form, spell } from "./errors.ts";
-import type { AnyOperation } from "./operation.ts";
+import { type AnswerBody, type AnyOperation, keyErrors } from "./operation.ts";
 
 /** A mounted operation. */
 export interface MountedOperation {
@@ -12,7 +12,6 @@ export interface MountedOperation {
 
 /** What every operation may answer (document 1, "Errors"; `decisions.md`). */
 const sharedCauses: readonly ErrorCause[] = [
-  "validation_failed",
   "unauthorized",
   "subscription_required",
   "rate_limited",
@@ -78,13 +77,11 @@ function describeOperation({ method, path, spec }: MountedOperation): object {
   const takesKey = method === "POST";
   return {
     summary: spec.summary,
+    ...(spec.onlyForm === undefined ? {} : { description: `Only in form ${spec.onlyForm}; 404 in the other.` }),
     tags: [path.split("/")[2] ?? tag],
     parameters: takesKey ? [...parameters, keyParameter] : parameters,
     ...requestBodyOf(spec),
-    responses: {
-      [spec.success]: { description: spec.success === 204 ? "Done; no body." : "Done." },
-      ...errorsOf(spec),
-    },
+    responses: { ...successesOf(spec), ...errorsOf(spec, method) },
   };
 }
 
@@ -118,9 +115,41 @@ function requestBodyOf({ body, bodyInA }: AnyOperation): object {
   return { requestBody: { required: true, content: { "application/json": { schema: plain(body) }, ...inA } } };
 }
 
+/** Successes by status, each with what it may answer. */
+function successesOf({ success, answer, answerInA, otherwise = {} }: AnyOperation): Record<string, object> {
+  const usual: readonly AnswerBody[] = answer === undefined ? [] : isList(answer) ? answer : [answer];
+  const all = Object.entries({ ...otherwise, [success]: null }).map(([status, body]) => {
+    const bodies = Number(status) === success ? usual : body === null || body === undefined ? [] : [body];
+    if (bodies.length === 0) return [status, { description: "Done; no body." }];
+    const content = Object.assign({}, ...bodies.map(contentOf));
+    const inA = answerInA === undefined ? {} : { "application/json; form=a": { schema: plain(answerInA) } };
+    return [status, { description: "Done.", content: { ...content, ...inA } }];
+  });
+  return Object.fromEntries(all);
+}
+
+function isList(answer: AnswerBody | readonly AnswerBody[]): answer is readonly AnswerBody[] {
+  return Array.isArray(answer);
+}
+
+function contentOf(body: AnswerBody): object {
+  if (body === "stream") return { "text/event-stream": { schema: { type: "string" } } };
+  if (body === "bytes") return { "application/octet-stream": {} };
+  return { "application/json": { schema: plain(body) } };
+}
+
+/** Causes that follow from what the operation takes. */
+function impliedCauses({ body, idempotency }: AnyOperation, method: string): readonly ErrorCause[] {
+  return [
+    ...(body === undefined || body === "raw" ? [] : (["payload_too_large"] as const)),
+    ...(method === "POST" && idempotency !== "own" ? keyErrors : []),
+  ];
+}
+
 /** Errors by status; several causes may share one. */
-function errorsOf(spec: AnyOperation): Record<string, object> {
-  const causes = new Set<ErrorCause>([...sharedCauses, ...(spec.errors ?? [])]);
+function errorsOf(spec: AnyOperation, method: string): Record<string, object> {
+  const broken = spec.invalidAs ?? "validation_failed";
+  const causes = new Set<ErrorCause>([...sharedCauses, broken, ...impliedCauses(spec, method), ...(spec.errors ?? [])]);
   const codes = new Map<number, Set<string>>();
   for (const cause of causes) {
     for (const form of ["b", "a"] as const satisfies readonly Form[]) {

@@ -38,6 +38,12 @@ export class Reply {
   }
 }
 
+/** The body of an answer: JSON of a schema, an event stream, or a file. */
+export type AnswerBody = TSchema | "stream" | "bytes";
+
+/** What an Idempotency-Key may be answered, where a POST remembers its answer (see `idempotency.ts`). */
+export const keyErrors: readonly ErrorCause[] = ["idempotency_key_reused", "idempotency_in_progress"];
+
 /** One operation of the interface: what it takes, what it answers, what can go wrong, and the function that does it. */
 export interface Operation<P extends TObject, Q extends TObject, B extends TSchema, A extends TSchema = B> {
   /** One line for the OpenAPI document. */
@@ -50,6 +56,11 @@ export interface Operation<P extends TObject, Q extends TObject, B extends TSche
   readonly queryInA?: TObject;
   readonly bodyInA?: A;
   readonly success: 200 | 201 | 202 | 204;
+  /** What a success answers, described for the OpenAPI document only; left out where there is no body. */
+  readonly answer?: AnswerBody | readonly AnswerBody[];
+  readonly answerInA?: TSchema;
+  /** Further statuses of success, with what they answer. */
+  readonly otherwise?: Readonly<Partial<Record<202 | 204, AnswerBody | null>>>;
   /** How bodies and answers differ in form A. */
   readonly change?: FormChange;
   /** Causes beyond the shared ones (400 for broken fields, 401, 402, 429, 500, 503). */

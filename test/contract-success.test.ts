@@ -9,18 +9,46 @@ import { contractOf, operations } from "./contract/table.ts";
 import { send, World } from "./contract/world.ts";
 import type { Answer } from "./harness.ts";
 
+interface Described {
+  readonly responses: Record<string, { readonly content?: Record<string, { schema?: object }> }>;
+}
+
 let w: World;
 let s: Scene;
+let documented: Record<string, Record<string, Described>>;
 const seen = new Set<string>();
 beforeAll(async () => {
   w = await World.open();
   s = await Scene.open(w);
+  documented = (await s.t.call("GET", "/openapi.json", { token: null })).body.paths;
 });
 afterAll(async () => {
   await w.close();
   const all = operations.flatMap((contract) => formsOf(contract).map((form) => `${contract.op} ${form}`));
   process.stdout.write(`contract: ${seen.size} of ${all.length} operations (each form counted) answer as described\n`);
 });
+
+/** The schemas that the service's own document gives an answer, by media type. */
+function documentedContent(op: string, status: number): Record<string, { schema?: object }> {
+  const [method = "", path = ""] = op.split(" ");
+  const operation = documented[path.replace(/:([A-Za-z]+)/g, "{$1}")]?.[method.toLowerCase()];
+  return operation?.responses[String(status)]?.content ?? {};
+}
+
+/** Holds an answer against the OpenAPI document as well: its media type, and its body where that is JSON. */
+function expectDocumented(op: string, form: Form, { status, headers, body }: Answer): void {
+  const content = documentedContent(op, status);
+  const type = headers.get("content-type")?.split(";")[0] ?? "";
+  expect([op, type === "" ? [] : Object.keys(content)]).toEqual([
+    op,
+    type === "" ? [] : expect.arrayContaining([type]),
+  ]);
+  if (type !== "application/json") return;
+  const inA = form === "a" ? content["application/json; form=a"] : undefined;
+  const { schema } = inA ?? content[type] ?? {};
+  expect(schema).toBeDefined();
+  expect(misfits(`${op} ${status} ${inA === undefined ? "" : "a"}`, () => schema ?? {}, body)).toEqual([]);
+}
 
 function expectShape(shape: string | null, form: Form, answer: Answer): void {
   const type = answer.headers.get("content-type") ?? "";
@@ -46,6 +74,7 @@ async function expectSuccess(
   const answer = await send(s.t, op, form, await call(s, form));
   expect([answer.status, answer.status >= 400 ? answer.body : null]).toEqual([status, null]);
   expectShape(shape, form, answer);
+  expectDocumented(op, form, answer);
   expect([answer.headers.get("api-form"), answer.headers.get("x-request-id")]).toEqual([form, expect.any(String)]);
 }
 

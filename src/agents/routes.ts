@@ -10,6 +10,7 @@ import { findMcpTool as findToolOfServer } from "../mcp-connections/find-tool.ts
 import { operation, pathIds } from "../operation.ts";
 import { readLimit } from "../page.ts";
 import { Closed, pageQuery } from "../schema.ts";
+import { Attachment, Attachments, answersAgent, answersAgents, answersVersion, answersVersions } from "./answers.ts";
 import { listAttachments, updateAttachment } from "./attachments.ts";
 import { newAvatarId, serveAvatar } from "./avatar.ts";
 import { type ChangeContext, createAgent, updateAgent } from "./change.ts";
@@ -78,6 +79,7 @@ function recordRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
         body: AgentCreate,
         bodyInA: AgentCreateInA,
         success: 201,
+        ...answersAgent,
         change: agentChange,
         errors: saveErrors,
         handle: async ({ sql, tenantId, form, body }) =>
@@ -91,6 +93,7 @@ function recordRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
         query: AgentList,
         queryInA: AgentListInA,
         success: 200,
+        ...answersAgents,
         change: agentChange,
         handle: async ({ sql, tenantId, query }) => ({
           agents: (await listAgents(sql, tenantId, query)).map((agent) => showAgent(ctx, agent)),
@@ -103,6 +106,7 @@ function recordRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
         summary: "Read an agent",
         params: agentPath,
         success: 200,
+        ...answersAgent,
         change: agentChange,
         errors: ["not_found"],
         handle: async ({ sql, tenantId, params }) => showAgent(ctx, await getAgent(sql, tenantId, params.agentId)),
@@ -116,6 +120,7 @@ function recordRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
         body: AgentUpdate,
         bodyInA: AgentUpdateInA,
         success: 200,
+        ...answersAgent,
         change: agentChange,
         errors: ["not_found", "admin_agent_managed", ...saveErrors],
         handle: async ({ sql, tenantId, form, params, body }) => {
@@ -142,6 +147,7 @@ function statusRoutes(ctx: Ctx) {
       summary,
       params: agentPath,
       success: 200,
+      ...answersAgent,
       change: agentChange,
       errors: ["not_found", "admin_agent_managed"],
       handle: async ({ sql, tenantId, params }) =>
@@ -163,6 +169,7 @@ function avatarRoutes(ctx: Ctx) {
         // A repeat leaves the same picture, so there is nothing to remember.
         idempotency: "own",
         success: 200,
+        ...answersAgent,
         change: agentChange,
         errors: ["avatar_missing", "avatar_too_large", "avatar_media_type", "not_found", "admin_agent_managed"],
         handle: async ({ sql, tenantId, params, request }) => {
@@ -178,6 +185,7 @@ function avatarRoutes(ctx: Ctx) {
         summary: "Remove an agent's picture",
         params: agentPath,
         success: 200,
+        ...answersAgent,
         change: agentChange,
         errors: ["not_found", "admin_agent_managed"],
         handle: async ({ sql, tenantId, params }) =>
@@ -202,6 +210,7 @@ function versionRoutes(ctx: Ctx) {
         params: agentPath,
         query: Closed(pageQuery),
         success: 200,
+        ...answersVersions,
         change: agentChange,
         errors: ["not_found", "invalid_cursor"],
         handle: ({ sql, tenantId, params, query }) =>
@@ -214,6 +223,7 @@ function versionRoutes(ctx: Ctx) {
         summary: "Read a version of an agent",
         params: pathIds({ agentId: Id("agent"), version: Type.String() }),
         success: 200,
+        ...answersVersion,
         change: agentChange,
         errors: ["not_found", "version_missing"],
         handle: ({ sql, tenantId, params }) => getVersion(sql, tenantId, params.agentId, readVersion(params.version)),
@@ -229,6 +239,7 @@ function attachmentRoutes(ctx: Ctx) {
         summary: "List an agent's MCP attachments",
         params: agentPath,
         success: 200,
+        answer: Attachments,
         errors: ["not_found"],
         handle: async ({ sql, tenantId, params }) => ({
           mcpAttachments: await listAttachments(sql, tenantId, params.agentId),
@@ -242,6 +253,7 @@ function attachmentRoutes(ctx: Ctx) {
         params: pathIds({ agentId: Id("agent"), mcpConnectionId: Id("mcpConnection") }),
         body: AttachmentUpdate,
         success: 200,
+        answer: Attachment,
         errors: ["not_found"],
         handle: ({ sql, tenantId, params, body }) => {
           if (Object.keys(body).length === 0) throw invalid("", "must name at least one field");

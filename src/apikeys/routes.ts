@@ -4,6 +4,7 @@ import { ApiError } from "../errors.ts";
 import { Id } from "../ids.ts";
 import { readMoment } from "../moment.ts";
 import { operation, pathIds } from "../operation.ts";
+import { Listed, Made } from "./answers.ts";
 import { ApiKeyCreate } from "./schema.ts";
 import { createApiKey, deleteApiKey, listApiKeys } from "./store.ts";
 
@@ -16,6 +17,7 @@ export function apiKeyRoutes(ctx: Ctx) {
         summary: "Create an API key",
         body: ApiKeyCreate,
         success: 201,
+        answer: Made,
         errors: ["invalid_request"],
         handle: ({ sql, tenantId, body }) => createApiKey(sql, tenantId, body.name, futureDate(body.expiresAt)),
       }),
@@ -25,6 +27,7 @@ export function apiKeyRoutes(ctx: Ctx) {
       operation(ctx, {
         summary: "List API keys",
         success: 200,
+        answer: Listed,
         handle: async ({ sql, tenantId }) => ({ apiKeys: await listApiKeys(sql, tenantId) }),
       }),
     )

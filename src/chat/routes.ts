@@ -2,6 +2,7 @@ import { Elysia } from "elysia";
 import type { Ctx } from "../context.ts";
 import { Id } from "../ids.ts";
 import { operation, pathIds } from "../operation.ts";
+import { Attention, Connections, Deliveries, Repaired, ShownConnection } from "./answers.ts";
 import { listAttention, listDeliveries, repairDelivery } from "./feed.ts";
 import {
   changeChatConnection,
@@ -35,6 +36,7 @@ function recordRoutes(ctx: Ctx) {
       operation(ctx, {
         summary: "List chat connections",
         success: 200,
+        answer: Connections,
         handle: async ({ sql, tenantId }) => ({
           chatConnections: (await listChatConnections(sql, tenantId)).map((row) => showChatConnection(ctx, row)),
         }),
@@ -46,6 +48,7 @@ function recordRoutes(ctx: Ctx) {
         summary: "Connect an agent to a chat app",
         body: ChatConnectionCreate,
         success: 201,
+        answer: ShownConnection,
         errors: ["invalid_request", "not_found"],
         handle: async ({ sql, tenantId, body }) =>
           showChatConnection(ctx, await createChatConnection(ctx, sql, tenantId, body)),
@@ -57,6 +60,7 @@ function recordRoutes(ctx: Ctx) {
         summary: "Read a chat connection",
         params,
         success: 200,
+        answer: ShownConnection,
         errors: ["not_found"],
         handle: async ({ sql, tenantId, params: { id } }) =>
           showChatConnection(ctx, await getChatConnection(sql, tenantId, id)),
@@ -69,6 +73,7 @@ function recordRoutes(ctx: Ctx) {
         params,
         body: ChatConnectionPatch,
         success: 200,
+        answer: ShownConnection,
         errors: ["invalid_request", "not_found"],
         handle: async ({ sql, tenantId, params: { id }, body }) =>
           showChatConnection(ctx, await changeChatConnection(ctx, sql, tenantId, id, body)),
@@ -92,6 +97,7 @@ function stateRoutes(ctx: Ctx) {
       summary,
       params,
       success: 200,
+      answer: ShownConnection,
       errors: ["not_found"],
       handle: async ({ sql, tenantId, params: { id } }) => showChatConnection(ctx, await work(ctx, sql, tenantId, id)),
     });
@@ -110,6 +116,7 @@ function deliveryRoutes(ctx: Ctx) {
         params,
         query: deliveriesQuery,
         success: 200,
+        answer: Deliveries,
         errors: ["invalid_cursor", "not_found"],
         handle: ({ sql, tenantId, params: { id }, query }) => listDeliveries(sql, tenantId, id, query),
       }),
@@ -121,6 +128,7 @@ function deliveryRoutes(ctx: Ctx) {
         params: pathIds({ id: Id("chatConnection"), deliveryId: Id("chatDelivery") }),
         body: DeliveryRepair,
         success: 200,
+        answer: Repaired,
         errors: ["invalid_request", "not_found"],
         handle: ({ sql, tenantId, params: { id, deliveryId }, body }) =>
           repairDelivery(sql, tenantId, { connectionId: id, deliveryId }, body),
@@ -132,6 +140,7 @@ function deliveryRoutes(ctx: Ctx) {
         summary: "List the tenant's failed and ambiguous deliveries",
         query: attentionQuery,
         success: 200,
+        answer: Attention,
         errors: ["invalid_cursor"],
         handle: ({ sql, tenantId, query }) => listAttention(sql, tenantId, query),
       }),

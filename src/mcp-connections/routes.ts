@@ -3,6 +3,7 @@ import type { Ctx } from "../context.ts";
 import type { ErrorCause } from "../errors.ts";
 import { Id } from "../ids.ts";
 import { operation, pathIds } from "../operation.ts";
+import { Link, Listed, Reconnected, Shown, Tested } from "./answers.ts";
 import { createConnection, deleteConnection, reconnect, testConnection } from "./manage.ts";
 import { ConnectionCreate, ConnectionReconnect, ConnectionRename } from "./schema.ts";
 import { createSignInLink, finishSignIn, startSignIn } from "./sign-in.ts";
@@ -28,6 +29,7 @@ function recordRoutes(ctx: Ctx) {
       operation(ctx, {
         summary: "List MCP connections",
         success: 200,
+        answer: Listed,
         handle: async ({ sql, tenantId }) => ({
           mcpConnections: (await listConnections(sql, tenantId)).map(showConnection),
         }),
@@ -39,6 +41,7 @@ function recordRoutes(ctx: Ctx) {
         summary: "Create an MCP connection",
         body: ConnectionCreate,
         success: 201,
+        answer: Shown,
         errors: [...targetErrors, "mcp_connection_limit_reached", "mcp_connection_name_conflict"],
         handle: ({ sql, tenantId, body }) => createConnection(ctx, sql, tenantId, body),
       }),
@@ -49,6 +52,7 @@ function recordRoutes(ctx: Ctx) {
         summary: "Read an MCP connection",
         params,
         success: 200,
+        answer: Shown,
         errors: ["not_found"],
         handle: async ({ sql, tenantId, params: { id } }) => showConnection(await getConnection(sql, tenantId, id)),
       }),
@@ -60,6 +64,7 @@ function recordRoutes(ctx: Ctx) {
         params,
         body: ConnectionRename,
         success: 200,
+        answer: Shown,
         errors: ["not_found", "mcp_connection_name_conflict"],
         handle: async ({ sql, tenantId, params: { id }, body }) =>
           showConnection(await renameConnection(sql, tenantId, id, body.name)),
@@ -85,6 +90,7 @@ function serverRoutes(ctx: Ctx) {
         summary: "Test an MCP connection",
         params,
         success: 200,
+        answer: Tested,
         errors: ["not_found"],
         handle: ({ sql, tenantId, params: { id } }) => testConnection(ctx, sql, tenantId, id),
       }),
@@ -96,6 +102,7 @@ function serverRoutes(ctx: Ctx) {
         params,
         body: ConnectionReconnect,
         success: 200,
+        answer: Reconnected,
         errors: [...targetErrors, "not_found", "mcp_connection_stale_credential_version"],
         handle: ({ sql, tenantId, params: { id }, body }) => reconnect(ctx, sql, tenantId, id, body),
       }),
@@ -106,6 +113,7 @@ function serverRoutes(ctx: Ctx) {
         summary: "Get a link to sign in to an MCP connection's server",
         params,
         success: 200,
+        answer: Link,
         errors: ["dashboard_required"],
         handle: ({ sql, principal, params: { id } }) => createSignInLink(ctx, sql, principal, id),
       }),

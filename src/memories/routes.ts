@@ -3,6 +3,7 @@ import type { Ctx } from "../context.ts";
 import { Id } from "../ids.ts";
 import { operation, pathIds, Reply } from "../operation.ts";
 import { readLimit } from "../page.ts";
+import { Listed, Shown } from "./answers.ts";
 import { MemoryCreate, MemoryQuery, MemoryUpdate, memoryPage } from "./schema.ts";
 import { createMemory, deleteMemory, getMemory, listMemories, updateMemory } from "./store.ts";
 
@@ -18,6 +19,7 @@ export function memoryRoutes(ctx: Ctx) {
         params: ofAgent,
         body: MemoryCreate,
         success: 201,
+        answer: Shown,
         errors: ["not_found"],
         handle: async ({ sql, tenantId, params: { agentId }, body }) => {
           const memory = await createMemory(sql, { tenantId, agentId }, body.text, body.userId ?? "");
@@ -32,6 +34,7 @@ export function memoryRoutes(ctx: Ctx) {
         params: ofAgent,
         query: MemoryQuery,
         success: 200,
+        answer: Listed,
         errors: ["invalid_cursor"],
         handle: ({ sql, tenantId, params: { agentId }, query: { userId, search, cursor, limit } }) =>
           listMemories(sql, { tenantId, agentId }, { userId, search, cursor, limit: readLimit(limit, memoryPage) }),
@@ -43,6 +46,7 @@ export function memoryRoutes(ctx: Ctx) {
         summary: "Get a memory",
         params,
         success: 200,
+        answer: Shown,
         errors: ["not_found"],
         handle: ({ sql, tenantId, params: { agentId, memoryId } }) => getMemory(sql, { tenantId, agentId }, memoryId),
       }),
@@ -54,6 +58,7 @@ export function memoryRoutes(ctx: Ctx) {
         params,
         body: MemoryUpdate,
         success: 200,
+        answer: Shown,
         errors: ["not_found"],
         handle: ({ sql, tenantId, params: { agentId, memoryId }, body }) =>
           updateMemory(sql, { tenantId, agentId }, memoryId, body.text),

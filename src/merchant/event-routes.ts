@@ -2,6 +2,7 @@ import { Elysia } from "elysia";
 import type { Ctx } from "../context.ts";
 import { operation } from "../operation.ts";
 import { readLimit } from "../page.ts";
+import { Events, ShownEvent, Summary } from "./answers.ts";
 import { listEvents } from "./events.ts";
 import { EventPath, EventQuery, SummaryQuery } from "./schema.ts";
 import { discardEvent, releaseEvent, retryEvent } from "./states.ts";
@@ -9,7 +10,12 @@ import { readDays, summarizeEvents } from "./summary.ts";
 
 /** The tenant's usage events (document 2, "Merchant billing"). */
 export function merchantEventRoutes(ctx: Ctx) {
-  const moves = { params: EventPath, success: 200, errors: ["not_found", "merchant_event_state"] } as const;
+  const moves = {
+    params: EventPath,
+    success: 200,
+    answer: ShownEvent,
+    errors: ["not_found", "merchant_event_state"],
+  } as const;
   return new Elysia({ prefix: "/v1/merchant-usage-events" })
     .get(
       "",
@@ -17,6 +23,7 @@ export function merchantEventRoutes(ctx: Ctx) {
         summary: "List usage events, newest first",
         query: EventQuery,
         success: 200,
+        answer: Events,
         errors: ["invalid_cursor"],
         handle: async ({ sql, tenantId, query: { status, cursor, limit } }) => {
           const { data, nextCursor } = await listEvents(sql, tenantId, { status, cursor, limit: readLimit(limit) });
@@ -30,6 +37,7 @@ export function merchantEventRoutes(ctx: Ctx) {
         summary: "Summarize the delivery of usage events",
         query: SummaryQuery,
         success: 200,
+        answer: Summary,
         handle: ({ sql, tenantId, query }) => summarizeEvents(sql, tenantId, readDays(query.days)),
       }),
     )

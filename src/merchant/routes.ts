@@ -2,6 +2,7 @@ import { Elysia } from "elysia";
 import type { Ctx } from "../context.ts";
 import { operation } from "../operation.ts";
 import { readLimit } from "../page.ts";
+import { Bindings, MadeBinding, MadeConnection, ReadConnection } from "./answers.ts";
 import { deleteBinding, listBindings, putBinding } from "./bindings.ts";
 import { connectMerchant, readConnection, updateConnection } from "./connect.ts";
 import { BindingPath, BindingPut, BindingQuery, ConnectionCreate, ConnectionUpdate } from "./schema.ts";
@@ -15,6 +16,7 @@ export function merchantRoutes(ctx: Ctx) {
       operation(ctx, {
         summary: "Read the merchant connection",
         success: 200,
+        answer: ReadConnection,
         handle: ({ sql, tenantId }) => readConnection(sql, tenantId),
       }),
     )
@@ -24,6 +26,7 @@ export function merchantRoutes(ctx: Ctx) {
         summary: "Connect a billing provider, in the place of the current connection",
         body: ConnectionCreate,
         success: 201,
+        answer: MadeConnection,
         errors: ["merchant_credential_invalid", "merchant_provider_unavailable"],
         handle: ({ sql, tenantId, body }) => connectMerchant(ctx, sql, tenantId, body),
       }),
@@ -34,6 +37,7 @@ export function merchantRoutes(ctx: Ctx) {
         summary: "Change the merchant connection's credential, status or guard",
         body: ConnectionUpdate,
         success: 200,
+        answer: MadeConnection,
         errors: [
           "merchant_connection_not_found",
           "merchant_account_mismatch",
@@ -58,6 +62,7 @@ export function merchantRoutes(ctx: Ctx) {
         summary: "List the bindings of end users to customers",
         query: BindingQuery,
         success: 200,
+        answer: Bindings,
         errors: ["merchant_connection_not_found", "invalid_cursor"],
         handle: ({ sql, tenantId, query: { userId, cursor, limit } }) =>
           listBindings(sql, tenantId, { userId, cursor, limit: readLimit(limit) }),
@@ -70,6 +75,7 @@ export function merchantRoutes(ctx: Ctx) {
         params: BindingPath,
         body: BindingPut,
         success: 200,
+        answer: MadeBinding,
         errors: ["merchant_connection_not_found", "merchant_customer_not_found", "merchant_provider_unavailable"],
         handle: ({ sql, tenantId, params, body }) => putBinding(ctx, sql, tenantId, params.userId, body.customerId),
       }),

@@ -2,6 +2,7 @@ import { Elysia } from "elysia";
 import type { Ctx } from "../context.ts";
 import { Id } from "../ids.ts";
 import { operation, pathIds } from "../operation.ts";
+import { Listed, Shown } from "./answers.ts";
 import { PromptCreate, PromptQuery, PromptUpdate } from "./schema.ts";
 import { createPrompt, deletePrompt, getPrompt, listPrompts, updatePrompt } from "./store.ts";
 
@@ -15,6 +16,7 @@ export function promptRoutes(ctx: Ctx) {
         summary: "Create a prompt",
         body: PromptCreate,
         success: 201,
+        answer: Shown,
         errors: ["invalid_request"],
         handle: ({ sql, tenantId, body }) => createPrompt(sql, tenantId, body),
       }),
@@ -25,6 +27,7 @@ export function promptRoutes(ctx: Ctx) {
         summary: "List prompts",
         query: PromptQuery,
         success: 200,
+        answer: Listed,
         handle: async ({ sql, tenantId, query }) => ({ prompts: await listPrompts(sql, tenantId, query.userId) }),
       }),
     )
@@ -34,6 +37,7 @@ export function promptRoutes(ctx: Ctx) {
         summary: "Get a prompt",
         params,
         success: 200,
+        answer: Shown,
         errors: ["not_found"],
         handle: ({ sql, tenantId, params: { promptId } }) => getPrompt(sql, tenantId, promptId),
       }),
@@ -45,6 +49,7 @@ export function promptRoutes(ctx: Ctx) {
         params,
         body: PromptUpdate,
         success: 200,
+        answer: Shown,
         errors: ["not_found", "invalid_request"],
         handle: ({ sql, tenantId, params: { promptId }, body }) => updatePrompt(sql, tenantId, promptId, body),
       }),

@@ -7,6 +7,7 @@ import { ApiError, invalid } from "../errors.ts";
 import { Id, newId } from "../ids.ts";
 import { operation, pathIds } from "../operation.ts";
 import { fragment } from "../seal.ts";
+import { Listed, Models, Shown, ThinkingLevels } from "./answers.ts";
 import { listModels, thinkingLevelsOf } from "./models.ts";
 import { deleteProvider } from "./remove.ts";
 import {
@@ -29,6 +30,7 @@ export function providerRoutes(ctx: Ctx) {
       operation(ctx, {
         summary: "List providers",
         success: 200,
+        answer: Listed,
         handle: async ({ sql, tenantId }) => ({ providers: (await listProviders(sql, tenantId)).map(showItem) }),
       }),
     )
@@ -38,6 +40,7 @@ export function providerRoutes(ctx: Ctx) {
         summary: "Create a provider",
         body: ProviderCreate,
         success: 201,
+        answer: Shown,
         errors: ["provider_limit_reached", "provider_name_conflict"],
         handle: async ({ sql, tenantId, body }) => {
           const providerType = providerTypeOf(body.providerType) as ProviderType;
@@ -57,6 +60,7 @@ export function providerRoutes(ctx: Ctx) {
         summary: "Read a provider",
         params,
         success: 200,
+        answer: Shown,
         errors: ["provider_not_found"],
         handle: async ({ sql, tenantId, params: { id } }) => show(await findOrThrow(sql, tenantId, id)),
       }),
@@ -68,6 +72,7 @@ export function providerRoutes(ctx: Ctx) {
         params,
         body: ProviderRename,
         success: 200,
+        answer: Shown,
         errors: ["provider_not_found", "provider_name_conflict"],
         handle: async ({ sql, tenantId, params: { id }, body }) =>
           show(await renameProvider(sql, tenantId, id, body.name)),
@@ -91,6 +96,7 @@ export function providerRoutes(ctx: Ctx) {
         summary: "List a provider's models",
         params,
         success: 200,
+        answer: Models,
         errors: ["provider_not_found", "model_discovery_unsupported", "model_validation_unavailable"],
         handle: async ({ sql, tenantId, params: { id } }) => {
           const models = await listModels(ctx, await findOrThrow(sql, tenantId, id));
@@ -105,6 +111,7 @@ export function providerRoutes(ctx: Ctx) {
         params,
         query: ThinkingLevelsQuery,
         success: 200,
+        answer: ThinkingLevels,
         errors: ["provider_not_found"],
         handle: async ({ sql, tenantId, params: { id }, query }) =>
           thinkingLevelsOf(ctx, await findOrThrow(sql, tenantId, id), query.model),

@@ -5,6 +5,7 @@ import { Id } from "../ids.ts";
 import { operation, pathIds } from "../operation.ts";
 import { Characters, Closed } from "../schema.ts";
 import { streamLog, type TurnDesk } from "./answer.ts";
+import { Approvals, Decided } from "./answers.ts";
 import { decideApproval, listApprovals } from "./approvals.ts";
 import { eventAfter } from "./join.ts";
 import { logAttemptOf, logStates } from "./logs.ts";
@@ -29,6 +30,7 @@ export function approvalRoutes(desk: TurnDesk) {
         summary: "List a session's tool approvals",
         params: pathIds(sessionPath),
         success: 200,
+        answer: Approvals,
         errors: ["not_found"],
         handle: async ({ sql, tenantId, params }) => {
           await requireSession(ctx, tenantId, params);
@@ -43,6 +45,7 @@ export function approvalRoutes(desk: TurnDesk) {
         params: pathIds({ ...sessionPath, approvalId: Id("approval") }),
         body: Decision,
         success: 202,
+        answer: Decided,
         errors: ["not_found", "approval_decided"],
         handle: async ({ sql, tenantId, params, body }) => {
           await requireSession(ctx, tenantId, params);
@@ -59,6 +62,7 @@ export function approvalRoutes(desk: TurnDesk) {
         summary: "Join the continuation of a turn that stopped to ask",
         params: pathIds({ ...sessionPath, continuationId: Id("continuation") }),
         success: 200,
+        answer: "stream",
         errors: ["not_found", "session_busy"],
         handle: async ({ sql, tenantId, params, request }) => {
           await requireSession(ctx, tenantId, params);

@@ -7,6 +7,7 @@ import { operation, pathIds } from "../operation.ts";
 import { readLimit } from "../page.ts";
 import { Closed, OneOf } from "../schema.ts";
 import { answerTurn, type TurnDesk } from "./answer.ts";
+import { Answered, Canceled, LatestSessions, Messages, Sessions } from "./answers.ts";
 import { approvalRoutes } from "./approval-routes.ts";
 import { cancelTurn } from "./cancel.ts";
 import { checkGenerateMessages } from "./generate.ts";
@@ -66,6 +67,7 @@ function turnRoutes(desk: TurnDesk) {
         params: agentPath,
         body: TurnCreate,
         success: 201,
+        answer: [Answered, "stream"],
         errors: turnErrors,
         idempotency: "own",
         handle: async (input) => {
@@ -93,6 +95,7 @@ function turnRoutes(desk: TurnDesk) {
         params: sessionParams,
         body: TurnResume,
         success: 200,
+        answer: [Answered, "stream"],
         errors: [...turnErrors, "message_not_found", "session_busy"],
         idempotency: "own",
         handle: async (input) => {
@@ -109,6 +112,8 @@ function turnRoutes(desk: TurnDesk) {
         summary: "Join the session's running turn",
         params: sessionParams,
         success: 200,
+        answer: "stream",
+        otherwise: { 204: null },
         errors: ["not_found"],
         handle: (input) => joinTurn(desk, input),
       }),
@@ -119,6 +124,7 @@ function turnRoutes(desk: TurnDesk) {
         summary: "Cancel the session's running turn",
         params: sessionParams,
         success: 202,
+        answer: Canceled,
         errors: ["not_found", "session_idle"],
         idempotency: "own",
         handle: ({ tenantId, params }) => cancelTurn(ctx, tenantId, params.agentId, params.sessionId),
@@ -131,6 +137,7 @@ function turnRoutes(desk: TurnDesk) {
         params: agentPath,
         body: Generate,
         success: 200,
+        answer: [Answered, "stream"],
         errors: turnErrors,
         idempotency: "own",
         handle: async (input) => {
@@ -161,6 +168,7 @@ function transcriptRoutes(ctx: Ctx) {
         params: agentPath,
         query: SessionListQuery,
         success: 200,
+        answer: Sessions,
         errors: ["invalid_cursor"],
         handle: ({ sql, tenantId, params, query }) =>
           listSessions(sql, params.agentId, {
@@ -177,6 +185,7 @@ function transcriptRoutes(ctx: Ctx) {
         summary: "List the latest sessions of all agents",
         query: LatestQuery,
         success: 200,
+        answer: LatestSessions,
         errors: ["invalid_cursor"],
         handle: ({ sql, tenantId, query }) =>
           listLatest(sql, query.byAgent === "true", {
@@ -194,6 +203,7 @@ function transcriptRoutes(ctx: Ctx) {
         params: sessionParams,
         query: MessagesQuery,
         success: 200,
+        answer: Messages,
         errors: ["invalid_cursor", "not_found"],
         handle: async ({ sql, tenantId, params, query }) => {
           if (query.cursor !== undefined && query.after !== undefined)

@@ -1,7 +1,8 @@
 import { Elysia } from "elysia";
 import type { Ctx } from "../context.ts";
 import { Id } from "../ids.ts";
-import { answerOnce, operation, pathIds } from "../operation.ts";
+import { answerOnce, keyErrors, operation, pathIds } from "../operation.ts";
+import { LibraryDetail, LibraryList } from "./answers.ts";
 import {
   checkLibrarySkillChange,
   createLibrarySkill,
@@ -24,7 +25,8 @@ export function libraryRoutes(ctx: Ctx) {
         body: "raw",
         idempotency: "own",
         success: 201,
-        errors: ["invalid_request", "payload_too_large"],
+        answer: LibraryDetail,
+        errors: ["invalid_request", "payload_too_large", ...keyErrors],
         handle: async (input) => {
           const { tenantId, request } = input;
           const upload = await readLibraryUpload(request, LibraryCreateFields);
@@ -41,6 +43,7 @@ export function libraryRoutes(ctx: Ctx) {
         summary: "List the library",
         query: LibraryQuery,
         success: 200,
+        answer: LibraryList,
         handle: async ({ sql, tenantId, query: { filter = "all", userId } }) => ({
           skills: await listLibrary(sql, tenantId, filter, userId),
         }),
@@ -52,6 +55,7 @@ export function libraryRoutes(ctx: Ctx) {
         summary: "Get a skill of the library",
         params,
         success: 200,
+        answer: LibraryDetail,
         errors: ["not_found"],
         handle: ({ sql, tenantId, params: { skillId } }) => getLibrarySkill(sql, tenantId, skillId),
       }),
@@ -63,6 +67,7 @@ export function libraryRoutes(ctx: Ctx) {
         params,
         body: "raw",
         success: 200,
+        answer: LibraryDetail,
         errors: ["invalid_request", "platform_skill_read_only", "not_found", "payload_too_large"],
         handle: async ({ sql, tenantId, params: { skillId }, request }) => {
           await checkLibrarySkillChange(sql, tenantId, skillId);

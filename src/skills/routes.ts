@@ -3,8 +3,9 @@ import { getAgent } from "../agents/store.ts";
 import type { Ctx } from "../context.ts";
 import type { ErrorCause } from "../errors.ts";
 import { Id } from "../ids.ts";
-import { answerOnce, operation, pathIds } from "../operation.ts";
+import { answerOnce, keyErrors, operation, pathIds } from "../operation.ts";
 import { readLimit } from "../page.ts";
+import { Copies, Detail, Skills } from "./answers.ts";
 import { readFile, removeFile, writeFile } from "./change.ts";
 import { copySkill } from "./copies.ts";
 import { checkFilePath } from "./paths.ts";
@@ -35,6 +36,7 @@ export function skillRoutes(ctx: Ctx) {
         params: ofSkill,
         body: SkillCopies,
         success: 200,
+        answer: Copies,
         errors: fileErrors,
         handle: ({ sql, tenantId, form, params, body }) => copySkill(sql, { tenantId, ...params }, body.agentIds, form),
       }),
@@ -50,6 +52,7 @@ function folderRoutes(ctx: Ctx) {
         params: ofAgent,
         query: SkillList,
         success: 200,
+        answer: Skills,
         errors: ["not_found", "invalid_cursor"],
         handle: ({ sql, tenantId, params, query }) =>
           listSkills(sql, tenantId, params.agentId, query.cursor, readLimit(query.limit, skillPage)),
@@ -62,6 +65,7 @@ function folderRoutes(ctx: Ctx) {
         params: ofAgent,
         body: SkillCreate,
         success: 201,
+        answer: Detail,
         errors: createErrors,
         handle: ({ sql, tenantId, params, body }) =>
           createSkill(sql, tenantId, params.agentId, new Map([[manifestPath, Buffer.from(body.content)]])),
@@ -75,7 +79,8 @@ function folderRoutes(ctx: Ctx) {
         body: "raw",
         idempotency: "own",
         success: 201,
-        errors: [...createErrors, "skill_invalid_archive", "skill_too_many_files", "payload_too_large"],
+        answer: Detail,
+        errors: [...createErrors, "skill_invalid_archive", "skill_too_many_files", "payload_too_large", ...keyErrors],
         handle: async (input) => {
           const { tenantId, params, request } = input;
           await getAgent(ctx.sql, tenantId, params.agentId);
@@ -90,6 +95,7 @@ function folderRoutes(ctx: Ctx) {
         summary: "Get a skill",
         params: ofSkill,
         success: 200,
+        answer: Detail,
         errors: fileErrors,
         handle: ({ sql, tenantId, params }) => getSkill(sql, tenantId, params.agentId, params.skillId),
       }),
@@ -115,6 +121,7 @@ function fileRoutes(ctx: Ctx) {
         params: ofSkill,
         query: SkillFileQuery,
         success: 200,
+        answer: "bytes",
         errors: fileErrors,
         handle: async ({ sql, tenantId, params, query }) => {
           const content = await readFile(sql, { tenantId, ...params }, checkFilePath(query.path));
@@ -131,6 +138,7 @@ function fileRoutes(ctx: Ctx) {
         query: SkillFileQuery,
         body: "raw",
         success: 200,
+        answer: Detail,
         errors: [
           ...fileErrors,
           "skill_invalid_markdown",
@@ -151,6 +159,7 @@ function fileRoutes(ctx: Ctx) {
         params: ofSkill,
         query: SkillFileQuery,
         success: 200,
+        answer: Detail,
         errors: fileErrors,
         handle: ({ sql, tenantId, params, query }) =>
           removeFile(sql, { tenantId, ...params }, checkFilePath(query.path)),

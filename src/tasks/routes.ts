@@ -5,6 +5,7 @@ import { ApiError, type ErrorCause, invalid } from "../errors.ts";
 import { operation, Reply } from "../operation.ts";
 import { readLimit } from "../page.ts";
 import { MessagesQuery } from "../sessions/schema.ts";
+import { MadeTask, Runs, RunTranscript, ShownRun, ShownTask, StartedRun, Tasks } from "./answers.ts";
 import { cancelRun } from "./cancel.ts";
 import { findRunOf, listRuns } from "./runs.ts";
 import { RunListQuery, RunStart, runPath, TaskCreate, TaskListQuery, TaskUpdate, taskPath } from "./schema.ts";
@@ -34,6 +35,7 @@ function recordRoutes(ctx: Ctx) {
         summary: "List tasks",
         query: TaskListQuery,
         success: 200,
+        answer: Tasks,
         errors: ["invalid_cursor"],
         handle: ({ sql, tenantId, query }) => {
           const { agentId, userId, cursor } = query;
@@ -47,6 +49,8 @@ function recordRoutes(ctx: Ctx) {
         summary: "Create a task, and with `submit` start a run of it",
         body: TaskCreate,
         success: 201,
+        answer: MadeTask,
+        otherwise: { 202: MadeTask },
         errors: startErrors,
         handle: async ({ sql, tenantId, principal, body, requestId }) => {
           const { tenant } = principal;
@@ -66,6 +70,7 @@ function recordRoutes(ctx: Ctx) {
         summary: "Read a task",
         params: taskPath,
         success: 200,
+        answer: ShownTask,
         errors: ["not_found"],
         handle: async ({ sql, tenantId, params }) => showTask(await getTask(sql, tenantId, params.taskId)),
       }),
@@ -77,6 +82,7 @@ function recordRoutes(ctx: Ctx) {
         params: taskPath,
         body: TaskUpdate,
         success: 200,
+        answer: ShownTask,
         errors: ["not_found", "version_missing_for_run"],
         handle: async ({ sql, tenantId, params, body }) => {
           if (Object.keys(body).length === 0) throw invalid("", "must name at least one field");
@@ -105,6 +111,7 @@ function runRoutes(ctx: Ctx) {
         params: taskPath,
         query: RunListQuery,
         success: 200,
+        answer: Runs,
         errors: ["invalid_cursor", "not_found"],
         handle: async ({ sql, tenantId, form, params, query }) => {
           const limit = readLimit(query.limit);
@@ -120,6 +127,7 @@ function runRoutes(ctx: Ctx) {
         params: taskPath,
         body: RunStart,
         success: 202,
+        answer: StartedRun,
         errors: [...startErrors, "task_active_run_exists"],
         handle: async ({ sql, principal, params, body, requestId }) => ({
           runId: await startRun(sql, {
@@ -137,6 +145,7 @@ function runRoutes(ctx: Ctx) {
         summary: "Read a run",
         params: runPath,
         success: 200,
+        answer: ShownRun,
         errors: ["not_found"],
         handle: async ({ sql, tenantId, form, params }) => {
           await getTask(sql, tenantId, params.taskId);
@@ -151,6 +160,7 @@ function runRoutes(ctx: Ctx) {
         params: runPath,
         query: MessagesQuery,
         success: 200,
+        answer: RunTranscript,
         errors: ["invalid_cursor", "not_found"],
         handle: async ({ sql, tenantId, form, params, query: { cursor, after, limit } }) => {
           if (cursor !== undefined && after !== undefined) throw invalid("after", "and cursor exclude each other");

@@ -2,6 +2,7 @@ import { Elysia } from "elysia";
 import type { Ctx } from "../context.ts";
 import { Id } from "../ids.ts";
 import { operation, pathIds } from "../operation.ts";
+import { Usage } from "./answers.ts";
 import { readUsageQuery } from "./query.ts";
 import { AgentUsageQuery, UsageQuery } from "./schema.ts";
 import { readUsage } from "./store.ts";
@@ -15,6 +16,7 @@ export function usageRoutes(ctx: Ctx) {
         summary: "Read the tenant's usage",
         query: UsageQuery,
         success: 200,
+        answer: Usage,
         invalidAs: "usage_query_invalid",
         handle: ({ sql, tenantId, query }) => readUsage(sql, tenantId, readUsageQuery(query, new Date())),
       }),
@@ -26,6 +28,7 @@ export function usageRoutes(ctx: Ctx) {
         params: pathIds({ agentId: Id("agent") }),
         query: AgentUsageQuery,
         success: 200,
+        answer: Usage,
         invalidAs: "usage_query_invalid",
         handle: ({ sql, tenantId, params: { agentId }, query }) =>
           readUsage(sql, tenantId, readUsageQuery({ ...query, agentId }, new Date())),

@@ -7,6 +7,7 @@ import type { FormChange } from "../form.ts";
 import { Id, sandboxIdOf, workspaceIdOf } from "../ids.ts";
 import { type Input, operation, pathIds, Reply } from "../operation.ts";
 import { readLimit } from "../page.ts";
+import { Deleting, Files, Sandboxes, ShownFile, ShownSandbox, ShownWorkspace, Workspaces } from "./answers.ts";
 import { deleteFile, listFiles, readFile, writeFiles } from "./files.ts";
 import { fileBytesMax } from "./limits.ts";
 import { isRoot, readFilePath } from "./paths.ts";
@@ -57,6 +58,7 @@ function recordRoutes(ctx: Ctx) {
         summary: "Create a workspace",
         body: WorkspaceCreate,
         success: 201,
+        answer: ShownWorkspace,
         onlyForm: "b",
         handle: ({ sql, tenantId, body }) => createWorkspace(sql, tenantId, body, "workspace"),
       }),
@@ -67,6 +69,7 @@ function recordRoutes(ctx: Ctx) {
         summary: "List workspaces",
         query: WorkspaceList,
         success: 200,
+        answer: Workspaces,
         errors: ["invalid_cursor"],
         onlyForm: "b",
         handle: listPage,
@@ -78,6 +81,7 @@ function recordRoutes(ctx: Ctx) {
         summary: "Get a workspace",
         params: workspacePath,
         success: 200,
+        answer: ShownWorkspace,
         errors: ["workspace_not_found"],
         onlyForm: "b",
         handle: ({ sql, tenantId, params }) => getWorkspace(sql, tenantId, params.workspaceId),
@@ -90,6 +94,7 @@ function recordRoutes(ctx: Ctx) {
         params: workspacePath,
         body: WorkspaceUpdate,
         success: 200,
+        answer: ShownWorkspace,
         errors: ["workspace_not_found", "workspace_delete_conflict"],
         onlyForm: "b",
         handle: ({ sql, tenantId, params, body }) => updateWorkspace(sql, tenantId, params.workspaceId, body),
@@ -101,6 +106,7 @@ function recordRoutes(ctx: Ctx) {
         summary: "Delete a workspace",
         params: workspacePath,
         success: 204,
+        otherwise: { 202: Deleting },
         errors: ["workspace_not_found", "workspace_in_use"],
         onlyForm: "b",
         handle: (input) => remove(input, input.params.workspaceId),
@@ -118,6 +124,7 @@ function sandboxRoutes(ctx: Ctx) {
         summary: "Create a sandbox",
         body: WorkspaceCreate,
         success: 201,
+        answer: ShownSandbox,
         handle: ({ sql, tenantId, body }) => createWorkspace(sql, tenantId, body, "sandbox"),
       }),
     )
@@ -128,6 +135,7 @@ function sandboxRoutes(ctx: Ctx) {
         summary: "List sandboxes",
         query: WorkspaceList,
         success: 200,
+        answer: Sandboxes,
         errors: ["invalid_cursor"],
         handle: listPage,
       }),
@@ -139,6 +147,7 @@ function sandboxRoutes(ctx: Ctx) {
         summary: "Get a sandbox",
         params: sandboxPath,
         success: 200,
+        answer: ShownSandbox,
         errors: ["workspace_not_found"],
         handle: ({ sql, tenantId, params }) => getWorkspace(sql, tenantId, workspaceIdOf(params.sandboxId)),
       }),
@@ -151,6 +160,7 @@ function sandboxRoutes(ctx: Ctx) {
         params: sandboxPath,
         body: WorkspaceUpdate,
         success: 200,
+        answer: ShownSandbox,
         errors: ["workspace_not_found", "workspace_delete_conflict"],
         handle: ({ sql, tenantId, params, body }) =>
           updateWorkspace(sql, tenantId, workspaceIdOf(params.sandboxId), body),
@@ -163,6 +173,7 @@ function sandboxRoutes(ctx: Ctx) {
         summary: "Delete a sandbox",
         params: sandboxPath,
         success: 204,
+        otherwise: { 202: Deleting },
         errors: ["workspace_not_found", "workspace_in_use"],
         handle: (input) => remove(input, workspaceIdOf(input.params.sandboxId)),
       }),
@@ -179,6 +190,7 @@ function fileRoutes(ctx: Ctx) {
         params: workspacePath,
         query: FileOrListQuery,
         success: 200,
+        answer: [Files, "bytes"],
         errors: [...errors, "not_found"],
         onlyForm: "b",
         handle: async ({ sql, tenantId, params: { workspaceId }, query }) => {
@@ -200,6 +212,7 @@ function fileRoutes(ctx: Ctx) {
         query: FileQuery,
         body: "raw",
         success: 200,
+        answer: ShownFile,
         errors: [...errors, "invalid_request", "payload_too_large"],
         onlyForm: "b",
         handle: async ({ sql, tenantId, params: { workspaceId }, query, request }) => {
