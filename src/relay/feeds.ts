@@ -12,15 +12,22 @@ interface Feed {
   subscribed: boolean;
 }
 
+/** Subscriptions that nobody needs any more are ended together, those of this long. */
+const unsubscribeEveryMs = 20;
+
 /**
- * The subscriptions of a process, all on one connection. SUBSCRIBE and
- * UNSUBSCRIBE are sent in the order in which followers come and go and Redis
- * obeys them in that order, so a follower that comes while the last one leaves
- * is subscribed in the end. After a reconnect every feed is subscribed anew.
+ * The subscriptions of a process, all on one connection. They are ended a moment
+ * after the last follower left, many at a time; one that comes in that moment
+ * finds its log subscribed still. SUBSCRIBE and UNSUBSCRIBE are sent in the order
+ * in which they are decided on, and Redis obeys them in that order. After a
+ * reconnect every feed is subscribed anew.
  */
 export class Feeds {
   readonly #redis: Redis;
   readonly #feeds = new Map<string, Feed>();
+  /** Names that are subscribed and followed by nobody. */
+  readonly #leaving = new Set<string>();
+  #unsubscribing: NodeJS.Timeout | null = null;
   #up = false;
   /** Counts the connections, so that an answer on a dropped one is told apart. */
   #connection = 0;
@@ -51,10 +58,10 @@ export class Feeds {
     }
     let feed = this.#feeds.get(name);
     if (feed === undefined) {
-      feed = { name, cursors: new Set(), subscribed: false };
+      feed = { name, cursors: new Set(), subscribed: this.#leaving.delete(name) };
       this.#feeds.set(name, feed);
-      if (this.#up) void this.#subscribe([feed]);
-      else this.#connect();
+      if (!this.#up) this.#connect();
+      else if (!feed.subscribed) void this.#subscribe([feed]);
     }
     feed.cursors.add(cursor);
     if (feed.subscribed) cursor.force();
@@ -66,8 +73,20 @@ export class Feeds {
     const feed = this.#feeds.get(name);
     if (feed === undefined || !feed.cursors.delete(cursor) || feed.cursors.size > 0) return;
     this.#feeds.delete(name);
+    if (!this.#up) return;
+    this.#leaving.add(name);
+    // One that Redis has not confirmed yet must not be found subscribed by who comes next.
+    if (!feed.subscribed || this.#leaving.size >= relayChunkMax) this.#unsubscribe();
+    else this.#unsubscribing ??= setTimeout(() => this.#unsubscribe(), unsubscribeEveryMs).unref();
+  }
+
+  #unsubscribe(): void {
+    if (this.#unsubscribing !== null) clearTimeout(this.#unsubscribing);
+    this.#unsubscribing = null;
+    const names = [...this.#leaving];
+    this.#leaving.clear();
     // A connection that fails here has no subscriptions to end.
-    if (this.#up) this.#redis.unsubscribe(name).catch(() => {});
+    if (this.#up && names.length > 0) this.#redis.unsubscribe(...names).catch(() => {});
   }
 
   /** The followed logs and their cursors. */
@@ -102,6 +121,7 @@ export class Feeds {
 
   #onClose(): void {
     this.#up = false;
+    this.#leaving.clear();
     this.#connection++;
     for (const feed of this.#feeds.values()) feed.subscribed = false;
     if (!this.#away) this.#startGrace();

@@ -4,9 +4,8 @@ import { ApiError, type ErrorCause, errorCauses } from "../errors.ts";
 import { turnPatienceMs } from "../limits.ts";
 import { sseResponse } from "../sse.ts";
 import { type FollowedLog, followLog } from "./follow.ts";
-import { type LogState, logStates } from "./logs.ts";
+import { endOfTurn, type LogState } from "./logs.ts";
 import type { AcceptedTurn } from "./turn.ts";
-import { answerOf } from "./turns.ts";
 import type { TurnWatch } from "./watch.ts";
 
 /** What answering turns needs of the HTTP tier. */
@@ -59,14 +58,13 @@ async function jsonOfTurn(
   }
   const { sql } = desk.ctx;
   const patience = { limitMs: turnPatienceMs, heals: isUnavailable };
-  const [state] = await patiently(() => logStates(sql, [log.turnId]), patience);
-  if (state?.status === "succeeded") {
-    const message = await patiently(() => answerOf(sql, log.turnId), patience);
-    if (message !== null) return Response.json({ message }, { status, headers });
+  const end = await patiently(() => endOfTurn(sql, log.turnId), { limitMs: turnPatienceMs, heals: isUnavailable });
+  if (end?.status === "succeeded") {
+    if (end.message !== null) return Response.json({ message: end.message }, { status, headers });
     // Asked for again by its Idempotency-Key after a regeneration has cut it away.
     throw new ApiError("message_not_found", { headers: { "X-Turn-Id": log.turnId } });
   }
-  throw failureOf(state ?? null, log.turnId);
+  throw failureOf(end, log.turnId);
 }
 
 /** A turn that did not succeed, as a JSON answer says it (`decisions.md`, "Turns"). */

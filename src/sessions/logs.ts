@@ -1,4 +1,5 @@
 import type { AnySql } from "../db.ts";
+import type { UiMessage } from "./schema.ts";
 import type { TurnError } from "./turns.ts";
 
 /**
@@ -56,6 +57,20 @@ export async function logStates(sql: AnySql, ids: readonly string[]): Promise<Lo
     relayEvents: row.relay_events,
     lastChunk: row.last_chunk,
   }));
+}
+
+/** How a turn's own log ended, with the message it answered with: from the transcript, or the stateless answer. */
+export async function endOfTurn(
+  sql: AnySql,
+  turnId: string,
+): Promise<(Pick<LogState, "status" | "error"> & { readonly message: UiMessage | null }) | null> {
+  const [row] = await sql<{ status: LogStatus; error: TurnError | null; message: UiMessage | null }[]>`
+    select case when t.continuation_id is null then t.status else 'succeeded' end as status, t.error,
+      coalesce(t.answer, m.content) as message
+    from turns t
+    left join messages m on m.session_id = t.session_id and m.id = t.assistant_message_id and m.role = 'assistant'
+    where t.id = ${turnId}`;
+  return row ?? null;
 }
 
 /** Whether a log is complete. */
