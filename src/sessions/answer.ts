@@ -57,7 +57,6 @@ async function jsonOfTurn(
     // The message itself is read from the transcript, where it is whole.
   }
   const { sql } = desk.ctx;
-  const patience = { limitMs: turnPatienceMs, heals: isUnavailable };
   const end = await patiently(() => endOfTurn(sql, log.turnId), { limitMs: turnPatienceMs, heals: isUnavailable });
   if (end?.status === "succeeded") {
     if (end.message !== null) return Response.json({ message: end.message }, { status, headers });
