@@ -28,7 +28,7 @@ export async function readBounded(body: ReadableStream<Uint8Array> | null, bytes
  * Reads a JSON body (design section 3, "Error envelope"; `decisions.md`, "Requests").
  * An empty body reads as undefined, so that operations without one take none.
  * Throws 400 for another media type, malformed JSON, NUL characters and lone
- * surrogates, 413 above `jsonBodyBytesMax`.
+ * surrogates, numbers without bounds, 413 above `jsonBodyBytesMax`.
  */
 export async function readJson(request: Request): Promise<unknown> {
   const bytes = await readBytes(request, jsonBodyBytesMax);
@@ -65,10 +65,14 @@ function parse(bytes: Uint8Array): unknown {
   }
 }
 
-/** Throws 400 for a JSON value with NUL or half a surrogate pair, which Postgres stores neither of, or one that nests too deep. */
+/**
+ * Throws 400 for a JSON value with NUL or half a surrogate pair, which Postgres stores neither of, one that nests too
+ * deep, or one with a number like 1e400, which reads as infinity and would be stored as null.
+ */
 export function checkText(value: unknown, path: string, depth: number): void {
   if (depth > jsonDepthMax) throw invalid(path, `nests deeper than ${jsonDepthMax} levels`);
   if (typeof value === "string") checkString(value, path);
+  if (typeof value === "number" && !Number.isFinite(value)) throw invalid(path, "is a number too large to be kept");
   if (typeof value !== "object" || value === null) return;
   for (const [key, field] of Object.entries(value)) {
     checkString(key, path);

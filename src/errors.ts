@@ -319,8 +319,23 @@ export function invalid(path: string, message: string): ApiError {
   return invalidAll([{ path, message }]);
 }
 
+/** A field's name in an answer has at most this many characters, and its pointer this many: the name may be the caller's. */
+const shownNameLengthMax = 100;
+const shownPathLengthMax = 1_000;
+
+function shortened(path: string): string {
+  const names = path.split("/").map((name) => cut(name, shownNameLengthMax));
+  return cut(names.join("/"), shownPathLengthMax);
+}
+
+function cut(text: string, lengthMax: number): string {
+  // Half a surrogate pair at the cut goes too.
+  return text.length <= lengthMax ? text : `${text.slice(0, lengthMax).replace(/[\ud800-\udbff]$/, "")}…`;
+}
+
 /** Several broken field rules in one answer. */
-export function invalidAll(issues: readonly Issue[]): ApiError {
+export function invalidAll(broken: readonly Issue[]): ApiError {
+  const issues = broken.map(({ path, message }) => ({ path: shortened(path), message }));
   const first = issues[0];
   const message = first === undefined ? undefined : `${first.path || "The body"}: ${first.message}`;
   return new ApiError("validation_failed", { details: { issues }, ...(message === undefined ? {} : { message }) });
