@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Form } from "../src/errors.ts";
-import { type Caller, callOf, variants } from "./contract/calls.ts";
+import type { Caller } from "./contract/caller.ts";
+import { callOf, variants } from "./contract/calls.ts";
 import { formsOf } from "./contract/contract.ts";
 import { misfits } from "./contract/misfits.ts";
 import { Scene } from "./contract/scene.ts";
