@@ -48,7 +48,7 @@ for (const form of ["a", "b"] as const) {
       test("200: a repeat joins the running turn of its session instead of being busy", async () => {
         const { sessionId } = await play(t, agentId, null, { message: say("hi"), stream: false }, { form });
         const headers = newKey();
-        const message = unique("delayMs=30");
+        const message = unique("delayMs=150");
         const send = () => play(t, agentId, sessionId, { message, stream }, { form, headers });
         const first = send();
         await eventually(() => requestsOf(h, message).length === 1);
