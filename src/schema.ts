@@ -7,6 +7,7 @@ import {
   Type,
   TypeRegistry,
 } from "@sinclair/typebox";
+import { metadataBytesMax } from "./limits.ts";
 
 /** An object that takes no field beyond those named: unknown fields are 400. */
 export function Closed<T extends TProperties>(properties: T): TObject<T> {
@@ -43,8 +44,19 @@ export const Name = Characters({ min: 1, max: 80 });
 /** A label for whose a resource is, not access control; the empty string means the tenant's own. */
 export const UserId = Characters({ max: 256 });
 
-/** Free data kept with a resource; only the size of the whole body bounds it. */
-export const Metadata = Type.Record(Type.String(), Type.Unknown());
+const metadataKind = "Metadata";
+
+TypeRegistry.Set(metadataKind, (_, value) => {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  return Buffer.byteLength(JSON.stringify(value)) <= metadataBytesMax;
+});
+
+/** Free data kept with a resource, at most `metadataBytesMax` as JSON: a list shows it with every row. */
+export const Metadata = Type.Unsafe<Record<string, unknown>>({
+  [Kind]: metadataKind,
+  type: "object",
+  errorMessage: `must be an object of at most ${metadataBytesMax} bytes as JSON`,
+});
 
 export function Nullable<T extends TSchema>(schema: T) {
   return Type.Union([schema, Type.Null()]);

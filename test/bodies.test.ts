@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { form as multipart, skillMd, zip } from "./archives.ts";
 import { type Answer, type Harness, startHarness, type TestTenant } from "./harness.ts";
-import { makeAgent } from "./seed.ts";
+import { makeAgent, say } from "./seed.ts";
 import { sessionPath } from "./talk.ts";
 
 let h: Harness;
 let t: TestTenant;
 let agentId: string;
 beforeAll(async () => {
-  h = await startHarness();
+  h = await startHarness({ worker: true });
   t = await h.tenant();
   agentId = await makeAgent(h, t);
 });
@@ -43,6 +43,37 @@ describe("a number that overflows", () => {
     const body = '{"name":"big","template":"x","metadata":{"id":12345678901234567890}}';
     const made = await t.call("POST", "/v1/prompts", { body });
     expect([made.status, made.body.metadata]).toEqual([201, { id: 12345678901234567000 }]);
+  });
+});
+
+describe("metadata", () => {
+  const limit = 64 * 1024;
+  /** Metadata of so many bytes as JSON, in characters of two bytes. */
+  const metadata = (bytes: number) => ({ a: "é".repeat(Math.floor((bytes - 8) / 2)) + "x".repeat(bytes % 2) });
+  const resources: readonly [method: string, path: () => string, fields: () => object][] = [
+    ["POST", () => "/v1/agents", () => ({ name: crypto.randomUUID() })],
+    ["PUT", () => `/v1/agents/${agentId}`, () => ({})],
+    ["POST", () => "/v1/prompts", () => ({ name: crypto.randomUUID(), template: "x" })],
+    ["POST", () => "/v1/workspaces", () => ({})],
+    ["POST", () => "/v1/tasks", () => ({ agentId, name: "n", prompt: "x" })],
+    ["POST", () => sessionPath(agentId, null), () => ({ message: say("x") })],
+    ["POST", () => `/v1/agents/${agentId}/generate`, () => ({ messages: [say("x")] })],
+  ];
+  for (const [method, path, fields] of resources)
+    test(`${method} ${path().replace("undefined", ":agentId")} takes ${limit} bytes of it as JSON, and not one more`, async () => {
+      for (const bytes of [limit, limit + 1]) expect(Buffer.byteLength(JSON.stringify(metadata(bytes)))).toBe(bytes);
+      const ask = (bytes: number) => t.call(method, path(), { body: { ...fields(), metadata: metadata(bytes) } });
+      expect(problem(await ask(limit + 1))).toEqual([400, "validation_failed", "/metadata"]);
+      // A turn is left to run; that it was accepted is what counts.
+      const response = await ask(limit);
+      expect([method, response.status < 300, response.body?.error]).toEqual([method, true, undefined]);
+    });
+
+  test("400 for one that is no object", async () => {
+    for (const value of [[], "x", 1, null])
+      expect(
+        problem(await t.call("POST", "/v1/prompts", { body: { name: "m", template: "x", metadata: value } })),
+      ).toEqual([400, "validation_failed", "/metadata"]);
   });
 });
 
