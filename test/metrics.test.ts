@@ -87,6 +87,15 @@ describe.skipIf(!inProcess)("GET /metrics", () => {
     await h.sql`delete from graphile_worker._private_jobs`;
   });
 
+  test("200 counts what the reaper does", async () => {
+    const counted = async () =>
+      sampleOf(await scrape(), "parley_reaper_actions_total", { action: "dead_worker_forgotten" }) ?? 0;
+    const before = await counted();
+    await h.sql`
+      insert into workers (id, application_name, beat_at) values ('wk_gone', 'parley-wk_gone', now() - interval '1 minute')`;
+    await eventually(async () => (await counted()) === before + 1, 15_000);
+  });
+
   test("both counts of the queue follow an index, however long it is", async () => {
     await h.sql`
       insert into graphile_worker._private_jobs (task_id, payload, run_at)

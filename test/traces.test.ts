@@ -128,6 +128,23 @@ describe.skipIf(sharedRedisUrl === null)("traces", () => {
     ).toHaveLength(2);
   });
 
+  test("a turn that goes on after a decision stays in its trace", async () => {
+    await c.request("PUT", `/v1/agents/${c.agentId}`, { tools: ["memory"], approvalInChat: { default: "manual" } });
+    const answer = await ask('[[sim: tool=memory_save args={"text":"likes tea"} ; text="saved"]]');
+    const turnId = answer.headers.get("x-turn-id") as string;
+    const asked = await turnSpan(turnId);
+    expect(asked.attributes["parley.turn.outcome"]).toBe("waiting");
+    const approvals = `${answer.headers.get("location")}/tool-approvals`;
+    const listed = (await (await c.request("GET", approvals)).json()) as { approvals: { id: string }[] };
+    const decided = await c.request("POST", `${approvals}/${listed.approvals[0]?.id}`, { approved: true });
+    expect(decided.status).toBe(202);
+    const resumed = await arrived(
+      ({ attributes }) => attributes["parley.turn.id"] === turnId && "parley.continuation.id" in attributes,
+    );
+    expect(resumed).toMatchObject({ traceId: asked.traceId, parentSpanId: asked.parentSpanId });
+    await childOf(resumed, "execute_tool memory_save");
+  });
+
   test("a request id leads to its turn in both processes' logs", async () => {
     const answer = await ask("find me", { "x-request-id": "find-me-in-the-logs" });
     const turnId = answer.headers.get("x-turn-id");
