@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import type { Ctx } from "../context.ts";
-import { ApiError } from "../errors.ts";
+import { invalid } from "../errors.ts";
 import { Id } from "../ids.ts";
 import { readMoment } from "../moment.ts";
 import { operation, pathIds } from "../operation.ts";
@@ -19,6 +19,7 @@ export function apiKeyRoutes(ctx: Ctx) {
         success: 201,
         answer: Made,
         errors: ["invalid_request"],
+        invalidAs: "invalid_request",
         handle: ({ sql, tenantId, body }) => createApiKey(sql, tenantId, body.name, futureDate(body.expiresAt)),
       }),
     )
@@ -43,19 +44,11 @@ export function apiKeyRoutes(ctx: Ctx) {
     );
 }
 
-/** An expiry must be a real moment in the future: 400 `invalid_request` (document 2). */
+/** An expiry must be a real moment in the future. */
 function futureDate(expiresAt: string | null | undefined): Date | null {
   if (expiresAt === undefined || expiresAt === null) return null;
   const date = readMoment(expiresAt);
-  if (date === null)
-    throw new ApiError("invalid_request", {
-      message: "expiresAt is not a moment that exists.",
-      details: { issues: [{ path: "/expiresAt", message: "is not a moment that exists" }] },
-    });
-  if (date.getTime() <= Date.now())
-    throw new ApiError("invalid_request", {
-      message: "expiresAt must be in the future.",
-      details: { issues: [{ path: "/expiresAt", message: "must be in the future" }] },
-    });
+  if (date === null) throw invalid("/expiresAt", "is not a moment that exists");
+  if (date.getTime() <= Date.now()) throw invalid("/expiresAt", "must be in the future");
   return date;
 }

@@ -17,6 +17,7 @@ export const access: readonly Contract[] = [
     op: "POST /v1/apikeys",
     success: [201],
     shape: "ApiKeyMade",
+    plainInvalid: true,
     body: "json",
     required: ["name"],
     key: "answer",
