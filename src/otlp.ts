@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Span } from "@opentelemetry/api";
-import { useTracing } from "./trace.ts";
+import { recordWith } from "./trace.ts";
 
 /** Spans that wait for the collector at most; what comes beyond is dropped, so that a collector that is away costs no memory. */
 const waitingSpansMax = 4_096;
@@ -47,7 +47,7 @@ export async function startTracing({ endpoint, serviceName }: Collector): Promis
     ],
   });
   const { SpanKind, SpanStatusCode, ROOT_CONTEXT, trace } = api;
-  useTracing({
+  recordWith({
     tracer: provider.getTracer("parley"),
     kinds: {
       server: SpanKind.SERVER,
@@ -62,7 +62,7 @@ export async function startTracing({ endpoint, serviceName }: Collector): Promis
       parent === null ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, { ...parent, isRemote: true }),
   });
   return async () => {
-    useTracing(null);
+    recordWith(null);
     await provider.shutdown().catch(() => {});
   };
 }

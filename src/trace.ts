@@ -40,8 +40,8 @@ export interface Tracing {
 
 let tracing: Tracing | null = null;
 
-/** Switches tracing on, or off with null. */
-export function useTracing(loaded: Tracing | null): void {
+/** Records spans with a loaded SDK from now on; null records none. */
+export function recordWith(loaded: Tracing | null): void {
   tracing = loaded;
 }
 
