@@ -1,4 +1,5 @@
 import { createRemoteJWKSet, customFetch, errors, type FetchImplementation, type JWTPayload, jwtVerify } from "jose";
+import { readBounded } from "./body.ts";
 import type { Config } from "./config.ts";
 import { unavailable } from "./db.ts";
 import { ApiError } from "./errors.ts";
@@ -7,6 +8,8 @@ import { ApiError } from "./errors.ts";
 const jwksAskAgainMs = 1_000;
 /** The JWKS answers within this, or the request is 503. */
 const jwksTimeoutMs = 5_000;
+/** A JWKS may weigh this much. */
+const jwksBytesMax = 1024 * 1024;
 /** The algorithms a JWKS may use. None of them takes a secret, so a public key cannot be passed off as one. */
 const jwksAlgorithms = [
   "RS256",
@@ -70,5 +73,22 @@ const fetchJwks: FetchImplementation = async (url, options) => {
     throw error instanceof Error && error.name === "TimeoutError" ? error : new JwksUnreachable();
   });
   if (response.status !== 200) throw new JwksUnreachable();
-  return response;
+  // A page that some proxy answers with 200 says nothing about the token either.
+  const text = await readBounded(response.body, jwksBytesMax).then(
+    (bytes) => new TextDecoder().decode(bytes),
+    (error: unknown) => {
+      throw error instanceof Error && error.name === "TimeoutError" ? error : new JwksUnreachable();
+    },
+  );
+  if (!isJwks(text)) throw new JwksUnreachable();
+  return new Response(text);
 };
+
+function isJwks(text: string): boolean {
+  try {
+    const { keys } = JSON.parse(text);
+    return Array.isArray(keys) && keys.every((key) => typeof key === "object" && key !== null);
+  } catch {
+    return false;
+  }
+}

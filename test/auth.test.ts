@@ -152,7 +152,9 @@ describe("a dashboard JWT behind a JWKS", () => {
       hostname: "127.0.0.1",
       port: 0,
       fetch: async (request) => {
-        if (new URL(request.url).pathname !== "/jwks.json") return new Response(null, { status: 404 });
+        const { pathname, searchParams } = new URL(request.url);
+        if (pathname === "/other") return new Response(searchParams.get("body"));
+        if (pathname !== "/jwks.json") return new Response(null, { status: 404 });
         const keys = published.map(async ({ id, alg, publicKey }) => ({
           ...(await exportJWK(publicKey)),
           kid: id,
@@ -208,6 +210,24 @@ describe("a dashboard JWT behind a JWKS", () => {
     published = [...published, next];
     const token = await sign(next);
     await eventually(async () => (await statusOf(behind, token)) === 200, 5_000);
+  });
+
+  test("503 service_unavailable when what answers is no JWKS", async () => {
+    for (const body of [
+      "<html>",
+      "",
+      "[]",
+      "null",
+      "{}",
+      '{"keys":{}}',
+      '{"keys":["x"]}',
+      `{"keys":[]}${" ".repeat(9)}x`,
+    ]) {
+      const url = `http://127.0.0.1:${server.port}/other?body=${encodeURIComponent(body)}`;
+      const strange = await startHarness({ env: { DASHBOARD_JWKS_URL: url } });
+      expect([body, await statusOf(strange, await sign(published[0] as SigningKey))]).toEqual([body, 503]);
+      await strange.stop();
+    }
   });
 
   test("503 service_unavailable when the JWKS cannot be read", async () => {
