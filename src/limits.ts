@@ -9,6 +9,8 @@ export const jsonBodyBytesMax = 8 * 1024 * 1024;
 export const jsonDepthMax = 64;
 /** A resource's metadata may weigh this much as JSON. */
 export const metadataBytesMax = 64 * 1024;
+/** A cursor has at most this many characters. */
+export const cursorLengthMax = 1_024;
 
 /** A request waits this long for a pooled connection or a statement, then 503. */
 export const databaseWaitMs = 10_000;

@@ -1,4 +1,5 @@
 import { ApiError, invalid } from "./errors.ts";
+import { cursorLengthMax } from "./limits.ts";
 
 /** Sizes of a list's pages. */
 export interface PageSize {
@@ -44,7 +45,7 @@ export function readCursor(list: string, cursor: string, length: number): (strin
 }
 
 function parse(cursor: string): unknown {
-  if (!/^[A-Za-z0-9_-]{1,1024}$/.test(cursor)) return null;
+  if (cursor.length > cursorLengthMax || !/^[A-Za-z0-9_-]+$/.test(cursor)) return null;
   try {
     return JSON.parse(Buffer.from(cursor, "base64url").toString("utf8"));
   } catch {

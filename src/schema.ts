@@ -7,7 +7,7 @@ import {
   Type,
   TypeRegistry,
 } from "@sinclair/typebox";
-import { metadataBytesMax } from "./limits.ts";
+import { cursorLengthMax, metadataBytesMax } from "./limits.ts";
 
 /** An object that takes no field beyond those named: unknown fields are 400. */
 export function Closed<T extends TProperties>(properties: T): TObject<T> {
@@ -69,8 +69,20 @@ export function OneOf<T extends string>(...values: readonly T[]) {
   >;
 }
 
+const cursorKind = "Cursor";
+
+TypeRegistry.Set(cursorKind, (_, value) => typeof value === "string");
+
+/** A cursor's query field. Whatever is wrong with it is for `readCursor` to say, so that it has one code. */
+export const Cursor = Type.Unsafe<string>({ [Kind]: cursorKind, type: "string", maxLength: cursorLengthMax });
+
+/** Whether a query's schema takes a cursor in this field. */
+export function takesCursor(schema: TSchema, field: string): boolean {
+  return schema.properties?.[field]?.[Kind] === cursorKind;
+}
+
 /** Query fields of a paged list; `readLimit` and `readTimeCursor` give them meaning. */
 export const pageQuery = {
-  cursor: Type.Optional(Type.String({ maxLength: 1024 })),
+  cursor: Type.Optional(Cursor),
   limit: Type.Optional(Type.String({ maxLength: 16 })),
 };

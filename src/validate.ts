@@ -1,7 +1,8 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler, type ValueError, ValueErrorType } from "@sinclair/typebox/compiler";
 import { checkString } from "./body.ts";
-import { type Issue, invalidAll } from "./errors.ts";
+import { ApiError, type Issue, invalidAll } from "./errors.ts";
+import { takesCursor } from "./schema.ts";
 
 const compiled = new WeakMap<TSchema, TypeCheck<TSchema>>();
 /** An answer names at most this many broken rules. */
@@ -15,15 +16,19 @@ export function validateBody<T extends TSchema>(schema: T, value: unknown): Stat
 /**
  * Checks query or path fields, which are all text; null is a field that could not
  * be decoded. Throws 400 with one issue per broken rule, each path the field's
- * name. A field given twice is refused.
+ * name. A field given twice is refused. A cursor that is no text is 400 `invalid_cursor`.
  */
 export function validateFields<T extends TSchema>(schema: T, fields: Iterable<[string, string | null]>): Static<T> {
   // Without a prototype, so that a field named `__proto__` is a field like any other.
   const values: Record<string, string> = Object.create(null);
   for (const [name, value] of fields) {
     if (Object.hasOwn(values, name)) throw invalidAll([{ path: name, message: "must not be given twice" }]);
-    if (value === null) throw invalidAll([{ path: name, message: "must be URL-encoded UTF-8" }]);
-    checkString(value, name);
+    const isCursor = takesCursor(schema, name);
+    if (value === null)
+      throw isCursor
+        ? new ApiError("invalid_cursor")
+        : invalidAll([{ path: name, message: "must be URL-encoded UTF-8" }]);
+    if (!isCursor) checkString(value, name);
     values[name] = value;
   }
   return validate(schema, values, (path) => path.slice(1));

@@ -125,6 +125,9 @@ describe("GET /v1/agents/:agentId/sessions", () => {
       [path, "x"],
       [path, ""],
       [path, "e30"],
+      [path, "%00"],
+      [path, "%ff"],
+      [path, "A".repeat(1_025)],
       [path, `${body.nextCursor}A`],
       [`${path}?userId=ada`, body.nextCursor],
       [sessionPath(sibling, null), body.nextCursor],
@@ -215,12 +218,15 @@ describe("GET /v1/agents/:agentId/sessions/:sessionId/messages", () => {
       `after=${theirs.latestCursor}`,
       `cursor=${theirs.nextCursor}`,
       "after=",
+      "after=%00",
+      "after=%ff",
+      `after=${"A".repeat(1_025)}`,
       "cursor=x",
     ]) {
       expect(code(await read(query))).toEqual([400, "invalid_cursor"]);
       expect(code(await read(query, "a"))).toEqual([400, "invalid_request"]);
     }
-    for (const query of ["limit=0", "limit=201", "before=x"])
+    for (const query of ["limit=0", "limit=201", "limit=%ff", "limit=%00", "before=x", "cursor=x&cursor=x"])
       expect(code(await read(query))).toEqual([400, "validation_failed"]);
   });
 });

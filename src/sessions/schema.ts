@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { invalid } from "../errors.ts";
 import { Id } from "../ids.ts";
-import { Closed, Metadata, pageQuery, UserId } from "../schema.ts";
+import { Closed, Cursor, Metadata, pageQuery, UserId } from "../schema.ts";
 
 /** A user's UI message. Further fields of a part are stored as sent; `checkParts` looks into the parts. */
 export const UserMessage = Closed({
@@ -60,7 +60,7 @@ export const LatestQuery = Closed({
   userId: Type.Optional(Type.String()),
   byAgent: Type.Optional(Type.Union([Type.Literal("true"), Type.Literal("false")])),
 });
-export const MessagesQuery = Closed({ ...pageQuery, after: Type.Optional(Type.String({ maxLength: 1024 })) });
+export const MessagesQuery = Closed({ ...pageQuery, after: Type.Optional(Cursor) });
 
 /** A UI message as it is stored and answered. */
 export interface UiMessage {
