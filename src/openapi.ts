@@ -12,6 +12,8 @@ export interface MountedOperation {
 
 /** What every operation may answer (document 1, "Errors"; `decisions.md`). */
 const sharedCauses: readonly ErrorCause[] = [
+  // A header that is not valid is so everywhere, whatever an operation calls its broken fields.
+  "validation_failed",
   "unauthorized",
   "subscription_required",
   "rate_limited",
@@ -138,9 +140,14 @@ function contentOf(body: AnswerBody): object {
   return { "application/json": { schema: plain(body) } };
 }
 
-/** Causes that follow from what the operation takes. */
-function impliedCauses({ body, idempotency }: AnyOperation, method: string): readonly ErrorCause[] {
+/** Causes that follow from what the operation takes, and in which form. */
+function impliedCauses(
+  { body, idempotency, onlyForm, invalidAs }: AnyOperation,
+  method: string,
+): readonly ErrorCause[] {
   return [
+    ...(invalidAs === undefined ? [] : [invalidAs]),
+    ...(onlyForm === undefined ? [] : (["not_found"] as const)),
     ...(body === undefined || body === "raw" ? [] : (["payload_too_large"] as const)),
     ...(method === "POST" && idempotency !== "own" ? keyErrors : []),
   ];
@@ -148,8 +155,7 @@ function impliedCauses({ body, idempotency }: AnyOperation, method: string): rea
 
 /** Errors by status; several causes may share one. */
 function errorsOf(spec: AnyOperation, method: string): Record<string, object> {
-  const broken = spec.invalidAs ?? "validation_failed";
-  const causes = new Set<ErrorCause>([...sharedCauses, broken, ...impliedCauses(spec, method), ...(spec.errors ?? [])]);
+  const causes = new Set<ErrorCause>([...sharedCauses, ...impliedCauses(spec, method), ...(spec.errors ?? [])]);
   const codes = new Map<number, Set<string>>();
   for (const cause of causes) {
     for (const form of ["b", "a"] as const satisfies readonly Form[]) {

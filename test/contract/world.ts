@@ -3,7 +3,9 @@ import type { Form } from "../../src/errors.ts";
 import { type Answer, type CallOptions, type Harness, startHarness, type TestTenant } from "../harness.ts";
 import { McpServer } from "../mcp-server.ts";
 import { PolarServer } from "../polar-server.ts";
+import type { Workers } from "../service.ts";
 import { SlackServer } from "../slack-server.ts";
+import { StripeServer } from "../stripe-server.ts";
 import { TelegramServer } from "../telegram-server.ts";
 import { startVendor, type VendorServer } from "../vendor-server.ts";
 
@@ -12,16 +14,27 @@ const secret = "a dashboard secret of 32 letters";
 /** The service with a worker, beside stand-ins for everybody it talks to. */
 export class World {
   readonly h: Harness;
+  readonly workers: Workers;
   readonly polar: PolarServer;
+  readonly stripe: StripeServer;
   readonly slack: SlackServer;
   readonly telegram: TelegramServer;
   readonly mcp: McpServer;
   /** A model vendor that lists one model, `gpt-4o-mini`. */
   readonly vendor: VendorServer;
 
-  private constructor(h: Harness, polar: PolarServer, slack: SlackServer, telegram: TelegramServer) {
+  private constructor(
+    h: Harness,
+    workers: Workers,
+    polar: PolarServer,
+    stripe: StripeServer,
+    slack: SlackServer,
+    telegram: TelegramServer,
+  ) {
     this.h = h;
+    this.workers = workers;
     this.polar = polar;
+    this.stripe = stripe;
     this.slack = slack;
     this.telegram = telegram;
     this.mcp = new McpServer();
@@ -29,15 +42,18 @@ export class World {
   }
 
   static async open(): Promise<World> {
-    const [polar, slack, telegram] = [new PolarServer(), new SlackServer(), new TelegramServer()];
-    await Promise.all([polar.start(), slack.start(), telegram.start()]);
+    const [polar, stripe] = [new PolarServer(), new StripeServer()];
+    const [slack, telegram] = [new SlackServer(), new TelegramServer()];
+    await Promise.all([polar.start(), stripe.start(), slack.start(), telegram.start()]);
     const env = {
       DASHBOARD_JWT_SECRET: secret,
       BILLING_A_API_URL: polar.url,
+      BILLING_B_API_URL: stripe.url,
       CHAT_A_API_URL: slack.apiUrl,
       CHAT_B_API_URL: telegram.url,
     };
-    return new World(await startHarness({ worker: true, env }), polar, slack, telegram);
+    const h = await startHarness({ env });
+    return new World(h, await h.startWorkers(), polar, stripe, slack, telegram);
   }
 
   async close(): Promise<void> {
