@@ -36,8 +36,14 @@ export function readIdempotencyKey(
     });
   }
   const { pathname, search } = new URL(request.url);
-  const meaning = JSON.stringify([form, request.method, pathname, search, body ?? null]);
+  const meaning = JSON.stringify([form, request.method, pathname, search, body ?? null], sortedKeys);
   return { tenantId, key, requestDigest: createHash("sha256").update(meaning).digest() };
+}
+
+/** A replacer that writes fields in one order: a client that writes the same JSON anew may order them otherwise. */
+function sortedKeys(_: string, value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([left], [right]) => (left < right ? -1 : 1)));
 }
 
 /** What is remembered under a key; null when nothing is. Throws 422 when the key stood for another request. */

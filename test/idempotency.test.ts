@@ -94,6 +94,29 @@ describe("Idempotency-Key on turns", () => {
     expect(code(turn)).toEqual([422, "idempotency_key_reused"]);
   });
 
+  test("the same JSON written anew, its fields in another order, is the same request", async () => {
+    const headers = newKey();
+    const send = (body: string) => t.call("POST", "/v1/prompts", { body, headers });
+    const made = await send('{"name":"order","template":"x","metadata":{"a":[{"b":1,"c":2}],"d":null}}');
+    const again = await send('{ "metadata": {"d":null, "a":[{"c":2,"b":1.0}]}, "template":"x", "name":"order" }');
+    expect([made.status, again.status, again.body]).toEqual([201, 201, made.body]);
+    const another = await send('{"name":"order","template":"x","metadata":{"a":[{"b":2,"c":1}],"d":null}}');
+    expect(code(another)).toEqual([422, "idempotency_key_reused"]);
+
+    const turnHeaders = newKey();
+    const message = unique();
+    const { id, role, parts } = message;
+    const first = await play(t, agentId, null, { message, stream: false }, { headers: turnHeaders });
+    const second = await play(
+      t,
+      agentId,
+      null,
+      { stream: false, message: { parts, role, id } },
+      { headers: turnHeaders },
+    );
+    await expectOneTurn([first, second], message, 201);
+  });
+
   test("422 for another body while the first still runs", async () => {
     const headers = newKey();
     const body = { message: unique("hangAfterChunks=1") };
