@@ -212,6 +212,11 @@ describe.skipIf(sharedRedisUrl === null)("the processes of an installation", () 
     expect(sampleOf(metrics, "parley_sessions_held")).toBe(0);
     expect(sampleOf(metrics, "parley_workers", { state: "beating" })).toBe(2);
     expect((await get("/v1/agents")).status).toBe(404);
+    const http = await house.serve();
+    expect((await (await house.client(http.url)).json("hello")).status).toBe(201);
+    const ofHttp = await (await fetch(`${http.url}/metrics`)).text();
+    expect(sampleOf(ofHttp, "parley_relay_lag_seconds_count")).toBeGreaterThan(0);
+    expect(sampleOf(ofHttp, "parley_relay_lag_seconds_sum")).toBeLessThan(5);
     worker.signal("SIGTERM");
     expect((await worker.exited).code).toBe(0);
   }, 60_000);

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test
 import { newId } from "../src/ids.ts";
 import { readQueueCommand } from "../src/queue/cli.ts";
 import { UsageError } from "../src/tenants/cli.ts";
-import { type Harness, startHarness, type TestTenant } from "./harness.ts";
+import { eventually, type Harness, startHarness, type TestTenant } from "./harness.ts";
 import { startRole } from "./process.ts";
 import { callsOf, sharedRedisUrl, startInstallation } from "./processes.ts";
 import { inProcess } from "./runtimes.ts";
@@ -236,6 +236,8 @@ describe.skipIf(sharedRedisUrl === null)("queue drain", () => {
     expect(callsOf(house.model, "waits for another worker")).toBe(0);
     const other = await house.work();
     await waiting.stream.closed;
-    expect(await states()).toEqual([[other.workerId, "working", 0]]);
+    // An ending worker takes its row along; where it could not, the reaper does.
+    const left = JSON.stringify([[other.workerId, "working", 0]]);
+    await eventually(async () => JSON.stringify(await states()) === left, 15_000);
   }, 60_000);
 });
