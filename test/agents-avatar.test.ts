@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { sniff } from "../src/agents/upload.ts";
+import { deleteTenant } from "../src/tenants/purge.ts";
 import { type Answer, type Harness, startHarness, type TestTenant } from "./harness.ts";
 
 let h: Harness;
@@ -176,5 +177,16 @@ describe("GET /v1/avatars/:agentId", () => {
     const third = await url();
     expect((await t.call("DELETE", `/v1/agents/${agent.id}`)).status).toBe(204);
     expect((await fetchPicture(third)).status).toBe(404);
+  });
+});
+
+describe("a tenant's end", () => {
+  test("404 for its pictures from that moment on, however long their URLs are good", async () => {
+    const tenant = await h.tenant();
+    const { body: agent } = await tenant.call("POST", "/v1/agents", { body: { name: "seen" } });
+    const answer = await tenant.call("POST", `/v1/agents/${agent.id}/avatar`, { body: form(png()) });
+    expect((await fetchPicture(answer.body.avatarUrl)).status).toBe(200);
+    expect(await deleteTenant(h.sql, tenant.id)).toBe("ended");
+    expect((await fetchPicture(answer.body.avatarUrl)).status).toBe(404);
   });
 });

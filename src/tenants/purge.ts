@@ -40,8 +40,8 @@ async function lookAgain(sql: AnySql, tenantId: string): Promise<void> {
 }
 
 /**
- * Ends a tenant unless a turn of it is queued or runs: its credentials are 401 from then on, and every secret it
- * left here is gone, once what a connection still has to tell the other side is told. A turn that waits for a person does not hold it up, for nobody can answer any more.
+ * Ends a tenant unless a turn of it is queued or runs: its credentials are 401 from then on, and every secret and
+ * picture it left here is gone, once what a connection still has to tell the other side is told. A turn that waits for a person does not hold it up, for nobody can answer any more.
  */
 async function endTenant(sql: AnySql, tenantId: string): Promise<boolean> {
   const { count } = await sql`
@@ -55,6 +55,10 @@ async function endTenant(sql: AnySql, tenantId: string): Promise<boolean> {
   await sql`
     update mcp_connections set sealed_credentials = null, sealed_tokens = null, credential_fragment = '', status = 'needs_auth'
     where tenant_id = ${tenantId}`;
+  // Whoever holds a signed URL needs no credential to read a picture.
+  await sql`
+    update agents set avatar = null, avatar_media_type = null, avatar_id = null
+    where tenant_id = ${tenantId} and avatar_id is not null`;
   await endConnections(sql, tenantId);
   await purgeChatConnections(sql, { tenantId });
   return true;
