@@ -7,7 +7,7 @@ import { operations } from "./contract/table.ts";
 import { World } from "./contract/world.ts";
 import type { KnownIds } from "./fuzz/from-schema.ts";
 import { Judge } from "./fuzz/judge.ts";
-import { type Described, shotsAt, type Target } from "./fuzz/requests.ts";
+import { type Described, type Ids, shotsAt, type Target } from "./fuzz/requests.ts";
 
 /** `npm run fuzz -- --count n --seed n` says how many; without it a short run of always the same requests. */
 const count = Number(process.env.PARLEY_FUZZ_COUNT ?? 1_500);
@@ -17,13 +17,13 @@ const timeoutMs = 60_000 + count * 100;
 let w: World;
 let judge: Judge;
 let targets: Target[];
-let ids: KnownIds;
+let ids: Ids;
 beforeAll(async () => {
   w = await World.open();
   const [own, foreign] = [await Scene.open(w), await Scene.open(w)];
   const { body } = await own.t.call("GET", "/openapi.json", { token: null });
   targets = await targetsOf(own, body.paths);
-  ids = await idsOf(own, foreign);
+  ids = { own: await idsOf(own), foreign: await idsOf(foreign) };
   // From here on nobody runs turns, so that a write comes from a request.
   await w.workers.drain(0);
   judge = new Judge(w.h.app, w.h.sql, targets);
@@ -48,26 +48,25 @@ async function targetsOf(s: Scene, paths: Record<string, Record<string, Describe
   return all;
 }
 
-/** Ids of both tenants by prefix. */
-async function idsOf(own: Scene, foreign: Scene): Promise<KnownIds> {
+/** A tenant's ids by prefix. */
+async function idsOf(s: Scene): Promise<KnownIds> {
   const known: Record<string, string[]> = {};
-  for (const s of [own, foreign])
-    for (const id of [
-      await s.theAgent(),
-      await s.theProvider(),
-      await s.theMcp(),
-      await s.thePrompt(),
-      await s.theWorkspace(),
-      await s.theSandbox(),
-      await s.theTask(),
-      ...Object.values(await s.theSession()),
-      ...Object.values(await s.theSkill()),
-      ...Object.values(await s.theMemory()),
-      ...Object.values(await s.theRun()),
-    ]) {
-      const prefix = id.split("_")[0] ?? "";
-      known[prefix] = [...(known[prefix] ?? []), id];
-    }
+  for (const id of [
+    await s.theAgent(),
+    await s.theProvider(),
+    await s.theMcp(),
+    await s.thePrompt(),
+    await s.theWorkspace(),
+    await s.theSandbox(),
+    await s.theTask(),
+    ...Object.values(await s.theSession()),
+    ...Object.values(await s.theSkill()),
+    ...Object.values(await s.theMemory()),
+    ...Object.values(await s.theRun()),
+  ]) {
+    const prefix = id.split("_")[0] ?? "";
+    known[prefix] = [...(known[prefix] ?? []), id];
+  }
   return known;
 }
 

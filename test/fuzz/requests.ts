@@ -9,6 +9,12 @@ export interface Described {
   readonly responses: Readonly<Record<string, { readonly description: string }>>;
 }
 
+/** Ids of the tenant that asks, and of another one. */
+export interface Ids {
+  readonly own: KnownIds;
+  readonly foreign: KnownIds;
+}
+
 /** A call that succeeds, to be spoilt. */
 export interface Usual {
   readonly params: Readonly<Record<string, string>>;
@@ -50,7 +56,13 @@ interface Param {
   readonly strays: boolean;
 }
 
-function paramOf(name: string, schema: Schema, target: Target, ids: KnownIds): fc.Arbitrary<Param> {
+/** What would take things away that later requests need is only aimed at the other tenant's. */
+const takesAway = ({ method, path }: Target) => method === "DELETE" || path.endsWith("/disable");
+
+function paramOf(name: string, schema: Schema, target: Target, { own, foreign }: Ids): fc.Arbitrary<Param> {
+  const known = (prefix: string) => ({
+    [prefix]: [...(takesAway(target) ? [] : (own[prefix] ?? [])), ...(foreign[prefix] ?? [])],
+  });
   const prefix = /^\^([a-z]+)_/.exec(schema.pattern ?? "")?.[1];
   const encoded = (text: string) => ({
     text: encodeURIComponent(text.toWellFormed()),
@@ -58,13 +70,13 @@ function paramOf(name: string, schema: Schema, target: Target, ids: KnownIds): f
   });
   return fc.oneof(
     { weight: 12, arbitrary: fc.constant(encoded(target.usual.params[name] ?? "x")) },
-    { weight: 4, arbitrary: (prefix === undefined ? hostileText : idOf(prefix, ids)).map(encoded) },
+    { weight: 4, arbitrary: (prefix === undefined ? hostileText : idOf(prefix, known(prefix))).map(encoded) },
     { weight: 1, arbitrary: hostileText.map(encoded) },
     { weight: 1, arbitrary: fc.constantFrom(...rawPathTexts).map((text) => ({ text, strays: true })) },
   );
 }
 
-function pathOf(target: Target, ids: KnownIds): fc.Arbitrary<{ path: string; strays: boolean }> {
+function pathOf(target: Target, ids: Ids): fc.Arbitrary<{ path: string; strays: boolean }> {
   const fields = target.described.parameters.filter((field) => field.in === "path");
   const all = fields.map(({ name, schema }) => paramOf(name, schema, target, ids).map((param) => ({ name, param })));
   return fc.tuple(...all).map((params) => ({
@@ -75,12 +87,12 @@ function pathOf(target: Target, ids: KnownIds): fc.Arbitrary<{ path: string; str
 
 const asText = (value: unknown) => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
 
-function queryOf(target: Target, ids: KnownIds): fc.Arbitrary<string> {
+function queryOf(target: Target, ids: Ids): fc.Arbitrary<string> {
   const fields = target.described.parameters.filter((field) => field.in === "query");
   const known = fields.map(({ name, schema }) =>
     fc.option(
       fc
-        .oneof({ weight: 3, arbitrary: fromSchema(schema, ids) }, { weight: 2, arbitrary: hostileText })
+        .oneof({ weight: 3, arbitrary: fromSchema(schema, ids.own) }, { weight: 2, arbitrary: hostileText })
         .map((value) => `${name}=${encodeURIComponent(asText(value).toWellFormed())}`),
       { freq: 2 },
     ),
@@ -138,12 +150,12 @@ const multipartText = fc
       `--x\r\nContent-Disposition: form-data; name="${name}"${isFile ? '; filename="f"' : ""}\r\n\r\n${value}\r\n--x--\r\n`,
   );
 
-function bodyOf(target: Target, ids: KnownIds): fc.Arbitrary<string | null> {
+function bodyOf(target: Target, ids: Ids): fc.Arbitrary<string | null> {
   if (target.method === "GET") return fc.constant(null);
   const schemas = Object.values(target.described.requestBody?.content ?? {}).flatMap(({ schema }) => schema ?? []);
   const json = (value: unknown) => JSON.stringify(withStream(value)) ?? "";
   return fc.oneof(
-    ...schemas.map((schema) => ({ weight: 6, arbitrary: fromSchema(schema, ids).map(json) })),
+    ...schemas.map((schema) => ({ weight: 6, arbitrary: fromSchema(schema, ids.own).map(json) })),
     { weight: 6, arbitrary: mutated(target.usual.body).map(json) },
     { weight: 1, arbitrary: hostile.map(json) },
     { weight: 1, arbitrary: multipartText },
@@ -167,7 +179,7 @@ function usualBody({ body }: Usual): string | null {
 const parts = ["at", "query", "headers", "body"] as const;
 
 /** Requests of an operation, spoilt in one part or two, so that many get far. */
-export function shotsAt(target: Target, ids: KnownIds): fc.Arbitrary<Shot> {
+export function shotsAt(target: Target, ids: Ids): fc.Arbitrary<Shot> {
   const { params, query, headers } = target.usual;
   const path = target.path.replace(/\{([A-Za-z]+)\}/g, (_, name) => encodeURIComponent(params[name] ?? "x"));
   const usual = { at: { path, strays: false }, query, headers, body: usualBody(target.usual) };
