@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
@@ -8,28 +8,40 @@ import { startEmbeddedPostgres } from "../src/embedded/postgres.ts";
 import { createLogger } from "../src/log.ts";
 import { migrate } from "../src/migrate.ts";
 import { startRedis } from "../test/redis.ts";
+import { processStat, type StandProcess } from "./processes.ts";
 
-/** One process of the stand, with the CPU time it has used. */
-export interface StandProcess {
-  readonly name: string;
-  readonly pid: number;
-}
+/** Asks the service as the stand's tenant. Throws when the answer is no success. */
+// biome-ignore lint/suspicious/noExplicitAny: what comes back is looked into freely.
+export type Call = (method: string, path: string, body?: object) => Promise<any>;
 
 /** A whole installation on this machine: Postgres, Redis, model, HTTP tier, workers, and the bare endpoint beside them. */
 export interface Stand extends AsyncDisposable {
   readonly url: string;
   readonly bareUrl: string;
   readonly modelUrl: string;
+  readonly databaseUrl: string;
   readonly apiKey: string;
+  readonly tenantId: string;
   readonly agentId: string;
+  readonly providerId: string;
   readonly processes: readonly StandProcess[];
+  readonly call: Call;
+  /** Starts one more worker; answers its process. */
+  addWorker(): Promise<StandProcess>;
+}
+
+/** What a stand is to be like. */
+export interface StandOptions {
+  readonly workers: number;
+  /** Further settings of the service. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** A process of the stand has this long to say that it is there. */
 const startMs = 20_000;
 
 /** Starts the stand. Postgres writes to disk as it does in production. */
-export async function startStand(options: { readonly workers: number }): Promise<Stand> {
+export async function startStand(options: StandOptions): Promise<Stand> {
   const opened = new AsyncDisposableStack();
   try {
     const home = await mkdtemp(join(tmpdir(), "parley-load-"));
@@ -47,12 +59,8 @@ export async function startStand(options: { readonly workers: number }): Promise
       processes.push({ name, pid: started.child.pid ?? 0 });
       return started.match;
     };
-    const [modelUrl = ""] = await run(
-      "model",
-      ["src/simulated-model/main.ts", "--port", "0", "--chunk-delay-ms", "0"],
-      {},
-      /http:\S+/,
-    );
+    const modelArgs = ["src/simulated-model/main.ts", "--port", "0", "--chunk-delay-ms", "0"];
+    const [modelUrl = ""] = await run("model", modelArgs, {}, /http:\S+/);
     const [bareUrl = ""] = await run("bare", ["loadtest/bare.ts", "--model", modelUrl], {}, /http:\S+/);
     const env = {
       DATABASE_URL: database.url,
@@ -62,13 +70,30 @@ export async function startStand(options: { readonly workers: number }): Promise
       LOG_LEVEL: "info",
       PORT: "0",
       BUN_CONFIG_MAX_HTTP_REQUESTS: "4096",
+      ...options.env,
     };
     const [, url = ""] = await run("serve", ["src/main.ts", "serve"], env, /"url":"([^"]+)"/);
-    for (let n = 0; n < options.workers; n++)
-      await run("work", ["workers/work.ts"], { ...env, LOG_LEVEL: "warn" }, /^/);
-    const { apiKey, agentId } = await seed(env, url, modelUrl);
+    const addWorker = async () => {
+      await run("work", ["workers/work.ts"], env, /"working"/);
+      return processes.at(-1) as StandProcess;
+    };
+    for (let n = 0; n < options.workers; n++) await addWorker();
+    const tenant = await makeTenant(env);
+    const call = caller(url, tenant.apiKey);
+    const seeded = await seed(call, modelUrl);
     processes.push(await postmaster(database.url));
-    return { url, bareUrl, modelUrl, apiKey, agentId, processes, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+    return {
+      url,
+      bareUrl,
+      modelUrl,
+      databaseUrl: database.url,
+      ...tenant,
+      ...seeded,
+      processes,
+      call,
+      addWorker,
+      [Symbol.asyncDispose]: () => opened.disposeAsync(),
+    };
   } catch (error) {
     await opened.disposeAsync();
     throw error;
@@ -77,6 +102,7 @@ export async function startStand(options: { readonly workers: number }): Promise
 
 async function launch(args: string[], env: Record<string, string>, ready: RegExp) {
   const child = spawn(process.execPath, args, {
+    cwd: join(import.meta.dirname, ".."),
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "inherit"],
   });
@@ -107,33 +133,35 @@ function stop(child: ChildProcess): Promise<void> {
   });
 }
 
-/** A tenant with a key, a provider on the simulated model, and an agent. */
-async function seed(
-  env: Record<string, string>,
-  url: string,
-  modelUrl: string,
-): Promise<{ apiKey: string; agentId: string }> {
-  const { child, match } = await launch(
-    ["src/main.ts", "tenant", "create", "--name", "load", "--json"],
-    env,
-    /"token":\s*"([^"]+)"/,
-  );
+async function makeTenant(env: Record<string, string>): Promise<{ apiKey: string; tenantId: string }> {
+  const args = ["src/main.ts", "tenant", "create", "--name", "load", "--json"];
+  const { child, match } = await launch(args, env, /\{.*"token".*\}/);
   await stop(child);
-  const apiKey = match[1] ?? "";
-  const post = async (path: string, body: object): Promise<{ id: string }> => {
-    const headers = { authorization: `Bearer ${apiKey}`, "content-type": "application/json" };
-    const response = await fetch(`${url}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
-    if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
-    return (await response.json()) as { id: string };
+  const { tenantId, token } = JSON.parse(match[0]) as { tenantId: string; token: string };
+  return { apiKey: token, tenantId };
+}
+
+function caller(url: string, apiKey: string): Call {
+  const headers = { authorization: `Bearer ${apiKey}`, "content-type": "application/json" };
+  return async (method, path, body) => {
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+    const response = await fetch(`${url}${path}`, { method, headers, ...sent });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+    return text === "" ? null : JSON.parse(text);
   };
-  const provider = await post("/v1/providers", {
+}
+
+/** A provider on the simulated model, and an agent. */
+async function seed(call: Call, modelUrl: string): Promise<{ agentId: string; providerId: string }> {
+  const provider = await call("POST", "/v1/providers", {
     name: "simulated",
     providerType: "custom",
     baseUrl: modelUrl,
     apiKey: "sk-load",
   });
-  const agent = await post("/v1/agents", { name: "load", model: "simulated/model", providerId: provider.id });
-  return { apiKey, agentId: agent.id };
+  const agent = await call("POST", "/v1/agents", { name: "load", model: "simulated/model", providerId: provider.id });
+  return { agentId: agent.id, providerId: provider.id };
 }
 
 /** Postgres' main process; its children come and go with the connections, and are counted with it. */
@@ -143,31 +171,4 @@ async function postmaster(databaseUrl: string): Promise<StandProcess> {
   const { parent } = await processStat(row?.pid ?? 0);
   await sql.end();
   return { name: "postgres", pid: parent };
-}
-
-/** Kernel clock ticks a second: how `/proc` counts CPU time. */
-const ticksPerSecond = 100;
-
-/** CPU seconds that the processes and their children have used so far, by name. Linux only; elsewhere empty. */
-export async function cpuSeconds(processes: readonly StandProcess[]): Promise<Map<string, number>> {
-  const pids = (await readdir("/proc").catch(() => [])).map(Number).filter((pid) => pid > 0);
-  const stats = new Map(await Promise.all(pids.map(async (pid) => [pid, await processStat(pid)] as const)));
-  const used = new Map<string, number>();
-  for (const { name, pid } of processes) {
-    const family = [...stats].filter(([id, { parent }]) => id === pid || parent === pid);
-    const ticks = family.reduce(
-      (sum, [id, stat]) => sum + (id === pid ? stat.ownTicks + stat.endedTicks : stat.ownTicks),
-      0,
-    );
-    used.set(name, (used.get(name) ?? 0) + ticks / ticksPerSecond);
-  }
-  return used;
-}
-
-/** A process's parent, its CPU ticks and those of its children that have ended. All 0 for one that is gone. */
-async function processStat(pid: number): Promise<{ parent: number; ownTicks: number; endedTicks: number }> {
-  const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  const number = (index: number) => Number(fields[index] ?? 0);
-  return { parent: number(1), ownTicks: number(11) + number(12), endedTicks: number(13) + number(14) };
 }

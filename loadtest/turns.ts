@@ -5,7 +5,8 @@
  *     bun loadtest/turns.ts [--clients 1,50] [--seconds 5] [--rounds 3] [--workers 1] [--mode json|stream]
  */
 import { parseArgs } from "node:util";
-import { cpuSeconds, type Stand, startStand } from "./stand.ts";
+import { cpuSeconds } from "./processes.ts";
+import { type Stand, startStand } from "./stand.ts";
 
 const { values } = parseArgs({
   options: {
