@@ -72,6 +72,8 @@ const broken: [why: string, body: unknown, path: string | undefined][] = [
   ["an http picture", withParts([{ ...image, url: "http://pictures.test/1.png" }]), "/message/parts/0/url"],
   ["a file: picture", withParts([{ ...image, url: "file:///etc/passwd" }]), "/message/parts/0/url"],
   ["a data URL of a text", withParts([{ ...image, url: "data:text/plain;base64,AAAA" }]), "/message/parts/0/url"],
+  ["an image of no bytes", withParts([{ ...image, url: "data:image/png;base64," }]), "/message/parts/0/url"],
+  ["padding alone", withParts([{ ...image, url: "data:image/png;base64,==" }]), "/message/parts/0/url"],
   ["a data URL that is not base64", withParts([{ ...image, url: "data:image/png;base64,§" }]), "/message/parts/0/url"],
   ["a malformed promptId", { promptId: "prompt_1" }, "/promptId"],
   ["variables that are no texts", { promptId: newId("prompt"), variables: { a: 1 } }, "/variables/a"],

@@ -70,7 +70,8 @@ export interface UiMessage {
   readonly metadata?: unknown;
 }
 
-const imageDataUrl = /^data:image\/[A-Za-z0-9.+-]+;base64,[A-Za-z0-9+/]*={0,2}$/;
+/** Two characters of base64 are the first byte; no bytes are no image. */
+const imageDataUrl = /^data:image\/[A-Za-z0-9.+-]+;base64,[A-Za-z0-9+/]{2,}={0,2}$/;
 
 /**
  * Checks the parts of a user's message: text, or an image as a data URL or an
