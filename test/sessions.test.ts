@@ -177,6 +177,40 @@ describe("GET /v1/sessions/latest", () => {
 });
 
 describe("GET /v1/agents/:agentId/sessions/:sessionId/messages", () => {
+  test("200: a page ends before 32 MiB of messages, whatever its limit, and holds one at least", async () => {
+    const agentId = await makeAgent(h, t);
+    const sessionId = await session(t, agentId);
+    const read = (query: string) => t.call("GET", sessionPath(agentId, sessionId, `/messages${query}`));
+    const start = (await read("?limit=1")).body.latestCursor;
+    const mib = 1024 * 1024;
+    const sizes = [15 * mib, 15 * mib, 15 * mib, 40 * mib, 1, 1];
+    for (const [place, size] of sizes.entries())
+      await h.sql`
+        insert into messages (session_id, seq, id, role, turn_id, content)
+        select session_id, ${100 + place}, ${`m${place}`}, role, turn_id,
+          json_build_object('id', ${`m${place}`}::text, 'role', role, 'parts', json_build_array(
+            json_build_object('type', 'text', 'text', repeat('x', ${size}))))
+        from messages where session_id = ${sessionId} order by seq limit 1`;
+    const pages: string[][] = [];
+    for (let cursor = ""; ; ) {
+      const { body } = await read(`?limit=200${cursor}`);
+      pages.push(body.data.map(({ id }: { id: string }) => id));
+      if (body.nextCursor === null) break;
+      cursor = `&cursor=${body.nextCursor}`;
+    }
+    expect(pages.slice(0, 3)).toEqual([["m4", "m5"], ["m3"], ["m1", "m2"]]);
+    expect(pages[3]?.at(-1)).toBe("m0");
+    expect(pages).toHaveLength(4);
+    const newer: string[][] = [];
+    for (let after = start; ; ) {
+      const { body } = await read(`?limit=200&after=${after}`);
+      if (body.data.length === 0) break;
+      newer.push(body.data.map(({ id }: { id: string }) => id));
+      after = body.latestCursor;
+    }
+    expect(newer).toEqual([["m0", "m1"], ["m2"], ["m3"], ["m4", "m5"]]);
+  });
+
   test("200 walks back page by page, each page in order, and gives the newest place on every page", async () => {
     const agentId = await makeAgent(h, t);
     const sessionId = await session(t, agentId);

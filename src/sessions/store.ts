@@ -144,6 +144,9 @@ function showSummary(row: SessionRow): SessionSummary {
   };
 }
 
+/** A page of a transcript weighs at most this much, or is one message: an answer may be 16 MiB, and a page 200 of them. */
+const pageBytesMax = 32 * 1024 * 1024;
+
 /** A page of a transcript (document 1, "GET …/messages"). */
 export interface MessagePage extends Page<UiMessage> {
   /** Give it as `after` to get what is newer; null while the session holds nothing. */
@@ -152,7 +155,8 @@ export interface MessagePage extends Page<UiMessage> {
 
 interface MessageRow {
   seq: number;
-  content: UiMessage;
+  /** Null for the rows that a page has no room for. */
+  content: UiMessage | null;
 }
 
 /** The newest messages, or those older than `cursor`; within the page the oldest first. */
@@ -164,14 +168,16 @@ export async function messagesBefore(
 ): Promise<MessagePage> {
   const list = `messages:${sessionId}`;
   const place = cursor === undefined ? null : readPlaces(list, cursor, 2);
-  const rows = await sql<MessageRow[]>`
-    select seq, content from messages where session_id = ${sessionId} ${place === null ? sql`` : sql`and seq < ${place[0] as number}`}
-    order by seq desc limit ${limit + 1}`;
-  const shown = rows.slice(0, limit);
+  const rows = await readMessages(sql, sessionId, {
+    where: place === null ? sql`` : sql`and seq < ${place[0] as number}`,
+    order: sql`seq desc`,
+    rows: limit + 1,
+  });
+  const shown = fitting(rows.slice(0, limit));
   // Older pages repeat the first page's newest place, so that `after` never skips what came meanwhile.
   const latest = place === null ? rows[0]?.seq : place[1];
   const oldest = shown.at(-1);
-  const more = rows.length > limit && oldest !== undefined && latest !== undefined;
+  const more = rows.length > shown.length && oldest !== undefined && latest !== undefined;
   return {
     data: shown.reverse().map((row) => row.content),
     nextCursor: more ? writeCursor(list, [oldest.seq, latest]) : null,
@@ -179,7 +185,7 @@ export async function messagesBefore(
   };
 }
 
-/** The messages newer than a saved `latestCursor`, oldest first; when there are more than `limit`, follow `latestCursor`. */
+/** The messages newer than a saved `latestCursor`, oldest first; when there are more than fit, follow `latestCursor`. */
 export async function messagesAfter(
   sql: AnySql,
   sessionId: string,
@@ -188,10 +194,35 @@ export async function messagesAfter(
 ): Promise<MessagePage> {
   const list = `messages:${sessionId}:after`;
   const [seq] = readPlaces(list, after, 1);
-  const rows = await sql<MessageRow[]>`
-    select seq, content from messages where session_id = ${sessionId} and seq > ${seq as number} order by seq limit ${limit}`;
-  const latest = rows.at(-1)?.seq ?? (seq as number);
-  return { data: rows.map((row) => row.content), nextCursor: null, latestCursor: writeCursor(list, [latest]) };
+  const newer = { where: sql`and seq > ${seq as number}`, order: sql`seq`, rows: limit };
+  const shown = fitting(await readMessages(sql, sessionId, newer));
+  const latest = shown.at(-1)?.seq ?? (seq as number);
+  return { data: shown.map((row) => row.content), nextCursor: null, latestCursor: writeCursor(list, [latest]) };
+}
+
+/** Reads messages in an order, the content only of the first and of those that weigh `pageBytesMax` together. */
+function readMessages(
+  sql: AnySql,
+  sessionId: string,
+  { where, order, rows }: { where: SqlPiece; order: SqlPiece; rows: number },
+): Promise<MessageRow[]> {
+  return sql<MessageRow[]>`
+    select seq, case when place = 1 or bytes <= ${pageBytesMax} then content end as content from (
+      select seq, content, row_number() over (order by ${order}) as place,
+        sum(octet_length(content::text)) over (order by ${order}) as bytes
+      from (select seq, content from messages where session_id = ${sessionId} ${where} order by ${order} limit ${rows}) as found
+    ) as weighed order by ${order}`;
+}
+
+/** A piece of a statement. */
+type SqlPiece = ReturnType<typeof summaryColumns>;
+
+type FullRow = MessageRow & { content: UiMessage };
+
+/** The rows up to the first whose content was left out. */
+function fitting(rows: readonly MessageRow[]): FullRow[] {
+  const end = rows.findIndex((row) => row.content === null);
+  return (end === -1 ? rows.slice() : rows.slice(0, end)) as FullRow[];
 }
 
 function readPlaces(list: string, cursor: string, length: number): number[] {
