@@ -15,7 +15,8 @@ export function chunksOf(message: UiMessage): unknown[] {
       inStep = true;
       continue;
     }
-    chunks.push(...chunksOfPart(type, fields, `part-${index}`));
+    // A reasoning part keeps its id in the message, a text does not.
+    chunks.push(...chunksOfPart(type, fields, typeof fields.id === "string" ? fields.id : `part-${index}`));
   }
   if (inStep) chunks.push({ type: "finish-step" });
   return chunks;

@@ -1,0 +1,90 @@
+import { type Entry, type History, logOf, type Reading } from "./record.ts";
+import type { Remains, TurnRecord } from "./rows.ts";
+
+/** A reading of a log, and who read it. */
+interface Follower {
+  readonly entry: Entry;
+  readonly reading: Reading;
+}
+
+/** All followers of a log saw one same sequence, each its part of it, and an end that is true. */
+export async function checkLogs({ entries }: History, { turns }: Remains): Promise<string[]> {
+  const faults: string[] = [];
+  const byLog = new Map<string, Follower[]>();
+  for (const entry of entries) {
+    if (entry.reading === null) continue;
+    faults.push(...checkReading(entry, entry.reading));
+    const log = logOf(entry.reading);
+    if (log !== null) byLog.set(log, [...(byLog.get(log) ?? []), { entry, reading: entry.reading }]);
+  }
+  for (const [log, followers] of byLog) {
+    const turnId = followers[0]?.entry.turnId;
+    const turn = turns.find(({ id }) => id === turnId);
+    if (turn === undefined) faults.push(`${log}: there is no turn ${turnId}`);
+    else for (const follower of followers) faults.push(...checkEnd(log, turn, follower));
+    const [live, rebuilt] = [false, true].map((built) =>
+      followers.filter(({ reading }) => isRebuilt(reading) === built),
+    );
+    for (const alike of [live, rebuilt]) faults.push(...checkAgreement(log, alike ?? []));
+  }
+  return faults;
+}
+
+const ends = new Set(["finish", "error", "abort"]);
+/** How a stream ends whose log was lost, when Redis was. */
+const lostText = "The live stream was lost";
+
+/** A stream by itself: numbered without a gap, one `start`, one end, and an end if it says that it is done. */
+function checkReading(entry: Entry, { from, ids, chunks, finished, left }: Reading): string[] {
+  const said = `${entry.id} (${entry.kind})`;
+  const faults: string[] = [];
+  const numbers = ids.map((id) => Number(id.split(":")[1]));
+  const first = numbers[0] ?? 0;
+  if (first !== 0 && first !== from) faults.push(`${said}: begins at event ${first} in place of ${from}`);
+  if (numbers.some((number, index) => number !== first + index)) faults.push(`${said}: events ${numbers.join(" ")}`);
+  if (new Set(ids.map((id) => id.split(":")[0])).size > 1) faults.push(`${said}: events of several logs`);
+  const starts = chunks.filter(({ type }) => type === "start").length;
+  if (chunks.length > 0 && starts !== (first === 0 ? 1 : 0)) faults.push(`${said}: ${starts} start chunks`);
+  const ended = chunks.findIndex(({ type }) => ends.has(type));
+  if (ended >= 0 && ended !== chunks.length - 1) faults.push(`${said}: chunks behind the end: ${types(chunks)}`);
+  if (finished && ended < 0 && chunks.length > 0) faults.push(`${said}: [DONE] without an end: ${types(chunks)}`);
+  // A response that ends by itself says so; one that breaks throws, and one may go away.
+  if (!finished && !left && entry.failure === null) faults.push(`${said}: ends without [DONE]: ${types(chunks)}`);
+  return faults;
+}
+
+/** What the end says of the turn is so. */
+function checkEnd(log: string, turn: TurnRecord, { entry, reading }: Follower): string[] {
+  const last = reading.chunks.at(-1);
+  if (!reading.finished || last === undefined) return [];
+  const said = `${entry.id} (${entry.kind}) of ${log}: ends with ${JSON.stringify(last)}, and ${turn.id} is ${turn.status}`;
+  const wasAsked = turn.continuationId !== null;
+  if (last.type === "finish") return turn.status === "succeeded" || wasAsked ? [] : [said];
+  if (last.type === "abort") return turn.status === "canceled" ? [] : [said];
+  const text = String(last.errorText);
+  return text.startsWith(lostText) || turn.status === "failed" ? [] : [said];
+}
+
+/** A stream that was made of the stored answer: the cut into deltas is another one. */
+function isRebuilt({ chunks }: Reading): boolean {
+  return chunks.some(({ id }) => typeof id === "string" && /^part-\d+$/.test(id));
+}
+
+/** Event by event, everybody saw the same. */
+function checkAgreement(log: string, followers: readonly Follower[]): string[] {
+  const seen = new Map<string, { text: string; by: string }>();
+  return followers.flatMap(({ entry, reading }) =>
+    reading.ids.flatMap((id, index) => {
+      const text = JSON.stringify(reading.chunks[index]);
+      const before = seen.get(id);
+      if (text.includes(lostText)) return [];
+      if (before === undefined) seen.set(id, { text, by: entry.id });
+      if (before === undefined || before.text === text) return [];
+      return [`${log}: event ${id} is ${before.text} to ${before.by} and ${text} to ${entry.id}`];
+    }),
+  );
+}
+
+function types(chunks: Reading["chunks"]): string {
+  return chunks.map(({ type }) => type).join(" ");
+}

@@ -1,0 +1,163 @@
+import { checkLogs } from "./check-logs.ts";
+import { checkTranscripts } from "./check-transcripts.ts";
+import type { Entry, History } from "./record.ts";
+import type { Remains, TurnRecord } from "./rows.ts";
+
+/** Holds what clients were answered against what is there. Answers each contradiction in words. */
+export async function check(history: History, remains: Remains): Promise<string[]> {
+  const faults: string[] = [];
+  const ops = new Map<string, Entry[]>();
+  for (const entry of history.entries) ops.set(entry.op, [...(ops.get(entry.op) ?? []), entry]);
+  const turns = new Map(remains.turns.map((turn) => [turn.id, turn]));
+  faults.push(...remains.turns.flatMap((turn) => checkTurn(turn, ops)));
+  faults.push(...checkOneOfEach(remains.turns));
+  faults.push(...checkOneAtATime(remains.turns));
+  for (const entry of history.entries) {
+    faults.push(...checkAnswer(entry, { turns, remains, sent: ops.get(entry.op)?.length ?? 0 }));
+  }
+  faults.push(...checkDeletions(history, remains));
+  faults.push(...checkTools(history, remains));
+  faults.push(...checkUsage(remains));
+  faults.push(...(await checkLogs(history, remains)));
+  faults.push(...(await checkTranscripts(history, remains)));
+  return faults;
+}
+
+/** A turn has ended, once, is metered once, and somebody asked for it. */
+function checkTurn(turn: TurnRecord, ops: ReadonlyMap<string, Entry[]>): string[] {
+  const faults: string[] = [];
+  if (!["succeeded", "failed", "canceled"].includes(turn.status))
+    faults.push(`${turn.id} is ${turn.status} at the end`);
+  if (turn.usageRows !== 1) faults.push(`${turn.id} (${turn.status}) has ${turn.usageRows} usage rows`);
+  if (turn.op === null || !ops.has(turn.op)) faults.push(`${turn.id}: nobody asked for it (${turn.op})`);
+  if (turn.cancelRequested && turn.status === "succeeded") faults.push(`${turn.id} was cancelled and has succeeded`);
+  return faults;
+}
+
+/** An operation is one turn, however often it was sent. */
+function checkOneOfEach(turns: readonly TurnRecord[]): string[] {
+  const byOp = Map.groupBy(turns, ({ op }) => op);
+  return [...byOp].flatMap(([op, all]) =>
+    all.length === 1 ? [] : [`${op} is ${all.length} turns: ${all.map(({ id }) => id).join(", ")}`],
+  );
+}
+
+/** Of a session, no turn was claimed before the one before had ended. */
+function checkOneAtATime(turns: readonly TurnRecord[]): string[] {
+  const bySession = Map.groupBy(
+    turns.filter(({ sessionId, claimedAt }) => sessionId !== null && claimedAt !== null),
+    ({ sessionId }) => sessionId,
+  );
+  return [...bySession.values()].flatMap((ran) => {
+    const ordered = ran.toSorted((left, right) => Number(left.claimedAt) - Number(right.claimedAt));
+    return ordered.flatMap((turn, index) => {
+      const next = ordered[index + 1];
+      if (next === undefined || Number(next.claimedAt) >= Number(turn.finishedAt)) return [];
+      return [`${turn.sessionId}: ${next.id} was claimed before ${turn.id} had ended`];
+    });
+  });
+}
+
+/** Statuses that each kind of request may be answered, whatever goes on. */
+const allowed: Readonly<Record<string, readonly string[]>> = {
+  turn: ["200", "201", "404 not_found", "409 session_busy", "409 turn_canceled", "502 provider_error"],
+  regenerate: [
+    "200",
+    "404 not_found",
+    "404 message_not_found",
+    "409 session_busy",
+    "409 turn_canceled",
+    "502 provider_error",
+  ],
+  generate: ["200", "502 provider_error"],
+  join: ["200", "204", "404 not_found"],
+  resume: ["200", "204", "404 not_found"],
+  continue: ["200", "404 not_found", "409 session_busy"],
+  cancel: ["202", "404 not_found", "409 session_idle"],
+  read: ["200", "404 not_found"],
+  approvals: ["200", "404 not_found"],
+  decide: ["202", "404 not_found", "409 approval_decided"],
+  delete: ["204", "404 not_found", "409 session_busy"],
+};
+
+interface Known {
+  readonly turns: ReadonlyMap<string, TurnRecord>;
+  readonly remains: Remains;
+  /** How often this operation was sent. */
+  readonly sent: number;
+}
+
+/** What one request was answered agrees with what became of its turn. */
+function checkAnswer(entry: Entry, { turns, remains, sent }: Known): string[] {
+  const { kind, status, code, turnId, op } = entry;
+  if (status === null) return [];
+  const said = `${entry.id} (${kind}, ${status}${code === null ? "" : ` ${code}`})`;
+  const words = `${status}${code === null ? "" : ` ${code}`}`;
+  if (words !== "503 service_unavailable" && !allowed[kind]?.includes(words))
+    return [`${said}: no answer to expect: ${JSON.stringify(entry.body)}`];
+  const turn = turnId === null ? null : (turns.get(turnId) ?? null);
+  if (turnId !== null && turn === null) return [`${said}: there is no ${turnId}`];
+  if (kind === "cancel" && status === 202 && turns.get(entry.body.turnId)?.status === "succeeded")
+    return [`${said}: its turn has succeeded all the same`];
+  if (kind === "decide" && status === 202) {
+    const { id, status: decided } = entry.body.approval;
+    const kept = remains.approvals.find((approval) => approval.id === id)?.status;
+    return kept === decided ? [] : [`${said}: ${id} was ${decided} and is ${kept}`];
+  }
+  if (!["turn", "regenerate", "generate"].includes(kind)) return [];
+  // Refused: nothing is there, unless the same operation was sent another time.
+  const written = remains.turns.find((known) => known.op === op);
+  if (turnId === null && status >= 400 && written !== undefined && sent === 1)
+    return [`${said}: refused, and ${written.id} is there`];
+  if (status < 300 && turn === null) return [`${said}: accepted, and names no turn`];
+  if (turn === null || entry.reading !== null) return [];
+  const expected = { 200: "succeeded", 201: "succeeded", 502: "failed", 409: "canceled", 503: "failed" }[status];
+  // A turn that stops to ask is answered what it said so far.
+  const asked = status < 300 && turn.continuationId !== null;
+  return turn.status === expected || asked ? [] : [`${said}: ${turn.id} is ${turn.status}`];
+}
+
+/** Behind a deletion that was confirmed there is nothing. */
+function checkDeletions({ entries }: History, { sessions }: Remains): string[] {
+  const kept = new Map(sessions.map((session) => [session.id, session]));
+  return entries.flatMap(({ kind, status, sessionId, endedAt }) => {
+    if (kind !== "delete" || status !== 204) return [];
+    const late = entries.filter(
+      (entry) => entry.sessionId === sessionId && entry.startedAt > Number(endedAt) && (entry.status ?? 500) < 300,
+    );
+    const there = kept.get(sessionId ?? "")?.deleted === false ? [`${sessionId} was deleted and is there`] : [];
+    return [...there, ...late.map((entry) => `${entry.id}: ${entry.kind} ${entry.status} of a deleted session`)];
+  });
+}
+
+/** A tool ran at most once for each turn that called it, and never when it was denied. */
+function checkTools({ entries }: History, { turns, memories, approvals }: Remains): string[] {
+  const byMark = Map.groupBy(memories, (text) => text);
+  const faults: string[] = [];
+  for (const [mark, saved] of byMark) {
+    const session = turns.find(({ op }) => op === mark)?.sessionId;
+    // A regeneration makes the same call again.
+    const again = turns.filter(({ sessionId, trigger }) => sessionId === session && trigger !== "submit-message");
+    if (saved.length > 1 + again.length) faults.push(`${mark} was saved ${saved.length} times`);
+  }
+  const failed = entries.some(({ reading }) => reading?.chunks.some(({ type }) => type === "tool-output-error"));
+  for (const [mark, asked] of Map.groupBy(approvals, ({ input }) => input?.text ?? "")) {
+    const saved = byMark.has(mark);
+    if (saved && asked.every(({ status }) => status === "denied")) faults.push(`${mark} was denied and saved`);
+    const ran = asked.filter(({ status, turnId }) => status === "approved" && hasSucceeded(turns, turnId));
+    // A tool that meets a database which is away says so to the model, and the turn goes on.
+    if (ran.length > 0 && !saved && !failed)
+      faults.push(`${mark} was approved, its turn succeeded, and it is not saved`);
+  }
+  return faults;
+}
+
+function hasSucceeded(turns: readonly TurnRecord[], turnId: string): boolean {
+  return turns.some(({ id, status }) => id === turnId && status === "succeeded");
+}
+
+function checkUsage({ turns, strayUsage, requestCount }: Remains): string[] {
+  const faults = strayUsage === 0 ? [] : [`${strayUsage} usage rows of no turn`];
+  if (requestCount !== turns.length) faults.push(`GET /v1/usage counts ${requestCount} turns of ${turns.length}`);
+  return faults;
+}

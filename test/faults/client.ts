@@ -1,0 +1,255 @@
+import { readEvents } from "./events.ts";
+import { drawPlan, type Plan, scripts } from "./plan.ts";
+import type { Random } from "./random.ts";
+import type { Entry, History, Message } from "./record.ts";
+
+/** What all clients share. */
+export interface World {
+  readonly history: History;
+  readonly token: string;
+  /** A shared session's agent is that of its slot's number, around and around. */
+  readonly agents: readonly string[];
+  /** The shared sessions of the moment. */
+  readonly slots: (string | null)[];
+  /** The HTTP processes. */
+  readonly urls: readonly string[];
+}
+
+type RequestOptions = {
+  readonly kind: string;
+  readonly method: string;
+  readonly path: string;
+  readonly body?: object;
+  readonly headers?: Record<string, string>;
+  readonly op?: string;
+  readonly sessionId?: string | null;
+  readonly message?: Message | null;
+  readonly cutAt?: string | null;
+  readonly leaveAfterChunks?: number;
+  /** Of a stream that is taken up again. */
+  readonly from?: number;
+};
+
+/** One client: it does what its seed says, one thing after another, and notes what it is answered. */
+export class RandomClient {
+  readonly #world: World;
+  readonly #random: Random;
+  readonly #servers: Random;
+  readonly #name: string;
+  #ops = 0;
+  #requests = 0;
+  /** What it waits for just now, for a report of what hangs. */
+  doing = "nothing";
+
+  constructor(world: World, name: string, random: Random, servers: Random) {
+    this.#world = world;
+    this.#name = name;
+    this.#random = random;
+    this.#servers = servers;
+  }
+
+  /** Goes on until `over` says so. */
+  async run(over: () => boolean): Promise<void> {
+    while (!over()) {
+      const plan = drawPlan(this.#random, this.#world.slots.length);
+      this.#ops += 1;
+      await new Promise((resolve) => setTimeout(resolve, plan.pauseMs));
+      if (over()) break;
+      this.doing = `${plan.kind} ${plan.script}`;
+      await this.#play(plan);
+      this.doing = "nothing";
+    }
+  }
+
+  async #play(plan: Plan): Promise<void> {
+    const sessionId = this.#world.slots[plan.slot] ?? null;
+    if (plan.kind === "turn") return this.#turn(plan, plan.fresh ? null : sessionId);
+    if (plan.kind === "generate") return this.#generate(plan);
+    if (sessionId === null) return;
+    const acts: Record<Exclude<Plan["kind"], "turn" | "generate">, () => Promise<unknown>> = {
+      join: () => this.#join(plan, sessionId),
+      regenerate: () => this.#regenerate(plan, sessionId),
+      decide: () => this.#decide(plan, sessionId),
+      cancel: () =>
+        this.#send({ kind: "cancel", method: "POST", path: this.#path(plan, sessionId, "/cancel"), sessionId }),
+      read: () => this.#messages(plan, sessionId),
+      delete: () => this.#delete(plan, sessionId),
+    };
+    await acts[plan.kind]();
+  }
+
+  async #turn(plan: Plan, sessionId: string | null): Promise<void> {
+    const mark = `${this.#name}-${this.#ops}`;
+    const message: Message = {
+      id: `m-${mark}`,
+      role: "user",
+      parts: [{ type: "text", text: `${mark} ${scripts[plan.script](mark)}` }],
+    };
+    const send = () =>
+      this.#send({
+        kind: "turn",
+        method: "POST",
+        path: this.#path(plan, sessionId),
+        body: { message, stream: plan.stream, metadata: { op: mark } },
+        headers: plan.repeat === "never" ? {} : { "idempotency-key": mark },
+        op: mark,
+        sessionId,
+        message,
+        leaveAfterChunks: plan.leaveAfterChunks,
+      });
+    const sent = plan.repeat === "at once" ? await Promise.all([send(), send()]) : [await send()];
+    const unsure = sent.every(({ status }) => status === null || status === 503);
+    if (plan.repeat === "on failure" && unsure) sent.push(await send());
+    const made = sent
+      .find(({ location }) => location !== null)
+      ?.location?.split("/")
+      .at(-1);
+    if (made !== undefined) this.#world.slots[plan.slot] = made;
+    if (plan.stream && plan.resumes) await this.#resume(plan, sent.at(-1)!);
+  }
+
+  async #generate(plan: Plan): Promise<void> {
+    const mark = `${this.#name}-${this.#ops}`;
+    const script = plan.script === "hanging" || plan.script === "tool" ? "quick" : plan.script;
+    const message = { id: `m-${mark}`, role: "user" as const, parts: [{ type: "text", text: scripts[script](mark) }] };
+    await this.#send({
+      kind: "generate",
+      method: "POST",
+      path: `/v1/agents/${this.#world.agents[0]}/generate`,
+      body: { messages: [message], stream: plan.stream, metadata: { op: mark } },
+      op: mark,
+      message,
+    });
+  }
+
+  async #join(plan: Plan, sessionId: string): Promise<void> {
+    const path = this.#path(plan, sessionId, "/stream");
+    const { leaveAfterChunks } = plan;
+    const joined = await this.#send({ kind: "join", method: "GET", path, sessionId, leaveAfterChunks });
+    if (plan.resumes) await this.#resume(plan, joined);
+  }
+
+  /** Goes on where a stream broke off. By then another turn may run, and is then read from its start. */
+  async #resume(plan: Plan, { reading, sessionId, location }: Entry): Promise<void> {
+    const last = reading?.ids.at(-1);
+    const session = sessionId ?? location?.split("/").at(-1);
+    if (reading?.finished !== false || last === undefined || session === undefined) return;
+    await this.#send({
+      kind: "resume",
+      method: "GET",
+      path: this.#path(plan, session, "/stream"),
+      headers: { "last-event-id": last },
+      sessionId: session,
+      from: reading.from + reading.ids.length,
+    });
+  }
+
+  async #messages(plan: Plan, sessionId: string): Promise<Message[]> {
+    const path = this.#path(plan, sessionId, "/messages?limit=200");
+    const { body } = await this.#send({ kind: "read", method: "GET", path, sessionId });
+    return body?.data ?? [];
+  }
+
+  async #regenerate(plan: Plan, sessionId: string): Promise<void> {
+    const messages = plan.where < 0.5 ? [] : await this.#messages(plan, sessionId);
+    const cutAt = messages[Math.floor((plan.where - 0.5) * 2 * messages.length)]?.id ?? null;
+    const op = `${this.#name}-${this.#ops}`;
+    await this.#send({
+      kind: "regenerate",
+      method: "POST",
+      path: this.#path(plan, sessionId),
+      body: {
+        trigger: "regenerate-message",
+        stream: plan.stream,
+        metadata: { op },
+        ...(cutAt === null ? {} : { messageId: cutAt }),
+      },
+      op,
+      sessionId,
+      message: null,
+      cutAt,
+      leaveAfterChunks: plan.leaveAfterChunks,
+    });
+  }
+
+  async #decide(plan: Plan, sessionId: string): Promise<void> {
+    const path = this.#path(plan, sessionId, "/tool-approvals");
+    const { body } = await this.#send({ kind: "approvals", method: "GET", path, sessionId });
+    const approvals: { id: string; status: string }[] = body?.approvals ?? [];
+    const pending = approvals.filter(({ status }) => status === "pending");
+    // Now and then one that is decided already, which must be refused.
+    const from = pending.length > 0 || plan.where > 0.2 ? pending : approvals;
+    const chosen = from[Math.floor(plan.where * from.length)];
+    if (chosen === undefined) return;
+    const decided = await this.#send({
+      kind: "decide",
+      method: "POST",
+      path: `${path}/${chosen.id}`,
+      body: { approved: plan.approved },
+      sessionId,
+    });
+    const continuation = decided.body?.continuation?.id;
+    if (continuation === undefined) return;
+    const followed = this.#path(plan, sessionId, `/tool-approval-continuations/${continuation}`);
+    const { leaveAfterChunks } = plan;
+    await this.#send({ kind: "continue", method: "GET", path: followed, sessionId, leaveAfterChunks });
+  }
+
+  async #delete(plan: Plan, sessionId: string): Promise<void> {
+    const path = this.#path(plan, sessionId, "?deleteArtifacts=false");
+    const { status } = await this.#send({ kind: "delete", method: "DELETE", path, sessionId });
+    if (status === 204 && this.#world.slots[plan.slot] === sessionId) this.#world.slots[plan.slot] = null;
+  }
+
+  #path({ slot }: Plan, sessionId: string | null, rest = ""): string {
+    const agent = this.#world.agents[slot % this.#world.agents.length];
+    return `/v1/agents/${agent}/sessions${sessionId === null ? "" : `/${sessionId}`}${rest}`;
+  }
+
+  /** Sends a request to one of the HTTP processes and notes what comes of it. Never rejects. */
+  async #send(options: RequestOptions): Promise<Entry> {
+    const { history } = this.#world;
+    this.#requests += 1;
+    const id = `${this.#name}-r${this.#requests}`;
+    const { kind, sessionId = null, message = null, cutAt = null } = options;
+    const entry = history.begin({ id, op: options.op ?? id, kind, sessionId, message, cutAt });
+    try {
+      await this.#exchange(entry, options);
+    } catch (error) {
+      entry.failure = String(error);
+    }
+    entry.endedAt = Date.now();
+    return entry;
+  }
+
+  async #exchange(entry: Entry, options: RequestOptions): Promise<void> {
+    const url = `${this.#servers.pick(this.#world.urls)}${options.path}`;
+    // A connection of its own each time: a kept one that has broken is used again by `fetch` in silence, request and all.
+    const connection = { keepalive: false, timeout: false };
+    const response = await fetch(url, {
+      method: options.method,
+      headers: {
+        authorization: `Bearer ${this.#world.token}`,
+        "content-type": "application/json",
+        "x-request-id": entry.id,
+        ...options.headers,
+      },
+      ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
+      ...connection,
+    } as RequestInit);
+    entry.status = response.status;
+    entry.turnId = response.headers.get("x-turn-id");
+    entry.location = response.headers.get("location");
+    const made = entry.location?.split("/").at(-1);
+    if (made !== undefined) this.#world.history.sessions.add(made);
+    if (response.headers.get("content-type")?.startsWith("text/event-stream")) {
+      entry.reading = { from: options.from ?? 0, ids: [], chunks: [], finished: false, left: false };
+      await readEvents(response, entry.reading, options.leaveAfterChunks ?? Number.POSITIVE_INFINITY);
+      return;
+    }
+    const text = await response.text();
+    if (text === "") return;
+    entry.body = JSON.parse(text);
+    entry.code = entry.body.error?.code ?? null;
+  }
+}

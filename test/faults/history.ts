@@ -1,0 +1,196 @@
+import { mkdtemp, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { eventually } from "../eventually.ts";
+import type { Client } from "../processes.ts";
+import { check } from "./check.ts";
+import { RandomClient, type World } from "./client.ts";
+import { type House, openHouse } from "./house.ts";
+import { troubleProcesses, troubleStores } from "./nemesis.ts";
+import { Random } from "./random.ts";
+import { History, type Message } from "./record.ts";
+import { type Remains, readBusy, readRows } from "./rows.ts";
+
+export interface HistoryOptions {
+  readonly seed: number;
+  readonly seconds: number;
+  readonly clients: number;
+  readonly log: (line: string) => void;
+}
+
+/** Sessions that all clients share. */
+const sharedSessions = 5;
+/** Once all faults are over, every request has been answered within this on a busy machine. */
+const answeredMs = 120_000;
+/** And every turn that ends by itself has. */
+const endedMs = 90_000;
+/** So many faults are shown. */
+const shownMax = 30;
+
+/** Plays a history from its seed and answers what is wrong with it. */
+export async function playHistory({ seed, seconds, clients, log }: HistoryOptions): Promise<string[]> {
+  await using house = await openHouse({ serve: 2, work: 2 });
+  const urls = house.members.filter(({ role }) => role === "serve").map(({ url }) => url);
+  const client = await house.installation.client(urls[0]!);
+  const world: World = {
+    history: new History(),
+    token: client.token,
+    agents: await makeAgents(client),
+    slots: Array(sharedSessions).fill(null),
+    urls,
+  };
+  const faults: string[] = [];
+  const told: string[] = [];
+  await play(house, world, { seed, seconds, clients, log: (line) => told.push(line) }, faults);
+  faults.push(...(await settle(house, client, world)));
+  const remains = await readRemains(house, client, world).catch((error) => {
+    throw new Error([String(error), ...house.misdeeds()].join("\n"));
+  });
+  faults.push(...(await check(world.history, remains)), ...house.misdeeds());
+  faults.push(...(await proveFree(client, world, remains)));
+  log(`seed ${seed}: ${told.length} faults: ${told.join("; ")}`);
+  log(world.history.summary());
+  log(`turns: ${countsOf(remains)}`);
+  faults.push(...proveBusy(world.history, remains, told));
+  if (faults.length > 0) {
+    const file = join(await mkdtemp(join(tmpdir(), "parley-history-")), `seed-${seed}.json`);
+    const transcripts = Object.fromEntries(remains.transcripts);
+    await writeFile(
+      file,
+      JSON.stringify({ seed, told, faults, entries: world.history.entries, ...remains, transcripts }),
+    );
+    log(`${faults.length} contradictions; all of the history is in ${file}`);
+  }
+  return faults.slice(0, shownMax);
+}
+
+/** One agent whose tools run at once, and one that asks first. */
+async function makeAgents(client: Client): Promise<string[]> {
+  const given = await client.request("GET", `/v1/agents/${client.agentId}`);
+  const { model, providerId } = (await given.json()) as { model: string; providerId: string };
+  const agents: string[] = [];
+  for (const policy of ["full", "auto"]) {
+    const made = await client.request("POST", "/v1/agents", {
+      name: policy,
+      model,
+      providerId,
+      tools: ["memory"],
+      approvalInChat: { default: policy },
+    });
+    agents.push(((await made.json()) as { id: string }).id);
+  }
+  return agents;
+}
+
+/** Lets the clients do what they do while faults befall the house; then all faults end, and everybody gets an answer. */
+async function play(house: House, world: World, options: HistoryOptions, faults: string[]): Promise<void> {
+  const { seed, seconds, clients, log } = options;
+  const until = Date.now() + seconds * 1_000;
+  const over = () => Date.now() >= until;
+  const all = Array.from({ length: clients }, (_, index) => {
+    const name = `s${seed}-c${index + 1}`;
+    return new RandomClient(world, name, new Random(seed, `${name}/plans`), new Random(seed, `${name}/servers`));
+  });
+  const running = all.map((client) => client.run(over));
+  await Promise.all([
+    troubleProcesses(house, new Random(seed, "processes"), over, log),
+    troubleStores(house, new Random(seed, "stores"), over, log),
+  ]);
+  await house.heal();
+  // What hangs until it is cancelled would hold up whoever reads it.
+  const answered = Promise.all(running).then(() => true);
+  const done = await eventually(async () => {
+    await cancelHanging(house, world);
+    return Promise.race([answered, new Promise((resolve) => setTimeout(() => resolve(false), 200))]);
+  }, answeredMs).catch(() => false);
+  if (done) return;
+  const waiting = all.filter(({ doing }) => doing !== "nothing").map(({ doing }) => doing);
+  faults.push(`${waiting.length} clients were not answered within ${answeredMs} ms: ${waiting.join(", ")}`);
+}
+
+/** Cancels the turns whose model never answers. */
+async function cancelHanging({ installation, members }: House, { token }: World): Promise<void> {
+  const hanging = await installation.sql<{ agent: string; session: string }[]>`
+    select agent_id as agent, session_id as session from turns
+    where session_id is not null and cancel_requested_at is null
+      and (status = 'waiting' or (status in ('queued', 'running') and (
+        input::text like '%hangAfterChunks%' or trigger = 'regenerate-message')))
+      and accepted_at < now() - interval '5 seconds'`;
+  for (const { agent, session } of hanging) {
+    const url = `${members[0]?.url}/v1/agents/${agent}/sessions/${session}/cancel`;
+    await fetch(url, { method: "POST", headers: { authorization: `Bearer ${token}` } }).then((answer) => answer.text());
+  }
+}
+
+/** Waits until nothing is busy any more. */
+async function settle(house: House, _client: Client, world: World): Promise<string[]> {
+  const { sql } = house.installation;
+  try {
+    await eventually(async () => {
+      await cancelHanging(house, world);
+      const { turns, jobs, locks } = await readBusy(sql);
+      return turns.length + jobs.length + locks === 0;
+    }, endedMs);
+    return [];
+  } catch (error) {
+    return [`not idle: ${String(error)} ${JSON.stringify(await readBusy(sql))}`];
+  }
+}
+
+async function readRemains(house: House, client: Client, world: World): Promise<Remains> {
+  const rows = await readRows(house.installation.sql, client.tenantId);
+  const transcripts = new Map<string, readonly Message[]>();
+  for (const { id, agentId, deleted } of rows.sessions) {
+    if (!deleted) transcripts.set(id, await readTranscript(client, `/v1/agents/${agentId}/sessions/${id}/messages`));
+  }
+  for (const id of world.history.sessions)
+    if (!rows.sessions.some((session) => session.id === id)) throw new Error(`The session ${id} is gone.`);
+  const usage = await client.request("GET", "/v1/usage");
+  const { totals } = (await usage.json()) as { totals: { requestCount: number } };
+  return { ...rows, transcripts, requestCount: totals.requestCount };
+}
+
+/** A whole transcript, walked back from its newest page. */
+async function readTranscript(client: Client, path: string): Promise<Message[]> {
+  const messages: Message[] = [];
+  for (let cursor: string | null = ""; cursor !== null; ) {
+    const page = await client.request("GET", `${path}?limit=200${cursor === "" ? "" : `&cursor=${cursor}`}`);
+    if (page.status !== 200) throw new Error(`${path}: ${page.status} ${await page.text()}`);
+    const { data, nextCursor } = (await page.json()) as { data: Message[]; nextCursor: string | null };
+    messages.unshift(...data);
+    cursor = nextCursor;
+  }
+  return messages;
+}
+
+/** Each session that is left takes a new turn at once. */
+async function proveFree(client: Client, _world: World, { sessions }: Remains): Promise<string[]> {
+  const faults: string[] = [];
+  for (const { id, agentId, deleted } of sessions) {
+    if (deleted) continue;
+    const message = { id: crypto.randomUUID(), role: "user", parts: [{ type: "text", text: '[[sim: text="free"]]' }] };
+    const path = `/v1/agents/${agentId}/sessions/${id}`;
+    const answer = await client.request("POST", path, { message, stream: false });
+    const text = await answer.text();
+    if (answer.status !== 200) faults.push(`${id} takes no new turn: ${answer.status} ${text}`);
+  }
+  return faults;
+}
+
+/** A history in which nothing happened proves nothing. */
+function proveBusy({ entries }: History, { turns }: Remains, told: readonly string[]): string[] {
+  const happened = {
+    faults: told.length,
+    "turns that succeeded": turns.filter(({ status }) => status === "succeeded").length,
+    "streams that were read": entries.filter(({ reading }) => (reading?.ids.length ?? 0) > 1).length,
+  };
+  return Object.entries(happened).flatMap(([what, count]) => (count === 0 ? [`there were no ${what}`] : []));
+}
+
+function countsOf({ turns }: Remains): string {
+  const counts = Map.groupBy(
+    turns,
+    ({ status, attempt }) => `${status}${attempt > 1 ? " after more than one run" : ""}`,
+  );
+  return [...counts].map(([name, all]) => `${all.length} ${name}`).join(", ");
+}

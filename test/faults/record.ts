@@ -1,0 +1,88 @@
+import type { Chunk } from "../stream-reader.ts";
+
+/** A UI message, as clients send and read it. */
+export interface Message {
+  readonly id: string;
+  readonly role: "user" | "assistant";
+  // biome-ignore lint/suspicious/noExplicitAny: a message's parts are of many kinds.
+  readonly parts: readonly any[];
+}
+
+/** One request of a client, and all it was answered. */
+export interface Entry {
+  /** Also the request's `X-Request-Id`. Requests of one operation have the same `op`. */
+  readonly id: string;
+  readonly op: string;
+  readonly kind: string;
+  readonly sessionId: string | null;
+  /** What a turn says, or null for a regeneration. */
+  readonly message?: Message | null;
+  /** Of a regeneration: the message it was to cut at. */
+  readonly cutAt?: string | null;
+  readonly startedAt: number;
+  endedAt: number | null;
+  /** Null: the connection broke before an answer, so that nobody knows. */
+  status: number | null;
+  code: string | null;
+  turnId: string | null;
+  location: string | null;
+  // biome-ignore lint/suspicious/noExplicitAny: answers are of many kinds.
+  body: any;
+  reading: Reading | null;
+  /** Why there was no answer. */
+  failure: string | null;
+}
+
+/** What a follower saw of a log. */
+export interface Reading {
+  /** The number of the first event that it asked for. */
+  readonly from: number;
+  readonly ids: string[];
+  readonly chunks: Chunk[];
+  /** `[DONE]` has come. */
+  finished: boolean;
+  /** It went away by itself. */
+  left: boolean;
+}
+
+/** All that clients did, in the order in which they began it. */
+export class History {
+  readonly entries: Entry[] = [];
+  /** Sessions that somebody was told of. */
+  readonly sessions = new Set<string>();
+
+  begin(entry: Pick<Entry, "id" | "op" | "kind" | "sessionId" | "message" | "cutAt">): Entry {
+    const begun: Entry = {
+      ...entry,
+      startedAt: Date.now(),
+      endedAt: null,
+      status: null,
+      code: null,
+      turnId: null,
+      location: null,
+      body: null,
+      reading: null,
+      failure: null,
+    };
+    this.entries.push(begun);
+    return begun;
+  }
+
+  /** Counts by kind and answer, for the eye. */
+  summary(): string {
+    const counts = new Map<string, number>();
+    for (const { kind, status, code } of this.entries) {
+      const name = `${kind} ${status ?? "broken"}${code === null ? "" : ` ${code}`}`;
+      counts.set(name, (counts.get(name) ?? 0) + 1);
+    }
+    return [...counts]
+      .sort()
+      .map(([name, count]) => `${name}: ${count}`)
+      .join(", ");
+  }
+}
+
+/** The log that a reading is of, by its event ids: a turn's or a continuation's. */
+export function logOf({ ids }: Reading): string | null {
+  return ids[0]?.split(":")[0] ?? null;
+}

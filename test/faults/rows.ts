@@ -1,0 +1,82 @@
+import type { Sql } from "../../src/db.ts";
+import type { Message } from "./record.ts";
+
+/** A turn as the database ended it. */
+export interface TurnRecord {
+  readonly id: string;
+  /** The operation that asked for it. */
+  readonly op: string | null;
+  readonly sessionId: string | null;
+  readonly status: string;
+  readonly attempt: number;
+  readonly trigger: string;
+  readonly error: { readonly code: string; readonly message: string } | null;
+  readonly continuationId: string | null;
+  readonly assistantMessageId: string;
+  readonly acceptedAt: Date;
+  readonly claimedAt: Date | null;
+  readonly finishedAt: Date | null;
+  readonly cancelRequested: boolean;
+  readonly usageRows: number;
+}
+
+export interface SessionRecord {
+  readonly id: string;
+  readonly agentId: string;
+  readonly deleted: boolean;
+}
+
+export interface ApprovalRecord {
+  readonly id: string;
+  readonly turnId: string;
+  readonly status: string;
+  readonly input: { readonly text?: string } | null;
+}
+
+/** What a history left behind. */
+export interface Remains {
+  readonly turns: readonly TurnRecord[];
+  readonly sessions: readonly SessionRecord[];
+  readonly approvals: readonly ApprovalRecord[];
+  /** The texts that tools saved. */
+  readonly memories: readonly string[];
+  /** Usage rows whose turn is gone, which there must not be. */
+  readonly strayUsage: number;
+  /** Transcripts of the sessions that are left, as a client reads them. */
+  readonly transcripts: ReadonlyMap<string, readonly Message[]>;
+  /** Turns counted by `GET /v1/usage`. */
+  readonly requestCount: number;
+}
+
+/** Reads what the database holds of a tenant. */
+export async function readRows(sql: Sql, tenantId: string): Promise<Omit<Remains, "transcripts" | "requestCount">> {
+  const turns = await sql<TurnRecord[]>`
+    select id, metadata ->> 'op' as op, session_id as "sessionId", status, attempt, trigger, error,
+      continuation_id as "continuationId", assistant_message_id as "assistantMessageId", accepted_at as "acceptedAt",
+      claimed_at as "claimedAt", finished_at as "finishedAt", cancel_requested_at is not null as "cancelRequested",
+      (select count(*)::int from usage u where u.turn_id = t.id) as "usageRows"
+    from turns t where tenant_id = ${tenantId} order by coalesce(finished_at, accepted_at), id`;
+  const sessions = await sql<SessionRecord[]>`
+    select id, agent_id as "agentId", deleted_at is not null as deleted from sessions where tenant_id = ${tenantId}`;
+  const approvals = await sql<ApprovalRecord[]>`
+    select id, turn_id as "turnId", status, input from approvals where tenant_id = ${tenantId}`;
+  const memories = await sql<{ text: string }[]>`select text from memories where tenant_id = ${tenantId}`;
+  const [stray] = await sql<{ n: number }[]>`
+    select count(*)::int as n from usage u where tenant_id = ${tenantId} and not exists (select 1 from turns t where t.id = u.turn_id)`;
+  return { turns, sessions, approvals, memories: memories.map(({ text }) => text), strayUsage: stray?.n ?? 0 };
+}
+
+/** What still waits for somebody: turns, jobs that are due or locked, and locks of sessions. */
+export async function readBusy(sql: Sql): Promise<{ turns: string[]; jobs: string[]; locks: number }> {
+  const turns = await sql<{ said: string }[]>`
+    select status || ' ' || coalesce(session_id, id) || ' attempt ' || attempt as said
+    from turns where status in ('queued', 'running', 'waiting')`;
+  const jobs = await sql<{ said: string }[]>`
+    select t.identifier || ' ' || j.id || ' attempts ' || j.attempts || ' locked by ' || coalesce(j.locked_by, 'nobody')
+      || ' ' || coalesce(left(j.last_error, 200), '') as said
+    from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id`;
+  const [held] = await sql<{ n: number }[]>`
+    select count(*)::int as n from pg_locks where locktype = 'advisory' and objsubid = 1
+      and database = (select oid from pg_database where datname = current_database())`;
+  return { turns: turns.map(({ said }) => said), jobs: jobs.map(({ said }) => said), locks: held?.n ?? 0 };
+}
