@@ -53,7 +53,7 @@ export function report(script, extra, row) {
 /** What the stand has seen of its processes since the run began. @returns {Sample[]} */
 export function samplesOfStand() {
   if (settings.standUrl === "") return [];
-  return /** @type {any} */ (http.get(`${settings.standUrl}/samples`, { responseType: "text" }).json());
+  return JSON.parse(String(http.get(`${settings.standUrl}/samples`, { responseType: "text" }).body));
 }
 
 /** @param {Metrics} metrics */
@@ -101,7 +101,9 @@ td:first-child,th:first-child{text-align:left}.ok{color:#17743b}.crossed{color:#
 function page(about, figures, metrics, samples) {
   const title = `Load test: ${about.script}`;
   const trends = Object.entries(metrics).filter(([, metric]) => metric?.type === "trend" && metric.contains === "time");
-  const own = trends.filter(([name]) => !name.startsWith("http_") && !name.startsWith("iteration_"));
+  const own = trends
+    .filter(([name]) => !name.startsWith("http_") && !name.startsWith("iteration_"))
+    .sort(([a], [b]) => a.localeCompare(b));
   const pictures = bars(
     own.map(([name, metric]) => ({ name, values: pick(metric, ["med", "p(95)", "p(99)"]) })),
     "milliseconds",
@@ -123,7 +125,7 @@ ${tableOf(Object.entries(figures).map(([name, value]) => [name, value]))}
 /** @param {Sample[]} samples @param {"memoryMb" | "cpuShare"} what */
 function series(samples, what) {
   const first = samples[0]?.atMs ?? 0;
-  const names = Object.keys(samples.at(-1)?.processes ?? {});
+  const names = Object.keys(samples.at(-1)?.processes ?? {}).sort();
   return names.map((name) => ({
     name,
     points: samples.map(({ atMs, processes }) => ({ x: (atMs - first) / 1000, y: processes[name]?.[what] ?? 0 })),
