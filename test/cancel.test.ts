@@ -150,7 +150,7 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId/cancel", () => {
   test("202 for a regeneration keeps the previous answer", async () => {
     const made = await play(t, agentId, null, { message: say("hi"), stream: false });
     const before = await messagesOf(t, agentId, made.sessionId);
-    const hanging = { ...script("text=a hangAfterChunks=0"), id: before[0].id };
+    const hanging = { ...script("text=regenerated hangAfterChunks=0"), id: before[0].id };
     await h.sql`update messages set content = ${json(h.sql, hanging)}
       where session_id = ${made.sessionId} and role = 'user'`;
     const body = { trigger: "regenerate-message" };
