@@ -44,8 +44,8 @@ export interface Config {
   readonly parentScript: ParentScript;
 }
 
-/** Package scripts that run until they are stopped. */
-const lastingScripts = ["start", "serve", "work"] as const;
+/** Package scripts that run until they are stopped, and what npm calls a program that `npx` runs. */
+const lastingScripts = ["start", "serve", "work", "npx"] as const;
 export type ParentScript = (typeof lastingScripts)[number] | null;
 
 /** The operator's own model provider. */

@@ -231,4 +231,13 @@ describe("npm start", () => {
     },
     60_000,
   );
+
+  test("npx passes no SIGTERM on; its shell's end is the service's", async () => {
+    const env = { PARLEY_HOME: home, PORT: "0", DRAIN_SECONDS: "5" };
+    const child = startProcess("npx", ["bun", "src/main.ts", "start"], env);
+    children.push(child);
+    await readBanner(child);
+    child.process.kill("SIGTERM");
+    await eventually(() => serversOf(home).length === 0);
+  }, 60_000);
 });
