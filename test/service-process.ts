@@ -43,7 +43,7 @@ export async function launchServe(
   const port = Number(env.PORT ?? (await freePort()));
   const process = launch("serve", { ...env, PORT: String(port) });
   started(process);
-  const line = await logged(process, "serving");
+  const line = await startedWith(process, "serving");
   return { ...process, url: String(line.url), port };
 }
 
@@ -54,8 +54,18 @@ export async function launchWork(
 ): Promise<WorkProcess> {
   const process = launch("work", env);
   started(process);
-  const line = await logged(process, "working");
+  const line = await startedWith(process, "working");
   return { ...process, workerId: String(line.worker) };
+}
+
+/** Waits for the line that a started role writes. A process that does not come that far is not left behind. */
+async function startedWith(process: ServiceProcess, msg: string): Promise<LogLine> {
+  try {
+    return await logged(process, msg);
+  } catch (error) {
+    await process.kill();
+    throw error;
+  }
 }
 
 /** Asks a process to end as its supervisor would. Throws when it does not end well within its drain. */
