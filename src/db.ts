@@ -94,11 +94,20 @@ export async function tx<T>(sql: AnySql, work: (tx: Tx) => Promise<T>): Promise<
     try {
       return await withLimit(expiresAt, state, sql, work);
     } catch (error) {
+      if (state.committing && error instanceof Error) unsureCommits.add(error);
       const pauseMs = 50 + Math.random() * 150;
       if (state.committing || !isPassing(error) || Date.now() + pauseMs > expiresAt) throw error;
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   }
+}
+
+/** Errors of transactions that broke in the commit. */
+const unsureCommits = new WeakSet<Error>();
+
+/** Whether a transaction failed so late that it may have been committed all the same. */
+export function isCommitUnsure(error: unknown): boolean {
+  return error instanceof Error && unsureCommits.has(error) && isUnavailable(error);
 }
 
 async function withLimit<T>(

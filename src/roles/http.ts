@@ -1,6 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { App } from "../app.ts";
 import type { Config } from "../config.ts";
+import { envelope } from "../envelope.ts";
+import { ApiError } from "../errors.ts";
+import { requestIdOf } from "../request.ts";
 import { type HttpServer, listen } from "../runtime.ts";
 import { OperatorError, reasonOf } from "./operator-error.ts";
 
@@ -18,7 +21,7 @@ export interface HttpTier {
 
 /** Takes the port that `variable` names, so that a taken one is known before anything else is done. Throws `OperatorError`. */
 export function takePort(config: Pick<Config, "host" | "port" | "publicUrl">, variable = "PORT"): HttpTier {
-  let app: App = () => Promise.resolve(new Response(null, { status: 503, headers: { "Retry-After": "1" } }));
+  let app: App = (request) => Promise.resolve(notYet(request));
   const server = tryListen(config, (request) => app(request), variable);
   return {
     publicUrl: config.publicUrl ?? `http://${reachableHost(config.host)}:${server.port}`,
@@ -34,6 +37,13 @@ export function takePort(config: Pick<Config, "host" | "port" | "publicUrl">, va
       await server.stop(true);
     },
   };
+}
+
+/** The answer of a process that is still starting, as whole as any other. */
+function notYet(request: Request): Response {
+  const response = envelope(request, new ApiError("service_unavailable", { headers: { "Retry-After": "1" } }));
+  response.headers.set("X-Request-Id", requestIdOf(request));
+  return response;
 }
 
 function tryListen({ host, port }: Pick<Config, "host" | "port">, fetch: App, variable: string): HttpServer {

@@ -1,11 +1,12 @@
 import { type LoadedAgent, loadAgentForTurn } from "../agents/load.ts";
 import type { Principal } from "../auth.ts";
 import type { Ctx } from "../context.ts";
-import { type AnySql, type Tx, tx } from "../db.ts";
+import { type AnySql, isCommitUnsure, patiently, type Sql, type Tx, tx } from "../db.ts";
 import { ApiError, invalid } from "../errors.ts";
 import { quotaExceeded, turnGate } from "../gate.ts";
 import { type IdempotencyKey, keepTurn, recallKey, waitForKey } from "../idempotency.ts";
 import { newId } from "../ids.ts";
+import { databaseWaitMs } from "../limits.ts";
 import { merchantGuard } from "../merchant/guard.ts";
 import { renderPrompt } from "../prompts/render.ts";
 import { insertPlainTurn, insertTurn, insertTurnAlone, type NewTurn, type PlainTurn } from "./accept.ts";
@@ -224,7 +225,7 @@ async function write(
     await insertTurnAlone(ctx.sql, turn);
     return accepted;
   }
-  return tx(ctx.sql, async (inner) => {
+  return settled(ctx.sql, turn, key, async (inner) => {
     if (key !== null) {
       await waitForKey(inner, key);
       const joined = await joinByKey(inner, ctx, key);
@@ -237,6 +238,44 @@ async function write(
     if (key !== null) await keepTurn(inner, key, turn.turnId);
     return accepted;
   });
+}
+
+/** A lookup after a broken commit gets at least this long, however late the commit broke. */
+const lookUpMs = 1_000;
+
+/**
+ * Runs the accepting transaction. When its connection breaks in the commit, nobody
+ * knows whether that was done: then the turn is looked for by its id, behind the
+ * locks that an unfinished commit still holds. A 503 in its place would be for a
+ * turn that runs.
+ */
+async function settled(
+  sql: Sql,
+  { sessionId }: NewTurn,
+  key: IdempotencyKey | null,
+  accept: (inner: Tx) => Promise<AcceptedTurn>,
+): Promise<AcceptedTurn> {
+  const startedAt = Date.now();
+  const answers: AcceptedTurn[] = [];
+  try {
+    return await tx(sql, async (inner) => {
+      answers[0] = await accept(inner);
+      return answers[0];
+    });
+  } catch (error) {
+    const [answer] = answers;
+    if (answer === undefined || !isCommitUnsure(error)) throw error;
+    const lookUp = () =>
+      tx(sql, async (inner) => {
+        if (key !== null) await waitForKey(inner, key);
+        await inner`select 1 from sessions where id = ${sessionId} for no key update`;
+        return inner`select 1 from turns where id = ${answer.turnId}`;
+      });
+    const limitMs = Math.max(lookUpMs, databaseWaitMs - (Date.now() - startedAt));
+    const found = await patiently(lookUp, { limitMs }).catch(() => []);
+    if (found.length === 0) throw error;
+    return answer;
+  }
 }
 
 function acceptedOf(turn: Pick<NewTurn, "turnId" | "sessionId" | "assistantMessageId">): AcceptedTurn {

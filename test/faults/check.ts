@@ -3,8 +3,8 @@ import { checkTranscripts } from "./check-transcripts.ts";
 import type { Entry, History } from "./record.ts";
 import type { Remains, TurnRecord } from "./rows.ts";
 
-/** Holds what clients were answered against what is there. Answers each contradiction in words. */
-export async function check(history: History, remains: Remains): Promise<string[]> {
+/** Holds what clients were answered, under the faults of which `told` tells, against what is there. Answers each contradiction in words. */
+export async function check(history: History, remains: Remains, told: readonly string[]): Promise<string[]> {
   const faults: string[] = [];
   const ops = new Map<string, Entry[]>();
   for (const entry of history.entries) ops.set(entry.op, [...(ops.get(entry.op) ?? []), entry]);
@@ -18,7 +18,8 @@ export async function check(history: History, remains: Remains): Promise<string[
   faults.push(...checkDeletions(history, remains));
   faults.push(...checkTools(history, remains));
   faults.push(...checkUsage(remains));
-  faults.push(...(await checkLogs(history, remains)));
+  const redisTroubled = told.some((fault) => fault.includes("Redis"));
+  faults.push(...checkLogs(history, remains, redisTroubled));
   faults.push(...(await checkTranscripts(history, remains)));
   return faults;
 }

@@ -105,7 +105,11 @@ export class RandomClient {
       ?.location?.split("/")
       .at(-1);
     if (made !== undefined) this.#world.slots[plan.slot] = made;
-    if (plan.stream && plan.resumes) await this.#resume(plan, sent.at(-1)!);
+    const last = sent.at(-1)!;
+    if (plan.stream && plan.resumes) await this.#resume(plan, last);
+    const asks = last.reading?.chunks.some(({ type }) => type === "tool-approval-request");
+    const asked = sessionId ?? made;
+    if (asks && asked !== undefined && plan.where < 0.8) await this.#decide(plan, asked);
   }
 
   async #generate(plan: Plan): Promise<void> {

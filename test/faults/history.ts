@@ -46,7 +46,7 @@ export async function playHistory({ seed, seconds, clients, log }: HistoryOption
   const remains = await readRemains(house, client, world).catch((error) => {
     throw new Error([String(error), ...house.misdeeds()].join("\n"));
   });
-  faults.push(...(await check(world.history, remains)), ...house.misdeeds());
+  faults.push(...(await check(world.history, remains, told)), ...house.misdeeds());
   faults.push(...(await proveFree(client, world, remains)));
   log(`seed ${seed}: ${told.length} faults: ${told.join("; ")}`);
   log(world.history.summary());
