@@ -22,8 +22,7 @@ function Chat({ messages, decided }: { messages: UIMessage[]; decided: boolean }
   const failed = (error: unknown) => setFailure(error instanceof Error ? error.message : String(error));
 
   const onDecision: OnDecision = (id, approved) => void chat.addToolApprovalResponse({ id, approved });
-  // A message that was decided before the page was loaded goes on in the same way.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the page has loaded.
+  // A message that was decided before the page was loaded goes on in the same way, once.
   useEffect(() => void (decided && chat.sendMessage()), []);
 
   function onSubmit(event: FormEvent) {
@@ -40,7 +39,7 @@ function Chat({ messages, decided }: { messages: UIMessage[]; decided: boolean }
       {chat.messages.map((message) => (
         <article key={message.id} className={message.role}>
           {message.parts.map((part, at) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: parts are only ever added at the end.
+            // Parts are only ever added at the end, so the place is their name.
             <Shown key={at} part={part} onDecision={onDecision} />
           ))}
         </article>
