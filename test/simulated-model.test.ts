@@ -286,3 +286,13 @@ test("requests are recorded without their credential, a thousand at most, and re
   expect((await fetch(control, { method: "DELETE" })).status).toBe(204);
   expect(server.requests()).toEqual([]);
 });
+
+test("stamped chunks tell when each was sent", async () => {
+  const from = Date.now();
+  const chunks = await chunksOf("[[sim: chunks=3 delayMs=20 stamped]]");
+  const moments = chunks.map((chunk) => Number(/^chunk-\d@(\d+) $/.exec(chunk)?.[1]));
+  expect(moments).toHaveLength(3);
+  expect(moments[0]).toBeGreaterThanOrEqual(from);
+  expect(moments[2]! - moments[0]!).toBeGreaterThanOrEqual(30);
+  expect(moments[2]).toBeLessThanOrEqual(Date.now());
+});

@@ -26,10 +26,14 @@ export interface Reply {
   readonly firstDelayMs: number;
   readonly delayMs: number;
   readonly ending: Ending;
+  /** Whether `momentMark` in the text becomes the moment at which it is sent. */
+  readonly stamped: boolean;
   /** Sends no chunk at all. */
   readonly empty: boolean;
 }
 
+/** Stands for the moment of sending in a text that is stamped. */
+export const momentMark = "{now}";
 /** The longest piece of a message that an echo repeats, in characters. */
 const echoCharsMax = 200;
 /** The longest piece of a tool result that an answer quotes, in characters. */
@@ -54,6 +58,7 @@ export function replyTo(conversation: Conversation, chunkDelayMs: number): Reply
     firstDelayMs: step.firstDelayMs ?? 0,
     delayMs: step.delayMs ?? chunkDelayMs,
     ending: endingOf(step),
+    stamped: step.stamped ?? false,
     empty: step.emptyStream ?? false,
   };
 }
@@ -75,7 +80,10 @@ function textPieces(step: Step, conversation: Conversation): string[] {
   if (step.size !== undefined)
     return pieces(cutEvenly(filler(step.size), step.chunks ?? Math.ceil(step.size / fillerPieceChars)));
   if (step.text === undefined && step.chunks !== undefined)
-    return Array.from({ length: step.chunks }, (_, index) => `chunk-${index + 1} `);
+    return Array.from(
+      { length: step.chunks },
+      (_, index) => `chunk-${index + 1}${step.stamped ? `@${momentMark}` : ""} `,
+    );
   const text = step.text ?? (step.calls.length > 0 ? "" : ownWords(conversation));
   return pieces(step.chunks === undefined ? cutIntoWords(text) : cutEvenly(text, step.chunks));
 }

@@ -20,6 +20,8 @@ export interface Step {
   readonly chunks?: number;
   /** Cuts every surrogate pair of the text in two, over two chunks. */
   readonly splitPairs?: boolean;
+  /** Each generated chunk tells when it went out: `chunk-1@1700000000000 `, in milliseconds since 1970; in streams only. */
+  readonly stamped?: boolean;
   /** Pause before each chunk after the first. */
   readonly delayMs?: number;
   /** Pause before the first chunk. */
@@ -106,7 +108,7 @@ function apply({ name, value }: Setting, draft: Draft): void {
   const range = wholeNumbers[name];
   if (range !== undefined) Object.assign(draft, { [name]: wholeNumber(name, value, range) });
   else if (name === "text" || name === "reasoning" || name === "finish") draft[name] = word(name, value);
-  else if (name === "splitPairs" || name === "emptyStream") draft[name] = flag(name, value);
+  else if (name === "splitPairs" || name === "emptyStream" || name === "stamped") draft[name] = flag(name, value);
   else if (name === "usage") draft.usage = usage(value);
   else if (name === "tool") draft.calls.push({ tool: word(name, value), arguments: "{}" });
   else if (name === "args") {

@@ -1,5 +1,5 @@
 /** Puts an answer on the wire, at the pace and with the end its script wants. */
-import type { Reply } from "./reply.ts";
+import { momentMark, type Reply } from "./reply.ts";
 
 /** A streamed answer as SSE text. `afterChunks` of an ending counts `chunks`. */
 export interface Frames {
@@ -28,7 +28,7 @@ export function sendStream(reply: Reply, frames: Frames, gone: AbortSignal, fini
   const { kind } = reply.ending;
   if (kind === "done" && writes.every(({ pauseMs }) => pauseMs === 0)) {
     finished();
-    return new Response(writes.map(({ text }) => text).join(""), { headers: streamHeaders });
+    return new Response(stamp(reply, writes.map(({ text }) => text).join("")), { headers: streamHeaders });
   }
   const encoder = new TextEncoder();
   let next = 0;
@@ -38,7 +38,7 @@ export function sendStream(reply: Reply, frames: Frames, gone: AbortSignal, fini
       next += 1;
       if (write !== undefined) {
         await pause(write.pauseMs, gone);
-        if (!gone.aborted) controller.enqueue(encoder.encode(write.text));
+        if (!gone.aborted) controller.enqueue(encoder.encode(stamp(reply, write.text)));
       } else if (kind === "hang") {
         await pause(hangMsMax, gone);
         if (!gone.aborted) controller.error(new Error("The simulated model was silent for its longest time."));
@@ -52,6 +52,10 @@ export function sendStream(reply: Reply, frames: Frames, gone: AbortSignal, fini
     },
   });
   return new Response(body, { headers: streamHeaders });
+}
+
+function stamp({ stamped }: Reply, text: string): string {
+  return stamped ? text.replaceAll(momentMark, String(Date.now())) : text;
 }
 
 interface Write {

@@ -1,0 +1,72 @@
+import { median } from "./figures.ts";
+
+/** What a number of clients measured together. */
+export interface Measured {
+  readonly turnsPerSecond: number;
+  /** Median time to the first text. */
+  readonly firstTextMs: number;
+  /** Median time of a whole turn. */
+  readonly turnMs: number;
+  readonly failed: number;
+}
+
+/** Clients that run turns one after the other. */
+export interface Drive {
+  /** Where a turn is asked for. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly clients: number;
+  readonly seconds: number;
+  /** Chunks of an answer. */
+  readonly chunks: number;
+  readonly stream: boolean;
+}
+
+const firstText = /"text-delta"/;
+/** The last word of an answer and its end stand within so many characters of a stream. */
+const tailUnits = 20_000;
+
+/** Runs turns as fast as they come, for a while. */
+export async function drive(plan: Drive): Promise<Measured> {
+  const endsAt = performance.now() + plan.seconds * 1000;
+  const first: number[] = [];
+  const whole: number[] = [];
+  let failed = 0;
+  const startedAt = performance.now();
+  await Promise.all(
+    Array.from({ length: plan.clients }, async () => {
+      while (performance.now() < endsAt) {
+        const sentAt = performance.now();
+        const { firstAt, ok } = await turn(plan);
+        if (!ok) failed += 1;
+        first.push(firstAt - sentAt);
+        whole.push(performance.now() - sentAt);
+      }
+    }),
+  );
+  const seconds = (performance.now() - startedAt) / 1000;
+  return { turnsPerSecond: whole.length / seconds, firstTextMs: median(first), turnMs: median(whole), failed };
+}
+
+/** One turn, read as it comes; answers the moment its first text arrived. */
+async function turn({ url, headers, chunks, stream }: Drive): Promise<{ firstAt: number; ok: boolean }> {
+  const parts = [{ type: "text", text: `[[sim: chunks=${chunks} delayMs=0]]` }];
+  const message = { id: "m1", role: "user", parts };
+  const response = await fetch(url, {
+    method: "POST",
+    headers,
+    body: JSON.stringify({ message, ...(stream ? {} : { stream }) }),
+  });
+  if (!stream) {
+    const body = await response.text();
+    return { firstAt: performance.now(), ok: response.ok && body.includes(`chunk-${chunks} `) };
+  }
+  let firstAt = 0;
+  let tail = "";
+  const decoder = new TextDecoder();
+  for await (const part of response.body as unknown as AsyncIterable<Uint8Array>) {
+    tail = (tail + decoder.decode(part, { stream: true })).slice(-tailUnits);
+    if (firstAt === 0 && firstText.test(tail)) firstAt = performance.now();
+  }
+  return { firstAt, ok: tail.includes(`chunk-${chunks} `) && tail.includes("[DONE]") };
+}

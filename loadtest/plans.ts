@@ -1,0 +1,98 @@
+import postgres from "postgres";
+import type { Sql } from "../src/db.ts";
+import { newId } from "../src/ids.ts";
+import { insertPlainTurn } from "../src/sessions/accept.ts";
+import { listLatest, listSessions, messagesBefore } from "../src/sessions/store.ts";
+import { readUsage } from "../src/usage/store.ts";
+import type { Seeded } from "./rows.ts";
+import type { Stand } from "./stand.ts";
+
+/** A statement as the service sent it. */
+interface Sent {
+  readonly text: string;
+  readonly parameters: unknown[];
+}
+
+/** Prints the plans of the statements that the service's own functions send, as Postgres ran them. */
+export async function explainAll(stand: Stand, seeded: Seeded, say: (line: string) => void): Promise<void> {
+  const sent: Sent[] = [];
+  const sql = postgres(stand.databaseUrl, {
+    max: 1,
+    onnotice: () => {},
+    types: { bigint: { to: 20, from: [20], serialize: String, parse: Number } },
+    debug: (_connection, text, parameters) => void sent.push({ text, parameters }),
+  }) as unknown as Sql;
+  const statementOf = async (work: (inner: Sql) => Promise<unknown>): Promise<Sent> => {
+    sent.length = 0;
+    await undone(sql, work);
+    const found = sent.find(({ text }) => /^\s*(with|select)\b/i.test(text));
+    if (found === undefined) throw new Error("Nothing was sent.");
+    return found;
+  };
+  const { tenantId, agentId } = stand;
+  const filter = { tenantId, userId: undefined, cursor: undefined, limit: 50 };
+  const today = new Date().toISOString().slice(0, "YYYY-MM-DD".length);
+  const monthAgo = new Date(Date.now() - 29 * 86_400_000).toISOString().slice(0, "YYYY-MM-DD".length);
+  const question = {
+    from: monthAgo,
+    to: today,
+    agentId: undefined,
+    sessionId: undefined,
+    userId: undefined,
+    limit: 50,
+  };
+  const asked: Record<string, (inner: Sql) => Promise<unknown>> = {
+    "sessions, first page": (inner) => listSessions(inner, agentId, filter),
+    "sessions of a user": (inner) => listSessions(inner, agentId, { ...filter, userId: "user-7" }),
+    latest: (inner) => listLatest(inner, false, filter),
+    "latest by agent": (inner) => listLatest(inner, true, filter),
+    "messages, long session": (inner) => messagesBefore(inner, seeded.longId, undefined, 50),
+    "usage by day": (inner) => readUsage(inner, tenantId, { ...question, groupBy: "day" }),
+    "usage by session": (inner) => readUsage(inner, tenantId, { ...question, groupBy: "session" }),
+    "accept, new session": (inner) => insertPlainTurn(inner, newTurn(stand, null)),
+    "accept, old session": (inner) => insertPlainTurn(inner, newTurn(stand, seeded.otherId)),
+  };
+  for (const [name, work] of Object.entries(asked)) {
+    const { text, parameters } = await statementOf(work);
+    say(`\n### ${name}\n`);
+    await undone(sql, async (inner) => {
+      const plan = await inner.unsafe(`explain (analyze, buffers) ${text}`, parameters as never[]);
+      for (const row of plan) say(`    ${row["QUERY PLAN"]}`);
+    });
+  }
+  await sql.end();
+}
+
+/** Runs work in a transaction and takes it back. */
+async function undone(sql: Sql, work: (inner: Sql) => Promise<unknown>): Promise<void> {
+  const back = new Error("taken back");
+  await sql
+    .begin(async (inner) => {
+      await work(inner as unknown as Sql);
+      throw back;
+    })
+    .catch((error: unknown) => {
+      if (error !== back) throw error;
+    });
+}
+
+function newTurn({ tenantId, agentId }: Stand, sessionId: string | null) {
+  return {
+    turnId: newId("turn"),
+    tenantId,
+    agentId,
+    sessionId: sessionId ?? newId("session"),
+    kind: "session" as const,
+    newSession: sessionId === null,
+    visible: true,
+    pinnedVersion: null,
+    trigger: "submit-message" as const,
+    input: { id: "m", role: "user" as const, parts: [{ type: "text" as const, text: "Hello" }] },
+    assistantMessageId: newId("message"),
+    userId: "",
+    metadata: {},
+    requestId: "req",
+    writeBefore: new Date(Date.now() + 60_000),
+    hasPlatformProvider: false,
+  };
+}

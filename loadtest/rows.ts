@@ -1,0 +1,92 @@
+import postgres from "postgres";
+import type { Stand } from "./stand.ts";
+
+/** What was seeded, and the sessions to look at. */
+export interface Seeded {
+  /** A session of 10 messages, another one, and one of 2,000. */
+  readonly shortId: string;
+  readonly otherId: string;
+  readonly longId: string;
+  readonly turns: number;
+}
+
+/** Messages of the long session, and of the short ones. */
+const longMessages = 2_000;
+const shortMessages = 10;
+/** End users that the sessions belong to. */
+const users = 1_000;
+/** Days over which they were spread, within what usage shows by default. */
+const days = 28;
+/** Sessions that one statement seeds: so that no statement's work outgrows memory. */
+const stepSessions = 100_000;
+
+/**
+ * Writes sessions with their messages, turns and usage as if they had happened,
+ * in SQL, so that ten million take minutes. Session 1 is short, 2 too, 3 is long;
+ * of the others each has its share of the messages.
+ */
+export async function seedRows(
+  stand: Stand,
+  { sessions, messages }: { readonly sessions: number; readonly messages: number },
+): Promise<Seeded> {
+  const sql = postgres(stand.databaseUrl, { max: 1, onnotice: () => {} });
+  try {
+    // Lost rows would be seeded again; and checkpoints every gigabyte would write each page several times.
+    await sql`set synchronous_commit = off`;
+    await sql`alter system set max_wal_size = '8GB'`;
+    await sql`select pg_reload_conf()`;
+    const [agent] = await sql<{ user_id: string }[]>`select user_id from agents where id = ${stand.agentId}`;
+    if (agent === undefined) throw new Error("The stand has no agent.");
+    const share = Math.max(2, Math.round((messages - longMessages) / sessions / 2) * 2);
+    for (let from = 1; from <= sessions; from += stepSessions)
+      await seedStep(sql, stand, from, Math.min(sessions, from + stepSessions - 1), share);
+    for (const table of ["sessions", "messages", "turns", "usage"]) await sql`vacuum analyze ${sql(table)}`;
+    const [row] = await sql<{ turns: string }[]>`select count(*) as turns from turns`;
+    const id = (n: number) => `ss_${n.toString(16).padStart(24, "0")}`;
+    return { shortId: id(1), otherId: id(2), longId: id(3), turns: Number(row?.turns) };
+  } finally {
+    await sql.end();
+  }
+}
+
+async function seedStep(
+  sql: postgres.Sql,
+  { tenantId, agentId }: Stand,
+  from: number,
+  to: number,
+  share: number,
+): Promise<void> {
+  const id = (prefix: string, number: postgres.Fragment) =>
+    sql`${`${prefix}_`}::text || lpad(to_hex(${number}), 24, '0')`;
+  // Turn t of session s, of which no session has more than 1,048,576.
+  const turnNumber = sql`s::bigint * 1048576 + t`;
+  const turnsOf = sql`(case when s <= 2 then ${shortMessages}::int when s = 3 then ${longMessages}::int else ${share}::int end) / 2`;
+  const series = sql`generate_series(${from}::int, ${to}::int) s`;
+  const at = sql`(now() - make_interval(secs => (s::bigint * 7919 % (${days} * 86400))::int))`;
+  const user = sql`'user-' || s % ${users}`;
+  await sql`
+    insert into sessions (id, tenant_id, agent_id, user_id, visible, message_count, last_message_preview, created_at, updated_at)
+    select ${id("ss", sql`s`)}, ${tenantId}, ${agentId}, ${user}, true, 2 * ${turnsOf}, 'chunk-1 chunk-2 chunk-3', ${at}, ${at}
+    from ${series}`;
+  await sql`
+    insert into turns (id, tenant_id, agent_id, session_id, kind, status, attempt, agent_version, input,
+      assistant_message_id, user_id, input_tokens, output_tokens, model_calls, run_ms, accepted_at, claimed_at, finished_at)
+    select ${id("turn", turnNumber)}, ${tenantId}, ${agentId}, ${id("ss", sql`s`)}, 'session', 'succeeded', 1, 1,
+      json_build_object('id', 'u' || t, 'role', 'user', 'parts', json_build_array(json_build_object('type', 'text', 'text', 'How is the weather, number ' || t || '?'))),
+      ${id("msg", turnNumber)}, ${user}, 20, 30, 1, 900, ${at}, ${at}, ${at}
+    from ${series}, generate_series(1, ${turnsOf}) t`;
+  await sql`
+    insert into messages (session_id, seq, id, role, turn_id, content, created_at)
+    select ${id("ss", sql`s`)}, 2 * t - 2 + m, case m when 1 then 'u' || t else ${id("msg", turnNumber)} end,
+      case m when 1 then 'user' else 'assistant' end, ${id("turn", turnNumber)},
+      json_build_object('id', case m when 1 then 'u' || t else ${id("msg", turnNumber)} end,
+        'role', case m when 1 then 'user' else 'assistant' end,
+        'parts', json_build_array(json_build_object('type', 'text', 'text', 'It is sunny, and will be for days; number ' || t))), ${at}
+    from ${series}, generate_series(1, ${turnsOf}) t, generate_series(1, 2) m`;
+  await sql`
+    insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens,
+      duration_ms, day, created_at)
+    select ${id("turn", turnNumber)}, ${tenantId}, ${agentId}, ${id("ss", sql`s`)}, ${user}, 'custom', 'simulated/model',
+      20, 30, 900, (${at} at time zone 'UTC')::date, ${at}
+    from ${series}, generate_series(1, ${turnsOf}) t`;
+}
