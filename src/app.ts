@@ -81,7 +81,11 @@ export function createApp(ctx: Ctx): App {
       throw error;
     }
     const allow = methodsOf(new URL(request.url).pathname);
-    if (allow.length === 0) return envelope(request, new ApiError("not_found"));
+    if (allow.length === 0)
+      return envelope(
+        request,
+        new ApiError("not_found", { message: "There is no such path. /docs shows all that there are." }),
+      );
     return envelope(request, new ApiError("method_not_allowed", { headers: { Allow: allow.join(", ") } }));
   }
 

@@ -98,7 +98,10 @@ const table = {
     message: "The agent has as many skills as it may have.",
   },
   // 401 to 403: who asks
-  unauthorized: { b: [401, "unauthorized"], message: "The credential is missing or not valid." },
+  unauthorized: {
+    b: [401, "unauthorized"],
+    message: "The credential is missing or not valid. Send an API key as `Authorization: Bearer …`.",
+  },
   subscription_required: { b: [402, "subscription_required"], message: "The tenant's subscription is not active." },
   usage_credit_required: { b: [402, "usage_credit_required"], message: "The tenant's usage credit is spent." },
   merchant_subscription_required: {

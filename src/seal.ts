@@ -29,14 +29,25 @@ export function createSealer(key: Buffer): Sealer {
     open(sealed, context) {
       const bytes = Buffer.from(sealed);
       if (bytes[0] !== sealVersion) throw new Error("The sealed value has an unknown layout.");
-      const tagAt = 1 + nonceBytes;
-      const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(1, tagAt))
-        .setAAD(Buffer.from(context))
-        .setAuthTag(bytes.subarray(tagAt, tagAt + tagBytes));
-      return Buffer.concat([decipher.update(bytes.subarray(tagAt + tagBytes)), decipher.final()]).toString("utf8");
+      return decrypt(key, bytes, context);
     },
     sign: (text) => createHmac("sha256", signingKey).update(text).digest("base64url"),
   };
+}
+
+function decrypt(key: Buffer, bytes: Buffer, context: string): string {
+  const tagAt = 1 + nonceBytes;
+  const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(1, tagAt))
+    .setAAD(Buffer.from(context))
+    .setAuthTag(bytes.subarray(tagAt, tagAt + tagBytes));
+  try {
+    return Buffer.concat([decipher.update(bytes.subarray(tagAt + tagBytes)), decipher.final()]).toString("utf8");
+  } catch (cause) {
+    throw new Error(
+      "A stored credential does not open with this ENCRYPTION_KEY. Give every process the key that it was sealed with, or enter the credential anew.",
+      { cause },
+    );
+  }
 }
 
 /** SHA-256 of a credential: what is stored in its place. */

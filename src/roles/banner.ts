@@ -23,6 +23,7 @@ export function banner({ publicUrl, demo, database }: Started): string {
     "Parley is running.",
     "",
     `  URL       ${publicUrl}`,
+    `  Docs      ${publicUrl}/docs`,
     `  API key   ${key}`,
     `  Agent     ${demo.agentId} (a simulated model that needs no key)`,
     `  Data      ${database}`,

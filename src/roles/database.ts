@@ -35,11 +35,16 @@ export async function reach<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-/** SQLSTATE class 28 is a refused login, 3D000 a database that does not exist. */
-const operatorsStates = /^(28|3D)/;
-
 function explained(error: unknown): unknown {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  if (!isUnavailable(error) && !operatorsStates.test(code)) return error;
-  return new OperatorError(`Cannot use the database that DATABASE_URL names: ${reasonOf(error)}.`);
+  const way = wayOut(code, isUnavailable(error));
+  if (way === null) return error;
+  return new OperatorError(`Cannot use the database that DATABASE_URL names: ${reasonOf(error)}. ${way}`);
+}
+
+/** What the operator can do about an error; null when it is none of theirs. SQLSTATE class 28 is a refused login, 3D000 a database that does not exist. */
+function wayOut(code: string, unavailable: boolean): string | null {
+  if (code.startsWith("28")) return "Check the user and the password in it.";
+  if (code.startsWith("3D")) return "Create it (`createdb`), or name another one.";
+  return unavailable ? "Check its host and port, and that Postgres runs there." : null;
 }

@@ -59,7 +59,9 @@ function tryListen({ host, port }: Pick<Config, "host" | "port">, fetch: App, va
       throw new OperatorError(
         `Port ${port} needs privileges that this process lacks. Set ${variable} to one above 1023.`,
       );
-    throw new OperatorError(`Cannot listen on HOST ${host}: ${reasonOf(error)}.`);
+    throw new OperatorError(
+      `Cannot listen on HOST ${host}: ${reasonOf(error)}. Set HOST to an address of this machine, or to 0.0.0.0 for all of them.`,
+    );
   }
 }
 

@@ -16,6 +16,8 @@ const poolCloseSeconds = 5;
 /** The rate limiter gives Redis this long, then the process counts for itself. */
 const rateCommandTimeoutMs = 500;
 const reconnectMsMax = 1_000;
+/** While the relay's Redis fails, which it may do at every reconnect, a warning says so this often. */
+const redisWordMs = 30_000;
 
 /** What the processes of one installation share, and must be told. */
 export interface Shared {
@@ -53,8 +55,16 @@ export function requireShared({ databaseUrl, redisUrl, encryptionKey }: Config):
 
 /** Opens the relay on Redis. It need not answer yet: losing Redis costs live tokens, never a turn. */
 export function openRelay(redisUrl: string, log: Logger, opened: AsyncDisposableStack): Relay {
-  const relay = new RedisRelay({ url: redisUrl, onError: (err) => log.warn({ err }, "the relay's Redis") });
+  let toldAt = Number.NEGATIVE_INFINITY;
+  const tell = (err: Error) => {
+    const due = performance.now() - toldAt >= redisWordMs;
+    if (due) toldAt = performance.now();
+    log[due ? "warn" : "debug"]({ err }, "the Redis of REDIS_URL fails: turns run, but nobody sees them live");
+  };
+  const relay = new RedisRelay({ url: redisUrl, onError: tell });
   opened.defer(() => relay.close());
+  // It connects when it is first used. Asked now, a wrong address is told at the start and not by the first turn.
+  relay.ping().catch(tell);
   return relay;
 }
 
