@@ -22,6 +22,8 @@ export async function explainAll(stand: Stand, seeded: Seeded, say: (line: strin
     types: { bigint: { to: 20, from: [20], serialize: String, parse: Number } },
     debug: (_connection, text, parameters) => void sent.push({ text, parameters }),
   }) as unknown as Sql;
+  // The driver asks for the types it does not know with the first statement of a connection.
+  await sql`select 1`;
   const statementOf = async (work: (inner: Sql) => Promise<unknown>): Promise<Sent> => {
     sent.length = 0;
     await undone(sql, work);

@@ -13,8 +13,9 @@ export interface Seeded {
 /** Messages of the long session, and of the short ones. */
 const longMessages = 2_000;
 const shortMessages = 10;
-/** End users that the sessions belong to. */
-const users = 1_000;
+/** Sessions of one end user: the same on every size, so that a user's list is as long. */
+const sessionsPerUser = 100;
+const tables = ["sessions", "messages", "turns", "usage"];
 /** Days over which they were spread, within what usage shows by default. */
 const days = 28;
 /** Sessions that one statement seeds: so that no statement's work outgrows memory. */
@@ -38,9 +39,16 @@ export async function seedRows(
     const [agent] = await sql<{ user_id: string }[]>`select user_id from agents where id = ${stand.agentId}`;
     if (agent === undefined) throw new Error("The stand has no agent.");
     const share = Math.max(2, Math.round((messages - longMessages) / sessions / 2) * 2);
-    for (let from = 1; from <= sessions; from += stepSessions)
-      await seedStep(sql, stand, from, Math.min(sessions, from + stepSessions - 1), share);
-    for (const table of ["sessions", "messages", "turns", "usage"]) await sql`vacuum analyze ${sql(table)}`;
+    const users = Math.max(1, Math.round(sessions / sessionsPerUser));
+    await withoutIndexes(sql, async () => {
+      for (let from = 1; from <= sessions; from += stepSessions)
+        await seedStep(sql, stand, { from, to: Math.min(sessions, from + stepSessions - 1), share, users });
+    });
+    await sql`
+      insert into usage_sums (tenant_id, day, agent_id, provider, model, turns, input_tokens, output_tokens, duration_ms)
+      select tenant_id, day, agent_id, provider, model, count(*), sum(input_tokens), sum(output_tokens), sum(duration_ms)
+      from usage group by 1, 2, 3, 4, 5`;
+    for (const table of [...tables, "usage_sums"]) await sql`vacuum analyze ${sql(table)}`;
     const [row] = await sql<{ turns: string }[]>`select count(*) as turns from turns`;
     const id = (n: number) => `ss_${n.toString(16).padStart(24, "0")}`;
     return { shortId: id(1), otherId: id(2), longId: id(3), turns: Number(row?.turns) };
@@ -49,12 +57,28 @@ export async function seedRows(
   }
 }
 
+/** Takes the tables' indexes away, but for those that are constraints, and makes them anew: faster than to keep them. */
+async function withoutIndexes(sql: postgres.Sql, work: () => Promise<void>): Promise<void> {
+  const indexes = await sql<{ indexname: string; indexdef: string }[]>`
+    select indexname, indexdef from pg_indexes
+    where schemaname = 'public' and tablename = any(${tables}) and indexname not in (select conname from pg_constraint)`;
+  for (const { indexname } of indexes) await sql`drop index ${sql(indexname)}`;
+  await work();
+  await sql`set maintenance_work_mem = '512MB'`;
+  for (const { indexdef } of indexes) await sql.unsafe(indexdef);
+}
+
+interface Step {
+  readonly from: number;
+  readonly to: number;
+  readonly share: number;
+  readonly users: number;
+}
+
 async function seedStep(
   sql: postgres.Sql,
   { tenantId, agentId }: Stand,
-  from: number,
-  to: number,
-  share: number,
+  { from, to, share, users }: Step,
 ): Promise<void> {
   const id = (prefix: string, number: postgres.Fragment) =>
     sql`${`${prefix}_`}::text || lpad(to_hex(${number}), 24, '0')`;
@@ -63,7 +87,7 @@ async function seedStep(
   const turnsOf = sql`(case when s <= 2 then ${shortMessages}::int when s = 3 then ${longMessages}::int else ${share}::int end) / 2`;
   const series = sql`generate_series(${from}::int, ${to}::int) s`;
   const at = sql`(now() - make_interval(secs => (s::bigint * 7919 % (${days} * 86400))::int))`;
-  const user = sql`'user-' || s % ${users}`;
+  const user = sql`'user-' || s % ${users}::int`;
   await sql`
     insert into sessions (id, tenant_id, agent_id, user_id, visible, message_count, last_message_preview, created_at, updated_at)
     select ${id("ss", sql`s`)}, ${tenantId}, ${agentId}, ${user}, true, 2 * ${turnsOf}, 'chunk-1 chunk-2 chunk-3', ${at}, ${at}
@@ -85,8 +109,8 @@ async function seedStep(
     from ${series}, generate_series(1, ${turnsOf}) t, generate_series(1, 2) m`;
   await sql`
     insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens,
-      duration_ms, day, created_at)
+      duration_ms, day, created_at, summed)
     select ${id("turn", turnNumber)}, ${tenantId}, ${agentId}, ${id("ss", sql`s`)}, ${user}, 'custom', 'simulated/model',
-      20, 30, 900, (${at} at time zone 'UTC')::date, ${at}
+      20, 30, 900, (${at} at time zone 'UTC')::date, ${at}, true
     from ${series}, generate_series(1, ${turnsOf}) t`;
 }

@@ -29,6 +29,8 @@ export interface JobPayloads {
   "merchant.deliver": { connectionId: string };
   /** Forget old Idempotency-Keys. */
   "keys.sweep": Record<never, never>;
+  /** Add ended turns to the sums of usage. */
+  "usage.sum": Record<never, never>;
 }
 
 export type JobName = keyof JobPayloads;
@@ -48,6 +50,7 @@ const maxAttempts: Readonly<Record<JobName, number>> = {
   "skill.purge": 25,
   "merchant.deliver": 5,
   "keys.sweep": 1,
+  "usage.sum": 1,
 };
 
 /** Every kind of job. */
@@ -96,6 +99,7 @@ const payloadFields: { readonly [N in JobName]: readonly (keyof JobPayloads[N] &
   "skill.purge": ["skillId"],
   "merchant.deliver": ["connectionId"],
   "keys.sweep": [],
+  "usage.sum": [],
 };
 
 /** Whether a payload is what its kind of job needs. One that somebody put into the queue by hand may be anything. */

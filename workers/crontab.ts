@@ -5,6 +5,7 @@ import type { JobName } from "../src/jobs.ts";
 const items: (CronItem & { task: JobName })[] = [
   { task: "keys.sweep", match: "17 * * * *" },
   { task: "chat.sweep", match: "47 * * * *" },
+  { task: "usage.sum", match: "*/5 * * * *" },
 ];
 
 export const cronItems = parseCronItems(items);

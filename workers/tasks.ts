@@ -14,6 +14,7 @@ import { purgeLibrarySkill } from "../src/skills/purge.ts";
 import { fireTask } from "../src/tasks/fire.ts";
 import { startQueuedRun } from "../src/tasks/run.ts";
 import { purgeTenant } from "../src/tenants/purge.ts";
+import { sumUsage } from "../src/usage/sums.ts";
 import { purgeWorkspace } from "../src/workspaces/remove.ts";
 
 /** Job name → slice function; a name without a function does not compile. */
@@ -34,6 +35,7 @@ export function taskList(runner: TurnRunner): TaskList {
     "merchant.deliver": (payload) =>
       deliverEvents(ctx, actor.workerId, (payload as JobPayloads["merchant.deliver"]).connectionId),
     "keys.sweep": () => sweepKeys(ctx.sql),
+    "usage.sum": async () => void (await sumUsage(ctx.sql)),
   });
 }
 

@@ -39,17 +39,13 @@ export async function readUsage(
   tenantId: string,
   question: UsageQuestion,
 ): Promise<{ buckets: UsageBucket[]; totals: UsageTotals }> {
-  const { from, to, agentId, sessionId, userId, groupBy, limit } = question;
+  const { groupBy, limit } = question;
   const key = () => sql(keyColumns[groupBy] as string[]);
   const rows = await sql<BucketRow[]>`
     with buckets as (
-      select ${key()}, count(*) as turns, sum(input_tokens)::bigint as input_tokens,
+      select ${key()}, sum(turns)::bigint as turns, sum(input_tokens)::bigint as input_tokens,
         sum(output_tokens)::bigint as output_tokens, sum(duration_ms)::bigint as duration_ms
-      from usage
-      where tenant_id = ${tenantId} and day between ${from}::date and ${to}::date
-        ${agentId === undefined ? sql`` : sql`and agent_id = ${agentId}`}
-        ${sessionId === undefined ? sql`` : sql`and session_id = ${sessionId}`}
-        ${userId === undefined ? sql`` : sql`and user_id = ${userId}`}
+      from (${counted(sql, tenantId, question)}) counted
       group by ${key()}
     )
     select *, sum(turns) over ()::bigint as total_turns, sum(input_tokens) over ()::bigint as total_input_tokens,
@@ -58,6 +54,29 @@ export async function readUsage(
     order by ${groupBy === "day" ? sql`` : sql`input_tokens + output_tokens desc,`} ${key()}
     limit ${groupBy === "session" ? limit : usageBucketsMax}`;
   return { buckets: rows.map(showBucket), totals: showTotals(rows[0]) };
+}
+
+/**
+ * What is to be added up. Sums know days, agents and models, but neither users nor
+ * sessions: there are almost as many of those as turns. What is not summed yet
+ * counts by its own row, in the same statement.
+ */
+function counted(sql: AnySql, tenantId: string, question: UsageQuestion) {
+  const { from, to, agentId, sessionId, userId, groupBy } = question;
+  const asked = sql`
+    tenant_id = ${tenantId} and day between ${from}::date and ${to}::date
+      ${agentId === undefined ? sql`` : sql`and agent_id = ${agentId}`}
+      ${sessionId === undefined ? sql`` : sql`and session_id = ${sessionId}`}
+      ${userId === undefined ? sql`` : sql`and user_id = ${userId}`}`;
+  const numbers = sql`input_tokens, output_tokens, duration_ms`;
+  const bySums = sessionId === undefined && userId === undefined && groupBy !== "session" && groupBy !== "user";
+  if (!bySums)
+    return sql`select ${sql(keyColumns[groupBy] as string[])}, 1 as turns, ${numbers} from usage where ${asked}`;
+  const columns = sql`day, agent_id, provider, model`;
+  return sql`
+    select ${columns}, turns, ${numbers} from usage_sums where ${asked}
+    union all
+    select ${columns}, 1, ${numbers} from usage where not summed and ${asked}`;
 }
 
 function showBucket(row: BucketRow): UsageBucket {
