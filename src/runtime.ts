@@ -70,6 +70,8 @@ function listenOnBun({ hostname, port, fetch }: ListenOptions): HttpServer {
     maxRequestBodySize: requestBodyBytesMax,
     // By itself Bun answers what the handler throws with a page that quotes our source.
     development: false,
+    // Which by itself would let a second process listen on the same port, and share our clients with it.
+    reusePort: false,
     error: () => new Response(null, { status: 500 }),
   });
   return {
