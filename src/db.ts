@@ -1,4 +1,5 @@
 import postgres from "postgres";
+import { plainlyEnding } from "./database-socket.ts";
 import { DeadlineError, withDeadline } from "./deadline.ts";
 import { ApiError } from "./errors.ts";
 import { databaseWaitMs, unavailableRetryAfterSeconds } from "./limits.ts";
@@ -33,6 +34,7 @@ export function openDatabase({ url, max, applicationName }: PoolOptions): Sql {
       max,
       connect_timeout: databaseWaitMs / 1000,
       backoff: (attempt) => Math.min(0.05 * 2 ** attempt, 1),
+      ...plainlyEnding,
       onnotice: () => {},
       types: { bigint: bigintAsNumber },
       connection: {

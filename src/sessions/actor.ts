@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import postgres from "postgres";
+import { plainlyEnding } from "../database-socket.ts";
 import { isPassing, type Sql, withLongStartup } from "../db.ts";
 import { newId } from "../ids.ts";
 import { databaseWaitMs, lockWaitMs, workerBeatMs } from "../limits.ts";
@@ -62,6 +63,7 @@ export class Actor {
       connect_timeout: 10,
       backoff: (attempt) => Math.min(0.05 * 2 ** attempt, 1),
       types: { bigint: { to: 20, from: [20], serialize: String, parse: Number } },
+      ...plainlyEnding,
       onnotice: () => {},
       connection: { application_name: this.applicationName },
     });
