@@ -4,11 +4,12 @@ import { deliverThread } from "../src/chat/deliver.ts";
 import { drainInbox } from "../src/chat/inbox.ts";
 import { sweepChatEvents } from "../src/chat/look-out.ts";
 import { purgeChatConnection } from "../src/chat/purge.ts";
+import type { Ctx } from "../src/context.ts";
 import { sweepKeys } from "../src/idempotency.ts";
 import { isPayload, type JobName, type JobPayloads } from "../src/jobs.ts";
-import type { Logger } from "../src/log.ts";
 import { deliverEvents } from "../src/merchant/deliver.ts";
 import { observeJob } from "../src/observe.ts";
+import { spendAttempts } from "../src/queue/jobs.ts";
 import { runTurnJob, type TurnRunner } from "../src/sessions/run.ts";
 import { purgeLibrarySkill } from "../src/skills/purge.ts";
 import { fireTask } from "../src/tasks/fire.ts";
@@ -20,7 +21,7 @@ import { purgeWorkspace } from "../src/workspaces/remove.ts";
 /** Job name → slice function; a name without a function does not compile. */
 export function taskList(runner: TurnRunner): TaskList {
   const { ctx, actor } = runner;
-  return refuseMalformed(ctx.log, {
+  return refuseMalformed(ctx, {
     turn: (payload) => runTurnJob(runner, payload as never),
     "task.run": (payload) => startQueuedRun(ctx, (payload as JobPayloads["task.run"]).runId),
     "task.fire": (payload) => fireTask(ctx, payload as JobPayloads["task.fire"]),
@@ -39,14 +40,20 @@ export function taskList(runner: TurnRunner): TaskList {
   });
 }
 
-/** A malformed job is dropped with a word in the log: trying it again would not mend it. */
-function refuseMalformed(log: Logger, tasks: Record<JobName, Task>): TaskList {
+/**
+ * A malformed job is a dead letter at once, with a word in the log: trying it again
+ * would not mend it, and an operator can look at it (`queue list --dead`).
+ */
+function refuseMalformed({ log, sql }: Ctx, tasks: Record<JobName, Task>): TaskList {
   const checked = Object.entries(tasks).map(([name, task]): [string, Task] => [
     name,
     async (payload, helpers) => {
       if (isPayload(name as JobName, payload))
         return observeJob(name as JobName, async () => void (await task(payload, helpers)));
-      log.error({ job: helpers.job.id, task: name }, "a malformed job was dropped");
+      const { id } = helpers.job;
+      log.error({ job: id, task: name }, "a malformed job is a dead letter");
+      await spendAttempts(sql, id);
+      throw new Error("The payload is malformed.");
     },
   ]);
   return Object.fromEntries(checked);

@@ -30,7 +30,8 @@ export function discardJob(sql: AnySql, id: string): Promise<Discarded> {
     const job = await findJob(inner, id);
     if (job === null) return "missing";
     if (job.lockedAt !== null) return "running";
-    if (job.task.endsWith(".purge")) return "kept";
+    // One that is malformed names nothing.
+    if (job.task.endsWith(".purge") && isJobName(job.task) && isPayload(job.task, job.payload)) return "kept";
     const ended = await endItsOwner(inner, job);
     // A skipped fire's job is the next fire's now.
     if (ended === "running" || ended === "fire") return ended;

@@ -74,3 +74,8 @@ export async function retryJobs(sql: AnySql, ids: readonly string[]): Promise<st
     select id::text from graphile_worker.reschedule_jobs(${ids as string[]}::bigint[], run_at => now(), attempts => 0)`;
   return rows.map(({ id }) => id);
 }
+
+/** Leaves a job that runs no further attempt: when this one fails, it is a dead letter. */
+export async function spendAttempts(sql: AnySql, id: string): Promise<void> {
+  await sql`update graphile_worker._private_jobs set max_attempts = attempts where id = ${id}::bigint`;
+}

@@ -61,7 +61,16 @@ function checkOneAtATime(turns: readonly TurnRecord[]): string[] {
 
 /** Statuses that each kind of request may be answered, whatever goes on. */
 const allowed: Readonly<Record<string, readonly string[]>> = {
-  turn: ["200", "201", "404 not_found", "409 session_busy", "409 turn_canceled", "502 provider_error"],
+  // A regeneration may have cut the answer away before it was read.
+  turn: [
+    "200",
+    "201",
+    "404 not_found",
+    "404 message_not_found",
+    "409 session_busy",
+    "409 turn_canceled",
+    "502 provider_error",
+  ],
   regenerate: [
     "200",
     "404 not_found",
@@ -112,7 +121,14 @@ function checkAnswer(entry: Entry, { turns, remains, sent }: Known): string[] {
     return [`${said}: refused, and ${written.id} is there`];
   if (status < 300 && turn === null) return [`${said}: accepted, and names no turn`];
   if (turn === null || entry.reading !== null) return [];
-  const expected = { 200: "succeeded", 201: "succeeded", 502: "failed", 409: "canceled", 503: "failed" }[status];
+  const expected = {
+    200: "succeeded",
+    201: "succeeded",
+    404: "succeeded",
+    502: "failed",
+    409: "canceled",
+    503: "failed",
+  }[status];
   // A turn that stops to ask is answered what it said so far.
   const asked = status < 300 && turn.continuationId !== null;
   return turn.status === expected || asked ? [] : [`${said}: ${turn.id} is ${turn.status}`];
