@@ -19,9 +19,9 @@ export interface TestPostgres extends AsyncDisposable {
   thaw(): Promise<void>;
 }
 
-/** Starts a migrated Postgres. */
-export async function startPostgres(): Promise<TestPostgres> {
-  const home = await realpath(await mkdtemp(join(tmpdir(), "parley-postgres-")));
+/** Starts a migrated Postgres, with its data below `parent`. */
+export async function startPostgres(parent: string = tmpdir()): Promise<TestPostgres> {
+  const home = await realpath(await mkdtemp(join(parent, "parley-postgres-")));
   const start = (port?: number) =>
     startEmbeddedPostgres({ home, log: () => {}, ...(port === undefined ? {} : { port }) });
   let server: EmbeddedPostgres = await start();
