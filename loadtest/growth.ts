@@ -180,7 +180,12 @@ async function main(): Promise<void> {
   say("\n| request | small, median | large, median | ratio | |\n|---|---|---|---|---|");
   const turns: Record<string, number> = {};
   for (const probe of probes) {
-    const [a, b] = await compare(probe, few, many);
+    const medians = await compare(probe, few, many).catch((error: unknown) => String(error));
+    if (typeof medians === "string") {
+      say(`| ${probe.name} | | | | failed: ${medians.slice(0, 120)} |`);
+      continue;
+    }
+    const [a, b] = medians;
     turns[probe.name] = b;
     const ratio = b / a;
     say(

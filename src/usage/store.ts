@@ -39,21 +39,57 @@ export async function readUsage(
   tenantId: string,
   question: UsageQuestion,
 ): Promise<{ buckets: UsageBucket[]; totals: UsageTotals }> {
-  const { groupBy, limit } = question;
+  const rows = await (question.groupBy === "session"
+    ? largestSessions(sql, tenantId, question)
+    : allBuckets(sql, tenantId, question));
+  return { buckets: rows.map(showBucket), totals: showTotals(rows[0]) };
+}
+
+function allBuckets(sql: AnySql, tenantId: string, question: UsageQuestion) {
+  const { groupBy } = question;
   const key = () => sql(keyColumns[groupBy] as string[]);
-  const rows = await sql<BucketRow[]>`
+  return sql<BucketRow[]>`
     with buckets as (
-      select ${key()}, sum(turns)::bigint as turns, sum(input_tokens)::bigint as input_tokens,
-        sum(output_tokens)::bigint as output_tokens, sum(duration_ms)::bigint as duration_ms
-      from (${counted(sql, tenantId, question)}) counted
-      group by ${key()}
+      select ${key()}, ${sums(sql)} from (${counted(sql, tenantId, question, groupBy !== "user")}) counted group by ${key()}
     )
     select *, sum(turns) over ()::bigint as total_turns, sum(input_tokens) over ()::bigint as total_input_tokens,
       sum(output_tokens) over ()::bigint as total_output_tokens, sum(duration_ms) over ()::bigint as total_duration_ms
     from buckets
     order by ${groupBy === "day" ? sql`` : sql`input_tokens + output_tokens desc,`} ${key()}
-    limit ${groupBy === "session" ? limit : usageBucketsMax}`;
-  return { buckets: rows.map(showBucket), totals: showTotals(rows[0]) };
+    limit ${usageBucketsMax}`;
+}
+
+/**
+ * There may be a million sessions and a page of them is wanted: the largest are
+ * found by one sum, only theirs are made whole, and the totals come by the
+ * shorter way. Half the time of adding up everything for each session.
+ */
+function largestSessions(sql: AnySql, tenantId: string, question: UsageQuestion) {
+  const asked = conditions(sql, tenantId, question);
+  return sql<BucketRow[]>`
+    with totals as (
+      select ${sums(sql, "total_")} from (${counted(sql, tenantId, question, true)}) counted
+    ), largest as (
+      select session_id from usage where ${asked} group by session_id
+      order by sum(input_tokens + output_tokens) desc, session_id limit ${question.limit}
+    ), buckets as (
+      select session_id, ${sums(sql)} from (select *, 1 as turns from usage) counted
+      where ${asked} and session_id in (select session_id from largest) group by session_id
+    )
+    select * from buckets cross join totals order by input_tokens + output_tokens desc, session_id`;
+}
+
+function sums(sql: AnySql, prefix: "" | "total_" = "") {
+  const sum = (column: string) => sql`sum(${sql(column)})::bigint as ${sql(`${prefix}${column}`)}`;
+  return sql`${sum("turns")}, ${sum("input_tokens")}, ${sum("output_tokens")}, ${sum("duration_ms")}`;
+}
+
+function conditions(sql: AnySql, tenantId: string, { from, to, agentId, sessionId, userId }: UsageQuestion) {
+  return sql`
+    tenant_id = ${tenantId} and day between ${from}::date and ${to}::date
+      ${agentId === undefined ? sql`` : sql`and agent_id = ${agentId}`}
+      ${sessionId === undefined ? sql`` : sql`and session_id = ${sessionId}`}
+      ${userId === undefined ? sql`` : sql`and user_id = ${userId}`}`;
 }
 
 /**
@@ -61,17 +97,11 @@ export async function readUsage(
  * sessions: there are almost as many of those as turns. What is not summed yet
  * counts by its own row, in the same statement.
  */
-function counted(sql: AnySql, tenantId: string, question: UsageQuestion) {
-  const { from, to, agentId, sessionId, userId, groupBy } = question;
-  const asked = sql`
-    tenant_id = ${tenantId} and day between ${from}::date and ${to}::date
-      ${agentId === undefined ? sql`` : sql`and agent_id = ${agentId}`}
-      ${sessionId === undefined ? sql`` : sql`and session_id = ${sessionId}`}
-      ${userId === undefined ? sql`` : sql`and user_id = ${userId}`}`;
+function counted(sql: AnySql, tenantId: string, question: UsageQuestion, sumsServe: boolean) {
+  const asked = conditions(sql, tenantId, question);
   const numbers = sql`input_tokens, output_tokens, duration_ms`;
-  const bySums = sessionId === undefined && userId === undefined && groupBy !== "session" && groupBy !== "user";
-  if (!bySums)
-    return sql`select ${sql(keyColumns[groupBy] as string[])}, 1 as turns, ${numbers} from usage where ${asked}`;
+  if (!sumsServe || question.sessionId !== undefined || question.userId !== undefined)
+    return sql`select day, agent_id, user_id, provider, model, 1 as turns, ${numbers} from usage where ${asked}`;
   const columns = sql`day, agent_id, provider, model`;
   return sql`
     select ${columns}, turns, ${numbers} from usage_sums where ${asked}
