@@ -47,9 +47,24 @@ function toolChunks(type: string, fields: Record<string, unknown>): unknown[] {
   const dynamic = type === "dynamic-tool";
   const toolName = dynamic ? fields.toolName : type.slice("tool-".length);
   const flag = dynamic ? { dynamic: true } : {};
-  const called = { type: "tool-input-available", toolCallId, toolName, input, ...flag };
-  if (state === "output-available") return [called, { type: "tool-output-available", toolCallId, output, ...flag }];
-  if (state === "output-error") return [called, { type: "tool-output-error", toolCallId, errorText, ...flag }];
-  if (state === "output-denied") return [called, { type: "tool-output-denied", toolCallId }];
-  return [called];
+  const called = [{ type: "tool-input-available", toolCallId, toolName, input, ...flag }, ...approvalChunks(fields)];
+  if (state === "output-available") return [...called, { type: "tool-output-available", toolCallId, output, ...flag }];
+  if (state === "output-error") return [...called, { type: "tool-output-error", toolCallId, errorText, ...flag }];
+  if (state === "output-denied") return [...called, { type: "tool-output-denied", toolCallId }];
+  return called;
+}
+
+/** That a person was asked about a call, and what the answer was, if there is one. */
+function approvalChunks({ toolCallId, approval }: Record<string, unknown>): unknown[] {
+  if (typeof approval !== "object" || approval === null) return [];
+  const { id: approvalId, approved, reason } = approval as { id?: string; approved?: boolean; reason?: string };
+  const asked = { type: "tool-approval-request", approvalId, toolCallId };
+  if (approved === undefined) return [asked];
+  const answered = {
+    type: "tool-approval-response",
+    approvalId,
+    approved,
+    ...(reason === undefined ? {} : { reason }),
+  };
+  return [asked, answered];
 }
