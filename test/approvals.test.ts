@@ -126,6 +126,28 @@ describe("a turn that asks", () => {
     expect([inA.status, inA.body.error.code]).toEqual([409, "invalid_request"]);
   });
 
+  test("a decided call says so in the transcript at once, beside one that still waits", async () => {
+    const { path } = await ask(asksTwice);
+    const { approvals, continuation } = await approvalsOf(path);
+    await decide(path, approvals[0].id, false, "No tea");
+    const callsOf = async () =>
+      (await messagesOf(path))[1].parts.filter((part: { toolCallId?: string }) => part.toolCallId !== undefined);
+    expect(await callsOf()).toEqual([
+      expect.objectContaining({
+        toolCallId: approvals[0].toolCallId,
+        state: "approval-responded",
+        approval: expect.objectContaining({ id: approvals[0].id, approved: false, reason: "No tea" }),
+      }),
+      expect.objectContaining({ toolCallId: approvals[1].toolCallId, state: "approval-requested" }),
+    ]);
+    await Promise.all([decide(path, approvals[1].id, true), decide(path, approvals[1].id, true)]);
+    await join(path, continuation.id);
+    expect((await callsOf()).map(({ state }: { state: string }) => state)).toEqual([
+      "output-denied",
+      "output-available",
+    ]);
+  });
+
   test("asking again makes a new continuation, and the first ends succeeded", async () => {
     const { path } = await ask(
       '[[sim: tool=memory_save args={"text":"a1"} ; tool=memory_save args={"text":"a2"} ; text="Twice asked."]]',

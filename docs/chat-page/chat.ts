@@ -53,12 +53,8 @@ async function decide({ parts }: UIMessage): Promise<string> {
 /** What was said before the page was loaded; `decided` when its last message was decided and its turn goes on. */
 export async function load(): Promise<{ messages: UIMessage[]; decided: boolean }> {
   if (sessionId() === "") return { messages: [], decided: false };
-  const [{ data }, { approvals }] = await Promise.all([
-    call<{ data: UIMessage[] }>("/messages?limit=200"),
-    call<Approvals>("/tool-approvals"),
-  ]);
-  const status = new Map(approvals.map((approval) => [approval.id, approval.status]));
-  const messages = withAsked(data).map((message) => withDecisions(message, status));
+  const { data } = await call<{ data: UIMessage[] }>("/messages?limit=200");
+  const messages = withAsked(data);
   return { messages, decided: lastAssistantMessageIsCompleteWithApprovalResponses({ messages }) };
 }
 
@@ -66,17 +62,6 @@ export async function load(): Promise<{ messages: UIMessage[]; decided: boolean 
 function withAsked(messages: UIMessage[]): UIMessage[] {
   const latest = JSON.parse(window.sessionStorage.getItem(sessionId()) ?? "null") as UIMessage | null;
   return latest === null || messages.some(({ id }) => id === latest.id) ? messages : [...messages, latest];
-}
-
-/** A message is stored with its open questions; the decisions stand beside it until the turn has gone on. */
-function withDecisions(message: UIMessage, status: ReadonlyMap<string, string>): UIMessage {
-  const parts = message.parts.map((part) => {
-    if (!isToolUIPart(part) || part.state !== "approval-requested") return part;
-    const decision = status.get(part.approval.id) ?? "pending";
-    if (decision === "pending") return part;
-    return { ...part, state: "approval-responded", approval: { ...part.approval, approved: decision === "approved" } };
-  });
-  return { ...message, parts: parts as UIMessage["parts"] };
 }
 
 /** Stops the turn itself; closing the stream would only stop listening. */

@@ -1,7 +1,9 @@
 import { ringCards } from "../chat/hand-over.ts";
-import { type AnySql, tx } from "../db.ts";
+import { type AnySql, json, type Tx, tx } from "../db.ts";
 import { ApiError } from "../errors.ts";
+import { withDecisions } from "./calls.ts";
 import { addTurnJob } from "./requeue.ts";
+import type { UiMessage } from "./schema.ts";
 import type { TurnError } from "./turns.ts";
 
 /** A call that waits, or waited, for a person (design section 3, "ToolApprovalsResponse"). */
@@ -96,6 +98,7 @@ export function decideApproval(
       update approvals set status = ${decision.approved ? "approved" : "denied"}, reason = ${decision.reason}, decided_at = now()
       where id = ${approvalId} and status = 'pending' returning *`;
     if (approval === undefined) throw new ApiError("approval_decided");
+    await writeDecision(inner, approval);
     await ringCards(inner, sessionId);
     const [left] = await inner`
       select 1 from approvals where continuation_id = ${found.continuation_id} and status = 'pending' limit 1`;
@@ -114,6 +117,34 @@ export function decideApproval(
     >`select * from continuations where id = ${found.continuation_id}`;
     return { approval: showApproval(approval), continuation: showContinuation(continuation as ContinuationRow) };
   });
+}
+
+/**
+ * Writes a decision into the stored answer, so that a client which reads the
+ * transcript now can go on with it: the AI SDK's resumes a message whose calls are
+ * `approval-responded`, and knows nothing of calls that still wait. The turn's row
+ * is locked, so that of two decisions at once neither undoes the other's.
+ */
+async function writeDecision(inner: Tx, approval: ApprovalRow): Promise<void> {
+  const { turn_id, session_id, assistant_message_id } = approval;
+  const [stored] = await inner<{ kept: UiMessage | null; content: UiMessage | null }[]>`
+    select t.answer as kept, m.content from turns t
+    left join messages m on m.session_id = t.session_id and m.id = t.assistant_message_id and m.role = 'assistant'
+    where t.id = ${turn_id}`;
+  const decided = (message: UiMessage) =>
+    json(
+      inner,
+      withDecisions(message, [
+        { toolCallId: approval.tool_call_id, approved: approval.status === "approved", reason: approval.reason },
+      ]),
+    );
+  // A regeneration's unfinished answer is in the turn's row; the transcript has the previous one.
+  if (stored?.kept != null) await inner`update turns set answer = ${decided(stored.kept)} where id = ${turn_id}`;
+  else if (stored?.content != null) {
+    await inner`
+      update messages set content = ${decided(stored.content)}
+      where session_id = ${session_id} and id = ${assistant_message_id} and role = 'assistant'`;
+  }
 }
 
 function showApproval(row: ApprovalRow): ToolApproval {
