@@ -38,7 +38,7 @@ export interface Reading {
 }
 
 /** Follows a log from event `from`, and fails on a gap, a duplicate or anything after the end. */
-export function read(relay: Relay, key: LogKey, from = 1): Reading {
+export function read(relay: Relay, key: LogKey, from = 1, isNew = false): Reading {
   const controller = new AbortController();
   const ending = Promise.withResolvers<Reading>();
   const reading: Reading = {
@@ -49,7 +49,7 @@ export function read(relay: Relay, key: LogKey, from = 1): Reading {
     abort: () => controller.abort(),
   };
   const run = async () => {
-    for await (const step of relay.follow(key, from, controller.signal)) {
+    for await (const step of relay.follow(key, from, controller.signal, isNew)) {
       if (reading.ending !== null) throw new Error(`${step.type} after ${reading.ending}`);
       if (step.type !== "batch") {
         reading.ending = step.type;

@@ -96,6 +96,32 @@ function conformance(start: () => Promise<Store>): void {
     }
   });
 
+  test("a follower of a log that is called new sees all of it, new or not, growing or complete", async () => {
+    const grown = newKey();
+    await worker.append(grown, batchOf(grown, 1, 5));
+    const late = read(reader, grown, 1, true);
+    await until(() => late.last === 5);
+    await worker.append(grown, batchOf(grown, 6, 8));
+    await until(() => late.last === 8);
+    await worker.end(grown, null);
+    expect((await late.done).ending).toBe("end");
+    expect((await read(reader, grown, 1, true).done).last).toBe(8);
+  });
+
+  test("followers that join while their new logs begin miss nothing", async () => {
+    const readings = Array.from({ length: 100 }, async (_, index) => {
+      const key = newKey();
+      // The log's first appends and the subscription race; each log gives the one a little more of a start.
+      const appended = worker.append(key, batchOf(key, 1, 2)).then(() => worker.append(key, batchOf(key, 3, 9)));
+      for (let step = 0; step < index % 10; step++) await new Promise(setImmediate);
+      const reading = read(reader, key, 1, true);
+      await appended;
+      await worker.end(key, batchOf(key, 10, 10));
+      return reading.done;
+    });
+    for (const reading of await Promise.all(readings)) expect([reading.ending, reading.last]).toEqual(["end", 10]);
+  });
+
   test("a burst of 10,000 chunks keeps its order", async () => {
     const key = newKey();
     const writer = new RelayWriter(worker, key);

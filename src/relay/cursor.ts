@@ -1,8 +1,10 @@
+import { clearTimeout, setTimeout } from "node:timers";
 import {
   type Batch,
   dropBefore,
   type Followed,
   lastOf,
+  relayNewLogMs,
   relayPageChars,
   relayPageEntriesMax,
   relayPageEntriesMin,
@@ -41,9 +43,13 @@ export class Cursor {
   #reading = false;
   #lost = false;
   #ring: (() => void) | null = null;
+  #isNew: boolean;
+  #doubt: NodeJS.Timeout | null = null;
 
-  constructor(from: number) {
+  /** `isNew`: the log is only just beginning. */
+  constructor(from: number, isNew = false) {
     this.next = from;
+    this.#isNew = isNew;
   }
 
   /** What to hand over now; null when there is nothing. */
@@ -77,8 +83,23 @@ export class Cursor {
     return this.#forced || this.#known >= this.next || (this.#mark !== null && this.#mark.tail >= this.next);
   }
 
+  /**
+   * The subscription stands: the log is read, for what was published before. One
+   * that was new when its follower came is not, for almost always nothing was: its
+   * first publication tells by its number whether one is missing, and when none
+   * comes for a while the log is read after all.
+   */
+  confirm(): void {
+    const wasNew = this.#isNew;
+    this.#isNew = false;
+    if (!wasNew) this.force();
+    else if (this.#live === null && !this.stale) this.#doubt = setTimeout(() => this.force(), relayNewLogMs).unref();
+  }
+
   /** Something was published. */
   publish(item: Batch | Mark): void {
+    if (this.#doubt !== null) clearTimeout(this.#doubt);
+    this.#doubt = null;
     if (isMark(item)) this.#mark = item;
     else if (this.#live === null && item.first <= this.next && lastOf(item) >= this.next) this.#live = item;
     else this.#known = Math.max(this.#known, lastOf(item));

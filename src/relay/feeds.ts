@@ -50,8 +50,8 @@ export class Feeds {
   }
 
   /** A cursor on the log, which reads it as soon as nothing published can be missed any more. */
-  join(name: string, from: number): Cursor {
-    const cursor = new Cursor(from);
+  join(name: string, from: number, isNew = false): Cursor {
+    const cursor = new Cursor(from, isNew);
     if (this.#away) {
       cursor.lose();
       return cursor;
@@ -64,7 +64,7 @@ export class Feeds {
       else if (!feed.subscribed) void this.#subscribe([feed]);
     }
     feed.cursors.add(cursor);
-    if (feed.subscribed) cursor.force();
+    if (feed.subscribed) cursor.confirm();
     return cursor;
   }
 
@@ -140,7 +140,7 @@ export class Feeds {
     if (connection !== this.#connection) return;
     for (const feed of feeds) {
       feed.subscribed = true;
-      for (const cursor of feed.cursors) cursor.force();
+      for (const cursor of feed.cursors) cursor.confirm();
     }
   }
 

@@ -122,10 +122,15 @@ export class RedisRelay implements Relay {
     return (await this.#commands.relaySeal(logName(this.#prefix, key), this.#keepMs)) as Sealed;
   }
 
-  async *follow(key: LogKey, from: number, signal: AbortSignal): AsyncGenerator<Followed, void, undefined> {
+  async *follow(
+    key: LogKey,
+    from: number,
+    signal: AbortSignal,
+    isNew = false,
+  ): AsyncGenerator<Followed, void, undefined> {
     if (signal.aborted) return;
     const name = logName(this.#prefix, key);
-    const cursor = this.#feeds.join(name, Math.max(from, 1));
+    const cursor = this.#feeds.join(name, Math.max(from, 1), isNew);
     const wake = () => cursor.wake();
     signal.addEventListener("abort", wake, { once: true });
     try {

@@ -39,6 +39,8 @@ export const relayLostGraceMs = 1_000;
 export const relayHeartbeatMs = 2_000;
 /** Followed logs are looked at this often, for a publication that went missing and against expiry, in milliseconds. */
 export const relayLookMs = 15_000;
+/** A follower of a new log reads it when nothing was published for this long, in milliseconds. */
+export const relayNewLogMs = 100;
 /** At most this many logs are looked at, or channels subscribed, in one go. */
 export const relayChunkMax = 500;
 
@@ -113,9 +115,10 @@ export interface Relay {
    * than they were appended. A log that does not exist yet is waited for when
    * `from` is 1; a log that does not reach `from - 1` is `lost`. Stops at once
    * when the signal aborts. Never throws: a relay that is away is `lost`, and
-   * `follow` may be called again.
+   * `follow` may be called again. `isNew` says that the log is only just beginning,
+   * which saves reading what is not there yet; it may be wrong.
    */
-  follow(key: LogKey, from: number, signal: AbortSignal): AsyncIterable<Followed>;
+  follow(key: LogKey, from: number, signal: AbortSignal, isNew?: boolean): AsyncIterable<Followed>;
   /** Postpones the expiry of a log. A log that does not exist is none of its business. Rejects when the relay is away. */
   touch(key: LogKey): Promise<void>;
   /** Rejects within `relayPingTimeoutMs` when the relay is away. */

@@ -29,7 +29,8 @@ export interface AnswerOptions {
 export function answerTurn(desk: TurnDesk, turn: AcceptedTurn, options: AnswerOptions): Promise<Response> | Response {
   const headers = { "X-Turn-Id": turn.turnId, ...(options.location === null ? {} : { Location: options.location }) };
   const { turnId, assistantMessageId } = turn;
-  const log = { logId: turnId, turnId, assistantMessageId, attempt: Math.max(1, turn.attempt) };
+  const isNew = turn.attempt === 0;
+  const log = { logId: turnId, turnId, assistantMessageId, attempt: Math.max(1, turn.attempt), isNew };
   const { status, request } = options;
   if (options.stream) return streamLog(desk, log, 0, { status, headers, request });
   return jsonOfTurn(desk, log, { status, headers, request });

@@ -16,6 +16,8 @@ export interface FollowedLog {
   readonly assistantMessageId: string;
   /** The attempt whose log is read first (`logAttemptOf`). */
   readonly attempt: number;
+  /** The turn was accepted just now, so that there is no log of it yet, or hardly. */
+  readonly isNew?: boolean;
 }
 
 /** What following needs of a process. */
@@ -47,6 +49,7 @@ export async function* followLog(
   const start = formatEvent(log.logId, 0, { type: "start", messageId: log.assistantMessageId });
   let position = from;
   let attempt = log.attempt;
+  let isNew = log.isNew ?? false;
   if (position === 0) {
     yield start;
     position = 1;
@@ -56,7 +59,9 @@ export async function* followLog(
   let unproven = position > 1;
   while (!stop.aborted) {
     let complete = false;
-    for await (const item of untilMoved(following, { turnId: log.logId, attempt }, position, stop)) {
+    const items = untilMoved(following, { turnId: log.logId, attempt }, position, { stop, isNew });
+    isNew = false;
+    for await (const item of items) {
       if (item.type === "batch") {
         position = lastOf(item.batch) + 1;
         unproven = false;
@@ -98,7 +103,7 @@ async function* untilMoved(
   { relay, watch }: Following,
   key: LogKey,
   from: number,
-  stop: AbortSignal,
+  { stop, isNew }: { readonly stop: AbortSignal; readonly isNew: boolean },
 ): ReturnType<Relay["follow"]> {
   const look = new AbortController();
   const leave = () => look.abort();
@@ -115,7 +120,7 @@ async function* untilMoved(
     allow();
   });
   try {
-    for await (const item of relay.follow(key, from, look.signal)) {
+    for await (const item of relay.follow(key, from, look.signal, isNew)) {
       clearTimeout(grace);
       reading = true;
       yield item;
