@@ -50,8 +50,9 @@ export async function startWorkerPool(ctx: Ctx, options: WorkerPoolOptions): Pro
     id: actor.workerId,
     drained: drained.promise,
     drain: async (limitMs) => {
-      await stopReaping();
+      // First of all: a look of the reaper may take a moment, and nothing new must be taken meanwhile.
       const stopped = queue.stop();
+      await stopReaping();
       await settleOr(stopped, limitMs);
       for (const { turn } of actor.turns) actor.stop(turn.id, "drained");
       await settleOr(stopped, stoppedTurnMs);
