@@ -8,6 +8,7 @@ import { openDatabase, type Sql } from "../src/db.ts";
 import type { Form } from "../src/errors.ts";
 import { newId } from "../src/ids.ts";
 import { createLogger } from "../src/log.ts";
+import { followersOpen } from "../src/metrics.ts";
 import { MemoryRelay } from "../src/relay/memory.ts";
 import { RedisRelay } from "../src/relay/redis.ts";
 import type { Relay } from "../src/relay/relay.ts";
@@ -96,6 +97,8 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
         PUBLIC_URL: origin,
       });
   if (options.worker === true) await service.startWorkers();
+  // All files share one process: answers that another one never read to their end are no readers here.
+  if (inProcess) followersOpen.reset();
   return {
     ctx,
     sql,
