@@ -24,11 +24,38 @@ const harmlessHeaders = ["accept", "accept-encoding", "accept-language", "conten
  */
 export const directFetch: Fetch = async (input, init) => {
   const mode = init?.redirect ?? (input instanceof Request ? input.redirect : "follow");
-  if (mode !== "follow") return fetch(input, { ...init, timeout: false });
-  const send = ({ url, body, ...request }: PinnedRequest) =>
-    fetch(url, { ...init, ...request, body: body as BodyInit | null, redirect: "manual", timeout: false });
+  if (mode !== "follow") return reach(input, { ...init });
+  if (input instanceof Request || (init?.body != null && typeof init.body !== "string")) {
+    return follow(directSend(init), await wholeRequest(input, init), mode, checkScheme);
+  }
+  checkScheme(new URL(input));
+  // Almost nothing redirects: the request is taken apart only when something does.
+  let answered: Response | null = await reach(input, { ...init, redirect: "manual" });
+  if (!redirectStatuses.has(answered.status)) return answered;
+  const again = directSend(init);
+  const send: PinnedSend = (request) => {
+    const first = answered;
+    answered = null;
+    return first === null ? again(request) : Promise.resolve(first);
+  };
   return follow(send, await wholeRequest(input, init), mode, checkScheme);
 };
+
+function directSend(init: RequestInit | undefined): PinnedSend {
+  return ({ url, body, ...request }) =>
+    reach(url, { ...init, ...request, body: body as BodyInit | null, redirect: "manual" });
+}
+
+/** The runtime's fetch. Deno's words for a network that fails are not known to the vendors' clients, so it gets the usual ones. */
+async function reach(input: string | URL | Request, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(input, { ...init, timeout: false } as RequestInit);
+  } catch (error) {
+    if (error instanceof TypeError && init.signal?.aborted !== true)
+      throw new TypeError("fetch failed", { cause: error });
+    throw error;
+  }
+}
 
 let guarded: Fetch | null = null;
 
