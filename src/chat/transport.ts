@@ -51,6 +51,7 @@ const unsentCodes = new Set([
   "EHOSTUNREACH",
   "ENETUNREACH",
   "ConnectionRefused",
+  "FailedToOpenSocket",
 ]);
 
 /** What an error of the network means. Only what is known to come before the sending counts as unsent. */
