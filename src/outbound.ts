@@ -24,13 +24,13 @@ const harmlessHeaders = ["accept", "accept-encoding", "accept-language", "conten
  */
 export const directFetch: Fetch = async (input, init) => {
   const mode = init?.redirect ?? (input instanceof Request ? input.redirect : "follow");
-  if (mode !== "follow") return reach(input, { ...init });
+  if (mode !== "follow") return fetch(input, { ...init, timeout: false });
   if (input instanceof Request || (init?.body != null && typeof init.body !== "string")) {
     return follow(directSend(init), await wholeRequest(input, init), mode, checkScheme);
   }
   checkScheme(new URL(input));
   // Almost nothing redirects: the request is taken apart only when something does.
-  let answered: Response | null = await reach(input, { ...init, redirect: "manual" });
+  let answered: Response | null = await fetch(input, { ...init, redirect: "manual", timeout: false });
   if (!redirectStatuses.has(answered.status)) return answered;
   const again = directSend(init);
   const send: PinnedSend = (request) => {
@@ -43,18 +43,28 @@ export const directFetch: Fetch = async (input, init) => {
 
 function directSend(init: RequestInit | undefined): PinnedSend {
   return ({ url, body, ...request }) =>
-    reach(url, { ...init, ...request, body: body as BodyInit | null, redirect: "manual" });
+    fetch(url, { ...init, ...request, body: body as BodyInit | null, redirect: "manual", timeout: false });
 }
 
-/** The runtime's fetch. Deno's words for a network that fails are not known to the vendors' clients, so it gets the usual ones. */
-async function reach(input: string | URL | Request, init: RequestInit): Promise<Response> {
-  try {
-    return await fetch(input, { ...init, timeout: false } as RequestInit);
-  } catch (error) {
-    if (error instanceof TypeError && init.signal?.aborted !== true)
-      throw new TypeError("fetch failed", { cause: error });
-    throw error;
-  }
+/** Error codes of a connection that never came about. */
+const unsentCodes = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ConnectionRefused",
+  "FailedToOpenSocket",
+]);
+
+/** Whether an error of the network came before anything was sent. Bun and Node say so with a code, Deno with the stage at which its client failed. */
+export function isUnsent(error: Error): boolean {
+  return ("code" in error && unsentCodes.has(String(error.code))) || error.message.includes("client error (Connect)");
+}
+
+/** Whether the error, or what caused it, came before anything was sent. */
+export function wasNeverSent(error: unknown): boolean {
+  return [error, error instanceof Error ? error.cause : null].some((link) => link instanceof Error && isUnsent(link));
 }
 
 let guarded: Fetch | null = null;

@@ -1,4 +1,4 @@
-import { directFetch, type Fetch } from "../outbound.ts";
+import { directFetch, type Fetch, isUnsent } from "../outbound.ts";
 import { PlatformError } from "./platform.ts";
 
 /** The wait when a platform says "too many requests" and not for how long. */
@@ -43,26 +43,13 @@ async function retryAfterOf(response: Response): Promise<number | null> {
   return typeof seconds === "number" && Number.isFinite(seconds) ? seconds : null;
 }
 
-/** Codes of failures before anything was sent. */
-const unsentCodes = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "ConnectionRefused",
-  "FailedToOpenSocket",
-]);
-
 /** What an error of the network means. Only what is known to come before the sending counts as unsent. */
 export function networkFailure(error: unknown): PlatformError {
   if (error instanceof PlatformError) return error;
   const chain = [error, error instanceof Error ? error.cause : null];
   for (const link of chain) {
     if (!(link instanceof Error)) continue;
-    if ("code" in link && unsentCodes.has(String(link.code))) return new PlatformError("unreachable", "unreachable");
-    // Deno's client has no codes, only words.
-    if (link.message.includes("client error (Connect)")) return new PlatformError("unreachable", "unreachable");
+    if (isUnsent(link)) return new PlatformError("unreachable", "unreachable");
     if (link.name === "TimeoutError" || link.name === "AbortError") return new PlatformError("unsure", "timed_out");
     if (link instanceof SyntaxError) return new PlatformError("unsure", "unreadable_answer");
   }

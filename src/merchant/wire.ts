@@ -1,5 +1,5 @@
 import { readBounded } from "../body.ts";
-import type { Fetch } from "../outbound.ts";
+import { type Fetch, wasNeverSent } from "../outbound.ts";
 import { BillingFault, faultOfStatus } from "./fault.ts";
 
 /** An answer may weigh this much; a page of a hundred subscriptions stays far below. */
@@ -46,26 +46,6 @@ function isJson(text: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** Error codes of a connection that never came about. */
-const unsentCodes = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "ConnectionRefused",
-  "FailedToOpenSocket",
-]);
-
-/** Bun and Node name the cause with a code; Deno says at which stage its client failed. */
-function wasNeverSent(error: unknown): boolean {
-  const causes = [error, error instanceof Error ? error.cause : null];
-  return causes.some((cause) => {
-    if (!(cause instanceof Error)) return false;
-    return ("code" in cause && unsentCodes.has(String(cause.code))) || cause.message.includes("client error (Connect)");
-  });
 }
 
 /** The body is decoded already. */

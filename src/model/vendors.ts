@@ -45,5 +45,19 @@ export function baseUrlOf(provider: Pick<ModelProvider, "providerType" | "baseUr
 /** The fetch for a provider: guarded where a tenant chose the address, unless it is the process's own simulated model. */
 export function providerFetch(ctx: Ctx, provider: Pick<ModelProvider, "id" | "baseUrl">): Fetch {
   const { id, baseUrl } = provider;
-  return id === null || baseUrl === null || baseUrl === ctx.simulatedModelUrl ? directFetch : tenantFetch(ctx.config);
+  const direct = id === null || baseUrl === null || baseUrl === ctx.simulatedModelUrl;
+  return inUsualWords(direct ? directFetch : tenantFetch(ctx.config));
+}
+
+/** Deno's words for a network that fails are not known to the vendors' clients, which then try nothing again. */
+function inUsualWords(send: Fetch): Fetch {
+  return async (input, init) => {
+    try {
+      return await send(input, init);
+    } catch (error) {
+      const failed = error instanceof TypeError && init?.signal?.aborted !== true;
+      if (failed) throw new TypeError("fetch failed", { cause: error });
+      throw error;
+    }
+  };
 }
