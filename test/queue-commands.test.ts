@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { UsageError } from "../src/command.ts";
 import { newId } from "../src/ids.ts";
 import { readQueueCommand } from "../src/queue/cli.ts";
-import { UsageError } from "../src/tenants/cli.ts";
 import { eventually, type Harness, startHarness, type TestTenant } from "./harness.ts";
 import { startRole } from "./process.ts";
 import { callsOf, sharedRedisUrl, startInstallation } from "./processes.ts";

@@ -1,8 +1,7 @@
-import type { ParseArgsConfig } from "node:util";
+import { type Command, chooseVerb, json, list, required, UsageError, type Values, withOptions } from "../command.ts";
 import type { AnySql } from "../db.ts";
 import { isId } from "../ids.ts";
-import { type Columns, table } from "../table.ts";
-import { type Command, readValues, UsageError, type Values } from "../tenants/cli.ts";
+import type { Columns } from "../table.ts";
 import { type Discarded, discardJob } from "./discard.ts";
 import { countJobs, findJob, type Job, listDead, retryJobs, type TaskCounts } from "./jobs.ts";
 import { askToDrain, listWorkers, type WorkerRecord } from "./workers.ts";
@@ -23,40 +22,29 @@ const limitMax = 10_000;
 /** So much of an error stands in a list; `queue show` has all of it. */
 const errorCharactersMax = 100;
 
-const json = { json: { type: "boolean" } } as const;
 const dead = { dead: { type: "boolean" }, task: { type: "string" }, limit: { type: "string" } } as const;
 const job = { job: { type: "string" } } as const;
 
-const verbs: Readonly<
-  Record<string, { options: NonNullable<ParseArgsConfig["options"]>; read: (values: Values) => Command }>
-> = {
-  list: { options: { ...dead, ...json }, read: readList },
-  show: { options: { ...job, ...json }, read: readShow },
-  retry: { options: { ...job, ...dead }, read: (values) => overJobs(values, retryAll) },
-  discard: { options: { ...job, ...dead }, read: (values) => overJobs(values, discardAll) },
-  workers: { options: json, read: readWorkers },
-  drain: { options: { worker: { type: "string" } }, read: readDrain },
+const verbs = {
+  list: withOptions({ ...dead, ...json }, readList),
+  show: withOptions({ ...job, ...json }, readShow),
+  retry: withOptions({ ...job, ...dead }, (values) => overJobs(values, retryAll)),
+  discard: withOptions({ ...job, ...dead }, (values) => overJobs(values, discardAll)),
+  workers: withOptions(json, readWorkers),
+  drain: withOptions({ worker: { type: "string" } }, readDrain),
 };
 
 /** Understands a command before anything is opened. Throws `UsageError`. */
-export function readQueueCommand(words: readonly string[]): Command {
-  const [name, ...rest] = words;
-  const verb = name !== undefined && Object.hasOwn(verbs, name) ? verbs[name] : undefined;
-  if (verb === undefined) {
-    const said = name === undefined ? "No command given" : `There is no command ${JSON.stringify(name)}`;
-    throw new UsageError(`${said}; the commands are ${Object.keys(verbs).join(", ")}.`);
-  }
-  return verb.read(readValues(rest, verb.options));
-}
+export const readQueueCommand = (words: readonly string[]): Command => chooseVerb(verbs, words);
 
 function readList(values: Values): Command {
   if (values.dead === true) {
     const which = readDead(values);
-    return async (sql) => show(values, deadColumns, await listDead(sql, which));
+    return async (sql) => list(values, deadColumns, await listDead(sql, which));
   }
   if (values.task !== undefined || values.limit !== undefined)
     throw new UsageError("--task and --limit go with --dead.");
-  return async (sql) => show(values, countColumns, await countJobs(sql));
+  return async (sql) => list(values, countColumns, await countJobs(sql));
 }
 
 function readShow(values: Values): Command {
@@ -72,7 +60,7 @@ function readShow(values: Values): Command {
 }
 
 function readWorkers(values: Values): Command {
-  return async (sql) => show(values, workerColumns, await listWorkers(sql));
+  return async (sql) => list(values, workerColumns, await listWorkers(sql));
 }
 
 function readDrain({ worker }: Values): Command {
@@ -144,18 +132,14 @@ function readDead({ task, limit }: Values): { task: string | null; limit: number
   return { task: typeof task === "string" ? task : null, limit: number };
 }
 
-function readJob({ job: id }: Values): string {
-  if (typeof id !== "string") throw new UsageError("--job is missing.");
+function readJob(values: Values): string {
+  const id = required(values, "job");
   if (!/^\d{1,18}$/.test(id)) throw new UsageError("--job must be a job's number, as `queue list --dead` shows it.");
   return id;
 }
 
 function noJob(id: string): UsageError {
   return new UsageError(`There is no job ${id}.`);
-}
-
-function show<T>(values: Values, columns: Columns<T>, things: readonly T[]): string {
-  return values.json === true ? `${JSON.stringify(things)}\n` : table(columns, things);
 }
 
 function shown(value: unknown): string {

@@ -1,8 +1,9 @@
+import { type Command, UsageError } from "../command.ts";
 import { readConfig } from "../config.ts";
 import { createLogger } from "../log.ts";
 import { queueUsage, readQueueCommand } from "../queue/cli.ts";
 import { readSkillCommand, skillUsage } from "../skills/cli.ts";
-import { type Command, readCommand, UsageError, usage } from "../tenants/cli.ts";
+import { readCommand, usage } from "../tenants/cli.ts";
 import { onDatabase } from "./operator-database.ts";
 import { OperatorError } from "./operator-error.ts";
 

@@ -1,18 +1,15 @@
-import { type Command, UsageError } from "../tenants/cli.ts";
+import { type Command, chooseVerb, UsageError } from "../command.ts";
 import { FolderError, publishSkill, readSkillFolder } from "./publish.ts";
 
 /** What the command line takes (`decisions.md`, "Operator's command line"). */
 export const skillUsage = "skill publish <folder> [--json]\n";
 
 /** Understands a command before anything is opened. Throws `UsageError`. */
-export function readSkillCommand(words: readonly string[]): Command {
-  const [verb, ...rest] = words;
-  if (verb !== "publish") {
-    const said = verb === undefined ? "No command given" : `There is no command ${JSON.stringify(verb)}`;
-    throw new UsageError(`${said}; the command is publish.`);
-  }
-  const json = rest.includes("--json");
-  const [folder, ...further] = rest.filter((word) => word !== "--json");
+export const readSkillCommand = (words: readonly string[]): Command => chooseVerb({ publish: readPublish }, words);
+
+function readPublish(words: readonly string[]): Command {
+  const json = words.includes("--json");
+  const [folder, ...further] = words.filter((word) => word !== "--json");
   if (folder === undefined) throw new UsageError("skill publish needs the folder of a skill.");
   const odd = [folder, ...further].find((word, index) => index > 0 || word.startsWith("--"));
   if (odd !== undefined) throw new UsageError(`skill publish does not take ${odd}.`);

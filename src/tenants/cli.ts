@@ -1,18 +1,9 @@
-import { type ParseArgsConfig, parseArgs } from "node:util";
-import type { AnySql } from "../db.ts";
+import { type Command, chooseVerb, json, list, required, UsageError, type Values, withOptions } from "../command.ts";
 import type { Form } from "../errors.ts";
 import { isId } from "../ids.ts";
-import { type Columns, table } from "../table.ts";
+import type { Columns } from "../table.ts";
 import { deleteTenant } from "./purge.ts";
 import { changeTenant, createTenantWithKey, listTenants, type TenantChange, type TenantRecord } from "./store.ts";
-
-/** A command that cannot be run as it was typed. Its message is one line for the operator. */
-export class UsageError extends Error {
-  override readonly name = "UsageError";
-}
-
-/** A command whose words are understood: it runs on the database and answers what to print. */
-export type Command = (sql: AnySql) => Promise<string>;
 
 /** What the command line takes (`decisions.md`, "Operator's command line"). */
 export const usage = `tenant create --name N [--form a|b] [--admin-agent] [--json]
@@ -27,23 +18,14 @@ const nameCharactersMax = 80;
 /** The largest number of the columns of type `integer`. */
 const integerMax = 2_147_483_647;
 
-export type Values = Readonly<Record<string, string | boolean | undefined>>;
-
-const verbs: Readonly<
-  Record<string, { options: NonNullable<ParseArgsConfig["options"]>; read: (values: Values) => Command }>
-> = {
-  create: {
-    options: {
-      name: { type: "string" },
-      form: { type: "string" },
-      "admin-agent": { type: "boolean" },
-      json: { type: "boolean" },
-    },
-    read: readCreate,
-  },
-  list: { options: { json: { type: "boolean" } }, read: readList },
-  set: {
-    options: {
+const verbs = {
+  create: withOptions(
+    { name: { type: "string" }, form: { type: "string" }, "admin-agent": { type: "boolean" }, ...json },
+    readCreate,
+  ),
+  list: withOptions(json, readList),
+  set: withOptions(
+    {
       tenant: { type: "string" },
       subscription: { type: "string" },
       "usage-credit": { type: "string" },
@@ -52,35 +34,13 @@ const verbs: Readonly<
       monetization: { type: "string" },
       form: { type: "string" },
     },
-    read: readSet,
-  },
-  delete: { options: { tenant: { type: "string" } }, read: readDelete },
+    readSet,
+  ),
+  delete: withOptions({ tenant: { type: "string" } }, readDelete),
 };
 
 /** Understands a command before anything is opened. Throws `UsageError`. */
-export function readCommand(words: readonly string[]): Command {
-  const [name, ...rest] = words;
-  const verb = name !== undefined && Object.hasOwn(verbs, name) ? verbs[name] : undefined;
-  if (verb === undefined) {
-    const said = name === undefined ? "No command given" : `There is no command ${JSON.stringify(name)}`;
-    throw new UsageError(`${said}; the commands are ${Object.keys(verbs).join(", ")}.`);
-  }
-  return verb.read(readValues(rest, verb.options));
-}
-
-/** The options among a command's words, each given once. Throws `UsageError`. */
-export function readValues(words: string[], options: NonNullable<ParseArgsConfig["options"]>): Values {
-  try {
-    const { values, tokens } = parseArgs({ args: words, options, strict: true, allowPositionals: false, tokens: true });
-    const given = tokens.flatMap((token) => (token.kind === "option" ? [token.name] : []));
-    const repeated = given.find((name, place) => given.indexOf(name) !== place);
-    if (repeated !== undefined) throw new UsageError(`--${repeated} is given twice.`);
-    return values as Values;
-  } catch (error) {
-    if (error instanceof UsageError) throw error;
-    throw new UsageError((error as Error).message.split("\n", 1)[0] as string);
-  }
-}
+export const readCommand = (words: readonly string[]): Command => chooseVerb(verbs, words);
 
 function readCreate(values: Values): Command {
   const name = required(values, "name");
@@ -97,10 +57,7 @@ function readCreate(values: Values): Command {
 }
 
 function readList(values: Values): Command {
-  return async (sql) => {
-    const tenants = await listTenants(sql);
-    return values.json === true ? `${JSON.stringify(tenants)}\n` : table(columns, tenants);
-  };
+  return async (sql) => list(values, columns, await listTenants(sql));
 }
 
 function readSet(values: Values): Command {
@@ -136,12 +93,6 @@ function readDelete(values: Values): Command {
 
 function noTenant(tenantId: string): UsageError {
   return new UsageError(`There is no tenant ${tenantId}.`);
-}
-
-function required(values: Values, name: string): string {
-  const value = values[name];
-  if (typeof value !== "string") throw new UsageError(`--${name} is missing.`);
-  return value;
 }
 
 function readTenant(values: Values): string {
