@@ -50,7 +50,7 @@ function allBuckets(sql: AnySql, tenantId: string, question: UsageQuestion) {
   const key = () => sql(keyColumns[groupBy] as string[]);
   return sql<BucketRow[]>`
     with buckets as (
-      select ${key()}, ${sums(sql)} from (${counted(sql, tenantId, question, groupBy !== "user")}) counted group by ${key()}
+      select ${key()}, ${sums(sql)} from (${counted(sql, tenantId, question)}) counted group by ${key()}
     )
     select *, sum(turns) over ()::bigint as total_turns, sum(input_tokens) over ()::bigint as total_input_tokens,
       sum(output_tokens) over ()::bigint as total_output_tokens, sum(duration_ms) over ()::bigint as total_duration_ms
@@ -68,7 +68,7 @@ function largestSessions(sql: AnySql, tenantId: string, question: UsageQuestion)
   const asked = conditions(sql, tenantId, question);
   return sql<BucketRow[]>`
     with totals as (
-      select ${sums(sql, "total_")} from (${counted(sql, tenantId, question, true)}) counted
+      select ${sums(sql, "total_")} from (${counted(sql, tenantId, question)}) counted
     ), largest as (
       select session_id from usage where ${asked} group by session_id
       order by sum(input_tokens + output_tokens) desc, session_id limit ${question.limit}
@@ -93,20 +93,31 @@ function conditions(sql: AnySql, tenantId: string, { from, to, agentId, sessionI
 }
 
 /**
- * What is to be added up. Sums know days, agents and models, but neither users nor
- * sessions: there are almost as many of those as turns. What is not summed yet
- * counts by its own row, in the same statement.
+ * What is to be added up. Sums are kept of days, agents and models, by user and
+ * without; none of sessions, for there are almost as many as turns. What is not
+ * summed yet counts by its own row, in the same statement.
  */
-function counted(sql: AnySql, tenantId: string, question: UsageQuestion, sumsServe: boolean) {
+function counted(sql: AnySql, tenantId: string, question: UsageQuestion) {
   const asked = conditions(sql, tenantId, question);
   const numbers = sql`input_tokens, output_tokens, duration_ms`;
-  if (!sumsServe || question.sessionId !== undefined || question.userId !== undefined)
-    return sql`select day, agent_id, user_id, provider, model, 1 as turns, ${numbers} from usage where ${asked}`;
-  const columns = sql`day, agent_id, provider, model`;
+  const columns = sql`day, user_id, agent_id, provider, model`;
+  if (question.sessionId !== undefined) return sql`select ${columns}, 1 as turns, ${numbers} from usage where ${asked}`;
+  if (question.groupBy === "user" || question.userId !== undefined)
+    return sql`
+      select ${columns}, turns, ${numbers} from usage_user_sums where ${asked} ${eachDay(sql, question)}
+      union all
+      select ${columns}, 1::bigint, ${numbers} from usage where not user_summed and ${asked}`;
+  const withoutUser = sql`day, agent_id, provider, model`;
   return sql`
-    select ${columns}, turns, ${numbers} from usage_sums where ${asked}
+    select ${withoutUser}, turns, ${numbers} from usage_sums where ${asked}
     union all
-    select ${columns}, 1, ${numbers} from usage where not summed and ${asked}`;
+    select ${withoutUser}, 1::bigint, ${numbers} from usage where not summed and ${asked}`;
+}
+
+/** Names each day of the range, so that one user's sums are looked up in the index and not sought among all users'. */
+function eachDay(sql: AnySql, { userId, from, to }: UsageQuestion) {
+  if (userId === undefined) return sql``;
+  return sql`and day = any(array(select ${from}::date + n from generate_series(0, ${to}::date - ${from}::date) n))`;
 }
 
 function showBucket(row: BucketRow): UsageBucket {
