@@ -95,7 +95,8 @@ function conditions(sql: AnySql, tenantId: string, { from, to, agentId, sessionI
 /**
  * What is to be added up. Sums are kept of days, agents and models, by user and
  * without; none of sessions, for there are almost as many as turns. What is not
- * summed yet counts by its own row, in the same statement.
+ * summed yet counts by its own row, in the same statement; as a number of the sums'
+ * own type, because Postgres reads a union in parallel only when its types agree.
  */
 function counted(sql: AnySql, tenantId: string, question: UsageQuestion) {
   const asked = conditions(sql, tenantId, question);
