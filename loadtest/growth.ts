@@ -124,6 +124,7 @@ const probes: readonly Probe[] = [
   { name: "usage by user", ask: (side) => timed(side, "/v1/usage?groupBy=user") },
   { name: "usage by session", ask: (side) => timed(side, "/v1/usage?groupBy=session") },
   { name: "usage of an agent", ask: (side) => timed(side, `/v1/usage?agentId=${side.stand.agentId}`) },
+  { name: "usage of a user", ask: (side) => timed(side, "/v1/usage?userId=user-7") },
   { name: "usage of a session", ask: (side) => timed(side, `/v1/usage?sessionId=${side.shortId}`) },
   { name: "accept, new session", ask: (side) => accept(side, sessionsOf(side)) },
   { name: "accept, old session", ask: (side) => accept(side, `${sessionsOf(side)}/${side.otherId}`) },

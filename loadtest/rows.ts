@@ -48,7 +48,13 @@ export async function seedRows(
       insert into usage_sums (tenant_id, day, agent_id, provider, model, turns, input_tokens, output_tokens, duration_ms)
       select tenant_id, day, agent_id, provider, model, count(*), sum(input_tokens), sum(output_tokens), sum(duration_ms)
       from usage group by 1, 2, 3, 4, 5`;
-    for (const table of [...tables, "usage_sums"]) await sql`vacuum analyze ${sql(table)}`;
+    await sql`
+      insert into usage_user_sums
+        (tenant_id, day, user_id, agent_id, provider, model, turns, input_tokens, output_tokens, duration_ms)
+      select tenant_id, day, user_id, agent_id, provider, model, count(*), sum(input_tokens), sum(output_tokens),
+        sum(duration_ms)
+      from usage group by 1, 2, 3, 4, 5, 6`;
+    for (const table of [...tables, "usage_sums", "usage_user_sums"]) await sql`vacuum analyze ${sql(table)}`;
     const [row] = await sql<{ turns: string }[]>`select count(*) as turns from turns`;
     const id = (n: number) => `ss_${n.toString(16).padStart(24, "0")}`;
     return { shortId: id(1), otherId: id(2), longId: id(3), turns: Number(row?.turns) };
@@ -109,8 +115,8 @@ async function seedStep(
     from ${series}, generate_series(1, ${turnsOf}) t, generate_series(1, 2) m`;
   await sql`
     insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens,
-      duration_ms, day, created_at, summed)
+      duration_ms, day, created_at, summed, user_summed)
     select ${id("turn", turnNumber)}, ${tenantId}, ${agentId}, ${id("ss", sql`s`)}, ${user}, 'custom', 'simulated/model',
-      20, 30, 900, (${at} at time zone 'UTC')::date, ${at}, true
+      20, 30, 900, (${at} at time zone 'UTC')::date, ${at}, true, true
     from ${series}, generate_series(1, ${turnsOf}) t`;
 }
