@@ -1,19 +1,16 @@
-import type { TextStreamPart, ToolSet } from "ai";
-import { isId, newId } from "../ids.ts";
 import { TextCleaner } from "../sessions/transcript.ts";
+import type { AnswerPart } from "./step-record.ts";
 
 /**
  * Replaces NUL and lone surrogates in a model's texts by U+FFFD, after joining
- * pairs that were split between two pieces (`decisions.md`, "Requests"), and
- * gives approvals ids of ours. Stands before the chunks, so that what is streamed
- * and what is stored are the same.
+ * pairs that were split between two pieces (`decisions.md`, "Requests"). Stands
+ * before the chunks, so that what is streamed and what is stored are the same.
  */
-export class Cleaner<T extends ToolSet> {
+export class Cleaner {
   private readonly texts = new Map<string, TextCleaner>();
-  private readonly approvalIds = new Map<string, string>();
 
   /** The parts that go on in place of this one: none, itself, or two. */
-  clean(part: TextStreamPart<T>): readonly TextStreamPart<T>[] {
+  clean(part: AnswerPart): readonly AnswerPart[] {
     switch (part.type) {
       case "text-delta":
       case "reasoning-delta": {
@@ -27,23 +24,12 @@ export class Cleaner<T extends ToolSet> {
         this.texts.delete(keyOf(part));
         if (rest === "") return [part];
         const type = part.type === "text-end" ? "text-delta" : "reasoning-delta";
-        return [{ type, id: part.id, text: rest } as TextStreamPart<T>, part];
+        return [{ type, id: part.id, text: rest } as AnswerPart, part];
       }
-      case "tool-approval-request":
-      case "tool-approval-response":
-        return [{ ...part, approvalId: approvalIdOf(this.approvalIds, part.approvalId) }];
       default:
         return [part];
     }
   }
-}
-
-/** The id under which an approval is stored, decided and shown; one that is ours already stays. */
-function approvalIdOf(ids: Map<string, string>, sdkId: string): string {
-  if (isId("approval", sdkId)) return sdkId;
-  const id = ids.get(sdkId) ?? newId("approval");
-  ids.set(sdkId, id);
-  return id;
 }
 
 function keyOf(part: { readonly type: string; readonly id: string }): string {

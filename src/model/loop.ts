@@ -3,13 +3,9 @@ import {
   convertToModelMessages,
   DownloadError,
   InvalidResponseDataError,
-  InvalidToolInputError,
-  isStepCount,
   type LanguageModel,
-  NoSuchToolError,
+  type LanguageModelUsage,
   RetryError,
-  streamText,
-  type TextStreamPart,
   type ToolSet,
   toUIMessageChunk,
   type UIMessage,
@@ -23,9 +19,11 @@ import { ToolError, tellable } from "../tools/error.ts";
 import type { TurnTool } from "../tools/tool.ts";
 import { inSpan, type SpanFields } from "../trace.ts";
 import { Assembly } from "./assembly.ts";
+import type { DownloadFiles } from "./call.ts";
 import { Cleaner } from "./clean.ts";
-import { Gathering } from "./gather.ts";
 import { ModelSpans } from "./spans.ts";
+import type { AnswerPart } from "./step-record.ts";
+import { answerSteps } from "./steps.ts";
 import type { ThinkingSettings } from "./thinking.ts";
 
 // The SDK's warnings go to the console otherwise, past the log.
@@ -53,8 +51,11 @@ export interface ModelRequest {
   readonly beforeTool: () => Promise<void>;
 }
 
-/** Fetches files that a message names by URL, for providers that do not take URLs. */
-export type DownloadFiles = NonNullable<Parameters<typeof streamText>[0]["experimental_download"]>;
+interface Used {
+  inputTokens: number;
+  outputTokens: number;
+  modelCalls: number;
+}
 
 /** What came of it. */
 export interface ModelResult {
@@ -69,9 +70,6 @@ export interface ModelResult {
   readonly error: unknown;
 }
 
-/** A call of the provider that failed before it answered is tried once more. */
-const providerRetriesMax = 1;
-
 /**
  * Runs the model, tool steps included, and hands every chunk to `write`. Waits
  * when `write` answers a promise, so that a slow relay slows the model down
@@ -81,51 +79,46 @@ export async function runModel(
   request: ModelRequest,
   write: (chunk: UIMessageChunk) => void | Promise<void>,
 ): Promise<ModelResult> {
-  const used = { inputTokens: 0, outputTokens: 0, modelCalls: 0 };
+  const used: Used = { inputTokens: 0, outputTokens: 0, modelCalls: 0 };
   let error: unknown = null;
   const answer = new Assembly(request.messageId, request.extended);
   const tools = guardedTools(request);
   const spans = new ModelSpans();
-  const gathering = new Gathering();
   const onError = (cause: unknown) => {
     // What went wrong with a call is told to the model, and to the reader in the same words; the turn goes on.
-    if (isToolFailure(cause)) return cleanText(String(cause));
+    if (cause instanceof ToolError) return cleanText(String(cause));
     error ??= cause;
     return describeModelError(cause);
   };
+  const cleaner = new Cleaner();
   let lastChunk: UIMessageChunk = { type: "finish" };
   let ended: ModelResult["ended"] = "finished";
   try {
-    const result = streamText({
-      model: gathering.wrap(request.model),
+    const parts = answerSteps({
+      model: request.model,
+      instructions: request.instructions,
       messages: await modelMessages(request.messages),
-      abortSignal: request.signal,
-      maxRetries: providerRetriesMax,
-      stopWhen: isStepCount(request.modelCallsMax),
       tools,
-      toolApproval: ({ toolCall }) => approvalOf(request, toolCall.toolName),
-      experimental_download: request.download,
-      ...(request.instructions === "" ? {} : { instructions: request.instructions }),
-      ...request.thinking,
-      ...spans.callbacks,
-      onStepEnd: ({ usage }) => {
-        used.inputTokens += usage.inputTokens ?? 0;
-        used.outputTokens += usage.outputTokens ?? 0;
-        used.modelCalls += 1;
-      },
-      // The error arrives as a chunk as well; without this the SDK prints it.
-      onError: () => {},
+      approvalOf: (toolName) => approvalOf(request, toolName),
+      thinking: request.thinking,
+      download: request.download,
+      signal: request.signal,
+      modelCallsMax: request.modelCallsMax,
+      spans,
     });
-    for await (const chunk of uiChunks(result.stream, gathering, tools, onError)) {
-      if (chunk.type === "error" || chunk.type === "abort") {
-        ended = chunk.type === "error" ? "failed" : "aborted";
-        lastChunk = chunk;
-      } else if (chunk.type === "finish") {
-        if (ended === "finished") lastChunk = chunk;
-      } else if (ended === "finished") {
-        answer.add(chunk);
-        const full = write(chunk);
-        if (full !== undefined) await full;
+    for await (const received of parts) {
+      if (received.type === "finish-step") count(used, received.usage);
+      for (const chunk of chunksOf(received, cleaner, { tools, onError })) {
+        if (chunk.type === "error") {
+          ended = "failed";
+          lastChunk = chunk;
+        } else if (ended === "failed") continue;
+        else if (chunk.type === "finish") lastChunk = chunk;
+        else {
+          answer.add(chunk);
+          const full = write(chunk);
+          if (full !== undefined) await full;
+        }
       }
     }
   } catch (cause) {
@@ -138,33 +131,25 @@ export async function runModel(
   return { ended, message: await answer.message(), ...used, lastChunk, error };
 }
 
+/** Adds what a call of the model used; a provider that does not say so adds nothing but the call. */
+function count(used: Used, usage: Partial<LanguageModelUsage> | null): void {
+  used.inputTokens += usage?.inputTokens ?? 0;
+  used.outputTokens += usage?.outputTokens ?? 0;
+  used.modelCalls += 1;
+}
+
 /** Chunks whose texts were cleaned, and joined where a pair was split, as parts. */
 const deltas = new Set(["text-delta", "reasoning-delta"]);
 
-/**
- * The chunks of a model's stream, but for `start`, which every follower is given
- * from the turn's row. Each part is turned into its chunk in place: the SDK's own
- * stream of chunks passes each through four more stages.
- */
-async function* uiChunks(
-  parts: AsyncIterable<TextStreamPart<ToolSet>>,
-  gathering: Gathering,
-  tools: ToolSet,
-  onError: (cause: unknown) => string,
-): AsyncGenerator<UIMessageChunk> {
-  const cleaner = new Cleaner<ToolSet>();
-  // The error of a call that names no tool, or gives it the wrong input, is in the call's own chunk already.
-  const invalidCalls = new Set<string>();
-  for await (const received of parts) {
-    for (const piece of gathering.split(received)) {
-      for (const part of cleaner.clean(piece)) {
-        if (part.type === "start") continue;
-        if (part.type === "tool-call" && part.invalid) invalidCalls.add(part.toolCallId);
-        if (part.type === "tool-error" && !part.providerExecuted && invalidCalls.delete(part.toolCallId)) continue;
-        const chunk = toUIMessageChunk(part, { tools, onError, sendSources: true });
-        if (chunk !== undefined) yield deltas.has(chunk.type) ? chunk : storable(chunk);
-      }
-    }
+/** The chunks of a part: none, one, or two where a text ends in what was held back. */
+function* chunksOf(
+  received: AnswerPart,
+  cleaner: Cleaner,
+  options: { readonly tools: ToolSet; readonly onError: (cause: unknown) => string },
+): Generator<UIMessageChunk, void, undefined> {
+  for (const part of cleaner.clean(received)) {
+    const chunk = toUIMessageChunk(part, { ...options, sendSources: true });
+    if (chunk !== undefined) yield deltas.has(chunk.type) ? chunk : storable(chunk);
   }
 }
 
@@ -210,7 +195,7 @@ function approvalOf({ tools, policy, canAsk }: ModelRequest, toolName: string) {
   if (decision === "run") return undefined;
   if (decision === "deny")
     return { type: "denied", reason: "The agent's approval policy does not allow this tool." } as const;
-  if (canAsk) return "user-approval" as const;
+  if (canAsk) return { type: "user-approval" } as const;
   return { type: "denied", reason: "This call needs a person's approval, and nobody can be asked here." } as const;
 }
 
@@ -233,8 +218,3 @@ export function describeModelError(error: unknown): string {
 }
 
 const brokenOff = "The model provider's answer broke off.";
-
-/** A call that failed, names no tool, or gives it the wrong input. */
-function isToolFailure(error: unknown): boolean {
-  return error instanceof ToolError || NoSuchToolError.isInstance(error) || InvalidToolInputError.isInstance(error);
-}

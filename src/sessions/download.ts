@@ -1,7 +1,7 @@
 import { DownloadError } from "ai";
 import { readBounded } from "../body.ts";
 import type { Config } from "../config.ts";
-import type { DownloadFiles } from "../model/loop.ts";
+import type { DownloadFiles } from "../model/call.ts";
 import { type Fetch, tenantFetch } from "../outbound.ts";
 
 /** A picture that a message names by URL may weigh this much. */

@@ -21,22 +21,15 @@ export function tellable(error: unknown): ToolError {
   return new ToolError("The tool cannot do this right now.", { cause: error });
 }
 
-/**
- * A call that names no tool, or gives it the wrong input, fails inside the AI SDK,
- * which shows reader and model what `toString` of its error answers: class names,
- * its own and ours. There is no other place to put these failures in words.
- */
-Object.assign(InvalidToolInputError.prototype, {
-  toString(this: InvalidToolInputError) {
-    return `The tool's input is not valid${faultOf(this.cause)}.`;
-  },
-});
-Object.assign(NoSuchToolError.prototype, {
-  toString(this: NoSuchToolError) {
-    const names = this.availableTools ?? [];
-    return `There is no tool ${this.toolName}${names.length === 0 ? "" : `; there are ${names.join(", ")}`}.`;
-  },
-});
+/** The failure of a call that names no tool, or gives it the wrong input, in place of the AI SDK's, which tells class names. */
+export function unusableCall(error: unknown): ToolError {
+  if (InvalidToolInputError.isInstance(error))
+    return new ToolError(`The tool's input is not valid${faultOf(error.cause)}.`, { cause: error });
+  if (!NoSuchToolError.isInstance(error)) return tellable(error);
+  const names = error.availableTools ?? [];
+  const offered = names.length === 0 ? "" : `; there are ${names.join(", ")}`;
+  return new ToolError(`There is no tool ${error.toolName}${offered}.`, { cause: error });
+}
 
 /** What is wrong with an input, as far as it was found by us. */
 function faultOf(cause: unknown): string {
