@@ -19,23 +19,27 @@ const charactersKind = "Characters";
 interface CharacterBounds {
   readonly minLength?: number;
   readonly maxLength: number;
+  readonly pattern?: string;
 }
 
-TypeRegistry.Set<CharacterBounds>(charactersKind, ({ minLength = 0, maxLength }, value) => {
+TypeRegistry.Set<CharacterBounds>(charactersKind, ({ minLength = 0, maxLength, pattern }, value) => {
   // A character is at most two UTF-16 units, so that far longer texts need not be walked.
   if (typeof value !== "string" || value.length > 2 * maxLength) return false;
   const characters = [...value].length;
-  return characters >= minLength && characters <= maxLength;
+  if (characters < minLength || characters > maxLength) return false;
+  return pattern === undefined || new RegExp(pattern, "u").test(value);
 });
 
 /**
  * A text of so many characters. They are Unicode code points, as JSON Schema
  * counts them; `Type.String` would count UTF-16 units, and an emoji twice.
  */
-export function Characters({ min = 0, max }: { min?: number; max: number }): TUnsafe<string> {
+export function Characters(rule: { min?: number; max: number; pattern?: string }): TUnsafe<string> {
+  const { min = 0, max, ...shape } = rule;
   const errorMessage =
     min === 0 ? `must be a text of at most ${max} characters` : `must be a text of ${min} to ${max} characters`;
-  return Type.Unsafe<string>({ [Kind]: charactersKind, type: "string", minLength: min, maxLength: max, errorMessage });
+  const bounds = { minLength: min, maxLength: max, ...shape };
+  return Type.Unsafe<string>({ [Kind]: charactersKind, type: "string", ...bounds, errorMessage });
 }
 
 /** A name, 1 to 80 characters. */

@@ -106,15 +106,8 @@ const optionalInB = {
 /** Form A's fields after they were raised to form B's names. */
 const optionalInA = {
   ...optional,
-  model: Type.Optional(
-    Nullable(
-      Type.String({
-        maxLength: modelCharactersMax,
-        pattern: "^[^/]+/.+$",
-        description: "vendor/model",
-      }),
-    ),
-  ),
+  // A vendor, and the model behind a slash.
+  model: Type.Optional(Nullable(Characters({ max: modelCharactersMax, pattern: "^[^/]+/.+$" }))),
   workspaceId: Type.Optional(Nullable(Id("workspace"))),
   skills: Type.Optional(Type.Array(Id("skill"), { uniqueItems: true, maxItems: skillsPerAgentMax })),
 };

@@ -1,11 +1,13 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { invalid } from "../errors.ts";
 import { Id } from "../ids.ts";
-import { Closed, Cursor, Metadata, pageQuery, UserId } from "../schema.ts";
+import { Characters, Closed, Cursor, Metadata, pageQuery, UserId } from "../schema.ts";
+
+const MessageId = Characters({ min: 1, max: 256 });
 
 /** A user's UI message. Further fields of a part are stored as sent; `checkParts` looks into the parts. */
 export const UserMessage = Closed({
-  id: Type.String({ minLength: 1, maxLength: 256 }),
+  id: MessageId,
   role: Type.Literal("user", { errorMessage: 'must be "user"' }),
   parts: Type.Array(Type.Unknown(), { minItems: 1 }),
   metadata: Type.Optional(Type.Unknown()),
@@ -16,7 +18,7 @@ const turnFields = {
   promptId: Type.Optional(Id("prompt")),
   variables: Type.Optional(Type.Record(Type.String(), Type.String())),
   trigger: Type.Optional(Type.Union([Type.Literal("submit-message"), Type.Literal("regenerate-message")])),
-  messageId: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+  messageId: Type.Optional(MessageId),
   stream: Type.Optional(Type.Boolean()),
   userId: Type.Optional(UserId),
   metadata: Type.Optional(Metadata),
@@ -37,7 +39,7 @@ export const Generate = Closed({
   messages: Type.Array(
     Type.Object(
       {
-        id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+        id: Type.Optional(MessageId),
         role: Type.Union([Type.Literal("user"), Type.Literal("assistant")]),
         parts: Type.Array(Type.Unknown(), { minItems: 1 }),
         metadata: Type.Optional(Type.Unknown()),

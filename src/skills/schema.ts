@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { Id } from "../ids.ts";
 import type { PageSize } from "../page.ts";
-import { Closed, OneOf, pageQuery, UserId } from "../schema.ts";
+import { Characters, Closed, OneOf, pageQuery, UserId } from "../schema.ts";
 
 /** The file at a skill's root that says what the skill is. */
 export const manifestPath = "SKILL.md";
@@ -41,7 +41,7 @@ export const UploadFields = Closed({ type: OneOf(...archiveTypes) });
 
 /** The text parts of `POST /v1/skills`. */
 export const LibraryCreateFields = Closed({
-  filename: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
+  filename: Type.Optional(Characters({ min: 1, max: 255 })),
   userId: Type.Optional(UserId),
   metadata: Type.Optional(Type.String()),
 });
