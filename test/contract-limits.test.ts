@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Form } from "../src/errors.ts";
-import { bounds, missingAgents, preparations } from "./contract/bounds.ts";
+import { bounds, missingAgents } from "./contract/bounds.ts";
 import { callOf } from "./contract/calls.ts";
 import { ask } from "./contract/causes.ts";
-import { type Contract, formsOf, type Limit, spelled } from "./contract/contract.ts";
+import { type Contract, formsOf, type Limit, limitsOf, spelled } from "./contract/contract.ts";
+import { preparations } from "./contract/preparations.ts";
 import { Scene } from "./contract/scene.ts";
 import { operations } from "./contract/table.ts";
 import { type Call, World } from "./contract/world.ts";
@@ -13,7 +14,7 @@ let w: World;
 let s: Scene;
 const tried = new Set<string>();
 const all = operations.flatMap((contract) =>
-  (contract.limits ?? []).flatMap((limit) =>
+  limitsOf(contract).flatMap((limit) =>
     formsOf({ form: contract.form ?? limit.form }).map((form) => ({ contract, limit, form })),
   ),
 );
@@ -38,19 +39,27 @@ function textOf(count: number): string {
 /** A text of so many bytes of UTF-8, most characters of two. */
 const bytesOf = (count: number) => "é".repeat(Math.floor(count / 2)) + "x".repeat(count % 2);
 
+/** An object of so many bytes as JSON. */
+const jsonOf = (size: number) => ({ k: bytesOf(size - JSON.stringify({ k: "" }).length) });
+
+/** A header's text of so many characters that no other has. */
+const headerOf = (size: number) => crypto.randomUUID().padEnd(size, "k");
+
 function fieldOf({ unit }: Limit, size: number): unknown {
   if (unit === "characters") return textOf(size);
+  if (unit === "ascii") return "k".repeat(Math.max(0, size));
+  if (unit === "json") return jsonOf(size);
   if (unit === "bytes") return bytesOf(size);
   return unit === "items" ? missingAgents(size) : size;
 }
 
 /** Asks with a field at a size. */
 async function askWith({ op }: Contract, limit: Limit, form: Form, size: number): Promise<Answer> {
+  if (limit.unit === "header") return ask(s, op, form, { headers: { [limit.field]: headerOf(size) } });
   const value = fieldOf(limit, size);
   if (limit.unit === "query") return ask(s, op, form, { query: { [limit.field]: String(value) } });
-  const prepared: Partial<Call> = (await preparations[limit.field]?.(s, value)) ?? {
-    body: { [limit.field.slice(1)]: value },
-  };
+  const prepare = preparations[`${op} ${limit.field}`] ?? preparations[limit.field];
+  const prepared: Partial<Call> = (await prepare?.(s, value, form)) ?? { body: { [limit.field.slice(1)]: value } };
   return ask(s, op, form, prepared);
 }
 

@@ -1,4 +1,4 @@
-import { type Contract, cap, characters, pageLimit } from "./contract.ts";
+import { ascii, type Contract, cap, characters, pageLimit } from "./contract.ts";
 
 const provider = { id: ["prv", "404 provider_not_found"] } as const;
 const taken = "409 provider_name_conflict";
@@ -43,6 +43,8 @@ export const access: readonly Contract[] = [
     errors: ["400 provider_limit_reached | 400 invalid_request", taken],
     limits: [
       characters("/name", 1, 80),
+      ascii("/apiKey", 1, 4_096),
+      { field: "/baseUrl", unit: "ascii", max: 2_048 },
       cap("providers per tenant", 20, "400 provider_limit_reached | 400 invalid_request"),
     ],
   },

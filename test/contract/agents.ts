@@ -1,4 +1,4 @@
-import { type Contract, cap, characters, file, number, pageLimit } from "./contract.ts";
+import { type Contract, cap, characters, file, type Limit, metadata, number, pageLimit, userId } from "./contract.ts";
 
 const agent = { agentId: ["ag", "404 not_found"] } as const;
 const managed = "409 admin_agent_managed | 409 ADMIN_AGENT_MANAGED";
@@ -14,10 +14,18 @@ const save = [
   "- | 409 SANDBOX_IN_USE",
   "503 model_validation_unavailable",
 ];
+const invalid = "400 validation_failed | 400 invalid_request";
+const policy = (field: string): Limit => ({ field, unit: "items", max: 200, form: "b" });
 const fields = [
   characters("/name", 1, 80),
   characters("/instructions", 0, 3000),
-  { ...number("/compactionReserveTokens", 0), form: "b" },
+  { ...characters("/model", 1, 256), form: "b" },
+  { field: "/model", unit: "characters", max: 256, form: "a" },
+  { ...number("/compactionReserveTokens", 0, 2_147_483_647), form: "b" },
+  policy("/approvalInChat/overrides"),
+  policy("/approvalInTasks/overrides"),
+  metadata,
+  cap("MCP connections of an agent", 50, invalid),
 ] as const;
 
 /** Document 1, "Agents". */
@@ -30,7 +38,7 @@ export const agents: readonly Contract[] = [
     required: ["name"],
     key: "answer",
     errors: ["400 invalid_request", ...save],
-    limits: [...fields, cap("agents per tenant", 100, "400 invalid_request")],
+    limits: [...fields, userId, cap("agents per tenant", 100, "400 invalid_request")],
   },
   { op: "GET /v1/agents", success: [200], shape: "AgentList", errors: [] },
   { op: "GET /v1/agents/:agentId", success: [200], shape: "Agent", ids: agent, errors: [] },
@@ -99,6 +107,7 @@ export const agents: readonly Contract[] = [
     ids: { ...agent, mcpConnectionId: ["mcp", "404 not_found"] },
     body: "json",
     errors: [],
+    limits: [{ field: "/forwardedMetadataKeys", unit: "items", max: 100 }],
   },
   {
     op: "GET /v1/agents/:agentId/usage",
@@ -107,6 +116,6 @@ export const agents: readonly Contract[] = [
     ids: { agentId: ["ag", null] },
     plainInvalid: true,
     errors: [],
-    limits: [pageLimit(200)],
+    limits: [pageLimit(200), cap("days of a range", 31, "400 invalid_request")],
   },
 ];

@@ -2,24 +2,13 @@ import type { Form } from "../../src/errors.ts";
 import { form as multipart, skillMd, zip } from "../archives.ts";
 import type { Answer } from "../harness.ts";
 import { fillMemories } from "../seed.ts";
-import { png, skillZip } from "./calls.ts";
+import { callOf, newEntry, png, skillZip } from "./calls.ts";
 import { ask, missing } from "./causes.ts";
-import { newDelivery } from "./outside.ts";
 import { freshName, type Scene } from "./scene.ts";
-import type { Call } from "./world.ts";
-
-/** Fills a body field, where more than the field itself must fit. Keyed by pointer. */
-export const preparations: Readonly<
-  Record<string, (s: Scene, value: unknown) => Promise<Partial<Call>> | Partial<Call>>
-> = {
-  "/schedule/config/everyMs": (_, everyMs) => ({ body: { schedule: { kind: "interval", config: { everyMs } } } }),
-  "/expectedAttempt": async (s, expectedAttempt) => ({
-    params: await newDelivery(s, { attempt: Math.max(0, Math.min(99, Number(expectedAttempt))) }),
-    body: { expectedAttempt },
-  }),
-};
+import { type Call, send } from "./world.ts";
 
 const mib = 1024 * 1024;
+const json = { "content-type": "application/json" };
 
 /** A cap or the size of a file: the last request that is taken, and then the first that is not. */
 type Bound = (s: Scene, op: string, form: Form) => Promise<{ last: Answer; beyond: Answer }>;
@@ -108,6 +97,17 @@ async function workspaceWith(s: Scene, count: number, bytes: number): Promise<Pa
   return { params: { workspaceId } };
 }
 
+/** JSON that nests so deep, its outermost object included. */
+const nested = (levels: number): object => (levels === 1 ? {} : { k: nested(levels - 1) });
+const markdown = (name: string, description?: string) => ({ body: { content: skillMd(name, description) } });
+const servers = (s: Scene) =>
+  s.once("servers", async () => {
+    const ids: string[] = [];
+    await times(50, async () => ids.push(await s.newMcp()));
+    return ids;
+  });
+const path = (bytes: number) => ({ query: { path: "é".repeat(bytes / 2) + "x".repeat(bytes % 2) } });
+
 /** How each cap and file size of the table is met. */
 export const bounds: Readonly<Record<string, Bound>> = {
   "agents per tenant": upToOneLess("agents", 100, (s) => s.make("/v1/agents", { name: freshName() })),
@@ -115,6 +115,36 @@ export const bounds: Readonly<Record<string, Bound>> = {
   "variables per prompt": between(
     () => ({ body: { template: template(10) } }),
     () => ({ body: { template: template(11) } }),
+  ),
+  "bytes of a JSON body": async (s, op, form) => {
+    const { body, ...call } = await callOf(s, op, form);
+    const padded = (bytes: number) => ({ ...call, body: JSON.stringify(body).padEnd(bytes), headers: json });
+    return { last: await send(s.t, op, form, padded(8 * mib)), beyond: await send(s.t, op, form, padded(8 * mib + 1)) };
+  },
+  // The body is the first level.
+  "levels of JSON": between(
+    () => ({ body: { metadata: nested(64) } }),
+    () => ({ body: { metadata: nested(65) } }),
+  ),
+  "MCP connections of an agent": between(
+    async (s) => ({ body: { mcpConnectionIds: await servers(s) } }),
+    async (s) => ({ body: { mcpConnectionIds: [...(await servers(s)), missing("mcp")] } }),
+  ),
+  "characters of a skill's name": between(
+    () => markdown("n".repeat(200)),
+    () => markdown("n".repeat(201)),
+  ),
+  "characters of a skill's description": between(
+    () => markdown(freshName(), "😀".repeat(4_096)),
+    () => markdown(freshName(), "😀".repeat(4_097)),
+  ),
+  "skills per library": filled(async (s) => {
+    await times(199, () => newEntry(s));
+    return { body: entry(skillZip()).body };
+  }),
+  "bytes of a path": between(
+    () => path(1_024),
+    () => path(1_025),
   ),
   "memories per agent": filled(async (s) => {
     const agentId = await s.newAgent();
@@ -162,9 +192,17 @@ export const bounds: Readonly<Record<string, Bound>> = {
     () => archive(zipOf(10 * mib)),
     () => archive(zipOf(10 * mib + 1)),
   ),
-  "POST /v1/skills archive": between(
+  archive: between(
     () => entry(zipOf(10 * mib)),
     () => entry(zipOf(10 * mib + 1)),
+  ),
+  "POST /v1/skills unpacked": between(
+    () => entry(unpackedTo(10 * mib)),
+    () => entry(unpackedTo(10 * mib + 1)),
+  ),
+  "POST /v1/skills files of an archive": between(
+    () => entry(skillZip(freshName(), files(99))),
+    () => entry(skillZip(freshName(), files(100))),
   ),
   unpacked: between(
     () => archive(unpackedTo(10 * mib)),

@@ -1,4 +1,4 @@
-import { type Contract, cap, characters, pageLimit } from "./contract.ts";
+import { ascii, type Contract, cap, characters, type Limit, metadata, pageLimit, userId } from "./contract.ts";
 
 const connection = { id: ["mcp", "404 not_found"] } as const;
 const taken = "409 mcp_connection_name_conflict | 409 invalid_request";
@@ -9,6 +9,13 @@ const target = [
   "400 mcp_connection_discovery_failed | 400 invalid_request",
 ];
 const full = "400 mcp_connection_limit_reached | 400 invalid_request";
+
+/** README, "Limits". */
+const reached: readonly Limit[] = [
+  { field: "/url", unit: "ascii", max: 2_048 },
+  ascii("/bearerToken", 1, 8_192),
+  ascii("/scope", 1, 2_048),
+];
 
 /** Document 2, "MCP connections"; design section 3, "MCP connect". */
 export const mcpConnections: readonly Contract[] = [
@@ -21,7 +28,7 @@ export const mcpConnections: readonly Contract[] = [
     required: ["name", "url", "authType"],
     key: "answer",
     errors: [...target, full, taken],
-    limits: [characters("/name", 1, 80), cap("MCP connections per tenant", 50, full)],
+    limits: [characters("/name", 1, 80), ...reached, cap("MCP connections per tenant", 50, full)],
   },
   { op: "GET /v1/mcp-connections/:id", success: [200], shape: "McpConnection", ids: connection, errors: [] },
   {
@@ -58,6 +65,7 @@ export const mcpConnections: readonly Contract[] = [
     required: ["url", "authType"],
     key: "answer",
     errors: [...target, "409 mcp_connection_stale_credential_version"],
+    limits: reached,
   },
   {
     op: "POST /v1/mcp-connections/:id/connect",
@@ -72,7 +80,7 @@ export const mcpConnections: readonly Contract[] = [
 const page = { errors: ["400 invalid_cursor | 400 invalid_request"], limits: [pageLimit(200)] } as const;
 const sandbox = { sandboxId: ["sb", "- | 404 SANDBOX_NOT_FOUND"] } as const;
 const workspace = { workspaceId: ["ws", "404 workspace_not_found | -"] } as const;
-const name = [characters("/name", 1, 80)];
+const fields = [characters("/name", 1, 80), metadata];
 const conflict = "409 workspace_delete_conflict | 409 SANDBOX_DELETE_CONFLICT";
 const inUse = "409 workspace_in_use | 409 SANDBOX_IN_USE";
 
@@ -86,7 +94,7 @@ export const workspaces: readonly Contract[] = [
     body: "json",
     key: "answer",
     errors: [],
-    limits: name,
+    limits: [...fields, userId],
   },
   { op: "GET /v1/sandboxes", form: "a", success: [200], shape: "SandboxPage", ...page },
   { op: "GET /v1/sandboxes/:sandboxId", form: "a", success: [200], shape: "Sandbox", ids: sandbox, errors: [] },
@@ -98,7 +106,7 @@ export const workspaces: readonly Contract[] = [
     ids: sandbox,
     body: "json",
     errors: [conflict],
-    limits: name,
+    limits: fields,
   },
   {
     op: "DELETE /v1/sandboxes/:sandboxId",
@@ -116,7 +124,7 @@ export const workspaces: readonly Contract[] = [
     body: "json",
     key: "answer",
     errors: [],
-    limits: name,
+    limits: [...fields, userId],
   },
   { op: "GET /v1/workspaces", form: "b", success: [200], shape: "WorkspacePage", ...page },
   { op: "GET /v1/workspaces/:workspaceId", form: "b", success: [200], shape: "Workspace", ids: workspace, errors: [] },
@@ -128,7 +136,7 @@ export const workspaces: readonly Contract[] = [
     ids: workspace,
     body: "json",
     errors: [conflict],
-    limits: name,
+    limits: fields,
   },
   {
     op: "DELETE /v1/workspaces/:workspaceId",
@@ -158,6 +166,7 @@ export const workspaces: readonly Contract[] = [
       { field: "file", unit: "file", max: 10 * 1024 * 1024, beyond: "413 payload_too_large" },
       cap("files of a workspace", 10_000, "400 invalid_request"),
       cap("bytes of a workspace", 100 * 1024 * 1024, "400 invalid_request"),
+      cap("bytes of a path", 1_024, "400 validation_failed | 400 invalid_request"),
     ],
   },
   {

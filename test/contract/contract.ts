@@ -35,7 +35,7 @@ export interface Contract {
 export interface Limit {
   /** JSON pointer of a body field, name of a query field, or what is counted. */
   readonly field: string;
-  readonly unit: "characters" | "bytes" | "number" | "items" | "query" | "cap" | "file";
+  readonly unit: "characters" | "ascii" | "bytes" | "json" | "number" | "items" | "query" | "header" | "cap" | "file";
   readonly min?: number;
   readonly max?: number;
   /** For caps and files: what is answered beyond (see `Contract.errors`). */
@@ -50,9 +50,21 @@ export const number = (field: string, min: number, max?: number): Limit => ({
   min,
   ...(max === undefined ? {} : { max }),
 });
+export const ascii = (field: string, min: number, max: number): Limit => ({ field, unit: "ascii", min, max });
 export const pageLimit = (max: number): Limit => ({ field: "limit", unit: "query", min: 1, max });
 export const cap = (field: string, max: number, beyond: string): Limit => ({ field, unit: "cap", max, beyond });
 export const file = (field: string, max: number, beyond: string): Limit => ({ field, unit: "file", max, beyond });
+
+/** What a resource's or a turn's free data may weigh as JSON (README, "Limits"). */
+export const metadata: Limit = { field: "/metadata", unit: "json", max: 64 * 1024 };
+/** README, "Limits". */
+export const userId = characters("/userId", 0, 256);
+const idempotencyKey: Limit = { field: "Idempotency-Key", unit: "header", max: 255 };
+
+/** All limits of an operation: its own, and that of the key it takes. */
+export function limitsOf({ key, limits = [] }: Contract): readonly Limit[] {
+  return key === undefined ? limits : [...limits, idempotencyKey];
+}
 
 /** Status and code of an error in one form. */
 export interface Spelling {

@@ -1,4 +1,4 @@
-import { type Contract, cap, type Limit, pageLimit } from "./contract.ts";
+import { type Contract, cap, type Limit, pageLimit, userId } from "./contract.ts";
 
 const agent = { agentId: ["ag", "404 not_found"] } as const;
 const memory = { ...agent, memoryId: ["mem", "404 not_found"] } as const;
@@ -15,7 +15,7 @@ export const memories: readonly Contract[] = [
     required: ["text"],
     key: "answer",
     errors: [],
-    limits: [text, cap("memories per agent", 500, "201 evicts")],
+    limits: [text, userId, cap("memories per agent", 500, "201 evicts")],
   },
   {
     op: "GET /v1/agents/:agentId/memories",

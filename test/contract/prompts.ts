@@ -1,7 +1,13 @@
-import { type Contract, cap, characters } from "./contract.ts";
+import { type Contract, cap, characters, metadata, userId } from "./contract.ts";
 
 const prompt = { promptId: ["prompt", "404 not_found"] } as const;
-const fields = [characters("/name", 1, 80), characters("/template", 1, 10_240)];
+const invalid = "400 validation_failed | 400 invalid_request";
+const fields = [
+  characters("/name", 1, 80),
+  characters("/template", 1, 10_240),
+  cap("variables per prompt", 10, invalid),
+  metadata,
+];
 
 /** Document 1, "Prompts". */
 export const prompts: readonly Contract[] = [
@@ -15,8 +21,9 @@ export const prompts: readonly Contract[] = [
     errors: ["400 invalid_request"],
     limits: [
       ...fields,
+      userId,
       cap("prompts per tenant", 100, "400 invalid_request"),
-      cap("variables per prompt", 10, "400 validation_failed | 400 invalid_request"),
+      cap("levels of JSON", 64, invalid),
     ],
   },
   { op: "GET /v1/prompts", success: [200], shape: "PromptList", errors: [] },

@@ -1,4 +1,4 @@
-import { type Contract, characters, number, pageLimit } from "./contract.ts";
+import { type Contract, cap, characters, metadata, number, pageLimit, userId } from "./contract.ts";
 
 const agent = { agentId: ["ag", "404 not_found"] } as const;
 const session = { ...agent, sessionId: ["ss", "404 not_found"] } as const;
@@ -24,6 +24,8 @@ const prompts = [
   "400 prompt_variable_unknown | 400 invalid_request",
 ];
 const canceled = "409 turn_canceled";
+/** README, "Limits". */
+const messageId = (field: string) => characters(field, 1, 256);
 const version = "404 agent_version_not_found | 404 AGENT_VERSION_NOT_FOUND";
 
 /** Document 1, "Sessions"; design section 3, "Beyond the spec". */
@@ -36,7 +38,13 @@ export const sessions: readonly Contract[] = [
     body: "json",
     key: "turn",
     errors: [...gates, ...prompts, version, canceled],
-    limits: [number("/version", 1, 2_147_483_647)],
+    limits: [
+      number("/version", 1, 2_147_483_647),
+      messageId("/message/id"),
+      userId,
+      metadata,
+      cap("bytes of a JSON body", 8 * 1024 * 1024, "413 payload_too_large"),
+    ],
   },
   {
     op: "POST /v1/agents/:agentId/sessions/:sessionId",
@@ -46,6 +54,7 @@ export const sessions: readonly Contract[] = [
     body: "json",
     key: "turn",
     errors: [...gates, ...prompts, canceled, busy, "404 message_not_found | 404 not_found"],
+    limits: [messageId("/message/id"), metadata],
   },
   {
     op: "POST /v1/agents/:agentId/generate",
@@ -56,7 +65,7 @@ export const sessions: readonly Contract[] = [
     required: ["messages"],
     key: "turn",
     errors: [...gates, version],
-    limits: [number("/version", 1, 2_147_483_647)],
+    limits: [number("/version", 1, 2_147_483_647), messageId("/messages/0/id"), userId, metadata],
   },
   {
     op: "GET /v1/agents/:agentId/sessions/:sessionId/stream",

@@ -1,4 +1,4 @@
-import { type Contract, cap, file, pageLimit } from "./contract.ts";
+import { type Contract, cap, file, metadata, pageLimit, userId } from "./contract.ts";
 
 const mib = 1024 * 1024;
 const agent = { agentId: ["ag", "404 not_found"] } as const;
@@ -29,7 +29,11 @@ export const skills: readonly Contract[] = [
     required: ["path", "content"],
     key: "answer",
     errors: [markdown, full, taken],
-    limits: [cap("skills per agent", 100, full)],
+    limits: [
+      cap("skills per agent", 100, full),
+      cap("characters of a skill's name", 200, markdown),
+      cap("characters of a skill's description", 4_096, markdown),
+    ],
   },
   {
     op: "POST /v1/agents/:agentId/skills/upload",
@@ -44,6 +48,7 @@ export const skills: readonly Contract[] = [
       file("archive", 10 * mib, "413 payload_too_large"),
       file("unpacked", 10 * mib, tooLarge),
       file("files of an archive", 100, tooMany),
+      cap("skills per agent", 100, full),
     ],
   },
   { op: "GET /v1/agents/:agentId/skills/:skillId", success: [200], shape: "SkillDetail", ids: skill, errors: [] },
@@ -62,7 +67,11 @@ export const skills: readonly Contract[] = [
     ids: skill,
     body: "bytes",
     errors: [markdown, tooMany, taken, tooLarge],
-    limits: [file("files of a skill", 100, tooMany), file("all files of a skill", 10 * mib, tooLarge)],
+    limits: [
+      file("files of a skill", 100, tooMany),
+      file("all files of a skill", 10 * mib, tooLarge),
+      cap("bytes of a path", 1_024, "400 validation_failed | 400 invalid_request"),
+    ],
   },
   {
     op: "DELETE /v1/agents/:agentId/skills/:skillId/files",
@@ -85,6 +94,7 @@ export const skills: readonly Contract[] = [
 ];
 
 const entry = { skillId: ["skill", "404 not_found"] } as const;
+const sent = file("archive", 10 * mib, "413 payload_too_large");
 const readOnly = "403 invalid_request";
 
 /** The library. */
@@ -97,7 +107,14 @@ export const library: readonly Contract[] = [
     required: ["file"],
     key: "answer",
     errors: ["400 invalid_request", "413 payload_too_large"],
-    limits: [file("archive", 10 * mib, "413 payload_too_large")],
+    limits: [
+      sent,
+      file("unpacked", 10 * mib, "400 invalid_request"),
+      file("files of an archive", 100, "400 invalid_request"),
+      metadata,
+      userId,
+      cap("skills per library", 200, "400 invalid_request"),
+    ],
   },
   { op: "GET /v1/skills", success: [200], shape: "LibrarySkillList", errors: [] },
   { op: "GET /v1/skills/:skillId", success: [200], shape: "LibrarySkillDetail", ids: entry, errors: [] },
@@ -109,6 +126,7 @@ export const library: readonly Contract[] = [
     body: "multipart",
     required: ["file"],
     errors: ["400 invalid_request", readOnly, "413 payload_too_large"],
+    limits: [sent, metadata],
   },
   { op: "DELETE /v1/skills/:skillId", success: [204], shape: null, ids: entry, errors: [readOnly] },
 ];

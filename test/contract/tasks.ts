@@ -1,4 +1,4 @@
-import { type Contract, characters, number, pageLimit } from "./contract.ts";
+import { type Contract, characters, metadata, number, pageLimit, userId } from "./contract.ts";
 
 const task = { taskId: ["tk", "404 not_found"] } as const;
 const run = { ...task, runId: ["tr", "404 not_found"] } as const;
@@ -12,6 +12,7 @@ const fields = [
   characters("/prompt", 1, 6000),
   number("/agentVersion", 1, 2_147_483_647),
   number("/schedule/config/everyMs", 60_000),
+  metadata,
 ];
 
 /** Document 2, "Tasks". */
@@ -25,7 +26,7 @@ export const tasks: readonly Contract[] = [
     required: ["agentId", "name", "prompt"],
     key: "answer",
     errors: ["404 not_found", managed, ...start],
-    limits: fields,
+    limits: [...fields, userId],
   },
   { op: "GET /v1/tasks/:taskId", success: [200], shape: "Task", ids: task, errors: [] },
   {
@@ -54,6 +55,7 @@ export const tasks: readonly Contract[] = [
     body: "json",
     key: "answer",
     errors: [active, ...start],
+    limits: [characters("/idempotencyKey", 1, 255)],
   },
   { op: "GET /v1/tasks/:taskId/runs/:runId", success: [200], shape: "Run", ids: run, errors: [] },
   {

@@ -1,0 +1,54 @@
+import type { Form } from "../../src/errors.ts";
+import { form as multipart } from "../archives.ts";
+import { textTool } from "../mcp-server.ts";
+import { say } from "../seed.ts";
+import { skillZip } from "./calls.ts";
+import { newDelivery } from "./outside.ts";
+import type { Scene } from "./scene.ts";
+import type { Call } from "./world.ts";
+
+type Prepare = (s: Scene, value: unknown, form: Form) => Promise<Partial<Call>> | Partial<Call>;
+
+/** So many rules, each for a tool of its own that the agent's server has. */
+const policy =
+  (field: string): Prepare =>
+  async (s, value) => {
+    const tools = (value as unknown[]).map((_, n) => `tool${n}`);
+    s.w.mcp.settings.tools = tools.map((name) => textTool(name));
+    const mcpConnectionId = await s.theMcp();
+    const overrides = tools.map((tool) => ({ tool, mcpConnectionId, mode: "deny" }));
+    return { body: { mcpConnectionIds: [mcpConnectionId], [field]: { default: "full", overrides } } };
+  };
+/** A text field of a library skill's multipart form. */
+const ofEntry =
+  (name: string, write: (value: unknown) => string): Prepare =>
+  (_, value) => ({ body: multipart({ file: skillZip(), [name]: write(value) }) });
+/** An address that is filled up to this length. */
+const padded = (url: string, value: unknown) => url.padEnd((value as string).length, "k");
+
+/** Fills a field, where more than the field itself must fit. Keyed by pointer, or by operation and pointer. */
+export const preparations: Readonly<Record<string, Prepare>> = {
+  "/schedule/config/everyMs": (_, everyMs) => ({ body: { schedule: { kind: "interval", config: { everyMs } } } }),
+  "/expectedAttempt": async (s, expectedAttempt) => ({
+    params: await newDelivery(s, { attempt: Math.max(0, Math.min(99, Number(expectedAttempt))) }),
+    body: { expectedAttempt },
+  }),
+  // Form A's models name their vendor.
+  "/model": (_, value, form) => ({
+    body: { model: form === "a" ? `v/${[...(value as string)].slice(2).join("")}` : value },
+  }),
+  "/approvalInChat/overrides": policy("approvalInChat"),
+  "/approvalInTasks/overrides": policy("approvalInTasks"),
+  "/message/id": (_, id) => ({ body: { message: { ...say("hi"), id } } }),
+  "/messages/0/id": (_, id) => ({ body: { messages: [{ ...say("hi"), id }] } }),
+  "/baseUrl": (s, value) => ({ body: { baseUrl: padded(`${s.w.h.model.url}/`, value) } }),
+  "/url": (s, value) => ({ body: { url: padded(`${s.w.mcp.url}?`, value) } }),
+  "/bearerToken": (_, bearerToken) => ({ body: { authType: "bearer", bearerToken } }),
+  "/scope": (_, scope) => ({ body: { authType: "oauth_authorization_code", scope } }),
+  "/configuration/channelIds": (_, value) => ({
+    body: { configuration: { channelIds: (value as unknown[]).map((_one, n) => `C${n}`) } },
+  }),
+  "POST /v1/skills /userId": ofEntry("userId", String),
+  "POST /v1/skills /metadata": ofEntry("metadata", JSON.stringify),
+  "PUT /v1/skills/:skillId /metadata": ofEntry("metadata", JSON.stringify),
+};
