@@ -1,3 +1,4 @@
+import { clearTimeout, setTimeout } from "node:timers";
 import { streamPingMs } from "./limits.ts";
 
 /** The headers of every stream (document 1, "GET …/tool-approval-continuations"; the AI SDK's UI message stream). */
@@ -13,8 +14,8 @@ export const streamHeaders = {
 /** The event that closes every stream. */
 export const doneEvent = "data: [DONE]\n\n";
 
-const pingComment = ": ping\n\n";
 const encoder = new TextEncoder();
+const pingComment = encoder.encode(": ping\n\n");
 
 /**
  * A response that streams what `texts` yields, and a comment when it is quiet.
@@ -26,36 +27,38 @@ export function sseResponse(
   options: { readonly status: number; readonly headers: Readonly<Record<string, string>> },
 ): Response {
   const iterator = texts[Symbol.asyncIterator]();
+  let isQuiet = false;
+  let ping: NodeJS.Timeout | undefined;
   // A reader that is not asked for more stands still where it is; it has to be told to clean up.
-  stop.signal.addEventListener("abort", () => void iterator.return?.().catch(() => {}), { once: true });
-  let next: Promise<IteratorResult<string>> | null = null;
+  const leave = () => {
+    clearTimeout(ping);
+    void iterator.return?.().catch(() => {});
+  };
+  stop.signal.addEventListener("abort", leave, { once: true });
   const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      // One timer a stream, put off with each text: making one anew costs a tenth of what a text does.
+      ping = setTimeout(() => {
+        if (!isQuiet || stop.signal.aborted) return;
+        controller.enqueue(pingComment);
+        ping?.refresh();
+      }, streamPingMs);
+    },
     async pull(controller) {
-      next ??= iterator.next();
-      const result = await orPing(next);
+      isQuiet = true;
+      ping?.refresh();
+      const { done, value } = await iterator.next().finally(() => {
+        isQuiet = false;
+      });
       if (stop.signal.aborted) return;
-      if (result === "ping") {
-        controller.enqueue(encoder.encode(pingComment));
+      if (!done) {
+        controller.enqueue(encoder.encode(value));
         return;
       }
-      next = null;
-      if (result.done) controller.close();
-      else controller.enqueue(encoder.encode(result.value));
+      clearTimeout(ping);
+      controller.close();
     },
     cancel: () => stop.abort(),
   });
   return new Response(body, { status: options.status, headers: { ...streamHeaders, ...options.headers } });
-}
-
-/** The next text, or `ping` when none comes for a while. */
-async function orPing(next: Promise<IteratorResult<string>>): Promise<IteratorResult<string> | "ping"> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const quiet = new Promise<"ping">((resolve) => {
-    timer = setTimeout(() => resolve("ping"), streamPingMs);
-  });
-  try {
-    return await Promise.race([next, quiet]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

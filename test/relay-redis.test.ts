@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import process from "node:process";
 import { Redis } from "ioredis";
 import { RedisRelay } from "../src/relay/redis.ts";
-import { type Batch, relayPingTimeoutMs } from "../src/relay/relay.ts";
+import { type Batch, type LogKey, relayGroupMax, relayPingTimeoutMs } from "../src/relay/relay.ts";
 import { RelayWriter } from "../src/relay/writer.ts";
 import { findRedisServer, type RedisServer, startRedis } from "./redis.ts";
 import { batchOf, chunkOf, newKey, read, readThroughLosses, until } from "./relay-reading.ts";
@@ -50,6 +50,25 @@ describe.skipIf(findRedisServer() === null)("relay on a Redis with faults", () =
     const names = (await admin.keys("*")).sort();
     expect(names).toEqual(keys.slice(0, 3).map((key) => `parley:{${key.turnId}}:1`));
     for (const name of names) expect(await admin.pttl(name)).toBeWithin(3_500_000, 3_600_001);
+  });
+
+  test("appends of many logs share commands, each with an answer of its own", async () => {
+    const keys = Array.from({ length: 200 }, newKey);
+    const [first, poisoned, sealed, short] = keys as [LogKey, LogKey, LogKey, LogKey];
+    await admin.set(`parley:{${poisoned.turnId}}:1`, "not a stream");
+    await worker.seal(sealed);
+    await admin.config("RESETSTAT");
+    const answers = await Promise.all(
+      keys.map((key) =>
+        worker.append(key, batchOf(key, key === short ? 5 : 1, 1)).catch((error: Error) => error.message),
+      ),
+    );
+    expect(answers[0]).toBe("ok");
+    expect(answers[1]).toContain("WRONGTYPE");
+    expect(answers.slice(2)).toEqual(["sealed", "lost", ...keys.slice(4).map(() => "ok")]);
+    expect(await admin.xlen(`parley:{${first.turnId}}:1`)).toBe(1);
+    const calls = /cmdstat_evalsha:calls=(\d+)/.exec(await admin.info("commandstats"))?.[1];
+    expect(Number(calls)).toBeWithin(1, keys.length / relayGroupMax + 2);
   });
 
   test("Redis itself refuses what comes after a seal or an end", async () => {

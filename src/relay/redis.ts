@@ -1,5 +1,6 @@
 import { clearInterval, clearTimeout, setInterval, setTimeout } from "node:timers";
 import { Redis, type RedisOptions } from "ioredis";
+import { Appends } from "./appends.ts";
 import type { Cursor, Page } from "./cursor.ts";
 import { Feeds } from "./feeds.ts";
 import {
@@ -35,15 +36,7 @@ export interface RedisRelayOptions {
 }
 
 interface ScriptedRedis extends Redis {
-  relayAppend(
-    key: string,
-    first: number,
-    count: number,
-    sse: string,
-    keepMs: number,
-    ends: 0 | 1,
-    madeAtMs: number | "",
-  ): Promise<unknown>;
+  relayAppend(logs: number, ...args: (string | number)[]): Promise<unknown>;
   relaySeal(key: string, keepMs: number): Promise<unknown>;
   relayLook(key: string, keepMs: number): Promise<unknown>;
 }
@@ -64,7 +57,7 @@ const connectionOptions: Omit<RedisOptions, "replyMapping"> = {
 };
 
 const scripts: NonNullable<RedisOptions["scripts"]> = {
-  relayAppend: { lua: appendScript, numberOfKeys: 1 },
+  relayAppend: { lua: appendScript },
   relaySeal: { lua: sealScript, numberOfKeys: 1 },
   relayLook: { lua: lookScript, numberOfKeys: 1 },
 };
@@ -73,6 +66,7 @@ const scripts: NonNullable<RedisOptions["scripts"]> = {
 export class RedisRelay implements Relay {
   readonly #commands: ScriptedRedis;
   readonly #subscriber: Redis;
+  readonly #appends: Appends;
   readonly #feeds: Feeds;
   readonly #prefix: string;
   readonly #keepMs: number;
@@ -90,6 +84,9 @@ export class RedisRelay implements Relay {
     });
     this.#commands.on("error", onError);
     this.#subscriber.on("error", onError);
+    this.#appends = new Appends((names, fields) =>
+      this.#commands.relayAppend(names.length, ...names, this.#keepMs, ...fields),
+    );
     this.#feeds = new Feeds(this.#subscriber);
     this.#timers = [
       setInterval(() => this.#beat(), relayHeartbeatMs).unref(),
@@ -98,19 +95,18 @@ export class RedisRelay implements Relay {
   }
 
   append(key: LogKey, batch: Batch): Promise<Appended> {
-    return this.#append(key, batch, 0);
+    return this.#append(key, batch, false);
   }
 
   end(key: LogKey, last: Batch | null): Promise<Appended> {
-    return this.#append(key, last ?? { first: 1, count: 0, sse: "" }, 1);
+    return this.#append(key, last ?? { first: 1, count: 0, sse: "" }, true);
   }
 
-  async #append(key: LogKey, batch: Batch, ends: 0 | 1): Promise<Appended> {
+  async #append(key: LogKey, batch: Batch, ends: boolean): Promise<Appended> {
     const name = logName(this.#prefix, key);
     let rest: Batch | null = batch;
     while (rest !== null) {
-      const { first, count, sse, madeAtMs = "" } = rest;
-      const answer = await this.#commands.relayAppend(name, first, count, sse, this.#keepMs, ends, madeAtMs);
+      const answer = await this.#appends.add({ name, batch: rest, ends });
       if (typeof answer !== "number") return answer as Appended;
       // The log's tail lies inside the batch, which gets shorter with every round.
       rest = dropBefore(rest, answer + 1);

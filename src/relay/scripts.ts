@@ -10,10 +10,13 @@ import type { Batch, LogKey } from "./relay.ts";
  */
 const highest = "18446744073709551615";
 
+/** What the append script is told of each log. */
+const appendFields = 5;
+
 /** `tail` is the number of a log's last event, `state` one of open, ended, sealed. */
 const place = `
-local function place()
-  local entry = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
+local function place(key)
+  local entry = redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1]
   if not entry then return 0, 'open' end
   local first, count = string.match(entry[1], '^(%d+)%-(%d+)$')
   if first ~= '${highest}' then return tonumber(first) + tonumber(count) - 1, 'open' end
@@ -21,32 +24,47 @@ local function place()
 end
 `;
 
-/** ARGV: first, count, sse, keepMs, '1' to end the log, when the batch was made (may be empty). A number as the answer: the log's tail, inside the batch. */
+/**
+ * Appends to many logs, each by itself: what fails in one does not touch the
+ * others. KEYS: the logs. ARGV: keepMs, then for each log first, count, sse, '1'
+ * to end it, and when the batch was made (may be empty). Answers one by one; a
+ * number is the log's tail, inside the batch, and `error: …` a refusal of Redis.
+ */
 export const appendScript = `${place}
-local tail, state = place()
-local first, count, ends = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[5] == '1'
-local last = first + count - 1
-if state == 'ended' and ends and last <= tail then return 'ok' end
-if state ~= 'open' then return 'sealed' end
-if first > tail + 1 then return 'lost' end
-if first <= tail and last > tail then return tail end
-if last > tail then
-  local id = ARGV[1] .. '-' .. ARGV[2]
-  redis.call('XADD', KEYS[1], id, 'sse', ARGV[3])
-  redis.call('PUBLISH', KEYS[1], id .. '-' .. ARGV[6] .. '\\n' .. ARGV[3])
-  tail = last
+local function append(key, firstText, countText, sse, ends, madeAt)
+  local tail, state = place(key)
+  local first, count = tonumber(firstText), tonumber(countText)
+  local last = first + count - 1
+  if state == 'ended' and ends and last <= tail then return 'ok' end
+  if state ~= 'open' then return 'sealed' end
+  if first > tail + 1 then return 'lost' end
+  if first <= tail and last > tail then return tail end
+  if last > tail then
+    local id = firstText .. '-' .. countText
+    redis.call('XADD', key, id, 'sse', sse)
+    redis.call('PUBLISH', key, id .. '-' .. madeAt .. '\\n' .. sse)
+    tail = last
+  end
+  if ends then
+    redis.call('XADD', key, '${highest}-0', 'tail', tail)
+    redis.call('PUBLISH', key, 'end-' .. tail)
+  end
+  redis.call('PEXPIRE', key, ARGV[1])
+  return 'ok'
 end
-if ends then
-  redis.call('XADD', KEYS[1], '${highest}-0', 'tail', tail)
-  redis.call('PUBLISH', KEYS[1], 'end-' .. tail)
+local answers = {}
+for n, key in ipairs(KEYS) do
+  local at = ${appendFields} * (n - 1) + 1
+  local done, answer = pcall(append, key, ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4] == '1', ARGV[at + 5])
+  if not done then answer = 'error: ' .. (type(answer) == 'table' and answer.err or tostring(answer)) end
+  answers[n] = answer
 end
-redis.call('PEXPIRE', KEYS[1], ARGV[4])
-return 'ok'
+return answers
 `;
 
 /** ARGV: keepMs. */
 export const sealScript = `${place}
-local tail, state = place()
+local tail, state = place(KEYS[1])
 if state == 'open' then
   redis.call('XADD', KEYS[1], '${highest}-${highest}', 'tail', tail)
   redis.call('PUBLISH', KEYS[1], 'sealed-' .. tail)
@@ -58,7 +76,7 @@ return tail > 0 and 'shown' or 'empty'
 
 /** Postpones the expiry and answers the tail, -1 for a log that is closed. ARGV: keepMs. */
 export const lookScript = `${place}
-local tail, state = place()
+local tail, state = place(KEYS[1])
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return state == 'open' and tail or -1
 `;

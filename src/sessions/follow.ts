@@ -121,7 +121,7 @@ async function* untilMoved(
   });
   try {
     for await (const item of relay.follow(key, from, look.signal, isNew)) {
-      clearTimeout(grace);
+      if (moved) clearTimeout(grace);
       reading = true;
       yield item;
       reading = false;
