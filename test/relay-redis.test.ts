@@ -53,7 +53,7 @@ describe.skipIf(findRedisServer() === null)("relay on a Redis with faults", () =
   });
 
   test("appends of many logs share commands, each with an answer of its own", async () => {
-    const keys = Array.from({ length: 200 }, newKey);
+    const keys = Array.from({ length: 2 * relayGroupMax }, newKey);
     const [first, poisoned, sealed, short] = keys as [LogKey, LogKey, LogKey, LogKey];
     await admin.set(`parley:{${poisoned.turnId}}:1`, "not a stream");
     await worker.seal(sealed);

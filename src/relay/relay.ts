@@ -9,8 +9,8 @@
 export const relayKeepMs = 60 * 60 * 1000;
 /** A writer cuts its batches at this many bytes; one larger chunk goes alone. */
 export const relayBatchBytesMax = 64 * 1024;
-/** One command appends to at most this many logs, and this many characters of their batches: a millisecond of Redis' time. */
-export const relayGroupMax = 64;
+/** One command appends to at most this many logs, and this many characters of their batches: some milliseconds of Redis' time. */
+export const relayGroupMax = 500;
 export const relayGroupCharsMax = 256 * 1024;
 /** A writer with more unsent bytes than this asks its caller to wait. */
 export const relayQueueBytesMax = 1024 * 1024;
