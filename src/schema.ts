@@ -14,6 +14,14 @@ export function Closed<T extends TProperties>(properties: T): TObject<T> {
   return Type.Object(properties, { additionalProperties: false });
 }
 
+/** The fields of a change: any of these, and one at least. */
+export function Change<T extends TProperties>(properties: T) {
+  return Type.Partial(Closed(properties), {
+    minProperties: 1,
+    errorMessage: "must be an object that names at least one field",
+  });
+}
+
 const charactersKind = "Characters";
 
 interface CharacterBounds {

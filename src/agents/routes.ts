@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import type { Ctx } from "../context.ts";
 import type { AnySql } from "../db.ts";
-import { type ErrorCause, type Form, invalid } from "../errors.ts";
+import type { ErrorCause, Form } from "../errors.ts";
 import { agentChange } from "../form.ts";
 import { Id } from "../ids.ts";
 import { defaultModel } from "../limits.ts";
@@ -123,10 +123,8 @@ function recordRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
         ...answersAgent,
         change: agentChange,
         errors: ["not_found", "admin_agent_managed", ...saveErrors],
-        handle: async ({ sql, tenantId, form, params, body }) => {
-          if (Object.keys(body).length === 0) throw invalid("", "must name at least one field");
-          return showAgent(ctx, await updateAgent(changeContext(sql, tenantId, form), params.agentId, body));
-        },
+        handle: async ({ sql, tenantId, form, params, body }) =>
+          showAgent(ctx, await updateAgent(changeContext(sql, tenantId, form), params.agentId, body)),
       }),
     )
     .delete(
@@ -255,10 +253,8 @@ function attachmentRoutes(ctx: Ctx) {
         success: 200,
         answer: Attachment,
         errors: ["not_found"],
-        handle: ({ sql, tenantId, params, body }) => {
-          if (Object.keys(body).length === 0) throw invalid("", "must name at least one field");
-          return updateAttachment(sql, tenantId, params.agentId, params.mcpConnectionId, body);
-        },
+        handle: ({ sql, tenantId, params, body }) =>
+          updateAttachment(sql, tenantId, params.agentId, params.mcpConnectionId, body),
       }),
     );
 }

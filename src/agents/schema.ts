@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Id } from "../ids.ts";
-import { Characters, Closed, Metadata, Name, Nullable, OneOf, UserId } from "../schema.ts";
+import { Change, Characters, Closed, Metadata, Name, Nullable, OneOf, UserId } from "../schema.ts";
 
 /** Agents a tenant may have at once (document 1, "Limits"; it holds in both forms). */
 export const agentsPerTenantMax = 100;
@@ -122,14 +122,14 @@ export const AgentCreate = Closed({
 
 export const AgentCreateInA = Closed({ ...optionalInA, name: Name, userId: Type.Optional(UserId) });
 
-export const AgentUpdate = Closed({
+export const AgentUpdate = Change({
   ...optionalInB,
-  name: Type.Optional(Name),
-  approvalInChat: Type.Optional(PolicyOnUpdate),
-  approvalInTasks: Type.Optional(PolicyOnUpdate),
+  name: Name,
+  approvalInChat: PolicyOnUpdate,
+  approvalInTasks: PolicyOnUpdate,
 });
 
-export const AgentUpdateInA = Closed({ ...optionalInA, name: Type.Optional(Name) });
+export const AgentUpdateInA = Change({ ...optionalInA, name: Name });
 
 /** What a request may say about an agent's configuration and workspace, in either form. */
 export type AgentFields = Partial<
@@ -145,9 +145,10 @@ export const AgentList = Closed({
 });
 export const AgentListInA = Closed({ userId: Type.Optional(UserId) });
 
-export const AttachmentUpdate = Closed({
-  forwardUserId: Type.Optional(Type.Boolean()),
-  forwardedMetadataKeys: Type.Optional(
-    Type.Array(Characters({ min: 1, max: 256 }), { uniqueItems: true, maxItems: forwardedKeysMax }),
-  ),
+export const AttachmentUpdate = Change({
+  forwardUserId: Type.Boolean(),
+  forwardedMetadataKeys: Type.Array(Characters({ min: 1, max: 256 }), {
+    uniqueItems: true,
+    maxItems: forwardedKeysMax,
+  }),
 });

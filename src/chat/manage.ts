@@ -171,7 +171,6 @@ export async function changeChatConnection(
   id: string,
   body: Static<typeof ChatConnectionPatch>,
 ): Promise<ChatConnectionRow> {
-  if (Object.keys(body).length === 0) throw invalid("", "must name at least one field");
   const before = await getChatConnection(sql, tenantId, id);
   const configuration = body.configuration === undefined ? before.configuration : merged(before, body.configuration);
   const row = await updateChatConnection(sql, tenantId, id, {

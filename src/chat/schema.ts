@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { Id } from "../ids.ts";
-import { Closed, Name, OneOf, pageQuery } from "../schema.ts";
+import { Change, Closed, Name, OneOf, pageQuery } from "../schema.ts";
 
 /** Chat connections a tenant may have at once. */
 export const chatConnectionsPerTenantMax = 20;
@@ -56,16 +56,14 @@ const AllowList = Type.Array(Type.String({ minLength: 1, maxLength: 64, pattern:
   uniqueItems: true,
 });
 
-export const ChatConnectionPatch = Closed({
-  name: Type.Optional(Name),
-  configuration: Type.Optional(
-    Closed({
-      platform: Type.Optional(Platform),
-      channelIds: Type.Optional(AllowList),
-      chatIds: Type.Optional(AllowList),
-      businessMode: Type.Optional(Type.Boolean()),
-    }),
-  ),
+export const ChatConnectionPatch = Change({
+  name: Name,
+  configuration: Closed({
+    platform: Type.Optional(Platform),
+    channelIds: Type.Optional(AllowList),
+    chatIds: Type.Optional(AllowList),
+    businessMode: Type.Optional(Type.Boolean()),
+  }),
 });
 
 export const DeliveryRepair = Closed({

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { Characters, Closed, Metadata, Name, UserId } from "../schema.ts";
+import { Change, Characters, Closed, Metadata, Name, UserId } from "../schema.ts";
 
 /** Prompts a tenant may have at once (document 1, "Limits"). */
 export const promptsPerTenantMax = 100;
@@ -15,10 +15,7 @@ export const PromptCreate = Closed({
   metadata: Type.Optional(Metadata),
 });
 
-export const PromptUpdate = Type.Partial(Closed({ name: Name, template: Template, metadata: Metadata }), {
-  minProperties: 1,
-  errorMessage: "must be an object with at least one of name, template, metadata",
-});
+export const PromptUpdate = Change({ name: Name, template: Template, metadata: Metadata });
 
 export const PromptQuery = Closed({ userId: Type.Optional(UserId) });
 

@@ -84,10 +84,8 @@ function recordRoutes(ctx: Ctx) {
         success: 200,
         answer: ShownTask,
         errors: ["not_found", "version_missing_for_run"],
-        handle: async ({ sql, tenantId, params, body }) => {
-          if (Object.keys(body).length === 0) throw invalid("", "must name at least one field");
-          return showTask(await updateTask(sql, tenantId, params.taskId, body, new Date()));
-        },
+        handle: async ({ sql, tenantId, params, body }) =>
+          showTask(await updateTask(sql, tenantId, params.taskId, body, new Date())),
       }),
     )
     .delete(

@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Id } from "../ids.ts";
 import { pathIds } from "../operation.ts";
-import { Characters, Closed, Metadata, Name, Nullable, pageQuery, UserId } from "../schema.ts";
+import { Change, Characters, Closed, Metadata, Name, Nullable, pageQuery, UserId } from "../schema.ts";
 import { VersionNumber } from "../sessions/schema.ts";
 import { ScheduleField } from "./schedule.ts";
 
@@ -24,13 +24,13 @@ export const TaskCreate = Closed({
   metadata: Type.Optional(Metadata),
 });
 
-export const TaskUpdate = Closed({
-  agentVersion: Type.Optional(Nullable(VersionNumber)),
-  name: Type.Optional(Name),
-  prompt: Type.Optional(Prompt),
-  schedule: Type.Optional(ScheduleField),
-  enabled: Type.Optional(Type.Boolean()),
-  metadata: Type.Optional(Metadata),
+export const TaskUpdate = Change({
+  agentVersion: Nullable(VersionNumber),
+  name: Name,
+  prompt: Prompt,
+  schedule: ScheduleField,
+  enabled: Type.Boolean(),
+  metadata: Metadata,
 });
 
 export const RunStart = Closed({

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { Characters, Closed, Metadata, Name, pageQuery, UserId } from "../schema.ts";
+import { Change, Characters, Closed, Metadata, Name, pageQuery, UserId } from "../schema.ts";
 import { pathBytesMax } from "./limits.ts";
 
 /** A sandbox's id, as form A's paths name it. */
@@ -11,10 +11,7 @@ export const WorkspaceCreate = Closed({
   metadata: Type.Optional(Metadata),
 });
 
-export const WorkspaceUpdate = Type.Partial(Closed({ name: Name, metadata: Metadata }), {
-  minProperties: 1,
-  errorMessage: "must be an object with at least one of name, metadata",
-});
+export const WorkspaceUpdate = Change({ name: Name, metadata: Metadata });
 
 export const WorkspaceList = Closed({ ...pageQuery, userId: Type.Optional(UserId) });
 
