@@ -81,17 +81,13 @@ export async function findOrphan(sql: AnySql, id: string): Promise<ChatConnectio
 }
 
 /** What a new connection is made of. */
-export interface NewChatConnection {
-  readonly id: string;
-  readonly tenantId: string;
-  readonly agentId: string;
-  readonly name: string;
-  readonly platform: ChatPlatformName;
-  readonly enabled: boolean;
-  readonly configuration: ChatConfiguration;
+export interface NewChatConnection
+  extends Pick<
+    ChatConnectionRow,
+    "id" | "tenantId" | "agentId" | "name" | "platform" | "enabled" | "configuration" | "health"
+  > {
   readonly credentials: ChatCredentials;
   readonly bot: KnownBot;
-  readonly health: ChatHealth;
 }
 
 /** Throws 400 `invalid_request` when the tenant has no place for a further connection. */

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Id } from "../ids.ts";
-import { Characters, Closed, Nullable, OneOf, pageQuery } from "../schema.ts";
+import { Characters, Closed, Nullable, OneOf, pageQuery, UserId } from "../schema.ts";
 
 /** The billing providers (design section 3, "Billing providers"). */
 export const billingProviders = ["billing_a", "billing_b"] as const;
@@ -67,7 +67,7 @@ const BoundUserId = Characters({ min: 1, max: 256 });
 
 export const BindingPath = Closed({ userId: BoundUserId });
 export const BindingPut = Closed({ customerId: VendorId });
-export const BindingQuery = Closed({ ...pageQuery, userId: Type.Optional(Characters({ max: 256 })) });
+export const BindingQuery = Closed({ ...pageQuery, userId: Type.Optional(UserId) });
 
 /** Where a usage event stands (document 2, "Merchant connection"). */
 export const eventStatuses = [
