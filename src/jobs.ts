@@ -79,11 +79,6 @@ export async function enqueue<N extends JobName>(
     max_attempts => ${maxAttempts[name]}, job_key => ${options.key ?? null})`;
 }
 
-/** How often the queue tries a job of this kind. */
-export function jobAttemptsMax(name: JobName): number {
-  return maxAttempts[name];
-}
-
 /** What each kind of payload must hold: strings, all of them. */
 const payloadFields: { readonly [N in JobName]: readonly (keyof JobPayloads[N] & string)[] } = {
   turn: ["turnId", "lockKey"],

@@ -27,9 +27,6 @@ export const idempotencyKeepHours = 24;
 /** An Idempotency-Key has at most this many characters. */
 export const idempotencyKeyLengthMax = 255;
 
-/** What a process knows of a tenant (subscription, limits) is at most this old. */
-export const tenantCacheMs = 1_000;
-
 /** A comment goes down a quiet stream this often (the contract allows 15 s). */
 export const streamPingMs = 10_000;
 /** A follower asks Postgres about its turn this often, in case the relay has nothing to say. */

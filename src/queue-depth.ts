@@ -1,7 +1,7 @@
 import type { AnySql } from "./db.ts";
 
 /** A count stops here, over all tasks: counting 100,000 of 400,000 jobs took Postgres 0.27 s, which every process would ask of it at every scrape. */
-export const queueCountMax = 20_000;
+const queueCountMax = 20_000;
 
 /** What waits of one kind of job. */
 export interface TaskDepth {

@@ -36,7 +36,7 @@ interface DenoNamespace {
 }
 
 /** The name of the runtime this process is. */
-export const runtimeName: "bun" | "deno" = "Deno" in globalThis ? "deno" : "bun";
+const runtimeName: "bun" | "deno" = "Deno" in globalThis ? "deno" : "bun";
 
 /** What runs a script of ours as a process of its own, with no rights beyond reading files where the runtime knows rights. */
 export function scriptCommand(script: URL): { command: string; args: string[] } {

@@ -17,7 +17,7 @@ const longTurnsRun = new Counter("long_turns");
 const longTurnFailed = new Rate("long_turn_failed");
 
 /** Kinds of reads; each has a bound of its own, and so a line of its own in the summary. */
-export const readKinds = ["agents", "agent", "versions", "sessions", "latest", "messages", "usage"];
+const readKinds = ["agents", "agent", "versions", "sessions", "latest", "messages", "usage"];
 
 /** The bounds on reads: generous, for machines that do other things too. */
 export const readBounds = {

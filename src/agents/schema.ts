@@ -5,15 +5,15 @@ import { Change, Characters, Closed, Metadata, Name, Nullable, OneOf, UserId } f
 /** Agents a tenant may have at once (document 1, "Limits"; it holds in both forms). */
 export const agentsPerTenantMax = 100;
 /** Instructions have at most this many characters. */
-export const instructionsCharactersMax = 3000;
+const instructionsCharactersMax = 3000;
 /** A model id has at most this many characters. */
-export const modelCharactersMax = 256;
+const modelCharactersMax = 256;
 /** MCP connections one agent may be attached to; as many as a tenant may have. */
-export const mcpConnectionsPerAgentMax = 50;
+const mcpConnectionsPerAgentMax = 50;
 /** Library skills one agent may name. */
 export const skillsPerAgentMax = 100;
 /** Overrides one approval policy may hold. */
-export const overridesPerPolicyMax = 200;
+const overridesPerPolicyMax = 200;
 /** Tokens kept free for the reply when nothing else is said. */
 const compactionReserveTokensDefault = 16_384;
 /** Session metadata keys an attachment may forward. */

@@ -1,4 +1,3 @@
-import type { Config } from "../config.ts";
 import type { BotIdentity, ChatAddress, ChatConfiguration, ChatCredentials, CheckStatus } from "./schema.ts";
 
 /** Who a token's bot is. */
@@ -99,9 +98,6 @@ export interface Endpoint {
   readonly url: string;
   readonly signal: AbortSignal;
 }
-
-/** The addresses of the platforms. */
-export type ChatEndpoints = Pick<Config["endpoints"], "chatA" | "chatB">;
 
 /**
  * What a failed call means for what it was to do:

@@ -5,7 +5,7 @@ import { Change, Closed, Name, OneOf, pageQuery } from "../schema.ts";
 /** Chat connections a tenant may have at once. */
 export const chatConnectionsPerTenantMax = 20;
 /** Channels or chats an allow-list may name. */
-export const allowListMax = 100;
+const allowListMax = 100;
 /** All that one request asks a platform takes at most this long; less than a database transaction may. */
 export const platformCheckMs = 6_500;
 /** A webhook request may weigh this much. */

@@ -10,7 +10,7 @@ import { type ConnectionRow, connectionColumns, type Validated } from "./store.t
  */
 
 /** The state that a failure leads to. */
-export function statusAfter(code: McpFailureCode | null): ConnectionStatus {
+function statusAfter(code: McpFailureCode | null): ConnectionStatus {
   if (code === null) return "connected";
   return code === "mcp_connection_authentication_failed" ? "needs_auth" : "error";
 }

@@ -77,7 +77,7 @@ export async function mcpTools(
 }
 
 /** A connection's tools through the process's session with it. Throws what `failureOf` understands. */
-export function listTools(ctx: Ctx, row: ConnectionRow): Promise<McpTool[]> {
+function listTools(ctx: Ctx, row: ConnectionRow): Promise<McpTool[]> {
   return poolOf(ctx).use(row, (session) => session.tools());
 }
 

@@ -2,7 +2,7 @@ import { ApiError, invalid } from "../errors.ts";
 import { jsonBodyBytesMax } from "../limits.ts";
 
 /** A template has at most this many distinct variables (document 1, "Limits"). */
-export const promptVariablesMax = 10;
+const promptVariablesMax = 10;
 /** A rendered prompt has at most this many UTF-16 units: no more than a message that is sent whole could hold. */
 const renderedLengthMax = jsonBodyBytesMax;
 /** An error names at most this many variables. */

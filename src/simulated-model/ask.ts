@@ -25,7 +25,7 @@ export function stepsAskedFor(message: string, tools: ReadonlyArray<OfferedTool>
  * Arguments that fit a tool's JSON Schema. A file name or a quoted text in the
  * words of the request goes where it plainly belongs; the rest are samples.
  */
-export function sampleArguments(schema: unknown, words: string): Json {
+function sampleArguments(schema: unknown, words: string): Json {
   const quoted = /["“`]([^"”`]+)["”`]/.exec(words)?.[1];
   const file = /(?:^|[\s"“`'])((?:[\w.-]+\/)*[\w-]+\.\w{1,8})\b/.exec(words)?.[1];
   const text = quoted !== undefined && quoted !== file ? quoted : undefined;

@@ -48,7 +48,7 @@ export interface Step {
 type Draft = { -readonly [name in keyof Step]: Step[name] } & { calls: ScriptedCall[] };
 
 /** The longest pause, in milliseconds: half an hour, so that a 20-minute turn can be played. */
-export const pauseMsMax = 30 * 60 * 1000;
+const pauseMsMax = 30 * 60 * 1000;
 /** The longest generated text, in characters: twice the largest answer the service accepts. */
 const sizeMax = 32 * 1024 * 1024;
 /** The most pieces one answer is cut into. */

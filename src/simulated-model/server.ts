@@ -17,7 +17,7 @@ import { type Frames, sendStream, sendWhole } from "./send.ts";
 export type { RecordedRequest } from "./record.ts";
 
 /** The ids that `GET /v1/models` lists; a request may name any other too. */
-export const simulatedModelIds = ["simulated/model", "simulated/model-mini"] as const;
+const simulatedModelIds = ["simulated/model", "simulated/model-mini"] as const;
 
 /** A running simulated model. */
 export interface SimulatedModel {

@@ -23,7 +23,7 @@ const copiesPerRequestMax = 30;
 /** Pages of an agent's skills (document 1, "Limits"). */
 export const skillPage: PageSize = { max: 100, default: 50 };
 
-export const archiveTypes = ["zip", "tar", "tar.gz"] as const;
+const archiveTypes = ["zip", "tar", "tar.gz"] as const;
 export type ArchiveType = (typeof archiveTypes)[number];
 
 export const SkillList = Closed(pageQuery);
@@ -52,7 +52,7 @@ export const LibraryUpdateFields = Closed({
   metadata: LibraryCreateFields.properties.metadata,
 });
 
-export const libraryFilters = ["all", "built-in", "my"] as const;
+const libraryFilters = ["all", "built-in", "my"] as const;
 export type LibraryFilter = (typeof libraryFilters)[number];
 
 export const LibraryQuery = Closed({

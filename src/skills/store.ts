@@ -139,7 +139,7 @@ export function deleteSkill(sql: AnySql, tenantId: string, agentId: string, id: 
 }
 
 /** A skill as a list shows it. */
-export function showSkill(row: SkillRow): Skill {
+function showSkill(row: SkillRow): Skill {
   return {
     id: row.id,
     tenantId: row.tenant_id,

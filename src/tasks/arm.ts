@@ -23,6 +23,6 @@ export async function disarm(inner: Tx, taskId: string): Promise<void> {
 }
 
 /** One fire of a task waits at a time. */
-export function fireJobKey(taskId: string): string {
+function fireJobKey(taskId: string): string {
   return `task.fire:${taskId}`;
 }

@@ -40,6 +40,6 @@ export function cutNote(what: string): string {
   return `Truncated: a result is cut at ${toolResultBytesMax / 1024} KiB; ${what}.`;
 }
 
-export function jsonBytes(value: unknown): number {
+function jsonBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value) ?? "");
 }

@@ -111,7 +111,7 @@ export const newEntry = async (s: Scene): Promise<string> => {
   const { body } = await s.t.call("POST", "/v1/skills", { body: multipart({ file: skillZip() }) });
   return body.id;
 };
-export const theEntry = (s: Scene) => s.once("entry", () => newEntry(s));
+const theEntry = (s: Scene) => s.once("entry", () => newEntry(s));
 const skills: Record<string, Caller> = {
   "GET /v1/agents/:agentId/skills": async (s) => ({ params: { agentId: (await s.theSkill()).agentId } }),
   "POST /v1/agents/:agentId/skills": async (s) => ({

@@ -233,7 +233,7 @@ function unforeseenIn(name: string, { log }: ServiceProcess): string[] {
 }
 
 /** The same address at another port. */
-export function atPort(url: string, port: number): string {
+function atPort(url: string, port: number): string {
   const moved = new URL(url);
   moved.port = String(port);
   return moved.href;

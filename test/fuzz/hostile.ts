@@ -4,7 +4,7 @@ import fc from "fast-check";
 
 const nested = (depth: number): unknown => (depth === 0 ? 1 : [nested(depth - 1)]);
 
-export const hostileTexts: readonly string[] = [
+const hostileTexts: readonly string[] = [
   "",
   " ",
   "\0",
@@ -49,7 +49,7 @@ export const hostileTexts: readonly string[] = [
   Buffer.from('["agents","x","y"]').toString("base64url"),
 ];
 
-export const hostileNumbers: readonly number[] = [
+const hostileNumbers: readonly number[] = [
   0,
   -0,
   -1,

@@ -4,7 +4,7 @@ import type { Outgoing } from "../platform.ts";
 /** `text` of a message holds at most so many characters; Slack cuts the rest off. */
 export const slackTextUnitsMax = 40_000;
 /** The text of one block holds at most so many characters. */
-export const slackBlockUnitsMax = 3_000;
+const slackBlockUnitsMax = 3_000;
 
 /** The three characters that mean something to Slack wherever they stand. */
 function escapeText(text: string): string {
