@@ -52,7 +52,11 @@ export async function* callModel(request: CallRequest): AsyncGenerator<AnswerPar
   const stream = await retry(() => startCall(model, request));
   const answered = { id: "", modelId: model.modelId };
   const calls = new Map<string, CallPart>();
+  let started = false;
   for await (const part of readParts(stream, signal)) {
+    if (part.type === "stream-start" || part.type === "raw") continue;
+    if (!started) yield { type: "start-step", request: {}, warnings: [] };
+    started = true;
     switch (part.type) {
       case "text-delta":
       case "reasoning-delta": {
@@ -77,9 +81,6 @@ export async function* callModel(request: CallRequest): AsyncGenerator<AnswerPar
         yield call;
         break;
       }
-      case "stream-start":
-      case "raw":
-        break;
       default:
         yield await rarePart(part, request, calls);
     }

@@ -1,4 +1,12 @@
-import type { ModelMessage, Tool, ToolApprovalStatus, ToolModelMessage, ToolSet, TypedToolCall } from "ai";
+import {
+  type ModelMessage,
+  NoSuchToolError,
+  type Tool,
+  type ToolApprovalStatus,
+  type ToolModelMessage,
+  type ToolSet,
+  type TypedToolCall,
+} from "ai";
 import { collectToolApprovals, createToolModelOutput, validateApprovedToolApprovals } from "ai/internal";
 import { newId } from "../ids.ts";
 import { unusableCall } from "../tools/error.ts";
@@ -78,8 +86,14 @@ export async function* runCalls(
 async function runCall(call: Call, tools: ToolSet, messages: ModelMessage[], signal: AbortSignal): Promise<Output> {
   const { toolCallId, toolName, input } = call;
   const options = { toolCallId, messages, abortSignal: signal, context: undefined };
+  const execute = Object.hasOwn(tools, toolName) ? tools[toolName]?.execute : undefined;
+  if (execute === undefined) {
+    // A tool may go between a call and its approval.
+    const gone = new NoSuchToolError({ toolName, availableTools: Object.keys(tools) });
+    return failureOf(call, tools, unusableCall(gone));
+  }
   try {
-    const output: unknown = await tools[toolName]?.execute?.(input, options);
+    const output: unknown = await execute(input, options);
     return { type: "tool-result", ...aboutCall(call, tools), output } as Output;
   } catch (error) {
     return failureOf(call, tools, error);
@@ -105,24 +119,25 @@ export async function* answerDecided(
     runtimeContext: {},
   });
   const refused = [...decided.deniedToolApprovals, ...checked.deniedToolApprovals];
-  const results: ToolModelMessage["content"] = [];
-  for (const { toolCall, approvalResponse, existingToolResult } of refused) {
-    yield denied(toolCall);
-    const { toolCallId, toolName } = toolCall;
-    const { reason } = approvalResponse;
-    const output = { type: "execution-denied", ...(reason === undefined ? {} : { reason }) } as const;
-    if (existingToolResult === undefined) results.push({ type: "tool-result", toolCallId, toolName, output });
-  }
+  for (const { toolCall } of refused) yield denied(toolCall);
+  const failures = checked.invalidToolApprovals.map(({ toolCall, error }) =>
+    failureOf(toolCall, tools, unusableCall(error)),
+  );
+  yield* failures;
   const outputs: Output[] = [];
-  for (const { toolCall, error } of checked.invalidToolApprovals)
-    outputs.push(failureOf(toolCall, tools, unusableCall(error)));
-  yield* outputs;
   const approved = checked.approvedToolApprovals.map(({ toolCall }) => toolCall);
   for await (const output of runCalls(approved, request)) {
     outputs.push(output);
     yield output;
   }
-  for (const output of outputs) results.push(await resultOf(output, tools));
+  const results: ToolModelMessage["content"] = [];
+  for (const output of [...outputs, ...failures]) results.push(await resultOf(output, tools));
+  for (const { toolCall, approvalResponse, existingToolResult } of refused) {
+    const { toolCallId, toolName } = toolCall;
+    const { reason } = approvalResponse;
+    const output = { type: "execution-denied", ...(reason === undefined ? {} : { reason }) } as const;
+    if (existingToolResult === undefined) results.push({ type: "tool-result", toolCallId, toolName, output });
+  }
   return results.length === 0 ? null : { role: "tool", content: results };
 }
 

@@ -15,7 +15,8 @@ export class Cleaner {
       case "text-delta":
       case "reasoning-delta": {
         const text = textOf(this.texts, part).push(part.text);
-        if (text === "") return [];
+        // A signature of thoughts comes with an empty text.
+        if (text === "" && part.providerMetadata === undefined) return [];
         return [text === part.text ? part : { ...part, text }];
       }
       case "text-end":

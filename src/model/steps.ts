@@ -21,6 +21,7 @@ export interface StepsRequest extends CallRequest {
  */
 export async function* answerSteps(request: StepsRequest): AsyncGenerator<AnswerPart, void, undefined> {
   const { tools, signal, modelCallsMax } = request;
+  if (signal.aborted) return;
   const messages = [...request.messages];
   const answered = yield* answerDecided({ ...request, messages });
   if (answered !== null) messages.push(answered);
@@ -44,12 +45,9 @@ async function* oneStep(
   record: StepRecord,
   ids: { readonly text: UniqueIds; readonly reasoning: UniqueIds },
 ): AsyncGenerator<AnswerPart, void, undefined> {
-  let started = false;
   ids.text.nextCall();
   ids.reasoning.nextCall();
   for await (const received of callModel(request)) {
-    if (!started) yield mark("start-step", {});
-    started = true;
     if (received.type === "call-end") {
       record.end(received);
       continue;
@@ -81,7 +79,7 @@ async function* recorded(
 }
 
 /** A part of which only the chunk that is made of it is of interest, and that has no more than this. */
-function mark<T extends "start-step" | "finish-step" | "finish">(type: T, fields: object): AnswerPart {
+function mark<T extends "finish-step" | "finish">(type: T, fields: object): AnswerPart {
   return { type, ...fields } as AnswerPart;
 }
 
