@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { streamText } from "ai";
+import type { LanguageModel } from "ai";
 import type { ProviderType } from "../src/config.ts";
 import { newId } from "../src/ids.ts";
+import { type ModelRequest, type ModelResult, runModel } from "../src/model/loop.ts";
 import { languageModel, type ModelProvider, openProvider } from "../src/model/provider.ts";
 import { thinkingSettings } from "../src/model/thinking.ts";
 import type { ProviderRow } from "../src/providers/store.ts";
@@ -20,17 +21,35 @@ function provider(providerType: ProviderType, baseUrl: string | null): ModelProv
   return { id: newId("provider"), providerType, baseUrl, apiKey };
 }
 
-/** Streams an answer to "Hello" through a provider. */
+/** Has a model answer "Hello". */
+function run(model: LanguageModel, more: Partial<ModelRequest> = {}): Promise<ModelResult> {
+  return runModel(
+    {
+      model,
+      instructions: "",
+      messages: [{ id: "question", role: "user", parts: [{ type: "text", text: "Hello" }] }],
+      thinking: {},
+      messageId: "answer",
+      signal: new AbortController().signal,
+      download: () => Promise.resolve([]),
+      extended: null,
+      tools: [],
+      policy: { default: "full", overrides: [] },
+      canAsk: false,
+      modelCallsMax: 1,
+      beforeTool: () => Promise.resolve(),
+      ...more,
+    },
+    () => {},
+  );
+}
+
+/** The answer of a provider's model. */
 async function ask(source: ModelProvider, model: string, level: string | null = null) {
-  const result = streamText({
-    model: languageModel(h.ctx, source, model),
-    prompt: "Hello",
-    maxRetries: 0,
-    onError: () => {},
-    ...thinkingSettings(source.providerType, level),
-  });
-  const { inputTokens, outputTokens } = await result.totalUsage;
-  return { text: await result.text, inputTokens, outputTokens };
+  const thinking = thinkingSettings(source.providerType, level);
+  const { message, inputTokens, outputTokens } = await run(languageModel(h.ctx, source, model), { thinking });
+  const text = (message.parts as readonly { text?: string }[]).map((part) => part.text ?? "").join("");
+  return { text, inputTokens, outputTokens };
 }
 
 /** A response of server-sent events. */
@@ -209,17 +228,8 @@ describe("languageModel", () => {
   test("an address that is not public is refused at the call, for a tenant's provider and not for the operator's", async () => {
     const strict = { ...h.ctx, config: { ...h.ctx.config, allowPrivateNetwork: false } };
     const call = async (source: ModelProvider) => {
-      let failure: unknown = null;
-      const result = streamText({
-        model: languageModel(strict, source, "simulated/model"),
-        prompt: "Hello",
-        maxRetries: 0,
-        onError: ({ error }) => {
-          failure = error;
-        },
-      });
-      await result.consumeStream();
-      return failure as Error | null;
+      const { error } = await run(languageModel(strict, source, "simulated/model"));
+      return error as Error | null;
     };
     h.model.clear();
     expect((await call(provider("custom", h.model.url)))?.name).toBe("RefusedAddressError");
@@ -243,28 +253,17 @@ describe("languageModel", () => {
     );
     const stop = new AbortController();
     const model = languageModel(h.ctx, provider("custom", server.url), "a/b");
-    const result = streamText({ model, prompt: "Hello", abortSignal: stop.signal, onError: () => {} });
-    const consumed = result.consumeStream();
+    const running = run(model, { signal: stop.signal });
     await eventually(() => server.requests.length === 1);
     stop.abort();
-    await consumed;
+    expect((await running).ended).toBe("aborted");
     await eventually(() => closed, 1_000);
   });
 
   test("a failing call says nothing of the key", async () => {
     const server = vendor(() => Response.json({ error: { message: "Bad key." } }, { status: 401 }));
     for (const type of ["llm_vendor_a", "llm_vendor_b", "llm_vendor_c", "router_vendor", "custom"] as const) {
-      let failure: unknown = null;
-      const result = streamText({
-        model: languageModel(h.ctx, provider(type, server.url), "a/b"),
-        prompt: "Hello",
-        maxRetries: 0,
-        onError: ({ error }) => {
-          failure = error;
-        },
-      });
-      await result.consumeStream();
-      const error = failure as Error;
+      const error = (await run(languageModel(h.ctx, provider(type, server.url), "a/b"))).error as Error;
       expect([type, error.name]).toEqual([type, "AI_APICallError"]);
       expect(`${error.message}${error.stack}${JSON.stringify(error)}`).not.toContain(apiKey);
     }
