@@ -214,7 +214,8 @@ class Play {
       this.#ran.push(name);
       return work(input);
     };
-    const made = tool({ description: `Does ${name}.`, inputSchema: inputOf(name), execute });
+    const about = { description: `Does ${name}.`, title: `To ${name}`, metadata: { shelf: name } };
+    const made = tool({ ...about, inputSchema: inputOf(name), execute });
     return { name, tool: made as TurnTool["tool"], source: { kind: "builtin" }, readOnly: true };
   }
 }

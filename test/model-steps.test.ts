@@ -4,6 +4,21 @@ import { createGoogle } from "@ai-sdk/google";
 import { createOpenRouter } from "@openrouter/ai-sdk-provider";
 import type { UiMessage } from "../src/sessions/schema.ts";
 import { startSimulatedModel } from "../src/simulated-model/server.ts";
+import {
+  block,
+  call,
+  closing,
+  eventStream,
+  events,
+  failed,
+  message,
+  opening,
+  overloaded,
+  said,
+  textOf,
+  thought,
+  yes,
+} from "./anthropic-events.ts";
 import { bothSides, onVendor, type Scene, type Side, type Stage, simulatedStages } from "./model-sides.ts";
 
 const server = startSimulatedModel({ chunkDelayMs: 0 });
@@ -187,58 +202,6 @@ describe.each([...stages])("runModel does what the SDK's streamText does, by %s:
   test.each(Object.entries(played))("%s", (_name, scene) => holdTogether(stage, scene));
 });
 
-/** A response of server-sent events, in Anthropic's words. */
-function events(...list: readonly { readonly type: string; readonly [name: string]: unknown }[]): () => Response {
-  const text = list.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("");
-  return () => new Response(text, { headers: { "content-type": "text/event-stream" } });
-}
-
-const usage = { input_tokens: 7, output_tokens: 1 };
-const opening = {
-  type: "message_start",
-  message: { id: "m", type: "message", role: "assistant", model: "c", content: [], usage },
-};
-
-/** A block of a message: how it begins, and its pieces. */
-function block(index: number, begins: object, ...pieces: readonly object[]) {
-  return [
-    { type: "content_block_start", index, content_block: begins },
-    ...pieces.map((delta) => ({ type: "content_block_delta", index, delta })),
-    { type: "content_block_stop", index },
-  ];
-}
-
-function thought(index: number, text: string) {
-  const pieces = [...text].map((thinking) => ({ type: "thinking_delta", thinking }));
-  return block(index, { type: "thinking", thinking: "" }, ...pieces, {
-    type: "signature_delta",
-    signature: `by ${text}`,
-  });
-}
-
-function said(index: number, text: string) {
-  return block(index, { type: "text", text: "" }, { type: "text_delta", text });
-}
-
-function call(index: number, id: string, name: string, ...pieces: readonly string[]) {
-  const deltas = pieces.map((partial_json) => ({ type: "input_json_delta", partial_json }));
-  return block(index, { type: "tool_use", id, name, input: {} }, ...deltas);
-}
-
-function closing(reason: string) {
-  const delta = { stop_reason: reason, stop_sequence: null };
-  return [{ type: "message_delta", delta, usage: { output_tokens: 3 } }, { type: "message_stop" }];
-}
-
-const overloaded = { type: "error", error: { type: "overloaded_error", message: "Overloaded" } };
-const failed = () => Response.json({ error: { message: "No." } }, { status: 500, headers: { "retry-after-ms": "0" } });
-
-function message(reason: string, ...blocks: readonly ReturnType<typeof block>[]) {
-  return events(opening, ...blocks.flat(), ...closing(reason));
-}
-
-const yes = message("end_turn", said(0, "Yes."));
-
 /** What a vendor answers, one after another, and what has to come of it. */
 interface Exchange extends Pick<Played, "ran" | "ended"> {
   readonly answers: readonly (() => Response)[];
@@ -296,7 +259,7 @@ describe("runModel does what the SDK's streamText does, by Anthropic's messages:
 describe("runModel does what the SDK's streamText does:", () => {
   const data = (...list: readonly object[]) => {
     const text = list.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("");
-    return () => new Response(text, { headers: { "content-type": "text/event-stream" } });
+    return () => new Response(text, eventStream);
   };
 
   test("by Google's generateContent, with thoughts and a call that are signed", async () => {
@@ -343,6 +306,21 @@ describe("runModel does what the SDK's streamText does:", () => {
   });
 });
 
+test("an abort does not wait for a connection that does not heed it", async () => {
+  const deaf = (input: Parameters<typeof fetch>[0], init?: RequestInit) => fetch(input, { ...init, signal: null });
+  const begun = new TextEncoder().encode(textOf(opening, ...said(0, "Yes").slice(0, 2)));
+  const answers = [() => new Response(new ReadableStream({ start: (body) => body.enqueue(begun) }), eventStream)];
+  const modelAt = (url: string) =>
+    createAnthropic({
+      baseURL: `${url}/v1`,
+      apiKey: "key",
+      fetch: Object.assign(deaf, { preconnect: fetch.preconnect }),
+    })("claude-opus-5-5");
+  await onVendor(answers, modelAt, (stage) =>
+    holdTogether(stage, scene("", { abort: (chunk) => chunk.type === "text-delta", ended: "aborted" })),
+  );
+});
+
 describe("runModel differs from the SDK's streamText on purpose:", () => {
   const chat = stages.get("chat") as Stage;
 
@@ -360,13 +338,13 @@ describe("runModel differs from the SDK's streamText on purpose:", () => {
     expect(told.flatMap(({ role, content }) => (role === "tool" ? [content] : []))).toEqual(words);
   });
 
-  test("after an error nothing is run, whatever comes then", async () => {
-    const answers = [events(opening, ...call(0, "t", "quick"), overloaded, ...closing("tool_use")), yes];
+  test.each([["quick"], ["never"]])("after an error nothing is run, whatever comes then: %s", async (name) => {
+    const answers = [events(opening, ...call(0, "t", name), overloaded, ...closing("tool_use")), yes];
     await onVendor(answers, anthropicAt, async (stage) => {
       const { ours, sdk } = await bothSides(stage, scene(""));
       expect(ours).toMatchObject({ ended: "failed", ran: [], chunks: sdk.chunks });
       expect(ours.bodies).toEqual(sdk.bodies.slice(0, 1));
-      expect(sdk.ran).toEqual(["quick"]);
+      expect({ ran: sdk.ran, calls: sdk.bodies.length }).toEqual({ ran: name === "quick" ? ["quick"] : [], calls: 2 });
     });
   });
 
