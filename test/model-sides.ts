@@ -40,6 +40,8 @@ export interface Scene {
   readonly withoutTools?: boolean;
   /** Aborts before the call, when the request has arrived, when the tool `hang` has begun, or when a chunk has come. */
   readonly abort?: "before" | "asked" | "in tool" | ((chunk: UIMessageChunk) => boolean);
+  /** Is told of each chunk. */
+  readonly saw?: (chunk: UIMessageChunk) => void;
 }
 
 /** What came of a scene, but for ids that are made up anew each time. */
@@ -143,10 +145,12 @@ class Play {
   readonly #ran: string[] = [];
   readonly #stop = new AbortController();
   readonly #abort: Scene["abort"];
+  readonly #saw: Scene["saw"];
   readonly #quickIsTold = Promise.withResolvers<void>();
 
   constructor({ model, bodies }: Stage, scene: Scene) {
     this.#abort = scene.abort;
+    this.#saw = scene.saw;
     if (scene.abort === "before") this.#stop.abort();
     if (scene.abort === "asked") void eventually(() => bodies().length === 1).then(() => this.#stop.abort());
     const last = scene.messages.at(-1);
@@ -175,8 +179,10 @@ class Play {
 
   saw(chunk: UIMessageChunk): void {
     this.chunks.push(chunk);
+    this.#saw?.(chunk);
     if (chunk.type === "tool-output-available" && chunk.output === "quick is done") this.#quickIsTold.resolve();
-    if (typeof this.#abort === "function" && this.#abort(chunk)) this.#stop.abort();
+    // Not before the next chunk is waited for: aborts come in the middle of that.
+    if (typeof this.#abort === "function" && this.#abort(chunk)) setTimeout(() => this.#stop.abort());
   }
 
   side(stage: Stage, used: Side["used"], ended: Side["ended"]): Side {

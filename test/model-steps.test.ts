@@ -131,12 +131,6 @@ const scenes: Readonly<Record<string, Played>> = {
     ran: ["quick"],
     ended: "failed",
   }),
-  "a connection that is cut in the middle": scene('text="One two three." delayMs=1 cutAfterChunks=2', {
-    ended: "failed",
-  }),
-  "a connection that is cut after a call": scene(`text=One tool=quick delayMs=1 cutAfterChunks=5; ${never}`, {
-    ended: "failed",
-  }),
   "two failures": scene("fail=500 retryAfter=0", { calls: 2, ended: "failed" }),
   "a failure that is not tried again": scene("fail=403", { ended: "failed" }),
   "two failures in the second step": scene("tool=quick; fail=500 retryAfter=0", {
@@ -247,6 +241,24 @@ describe("runModel does what the SDK's streamText does, by Anthropic's messages:
     await onVendor(answers, anthropicAt, (stage) =>
       holdTogether(stage, { ...scene(""), calls: answers.length, ...expected }),
     );
+  });
+
+  test.each([
+    ["in the middle of a text", "text-delta"],
+    ["after a call", "tool-input-available"],
+  ])("a connection that is cut %s", async (_name, last) => {
+    let cut = () => {};
+    const pieces = last === "text-delta" ? said(0, "Yes").slice(0, 2) : call(0, "t", "quick");
+    const answer = () => {
+      const start = (body: ReadableStreamDefaultController) => {
+        body.enqueue(new TextEncoder().encode(textOf(opening, ...pieces)));
+        cut = () => body.error(new Error("The connection is cut."));
+      };
+      return new Response(new ReadableStream({ start }), eventStream);
+    };
+    // What a connection still held goes with it, so it is cut once all has come.
+    const saw: Scene["saw"] = ({ type }) => type === last && cut();
+    await onVendor([answer], anthropicAt, (stage) => holdTogether(stage, scene("", { saw, ended: "failed" })));
   });
 
   test("an abort before the vendor has answered", async () => {
