@@ -34,7 +34,9 @@ export class Assembly {
       return;
     }
     const last = this.gathered.at(-1);
-    if (last !== undefined && "deltas" in last && last.type === chunk.type && last.id === chunk.id) {
+    // What a provider says of one delta (the signature of a thought, say) stays with it.
+    const plain = chunk.providerMetadata === undefined;
+    if (plain && last !== undefined && "deltas" in last && last.type === chunk.type && last.id === chunk.id) {
       last.deltas.push(chunk.delta);
     } else this.gathered.push({ type: chunk.type, id: chunk.id, deltas: [chunk.delta], first: chunk });
   }
