@@ -1,6 +1,5 @@
 import {
   APICallError,
-  convertToModelMessages,
   DownloadError,
   InvalidResponseDataError,
   type LanguageModel,
@@ -8,7 +7,6 @@ import {
   RetryError,
   type ToolSet,
   toUIMessageChunk,
-  type UIMessage,
   type UIMessageChunk,
 } from "ai";
 import type { ApprovalPolicy } from "../agents/schema.ts";
@@ -21,6 +19,7 @@ import { inSpan, type SpanFields } from "../trace.ts";
 import { Assembly } from "./assembly.ts";
 import type { DownloadFiles } from "./call.ts";
 import { Cleaner } from "./clean.ts";
+import { modelMessages } from "./messages.ts";
 import { ModelSpans } from "./spans.ts";
 import type { AnswerPart } from "./step-record.ts";
 import { answerSteps } from "./steps.ts";
@@ -197,11 +196,6 @@ function approvalOf({ tools, policy, canAsk }: ModelRequest, toolName: string) {
     return { type: "denied", reason: "The agent's approval policy does not allow this tool." } as const;
   if (canAsk) return { type: "user-approval" } as const;
   return { type: "denied", reason: "This call needs a person's approval, and nobody can be asked here." } as const;
-}
-
-/** UI messages as the model takes them. Tool calls that were never answered are left out: a provider refuses them. */
-function modelMessages(messages: readonly UiMessage[]) {
-  return convertToModelMessages(messages as unknown as UIMessage[], { ignoreIncompleteToolCalls: true });
 }
 
 /**
