@@ -50,6 +50,7 @@ export async function explainAll(stand: Stand, seeded: Seeded, say: (line: strin
     "latest by agent": (inner) => listLatest(inner, true, filter),
     "messages, long session": (inner) => messagesBefore(inner, seeded.longId, undefined, 50),
     "usage by day": (inner) => readUsage(inner, tenantId, { ...question, groupBy: "day" }),
+    "usage by user": (inner) => readUsage(inner, tenantId, { ...question, groupBy: "user" }),
     "usage by session": (inner) => readUsage(inner, tenantId, { ...question, groupBy: "session" }),
     "accept, new session": (inner) => insertPlainTurn(inner, newTurn(stand, null)),
     "accept, old session": (inner) => insertPlainTurn(inner, newTurn(stand, seeded.otherId)),

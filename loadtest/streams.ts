@@ -129,7 +129,7 @@ async function weight({ processes }: Stand): Promise<number> {
   return (await readUse(processes)).get("serve")?.memoryMb ?? 0;
 }
 
-/** Joins one turn that is quiet, twice so many: the second thousand costs no first-time growth. */
+/** Joins one turn that is quiet, twice so many; before that as many come and go, fifty at a time, so that first-time growth is not counted. */
 async function measureFollowers(stand: Stand): Promise<void> {
   await stand.call("POST", `/v1/agents/${stand.agentId}/sessions`, {
     message: { id: "m0", role: "user", parts: [{ type: "text", text: "[[sim: chunks=1 delayMs=0]]" }] },
@@ -141,24 +141,27 @@ async function measureFollowers(stand: Stand): Promise<void> {
   const leave = new AbortController();
   const parts = [{ type: "text", text: "[[sim: chunks=2 delayMs=1200000]]" }];
   const body = JSON.stringify({ message: { id: "m1", role: "user", parts } });
-  await fetch(path, { method: "POST", headers, body, signal: leave.signal });
-  const joinAll = async () => {
+  await fetch(path, { method: "POST", headers, body });
+  const joinAll = async (stay: boolean) => {
     for (let n = 0; n < followers; n += 50) {
+      const gone = new AbortController();
       const answers = await Promise.all(
         Array.from({ length: Math.min(50, followers - n) }, () =>
-          fetch(`${path}/stream`, { headers, signal: leave.signal }),
+          fetch(`${path}/stream`, { headers, signal: (stay ? leave : gone).signal }),
         ),
       );
       const wrong = answers.find(({ status }) => status !== 200);
       if (wrong !== undefined) throw new Error(`A join was answered ${wrong.status}.`);
       // Reading the first chunk makes sure that the follower follows.
       await Promise.all(answers.map((answer) => answer.body?.getReader().read()));
+      gone.abort();
     }
   };
+  await joinAll(false);
   const alone = await weight(stand);
-  await joinAll();
+  await joinAll(true);
   const once = await weight(stand);
-  await joinAll();
+  await joinAll(true);
   const twice = await weight(stand);
   leave.abort();
   const left = await weight(stand);
