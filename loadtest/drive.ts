@@ -19,6 +19,8 @@ export interface Drive {
   readonly seconds: number;
   /** Chunks of an answer. */
   readonly chunks: number;
+  /** Pause of the model before each chunk after the first; 0 when left out. */
+  readonly delayMs?: number;
   readonly stream: boolean;
 }
 
@@ -49,8 +51,8 @@ export async function drive(plan: Drive): Promise<Measured> {
 }
 
 /** One turn, read as it comes; answers the moment its first text arrived. */
-async function turn({ url, headers, chunks, stream }: Drive): Promise<{ firstAt: number; ok: boolean }> {
-  const parts = [{ type: "text", text: `[[sim: chunks=${chunks} delayMs=0]]` }];
+async function turn({ url, headers, chunks, delayMs = 0, stream }: Drive): Promise<{ firstAt: number; ok: boolean }> {
+  const parts = [{ type: "text", text: `[[sim: chunks=${chunks} delayMs=${delayMs}]]` }];
   const message = { id: "m1", role: "user", parts };
   const response = await fetch(url, {
     method: "POST",

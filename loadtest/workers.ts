@@ -3,6 +3,10 @@
  * of workers, driven in turn, so that the ratios hold on a noisy machine.
  *
  *     bun loadtest/workers.ts [--workers 1,2,3] [--clients 50] [--seconds 5] [--rounds 3] [--idle-seconds 10]
+ *       [--delay-ms 0] [--concurrency 0]
+ *
+ * With a model that takes its time (`--delay-ms` between chunks) and workers that
+ * run few turns at once (`--concurrency`), the workers are the limit; without, the cores are.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
@@ -18,6 +22,8 @@ const { values } = parseArgs({
     seconds: { type: "string", default: "5" },
     rounds: { type: "string", default: "3" },
     chunks: { type: "string", default: "20" },
+    "delay-ms": { type: "string", default: "0" },
+    concurrency: { type: "string", default: "0" },
     "idle-seconds": { type: "string", default: "10" },
   },
 });
@@ -44,6 +50,7 @@ async function turnsPerSecond({ url, apiKey, agentId }: Stand): Promise<number> 
     clients: Number(values.clients),
     seconds: Number(values.seconds),
     chunks: Number(values.chunks),
+    delayMs: Number(values["delay-ms"]),
     stream: true,
   });
   if (measured.failed > 0) throw new Error(`${measured.failed} turns failed.`);
@@ -54,7 +61,10 @@ async function main(): Promise<void> {
   await using opened = new AsyncDisposableStack();
   const stands: { workers: number; stand: Stand; rates: number[] }[] = [];
   for (const text of values.workers.split(",")) {
-    const stand = await startStand({ workers: Number(text) });
+    const stand = await startStand({
+      workers: Number(text),
+      ...(values.concurrency === "0" ? {} : { env: { WORKER_CONCURRENCY: values.concurrency } }),
+    });
     opened.use(stand);
     if (stands.length === 0) await idle(stand);
     stands.push({ workers: Number(text), stand, rates: [] });
