@@ -5,8 +5,7 @@ import {
   parseToolCall,
   prepareRetries,
   prepareTools,
-  type resolveLanguageModel,
-  resolveLanguageModel as resolveModel,
+  resolveLanguageModel,
 } from "ai/internal";
 import { newId } from "../ids.ts";
 import { unusableCall } from "../tools/error.ts";
@@ -46,7 +45,7 @@ const providerRetriesMax = 1;
  * abort ends it at once, without a word.
  */
 export async function* callModel(request: CallRequest): AsyncGenerator<AnswerPart | CallEnd, void, undefined> {
-  const model = resolveModel(request.model);
+  const model = resolveLanguageModel(request.model);
   const { signal, spans } = request;
   const { retry } = prepareRetries({ maxRetries: providerRetriesMax, abortSignal: signal });
   const stream = await retry(() => startCall(model, request));
@@ -136,7 +135,7 @@ async function readCall(
 
 /** Parts that come once in an answer, if at all. */
 async function rarePart(
-  part: Exclude<ModelPart, { type: `${string}-delta` | "finish" | "tool-call" | "stream-start" | "raw" }> | ModelPart,
+  part: ModelPart,
   { tools, download, signal }: CallRequest,
   calls: ReadonlyMap<string, CallPart>,
 ): Promise<AnswerPart> {
