@@ -103,10 +103,10 @@ export async function runModel(
       download: request.download,
       signal: request.signal,
       modelCallsMax: request.modelCallsMax,
+      onCall: (usage) => count(used, usage),
       spans,
     });
     for await (const received of parts) {
-      if (received.type === "finish-step") count(used, received.usage);
       for (const chunk of chunksOf(received, cleaner, { tools, onError })) {
         if (chunk.type === "error") {
           ended = "failed";
@@ -131,7 +131,7 @@ export async function runModel(
 }
 
 /** Adds what a call of the model used; a provider that does not say so adds nothing but the call. */
-function count(used: Used, usage: Partial<LanguageModelUsage> | null): void {
+function count(used: Used, usage: LanguageModelUsage | null): void {
   used.inputTokens += usage?.inputTokens ?? 0;
   used.outputTokens += usage?.outputTokens ?? 0;
   used.modelCalls += 1;

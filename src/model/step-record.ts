@@ -17,7 +17,6 @@ export interface CallEnd {
 /** What one step of an answer said and did: the model is told of it in the next one. */
 export class StepRecord {
   readonly content: Content = [];
-  usage: LanguageModelUsage | null = null;
   finishReason: FinishReason = "other";
   readonly #open = new Map<string, Said>();
   #calls: TypedToolCall<ToolSet>[] = [];
@@ -26,6 +25,11 @@ export class StepRecord {
   #ended = false;
   #failed = false;
   #hasOutput = false;
+
+  /** Whether the provider said how its call ended. */
+  get hasEnded(): boolean {
+    return this.#ended;
+  }
 
   /** Whether the stream broke off before it said anything. */
   get isEmpty(): boolean {
@@ -88,9 +92,8 @@ export class StepRecord {
   }
 
   /** Notes how the call of the model ended. */
-  end({ finishReason, usage }: CallEnd): void {
+  end({ finishReason }: CallEnd): void {
     this.#ended = true;
-    this.usage = usage;
     if (!this.#failed) this.finishReason = finishReason;
   }
 

@@ -1,4 +1,4 @@
-import { generateId, NoOutputGeneratedError } from "ai";
+import { generateId, type LanguageModelUsage, NoOutputGeneratedError } from "ai";
 import { toResponseMessages } from "ai/internal";
 import { type CallRequest, callModel } from "./call.ts";
 import { type ApprovalOf, answerDecided, runCalls, weighCall } from "./calls.ts";
@@ -8,6 +8,8 @@ import { type AnswerPart, StepRecord } from "./step-record.ts";
 export interface StepsRequest extends CallRequest {
   readonly approvalOf: ApprovalOf;
   readonly modelCallsMax: number;
+  /** Told what a call of the model used as soon as it has ended, whatever becomes of its tools; null when the provider did not say. */
+  readonly onCall: (usage: LanguageModelUsage | null) => void;
 }
 
 /**
@@ -30,7 +32,7 @@ export async function* answerSteps(request: StepsRequest): AsyncGenerator<Answer
     const record = new StepRecord();
     yield* oneStep({ ...request, messages }, record, ids);
     if (signal.aborted) return;
-    yield mark("finish-step", { usage: record.usage });
+    yield mark("finish-step", {});
     if (!record.continues || step >= modelCallsMax) {
       yield mark("finish", { finishReason: record.finishReason });
       return;
@@ -50,6 +52,7 @@ async function* oneStep(
   for await (const received of callModel(request)) {
     if (received.type === "call-end") {
       record.end(received);
+      request.onCall(received.usage);
       continue;
     }
     const part = withUniqueId(received, ids);
@@ -64,6 +67,7 @@ async function* oneStep(
   }
   if (request.signal.aborted) return;
   if (record.isEmpty) throw new NoOutputGeneratedError({ message: "The model's stream ended without an answer." });
+  if (!record.hasEnded) request.onCall(null);
   yield* recorded(record, runCalls(record.takeCalls(), request));
 }
 
