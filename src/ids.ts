@@ -37,14 +37,22 @@ const timeLength = 9;
 
 /** A new id: prefix, time, and 15 random characters (77 bits). */
 export function newId(kind: IdKind): string {
-  const time = Date.now().toString(36).padStart(timeLength, "0");
-  return `${prefixes[kind]}_${time}${randomBody(bodyLength - timeLength)}`;
+  return `${prefixes[kind]}_${timeBody(Date.now())}${randomBody(bodyLength - timeLength)}`;
 }
 
-/** The id that stands for a text, the same each time (not time-ordered): for what a repeat must not make twice. */
-export function derivedId(kind: IdKind, text: string): string {
-  const number = BigInt(`0x${createHash("sha256").update(text).digest("hex")}`) % 36n ** BigInt(bodyLength);
-  return `${prefixes[kind]}_${number.toString(36).padStart(bodyLength, "0")}`;
+/**
+ * The id that stands for a text, the same each time: for what a repeat must not
+ * make twice. It sorts by age where the text has a time of its own, `at`.
+ */
+export function derivedId(kind: IdKind, text: string, at: Date | null = null): string {
+  const time = at === null ? "" : timeBody(at.getTime());
+  const length = bodyLength - time.length;
+  const number = BigInt(`0x${createHash("sha256").update(text).digest("hex")}`) % 36n ** BigInt(length);
+  return `${prefixes[kind]}_${time}${number.toString(36).padStart(length, "0")}`;
+}
+
+function timeBody(timeMs: number): string {
+  return timeMs.toString(36).padStart(timeLength, "0");
 }
 
 /** `length` random characters of `[0-9a-z]`, without modulo bias. */

@@ -11,7 +11,8 @@ export function metricsRoutes(ctx: Ctx) {
   measureProcess();
   const gauges = new QueueGauges(ctx.sql);
   return new Elysia().get("/metrics", async ({ request }) => {
-    if (!mayScrape(ctx.config.metricsToken, request)) throw new ApiError("unauthorized");
+    if (!mayScrape(ctx.config.metricsToken, request))
+      throw new ApiError("unauthorized", { message: "Send the operator's METRICS_TOKEN as the bearer." });
     const queue = await gauges.text();
     return new Response((await registry.metrics()) + queue, { headers: { "Content-Type": registry.contentType } });
   });

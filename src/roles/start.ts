@@ -25,9 +25,9 @@ const lastWordsMs = 2_000;
 
 /** Everything in one process: what the configuration does not name is embedded. */
 export const start: Role = async (config, log, opened) => {
-  const database = await openDatabaseServer(config, log, opened);
   const http = takePort(config);
   opened.defer(() => http.drain(0));
+  const database = await openDatabaseServer(config, log, opened);
   const encryptionKey = await findEncryptionKey(config);
   await reach(() => migrate(database.url, log));
   if (config.databaseUrl === null) {

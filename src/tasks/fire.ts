@@ -48,7 +48,7 @@ export async function fireTask(
 
     if (tenant.subscription !== "active" || agent.status === "disabled" || agent.managed) return;
     if (await hasActiveRun(inner, task.id)) return;
-    const runId = runIdOf(task.id, `fire:${fireAt.toISOString()}`);
+    const runId = runIdOf(task.id, `fire:${fireAt.toISOString()}`, fireAt);
     // The same schedule, set again after a clock was put back, may name a time that has fired.
     if (await hasRun(inner, task.id, runId)) return;
     await insertRun(inner, {

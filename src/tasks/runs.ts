@@ -65,8 +65,8 @@ export type NewRun = Pick<
 >;
 
 /** The id of a run that nothing names; or the one that `name` stands for, the same each time. */
-export function runIdOf(taskId: string, name: string | null): string {
-  return name === null ? newId("taskRun") : derivedId("taskRun", `${taskId}\n${name}`);
+export function runIdOf(taskId: string, name: string | null, at: Date | null = null): string {
+  return name === null ? newId("taskRun") : derivedId("taskRun", `${taskId}\n${name}`, at);
 }
 
 /** Writes a queued run and its job. The caller holds the task's lock and has seen that no run is active. */
