@@ -1,13 +1,12 @@
 import {
   type ModelMessage,
   NoSuchToolError,
-  type Tool,
   type ToolApprovalStatus,
   type ToolModelMessage,
   type ToolSet,
   type TypedToolCall,
 } from "ai";
-import { collectToolApprovals, createToolModelOutput, validateApprovedToolApprovals } from "ai/internal";
+import { collectToolApprovals, toResponseMessages, validateApprovedToolApprovals } from "ai/internal";
 import { newId } from "../ids.ts";
 import { unusableCall } from "../tools/error.ts";
 import type { AnswerPart } from "./step-record.ts";
@@ -130,8 +129,8 @@ export async function* answerDecided(
     outputs.push(output);
     yield output;
   }
-  const results: ToolModelMessage["content"] = [];
-  for (const output of [...outputs, ...failures]) results.push(await resultOf(output, tools));
+  const [told] = await toResponseMessages({ content: [...outputs, ...failures], tools });
+  const results: ToolModelMessage["content"] = told?.role === "tool" ? told.content : [];
   for (const { toolCall, approvalResponse, existingToolResult } of refused) {
     const { toolCallId, toolName } = toolCall;
     const { reason } = approvalResponse;
@@ -139,17 +138,6 @@ export async function* answerDecided(
     if (existingToolResult === undefined) results.push({ type: "tool-result", toolCallId, toolName, output });
   }
   return results.length === 0 ? null : { role: "tool", content: results };
-}
-
-/** What the model is told of a call that ran. */
-async function resultOf(output: Output, tools: ToolSet): Promise<ToolModelMessage["content"][number]> {
-  const { toolCallId, toolName, input } = output;
-  const failed = output.type === "tool-error";
-  const told = failed ? output.error : output.output;
-  const errorMode = failed ? "text" : "none";
-  const tool = tools[toolName] as Tool | undefined;
-  const shown = await createToolModelOutput({ toolCallId, input, output: told, tool, errorMode });
-  return { type: "tool-result", toolCallId, toolName, output: shown };
 }
 
 function denied({ toolCallId, toolName }: Call): AnswerPart {
