@@ -44,16 +44,8 @@ export async function seedRows(
       for (let from = 1; from <= sessions; from += stepSessions)
         await seedStep(sql, stand, { from, to: Math.min(sessions, from + stepSessions - 1), share, users });
     });
-    await sql`
-      insert into usage_sums (tenant_id, day, agent_id, provider, model, turns, input_tokens, output_tokens, duration_ms)
-      select tenant_id, day, agent_id, provider, model, count(*), sum(input_tokens), sum(output_tokens), sum(duration_ms)
-      from usage group by 1, 2, 3, 4, 5`;
-    await sql`
-      insert into usage_user_sums
-        (tenant_id, day, user_id, agent_id, provider, model, turns, input_tokens, output_tokens, duration_ms)
-      select tenant_id, day, user_id, agent_id, provider, model, count(*), sum(input_tokens), sum(output_tokens),
-        sum(duration_ms)
-      from usage group by 1, 2, 3, 4, 5, 6`;
+    await addUp(sql, "usage_sums", ["tenant_id", "day", "agent_id", "provider", "model"]);
+    await addUp(sql, "usage_user_sums", ["tenant_id", "day", "user_id", "agent_id", "provider", "model"]);
     for (const table of [...tables, "usage_sums", "usage_user_sums"]) await sql`vacuum analyze ${sql(table)}`;
     const [row] = await sql<{ turns: string }[]>`select count(*) as turns from turns`;
     const id = (n: number) => `ss_${n.toString(16).padStart(24, "0")}`;
@@ -79,6 +71,14 @@ interface Step {
   readonly to: number;
   readonly share: number;
   readonly users: number;
+}
+
+/** All turns at once, as the service's job adds them up by and by. */
+async function addUp(sql: postgres.Sql, table: string, keys: readonly string[]): Promise<void> {
+  await sql`
+    insert into ${sql(table)} (${sql(keys as string[])}, turns, input_tokens, output_tokens, duration_ms)
+    select ${sql(keys as string[])}, count(*), sum(input_tokens), sum(output_tokens), sum(duration_ms)
+    from usage group by ${sql(keys as string[])}`;
 }
 
 async function seedStep(
