@@ -177,7 +177,7 @@ const stand = await startStand({
   env: { WORKER_CONCURRENCY: String(Math.min(concurrency, 4096)) },
 });
 try {
-  await measureFollowers(stand);
+  if (followers > 0) await measureFollowers(stand);
   await measureLags(stand);
 } finally {
   await stand[Symbol.asyncDispose]();

@@ -31,16 +31,17 @@ export function sendStream(reply: Reply, frames: Frames, gone: AbortSignal, fini
     return new Response(stamp(reply, writes.map(({ text }) => text).join("")), { headers: streamHeaders });
   }
   const encoder = new TextEncoder();
+  const pace = new Pace(gone);
   let next = 0;
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
       const write = writes[next];
       next += 1;
       if (write !== undefined) {
-        await pause(write.pauseMs, gone);
+        await pace.keep(write.pauseMs);
         if (!gone.aborted) controller.enqueue(encoder.encode(stamp(reply, write.text)));
       } else if (kind === "hang") {
-        await pause(hangMsMax, gone);
+        await pace.keep(hangMsMax);
         if (!gone.aborted) controller.error(new Error("The simulated model was silent for its longest time."));
       } else if (kind === "cut") {
         finished();
@@ -95,7 +96,7 @@ export async function sendWhole(
   finished: () => void,
 ): Promise<Response> {
   const { kind } = reply.ending;
-  await pause(kind === "hang" ? hangMsMax : durationMs(reply), gone);
+  await new Pace(gone).keep(kind === "hang" ? hangMsMax : durationMs(reply));
   if (!gone.aborted) finished();
   if (kind === "done") return Response.json(body);
   const cut = new ReadableStream({
@@ -104,16 +105,39 @@ export async function sendWhole(
   return new Response(cut, { headers: { "content-type": "application/json" } });
 }
 
-/** Waits, or returns at once when `gone` aborts. */
-async function pause(ms: number, gone: AbortSignal): Promise<void> {
-  if (ms === 0 || gone.aborted) return;
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(done, ms);
-    gone.addEventListener("abort", done, { once: true });
-    function done(): void {
-      clearTimeout(timer);
-      gone.removeEventListener("abort", done);
-      resolve();
-    }
-  });
+/** A write that is later than this, because nobody read, does not make those after it hurry; in milliseconds. */
+const latenessMsMax = 1_000;
+
+/**
+ * Keeps the pauses of one answer. Each is counted from the moment the one before
+ * was over by the script, not from when the process came to write: else every delay
+ * of a busy machine would add up, and would move streams that it held up together
+ * into one step, in which they then stay.
+ */
+class Pace {
+  readonly #gone: AbortSignal;
+  #dueAt = performance.now();
+  #leave = () => {};
+
+  /** `gone` ends every pause. */
+  constructor(gone: AbortSignal) {
+    this.#gone = gone;
+    gone.addEventListener("abort", () => this.#leave(), { once: true });
+  }
+
+  /** Waits for the end of the next pause of so many milliseconds. */
+  async keep(pauseMs: number): Promise<void> {
+    if (pauseMs === 0 || this.#gone.aborted) return;
+    const now = performance.now();
+    this.#dueAt = Math.max(this.#dueAt + pauseMs, now - latenessMsMax);
+    const restMs = this.#dueAt - now;
+    if (restMs <= 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, restMs);
+      this.#leave = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
 }
