@@ -46,7 +46,11 @@ export async function seedRows(
     });
     await addUp(sql, "usage_sums", ["tenant_id", "day", "agent_id", "provider", "model"]);
     await addUp(sql, "usage_user_sums", ["tenant_id", "day", "user_id", "agent_id", "provider", "model"]);
-    for (const table of [...tables, "usage_sums", "usage_user_sums"]) await sql`vacuum analyze ${sql(table)}`;
+    await sql`
+      insert into usage_session_tokens (tenant_id, session_id, tokens)
+      select tenant_id, session_id, sum(input_tokens + output_tokens) from usage group by 1, 2`;
+    for (const table of [...tables, "usage_sums", "usage_user_sums", "usage_session_tokens"])
+      await sql`vacuum analyze ${sql(table)}`;
     const [row] = await sql<{ turns: string }[]>`select count(*) as turns from turns`;
     const id = (n: number) => `ss_${n.toString(16).padStart(24, "0")}`;
     return { shortId: id(1), otherId: id(2), longId: id(3), turns: Number(row?.turns) };
@@ -115,8 +119,8 @@ async function seedStep(
     from ${series}, generate_series(1, ${turnsOf}) t, generate_series(1, 2) m`;
   await sql`
     insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens,
-      duration_ms, day, created_at, summed, user_summed)
+      duration_ms, day, created_at, summed, user_summed, session_summed)
     select ${id("turn", turnNumber)}, ${tenantId}, ${agentId}, ${id("ss", sql`s`)}, ${user}, 'custom', 'simulated/model',
-      20, 30, 900, (${at} at time zone 'UTC')::date, ${at}, true, true
+      20, 30, 900, (${at} at time zone 'UTC')::date, ${at}, true, true, true
     from ${series}, generate_series(1, ${turnsOf}) t`;
 }

@@ -10,8 +10,9 @@ import { readUsage } from "../src/usage/store.ts";
 import { sumUsage } from "../src/usage/sums.ts";
 import { type Harness, startHarness } from "./harness.ts";
 
-/** The last migration of a release that kept no sums by user. */
-const lastBefore = "0014_usage_sums.sql";
+/** The last migrations of releases that kept no sums by user, and not what a session ever used. */
+const withoutUsers = "0014_usage_sums.sql";
+const withoutSessions = "0017_usage_unsummed_dropped.sql";
 
 let h: Harness;
 beforeAll(async () => {
@@ -21,8 +22,8 @@ afterAll(() => h.stop());
 
 const tenantId = newId("tenant");
 
-/** Brings the database back to what that release left. */
-async function asBefore(): Promise<void> {
+/** Brings the database back to what a release left. */
+async function asBefore(lastBefore: string): Promise<void> {
   await h.sql`drop schema public cascade`;
   await h.sql`create schema public`;
   await h.sql`drop schema graphile_worker cascade`;
@@ -33,7 +34,7 @@ async function asBefore(): Promise<void> {
   }
 }
 
-/** Turns of 4 users, 3 agents and 2 models or none, as that release metered them. */
+/** Turns of 4 users, 3 agents and 2 models or none, as both releases metered them. */
 async function meter(from: number, to: number): Promise<void> {
   await h.sql`
     insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens,
@@ -44,7 +45,7 @@ async function meter(from: number, to: number): Promise<void> {
     from generate_series(${from}::int, ${to}::int) n`;
 }
 
-/** What that release's job did with the turns that were not summed. */
+/** What the job of the release without users did with the turns that were not summed. */
 async function sumAsBefore(): Promise<void> {
   await h.sql`
     with taken as (update usage set summed = true where not summed returning *)
@@ -78,7 +79,7 @@ function expected(last: number) {
 
 describe("an upgrade from a release without sums by user", () => {
   test("carries over what was summed and what was not, and goes on beside a worker of that release", async () => {
-    await asBefore();
+    await asBefore(withoutUsers);
     await meter(1, 150);
     await sumAsBefore();
     await meter(151, 200);
@@ -100,3 +101,35 @@ describe("an upgrade from a release without sums by user", () => {
     expect([...sums]).toEqual([{ sums: 240, by_user: 240 }]);
   });
 });
+
+describe("an upgrade from a release that did not keep what a session ever used", () => {
+  test("carries over what was summed and what was not, and goes on beside a worker of that release", async () => {
+    await asBefore(withoutSessions);
+    await meter(1, 150);
+    // What that release's job leaves of its turns; the sums themselves are not asked for here.
+    const sum = () => h.sql`update usage set summed = true, user_summed = true where not summed or not user_summed`;
+    await sum();
+    await meter(151, 200);
+    await migrate(h.databaseUrl, createLogger("silent"));
+    expect(await tokensKept()).toEqual(tokensOfTurns(200));
+    await meter(201, 230);
+    await sum();
+    await meter(231, 240);
+    // What it has summed since, and what came after.
+    expect(await sumUsage(h.sql)).toBe(40);
+    expect(await tokensKept()).toEqual(tokensOfTurns(240));
+    expect(await sumUsage(h.sql)).toBe(0);
+  });
+});
+
+async function tokensKept() {
+  return [...(await h.sql`select session_id, tokens from usage_session_tokens order by session_id`)];
+}
+
+/** What the sessions used in turns 1 to `last`. */
+function tokensOfTurns(last: number) {
+  return Array.from({ length: 7 }, (_, session) => {
+    const turns = Array.from({ length: last }, (_, index) => index + 1).filter((n) => n % 7 === session);
+    return { session_id: `ss_${session}`, tokens: 3 * turns.reduce((a, b) => a + b, 0) };
+  });
+}

@@ -6,7 +6,7 @@ const batchRows = 10_000;
 /** Batches of one job. What is left after them, of a backlog, is for the next one. */
 const batchesMax = 100;
 
-/** The job `usage.sum`: adds ended turns to the sums, those by user and those without. Answers how many. */
+/** The job `usage.sum`: adds ended turns to the sums, with and without users, and to what sessions ever used. Answers how many. */
 export async function sumUsage(sql: AnySql, { rows = batchRows }: { readonly rows?: number } = {}): Promise<number> {
   let summed = 0;
   for (let batch = 0; batch < batchesMax; batch++) {
@@ -21,21 +21,30 @@ export async function sumUsage(sql: AnySql, { rows = batchRows }: { readonly row
  * Marks rows and adds them up in one statement, so that a reader counts each
  * either by its row or in its sum. Two workers take different rows, and come to
  * the sums in the same order: table by table, and in each by its key. A worker of
- * the release before knows nothing of sums by user: its rows lack these alone.
+ * a release before knows nothing of some of the sums: its rows lack these alone.
  */
 async function sumBatch(sql: AnySql, rowsMax: number): Promise<number> {
   const byUser = sql`tenant_id, day, user_id, agent_id`;
   const byAgent = sql`tenant_id, day, agent_id`;
   const [row] = await sql<{ taken: number }[]>`
     with picked as materialized (
-      select turn_id, summed, user_summed from usage where not summed or not user_summed
+      select turn_id, summed, user_summed, session_summed from usage
+      where not summed or not user_summed or not session_summed
       order by tenant_id, day limit ${rowsMax} for update skip locked
     ), taken as (
-      update usage u set summed = true, user_summed = true from picked where u.turn_id = picked.turn_id
-      returning u.tenant_id, u.day, u.user_id, u.agent_id, u.provider, u.model, u.input_tokens, u.output_tokens,
-        u.duration_ms, picked.summed as was_summed, picked.user_summed as was_user_summed
+      update usage u set summed = true, user_summed = true, session_summed = true
+      from picked where u.turn_id = picked.turn_id
+      returning u.tenant_id, u.day, u.user_id, u.agent_id, u.session_id, u.provider, u.model, u.input_tokens,
+        u.output_tokens, u.duration_ms, picked.summed as was_summed, picked.user_summed as was_user_summed,
+        picked.session_summed as was_session_summed
     ), added as (${add(sql, sql`usage_sums`, byAgent, sql`not was_summed`)}
     ), added_by_user as (${add(sql, sql`usage_user_sums`, byUser, sql`not was_user_summed`)}
+    ), added_by_session as (
+      insert into usage_session_tokens as s (tenant_id, session_id, tokens)
+      select tenant_id, session_id, sum(input_tokens + output_tokens)::bigint
+      from taken where not was_session_summed and session_id <> '' group by tenant_id, session_id
+      order by tenant_id, session_id
+      on conflict (tenant_id, session_id) do update set tokens = s.tokens + excluded.tokens
     )
     select count(*)::int as taken from taken`;
   return row?.taken ?? 0;

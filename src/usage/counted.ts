@@ -1,0 +1,51 @@
+import type postgres from "postgres";
+import type { AnySql } from "../db.ts";
+import type { UsageQuestion } from "./query.ts";
+
+/** The four sums over what is counted, as columns. */
+export function sums(sql: AnySql, prefix: "" | "total_" = ""): postgres.Fragment {
+  const sum = (column: string) => sql`sum(${sql(column)})::bigint as ${sql(`${prefix}${column}`)}`;
+  return sql`${sum("turns")}, ${sum("input_tokens")}, ${sum("output_tokens")}, ${sum("duration_ms")}`;
+}
+
+/** What a question selects, of the turns and of the tables of sums that have the columns. */
+export function conditions(
+  sql: AnySql,
+  tenantId: string,
+  { from, to, agentId, sessionId, userId }: UsageQuestion,
+): postgres.Fragment {
+  return sql`
+    tenant_id = ${tenantId} and day between ${from}::date and ${to}::date
+      ${agentId === undefined ? sql`` : sql`and agent_id = ${agentId}`}
+      ${sessionId === undefined ? sql`` : sql`and session_id = ${sessionId}`}
+      ${userId === undefined ? sql`` : sql`and user_id = ${userId}`}`;
+}
+
+/**
+ * What is to be added up. Sums are kept of days, agents and models, by user and
+ * without; none of sessions by day, for there are almost as many as turns. What is
+ * not summed yet counts by its own row, in the same statement; as a number of the
+ * sums' own type, because Postgres reads a union in parallel only when its types agree.
+ */
+export function counted(sql: AnySql, tenantId: string, question: UsageQuestion): postgres.Fragment {
+  const asked = conditions(sql, tenantId, question);
+  const numbers = sql`input_tokens, output_tokens, duration_ms`;
+  const columns = sql`day, user_id, agent_id, provider, model`;
+  if (question.sessionId !== undefined) return sql`select ${columns}, 1 as turns, ${numbers} from usage where ${asked}`;
+  if (question.groupBy === "user" || question.userId !== undefined)
+    return sql`
+      select ${columns}, turns, ${numbers} from usage_user_sums where ${asked} ${eachDay(sql, question)}
+      union all
+      select ${columns}, 1::bigint, ${numbers} from usage where not user_summed and ${asked}`;
+  const withoutUser = sql`day, agent_id, provider, model`;
+  return sql`
+    select ${withoutUser}, turns, ${numbers} from usage_sums where ${asked}
+    union all
+    select ${withoutUser}, 1::bigint, ${numbers} from usage where not summed and ${asked}`;
+}
+
+/** Names each day of the range, so that one user's sums are looked up in the index and not sought among all users'. */
+function eachDay(sql: AnySql, { userId, from, to }: UsageQuestion): postgres.Fragment {
+  if (userId === undefined) return sql``;
+  return sql`and day = any(array(select ${from}::date + n from generate_series(0, ${to}::date - ${from}::date) n))`;
+}

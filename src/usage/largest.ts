@@ -1,0 +1,173 @@
+import { type AnySql, type Tx, tx } from "../db.ts";
+import { conditions, counted, sums } from "./counted.ts";
+import type { UsageQuestion } from "./query.ts";
+
+/** What a session used within a range. */
+interface SessionRow {
+  session_id: string;
+  turns: number;
+  input_tokens: number;
+  output_tokens: number;
+  duration_ms: number;
+}
+
+/** What was used in all: at least one turn. */
+interface TotalRow {
+  total_turns: number;
+  total_input_tokens: number;
+  total_output_tokens: number;
+  total_duration_ms: number;
+}
+
+/** How far a search for the largest sessions goes. */
+export interface Reach {
+  /** Up to so many turns within the range all of them are read: some 20 ms. */
+  readonly turnsMax: number;
+  /** Sessions looked at in one statement after the other, before all turns are read after all. */
+  readonly steps: readonly number[];
+}
+
+/** A session that is looked at costs about 10 µs, so all steps together take as long as reading a million turns. */
+const usualReach: Reach = { turnsMax: 20_000, steps: [400, 1_600, 6_400, 25_600] };
+
+/**
+ * The sessions that used most within a range, `question.limit` at most, most
+ * first, each with the totals of all. There may be a million of them, so they are
+ * sought where they must be: no session used more within the range than it ever
+ * did, and `usage_session_tokens` has them in that order.
+ */
+export async function largestSessions(
+  sql: AnySql,
+  tenantId: string,
+  question: UsageQuestion,
+  reach: Reach = usualReach,
+): Promise<(SessionRow & TotalRow)[]> {
+  const totals = await readTotals(sql, tenantId, question);
+  if (totals === null) return [];
+  if (question.sessionId !== undefined || totals.total_turns <= reach.turnsMax) return readAll(sql, tenantId, question);
+  return tx(sql, async (inner) => {
+    // Totals, what is not summed, and every step tell of the same moment.
+    await inner`set transaction isolation level repeatable read, read only`;
+    return (await seek(inner, tenantId, question, reach)) ?? readAll(inner, tenantId, question);
+  });
+}
+
+async function readTotals(sql: AnySql, tenantId: string, question: UsageQuestion): Promise<TotalRow | null> {
+  const [row] = await sql<TotalRow[]>`
+    select ${sums(sql, "total_")} from (${counted(sql, tenantId, question)}) counted having count(*) > 0`;
+  return row ?? null;
+}
+
+/** Adds up every session; only the largest are made whole, and the totals come by the shorter way. */
+function readAll(sql: AnySql, tenantId: string, question: UsageQuestion): Promise<(SessionRow & TotalRow)[]> {
+  const asked = conditions(sql, tenantId, question);
+  return sql<(SessionRow & TotalRow)[]>`
+    with totals as (
+      select ${sums(sql, "total_")} from (${counted(sql, tenantId, question)}) counted
+    ), largest as (
+      select session_id from usage where ${asked} group by session_id
+      order by sum(input_tokens + output_tokens) desc, session_id limit ${question.limit}
+    ), buckets as (
+      select session_id, ${sums(sql)} from (select *, 1 as turns from usage) counted
+      where ${asked} and session_id in (select session_id from largest) group by session_id
+    )
+    select * from buckets cross join totals order by input_tokens + output_tokens desc, session_id`;
+}
+
+/** The last session of a step. */
+interface Place {
+  readonly tokens: number;
+  readonly session_id: string;
+}
+
+/**
+ * Looks at sessions in the order of what they ever used, until those left cannot
+ * be larger than those found; null when they still might be after the last step.
+ */
+async function seek(
+  sql: Tx,
+  tenantId: string,
+  question: UsageQuestion,
+  { steps }: Reach,
+): Promise<(SessionRow & TotalRow)[] | null> {
+  const totals = await readTotals(sql, tenantId, question);
+  if (totals === null) return [];
+  // Those whose tokens are not all in the order yet, and the stateless turns, which have no session.
+  let found = await readUnordered(sql, tenantId, question);
+  let last: Place | null = null;
+  for (const step of steps) {
+    const looked: Step = await lookAt(sql, tenantId, question, last, step);
+    found = largestOf([...found, ...looked.sessions], question.limit);
+    last = looked.last;
+    if (last === null || looked.count < step || isSettled(found, last, question.limit))
+      return found.map((session) => ({ ...session, ...totals }));
+  }
+  return null;
+}
+
+function readUnordered(sql: Tx, tenantId: string, question: UsageQuestion): Promise<SessionRow[]> {
+  return sql<SessionRow[]>`
+    select session_id, ${sums(sql)} from (select *, 1 as turns from usage) counted
+    where ${conditions(sql, tenantId, question)} and session_id in (
+      select session_id from usage where tenant_id = ${tenantId} and not session_summed union select '')
+    group by session_id`;
+}
+
+interface Step {
+  readonly sessions: readonly SessionRow[];
+  readonly count: number;
+  readonly last: Place | null;
+}
+
+/** What the next sessions in the order used within the range, the largest of them. */
+async function lookAt(
+  sql: Tx,
+  tenantId: string,
+  question: UsageQuestion,
+  after: Place | null,
+  count: number,
+): Promise<Step> {
+  const further =
+    after === null
+      ? sql``
+      : sql`and tokens <= ${after.tokens} and (tokens < ${after.tokens} or session_id > ${after.session_id})`;
+  const rows = await sql<(SessionRow & { looked: number; last_tokens: number; last_id: string })[]>`
+    with next as materialized (
+      select session_id, tokens from usage_session_tokens where tenant_id = ${tenantId} ${further}
+      order by tokens desc, session_id limit ${count}
+    ), used as (
+      select next.session_id, within_range.* from next cross join lateral (
+        select ${sums(sql)} from (select *, 1 as turns from usage u where u.session_id = next.session_id) counted
+        where ${conditions(sql, tenantId, question)} having count(*) > 0) within_range
+    ), ends as (
+      select tokens as last_tokens, session_id as last_id, (select count(*) from next) as looked
+      from next order by tokens, session_id desc limit 1
+    )
+    select * from ends left join used on true
+    order by input_tokens + output_tokens desc nulls last, session_id limit ${question.limit}`;
+  const [row] = rows;
+  if (row === undefined) return { sessions: [], count: 0, last: null };
+  return {
+    sessions: rows.flatMap(({ looked: _looked, last_tokens, last_id, ...session }) =>
+      session.session_id === null ? [] : [session],
+    ),
+    count: row.looked,
+    last: { tokens: row.last_tokens, session_id: row.last_id },
+  };
+}
+
+const tokensOf = ({ input_tokens, output_tokens }: SessionRow) => input_tokens + output_tokens;
+
+/** Each session once, most tokens first, by id where they are equal. */
+function largestOf(rows: readonly SessionRow[], limit: number): SessionRow[] {
+  const sessions = [...new Map(rows.map((row) => [row.session_id, row])).values()];
+  return sessions.sort((a, b) => tokensOf(b) - tokensOf(a) || (a.session_id < b.session_id ? -1 : 1)).slice(0, limit);
+}
+
+/** Whether the last of those found comes before any that is still to be looked at, whatever that one used. */
+function isSettled(found: readonly SessionRow[], last: Place, limit: number): boolean {
+  const least = found[limit - 1];
+  if (least === undefined) return false;
+  const more = tokensOf(least) - last.tokens;
+  return more > 0 || (more === 0 && least.session_id <= last.session_id);
+}
