@@ -24,10 +24,10 @@ export async function explainAll(stand: Stand, seeded: Seeded, say: (line: strin
   }) as unknown as Sql;
   // The driver asks for the types it does not know with the first statement of a connection.
   await sql`select 1`;
-  const statementOf = async (work: (inner: Sql) => Promise<unknown>): Promise<Sent> => {
+  const statementOf = async (run: () => Promise<unknown>): Promise<Sent> => {
     sent.length = 0;
-    await undone(sql, work);
-    const found = sent.find(({ text }) => /^\s*(with|select)\b/i.test(text));
+    await run();
+    const found = sent.findLast(({ text }) => /^\s*(with|select)\b/i.test(text));
     if (found === undefined) throw new Error("Nothing was sent.");
     return found;
   };
@@ -43,20 +43,23 @@ export async function explainAll(stand: Stand, seeded: Seeded, say: (line: strin
     userId: undefined,
     limit: 50,
   };
-  const asked: Record<string, (inner: Sql) => Promise<unknown>> = {
-    "sessions, first page": (inner) => listSessions(inner, agentId, filter),
-    "sessions of a user": (inner) => listSessions(inner, agentId, { ...filter, userId: "user-7" }),
-    latest: (inner) => listLatest(inner, false, filter),
-    "latest by agent": (inner) => listLatest(inner, true, filter),
-    "messages, long session": (inner) => messagesBefore(inner, seeded.longId, undefined, 50),
-    "usage by day": (inner) => readUsage(inner, tenantId, { ...question, groupBy: "day" }),
-    "usage by user": (inner) => readUsage(inner, tenantId, { ...question, groupBy: "user" }),
-    "usage by session": (inner) => readUsage(inner, tenantId, { ...question, groupBy: "session" }),
-    "accept, new session": (inner) => insertPlainTurn(inner, newTurn(stand, null)),
-    "accept, old session": (inner) => insertPlainTurn(inner, newTurn(stand, seeded.otherId)),
+  const accept = (sessionId: string | null) =>
+    undone(sql, (inner) => insertPlainTurn(inner, newTurn(stand, sessionId)));
+  // Of usage by session, the step in which sessions are looked at.
+  const asked: Record<string, () => Promise<unknown>> = {
+    "sessions, first page": () => listSessions(sql, agentId, filter),
+    "sessions of a user": () => listSessions(sql, agentId, { ...filter, userId: "user-7" }),
+    latest: () => listLatest(sql, false, filter),
+    "latest by agent": () => listLatest(sql, true, filter),
+    "messages, long session": () => messagesBefore(sql, seeded.longId, undefined, 50),
+    "usage by day": () => readUsage(sql, tenantId, { ...question, groupBy: "day" }),
+    "usage by user": () => readUsage(sql, tenantId, { ...question, groupBy: "user" }),
+    "usage by session": () => readUsage(sql, tenantId, { ...question, groupBy: "session" }),
+    "accept, new session": () => accept(null),
+    "accept, old session": () => accept(seeded.otherId),
   };
-  for (const [name, work] of Object.entries(asked)) {
-    const { text, parameters } = await statementOf(work);
+  for (const [name, run] of Object.entries(asked)) {
+    const { text, parameters } = await statementOf(run);
     say(`\n### ${name}\n`);
     await undone(sql, async (inner) => {
       const plan = await inner.unsafe(`explain (analyze, buffers) ${text}`, parameters as never[]);

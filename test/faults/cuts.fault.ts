@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { eventually } from "../eventually.ts";
-import { aftermathOf, type Client, sharedRedisUrl, type Turn } from "../processes.ts";
+import { aftermathOf, type Client, callsOf, sharedRedisUrl, type Turn } from "../processes.ts";
 import type { WorkProcess } from "../service-process.ts";
 import { StreamReader } from "../stream-reader.ts";
 import { expectBroken, expectFree, expectOneSequence, expectWhole, hasShown } from "../turn-checks.ts";
@@ -126,8 +126,12 @@ describe.skipIf(sharedRedisUrl === null)("the network", () => {
       `workers and Postgres, ${how} for 2 s: turns go on as if nothing had been`,
       async () => {
         const shown = await c.turn(`postgres-work-${how} [[sim: chunks=60 delayMs=80]]`);
-        const silent = await c.turn(`postgres-work-silent-${how} [[sim: firstDelayMs=4000 text="late"]]`);
+        const quiet = `postgres-work-silent-${how}`;
+        const silent = await c.turn(`${quiet} [[sim: firstDelayMs=4000 text="late"]]`);
         await hasShown(shown);
+        // A claim that the break meets on its way is made anew, so the turn has to be beyond it.
+        const { model } = house.installation;
+        await eventually(() => callsOf(model, quiet) === 1);
         const links = workers.map(({ postgres }) => postgres);
         await disturbed(links, how, () => lasting(2_000));
         await Promise.all([shown, silent].map(({ stream }) => stream.closed));
@@ -135,6 +139,7 @@ describe.skipIf(sharedRedisUrl === null)("the network", () => {
         expectWhole(silent, "late");
         for (const { turnId } of [shown, silent])
           expect(await aftermathOf(house.installation.sql, turnId)).toEqual(ranOnce);
+        expect(callsOf(model, quiet)).toBe(1);
         await expectLive(c);
       },
       testMs,
