@@ -98,6 +98,7 @@ function newTurn({ tenantId, agentId }: Stand, sessionId: string | null) {
     userId: "",
     metadata: {},
     requestId: "req",
+    traceparent: null,
     writeBefore: new Date(Date.now() + 60_000),
     hasPlatformProvider: false,
   };

@@ -41,6 +41,11 @@ export const answerChunksMax = 500_000;
 export const modelCallsPerTurnMax = 50;
 /** A turn is run at most this often, then it fails. */
 export const turnAttemptsMax = 3;
+/** One statement accepts at most this many turns, and this many characters of their messages. */
+export const acceptGroupMax = 100;
+export const acceptGroupCharsMax = 1024 * 1024;
+/** A statement that accepts turns is waited for this long by those behind it; then they go without it. */
+export const acceptPatienceMs = 50;
 /** A turn may run this long; a healthy one of 20 minutes is common, so the limit is far above. */
 export const turnRunMsMax = 6 * 60 * 60 * 1000;
 

@@ -2,7 +2,6 @@ import type postgres from "postgres";
 import { type AnySql, isPassing, json, type Sql, unavailable, violatedConstraint } from "../db.ts";
 import { ApiError } from "../errors.ts";
 import { databaseWaitMs } from "../limits.ts";
-import { currentTraceparent } from "../trace.ts";
 import { addFirstTurnJob } from "./requeue.ts";
 import type { UiMessage } from "./schema.ts";
 import type { TurnKind } from "./turns.ts";
@@ -30,6 +29,8 @@ export interface NewTurn {
   readonly userId: string;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly requestId: string;
+  /** Of the request's span; the turn's goes on from it. */
+  readonly traceparent: string | null;
   /** By the database's clock; a statement that starts later writes nothing. */
   readonly writeBefore: Date;
 }
@@ -105,7 +106,9 @@ async function untilSure(insert: () => Promise<boolean>): Promise<boolean> {
 }
 
 function insertWithAgent(sql: AnySql, turn: PlainTurn) {
-  const agent = (version: postgres.Fragment) => runnableAgent(sql, turn, version);
+  const { tenantId, agentId, hasPlatformProvider } = turn;
+  const agent = (version: postgres.Fragment) =>
+    runnableAgent(sql, { tenantId: sql`${tenantId}`, agentId: sql`${agentId}`, hasPlatformProvider, version });
   if (turn.newSession) {
     const due = sql`select 1 from agent where clock_timestamp() < ${turn.writeBefore}`;
     return sql`
@@ -118,11 +121,18 @@ function insertWithAgent(sql: AnySql, turn: PlainTurn) {
     ${insertRow(sql, turn, false, sql`(select version from agent)`, sql`where exists (select 1 from agent)`)}`;
 }
 
+/** An agent in SQL, and the version that is asked for: null for its newest. */
+interface AskedAgent {
+  readonly tenantId: postgres.Fragment;
+  readonly agentId: postgres.Fragment;
+  readonly version: postgres.Fragment;
+  readonly hasPlatformProvider: boolean;
+}
+
 /** The version of an agent that can run now; `checkRunnable` says of any other why it cannot. */
-function runnableAgent(
+export function runnableAgent(
   sql: AnySql,
-  { tenantId, agentId, hasPlatformProvider }: PlainTurn,
-  version: postgres.Fragment,
+  { tenantId, agentId, version, hasPlatformProvider }: AskedAgent,
 ): postgres.Fragment {
   return sql`
     select v.version from agents a
@@ -191,7 +201,7 @@ function insertRow(
       select ${turn.turnId}, ${turn.tenantId}, ${turn.agentId}, session.id, ${turn.kind}, ${agentVersion}, ${turn.trigger},
         ${turn.input === null ? null : json(sql, turn.input)}, ${turn.keepSeq ?? null}::bigint,
         ${turn.assistantMessageId}, ${firstOfHidden}, session.user_id, ${json(sql, turn.metadata)}, ${turn.requestId},
-        ${currentTraceparent()}
+        ${turn.traceparent}
       from session ${only}
       returning id, session_id
     )

@@ -9,7 +9,9 @@ import { newId } from "../ids.ts";
 import { databaseWaitMs } from "../limits.ts";
 import { merchantGuard } from "../merchant/guard.ts";
 import { renderPrompt } from "../prompts/render.ts";
-import { insertPlainTurn, insertTurn, insertTurnAlone, type NewTurn, type PlainTurn } from "./accept.ts";
+import { currentTraceparent } from "../trace.ts";
+import { insertTurn, insertTurnAlone, type NewTurn, type PlainTurn } from "./accept.ts";
+import { insertPlainTurnTogether } from "./accept-together.ts";
 import { logAttemptOf, logStates } from "./logs.ts";
 import { findCut } from "./regenerate.ts";
 import { checkParts, type TurnBody, type UiMessage } from "./schema.ts";
@@ -96,6 +98,7 @@ function newTurn(request: TurnRequest) {
     userId: body.userId ?? "",
     metadata: body.metadata ?? {},
     requestId: request.requestId,
+    traceparent: currentTraceparent(),
     writeBefore: principal.writeBefore,
   };
 }
@@ -117,7 +120,8 @@ async function acceptPlain(ctx: Ctx, request: TurnRequest): Promise<AcceptedTurn
     input: body.message as UiMessage,
     hasPlatformProvider: ctx.config.platformProvider !== null,
   };
-  return (await insertPlainTurn(ctx.sql, turn)) ? logAccepted(ctx, request, acceptedOf(turn), "turn accepted") : null;
+  const written = await insertPlainTurnTogether(ctx.sql, turn);
+  return written ? logAccepted(ctx, request, acceptedOf(turn), "turn accepted") : null;
 }
 
 /** A stateless generation somebody asks for. */
@@ -159,6 +163,7 @@ export async function acceptGeneration(ctx: Ctx, request: GenerationRequest): Pr
     userId: request.userId,
     metadata: request.metadata,
     requestId: request.requestId,
+    traceparent: currentTraceparent(),
     writeBefore: principal.writeBefore,
   });
   return logAccepted(ctx, request, accepted, "turn accepted");

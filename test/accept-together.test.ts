@@ -1,0 +1,172 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { openDatabase, type Sql } from "../src/db.ts";
+import { newId } from "../src/ids.ts";
+import { eventually, type Harness, startHarness, type TestTenant } from "./harness.ts";
+import { makeAgent } from "./seed.ts";
+
+// No worker runs, so whatever was accepted stays as it was written.
+let h: Harness;
+let t: TestTenant;
+let agentId: string;
+let outside: Sql;
+beforeAll(async () => {
+  h = await startHarness();
+  t = await h.tenant();
+  agentId = await makeAgent(h, t);
+  outside = openDatabase({ url: h.databaseUrl, max: 2, applicationName: "parley-test" });
+});
+afterAll(async () => {
+  await outside.end();
+  await h.stop();
+});
+
+interface Asked {
+  readonly path: string;
+  readonly text?: string;
+  readonly tenant?: TestTenant;
+  readonly more?: object;
+}
+
+/** Asks for a turn, and leaves as soon as it is accepted. Answers the status with the error's code, and the turn's id. */
+async function ask({ path, text = "Hello", tenant = t, more = {} }: Asked) {
+  const message = { id: newId("message"), role: "user", parts: [{ type: "text", text }] };
+  const body = JSON.stringify({ message, ...more });
+  const headers = { authorization: `Bearer ${tenant.token}`, "content-type": "application/json" };
+  const response = await h.app(new Request(`http://parley.test${path}`, { method: "POST", headers, body }));
+  const accepted = response.status < 300;
+  const code = accepted ? "" : ` ${(await response.json()).error.code}`;
+  if (accepted) await response.body?.cancel();
+  return { outcome: `${response.status}${code}`, turnId: response.headers.get("x-turn-id") ?? "" };
+}
+
+const sessionsPath = (agent = agentId) => `/v1/agents/${agent}/sessions`;
+
+/** A session whose turn has ended. */
+async function makeSession(fields: { deleted?: boolean; userId?: string } = {}): Promise<string> {
+  const id = newId("session");
+  await h.sql`
+    insert into sessions (id, tenant_id, agent_id, user_id, visible, deleted_at)
+    values (${id}, ${t.id}, ${agentId}, ${fields.userId ?? ""}, true, ${fields.deleted ? new Date() : null})`;
+  return id;
+}
+
+/** How many transactions wrote these turns. */
+async function transactionsOf(turnIds: readonly string[]): Promise<number> {
+  const [row] =
+    await h.sql`select count(distinct xmin::text)::int as n from turns where id = any(${turnIds as string[]})`;
+  return row?.n;
+}
+
+describe("turns that are asked for at once", () => {
+  test("share statements, each with its session, its job and its own outcome", async () => {
+    const other = await h.tenant();
+    const otherAgent = await makeAgent(h, other);
+    const disabled = await makeAgent(h, t);
+    await t.call("POST", `/v1/agents/${disabled}/disable`);
+    const [known, busy, deleted] = [
+      await makeSession({ userId: "u1" }),
+      await makeSession(),
+      await makeSession({ deleted: true }),
+    ];
+    const kinds: [Asked, string][] = [
+      [{ path: sessionsPath(), more: { userId: "u2", metadata: { b: 1, a: [2] } } }, "201"],
+      [{ path: sessionsPath(otherAgent), tenant: other }, "201"],
+      [{ path: sessionsPath(otherAgent) }, "404 not_found"],
+      [{ path: sessionsPath(disabled) }, "409 agent_disabled"],
+      [{ path: `${sessionsPath()}/${deleted}` }, "404 not_found"],
+      [{ path: `${sessionsPath()}/${newId("session")}` }, "404 not_found"],
+      [{ path: `${sessionsPath(otherAgent)}/${known}`, tenant: other }, "404 not_found"],
+    ];
+    const many = Array.from({ length: 10 }, () => kinds).flat();
+    const [resumed, ...answers] = await Promise.all([
+      ask({ path: `${sessionsPath()}/${known}` }),
+      ...many.map(([asked]) => ask(asked)),
+      ...Array.from({ length: 12 }, () => ask({ path: `${sessionsPath()}/${busy}` })),
+    ]);
+    expect(resumed?.outcome).toBe("200");
+    expect(answers.slice(0, many.length).map(({ outcome }) => outcome)).toEqual(many.map(([, outcome]) => outcome));
+    const onBusy = answers
+      .slice(many.length)
+      .map(({ outcome }) => outcome)
+      .sort();
+    expect(onBusy).toEqual(["200", ...Array.from({ length: 11 }, () => "409 session_busy")]);
+
+    const turnIds = [resumed, ...answers].flatMap((answer) => (answer?.turnId ? [answer.turnId] : []));
+    expect(turnIds).toHaveLength(22);
+    expect(await transactionsOf(turnIds)).toBeLessThan(15);
+    const rows = await h.sql`
+      select t.id, t.tenant_id, t.user_id, t.status, t.agent_version, t.metadata::text, s.user_id as session_user,
+        s.metadata::text as session_metadata, (select count(*)::int from graphile_worker._private_jobs j
+          where j.key = t.id and j.payload ->> 'lockKey' = t.session_id and j.payload ->> 'turnId' = t.id) as jobs
+      from turns t join sessions s on s.id = t.session_id and s.tenant_id = t.tenant_id and s.agent_id = t.agent_id
+      where t.id = any(${turnIds})`;
+    expect(rows).toHaveLength(22);
+    for (const row of rows)
+      expect(row).toMatchObject({ status: "queued", agent_version: 1, jobs: 1, user_id: row.session_user });
+    expect(
+      rows
+        .filter(({ user_id }) => user_id === "u2")
+        .map(({ metadata, session_metadata }) => [metadata, session_metadata]),
+    ).toEqual(Array.from({ length: 10 }, () => ['{"b":1,"a":[2]}', '{"b":1,"a":[2]}']));
+    expect(rows.find(({ id }) => id === resumed?.turnId)?.user_id).toBe("u1");
+    expect(rows.filter(({ tenant_id }) => tenant_id === other.id)).toHaveLength(10);
+  });
+
+  test("keep every message as it was sent, the large ones too", async () => {
+    const texts = ['"\\', "\u{1f600} é\r\n\t", '{},[]"NULL"', "\\u0000 ", "x".repeat(300_000)];
+    const many = Array.from({ length: 4 }, () => texts).flat();
+    const answers = await Promise.all(many.map((text) => ask({ path: sessionsPath(), text })));
+    const rows = await h.sql`select id, input from turns where id = any(${answers.map(({ turnId }) => turnId)})`;
+    const byId = new Map(rows.map(({ id, input }) => [id, input.parts[0].text]));
+    expect(answers.map(({ turnId }) => byId.get(turnId))).toEqual(many);
+    expect(await transactionsOf(answers.map(({ turnId }) => turnId))).toBeLessThan(20);
+  });
+
+  test("do not wait for a session that somebody holds", async () => {
+    const [held, free] = [await makeSession(), await makeSession()];
+    let letGo = () => {};
+    const holding = outside.begin(async (inner) => {
+      await inner`select 1 from sessions where id = ${held} for update`;
+      await new Promise<void>((resolve) => {
+        letGo = resolve;
+      });
+    });
+    await eventually(async () => {
+      const [row] = await h.sql`select 1 from sessions where id = ${held} for update skip locked`;
+      return row === undefined;
+    });
+    let answered = 0;
+    const askHeld = () => ask({ path: `${sessionsPath()}/${held}` }).finally(() => (answered += 1));
+    // The first goes alone, the second shares its statement with others.
+    const alone = askHeld();
+    const [among, ...others] = [
+      askHeld(),
+      ...Array.from({ length: 20 }, () => ask({ path: sessionsPath() })),
+      ask({ path: `${sessionsPath()}/${free}` }),
+    ];
+    const outcomes = (await Promise.all(others)).map(({ outcome }) => outcome);
+    expect(outcomes).toEqual([...Array.from({ length: 20 }, () => "201"), "200"]);
+    expect(answered).toBe(0);
+    letGo();
+    await holding;
+    const both = (await Promise.all([alone, among])).map((answer) => answer?.outcome).sort();
+    expect(both).toEqual(["200", "409 session_busy"]);
+  });
+
+  test("are each accepted once when the connections break meanwhile", async () => {
+    const before = await h.sql`select count(*)::int as n from turns`;
+    const asked = Promise.all(Array.from({ length: 60 }, () => ask({ path: sessionsPath() })));
+    for (let n = 0; n < 5; n++) {
+      await outside`
+        select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and pid <> pg_backend_pid() and query like '%graphile_worker.add_job%' and state = 'active'`;
+    }
+    const answers = await asked;
+    expect(new Set(answers.map(({ outcome }) => outcome))).toEqual(new Set(["201"]));
+    const after = await h.sql`select count(*)::int as n from turns`;
+    expect(after[0]?.n - before[0]?.n).toBe(60);
+    const [jobs] = await h.sql`
+      select count(*)::int as n from graphile_worker._private_jobs where key = any(${answers.map(({ turnId }) => turnId)})`;
+    expect(jobs?.n).toBe(60);
+  });
+});
