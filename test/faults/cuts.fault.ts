@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Sql } from "../../src/db.ts";
 import { eventually } from "../eventually.ts";
 import { aftermathOf, type Client, callsOf, sharedRedisUrl, type Turn } from "../processes.ts";
 import type { WorkProcess } from "../service-process.ts";
@@ -87,7 +88,7 @@ describe.skipIf(sharedRedisUrl === null)("the network", () => {
             const meanwhile = await c.json('[[sim: text="meanwhile"]]');
             expect(meanwhile.body.message.parts.at(-1).text).toBe("meanwhile");
           });
-          await expectLive(c);
+          await expectLive(c, house.installation.sql);
         },
         testMs,
       );
@@ -115,7 +116,7 @@ describe.skipIf(sharedRedisUrl === null)("the network", () => {
         await eventually(async () => (await fetch(`${http.url}/readyz`)).status === 200, 20_000);
         await turn.stream.closed;
         expectWhole(turn);
-        await expectLive(c);
+        await expectLive(c, house.installation.sql);
         const rows = await house.installation.sql`select 1 from turns where input::text like ${`%${mark}"%`}`;
         expect(rows).toHaveLength(how === "drop" ? 1 : 0);
       },
@@ -140,7 +141,7 @@ describe.skipIf(sharedRedisUrl === null)("the network", () => {
         for (const { turnId } of [shown, silent])
           expect(await aftermathOf(house.installation.sql, turnId)).toEqual(ranOnce);
         expect(callsOf(model, quiet)).toBe(1);
-        await expectLive(c);
+        await expectLive(c, house.installation.sql);
       },
       testMs,
     );
@@ -201,14 +202,16 @@ describe.skipIf(sharedRedisUrl === null)("the network", () => {
   }
 });
 
-/** A new turn is streamed whole. */
-async function expectLive(c: Client): Promise<void> {
+/** A new turn is streamed whole, and while it runs: without the relay, all of it would come at its end. */
+async function expectLive(c: Client, sql: Sql): Promise<void> {
   await eventually(async () => {
-    const turn = await c.turn("live [[sim: chunks=5 delayMs=20]]");
+    const turn = await c.turn("live [[sim: chunks=20 delayMs=50]]");
+    await hasShown(turn);
+    const [running] = await sql`select 1 from turns where id = ${turn.turnId} and status = 'running'`;
     await turn.stream.closed;
     expectOneSequence(turn);
     // Right after a disturbance a connection may still be on its way back.
-    return turn.stream.types.at(-1) === "finish";
+    return running !== undefined && turn.stream.types.at(-1) === "finish";
   }, 30_000);
 }
 
