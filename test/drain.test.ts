@@ -56,6 +56,22 @@ describe.skipIf(sharedRedisUrl === null)("SIGTERM of a worker", () => {
     expectWhole(fetched, "handed on");
     for (const { sessionId } of [shown, silent, fetched]) await expectFree(c, sessionId);
   }, 60_000);
+
+  test.concurrent("gives back a job that is locked in its name, whatever it knows of it", async () => {
+    await using house = await startInstallation();
+    const worker = await house.work();
+    const { name } = await eventually(async () => {
+      const rows = await house.sql<{ name: string }[]>`select unnest(queue_worker_ids) as name from workers`;
+      return rows.at(0);
+    });
+    // As an outage of Postgres leaves it: fetched or done, and the answer got lost.
+    await house.sql`select graphile_worker.add_job('keys.sweep', '{}', run_at => now() + interval '1 hour', job_key => 'lost')`;
+    await house.sql`
+      update graphile_worker._private_jobs set locked_by = ${name}, locked_at = now() where key = 'lost'`;
+    await terminated(worker);
+    const jobs = await house.sql`select locked_by, locked_at from graphile_worker._private_jobs where key = 'lost'`;
+    expect([...jobs]).toEqual([{ locked_by: null, locked_at: null }]);
+  }, 30_000);
 });
 
 describe.skipIf(sharedRedisUrl === null)("SIGTERM of an HTTP process", () => {

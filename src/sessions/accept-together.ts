@@ -71,13 +71,16 @@ function insertAll(sql: Sql, turns: readonly PlainTurn[]): PromiseLike<{ turn_id
           assistant_message_id, user_id, metadata, request_id, traceparent, write_before)
       where clock_timestamp() < write_before::timestamptz
     ), held as materialized (
-      select s.id, s.user_id, s.pinned_version from sessions s
-      join asked on s.id = asked.session_id and s.tenant_id = asked.tenant_id and s.agent_id = asked.agent_id
-      where not asked.new_session and s.deleted_at is null
-      for no key update of s skip locked
+      select id, tenant_id, agent_id, user_id, pinned_version from sessions
+      where (id, tenant_id, agent_id) in (select session_id, tenant_id, agent_id from asked where not new_session)
+        and deleted_at is null
+      for no key update skip locked
     ), due as materialized (
       select asked.*, agent.version, coalesce(held.user_id, asked.user_id) as turn_user_id
-      from asked left join held on held.id = asked.session_id cross join lateral (${agent}) agent
+      from asked left join held on held.id = asked.session_id
+        -- Somebody else's turn in this statement may be allowed what this one is not.
+        and held.tenant_id = asked.tenant_id and held.agent_id = asked.agent_id and not asked.new_session
+      cross join lateral (${agent}) agent
       where asked.new_session or held.id is not null
     ), made as (
       insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible)

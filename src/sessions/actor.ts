@@ -9,6 +9,7 @@ import { sessionsHeld } from "../metrics.ts";
 import { claimTurn, releaseLock } from "./claim.ts";
 import { unclaimTurn } from "./requeue.ts";
 import type { ClaimedTurn } from "./turns.ts";
+import { forgetWorkers } from "./workers.ts";
 
 /** Why a running turn is told to stop. */
 export type StopReason = "canceled" | "fenced" | "drained" | "timed_out" | "too_large";
@@ -221,7 +222,8 @@ export class Actor {
   /** Ends the beat and the connection; locks that are still held go with it. Never rejects, whatever has become of Postgres. */
   async close(): Promise<void> {
     if (this.beating !== null) clearInterval(this.beating);
-    this.sql`delete from workers where id = ${this.workerId}`.catch(() => {});
+    // Jobs whose end the queue could not tell Postgres, which was just away, go back with it. Sent at once: not after `end`.
+    forgetWorkers(this.sql, this.sql`w.id = ${this.workerId}`).then(null, () => {});
     // Ending waits for what was sent, up to its limit.
     await this.sql.end({ timeout: closeSeconds }).catch(() => {});
   }

@@ -14,6 +14,7 @@ import { finishTurn } from "./finish.ts";
 import { canceledOutcome } from "./outcome.ts";
 import { addTurnJob, requeueTurn } from "./requeue.ts";
 import { answerOf, badOutcome, type Fence, type TurnError } from "./turns.ts";
+import { forgetWorkers } from "./workers.ts";
 
 /**
  * Looks after turns whose worker is lost (design section 1, rule 4). Every
@@ -65,24 +66,13 @@ export class Reaper {
     }
   }
 
-  /**
-   * The jobs go back to the queue under new numbers: a worker that was frozen and
-   * wakes up says that its jobs are done, by number and without asking, and must
-   * not hit those of its successors.
-   */
   private async forgetDeadWorkers(): Promise<void> {
     const { sql, log } = this.ctx;
-    const dead = await sql<{ id: string }[]>`
-      with dead as (
-        delete from workers w
-        where w.beat_at < now() - ${workerDeadMs} * interval '1 millisecond'
-          and not exists (select 1 from pg_stat_activity a where a.application_name = w.application_name and a.datname = current_database())
-        returning w.id, w.queue_worker_ids
-      ), freed as (
-        update graphile_worker._private_jobs j set id = default, locked_by = null, locked_at = null
-        from dead where j.locked_by = any(dead.queue_worker_ids)
-      )
-      select id from dead`;
+    const dead = await forgetWorkers(
+      sql,
+      sql`w.beat_at < now() - ${workerDeadMs} * interval '1 millisecond'
+        and not exists (select 1 from pg_stat_activity a where a.application_name = w.application_name and a.datname = current_database())`,
+    );
     for (const worker of dead) {
       reaperActions.inc({ action: "dead_worker_forgotten" });
       log.warn({ workerId: worker.id }, "a dead worker's jobs were given back to the queue");
