@@ -164,6 +164,18 @@ describe("turns that are asked for at once", () => {
     expect(both).toEqual(["200", "409 session_busy"]);
   });
 
+  test("do not wait for a turn that somebody is just moving", async () => {
+    const session = await makeSession();
+    const { turnId } = await ask({ path: `${sessionsPath()}/${session}` });
+    const unlock = await hold((inner) => inner`update turns set status = 'waiting' where id = ${turnId}`);
+    const first = ask({ path: sessionsPath() });
+    const busy = ask({ path: `${sessionsPath()}/${session}` });
+    const others = await Promise.all([first, ...Array.from({ length: 20 }, () => ask({ path: sessionsPath() }))]);
+    expect(new Set(others.map(({ outcome }) => outcome))).toEqual(new Set(["201"]));
+    await unlock();
+    expect((await busy).outcome).toBe("409 session_busy");
+  });
+
   test("are each accepted once when the connections that write them break", async () => {
     const unlock = await hold((inner) => inner`lock table turns in share row exclusive mode`);
     const asked = Promise.all(Array.from({ length: 60 }, () => ask({ path: sessionsPath() })));

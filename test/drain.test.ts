@@ -67,10 +67,11 @@ describe.skipIf(sharedRedisUrl === null)("SIGTERM of a worker", () => {
     // As an outage of Postgres leaves it: fetched or done, and the answer got lost.
     await house.sql`select graphile_worker.add_job('keys.sweep', '{}', run_at => now() + interval '1 hour', job_key => 'lost')`;
     await house.sql`
-      update graphile_worker._private_jobs set locked_by = ${name}, locked_at = now() where key = 'lost'`;
+      update graphile_worker._private_jobs set locked_by = ${name}, locked_at = now(), attempts = 1 where key = 'lost'`;
     await terminated(worker);
-    const jobs = await house.sql`select locked_by, locked_at from graphile_worker._private_jobs where key = 'lost'`;
-    expect([...jobs]).toEqual([{ locked_by: null, locked_at: null }]);
+    const jobs =
+      await house.sql`select locked_by, locked_at, attempts from graphile_worker._private_jobs where key = 'lost'`;
+    expect([...jobs]).toEqual([{ locked_by: null, locked_at: null, attempts: 0 }]);
   }, 30_000);
 });
 

@@ -74,6 +74,9 @@ function insertAll(sql: Sql, turns: readonly PlainTurn[]): PromiseLike<{ turn_id
       select id, tenant_id, agent_id, user_id, pinned_version from sessions
       where (id, tenant_id, agent_id) in (select session_id, tenant_id, agent_id from asked where not new_session)
         and deleted_at is null
+        -- The unique index would wait for whoever is just moving a turn of the session, and all others with it.
+        and not exists (
+          select 1 from turns where session_id = sessions.id and status in ('queued', 'running', 'waiting'))
       for no key update skip locked
     ), due as materialized (
       select asked.*, agent.version, coalesce(held.user_id, asked.user_id) as turn_user_id

@@ -223,7 +223,8 @@ export class Actor {
   async close(): Promise<void> {
     if (this.beating !== null) clearInterval(this.beating);
     // Jobs whose end the queue could not tell Postgres, which was just away, go back with it. Sent at once: not after `end`.
-    forgetWorkers(this.sql, this.sql`w.id = ${this.workerId}`).then(null, () => {});
+    const gone = { names: this.queueNames, inOrder: true };
+    forgetWorkers(this.sql, this.sql`w.id = ${this.workerId}`, gone).then(null, () => {});
     // Ending waits for what was sent, up to its limit.
     await this.sql.end({ timeout: closeSeconds }).catch(() => {});
   }

@@ -1,6 +1,14 @@
 import type postgres from "postgres";
 import type { AnySql } from "../db.ts";
 
+/** What else is known of workers that are gone. */
+interface Gone {
+  /** Names of the queue that their rows may not hold yet. */
+  readonly names?: readonly string[];
+  /** They stopped in order, so no job is to blame, and each gets the attempt back that it was fetched with. */
+  readonly inOrder?: boolean;
+}
+
 /**
  * Forgets workers `w` that are gone, and gives the jobs that are locked in their
  * names back to the queue, in one statement: without its worker's row a locked job
@@ -8,13 +16,18 @@ import type { AnySql } from "../db.ts";
  * was frozen and wakes up says that its jobs are done, by number and without asking,
  * and must not hit those of its successors.
  */
-export function forgetWorkers(sql: AnySql, areGone: postgres.Fragment): PromiseLike<{ id: string }[]> {
+export function forgetWorkers(
+  sql: AnySql,
+  areGone: postgres.Fragment,
+  { names = [], inOrder = false }: Gone = {},
+): PromiseLike<{ id: string }[]> {
   return sql<{ id: string }[]>`
     with gone as (
       delete from workers w where ${areGone} returning w.id, w.queue_worker_ids
     ), freed as (
       update graphile_worker._private_jobs j set id = default, locked_by = null, locked_at = null
-      from gone where j.locked_by = any(gone.queue_worker_ids)
+        ${inOrder ? sql`, attempts = greatest(0, j.attempts - 1)` : sql``}
+      from gone where j.locked_by = any(gone.queue_worker_ids || ${names as string[]}::text[])
     )
     select id from gone`;
 }

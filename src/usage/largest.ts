@@ -23,12 +23,14 @@ interface TotalRow {
 export interface Reach {
   /** Up to so many turns within the range all of them are read: some 20 ms. */
   readonly turnsMax: number;
+  /** The same for the turns of an agent or a user, whose sessions may be few among all those that are looked at. */
+  readonly filteredTurnsMax: number;
   /** Sessions looked at in one statement after the other, before all turns are read after all. */
   readonly steps: readonly number[];
 }
 
 /** A session that is looked at costs about 10 µs, so all steps together take as long as reading a million turns. */
-const usualReach: Reach = { turnsMax: 20_000, steps: [400, 1_600, 6_400, 25_600] };
+const usualReach: Reach = { turnsMax: 20_000, filteredTurnsMax: 1_000_000, steps: [400, 1_600, 6_400, 25_600] };
 
 /**
  * The sessions that used most within a range, `question.limit` at most, most
