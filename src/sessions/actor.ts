@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import postgres from "postgres";
 import { plainlyEnding } from "../database-socket.ts";
 import { isPassing, type Sql, withLongStartup } from "../db.ts";
+import { withDeadline } from "../deadline.ts";
 import { newId } from "../ids.ts";
 import { databaseWaitMs, lockWaitMs, workerBeatMs } from "../limits.ts";
 import type { Logger } from "../log.ts";
@@ -56,7 +57,7 @@ export class Actor {
   }
 
   private open(): Sql {
-    return postgres(withLongStartup(this.databaseUrl), {
+    const connection = postgres(withLongStartup(this.databaseUrl), {
       max: 1,
       // The connection is the lock: it must not be closed for being idle or old.
       idle_timeout: 0,
@@ -68,6 +69,8 @@ export class Actor {
       onnotice: () => {},
       connection: { application_name: this.applicationName },
     });
+    // The driver may forget a query when its connection breaks; a claim that waited for it would keep its job for good.
+    return withDeadline(connection, lockQueryMs);
   }
 
   /** Connects, says that this worker lives, and listens for cancellations. */
@@ -230,6 +233,8 @@ export class Actor {
   }
 }
 
+/** A statement on the lock connection ends within this. Later than a beat that hangs, upon which the connection is given up. */
+const lockQueryMs = 2 * databaseWaitMs;
 /** Pause between tries to take a lock that a connection which is just ending still holds. */
 const lockAgainMs = 100;
 /** A closing lock connection waits this long for its last statements. */
