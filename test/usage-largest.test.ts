@@ -100,6 +100,12 @@ describe("the largest sessions of a range", () => {
       insert into usage_session_tokens (tenant_id, session_id, tokens) values (${tenantId}, 'ss_elsewhere', 1000000)`;
     expect((await seek({ limit: 2 }))[1]).toEqual(second as never);
     expect((await seek({ limit: 2 }, { ...seeking, steps: [1] }))[1]).toEqual(first as never);
+    // An agent's turns have a bound of their own: below it they are read, however many are sought among all.
+    const ofAgent = { agentId: "ag_1", limit: 1 };
+    const [agentsFirst] = await read(ofAgent);
+    await h.sql`delete from usage_session_tokens where tenant_id = ${tenantId}`;
+    expect(await seek(ofAgent, { ...seeking, filteredTurnsMax: 1_000 })).toEqual([agentsFirst as never]);
+    expect(await seek(ofAgent)).not.toEqual([agentsFirst as never]);
   });
 
   test("count each turn once while workers sum side by side", async () => {

@@ -46,7 +46,9 @@ export async function largestSessions(
 ): Promise<(SessionRow & TotalRow)[]> {
   const totals = await readTotals(sql, tenantId, question);
   if (totals === null) return [];
-  if (question.sessionId !== undefined || totals.total_turns <= reach.turnsMax) return readAll(sql, tenantId, question);
+  const isFiltered = question.agentId !== undefined || question.userId !== undefined;
+  const turnsMax = isFiltered ? reach.filteredTurnsMax : reach.turnsMax;
+  if (question.sessionId !== undefined || totals.total_turns <= turnsMax) return readAll(sql, tenantId, question);
   return tx(sql, async (inner) => {
     // Totals, what is not summed, and every step tell of the same moment.
     await inner`set transaction isolation level repeatable read, read only`;
