@@ -1,3 +1,5 @@
+import { settleOr } from "./settle.ts";
+
 /** Sends items together and answers one by one, in their order. When it rejects, every item does. */
 export type SendGroup<T, A> = (items: readonly T[]) => Promise<readonly A[]>;
 
@@ -41,10 +43,11 @@ export class Gather<T, A> {
   }
 
   async #run(): Promise<void> {
+    const { patienceMs } = this.#options;
     this.#running = true;
     while (this.#waiting.length > 0) {
       const answered = this.#sendGroup(this.#waiting.splice(0, this.#groupLength()));
-      await within(this.#options.patienceMs, answered);
+      await (patienceMs === undefined ? answered : settleOr(answered, patienceMs));
     }
     this.#running = false;
   }
@@ -63,7 +66,8 @@ export class Gather<T, A> {
   #groupLength(): number {
     const { countMax, size } = this.#options;
     const most = Math.min(this.#waiting.length, countMax);
-    if (size === undefined) return most;
+    // One alone goes whatever its size, which may cost something to tell.
+    if (size === undefined || most < 2) return most;
     let total = 0;
     for (let index = 0; index < most; index++) {
       total += size.of((this.#waiting[index] as Waiting<T, A>).item);
@@ -71,15 +75,4 @@ export class Gather<T, A> {
     }
     return most;
   }
-}
-
-/** Resolves with the promise, or after the limit. */
-async function within(limitMs: number | undefined, promise: Promise<void>): Promise<void> {
-  if (limitMs === undefined) return promise;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const limit = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, limitMs);
-  });
-  await Promise.race([promise, limit]);
-  clearTimeout(timer);
 }

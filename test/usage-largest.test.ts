@@ -4,6 +4,7 @@ import { largestSessions, type Reach } from "../src/usage/largest.ts";
 import type { UsageQuestion } from "../src/usage/query.ts";
 import { sumUsage } from "../src/usage/sums.ts";
 import { type Harness, startHarness } from "./harness.ts";
+import { usageQuestion } from "./usage-question.ts";
 
 let h: Harness;
 beforeAll(async () => {
@@ -16,15 +17,7 @@ beforeEach(() => {
   tenantId = newId("tenant");
 });
 
-const april: UsageQuestion = {
-  from: "2025-04-01",
-  to: "2025-04-30",
-  agentId: undefined,
-  sessionId: undefined,
-  userId: undefined,
-  groupBy: "session",
-  limit: 50,
-};
+const april = usageQuestion("2025-04-01", "2025-04-30", { groupBy: "session" });
 
 /** Seeks however few turns there are, and never gives up. */
 const seeking: Reach = { turnsMax: 0, filteredTurnsMax: 0, steps: [3, 7, 20, 1_000] };

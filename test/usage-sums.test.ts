@@ -5,6 +5,7 @@ import { usageGroups } from "../src/usage/schema.ts";
 import { readUsage } from "../src/usage/store.ts";
 import { sumUsage } from "../src/usage/sums.ts";
 import { type Harness, startHarness } from "./harness.ts";
+import { usageQuestion } from "./usage-question.ts";
 
 let h: Harness;
 beforeAll(async () => {
@@ -17,15 +18,7 @@ beforeEach(() => {
   tenantId = newId("tenant");
 });
 
-const march: UsageQuestion = {
-  from: "2025-03-01",
-  to: "2025-03-31",
-  agentId: undefined,
-  sessionId: undefined,
-  userId: undefined,
-  groupBy: "day",
-  limit: 50,
-};
+const march = usageQuestion("2025-03-01", "2025-03-31");
 
 /** Ended turns over 5 days, 3 agents, 2 models and none, 4 users and 7 sessions; numbers that tell them apart. */
 async function meter(from: number, to: number, tenant = tenantId): Promise<void> {

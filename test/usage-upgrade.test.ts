@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { newId } from "../src/ids.ts";
 import { createLogger } from "../src/log.ts";
 import { listMigrations, migrate } from "../src/migrate.ts";
-import type { UsageQuestion } from "../src/usage/query.ts";
 import { usageGroups } from "../src/usage/schema.ts";
 import { readUsage } from "../src/usage/store.ts";
 import { sumUsage } from "../src/usage/sums.ts";
 import { type Harness, startHarness } from "./harness.ts";
+import { usageQuestion } from "./usage-question.ts";
 
 /** The last migrations of releases that kept no sums by user, and not what a session ever used. */
 const withoutUsers = "0014_usage_sums.sql";
@@ -60,9 +60,8 @@ async function sumAsBefore(): Promise<void> {
 
 /** Totals by each way to group, over all turns and over a user's. */
 function totals() {
-  const range = { from: "2025-03-01", to: "2025-03-31", agentId: undefined, sessionId: undefined, limit: 50 };
-  const questions: UsageQuestion[] = usageGroups.flatMap((groupBy) =>
-    [undefined, "u1"].map((userId) => ({ ...range, userId, groupBy })),
+  const questions = usageGroups.flatMap((groupBy) =>
+    [undefined, "u1"].map((userId) => usageQuestion("2025-03-01", "2025-03-31", { userId, groupBy })),
   );
   return Promise.all(questions.map(async (question) => (await readUsage(h.sql, tenantId, question)).totals));
 }

@@ -4,6 +4,7 @@ import { reapEveryMs, workerFrozenMs } from "../src/limits.ts";
 import { sweepEvents } from "../src/merchant/sweep.ts";
 import { Actor } from "../src/sessions/actor.ts";
 import { Reaper } from "../src/sessions/reap.ts";
+import { settleOr } from "../src/settle.ts";
 import { ringTasksAgain } from "../src/tasks/reap.ts";
 import { Queue } from "./queue.ts";
 import { taskList } from "./tasks.ts";
@@ -82,15 +83,6 @@ function startReaping(ctx: Ctx, frozenMs: number): () => Promise<void> {
     clearInterval(timer);
     await looking;
   };
-}
-
-async function settleOr(work: Promise<unknown>, limitMs: number): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const limit = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, limitMs);
-  });
-  await Promise.race([work, limit]);
-  clearTimeout(timer);
 }
 
 /** The reaper finds a worker's connections by their name. */

@@ -1,3 +1,4 @@
+import type postgres from "postgres";
 import { type AnySql, type Tx, tx } from "../db.ts";
 import { conditions, counted, sums } from "./counted.ts";
 import type { UsageQuestion } from "./query.ts";
@@ -57,18 +58,19 @@ export async function largestSessions(
 }
 
 async function readTotals(sql: AnySql, tenantId: string, question: UsageQuestion): Promise<TotalRow | null> {
-  const [row] = await sql<TotalRow[]>`
-    select ${sums(sql, "total_")} from (${counted(sql, tenantId, question)}) counted having count(*) > 0`;
+  const [row] = await sql<TotalRow[]>`${totalsOf(sql, tenantId, question)} having count(*) > 0`;
   return row ?? null;
+}
+
+function totalsOf(sql: AnySql, tenantId: string, question: UsageQuestion): postgres.Fragment {
+  return sql`select ${sums(sql, "total_")} from (${counted(sql, tenantId, question)}) counted`;
 }
 
 /** Adds up every session; only the largest are made whole, and the totals come by the shorter way. */
 function readAll(sql: AnySql, tenantId: string, question: UsageQuestion): Promise<(SessionRow & TotalRow)[]> {
   const asked = conditions(sql, tenantId, question);
   return sql<(SessionRow & TotalRow)[]>`
-    with totals as (
-      select ${sums(sql, "total_")} from (${counted(sql, tenantId, question)}) counted
-    ), largest as (
+    with totals as (${totalsOf(sql, tenantId, question)}), largest as (
       select session_id from usage where ${asked} group by session_id
       order by sum(input_tokens + output_tokens) desc, session_id limit ${question.limit}
     ), buckets as (
