@@ -1,5 +1,5 @@
 import postgres from "postgres";
-import { plainlyEnding } from "./database-socket.ts";
+import { Connections } from "./database-socket.ts";
 import { DeadlineError, withDeadline } from "./deadline.ts";
 import { ApiError } from "./errors.ts";
 import { databaseWaitMs, unavailableRetryAfterSeconds } from "./limits.ts";
@@ -25,16 +25,20 @@ interface PoolOptions {
  * that what was answered 503 does not commit later.
  */
 export const statementTimeoutMs = databaseWaitMs - 2_000;
+/** So a connection that is silent for this long, while something was not answered, is a dead one. */
+const silentMs = databaseWaitMs - 1_000;
 
 /** Opens the pool. Connects at the first query. */
 export function openDatabase({ url, max, applicationName }: PoolOptions): Sql {
   const use = watchPool(applicationName, max);
+  const connections = new Connections();
+  const closeSilent = () => connections.closeSilent(silentMs);
   const sql = withDeadline(
     postgres(withLongStartup(url), {
       max,
       connect_timeout: databaseWaitMs / 1000,
       backoff: (attempt) => Math.min(0.05 * 2 ** attempt, 1),
-      ...plainlyEnding,
+      ...connections.driverOption,
       onnotice: () => {},
       types: { bigint: bigintAsNumber },
       connection: {
@@ -44,16 +48,19 @@ export function openDatabase({ url, max, applicationName }: PoolOptions): Sql {
       },
     }),
     databaseWaitMs,
-    (underWay) => {
-      use.queries = underWay;
+    {
+      tellCount: (underWay) => {
+        use.queries = underWay;
+      },
+      onLate: closeSilent,
     },
   );
-  uses.set(sql, use);
+  pools.set(sql, { use, closeSilent });
   return sql;
 }
 
-/** How much of each pool is in use; `tx` counts its transactions here. */
-const uses = new WeakMap<Sql, PoolUse>();
+/** What `tx` needs of a pool: it counts its transactions, and tells when one was too late. */
+const pools = new WeakMap<Sql, { readonly use: PoolUse; readonly closeSilent: () => void }>();
 
 /** The driver sends what it has gathered at once from so many bytes on, and otherwise a moment later. */
 const sentAtOnceBytes = 1024;
@@ -118,15 +125,16 @@ async function withLimit<T>(
   sql: Sql,
   work: (tx: Tx) => Promise<T>,
 ): Promise<T> {
+  const pool = pools.get(sql);
   let timer: ReturnType<typeof setTimeout> | undefined;
   const limit = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
       state.expired = true;
+      pool?.closeSilent();
       reject(new DeadlineError(`The transaction did not end within ${databaseWaitMs} ms.`));
     }, expiresAt - Date.now());
   });
-  const use = uses.get(sql);
-  if (use !== undefined) use.transactions += 1;
+  if (pool !== undefined) pool.use.transactions += 1;
   const run = sql.begin(async (inner) => {
     if (state.expired) throw new DeadlineError("The caller gave up while waiting for a connection.");
     const result = await work(inner);
@@ -138,7 +146,7 @@ async function withLimit<T>(
   run
     .catch(() => {})
     .finally(() => {
-      if (use !== undefined) use.transactions -= 1;
+      if (pool !== undefined) pool.use.transactions -= 1;
     });
   try {
     return await Promise.race([run, limit]);

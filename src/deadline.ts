@@ -20,12 +20,15 @@ const sweepEveryMs = 250;
  * Gives every plain query of a client a deadline, because the driver itself
  * waits for a connection without limit. One timer for all queries: a timer each
  * would cost more than many of the queries do. `tellCount` is given a function
- * that says how many queries are under way.
+ * that says how many queries are under way; `onLate` is called when some were too late.
  */
 export function withDeadline(
   sql: postgres.Sql,
   waitMs: number,
-  tellCount: (underWay: () => number) => void = () => {},
+  {
+    tellCount = () => {},
+    onLate = () => {},
+  }: { readonly tellCount?: (underWay: () => number) => void; readonly onLate?: () => void } = {},
 ): postgres.Sql {
   const running = new Map<RunningQuery, number>();
   tellCount(() => running.size);
@@ -33,12 +36,14 @@ export function withDeadline(
 
   const sweep = () => {
     const now = Date.now();
+    const before = running.size;
     for (const [query, expiresAt] of running) {
       if (expiresAt > now) break; // Insertion order is expiry order.
       running.delete(query);
       query.cancel();
       query.reject(new DeadlineError(`The database did not answer within ${waitMs} ms.`));
     }
+    if (running.size < before) onLate();
     if (running.size === 0 && timer !== null) {
       clearInterval(timer);
       timer = null;

@@ -1,5 +1,8 @@
 import { expect, test } from "bun:test";
+import postgres from "postgres";
+import { Connections } from "../src/database-socket.ts";
 import { openDatabase } from "../src/db.ts";
+import { eventually } from "./eventually.ts";
 import { openLink } from "./faults/link.ts";
 import { cloneDatabase, dropDatabase } from "./harness.ts";
 
@@ -35,3 +38,31 @@ test("a query that is asked while its connection breaks ends at once, whenever t
   await sql.end({ timeout: 1 });
   await dropDatabase(url.href);
 }, 60_000);
+
+test("of a pool's connections those are closed that receive nothing any more, and no other", async () => {
+  const url = new URL(await cloneDatabase());
+  await using link = await openLink(Number(url.port));
+  const linked = new URL(url);
+  linked.port = String(link.port);
+  const connections = new Connections();
+  const sql = postgres(linked.href, { max: 2, ...connections.driverOption });
+  const pids = () => Promise.all([1, 2].map(() => sql`select pg_backend_pid() as pid, pg_sleep(0.05)`));
+  const before = new Set((await pids()).map(([row]) => row?.pid));
+  expect(before.size).toBe(2);
+  // Both have just received something.
+  connections.closeSilent(1_000);
+  expect(new Set((await pids()).map(([row]) => row?.pid))).toEqual(before);
+  link.lose();
+  const lost = sql`select 1`.catch((error) => error.code);
+  await eventually(async () => {
+    connections.closeSilent(100);
+    return (await Promise.race([lost, null])) !== null;
+  });
+  expect(await lost).toBe("CONNECTION_CLOSED");
+  await eventually(async () => {
+    const answered = await sql`select pg_backend_pid() as pid`.catch(() => []);
+    return answered.length === 1 && !before.has(answered[0]?.pid);
+  });
+  await sql.end({ timeout: 1 });
+  await dropDatabase(url.href);
+}, 30_000);

@@ -68,10 +68,18 @@ describe.skipIf(sharedRedisUrl === null)("SIGTERM of a worker", () => {
     await house.sql`select graphile_worker.add_job('keys.sweep', '{}', run_at => now() + interval '1 hour', job_key => 'lost')`;
     await house.sql`
       update graphile_worker._private_jobs set locked_by = ${name}, locked_at = now(), attempts = 1 where key = 'lost'`;
+    // One in whose place another was put while it was locked is nobody's, and has no attempts left.
+    const replace = () =>
+      house.sql`select graphile_worker.add_job('keys.sweep', '{}', run_at => now() + interval '2 hours', job_key => 'new')`;
+    await replace();
+    await house.sql`
+      update graphile_worker._private_jobs set locked_by = ${name}, locked_at = now(), attempts = 1 where key = 'new'`;
+    await replace();
     await terminated(worker);
-    const jobs =
-      await house.sql`select locked_by, locked_at, attempts from graphile_worker._private_jobs where key = 'lost'`;
-    expect([...jobs]).toEqual([{ locked_by: null, locked_at: null, attempts: 0 }]);
+    const jobs = await house.sql`
+      select key, locked_by, locked_at, attempts from graphile_worker._private_jobs order by run_at`;
+    const waiting = { locked_by: null, locked_at: null, attempts: 0 };
+    expect([...jobs]).toEqual(["lost", "new"].map((key) => ({ key, ...waiting })));
   }, 30_000);
 });
 

@@ -1,8 +1,12 @@
-import { Pool } from "pg";
+import { clearTimeout, setTimeout } from "node:timers";
+import { Client, Pool } from "pg";
+import { databaseWaitMs } from "../src/limits.ts";
 import type { Logger } from "../src/log.ts";
 
 /** Fetching and completing jobs is batched, so a few connections are plenty. */
 const connectionsMax = 6;
+/** A connection that has not answered for so long is given up. What it fetched or ended meanwhile is found by the queue's look. */
+const answerMs = databaseWaitMs;
 
 /**
  * The queue's own connections. They do not wait until the fetching or the ending
@@ -15,6 +19,8 @@ export function openQueueConnections(connectionString: string, log: Logger): Poo
   const pool = new Pool({
     connectionString,
     max: connectionsMax,
+    connectionTimeoutMillis: databaseWaitMs,
+    Client: BoundedClient,
     // Awaited before the connection is handed out; its type says less.
     onConnect: (client) => client.query("set synchronous_commit = off") as unknown as undefined,
   });
@@ -22,4 +28,35 @@ export function openQueueConnections(connectionString: string, log: Logger): Poo
   pool.on("error", note);
   pool.on("connect", (client) => client.on("error", note));
   return pool;
+}
+
+/** The connection's own socket, which the driver's types do not know. */
+interface Connected {
+  readonly connection: { readonly stream: { destroy(): void } };
+}
+
+/**
+ * A connection that breaks when what it was asked is not answered. The driver's
+ * own limit for queries only stops waiting: the connection goes back to the pool,
+ * and the next query waits behind the one that is never answered. A server that
+ * vanished without a word would so stop the queue for a quarter of an hour.
+ */
+class BoundedClient extends Client {
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options?: ConstructorParameters<typeof Client>[0]) {
+    super(options);
+    for (const event of ["drain", "end"] as const) this.on(event, () => this.#rest());
+  }
+
+  override query: Client["query"] = (...args: unknown[]) => {
+    this.#timer ??= setTimeout(() => (this as unknown as Connected).connection.stream.destroy(), answerMs).unref();
+    return (super.query as (...all: unknown[]) => never)(...args);
+  };
+
+  /** All was answered. */
+  #rest(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
 }

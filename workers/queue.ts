@@ -1,5 +1,6 @@
 import { EventEmitter } from "node:events";
 import { Logger as QueueLogger, type Runner, run, type TaskList, type WorkerEvents } from "graphile-worker";
+import type { PoolClient } from "pg";
 import type { Sql } from "../src/db.ts";
 import type { Logger } from "../src/log.ts";
 import { cronItems } from "./crontab.ts";
@@ -27,6 +28,8 @@ const fetchedJobMs = 5_000;
 const lostJobsEveryMs = 2_000;
 /** A job that was locked longer ago than this has reached whoever locked it, if it ever will. */
 const fetchMs = 2_000;
+/** The connection that announcements come on is asked something this often: it would not notice by itself that nothing comes any more. */
+const listenerPingMs = 10_000;
 /** Pause before a queue that ended by itself is started again, and between tries while Postgres is away. */
 const restartPauseMs = 250;
 
@@ -34,6 +37,8 @@ const restartPauseMs = 250;
 interface Pool {
   name: string;
   runner: Runner | null;
+  /** What hears of new jobs. */
+  listener: PoolClient | null;
   ended: boolean;
   /** Numbers of the jobs that it has fetched and not done with. */
   readonly held: Set<string>;
@@ -50,7 +55,9 @@ interface Pool {
 export class Queue {
   readonly #options: QueueOptions;
   readonly #pools = new Set<Pool>();
-  readonly #looking: ReturnType<typeof setInterval>;
+  readonly #timers: readonly ReturnType<typeof setInterval>[];
+  /** Queues that are being started again. */
+  readonly #starting = new Set<Promise<void>>();
   #stopping = false;
   #lookUnderWay = false;
   /** Numbers of the jobs that the last look found without an owner. */
@@ -58,7 +65,10 @@ export class Queue {
 
   private constructor(options: QueueOptions) {
     this.#options = options;
-    this.#looking = setInterval(() => void this.#returnLost(), lostJobsEveryMs);
+    this.#timers = [
+      setInterval(() => void this.#returnLost(), lostJobsEveryMs),
+      setInterval(() => this.#pingListeners(), listenerPingMs),
+    ];
   }
 
   /** Starts to run jobs. Throws when the database is not reachable. */
@@ -67,7 +77,7 @@ export class Queue {
     try {
       await queue.#run();
     } catch (error) {
-      clearInterval(queue.#looking);
+      queue.#clearTimers();
       throw error;
     }
     return queue;
@@ -76,9 +86,15 @@ export class Queue {
   /** Fetches nothing more, gives back what has not begun, and resolves when all that runs has ended. Never rejects. */
   async stop(): Promise<void> {
     this.#stopping = true;
-    clearInterval(this.#looking);
+    this.#clearTimers();
     await Promise.all([...this.#pools].map(({ runner }) => runner?.stop().catch((error) => this.#note(error))));
+    // One that is just being started stops itself as soon as it can.
+    await Promise.all(this.#starting);
     await Promise.all([...this.#pools].map(({ runner }) => runner?.promise.catch((error) => this.#note(error))));
+  }
+
+  #clearTimers(): void {
+    for (const timer of this.#timers) clearInterval(timer);
   }
 
   #note(error: unknown): void {
@@ -87,7 +103,7 @@ export class Queue {
 
   async #run(): Promise<void> {
     const { connectionString, taskList, concurrency, log } = this.#options;
-    const pool: Pool = { name: "", runner: null, ended: false, held: new Set() };
+    const pool: Pool = { name: "", runner: null, listener: null, ended: false, held: new Set() };
     const connections = openQueueConnections(connectionString, log);
     const closeConnections = () => connections.end().catch((error) => this.#note(error));
     pool.runner = await run({
@@ -126,6 +142,12 @@ export class Queue {
       this.#pools.add(pool);
       this.#tellNames();
     });
+    events.on("pool:listen:success", ({ client }) => {
+      pool.listener = client;
+    });
+    events.on("pool:listen:release", () => {
+      pool.listener = null;
+    });
     events.on("localQueue:getJobs:complete", ({ jobs }) => {
       for (const { id } of jobs) pool.held.add(String(id));
     });
@@ -134,7 +156,9 @@ export class Queue {
     });
     events.on("job:complete", ({ job }) => pool.held.delete(String(job.id)));
     events.on("pool:gracefulShutdown", () => {
-      if (!this.#stopping) void this.#startAgain();
+      if (this.#stopping) return;
+      const started = this.#startAgain().finally(() => this.#starting.delete(started));
+      this.#starting.add(started);
     });
     return events;
   }
@@ -155,6 +179,11 @@ export class Queue {
         log.warn({ err: error }, "the queue cannot be started");
       }
     }
+  }
+
+  /** One that does not answer breaks (`BoundedClient`), and graphile-worker listens anew. */
+  #pingListeners(): void {
+    for (const { listener } of this.#pools) listener?.query("select").catch((error) => this.#note(error));
   }
 
   async #returnLost(): Promise<void> {

@@ -15,6 +15,10 @@ interface Gone {
  * would be nobody's for hours. They go back under new numbers, because a worker that
  * was frozen and wakes up says that its jobs are done, by number and without asking,
  * and must not hit those of its successors.
+ *
+ * A job in whose place another was put while it was locked has lost its key and all
+ * its attempts, and would lie about as a dead letter; so would one of the clock,
+ * which has no key and a single attempt, and whose next one comes by itself.
  */
 export function forgetWorkers(
   sql: AnySql,
@@ -24,10 +28,16 @@ export function forgetWorkers(
   return sql<{ id: string }[]>`
     with gone as (
       delete from workers w where ${areGone} returning w.id, w.queue_worker_ids
+    ), locked as (
+      select j.id, j.key is null and j.attempts >= j.max_attempts as is_spent
+      from graphile_worker._private_jobs j join gone on j.locked_by = any(gone.queue_worker_ids || ${names as string[]}::text[])
+      for update of j
+    ), deleted as (
+      delete from graphile_worker._private_jobs j using locked where j.id = locked.id and locked.is_spent
     ), freed as (
       update graphile_worker._private_jobs j set id = default, locked_by = null, locked_at = null
         ${inOrder ? sql`, attempts = greatest(0, j.attempts - 1)` : sql``}
-      from gone where j.locked_by = any(gone.queue_worker_ids || ${names as string[]}::text[])
+      from locked where j.id = locked.id and not locked.is_spent
     )
     select id from gone`;
 }

@@ -12,6 +12,8 @@ import { type Disturbance, disturbances, type Link, openLink } from "./link.ts";
 const refusedMs = 16_000;
 /** A stream whose log is out of reach has ended within this after its turn. */
 const streamEndMs = 20_000;
+/** Connections that nothing comes back on are made anew within this. */
+const lostMs = 40_000;
 /** A worker that is cut off from Postgres is replaced within this; one whose way is only silent must first pass for frozen. */
 const replacedMs = { cut: 25_000, stall: 60_000 };
 const ranOnce = { status: "succeeded", attempt: 1, metered: 1, messages: 2 };
@@ -172,6 +174,45 @@ describe.skipIf(sharedRedisUrl === null)("the network", () => {
       testMs,
     );
   }
+
+  test(
+    "HTTP process and Postgres, what is open lost for good: answers come again in bounded time",
+    async () => {
+      http.postgres.lose();
+      // Every connection of the pool, not only the first that is missed.
+      await eventually(async () => {
+        const answers = await Promise.all(Array.from({ length: 30 }, () => c.request("GET", "/v1/agents")));
+        return answers.every(({ status }) => status === 200);
+      }, lostMs);
+      await expectLive(c, house.installation.sql);
+    },
+    testMs,
+  );
+
+  test(
+    "workers and Postgres, what is open lost for good: turns are run again in bounded time",
+    async () => {
+      const shown = await c.turn("lost-shown [[sim: chunks=60 delayMs=80]]");
+      await hasShown(shown);
+      for (const { postgres } of workers) postgres.lose();
+      const since = Date.now();
+      const waiting = await c.turn('[[sim: text="waited"]]');
+      await within(lostMs, Promise.all([shown, waiting].map(({ stream }) => stream.closed)));
+      process.stderr.write(`  lost: ended after ${Date.now() - since} ms\n`);
+      expectWhole(waiting, "waited");
+      await expectLive(c, house.installation.sql);
+    },
+    testMs,
+  );
+
+  test(
+    "everybody and Redis, what is open lost for good: turns are streamed again in bounded time",
+    async () => {
+      for (const { redis } of house.members) redis.lose();
+      await expectLive(c, house.installation.sql);
+    },
+    testMs,
+  );
 
   for (const how of ["cut", "stall"] as const) {
     test(

@@ -4,7 +4,8 @@ import { connect, createServer, type Server, type Socket } from "node:net";
  * A stretch of network between two programs: a TCP proxy on this machine that can
  * be disturbed. `drop`: what is open breaks, new connections pass. `cut`: what is
  * open breaks, and new connections break at once, until `heal`. `stall`: nothing
- * passes in either direction and nobody is told, until `heal`.
+ * passes in either direction and nobody is told, until `heal`. `lose`: nothing
+ * ever passes again on what is open, and nobody is told; new connections pass.
  */
 export interface Link extends AsyncDisposable {
   /** Where it is reached on 127.0.0.1. */
@@ -14,6 +15,7 @@ export interface Link extends AsyncDisposable {
   drop(): void;
   cut(): void;
   stall(): void;
+  lose(): void;
   heal(): void;
 }
 
@@ -52,6 +54,9 @@ export async function openLink(targetPort: number): Promise<Link> {
       state = "stalled";
       for (const pair of pairs) pair.hold();
     },
+    lose: () => {
+      for (const pair of pairs) pair.lose();
+    },
     heal: () => {
       state = "whole";
       for (const pair of pairs) pair.flow();
@@ -78,6 +83,7 @@ class Pair {
   readonly #forget: () => void;
   #far: Socket | null = null;
   #held = true;
+  #lost = false;
   /** An end that was seen while nothing passed; the other side hears of it later. */
   #brokenMeanwhile = false;
 
@@ -91,7 +97,7 @@ class Pair {
 
   /** Lets everything pass from now on, what was held back first. */
   flow(): void {
-    if (!this.#held) return;
+    if (!this.#held || this.#lost) return;
     this.#held = false;
     if (this.#brokenMeanwhile) {
       this.break();
@@ -116,6 +122,12 @@ class Pair {
       from.unpipe(to);
       from.pause();
     }
+  }
+
+  /** Holds back for good, as when the host at the other end is gone. */
+  lose(): void {
+    this.hold();
+    this.#lost = true;
   }
 
   break(): void {
