@@ -8,7 +8,7 @@
  */
 import { spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
 import { startEmbeddedPostgres } from "../src/embedded/postgres.ts";
@@ -17,6 +17,9 @@ import { migrate } from "../src/migrate.ts";
 import { findRedisServer, startRedis } from "./redis.ts";
 import { type RuntimeChoice, runtimeChoices } from "./runtimes.ts";
 import { filesOnTheService } from "./service-files.ts";
+
+/** Many tests wait, for a limit or for another process, and each file has a database of its own. */
+const filesAtOnce = Math.min(3, availableParallelism() + 1);
 
 const { runtime, words } = readArguments(process.argv.slice(2));
 
@@ -61,7 +64,7 @@ async function makeTemplate(url: string): Promise<string> {
 }
 
 function runTests(env: Record<string, string>): Promise<number> {
-  const args = ["test", "--timeout", "30000", ...words];
+  const args = ["test", "--timeout", "30000", `--parallel=${filesAtOnce}`, "--no-isolate", ...words];
   const child = spawn(process.execPath, args, { stdio: ["inherit", "pipe", "pipe"], env: { ...process.env, ...env } });
   let tail = "";
   for (const [stream, sink] of [

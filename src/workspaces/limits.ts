@@ -16,7 +16,7 @@ export const bytesDeletedAtOnceMax = 16 * 1024 * 1024;
 /** A command may run this long; then it is cut (`decisions.md`, "Workspaces and tools"). */
 export const commandMs = 30_000;
 /** A process that did not stop by itself this long after its time is killed. */
-export const processGraceMs = 1_000;
+export const processGraceMs = 3_000;
 /** CPU time after which the system ends a process whose worker is gone, in seconds. */
 export const processCpuSecondsMax = 120;
 /** A command may use this much memory beyond what its process starts with. */

@@ -42,5 +42,8 @@ async function run(job: Job): Promise<FromChild> {
 }
 
 const first = await hear();
-if (first.type === "job") await say(await run(first.job));
+if (first.type === "job") {
+  await say({ type: "begun" });
+  await say(await run(first.job));
+}
 process.exit(0);

@@ -81,7 +81,9 @@ function converse(child: ChildProcess, job: Job, { fetch, signal }: JobOptions):
   const stopWatching: (() => void)[] = [];
   const outcome = new Promise<CommandResult | SearchResult>((resolve, reject) => {
     const cut = (why: string) => reject(new JobCutError(why));
-    const limit = setTimeout(() => cut(`The command was cut after ${commandMs / 1000} s.`), commandMs + processGraceMs);
+    const startLimit = () =>
+      setTimeout(() => cut(`The command was cut after ${commandMs / 1000} s.`), commandMs + processGraceMs);
+    let limit = startLimit();
     const weigh = setInterval(async () => {
       if ((await weightOf(child)) > processMemoryBytesMax) cut("The command was cut: it used more memory than it may.");
     }, processWeighEveryMs);
@@ -95,7 +97,11 @@ function converse(child: ChildProcess, job: Job, { fetch, signal }: JobOptions):
     );
     const hear = (message: FromChild) => {
       if (message.type === "done") resolve(message.result);
-      else if (message.type === "failed") reject(new ToolError(message.message));
+      else if (message.type === "begun") {
+        // A busy machine takes seconds to start a process, and the command has all of its time all the same.
+        clearTimeout(limit);
+        limit = startLimit();
+      } else if (message.type === "failed") reject(new ToolError(message.message));
       else fetch(message.paths).then((contents) => say({ type: "contents", contents }), reject);
     };
     child.stdout?.on("data", (piece: Buffer) => {

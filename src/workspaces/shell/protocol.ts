@@ -48,6 +48,8 @@ export interface SearchResult {
 
 /** What the process says. */
 export type FromChild =
+  /** It has its job: its time begins. */
+  | { readonly type: "begun" }
   | { readonly type: "need"; readonly paths: readonly string[] }
   | { readonly type: "done"; readonly result: CommandResult | SearchResult }
   /** The job itself is at fault; the text may be shown. */
