@@ -32,7 +32,7 @@ export class Reaper {
   private readonly ctx: Ctx;
   private readonly frozenMs: number;
   private readonly steady = new Steadiness();
-  /** When a turn of a living worker was first seen without its lock, by turn and attempt. */
+  /** When a running turn was first seen without its lock, by turn and attempt. */
   private suspects = new Map<string, number>();
 
   /** A worker whose beat is `frozenMs` old is frozen. */
@@ -82,26 +82,30 @@ export class Reaper {
   private async endOrphans(): Promise<void> {
     const orphans = await findOrphans(this.ctx.sql);
     const seen = new Map<string, number>();
-    const lost: OrphanRow[] = [];
+    const lost: { orphan: OrphanRow; since: number }[] = [];
     for (const orphan of orphans) {
       const key = `${orphan.id}:${orphan.attempt}`;
       const since = this.suspects.get(key) ?? Date.now();
       seen.set(key, since);
       // A living worker that has lost its lock connection takes the locks again within a beat.
-      if (!orphan.worker_lives || Date.now() - since >= workerDeadMs) lost.push(orphan);
+      if (!orphan.worker_lives || Date.now() - since >= workerDeadMs) lost.push({ orphan, since });
     }
     this.suspects = seen;
     // Side by side, because a relay that does not answer would hold up all that come after.
     for (let start = 0; start < lost.length; start += orphansAtOnce) {
-      await Promise.all(lost.slice(start, start + orphansAtOnce).map((orphan) => this.endOrphan(orphan)));
+      const some = lost.slice(start, start + orphansAtOnce);
+      await Promise.all(some.map(({ orphan, since }) => this.endOrphan(orphan, since)));
     }
   }
 
-  private async endOrphan(orphan: OrphanRow): Promise<void> {
+  /** Ends a lost turn, or has it run again; `since` is when it was first seen so. */
+  private async endOrphan(orphan: OrphanRow, since: number): Promise<void> {
     const { sql, relay, log } = this.ctx;
     const { id, attempt, continuation_id, shown, cancel_requested } = orphan;
     // Sealed first: whatever its worker still writes counts no more, and the answer to "has it shown anything?" is final.
     const sealed = await relay.seal({ turnId: continuation_id ?? id, attempt }).catch(() => "unknown" as const);
+    // What Postgres knows of it is a moment old, so a relay that does not answer is asked again, for a while.
+    if (sealed === "unknown" && !shown && Date.now() - since < sealPatienceMs) return;
     const showedNothing = !shown && (sealed === "empty" || sealed === "unknown");
     // A continuation is not run again: which of its approved calls ran is unknown.
     const mayRunAgain = showedNothing && continuation_id === null && !cancel_requested && attempt < turnAttemptsMax;
@@ -165,6 +169,8 @@ interface OrphanRow {
   worker_lives: boolean;
 }
 
+/** So long a relay that does not answer is asked what a lost turn has shown. A connection to it that broke is back by then. */
+const sealPatienceMs = 10_000;
 /** So many lost turns are ended side by side. */
 const orphansAtOnce = 50;
 
