@@ -8,7 +8,7 @@
  */
 import { spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
-import { availableParallelism, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
 import { startEmbeddedPostgres } from "../src/embedded/postgres.ts";
@@ -18,8 +18,8 @@ import { findRedisServer, startRedis } from "./redis.ts";
 import { type RuntimeChoice, runtimeChoices } from "./runtimes.ts";
 import { filesOnTheService } from "./service-files.ts";
 
-/** Many tests wait, for a limit or for another process, and each file has a database of its own. */
-const filesAtOnce = Math.min(3, availableParallelism() + 1);
+/** Many tests wait, for a limit or for another process, and each file has a database of its own. More at once would make limits of time fail on a busy machine. */
+const filesAtOnce = 2;
 
 const { runtime, words } = readArguments(process.argv.slice(2));
 
