@@ -1,5 +1,5 @@
 import { Socket } from "node:net";
-import { clearInterval, setInterval } from "node:timers";
+import { clearInterval, setInterval, setTimeout } from "node:timers";
 
 /** What the driver says about the server it wants to reach. */
 interface Target {
@@ -42,6 +42,7 @@ const lookEveryMs = 1_000;
 export class Connections {
   readonly #received = new Map<Socket, { readonly bytes: number; readonly atMs: number }>();
   #looking: NodeJS.Timeout | null = null;
+  #again: NodeJS.Timeout | null = null;
 
   /** As `plainlyEnding`, for one pool. */
   readonly driverOption: object = { socket: (target: Target) => this.#open(target) };
@@ -53,8 +54,20 @@ export class Connections {
     return socket;
   }
 
-  /** Closes those that have received nothing for so long; what was asked on them fails as on a broken connection. */
+  /**
+   * Closes those that have received nothing for so long; what was asked on them
+   * fails as on a broken connection. So long afterwards it does so once more, for
+   * those that were lost together with the others, but had received something last.
+   */
   closeSilent(silentMs: number): void {
+    this.#closeSilent(silentMs);
+    this.#again ??= setTimeout(() => {
+      this.#again = null;
+      this.#closeSilent(silentMs);
+    }, silentMs).unref();
+  }
+
+  #closeSilent(silentMs: number): void {
     this.#look();
     const since = performance.now() - silentMs;
     for (const [socket, { atMs }] of this.#received) if (atMs <= since) socket.destroy();

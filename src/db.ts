@@ -25,8 +25,8 @@ interface PoolOptions {
  * that what was answered 503 does not commit later.
  */
 export const statementTimeoutMs = databaseWaitMs - 2_000;
-/** So a connection that is silent for this long, while something was not answered, is a dead one. */
-const silentMs = databaseWaitMs - 1_000;
+/** So a connection that is silent for this long, while something was not answered, is a dead one. It is known to within a second. */
+const silentMs = databaseWaitMs - 1_500;
 
 /** Opens the pool. Connects at the first query. */
 export function openDatabase({ url, max, applicationName }: PoolOptions): Sql {

@@ -2,6 +2,8 @@ import type postgres from "postgres";
 
 /** Settling hooks that the driver keeps on each query. */
 interface RunningQuery extends Promise<unknown> {
+  /** The connection that runs it; null before one does. */
+  readonly state: unknown;
   resolve(value: unknown): void;
   reject(error: unknown): void;
   cancel(): unknown;
@@ -12,6 +14,9 @@ interface RunningQuery extends Promise<unknown> {
 export class DeadlineError extends Error {
   override readonly name = "DeadlineError";
 }
+
+/** What becomes of a query that was given up before it was sent. */
+const nothing = { cancelled: null, strings: ["select"], args: [] };
 
 /** How often the running queries are looked at; a deadline is kept to within this. */
 const sweepEveryMs = 250;
@@ -40,7 +45,10 @@ export function withDeadline(
     for (const [query, expiresAt] of running) {
       if (expiresAt > now) break; // Insertion order is expiry order.
       running.delete(query);
+      const isUnsent = query.state === null;
       query.cancel();
+      // The driver (3.4.9) opens a connection for a query, and never uses it when that query was cancelled meanwhile.
+      if (isUnsent) Object.assign(query, nothing);
       query.reject(new DeadlineError(`The database did not answer within ${waitMs} ms.`));
     }
     if (running.size < before) onLate();

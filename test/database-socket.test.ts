@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import postgres from "postgres";
-import { Connections } from "../src/database-socket.ts";
+import { Connections, plainlyEnding } from "../src/database-socket.ts";
 import { openDatabase } from "../src/db.ts";
+import { withDeadline } from "../src/deadline.ts";
 import { eventually } from "./eventually.ts";
 import { openLink } from "./faults/link.ts";
 import { cloneDatabase, dropDatabase } from "./harness.ts";
@@ -39,30 +40,54 @@ test("a query that is asked while its connection breaks ends at once, whenever t
   await dropDatabase(url.href);
 }, 60_000);
 
-test("of a pool's connections those are closed that receive nothing any more, and no other", async () => {
+/** A database of its own, and its address behind a link. */
+async function openLinked() {
   const url = new URL(await cloneDatabase());
-  await using link = await openLink(Number(url.port));
+  const link = await openLink(Number(url.port));
   const linked = new URL(url);
   linked.port = String(link.port);
+  return { url, link, linked };
+}
+
+test("of a pool's connections those are closed that receive nothing any more, and no other", async () => {
+  const { url, link, linked } = await openLinked();
+  await using _closed = link;
   const connections = new Connections();
   const sql = postgres(linked.href, { max: 2, ...connections.driverOption });
-  const pids = () => Promise.all([1, 2].map(() => sql`select pg_backend_pid() as pid, pg_sleep(0.05)`));
-  const before = new Set((await pids()).map(([row]) => row?.pid));
-  expect(before.size).toBe(2);
-  // Both have just received something.
-  connections.closeSilent(1_000);
-  expect(new Set((await pids()).map(([row]) => row?.pid))).toEqual(before);
+  const lost = await sql.reserve();
+  const pidOf = async (some: typeof sql) => (await some`select pg_backend_pid() as pid`)[0]?.pid;
+  const before = await pidOf(lost);
   link.lose();
-  const lost = sql`select 1`.catch((error) => error.code);
+  // Opened through the same link, after what was lost.
+  const kept = await sql.reserve();
+  const keptPid = await pidOf(kept);
+  const asked = lost`select 1`.catch((error) => error.code);
   await eventually(async () => {
-    connections.closeSilent(100);
-    return (await Promise.race([lost, null])) !== null;
+    expect(await pidOf(kept)).toBe(keptPid);
+    connections.closeSilent(1_500);
+    return (await Promise.race([asked, null])) !== null;
   });
-  expect(await lost).toBe("CONNECTION_CLOSED");
-  await eventually(async () => {
-    const answered = await sql`select pg_backend_pid() as pid`.catch(() => []);
-    return answered.length === 1 && !before.has(answered[0]?.pid);
-  });
+  expect(await asked).toBe("CONNECTION_CLOSED");
+  expect(await pidOf(kept)).toBe(keptPid);
+  kept.release();
+  expect(await pidOf(sql)).not.toBe(before);
+  await sql.end({ timeout: 1 });
+  await dropDatabase(url.href);
+}, 30_000);
+
+test("a pool whose connections were not answered at their start is used again when they are", async () => {
+  const { url, link, linked } = await openLinked();
+  await using _closed = link;
+  const sql = withDeadline(postgres(linked.href, { max: 1, connect_timeout: 60, ...plainlyEnding }), 300);
+  link.stall();
+  await Promise.all([1, 2].map(() => expect(sql`select 1`.then(String)).rejects.toThrow()));
+  link.heal();
+  await eventually(() =>
+    sql`select 1 as one`.then(
+      ([row]) => row?.one === 1,
+      () => false,
+    ),
+  );
   await sql.end({ timeout: 1 });
   await dropDatabase(url.href);
 }, 30_000);

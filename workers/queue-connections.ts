@@ -1,19 +1,22 @@
-import { clearTimeout, setTimeout } from "node:timers";
+import { clearTimeout, setImmediate, setTimeout } from "node:timers";
 import { Client, Pool } from "pg";
+import { statementTimeoutMs } from "../src/db.ts";
 import { databaseWaitMs } from "../src/limits.ts";
 import type { Logger } from "../src/log.ts";
 
 /** Fetching and completing jobs is batched, so a few connections are plenty. */
 const connectionsMax = 6;
-/** A connection that has not answered for so long is given up. What it fetched or ended meanwhile is found by the queue's look. */
+/** A connection that has not answered for so long is given up; the server has ended its statement before. What it fetched or ended meanwhile is found by the queue's look. */
 const answerMs = databaseWaitMs;
+
+const settings = `set synchronous_commit = off; set statement_timeout = ${statementTimeoutMs}`;
 
 /**
  * The queue's own connections. They do not wait until the fetching or the ending
  * of a job is on disk, which saves two of a turn's five waits: a crash of Postgres
  * that loses one of these lets the job be fetched again, and its turn, run, event
- * or delivery refuses to begin twice by its own row. The setting is made by a
- * statement, because a pooler may refuse it as a start-up parameter.
+ * or delivery refuses to begin twice by its own row. Settings are made by a
+ * statement, because a pooler may refuse them as start-up parameters.
  */
 export function openQueueConnections(connectionString: string, log: Logger): Pool {
   const pool = new Pool({
@@ -22,7 +25,7 @@ export function openQueueConnections(connectionString: string, log: Logger): Poo
     connectionTimeoutMillis: databaseWaitMs,
     Client: BoundedClient,
     // Awaited before the connection is handed out; its type says less.
-    onConnect: (client) => client.query("set synchronous_commit = off") as unknown as undefined,
+    onConnect: (client) => client.query(settings) as unknown as undefined,
   });
   const note = (error: unknown) => log.debug({ err: error }, "a connection of the queue broke");
   pool.on("error", note);
@@ -50,9 +53,18 @@ class BoundedClient extends Client {
   }
 
   override query: Client["query"] = (...args: unknown[]) => {
-    this.#timer ??= setTimeout(() => (this as unknown as Connected).connection.stream.destroy(), answerMs).unref();
-    return (super.query as (...all: unknown[]) => never)(...args);
+    const answer = (super.query as (...all: unknown[]) => never)(...args);
+    this.#timer ??= setTimeout(() => this.#late(), answerMs).unref();
+    return answer;
   };
+
+  /** After a pause of the whole process the answer may be there and not be read yet. */
+  #late(): void {
+    const timer = this.#timer;
+    setImmediate(() => {
+      if (timer === this.#timer) (this as unknown as Connected).connection.stream.destroy();
+    });
+  }
 
   /** All was answered. */
   #rest(): void {

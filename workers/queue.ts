@@ -2,6 +2,7 @@ import { EventEmitter } from "node:events";
 import { Logger as QueueLogger, type Runner, run, type TaskList, type WorkerEvents } from "graphile-worker";
 import type { PoolClient } from "pg";
 import type { Sql } from "../src/db.ts";
+import { databaseWaitMs } from "../src/limits.ts";
 import type { Logger } from "../src/log.ts";
 import { cronItems } from "./crontab.ts";
 import { openQueueConnections } from "./queue-connections.ts";
@@ -39,7 +40,7 @@ interface Pool {
   runner: Runner | null;
   /** What hears of new jobs. */
   listener: PoolClient | null;
-  ended: boolean;
+  endedAtMs: number | null;
   /** Numbers of the jobs that it has fetched and not done with. */
   readonly held: Set<string>;
 }
@@ -103,7 +104,7 @@ export class Queue {
 
   async #run(): Promise<void> {
     const { connectionString, taskList, concurrency, log } = this.#options;
-    const pool: Pool = { name: "", runner: null, listener: null, ended: false, held: new Set() };
+    const pool: Pool = { name: "", runner: null, listener: null, endedAtMs: null, held: new Set() };
     const connections = openQueueConnections(connectionString, log);
     const closeConnections = () => connections.end().catch((error) => this.#note(error));
     pool.runner = await run({
@@ -128,7 +129,7 @@ export class Queue {
     void pool.runner.promise
       .catch((error) => this.#note(error))
       .finally(() => {
-        pool.ended = true;
+        pool.endedAtMs = Date.now();
         pool.held.clear();
         void closeConnections();
       });
@@ -201,7 +202,9 @@ export class Queue {
   /** Gives back the jobs that two looks in a row found without an owner, under new numbers (`renumber`). */
   async #findLost(): Promise<void> {
     const { sql, log } = this.#options;
-    const ended = [...this.#pools].filter((pool) => pool.ended);
+    // What an ended one has sent before may still lock jobs, until Postgres gives it up.
+    const settledMs = Date.now() - databaseWaitMs;
+    const ended = [...this.#pools].filter(({ endedAtMs }) => endedAtMs !== null && endedAtMs < settledMs);
     const locked = await sql<{ id: string; name: string }[]>`
       select id::text, locked_by as name from graphile_worker._private_jobs
       where locked_by = any(${[...this.#pools].map(({ name }) => name)})

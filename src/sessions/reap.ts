@@ -104,12 +104,12 @@ export class Reaper {
     const { id, attempt, continuation_id, shown, cancel_requested } = orphan;
     // Sealed first: whatever its worker still writes counts no more, and the answer to "has it shown anything?" is final.
     const sealed = await relay.seal({ turnId: continuation_id ?? id, attempt }).catch(() => "unknown" as const);
-    // What Postgres knows of it is a moment old, so a relay that does not answer is asked again, for a while.
-    if (sealed === "unknown" && !shown && Date.now() - since < sealPatienceMs) return;
-    const showedNothing = !shown && (sealed === "empty" || sealed === "unknown");
     // A continuation is not run again: which of its approved calls ran is unknown.
-    const mayRunAgain = showedNothing && continuation_id === null && !cancel_requested && attempt < turnAttemptsMax;
-    if (mayRunAgain && (await requeueTurn(sql, id, attempt))) {
+    const mayRunAgain = !shown && continuation_id === null && !cancel_requested && attempt < turnAttemptsMax;
+    // What Postgres knows of it is a moment old, so a relay that does not answer is asked once more.
+    if (mayRunAgain && sealed === "unknown" && Date.now() - since < sealPatienceMs) return;
+    const showedNothing = sealed === "empty" || sealed === "unknown";
+    if (mayRunAgain && showedNothing && (await requeueTurn(sql, id, attempt))) {
       reaperActions.inc({ action: "turn_requeued" });
       log.warn({ turnId: id, attempt }, "a turn whose worker is lost will be run again");
       return;
@@ -169,8 +169,8 @@ interface OrphanRow {
   worker_lives: boolean;
 }
 
-/** So long a relay that does not answer is asked what a lost turn has shown. A connection to it that broke is back by then. */
-const sealPatienceMs = 10_000;
+/** For so long a relay that does not answer is asked again what a lost turn has shown: twice, and a connection to it that was lost is back by then. */
+const sealPatienceMs = 7_000;
 /** So many lost turns are ended side by side. */
 const orphansAtOnce = 50;
 

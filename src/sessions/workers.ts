@@ -17,8 +17,7 @@ interface Gone {
  * and must not hit those of its successors.
  *
  * A job in whose place another was put while it was locked has lost its key and all
- * its attempts, and would lie about as a dead letter; so would one of the clock,
- * which has no key and a single attempt, and whose next one comes by itself.
+ * its attempts, and would lie about as a dead letter.
  */
 export function forgetWorkers(
   sql: AnySql,

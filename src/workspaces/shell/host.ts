@@ -84,6 +84,7 @@ function converse(child: ChildProcess, job: Job, { fetch, signal }: JobOptions):
     const startLimit = () =>
       setTimeout(() => cut(`The command was cut after ${commandMs / 1000} s.`), commandMs + processGraceMs);
     let limit = startLimit();
+    let mayBegin = true;
     const weigh = setInterval(async () => {
       if ((await weightOf(child)) > processMemoryBytesMax) cut("The command was cut: it used more memory than it may.");
     }, processWeighEveryMs);
@@ -91,13 +92,18 @@ function converse(child: ChildProcess, job: Job, { fetch, signal }: JobOptions):
     signal.addEventListener("abort", aborted, { once: true });
     if (signal.aborted) aborted();
     stopWatching.push(
-      () => clearTimeout(limit),
+      () => {
+        mayBegin = false;
+        clearTimeout(limit);
+      },
       () => clearInterval(weigh),
       () => signal.removeEventListener("abort", aborted),
     );
     const hear = (message: FromChild) => {
       if (message.type === "done") resolve(message.result);
       else if (message.type === "begun") {
+        if (!mayBegin) return;
+        mayBegin = false;
         // A busy machine takes seconds to start a process, and the command has all of its time all the same.
         clearTimeout(limit);
         limit = startLimit();
