@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import postgres from "postgres";
 import { eventually } from "./harness.ts";
 import { aftermathOf, callsOf, type Installation, sharedRedisUrl, startInstallation, type Turn } from "./processes.ts";
 import type { WorkProcess } from "./service-process.ts";
@@ -102,7 +103,9 @@ describe.skipIf(sharedRedisUrl === null)("kill -9 of a worker", () => {
     const turn = await c.turn('in-commit [[sim: firstDelayMs=700 text="all said"]]', sessionId);
     const other = await c.turn(silent("other"));
     const released = Promise.withResolvers<void>();
-    const held = house.sql.begin(async (lock) => {
+    // A client of its own: the service's would be cut off for being idle in a transaction for 10 s.
+    const holder = postgres(house.databaseUrl, { max: 1 });
+    const held = holder.begin(async (lock) => {
       await lock`select 1 from sessions where id = ${sessionId} for update`;
       await released.promise;
     });
@@ -113,6 +116,7 @@ describe.skipIf(sharedRedisUrl === null)("kill -9 of a worker", () => {
     await eventually(() => timesRun(house, "other") === 2, limitMs);
     released.resolve();
     await held;
+    await holder.end();
     await turn.stream.closed;
     await other.stream.closed;
     expectWhole(other, "late answer");
