@@ -10,12 +10,19 @@ import { cloneDatabase, dropDatabase } from "./harness.ts";
 /** Queries that a broken connection answers within this did not wait for a deadline. */
 const promptMs = 5_000;
 
-test("a query that is asked while its connection breaks ends at once, whenever that is", async () => {
+/** A database of its own, and its address behind a link. */
+async function openLinked() {
   const url = new URL(await cloneDatabase());
-  await using link = await openLink(Number(url.port));
-  const dropping = new URL(url);
-  dropping.port = String(link.port);
-  const sql = openDatabase({ url: dropping.href, max: 10, applicationName: "parley-test" });
+  const link = await openLink(Number(url.port));
+  const linked = new URL(url);
+  linked.port = String(link.port);
+  return { url, link, linked };
+}
+
+test("a query that is asked while its connection breaks ends at once, whenever that is", async () => {
+  const { url, link, linked } = await openLinked();
+  await using _closed = link;
+  const sql = openDatabase({ url: linked.href, max: 10, applicationName: "parley-test" });
   const slow: number[] = [];
   for (let drop = 0; drop < 60; drop++) {
     await Promise.all(Array.from({ length: 6 }, () => sql`select pg_sleep(0.002)`.catch(() => {})));
@@ -39,15 +46,6 @@ test("a query that is asked while its connection breaks ends at once, whenever t
   await sql.end({ timeout: 1 });
   await dropDatabase(url.href);
 }, 60_000);
-
-/** A database of its own, and its address behind a link. */
-async function openLinked() {
-  const url = new URL(await cloneDatabase());
-  const link = await openLink(Number(url.port));
-  const linked = new URL(url);
-  linked.port = String(link.port);
-  return { url, link, linked };
-}
 
 test("of a pool's connections those are closed that receive nothing any more, and no other", async () => {
   const { url, link, linked } = await openLinked();

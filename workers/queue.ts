@@ -164,8 +164,13 @@ export class Queue {
     return events;
   }
 
+  /** What this process's jobs are locked by. */
+  get #names(): string[] {
+    return [...this.#pools].map(({ name }) => name);
+  }
+
   #tellNames(): void {
-    this.#options.onNames([...this.#pools].map(({ name }) => name));
+    this.#options.onNames(this.#names);
   }
 
   async #startAgain(): Promise<void> {
@@ -199,7 +204,7 @@ export class Queue {
     }
   }
 
-  /** Gives back the jobs that two looks in a row found without an owner, under new numbers (`renumber`). */
+  /** Gives back the jobs that two looks in a row found without an owner, under new numbers (`forgetWorkers` says why). */
   async #findLost(): Promise<void> {
     const { sql, log } = this.#options;
     // What an ended one has sent before may still lock jobs, until Postgres gives it up.
@@ -207,7 +212,7 @@ export class Queue {
     const ended = [...this.#pools].filter(({ endedAtMs }) => endedAtMs !== null && endedAtMs < settledMs);
     const locked = await sql<{ id: string; name: string }[]>`
       select id::text, locked_by as name from graphile_worker._private_jobs
-      where locked_by = any(${[...this.#pools].map(({ name }) => name)})
+      where locked_by = any(${this.#names})
         and locked_at < now() - ${fetchMs} * interval '1 millisecond'`;
     const lost = locked.map(({ id }) => id).filter((id) => ![...this.#pools].some(({ held }) => held.has(id)));
     const certain = lost.filter((id) => this.#suspects.has(id));
@@ -216,7 +221,7 @@ export class Queue {
       await sql`
         update graphile_worker._private_jobs set id = default, locked_by = null, locked_at = null,
           attempts = greatest(0, attempts - 1)
-        where id = any(${certain}::bigint[]) and locked_by = any(${[...this.#pools].map(({ name }) => name)})`;
+        where id = any(${certain}::bigint[]) and locked_by = any(${this.#names})`;
       log.warn({ jobs: certain.length }, "jobs whose fetching or ending went wrong were given back to the queue");
     }
     for (const pool of ended) if (!locked.some(({ name }) => name === pool.name)) this.#pools.delete(pool);

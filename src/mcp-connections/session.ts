@@ -1,4 +1,5 @@
 import type { Fetch } from "../outbound.ts";
+import { settleOr } from "../settle.ts";
 import {
   callTimeoutMs,
   connectTimeoutMs,
@@ -164,12 +165,10 @@ export class McpSession {
 
   /** Ends the session at the server, if that answers in time, and closes the connection. Never throws. */
   async close(): Promise<void> {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const limit = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, noticeTimeoutMs);
-    });
-    await Promise.race([this.transport.terminateSession().catch(() => {}), limit]);
-    clearTimeout(timer);
+    await settleOr(
+      this.transport.terminateSession().catch(() => {}),
+      noticeTimeoutMs,
+    );
     await this.client.close().catch(() => {});
   }
 }

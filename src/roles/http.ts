@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { App } from "../app.ts";
 import type { Config } from "../config.ts";
 import { envelope } from "../envelope.ts";
 import { ApiError } from "../errors.ts";
 import { requestIdOf } from "../request.ts";
 import { type HttpServer, listen } from "../runtime.ts";
+import { settleOr } from "../settle.ts";
 import { OperatorError, reasonOf } from "./operator-error.ts";
 
 /** The HTTP tier's listening side. */
@@ -30,10 +30,7 @@ export function takePort(config: Pick<Config, "host" | "port" | "publicUrl">, va
       app = opened;
     },
     async drain(limitMs) {
-      const limit = new AbortController();
-      const late = sleep(limitMs, undefined, { signal: limit.signal }).catch(() => {});
-      await Promise.race([server.stop(false), late]);
-      limit.abort();
+      await settleOr(server.stop(false), limitMs);
       await server.stop(true);
     },
   };
