@@ -14,7 +14,7 @@ import {
   type UIMessage,
 } from "ai";
 import { Elysia } from "elysia";
-import { listen } from "../src/runtime.ts";
+import { listen } from "../src/kernel/runtime.ts";
 
 const { values } = parseArgs({ options: { port: { type: "string" }, model: { type: "string" } } });
 const provider = createOpenAICompatible({ name: "bare", baseURL: values.model ?? "", includeUsage: true });

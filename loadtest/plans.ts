@@ -1,8 +1,8 @@
 import postgres from "postgres";
-import type { Sql } from "../src/db.ts";
-import { newId } from "../src/ids.ts";
-import { insertPlainTurn } from "../src/sessions/accept.ts";
-import { listLatest, listSessions, messagesBefore } from "../src/sessions/store.ts";
+import type { Sql } from "../src/kernel/database/client.ts";
+import { newId } from "../src/kernel/ids.ts";
+import { insertPlainTurn } from "../src/sessions/accept/insert.ts";
+import { listLatest, listSessions, messagesBefore } from "../src/sessions/state/store.ts";
 import { readUsage } from "../src/usage/store.ts";
 import type { Seeded } from "./rows.ts";
 import type { Stand } from "./stand.ts";

@@ -1,6 +1,6 @@
 /** The two chat platforms as the stand plays them: the tests' stand-ins, and a connection to each. */
-import { SlackServer } from "../test/slack-server.ts";
-import { TelegramServer } from "../test/telegram-server.ts";
+import { SlackServer } from "../test/servers/slack.ts";
+import { TelegramServer } from "../test/servers/telegram.ts";
 import type { Call } from "./stand.ts";
 
 /** The stand-ins, before and after anything is connected to them. */

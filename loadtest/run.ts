@@ -11,7 +11,7 @@ import { spawn } from "node:child_process";
 import { access, mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { listen } from "../src/runtime.ts";
+import { listen } from "../src/kernel/runtime.ts";
 import { startPlatforms } from "./platforms.ts";
 import { Watch } from "./processes.ts";
 import { startStand } from "./stand.ts";

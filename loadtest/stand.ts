@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
 import { startEmbeddedPostgres } from "../src/embedded/postgres.ts";
-import { createLogger } from "../src/log.ts";
-import { migrate } from "../src/migrate.ts";
-import { startRedis } from "../test/redis.ts";
+import { migrate } from "../src/kernel/database/migrate.ts";
+import { createLogger } from "../src/kernel/telemetry/log.ts";
+import { startRedis } from "../test/harness/redis.ts";
 import { processStat, type StandProcess } from "./processes.ts";
 
 /** Asks the service as the stand's tenant. Throws when the answer is no success. */
@@ -74,7 +74,7 @@ export async function startStand(options: StandOptions): Promise<Stand> {
     };
     const [, url = ""] = await run("serve", ["src/main.ts", "serve"], env, /"url":"([^"]+)"/);
     const addWorker = async () => {
-      await run("work", ["workers/work.ts"], env, /"working"/);
+      await run("work", ["src/main.ts", "work"], env, /"working"/);
       return processes.at(-1) as StandProcess;
     };
     for (let n = 0; n < options.workers; n++) await addWorker();

@@ -1,7 +1,7 @@
 /** Runs a role of the service, named by the first argument. Each is loaded only when it is asked for. */
 
-import { readConfig } from "./config.ts";
-import { createLogger } from "./log.ts";
+import { readConfig } from "./kernel/config.ts";
+import { createLogger } from "./kernel/telemetry/log.ts";
 import { OperatorError } from "./roles/operator-error.ts";
 import { fail, runRole } from "./roles/run.ts";
 
@@ -11,14 +11,15 @@ const roles: Readonly<Record<string, () => Promise<unknown>>> = {
   // The text on the screen is the point of this role, so only what goes wrong is logged around it.
   start: async () => runRole((await import("./roles/start.ts")).start, { logLevel: "warn" }),
   serve: async () => runRole((await import("./roles/serve.ts")).serve),
+  work: async () => runRole((await import("./roles/work.ts")).work),
   migrate: async () => {
     const config = readConfig();
-    await (await import("./roles/operator-database.ts")).migrateDatabase(config, createLogger(config.logLevel));
+    await (await import("./operator/database.ts")).migrateDatabase(config, createLogger(config.logLevel));
   },
-  tenant: async () => (await import("./roles/tenant.ts")).tenant(words),
+  tenant: async () => (await import("./operator/run-command.ts")).tenant(words),
   // The operator's command line again, with `skill` or `queue` as its first word.
-  skill: async () => (await import("./roles/tenant.ts")).tenant(["skill", ...words]),
-  queue: async () => (await import("./roles/tenant.ts")).tenant(["queue", ...words]),
+  skill: async () => (await import("./operator/run-command.ts")).tenant(["skill", ...words]),
+  queue: async () => (await import("./operator/run-command.ts")).tenant(["queue", ...words]),
 };
 
 try {

@@ -1,13 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { importsOf, sourcesIn } from "./sources.ts";
+import { importsOf, sourcesIn } from "./harness/sources.ts";
 
 const ours = sourcesIn("src", "workers");
-/** The two files of the kernel's folder that put the slices together. */
-const assembly = ["src/main.ts", "src/app.ts"];
-/** A folder of the kernel: the place where a turn's chunks go, in two implementations. */
-const kernelFolders = ["src/relay/"];
 
-const isKernel = (path: string) => /^src\/[^/]+$/.test(path) || kernelFolders.some((folder) => path.startsWith(folder));
+const isKernel = (path: string) => path.startsWith("src/kernel/");
 
 /** Each broken rule as `file → what it may not do`. */
 function violations(rule: (source: (typeof ours)[number]) => string[]): string[] {
@@ -17,9 +13,7 @@ function violations(rule: (source: (typeof ours)[number]) => string[]): string[]
 describe("the import law", () => {
   test("the kernel imports no slice", () => {
     const found = violations((source) =>
-      isKernel(source.path) && !assembly.includes(source.path)
-        ? importsOf(source).filter((target) => !isKernel(target))
-        : [],
+      isKernel(source.path) ? importsOf(source).filter((target) => !isKernel(target)) : [],
     );
     expect(found).toEqual([]);
   });
@@ -31,9 +25,9 @@ describe("the import law", () => {
     expect(found).toEqual([]);
   });
 
-  test("nothing imports workers/ but the all-in-one start", () => {
+  test("only the roles that run a worker pool import workers/", () => {
     const found = violations((source) =>
-      source.path.startsWith("workers/") || source.path === "src/roles/start.ts"
+      source.path.startsWith("workers/") || ["src/roles/start.ts", "src/roles/work.ts"].includes(source.path)
         ? []
         : importsOf(source).filter((target) => target.startsWith("workers/")),
     );
@@ -54,14 +48,16 @@ describe("the import law", () => {
 
   test("only config.ts reads the environment", () => {
     const found = violations(({ path, text }) =>
-      path === "src/config.ts" ? [] : (text.match(/\b(process|Bun|Deno|import\.meta)\s*\.\s*env\b/g) ?? []),
+      path === "src/kernel/config.ts" ? [] : (text.match(/\b(process|Bun|Deno|import\.meta)\s*\.\s*env\b/g) ?? []),
     );
     expect(found).toEqual([]);
   });
 
   test("only runtime.ts touches a runtime's own API", () => {
     const found = violations(({ path, text }) =>
-      path === "src/runtime.ts" ? [] : (withoutComments(text).match(/\b(Bun|Deno)\.\w+|from "bun(:\w+)?"/g) ?? []),
+      path === "src/kernel/runtime.ts"
+        ? []
+        : (withoutComments(text).match(/\b(Bun|Deno)\.\w+|from "bun(:\w+)?"/g) ?? []),
     );
     expect(found).toEqual([]);
   });

@@ -12,11 +12,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
 import { startEmbeddedPostgres } from "../src/embedded/postgres.ts";
-import { createLogger } from "../src/log.ts";
-import { migrate } from "../src/migrate.ts";
-import { findRedisServer, startRedis } from "./redis.ts";
-import { type RuntimeChoice, runtimeChoices } from "./runtimes.ts";
-import { filesOnTheService } from "./service-files.ts";
+import { migrate } from "../src/kernel/database/migrate.ts";
+import { createLogger } from "../src/kernel/telemetry/log.ts";
+import { findRedisServer, startRedis } from "./harness/redis.ts";
+import { type RuntimeChoice, runtimeChoices } from "./harness/runtimes.ts";
+import { filesOnTheService } from "./harness/service-files.ts";
 
 /** Many tests wait, for a limit or for another process, and each file has a database of its own. More at once would make limits of time fail on a busy machine. */
 const filesAtOnce = 2;

@@ -1,5 +1,5 @@
 import { type CronItem, parseCronItems } from "graphile-worker";
-import type { JobName } from "../src/jobs.ts";
+import type { JobName } from "../src/kernel/queue/catalogue.ts";
 
 /** Jobs that come by themselves, whichever worker is first; the queue makes each happen once. Times are UTC. */
 const items: (CronItem & { task: JobName })[] = [

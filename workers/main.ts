@@ -1,10 +1,10 @@
-import { lookAfterChats } from "../src/chat/look-out.ts";
-import type { Ctx } from "../src/context.ts";
-import { reapEveryMs, workerFrozenMs } from "../src/limits.ts";
+import { lookAfterChats } from "../src/chat/recover.ts";
+import { settleOr } from "../src/kernel/async/wait.ts";
+import type { Ctx } from "../src/kernel/context.ts";
+import { reapEveryMs, workerFrozenMs } from "../src/kernel/limits.ts";
 import { sweepEvents } from "../src/merchant/sweep.ts";
-import { Actor } from "../src/sessions/actor.ts";
-import { Reaper } from "../src/sessions/reap.ts";
-import { settleOr } from "../src/settle.ts";
+import { Reaper } from "../src/sessions/recover/reap.ts";
+import { Actor } from "../src/sessions/run/actor.ts";
 import { ringTasksAgain } from "../src/tasks/reap.ts";
 import { Queue } from "./queue.ts";
 import { taskList } from "./tasks.ts";

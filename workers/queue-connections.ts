@@ -1,8 +1,8 @@
 import { clearTimeout, setImmediate, setTimeout } from "node:timers";
 import { Client, Pool } from "pg";
-import { statementTimeoutMs } from "../src/db.ts";
-import { databaseWaitMs } from "../src/limits.ts";
-import type { Logger } from "../src/log.ts";
+import { statementTimeoutMs } from "../src/kernel/database/client.ts";
+import { databaseWaitMs } from "../src/kernel/limits.ts";
+import type { Logger } from "../src/kernel/telemetry/log.ts";
 
 /** Fetching and completing jobs is batched, so a few connections are plenty. */
 const connectionsMax = 6;

@@ -1,9 +1,9 @@
 import { EventEmitter } from "node:events";
 import { Logger as QueueLogger, type Runner, run, type TaskList, type WorkerEvents } from "graphile-worker";
 import type { PoolClient } from "pg";
-import type { Sql } from "../src/db.ts";
-import { databaseWaitMs } from "../src/limits.ts";
-import type { Logger } from "../src/log.ts";
+import type { Sql } from "../src/kernel/database/client.ts";
+import { databaseWaitMs } from "../src/kernel/limits.ts";
+import type { Logger } from "../src/kernel/telemetry/log.ts";
 import { cronItems } from "./crontab.ts";
 import { openQueueConnections } from "./queue-connections.ts";
 

@@ -1,5 +1,5 @@
-import type { AnySql } from "../db.ts";
-import { ApiError } from "../errors.ts";
+import type { AnySql } from "../kernel/database/client.ts";
+import { ApiError } from "../kernel/errors.ts";
 import { getAgent } from "./store.ts";
 
 interface AttachmentRow {

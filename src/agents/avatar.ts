@@ -1,7 +1,7 @@
-import type { AnySql } from "../db.ts";
-import { ApiError } from "../errors.ts";
-import { randomBody } from "../ids.ts";
-import { type Sealer, sameText } from "../seal.ts";
+import type { AnySql } from "../kernel/database/client.ts";
+import { ApiError } from "../kernel/errors.ts";
+import { randomBody } from "../kernel/ids.ts";
+import { type Sealer, sameText } from "../kernel/seal.ts";
 
 /** A signed URL of a picture is good for this long. */
 const avatarUrlSeconds = 15 * 60;

@@ -1,9 +1,9 @@
-import type { Ctx } from "../context.ts";
-import { type AnySql, type Tx, tx, unavailable, violatedConstraint } from "../db.ts";
-import { ApiError } from "../errors.ts";
-import { newId } from "../ids.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { type AnySql, type Tx, tx, unavailable, violatedConstraint } from "../kernel/database/client.ts";
+import { ApiError } from "../kernel/errors.ts";
+import { newId } from "../kernel/ids.ts";
 import { hasSkill } from "../skills/store.ts";
-import { type Claim, claimKey, claimsOf, confirmClaims, type FindMcpTool } from "./claims.ts";
+import { type Claim, claimKey, claimsOf, confirmClaims, type FindMcpTool } from "./confirmations.ts";
 import { type AgentRules, applyFields, checkEffective, type EffectiveState } from "./effective.ts";
 import { checkMcpConnections, createOwnWorkspace, lockReferences } from "./references.ts";
 import { type AgentFields, agentsPerTenantMax, configDefaults } from "./schema.ts";

@@ -1,4 +1,4 @@
-import { ApiError, invalid, invalidAll } from "../errors.ts";
+import { ApiError, invalid, invalidAll } from "../kernel/errors.ts";
 import { completePolicy, policyIssues } from "./policy.ts";
 import type { AgentConfig, AgentFields } from "./schema.ts";
 

@@ -1,4 +1,4 @@
-import type { AnySql } from "../db.ts";
+import type { AnySql } from "../kernel/database/client.ts";
 import type { ProviderRow } from "../providers/store.ts";
 import type { AgentConfig } from "./schema.ts";
 

@@ -1,5 +1,5 @@
-import { type AnySql, tx } from "../db.ts";
-import { newId } from "../ids.ts";
+import { type AnySql, tx } from "../kernel/database/client.ts";
+import { newId } from "../kernel/ids.ts";
 import { createOwnWorkspace } from "./references.ts";
 import { configDefaults } from "./schema.ts";
 import { insertAgent } from "./store.ts";

@@ -1,4 +1,4 @@
-import type { Issue } from "../errors.ts";
+import type { Issue } from "../kernel/errors.ts";
 import type { AgentConfig, ApprovalOverride, ApprovalPolicy, ToolGroup } from "./schema.ts";
 
 /** The built-in tools of each group (design section 3, "Tools"). */

@@ -1,7 +1,7 @@
 import { purgeChatConnections } from "../chat/purge.ts";
-import type { Ctx } from "../context.ts";
-import { type Sql, type Tx, tx } from "../db.ts";
-import { enqueue } from "../jobs.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { type Sql, type Tx, tx } from "../kernel/database/client.ts";
+import { enqueue } from "../kernel/queue/catalogue.ts";
 import { purgeSkills } from "../skills/purge.ts";
 import { purgeTasks } from "../tasks/purge.ts";
 import { cancelTurns } from "./store.ts";

@@ -1,7 +1,7 @@
-import type { AnySql, Tx } from "../db.ts";
-import { ApiError, invalid } from "../errors.ts";
+import type { AnySql, Tx } from "../kernel/database/client.ts";
+import { ApiError, invalid } from "../kernel/errors.ts";
 import { lockProvider } from "../providers/store.ts";
-import { providerMissing } from "./claims.ts";
+import { providerMissing } from "./confirmations.ts";
 import type { EffectiveState } from "./effective.ts";
 
 /** Characters of a workspace's id that go into the name it gets when none is given. */

@@ -1,21 +1,21 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import type { Ctx } from "../context.ts";
-import type { AnySql } from "../db.ts";
-import type { ErrorCause, Form } from "../errors.ts";
-import { agentChange } from "../form.ts";
-import { Id } from "../ids.ts";
-import { defaultModel } from "../limits.ts";
+import type { Ctx } from "../kernel/context.ts";
+import type { AnySql } from "../kernel/database/client.ts";
+import type { ErrorCause, Form } from "../kernel/errors.ts";
+import { agentChange } from "../kernel/http/form.ts";
+import { operation, pathIds } from "../kernel/http/operation.ts";
+import { readLimit } from "../kernel/http/page.ts";
+import { Closed, pageQuery } from "../kernel/http/request-fields.ts";
+import { Id } from "../kernel/ids.ts";
+import { defaultModel } from "../kernel/limits.ts";
 import { findMcpTool as findToolOfServer } from "../mcp-connections/find-tool.ts";
-import { operation, pathIds } from "../operation.ts";
-import { readLimit } from "../page.ts";
-import { Closed, pageQuery } from "../schema.ts";
-import { Attachment, Attachments, answersAgent, answersAgents, answersVersion, answersVersions } from "./answers.ts";
 import { listAttachments, updateAttachment } from "./attachments.ts";
 import { newAvatarId, serveAvatar } from "./avatar.ts";
 import { type ChangeContext, createAgent, updateAgent } from "./change.ts";
-import type { FindMcpTool } from "./claims.ts";
+import type { FindMcpTool } from "./confirmations.ts";
 import type { AgentRules } from "./effective.ts";
+import { Attachment, Attachments, answersAgent, answersAgents, answersVersion, answersVersions } from "./responses.ts";
 import {
   AgentCreate,
   AgentCreateInA,

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Id } from "../ids.ts";
-import { Change, Characters, Closed, Metadata, Name, Nullable, OneOf, UserId } from "../schema.ts";
+import { Change, Characters, Closed, Metadata, Name, Nullable, OneOf, UserId } from "../kernel/http/request-fields.ts";
+import { Id } from "../kernel/ids.ts";
 
 /** Agents a tenant may have at once (document 1, "Limits"; it holds in both forms). */
 export const agentsPerTenantMax = 100;

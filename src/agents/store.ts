@@ -1,6 +1,6 @@
-import { type AnySql, json, type Tx, tx } from "../db.ts";
-import { ApiError } from "../errors.ts";
-import { enqueue } from "../jobs.ts";
+import { type AnySql, json, type Tx, tx } from "../kernel/database/client.ts";
+import { ApiError } from "../kernel/errors.ts";
+import { enqueue } from "../kernel/queue/catalogue.ts";
 import type { AgentConfig } from "./schema.ts";
 
 /**

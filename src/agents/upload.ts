@@ -1,5 +1,5 @@
-import { ApiError, invalidAs } from "../errors.ts";
-import { readForm } from "../multipart.ts";
+import { ApiError, invalidAs } from "../kernel/errors.ts";
+import { readForm } from "../kernel/http/multipart.ts";
 
 /** A picture weighs at most this much (document 1, "Limits"). */
 const avatarBytesMax = 512 * 1024;

@@ -1,6 +1,6 @@
-import type { AnySql } from "../db.ts";
-import { ApiError, invalid } from "../errors.ts";
-import { type Page, readCursor, writeCursor } from "../page.ts";
+import type { AnySql } from "../kernel/database/client.ts";
+import { ApiError, invalid } from "../kernel/errors.ts";
+import { type Page, readCursor, writeCursor } from "../kernel/http/page.ts";
 import type { AgentConfig } from "./schema.ts";
 import { showConfig } from "./show.ts";
 

@@ -1,10 +1,10 @@
 import { Elysia } from "elysia";
-import type { Ctx } from "../context.ts";
-import { invalid } from "../errors.ts";
-import { Id } from "../ids.ts";
-import { readMoment } from "../moment.ts";
-import { operation, pathIds } from "../operation.ts";
-import { Listed, Made } from "./answers.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { invalid } from "../kernel/errors.ts";
+import { readMoment } from "../kernel/http/date-time.ts";
+import { operation, pathIds } from "../kernel/http/operation.ts";
+import { Id } from "../kernel/ids.ts";
+import { Listed, Made } from "./responses.ts";
 import { ApiKeyCreate } from "./schema.ts";
 import { createApiKey, deleteApiKey, listApiKeys } from "./store.ts";
 

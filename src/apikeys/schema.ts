@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { MomentText } from "../moment.ts";
-import { Closed, Name, Nullable } from "../schema.ts";
+import { MomentText } from "../kernel/http/date-time.ts";
+import { Closed, Name, Nullable } from "../kernel/http/request-fields.ts";
 
 /** API keys a tenant may have at once. */
 export const apiKeysPerTenantMax = 5;

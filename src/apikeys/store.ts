@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { tokenBodyLength, tokenPrefix } from "../auth.ts";
-import { type AnySql, tx } from "../db.ts";
-import { ApiError } from "../errors.ts";
-import { newId } from "../ids.ts";
-import { digest, fragment } from "../seal.ts";
+import { tokenBodyLength, tokenPrefix } from "../kernel/auth/authenticator.ts";
+import { type AnySql, tx } from "../kernel/database/client.ts";
+import { ApiError } from "../kernel/errors.ts";
+import { newId } from "../kernel/ids.ts";
+import { digest, fragment } from "../kernel/seal.ts";
 import { type ApiKey, apiKeysPerTenantMax } from "./schema.ts";
 
 interface ApiKeyRow {

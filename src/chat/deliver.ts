@@ -1,6 +1,7 @@
-import type { Ctx } from "../context.ts";
-import { isUnavailable, type Sql } from "../db.ts";
-import { enqueue } from "../jobs.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { isUnavailable, type Sql } from "../kernel/database/client.ts";
+import { enqueue } from "../kernel/queue/catalogue.ts";
+import { settleCards } from "./approval-cards.ts";
 import {
   type Claim,
   claimDelivery,
@@ -12,9 +13,8 @@ import {
 } from "./deliveries.ts";
 import { type Outgoing, PlatformError } from "./platform.ts";
 import { endpointOf, platforms } from "./platforms.ts";
-import { approvalOf, cardText, Gone, replyParts } from "./say.ts";
+import { approvalOf, cardText, Gone, replyParts } from "./reply.ts";
 import { claimMs, postTimeoutMs, putOffMsMax, type Receipt, unreachableMsMax } from "./schema.ts";
-import { settleCards } from "./settle.ts";
 import { openChatCredentials } from "./store.ts";
 
 /** The longest pause between two tries to reach a platform. */

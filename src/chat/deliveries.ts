@@ -1,6 +1,6 @@
-import type { AnySql, Sql } from "../db.ts";
-import { json } from "../db.ts";
-import { newId } from "../ids.ts";
+import type { AnySql, Sql } from "../kernel/database/client.ts";
+import { json } from "../kernel/database/client.ts";
+import { newId } from "../kernel/ids.ts";
 import type { ChatAddress, ChatPlatformName, Receipt } from "./schema.ts";
 import { claimMs } from "./schema.ts";
 

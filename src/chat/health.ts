@@ -1,4 +1,4 @@
-import type { Ctx } from "../context.ts";
+import type { Ctx } from "../kernel/context.ts";
 import { PlatformError } from "./platform.ts";
 import { endpointOf, platforms } from "./platforms.ts";
 import { type ChatHealth, type CheckStatus, type HealthCheck, platformCheckMs } from "./schema.ts";

@@ -1,12 +1,12 @@
-import { findTenant, tenantPrincipal } from "../auth.ts";
-import type { Ctx } from "../context.ts";
-import { type AnySql, isUnavailable, json, type Tx, tx } from "../db.ts";
-import { ApiError } from "../errors.ts";
-import { newId } from "../ids.ts";
-import { findSession } from "../sessions/store.ts";
-import { acceptTurn } from "../sessions/turn.ts";
-import { activeTurn } from "../sessions/turns.ts";
-import { addDeliverJob } from "./hand-over.ts";
+import { findTenant, tenantPrincipal } from "../kernel/auth/authenticator.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { type AnySql, isUnavailable, json, type Tx, tx } from "../kernel/database/client.ts";
+import { ApiError } from "../kernel/errors.ts";
+import { newId } from "../kernel/ids.ts";
+import { acceptTurn } from "../sessions/accept/turn.ts";
+import { addDeliverJob } from "../sessions/run/hand-over.ts";
+import { findSession } from "../sessions/state/store.ts";
+import { activeTurn } from "../sessions/state/turn.ts";
 import type { ChatPlatformName } from "./schema.ts";
 
 /** What the chat is told when a turn cannot even begin; why is the tenant's business, and stands in the log. */

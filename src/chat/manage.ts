@@ -1,10 +1,10 @@
 import type { Static } from "@sinclair/typebox";
 import { getAgent } from "../agents/store.ts";
-import type { Ctx } from "../context.ts";
-import type { AnySql } from "../db.ts";
-import { ApiError, invalid } from "../errors.ts";
-import { newId, randomBody } from "../ids.ts";
-import { unavailableRetryAfterSeconds } from "../limits.ts";
+import type { Ctx } from "../kernel/context.ts";
+import type { AnySql } from "../kernel/database/client.ts";
+import { ApiError, invalid } from "../kernel/errors.ts";
+import { newId, randomBody } from "../kernel/ids.ts";
+import { unavailableRetryAfterSeconds } from "../kernel/limits.ts";
 import { checkHealth, verifiedHealth, webhookUrlOf, withCheck } from "./health.ts";
 import { type Endpoint, type KnownBot, PlatformError } from "./platform.ts";
 import { endpointOf, platforms } from "./platforms.ts";

@@ -1,4 +1,4 @@
-import type { Ctx } from "../context.ts";
+import type { Ctx } from "../kernel/context.ts";
 import type { ChatPlatform, Endpoint } from "./platform.ts";
 import { type ChatPlatformName, postTimeoutMs } from "./schema.ts";
 import { slack } from "./slack/slack.ts";

@@ -1,6 +1,6 @@
-import type { Ctx } from "../context.ts";
-import { type AnySql, tx } from "../db.ts";
-import { enqueue } from "../jobs.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { type AnySql, tx } from "../kernel/database/client.ts";
+import { enqueue } from "../kernel/queue/catalogue.ts";
 import { unregister } from "./manage.ts";
 import { platforms } from "./platforms.ts";
 import { chatPlatforms } from "./schema.ts";

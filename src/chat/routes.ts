@@ -1,9 +1,8 @@
 import { Elysia } from "elysia";
-import type { Ctx } from "../context.ts";
-import { Id } from "../ids.ts";
-import { operation, pathIds } from "../operation.ts";
-import { Attention, Connections, Deliveries, Repaired, ShownConnection } from "./answers.ts";
-import { listAttention, listDeliveries, repairDelivery } from "./feed.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { operation, pathIds } from "../kernel/http/operation.ts";
+import { Id } from "../kernel/ids.ts";
+import { listAttention, listDeliveries, repairDelivery } from "./delivery-lists.ts";
 import {
   changeChatConnection,
   checkChatConnection,
@@ -12,6 +11,7 @@ import {
   disableChatConnection,
   enableChatConnection,
 } from "./manage.ts";
+import { Attention, Connections, Deliveries, Repaired, ShownConnection } from "./responses.ts";
 import {
   attentionQuery,
   ChatConnectionCreate,

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { Id } from "../ids.ts";
-import { Change, Closed, Name, OneOf, pageQuery } from "../schema.ts";
+import { Change, Closed, Name, OneOf, pageQuery } from "../kernel/http/request-fields.ts";
+import { Id } from "../kernel/ids.ts";
 
 /** Chat connections a tenant may have at once. */
 export const chatConnectionsPerTenantMax = 20;

@@ -1,4 +1,4 @@
-import type { Ctx } from "../context.ts";
+import type { Ctx } from "../kernel/context.ts";
 import { webhookUrlOf } from "./health.ts";
 import type { ChatConnectionRow } from "./store.ts";
 

@@ -1,6 +1,6 @@
-import { type AnySql, json, tx } from "../db.ts";
-import { ApiError } from "../errors.ts";
-import { fragment, type Sealer } from "../seal.ts";
+import { type AnySql, json, tx } from "../kernel/database/client.ts";
+import { ApiError } from "../kernel/errors.ts";
+import { fragment, type Sealer } from "../kernel/seal.ts";
 import type { KnownBot } from "./platform.ts";
 import {
   type ChatConfiguration,

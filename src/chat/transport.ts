@@ -1,4 +1,4 @@
-import { directFetch, type Fetch, isUnsent } from "../outbound.ts";
+import { directFetch, type Fetch, isUnsent } from "../kernel/outbound/fetch.ts";
 import { PlatformError } from "./platform.ts";
 
 /** The wait when a platform says "too many requests" and not for how long. */

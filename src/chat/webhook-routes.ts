@@ -1,14 +1,14 @@
 import { Elysia } from "elysia";
-import { readBytes } from "../body.ts";
-import type { Ctx } from "../context.ts";
-import { ApiError } from "../errors.ts";
-import { isId } from "../ids.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { ApiError } from "../kernel/errors.ts";
+import { readBytes } from "../kernel/http/json-body.ts";
+import { isId } from "../kernel/ids.ts";
 import { withCheck } from "./health.ts";
 import type { Heard } from "./platform.ts";
 import { platforms } from "./platforms.ts";
+import { takeMessage, takePress } from "./receive.ts";
 import { chatPlatforms, webhookBytesMax } from "./schema.ts";
 import { type ChatConnectionRow, findWebhookConnection, noteWebhookSeen, openChatCredentials } from "./store.ts";
-import { takeMessage, takePress } from "./take-in.ts";
 
 /** Where the chat platforms call (design section 3, "Chat platforms"). Their signature or secret is the credential. */
 export function chatWebhookRoutes(ctx: Ctx) {

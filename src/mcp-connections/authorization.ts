@@ -1,4 +1,4 @@
-import type { Ctx } from "../context.ts";
+import type { Ctx } from "../kernel/context.ts";
 import { openCredentials, openTokens } from "./credentials.ts";
 import type { ConnectionRow } from "./store.ts";
 import { isUsable, renewTokens } from "./tokens.ts";

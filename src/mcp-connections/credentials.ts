@@ -1,6 +1,6 @@
-import { tenantUrlFault } from "../address.ts";
-import { ApiError, type Issue, invalid, invalidAll } from "../errors.ts";
-import { fragment, type Sealer } from "../seal.ts";
+import { ApiError, type Issue, invalid, invalidAll } from "../kernel/errors.ts";
+import { tenantUrlFault } from "../kernel/outbound/address.ts";
+import { fragment, type Sealer } from "../kernel/seal.ts";
 import type { AuthorizationServer } from "./discovery.ts";
 import type { AuthType, TargetFields } from "./schema.ts";
 

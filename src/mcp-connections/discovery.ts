@@ -1,4 +1,4 @@
-import type { Fetch } from "../outbound.ts";
+import type { Fetch } from "../kernel/outbound/fetch.ts";
 import { notMcp } from "./failure.ts";
 import {
   type AuthorizationServerMetadata,

@@ -1,4 +1,4 @@
-import { RefusedAddressError } from "../outbound.ts";
+import { RefusedAddressError } from "../kernel/outbound/fetch.ts";
 import {
   ErrorCode,
   McpError,

@@ -1,5 +1,5 @@
-import type { Ctx } from "../context.ts";
-import { type Fetch, tenantFetch } from "../outbound.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { type Fetch, tenantFetch } from "../kernel/outbound/fetch.ts";
 import { grantTimeoutMs, oauthResponseBytesMax, responseBytesMax } from "./limits.ts";
 import { boundedFetch } from "./wire.ts";
 

@@ -1,5 +1,5 @@
-import type { Ctx } from "../context.ts";
-import { ApiError } from "../errors.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { ApiError } from "../kernel/errors.ts";
 import { failureOf } from "./failure.ts";
 import { poolOf } from "./pool.ts";
 import { findConnection } from "./store.ts";

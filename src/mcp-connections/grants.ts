@@ -1,4 +1,4 @@
-import type { Fetch } from "../outbound.ts";
+import type { Fetch } from "../kernel/outbound/fetch.ts";
 import type { OAuthClient, Tokens } from "./credentials.ts";
 import type { AuthorizationServer } from "./discovery.ts";
 import {

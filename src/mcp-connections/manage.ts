@@ -1,7 +1,7 @@
-import type { Ctx } from "../context.ts";
-import type { AnySql } from "../db.ts";
-import { ApiError } from "../errors.ts";
-import { newId } from "../ids.ts";
+import type { Ctx } from "../kernel/context.ts";
+import type { AnySql } from "../kernel/database/client.ts";
+import { ApiError } from "../kernel/errors.ts";
+import { newId } from "../kernel/ids.ts";
 import { authorizationOf } from "./authorization.ts";
 import { openCredentials, openTokens } from "./credentials.ts";
 import { failureOf, McpFailure } from "./failure.ts";

@@ -1,5 +1,5 @@
 import { clearInterval, setInterval } from "node:timers";
-import type { Ctx } from "../context.ts";
+import type { Ctx } from "../kernel/context.ts";
 import { authorizationOf } from "./authorization.ts";
 import { serverFetch } from "./fetches.ts";
 import { connectTimeoutMs, sessionIdleMs, sessionSweepMs, sessionsMax } from "./limits.ts";

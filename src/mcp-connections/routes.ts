@@ -1,10 +1,10 @@
 import { Elysia } from "elysia";
-import type { Ctx } from "../context.ts";
-import type { ErrorCause } from "../errors.ts";
-import { Id } from "../ids.ts";
-import { operation, pathIds } from "../operation.ts";
-import { Link, Listed, Reconnected, Shown, Tested } from "./answers.ts";
+import type { Ctx } from "../kernel/context.ts";
+import type { ErrorCause } from "../kernel/errors.ts";
+import { operation, pathIds } from "../kernel/http/operation.ts";
+import { Id } from "../kernel/ids.ts";
 import { createConnection, deleteConnection, reconnect, testConnection } from "./manage.ts";
+import { Link, Listed, Reconnected, Shown, Tested } from "./responses.ts";
 import { ConnectionCreate, ConnectionReconnect, ConnectionRename } from "./schema.ts";
 import { createSignInLink, finishSignIn, startSignIn } from "./sign-in.ts";
 import { getConnection, listConnections, renameConnection, showConnection } from "./store.ts";

@@ -1,5 +1,5 @@
 import { type TSchema, Type } from "@sinclair/typebox";
-import { Closed, Name, OneOf } from "../schema.ts";
+import { Closed, Name, OneOf } from "../kernel/http/request-fields.ts";
 
 /** MCP connections a tenant may have at once (design section 3, "MCP connect"). */
 export const connectionsPerTenantMax = 50;

@@ -1,5 +1,5 @@
-import type { Fetch } from "../outbound.ts";
-import { settleOr } from "../settle.ts";
+import { settleOr } from "../kernel/async/wait.ts";
+import type { Fetch } from "../kernel/outbound/fetch.ts";
 import {
   callTimeoutMs,
   connectTimeoutMs,

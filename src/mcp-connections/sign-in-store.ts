@@ -1,5 +1,5 @@
-import { type AnySql, tx } from "../db.ts";
-import { digest, type Sealer } from "../seal.ts";
+import { type AnySql, tx } from "../kernel/database/client.ts";
+import { digest, type Sealer } from "../kernel/seal.ts";
 import type { OAuthClient } from "./credentials.ts";
 import type { AuthorizationServer } from "./discovery.ts";
 import { signInMinutes } from "./limits.ts";

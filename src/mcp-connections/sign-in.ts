@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { tenantUrlFault } from "../address.ts";
-import type { Principal } from "../auth.ts";
-import type { Ctx } from "../context.ts";
-import type { AnySql } from "../db.ts";
-import { ApiError } from "../errors.ts";
+import type { Principal } from "../kernel/auth/authenticator.ts";
+import type { Ctx } from "../kernel/context.ts";
+import type { AnySql } from "../kernel/database/client.ts";
+import { ApiError } from "../kernel/errors.ts";
+import { tenantUrlFault } from "../kernel/outbound/address.ts";
 import { fixedAuthorization } from "./authorization.ts";
 import { type Credentials, type OAuthClient, openCredentials, sealCredentials, type Tokens } from "./credentials.ts";
 import { type AuthorizationServer, discoverAuthorizationServer } from "./discovery.ts";

@@ -1,4 +1,4 @@
-import type { AnySql } from "../db.ts";
+import type { AnySql } from "../kernel/database/client.ts";
 import type { McpFailureCode } from "./failure.ts";
 import type { ConnectionStatus } from "./schema.ts";
 import { type ConnectionRow, connectionColumns, type Validated } from "./store.ts";

@@ -1,5 +1,5 @@
-import { type AnySql, tx, violatedConstraint } from "../db.ts";
-import { ApiError } from "../errors.ts";
+import { type AnySql, tx, violatedConstraint } from "../kernel/database/client.ts";
+import { ApiError } from "../kernel/errors.ts";
 import { type AuthType, type ConnectionStatus, connectionsPerTenantMax, type McpConnection } from "./schema.ts";
 
 /** A connection as the database holds it; credentials and tokens sealed under its id. */

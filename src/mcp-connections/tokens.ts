@@ -1,5 +1,5 @@
-import type { Ctx } from "../context.ts";
-import { tx } from "../db.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { tx } from "../kernel/database/client.ts";
 import { type Credentials, openCredentials, openTokens, sealTokens, type Tokens } from "./credentials.ts";
 import { failureOf, notAllowedIn, unreachable } from "./failure.ts";
 import { oauthFetch } from "./fetches.ts";

@@ -1,5 +1,5 @@
 import { type JSONSchema7, jsonSchema, tool } from "ai";
-import type { Ctx } from "../context.ts";
+import type { Ctx } from "../kernel/context.ts";
 import { ToolError } from "../tools/error.ts";
 import type { ToolScope, TurnTool } from "../tools/tool.ts";
 import { failureOf, type McpFailure, unreachable } from "./failure.ts";

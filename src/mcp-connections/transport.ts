@@ -1,4 +1,4 @@
-import type { Fetch } from "../outbound.ts";
+import type { Fetch } from "../kernel/outbound/fetch.ts";
 import { noticeTimeoutMs, resumePauseMs } from "./limits.ts";
 import { ErrorCode, type JSONRPCMessage } from "./sdk.ts";
 import { withBody } from "./wire.ts";

@@ -1,5 +1,5 @@
-import type { Ctx } from "../context.ts";
-import { ApiError } from "../errors.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { ApiError } from "../kernel/errors.ts";
 import { fixedAuthorization } from "./authorization.ts";
 import {
   type Credentials,

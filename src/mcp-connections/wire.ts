@@ -1,5 +1,5 @@
-import { tenantUrlFault } from "../address.ts";
-import { type Fetch, RefusedAddressError } from "../outbound.ts";
+import { tenantUrlFault } from "../kernel/outbound/address.ts";
+import { type Fetch, RefusedAddressError } from "../kernel/outbound/fetch.ts";
 import { notMcp, unreachable } from "./failure.ts";
 
 /** What a server may make us do. */

@@ -1,4 +1,4 @@
-import type { AnySql } from "../db.ts";
+import type { AnySql } from "../kernel/database/client.ts";
 import { memoriesPerAgentMax } from "./schema.ts";
 
 /** Injected memories may add this much to a turn's instructions; the least recently accessed are left out first. */

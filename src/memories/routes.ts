@@ -1,9 +1,9 @@
 import { Elysia } from "elysia";
-import type { Ctx } from "../context.ts";
-import { Id } from "../ids.ts";
-import { operation, pathIds, Reply } from "../operation.ts";
-import { readLimit } from "../page.ts";
-import { Listed, Shown } from "./answers.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { operation, pathIds, Reply } from "../kernel/http/operation.ts";
+import { readLimit } from "../kernel/http/page.ts";
+import { Id } from "../kernel/ids.ts";
+import { Listed, Shown } from "./responses.ts";
 import { MemoryCreate, MemoryQuery, MemoryUpdate, memoryPage } from "./schema.ts";
 import { createMemory, deleteMemory, getMemory, listMemories, updateMemory } from "./store.ts";
 

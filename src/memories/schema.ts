@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import type { PageSize } from "../page.ts";
-import { Closed, pageQuery, UserId } from "../schema.ts";
+import type { PageSize } from "../kernel/http/page.ts";
+import { Closed, pageQuery, UserId } from "../kernel/http/request-fields.ts";
 
 /** Memories one agent may have; the least recently accessed makes room (document 1, "Limits"). */
 export const memoriesPerAgentMax = 500;

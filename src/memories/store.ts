@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { lockAgent } from "../agents/store.ts";
-import { type AnySql, type Tx, tx } from "../db.ts";
-import { ApiError, invalid } from "../errors.ts";
-import { newId } from "../ids.ts";
-import { type Page, readTimeCursor, timePage } from "../page.ts";
+import { type AnySql, type Tx, tx } from "../kernel/database/client.ts";
+import { ApiError, invalid } from "../kernel/errors.ts";
+import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
+import { newId } from "../kernel/ids.ts";
 import { type Memory, memoriesPerAgentMax, memoryTextBytesMax } from "./schema.ts";
 import { wordsOf } from "./words.ts";
 

@@ -1,7 +1,7 @@
-import type { Ctx } from "../context.ts";
-import type { AnySql } from "../db.ts";
-import { ApiError } from "../errors.ts";
-import { readCursor, writeCursor } from "../page.ts";
+import type { Ctx } from "../kernel/context.ts";
+import type { AnySql } from "../kernel/database/client.ts";
+import { ApiError } from "../kernel/errors.ts";
+import { readCursor, writeCursor } from "../kernel/http/page.ts";
 import { openConnection } from "./connect.ts";
 import { faultOf } from "./fault.ts";
 import { checkTimeoutMs } from "./provider.ts";

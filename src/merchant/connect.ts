@@ -1,9 +1,9 @@
 import type { Static } from "@sinclair/typebox";
-import type { Ctx } from "../context.ts";
-import type { AnySql } from "../db.ts";
-import { ApiError, invalid } from "../errors.ts";
-import { newId } from "../ids.ts";
-import { fragment } from "../seal.ts";
+import type { Ctx } from "../kernel/context.ts";
+import type { AnySql } from "../kernel/database/client.ts";
+import { ApiError, invalid } from "../kernel/errors.ts";
+import { newId } from "../kernel/ids.ts";
+import { fragment } from "../kernel/seal.ts";
 import { faultOf } from "./fault.ts";
 import { type Account, type BillingProvider, checkTimeoutMs, openBilling } from "./provider.ts";
 import {

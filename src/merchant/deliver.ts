@@ -1,6 +1,6 @@
-import type { Ctx } from "../context.ts";
-import { isUnavailable, type Sql } from "../db.ts";
-import { enqueue } from "../jobs.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { isUnavailable, type Sql } from "../kernel/database/client.ts";
+import { enqueue } from "../kernel/queue/catalogue.ts";
 import { openConnection } from "./connect.ts";
 import { reportOf } from "./events.ts";
 import { type BillingProvider, deliverTimeoutMs, type Receipt } from "./provider.ts";

@@ -1,9 +1,9 @@
 import { Elysia } from "elysia";
-import type { Ctx } from "../context.ts";
-import { operation } from "../operation.ts";
-import { readLimit } from "../page.ts";
-import { Events, ShownEvent, Summary } from "./answers.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { operation } from "../kernel/http/operation.ts";
+import { readLimit } from "../kernel/http/page.ts";
 import { listEvents } from "./events.ts";
+import { Events, ShownEvent, Summary } from "./responses.ts";
 import { EventPath, EventQuery, SummaryQuery } from "./schema.ts";
 import { discardEvent, releaseEvent, retryEvent } from "./states.ts";
 import { readDays, summarizeEvents } from "./summary.ts";

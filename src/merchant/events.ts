@@ -1,6 +1,6 @@
-import type { AnySql } from "../db.ts";
-import { ApiError } from "../errors.ts";
-import { type Page, readTimeCursor, timePage } from "../page.ts";
+import type { AnySql } from "../kernel/database/client.ts";
+import { ApiError } from "../kernel/errors.ts";
+import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
 import type { UsageReport } from "./provider.ts";
 import { type BillingProviderName, type EventStatus, usageEventName } from "./schema.ts";
 

@@ -1,7 +1,7 @@
-import type { Tenant } from "../auth.ts";
-import type { Ctx } from "../context.ts";
-import type { Sql } from "../db.ts";
-import { ApiError } from "../errors.ts";
+import type { Tenant } from "../kernel/auth/authenticator.ts";
+import type { Ctx } from "../kernel/context.ts";
+import type { Sql } from "../kernel/database/client.ts";
+import { ApiError } from "../kernel/errors.ts";
 import { openConnection } from "./connect.ts";
 import { EligibilityCache } from "./eligibility.ts";
 import { faultOf } from "./fault.ts";

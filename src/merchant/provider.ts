@@ -1,4 +1,4 @@
-import type { Ctx } from "../context.ts";
+import type { Ctx } from "../kernel/context.ts";
 import { polar } from "./polar.ts";
 import type { BillingProviderName, Environment, Guard } from "./schema.ts";
 import { stripe } from "./stripe.ts";

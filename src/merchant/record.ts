@@ -1,6 +1,6 @@
-import type { ProviderType } from "../config.ts";
-import type { AnySql } from "../db.ts";
-import { newId } from "../ids.ts";
+import type { ProviderType } from "../kernel/config.ts";
+import type { AnySql } from "../kernel/database/client.ts";
+import { newId } from "../kernel/ids.ts";
 import { addDeliverJob, deliverJobKey } from "./states.ts";
 
 /** What recording needs to know of a turn beside its row. */

@@ -1,10 +1,10 @@
 import { Elysia } from "elysia";
-import type { Ctx } from "../context.ts";
-import { operation } from "../operation.ts";
-import { readLimit } from "../page.ts";
-import { Bindings, MadeBinding, MadeConnection, ReadConnection } from "./answers.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { operation } from "../kernel/http/operation.ts";
+import { readLimit } from "../kernel/http/page.ts";
 import { deleteBinding, listBindings, putBinding } from "./bindings.ts";
 import { connectMerchant, readConnection, updateConnection } from "./connect.ts";
+import { Bindings, MadeBinding, MadeConnection, ReadConnection } from "./responses.ts";
 import { BindingPath, BindingPut, BindingQuery, ConnectionCreate, ConnectionUpdate } from "./schema.ts";
 import { deleteCurrent } from "./store.ts";
 

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Id } from "../ids.ts";
-import { Characters, Closed, Nullable, OneOf, pageQuery, UserId } from "../schema.ts";
+import { Characters, Closed, Nullable, OneOf, pageQuery, UserId } from "../kernel/http/request-fields.ts";
+import { Id } from "../kernel/ids.ts";
 
 /** The billing providers (design section 3, "Billing providers"). */
 export const billingProviders = ["billing_a", "billing_b"] as const;

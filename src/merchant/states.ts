@@ -1,5 +1,5 @@
-import { type AnySql, json, type Sql } from "../db.ts";
-import { ApiError } from "../errors.ts";
+import { type AnySql, json, type Sql } from "../kernel/database/client.ts";
+import { ApiError } from "../kernel/errors.ts";
 import { type EventRow, eventColumns, getEvent, showEvent, type UsageEvent } from "./events.ts";
 import type { Receipt } from "./provider.ts";
 

@@ -1,5 +1,5 @@
-import { type AnySql, json, type Tx, tx } from "../db.ts";
-import { ApiError } from "../errors.ts";
+import { type AnySql, json, type Tx, tx } from "../kernel/database/client.ts";
+import { ApiError } from "../kernel/errors.ts";
 import type { BillingProviderName, Environment, Guard, MerchantConnection } from "./schema.ts";
 
 /** A connection as the database holds it. Its credential is sealed under its id. */

@@ -1,5 +1,5 @@
-import type { AnySql } from "../db.ts";
-import { invalid } from "../errors.ts";
+import type { AnySql } from "../kernel/database/client.ts";
+import { invalid } from "../kernel/errors.ts";
 import { type EventStatus, eventStatuses, summaryDaysDefault, summaryDaysMax } from "./schema.ts";
 
 /** One UTC day: what of its usage has been accepted, and what still waits. */

@@ -1,5 +1,5 @@
-import type { Ctx } from "../context.ts";
-import { reaperActions } from "../metrics.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { reaperActions } from "../kernel/telemetry/metrics.ts";
 import { addDeliverJob, deliverJobKey, giveUpLost } from "./states.ts";
 
 /**

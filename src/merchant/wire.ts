@@ -1,5 +1,5 @@
-import { readBounded } from "../body.ts";
-import { type Fetch, wasNeverSent } from "../outbound.ts";
+import { readBounded } from "../kernel/http/json-body.ts";
+import { type Fetch, wasNeverSent } from "../kernel/outbound/fetch.ts";
 import { BillingFault, faultOfStatus } from "./fault.ts";
 
 /** An answer may weigh this much; a page of a hundred subscriptions stays far below. */

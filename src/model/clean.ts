@@ -1,4 +1,4 @@
-import { TextCleaner } from "../sessions/transcript.ts";
+import { TextCleaner } from "../messages/text.ts";
 import type { AnswerPart } from "./step-record.ts";
 
 /**

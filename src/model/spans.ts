@@ -1,5 +1,5 @@
 import { APICallError, type FinishReason, type LanguageModelUsage, type streamText } from "ai";
-import { isTracing, type OpenSpan, startSpan } from "../trace.ts";
+import { isTracing, type OpenSpan, startSpan } from "../kernel/telemetry/trace.ts";
 
 type Settings = Parameters<typeof streamText>[0];
 

@@ -1,8 +1,8 @@
 import { generateId, type LanguageModelUsage, NoOutputGeneratedError } from "ai";
 import { toResponseMessages } from "ai/internal";
-import { type CallRequest, callModel } from "./call.ts";
-import { type ApprovalOf, answerDecided, runCalls, weighCall } from "./calls.ts";
+import { type CallRequest, callModel } from "./model-call.ts";
 import { type AnswerPart, StepRecord } from "./step-record.ts";
+import { type ApprovalOf, answerDecided, runCalls, weighCall } from "./tool-calls.ts";
 
 /** What the steps of an answer run on; `messages` end with what is answered, or with the decisions on what was asked. */
 export interface StepsRequest extends CallRequest {

@@ -1,5 +1,5 @@
 import type { LanguageModelCallOptions, streamText } from "ai";
-import type { ProviderType } from "../config.ts";
+import type { ProviderType } from "../kernel/config.ts";
 
 type Reasoning = NonNullable<LanguageModelCallOptions["reasoning"]>;
 type ProviderOptions = NonNullable<Parameters<typeof streamText>[0]["providerOptions"]>;

@@ -1,8 +1,8 @@
 import { Elysia } from "elysia";
-import type { Ctx } from "../context.ts";
-import { Id } from "../ids.ts";
-import { operation, pathIds } from "../operation.ts";
-import { Listed, Shown } from "./answers.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { operation, pathIds } from "../kernel/http/operation.ts";
+import { Id } from "../kernel/ids.ts";
+import { Listed, Shown } from "./responses.ts";
 import { PromptCreate, PromptQuery, PromptUpdate } from "./schema.ts";
 import { createPrompt, deletePrompt, getPrompt, listPrompts, updatePrompt } from "./store.ts";
 

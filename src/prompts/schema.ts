@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { Change, Characters, Closed, Metadata, Name, UserId } from "../schema.ts";
+import { Change, Characters, Closed, Metadata, Name, UserId } from "../kernel/http/request-fields.ts";
 
 /** Prompts a tenant may have at once (document 1, "Limits"). */
 export const promptsPerTenantMax = 100;

@@ -1,7 +1,7 @@
 import type { Static } from "@sinclair/typebox";
-import { type AnySql, json, tx, violatedConstraint } from "../db.ts";
-import { ApiError } from "../errors.ts";
-import { newId } from "../ids.ts";
+import { type AnySql, json, tx, violatedConstraint } from "../kernel/database/client.ts";
+import { ApiError } from "../kernel/errors.ts";
+import { newId } from "../kernel/ids.ts";
 import { type Prompt, type PromptCreate, type PromptUpdate, promptsPerTenantMax } from "./schema.ts";
 import { checkVariableCount, variablesOf } from "./template.ts";
 

@@ -1,5 +1,5 @@
-import { ApiError, invalid } from "../errors.ts";
-import { jsonBodyBytesMax } from "../limits.ts";
+import { ApiError, invalid } from "../kernel/errors.ts";
+import { jsonBodyBytesMax } from "../kernel/limits.ts";
 
 /** A template has at most this many distinct variables (document 1, "Limits"). */
 const promptVariablesMax = 10;

@@ -1,7 +1,7 @@
 import { getAnthropicLanguageModelEntry } from "@ai-sdk/anthropic/internal";
 import { getGoogleLanguageModelEntry } from "@ai-sdk/google/internal";
 import { openaiModelCatalog } from "@ai-sdk/openai/internal";
-import type { ProviderType } from "../config.ts";
+import type { ProviderType } from "../kernel/config.ts";
 
 /**
  * Which thinking levels a model takes. The source is the model catalogue that

@@ -1,6 +1,6 @@
-import type { ProviderType } from "../config.ts";
-import { ApiError } from "../errors.ts";
-import type { Fetch } from "../outbound.ts";
+import type { ProviderType } from "../kernel/config.ts";
+import { ApiError } from "../kernel/errors.ts";
+import type { Fetch } from "../kernel/outbound/fetch.ts";
 
 /** Asking for a whole model list, with all its pages, takes at most this long; less than a database transaction may. */
 const listTimeoutMs = 6_000;

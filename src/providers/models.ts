@@ -1,10 +1,10 @@
-import type { Ctx } from "../context.ts";
-import { ApiError } from "../errors.ts";
-import { openProvider } from "../model/provider.ts";
-import { baseUrlOf, providerFetch, shownModelId, upstreamModelId } from "../model/vendors.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { ApiError } from "../kernel/errors.ts";
 import { type ThinkingLevels, thinkingLevels } from "./catalog.ts";
+import { openProvider } from "./client.ts";
 import { fetchModelIds } from "./discovery.ts";
 import type { ProviderRow } from "./store.ts";
+import { baseUrlOf, providerFetch, shownModelId, upstreamModelId } from "./vendors.ts";
 
 /** Requests of model lists that are under way: who asks meanwhile shares the answer. */
 const underWay = new WeakMap<Ctx, Map<string, Promise<string[]>>>();

@@ -1,5 +1,5 @@
-import { type AnySql, type Tx, tx } from "../db.ts";
-import { ApiError } from "../errors.ts";
+import { type AnySql, type Tx, tx } from "../kernel/database/client.ts";
+import { ApiError } from "../kernel/errors.ts";
 
 /** An error names at most this many users of each kind. */
 const namedUsersMax = 100;

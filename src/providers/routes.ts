@@ -1,15 +1,15 @@
 import { Elysia } from "elysia";
-import { checkTenantUrl } from "../address.ts";
-import { type ProviderType, providerTypeOf } from "../config.ts";
-import type { Ctx } from "../context.ts";
-import type { AnySql } from "../db.ts";
-import { ApiError, invalid } from "../errors.ts";
-import { Id, newId } from "../ids.ts";
-import { operation, pathIds } from "../operation.ts";
-import { fragment } from "../seal.ts";
-import { Listed, Models, Shown, ThinkingLevels } from "./answers.ts";
+import { type ProviderType, providerTypeOf } from "../kernel/config.ts";
+import type { Ctx } from "../kernel/context.ts";
+import type { AnySql } from "../kernel/database/client.ts";
+import { ApiError, invalid } from "../kernel/errors.ts";
+import { operation, pathIds } from "../kernel/http/operation.ts";
+import { Id, newId } from "../kernel/ids.ts";
+import { checkTenantUrl } from "../kernel/outbound/address.ts";
+import { fragment } from "../kernel/seal.ts";
 import { listModels, thinkingLevelsOf } from "./models.ts";
 import { deleteProvider } from "./remove.ts";
+import { Listed, Models, Shown, ThinkingLevels } from "./responses.ts";
 import {
   type Provider,
   ProviderCreate,

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { type ProviderType, providerAliases, providerTypes } from "../config.ts";
-import { Closed, Name, Nullable, OneOf } from "../schema.ts";
+import { type ProviderType, providerAliases, providerTypes } from "../kernel/config.ts";
+import { Closed, Name, Nullable, OneOf } from "../kernel/http/request-fields.ts";
 
 /** Providers a tenant may have at once (document 2, "Limits"). */
 export const providersPerTenantMax = 20;

@@ -1,6 +1,6 @@
-import type { ProviderType } from "../config.ts";
-import { type AnySql, type Tx, tx, violatedConstraint } from "../db.ts";
-import { ApiError } from "../errors.ts";
+import type { ProviderType } from "../kernel/config.ts";
+import { type AnySql, type Tx, tx, violatedConstraint } from "../kernel/database/client.ts";
+import { ApiError } from "../kernel/errors.ts";
 import { providersPerTenantMax } from "./schema.ts";
 
 /** A provider as the database holds it. Its key is sealed under its id. */

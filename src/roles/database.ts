@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { isPassing, isUnavailable } from "../db.ts";
-import { databaseWaitMs } from "../limits.ts";
-import { missingMigrations } from "../migrate.ts";
+import { isPassing, isUnavailable } from "../kernel/database/client.ts";
+import { missingMigrations } from "../kernel/database/migrate.ts";
+import { databaseWaitMs } from "../kernel/limits.ts";
 import { OperatorError, reasonOf } from "./operator-error.ts";
 import { refuseTransactionPooler } from "./pooler.ts";
 

@@ -2,12 +2,12 @@ import { createHash } from "node:crypto";
 import { createAgent } from "../agents/change.ts";
 import { toolGroups } from "../agents/schema.ts";
 import { createApiKey } from "../apikeys/store.ts";
-import { findTenant } from "../auth.ts";
-import type { Ctx } from "../context.ts";
-import { ApiError, type ErrorCause } from "../errors.ts";
-import { newId } from "../ids.ts";
+import { findTenant } from "../kernel/auth/authenticator.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { ApiError, type ErrorCause } from "../kernel/errors.ts";
+import { newId } from "../kernel/ids.ts";
+import { digest, fragment } from "../kernel/seal.ts";
 import { createProvider } from "../providers/store.ts";
-import { digest, fragment } from "../seal.ts";
 import { createTenant } from "../tenants/store.ts";
 import { keep, readKept } from "./home.ts";
 

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import type { Config } from "../config.ts";
-import { readEncryptionKey } from "../config.ts";
+import type { Config } from "../kernel/config.ts";
+import { readEncryptionKey } from "../kernel/config.ts";
 import { keep, readKept } from "./home.ts";
 import { OperatorError } from "./operator-error.ts";
 

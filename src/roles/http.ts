@@ -1,10 +1,10 @@
 import type { App } from "../app.ts";
-import type { Config } from "../config.ts";
-import { envelope } from "../envelope.ts";
-import { ApiError } from "../errors.ts";
-import { requestIdOf } from "../request.ts";
-import { type HttpServer, listen } from "../runtime.ts";
-import { settleOr } from "../settle.ts";
+import { settleOr } from "../kernel/async/wait.ts";
+import type { Config } from "../kernel/config.ts";
+import { ApiError } from "../kernel/errors.ts";
+import { envelope } from "../kernel/http/error-envelope.ts";
+import { requestIdOf } from "../kernel/http/request.ts";
+import { type HttpServer, listen } from "../kernel/runtime.ts";
 import { OperatorError, reasonOf } from "./operator-error.ts";
 
 /** The HTTP tier's listening side. */

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import postgres from "postgres";
-import { databaseWaitMs } from "../limits.ts";
+import { databaseWaitMs } from "../kernel/limits.ts";
 import { OperatorError } from "./operator-error.ts";
 
 /** Rounds of the look for changing sessions: a pooler gives its last used server first or one after the other, and either shows in the first rounds. */

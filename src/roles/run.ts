@@ -1,5 +1,5 @@
-import { type Config, ConfigError, readConfig } from "../config.ts";
-import { createLogger, type Logger } from "../log.ts";
+import { type Config, ConfigError, readConfig } from "../kernel/config.ts";
+import { createLogger, type Logger } from "../kernel/telemetry/log.ts";
 import { OperatorError } from "./operator-error.ts";
 import { listenForStop } from "./signals.ts";
 
@@ -58,7 +58,7 @@ export async function runRole(role: Role, options: RoleOptions = { logLevel: "in
 
 /** Traces from now on, and to the end of everything that is closed before. The SDK is loaded only here. */
 async function traceTo(endpoint: string, serviceName: string, opened: AsyncDisposableStack): Promise<void> {
-  const { startTracing } = await import("../otlp.ts");
+  const { startTracing } = await import("../kernel/telemetry/trace-export.ts");
   opened.defer(await startTracing({ endpoint, serviceName }));
 }
 

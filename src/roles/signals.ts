@@ -1,4 +1,4 @@
-import type { ParentScript } from "../config.ts";
+import type { ParentScript } from "../kernel/config.ts";
 
 /** The signals that ask a process to end: a terminal's Ctrl-C, a supervisor's stop, a terminal that closes. */
 const endingSignals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;

@@ -1,13 +1,13 @@
 import { mkdir, realpath } from "node:fs/promises";
 import { startWorkerPool } from "../../workers/main.ts";
 import { createApp } from "../app.ts";
-import type { Config } from "../config.ts";
 import { lockFolder } from "../embedded/lock.ts";
 import { startEmbeddedPostgres } from "../embedded/postgres.ts";
-import type { Logger } from "../log.ts";
-import { migrate } from "../migrate.ts";
-import { MemoryRelay } from "../relay/memory.ts";
-import type { Relay } from "../relay/relay.ts";
+import type { Config } from "../kernel/config.ts";
+import { migrate } from "../kernel/database/migrate.ts";
+import { MemoryRelay } from "../kernel/relay/memory.ts";
+import type { Relay } from "../kernel/relay/relay.ts";
+import type { Logger } from "../kernel/telemetry/log.ts";
 import { startSimulatedModel } from "../simulated-model/server.ts";
 import { banner } from "./banner.ts";
 import { reach } from "./database.ts";

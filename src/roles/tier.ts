@@ -1,11 +1,11 @@
 import { Redis } from "ioredis";
-import type { Config } from "../config.ts";
-import { ConfigError } from "../config.ts";
-import { type Ctx, createContext } from "../context.ts";
-import { openDatabase } from "../db.ts";
-import type { Logger } from "../log.ts";
-import { RedisRelay } from "../relay/redis.ts";
-import type { Relay } from "../relay/relay.ts";
+import type { Config } from "../kernel/config.ts";
+import { ConfigError } from "../kernel/config.ts";
+import { type Ctx, createContext } from "../kernel/context.ts";
+import { openDatabase } from "../kernel/database/client.ts";
+import { RedisRelay } from "../kernel/relay/redis.ts";
+import type { Relay } from "../kernel/relay/relay.ts";
+import type { Logger } from "../kernel/telemetry/log.ts";
 
 /** Connections of an HTTP process: enough to keep a Postgres of a few cores busy, few enough for many processes. */
 const httpConnectionsMax = 20;

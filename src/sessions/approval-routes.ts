@@ -1,16 +1,16 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { ApiError } from "../errors.ts";
-import { Id } from "../ids.ts";
-import { operation, pathIds } from "../operation.ts";
-import { Characters, Closed } from "../schema.ts";
-import { streamLog, type TurnDesk } from "./answer.ts";
-import { Approvals, Decided } from "./answers.ts";
+import { ApiError } from "../kernel/errors.ts";
+import { operation, pathIds } from "../kernel/http/operation.ts";
+import { Characters, Closed } from "../kernel/http/request-fields.ts";
+import { Id } from "../kernel/ids.ts";
 import { decideApproval, listApprovals } from "./approvals.ts";
-import { eventAfter } from "./join.ts";
-import { logAttemptOf, logStates } from "./logs.ts";
+import { eventAfter } from "./follow/join.ts";
+import { streamLog, type TurnDesk } from "./follow/respond.ts";
+import { Approvals, Decided } from "./responses.ts";
 import { sessionPath } from "./schema.ts";
-import { findSession } from "./store.ts";
+import { findSession } from "./state/store.ts";
+import { logAttemptOf, logStates } from "./state/turn-log.ts";
 
 /** A reason has at most this many characters (document 1, "Limits"). */
 const reasonCharactersMax = 1_000;

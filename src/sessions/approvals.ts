@@ -1,10 +1,10 @@
-import { ringCards } from "../chat/hand-over.ts";
-import { type AnySql, json, type Tx, tx } from "../db.ts";
-import { ApiError } from "../errors.ts";
-import { withDecisions } from "./calls.ts";
-import { addTurnJob } from "./requeue.ts";
+import { type AnySql, json, type Tx, tx } from "../kernel/database/client.ts";
+import { ApiError } from "../kernel/errors.ts";
+import { withDecisions } from "../messages/tool-calls.ts";
+import { ringCards } from "./run/hand-over.ts";
 import type { UiMessage } from "./schema.ts";
-import type { TurnError } from "./turns.ts";
+import { addTurnJob } from "./state/requeue.ts";
+import type { TurnError } from "./state/turn.ts";
 
 /** A call that waits, or waited, for a person (design section 3, "ToolApprovalsResponse"). */
 export interface ToolApproval {

@@ -1,11 +1,11 @@
-import type { Ctx } from "../context.ts";
-import { type Tx, tx } from "../db.ts";
-import { ApiError } from "../errors.ts";
-import { formatEvent } from "../relay/relay.ts";
-import { cancelChannel } from "./actor.ts";
-import { finishTurn } from "./finish.ts";
-import { canceledOutcome } from "./outcome.ts";
-import { findSession } from "./store.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { type Tx, tx } from "../kernel/database/client.ts";
+import { ApiError } from "../kernel/errors.ts";
+import { formatEvent } from "../kernel/relay/relay.ts";
+import { cancelChannel } from "./run/actor.ts";
+import { finishTurn } from "./run/finish.ts";
+import { canceledOutcome } from "./run/outcome.ts";
+import { findSession } from "./state/store.ts";
 
 /**
  * Cancels the session's turn (design section 3, "Stop a turn"). The request is a

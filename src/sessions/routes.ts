@@ -1,17 +1,19 @@
 import { Elysia } from "elysia";
-import type { Ctx } from "../context.ts";
-import { ApiError, invalid } from "../errors.ts";
-import { readIdempotencyKey } from "../idempotency.ts";
-import { Id } from "../ids.ts";
-import { operation, pathIds } from "../operation.ts";
-import { readLimit } from "../page.ts";
-import { Closed, OneOf } from "../schema.ts";
-import { answerTurn, type TurnDesk } from "./answer.ts";
-import { Answered, Canceled, LatestSessions, Messages, Sessions } from "./answers.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { ApiError, invalid } from "../kernel/errors.ts";
+import { readIdempotencyKey } from "../kernel/http/idempotency.ts";
+import { operation, pathIds } from "../kernel/http/operation.ts";
+import { readLimit } from "../kernel/http/page.ts";
+import { Closed, OneOf } from "../kernel/http/request-fields.ts";
+import { Id } from "../kernel/ids.ts";
+import { checkGenerateMessages } from "./accept/generate.ts";
+import { acceptGeneration, acceptTurn } from "./accept/turn.ts";
 import { approvalRoutes } from "./approval-routes.ts";
 import { cancelTurn } from "./cancel.ts";
-import { checkGenerateMessages } from "./generate.ts";
-import { joinTurn } from "./join.ts";
+import { joinTurn } from "./follow/join.ts";
+import { answerTurn, type TurnDesk } from "./follow/respond.ts";
+import { TurnWatch } from "./follow/watch.ts";
+import { Answered, Canceled, LatestSessions, Messages, Sessions } from "./responses.ts";
 import {
   Generate,
   LatestQuery,
@@ -21,9 +23,7 @@ import {
   TurnCreate,
   TurnResume,
 } from "./schema.ts";
-import { deleteSession, findSession, listLatest, listSessions, messagesAfter, messagesBefore } from "./store.ts";
-import { acceptGeneration, acceptTurn } from "./turn.ts";
-import { TurnWatch } from "./watch.ts";
+import { deleteSession, findSession, listLatest, listSessions, messagesAfter, messagesBefore } from "./state/store.ts";
 
 const DeleteQuery = Closed({ deleteArtifacts: OneOf("true", "false") });
 const agentPath = pathIds({ agentId: Id("agent") });

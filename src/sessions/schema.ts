@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { invalid } from "../errors.ts";
-import { Id } from "../ids.ts";
-import { Characters, Closed, Cursor, Metadata, pageQuery, UserId } from "../schema.ts";
+import { invalid } from "../kernel/errors.ts";
+import { Characters, Closed, Cursor, Metadata, pageQuery, UserId } from "../kernel/http/request-fields.ts";
+import { Id } from "../kernel/ids.ts";
 
 const MessageId = Characters({ min: 1, max: 256 });
 

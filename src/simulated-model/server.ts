@@ -4,7 +4,7 @@
  * request; a script in the user's message (`grammar.ts`, `script.ts`) or plain
  * words (`ask.ts`) make it call tools, fail, stall or take its time.
  */
-import { type HttpServer, listen } from "../runtime.ts";
+import { type HttpServer, listen } from "../kernel/runtime.ts";
 import { chatBody, chatFrames, readChatRequest } from "./chat-completions.ts";
 import { type Conversation, InvalidRequest, type Json, object } from "./conversation.ts";
 import { refusal, scriptedFailureMessage } from "./errors.ts";

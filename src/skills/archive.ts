@@ -1,4 +1,4 @@
-import { ApiError } from "../errors.ts";
+import { ApiError } from "../kernel/errors.ts";
 import { type ArchiveEntry, entriesPerArchiveMax, invalidArchive } from "./entry.ts";
 import { entryPath } from "./paths.ts";
 import { type ArchiveType, filesPerSkillMax, manifestPath, type SkillFolder, skillBytesMax } from "./schema.ts";

@@ -1,6 +1,6 @@
 import { getAgent, lockAgent } from "../agents/store.ts";
-import { type AnySql, json, type Tx, tx } from "../db.ts";
-import { ApiError, invalid } from "../errors.ts";
+import { type AnySql, json, type Tx, tx } from "../kernel/database/client.ts";
+import { ApiError, invalid } from "../kernel/errors.ts";
 import { agentSkillVersion } from "./files.ts";
 import { readManifest } from "./manifest.ts";
 import { filesPerSkillMax, manifestPath, type SkillDetail, skillBytesMax } from "./schema.ts";

@@ -1,6 +1,6 @@
 import { lockAgent } from "../agents/store.ts";
-import { type AnySql, isUnavailable, type Tx, tx, unavailable } from "../db.ts";
-import { ApiError, type Form, spell } from "../errors.ts";
+import { type AnySql, isUnavailable, type Tx, tx, unavailable } from "../kernel/database/client.ts";
+import { ApiError, type Form, spell } from "../kernel/errors.ts";
 import type { SkillPlace } from "./change.ts";
 import { agentSkillVersion } from "./files.ts";
 import type { SkillDetail } from "./schema.ts";

@@ -1,4 +1,4 @@
-import { ApiError } from "../errors.ts";
+import { ApiError } from "../kernel/errors.ts";
 
 /** An archive may name this many files and folders; folders are not kept, but each costs work. */
 export const entriesPerArchiveMax = 1_000;

@@ -1,4 +1,4 @@
-import type { AnySql, Tx } from "../db.ts";
+import type { AnySql, Tx } from "../kernel/database/client.ts";
 import type { SkillFile, SkillFolder } from "./schema.ts";
 
 /** The one version that an agent's skill has. */

@@ -1,8 +1,7 @@
 import { Elysia } from "elysia";
-import type { Ctx } from "../context.ts";
-import { Id } from "../ids.ts";
-import { answerOnce, keyErrors, operation, pathIds } from "../operation.ts";
-import { LibraryDetail, LibraryList } from "./answers.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { answerOnce, keyErrors, operation, pathIds } from "../kernel/http/operation.ts";
+import { Id } from "../kernel/ids.ts";
 import {
   checkLibrarySkillChange,
   createLibrarySkill,
@@ -11,6 +10,7 @@ import {
   listLibrary,
   updateLibrarySkill,
 } from "./library.ts";
+import { LibraryDetail, LibraryList } from "./responses.ts";
 import { LibraryCreateFields, LibraryQuery, LibraryUpdateFields } from "./schema.ts";
 import { readLibraryUpload } from "./upload.ts";
 

@@ -1,9 +1,9 @@
 import { policyIssues } from "../agents/policy.ts";
 import type { AgentConfig } from "../agents/schema.ts";
-import { type AnySql, json, type Tx, tx } from "../db.ts";
-import { ApiError, invalid } from "../errors.ts";
-import { newId } from "../ids.ts";
-import { enqueue } from "../jobs.ts";
+import { type AnySql, json, type Tx, tx } from "../kernel/database/client.ts";
+import { ApiError, invalid } from "../kernel/errors.ts";
+import { newId } from "../kernel/ids.ts";
+import { enqueue } from "../kernel/queue/catalogue.ts";
 import { insertFiles } from "./files.ts";
 import type { Manifest } from "./manifest.ts";
 import {

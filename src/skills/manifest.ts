@@ -1,6 +1,6 @@
 import { type Document, parseDocument, visit } from "yaml";
-import { checkText } from "../body.ts";
-import { ApiError } from "../errors.ts";
+import { ApiError } from "../kernel/errors.ts";
+import { checkText } from "../kernel/http/json-body.ts";
 
 /** The frontmatter weighs at most this much, as YAML and as JSON. */
 const frontmatterBytesMax = 16 * 1024;

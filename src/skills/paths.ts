@@ -1,4 +1,4 @@
-import { ApiError, invalid } from "../errors.ts";
+import { ApiError, invalid } from "../kernel/errors.ts";
 import { pathBytesMax } from "./schema.ts";
 
 /** What is wrong with a file's path relative to a skill's root; null when nothing is. */

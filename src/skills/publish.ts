@@ -1,7 +1,7 @@
 import { lstat, readdir, readFile } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
-import { type AnySql, tx } from "../db.ts";
-import { ApiError } from "../errors.ts";
+import { type AnySql, tx } from "../kernel/database/client.ts";
+import { ApiError } from "../kernel/errors.ts";
 import { insertLibrarySkill, type LibraryContent, replaceContent } from "./library.ts";
 import { readManifest } from "./manifest.ts";
 import { entryPath } from "./paths.ts";

@@ -1,5 +1,5 @@
-import type { Ctx } from "../context.ts";
-import type { Sql } from "../db.ts";
+import type { Ctx } from "../kernel/context.ts";
+import type { Sql } from "../kernel/database/client.ts";
 
 /** Removes the skills of a deleted agent, one at a time, so that no statement runs long. */
 export async function purgeSkills(sql: Sql, agentId: string): Promise<void> {

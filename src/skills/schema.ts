@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
-import { Id } from "../ids.ts";
-import type { PageSize } from "../page.ts";
-import { Characters, Closed, OneOf, pageQuery, UserId } from "../schema.ts";
+import type { PageSize } from "../kernel/http/page.ts";
+import { Characters, Closed, OneOf, pageQuery, UserId } from "../kernel/http/request-fields.ts";
+import { Id } from "../kernel/ids.ts";
 
 /** The file at a skill's root that says what the skill is. */
 export const manifestPath = "SKILL.md";

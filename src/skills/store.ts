@@ -1,9 +1,9 @@
 import { policyIssues } from "../agents/policy.ts";
 import { getAgent, lockAgent } from "../agents/store.ts";
-import { type AnySql, json, type Tx, tx } from "../db.ts";
-import { ApiError, invalid } from "../errors.ts";
-import { newId } from "../ids.ts";
-import { type Page, readTimeCursor, timePage } from "../page.ts";
+import { type AnySql, json, type Tx, tx } from "../kernel/database/client.ts";
+import { ApiError, invalid } from "../kernel/errors.ts";
+import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
+import { newId } from "../kernel/ids.ts";
 import { agentSkillVersion, insertFiles, listFiles } from "./files.ts";
 import { type Manifest, readManifest } from "./manifest.ts";
 import {

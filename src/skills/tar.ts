@@ -1,7 +1,7 @@
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import { extract, type Header } from "tar-stream";
-import { ApiError } from "../errors.ts";
+import { ApiError } from "../kernel/errors.ts";
 import type { ArchiveEntry } from "./entry.ts";
 
 /** A tar weighs at most this much unpacked: a skill's files and the headers of every entry it may have. */

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { AgentConfig } from "../agents/schema.ts";
-import { Closed } from "../schema.ts";
+import { Closed } from "../kernel/http/request-fields.ts";
 import { boundText, cutNote } from "../tools/bounded.ts";
 import { builtinTool } from "../tools/builtin.ts";
 import { ToolError } from "../tools/error.ts";

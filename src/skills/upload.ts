@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import type { Static } from "@sinclair/typebox";
-import { readBytes, readJsonField } from "../body.ts";
-import { ApiError, type ErrorCause, invalid } from "../errors.ts";
-import { readFileForm } from "../multipart.ts";
-import { Closed, Metadata } from "../schema.ts";
-import { validateBody } from "../validate.ts";
+import { ApiError, type ErrorCause, invalid } from "../kernel/errors.ts";
+import { readBytes, readJsonField } from "../kernel/http/json-body.ts";
+import { readFileForm } from "../kernel/http/multipart.ts";
+import { Closed, Metadata } from "../kernel/http/request-fields.ts";
+import { validateBody } from "../kernel/http/validate.ts";
 import { unpack } from "./archive.ts";
 import { type Manifest, readManifest } from "./manifest.ts";
 import {

@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import { type Reader, unzipRaw, type ZipEntry } from "unzipit";
-import { ApiError } from "../errors.ts";
+import { ApiError } from "../kernel/errors.ts";
 import { type ArchiveEntry, entriesPerArchiveMax, invalidArchive } from "./entry.ts";
 
 /**

@@ -1,5 +1,5 @@
-import type { AnySql, Tx } from "../db.ts";
-import { enqueue } from "../jobs.ts";
+import type { AnySql, Tx } from "../kernel/database/client.ts";
+import { enqueue } from "../kernel/queue/catalogue.ts";
 
 /**
  * Sets a task's next fire: the row says when, and one job of the queue waits for

@@ -1,7 +1,7 @@
-import type { Ctx } from "../context.ts";
-import { type Tx, tx } from "../db.ts";
-import { newId } from "../ids.ts";
-import type { JobPayloads } from "../jobs.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { type Tx, tx } from "../kernel/database/client.ts";
+import { newId } from "../kernel/ids.ts";
+import type { JobPayloads } from "../kernel/queue/catalogue.ts";
 import { arm, disarm } from "./arm.ts";
 import { hasActiveRun, hasRun, insertRun, runIdOf } from "./runs.ts";
 import { nextFire, type Schedule } from "./schedule.ts";

@@ -1,4 +1,4 @@
-import type { Sql } from "../db.ts";
+import type { Sql } from "../kernel/database/client.ts";
 
 /** Tasks whose rows go together, and runs that one statement deletes. */
 const tasksPerBatch = 200;

@@ -1,8 +1,8 @@
-import type { Ctx } from "../context.ts";
-import { defaultMessage } from "../errors.ts";
-import { enqueue } from "../jobs.ts";
-import { queuedTurnStaleMs, reapBatchRows } from "../limits.ts";
-import { reaperActions } from "../metrics.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { defaultMessage } from "../kernel/errors.ts";
+import { queuedTurnStaleMs, reapBatchRows } from "../kernel/limits.ts";
+import { enqueue } from "../kernel/queue/catalogue.ts";
+import { reaperActions } from "../kernel/telemetry/metrics.ts";
 import { ringAt } from "./arm.ts";
 import { refuseRun, runJobKey } from "./runs.ts";
 

@@ -1,12 +1,12 @@
 import { Elysia } from "elysia";
-import type { Ctx } from "../context.ts";
-import { tx } from "../db.ts";
-import { ApiError, type ErrorCause, invalid } from "../errors.ts";
-import { operation, Reply } from "../operation.ts";
-import { readLimit } from "../page.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { tx } from "../kernel/database/client.ts";
+import { ApiError, type ErrorCause, invalid } from "../kernel/errors.ts";
+import { operation, Reply } from "../kernel/http/operation.ts";
+import { readLimit } from "../kernel/http/page.ts";
 import { MessagesQuery } from "../sessions/schema.ts";
-import { MadeTask, Runs, RunTranscript, ShownRun, ShownTask, StartedRun, Tasks } from "./answers.ts";
 import { cancelRun } from "./cancel.ts";
+import { MadeTask, Runs, RunTranscript, ShownRun, ShownTask, StartedRun, Tasks } from "./responses.ts";
 import { findRunOf, listRuns } from "./runs.ts";
 import { RunListQuery, RunStart, runPath, TaskCreate, TaskListQuery, TaskUpdate, taskPath } from "./schema.ts";
 import { showListedTask, showRun, showTask, showTranscript } from "./show.ts";

@@ -1,8 +1,8 @@
-import { findTenant, tenantPrincipal } from "../auth.ts";
-import type { Ctx } from "../context.ts";
-import { ApiError, defaultMessage, type ErrorCause } from "../errors.ts";
-import { newId } from "../ids.ts";
-import { acceptTurn } from "../sessions/turn.ts";
+import { findTenant, tenantPrincipal } from "../kernel/auth/authenticator.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { ApiError, defaultMessage, type ErrorCause } from "../kernel/errors.ts";
+import { newId } from "../kernel/ids.ts";
+import { acceptTurn } from "../sessions/accept/turn.ts";
 import { findRun, type RunRow, refuseRun } from "./runs.ts";
 
 /** Refusals that say "not now" of the tenant, not of the run (document 2, "Task run"). */

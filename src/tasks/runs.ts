@@ -1,8 +1,8 @@
-import { type AnySql, json, type Tx } from "../db.ts";
-import type { ErrorCause } from "../errors.ts";
-import { derivedId, newId } from "../ids.ts";
-import { enqueue } from "../jobs.ts";
-import { type Page, readTimeCursor, type TimePlace, timePage } from "../page.ts";
+import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
+import type { ErrorCause } from "../kernel/errors.ts";
+import { type Page, readTimeCursor, type TimePlace, timePage } from "../kernel/http/page.ts";
+import { derivedId, newId } from "../kernel/ids.ts";
+import { enqueue } from "../kernel/queue/catalogue.ts";
 
 /**
  * The state machine of a run: every move is a guarded update.

@@ -1,8 +1,8 @@
 import { type TSchema, Type } from "@sinclair/typebox";
-import { invalid } from "../errors.ts";
-import { MomentText, readMoment } from "../moment.ts";
-import { Closed, OneOf } from "../schema.ts";
-import { validateBody } from "../validate.ts";
+import { invalid } from "../kernel/errors.ts";
+import { MomentText, readMoment } from "../kernel/http/date-time.ts";
+import { Closed, OneOf } from "../kernel/http/request-fields.ts";
+import { validateBody } from "../kernel/http/validate.ts";
 import { openCron } from "./cron.ts";
 
 /** An interval is at least this long (document 2, "Limits"). */

@@ -1,7 +1,16 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Id } from "../ids.ts";
-import { pathIds } from "../operation.ts";
-import { Change, Characters, Closed, Metadata, Name, Nullable, pageQuery, UserId } from "../schema.ts";
+import { pathIds } from "../kernel/http/operation.ts";
+import {
+  Change,
+  Characters,
+  Closed,
+  Metadata,
+  Name,
+  Nullable,
+  pageQuery,
+  UserId,
+} from "../kernel/http/request-fields.ts";
+import { Id } from "../kernel/ids.ts";
 import { VersionNumber } from "../sessions/schema.ts";
 import { ScheduleField } from "./schedule.ts";
 

@@ -1,6 +1,6 @@
-import type { AnySql } from "../db.ts";
-import { ApiError, type ErrorCause, errorCauses, type Form, spell } from "../errors.ts";
-import { type MessagePage, messagesAfter, messagesBefore } from "../sessions/store.ts";
+import type { AnySql } from "../kernel/database/client.ts";
+import { ApiError, type ErrorCause, errorCauses, type Form, spell } from "../kernel/errors.ts";
+import { type MessagePage, messagesAfter, messagesBefore } from "../sessions/state/store.ts";
 import type { RunError, RunRow, RunStatus } from "./runs.ts";
 import type { TaskRow } from "./store.ts";
 

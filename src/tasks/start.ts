@@ -1,6 +1,6 @@
-import type { Tenant } from "../auth.ts";
-import { type AnySql, tx } from "../db.ts";
-import { ApiError } from "../errors.ts";
+import type { Tenant } from "../kernel/auth/authenticator.ts";
+import { type AnySql, tx } from "../kernel/database/client.ts";
+import { ApiError } from "../kernel/errors.ts";
 import { hasActiveRun, hasRun, insertRun, runIdOf } from "./runs.ts";
 import { lockTask } from "./store.ts";
 

@@ -1,7 +1,7 @@
-import { type AnySql, json, type Tx, tx } from "../db.ts";
-import { ApiError } from "../errors.ts";
-import { newId } from "../ids.ts";
-import { type Page, readTimeCursor, type TimePlace, timePage } from "../page.ts";
+import { type AnySql, json, type Tx, tx } from "../kernel/database/client.ts";
+import { ApiError } from "../kernel/errors.ts";
+import { type Page, readTimeCursor, type TimePlace, timePage } from "../kernel/http/page.ts";
+import { newId } from "../kernel/ids.ts";
 import { arm, disarm } from "./arm.ts";
 import { hasActiveRun, type RunStatus } from "./runs.ts";
 import { firstFire, nextFire, readSchedule, type Schedule } from "./schedule.ts";

@@ -1,7 +1,7 @@
 import { purgeChatConnections } from "../chat/purge.ts";
-import type { Ctx } from "../context.ts";
-import { type AnySql, tx } from "../db.ts";
-import { enqueue } from "../jobs.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { type AnySql, tx } from "../kernel/database/client.ts";
+import { enqueue } from "../kernel/queue/catalogue.ts";
 import { endConnections } from "../merchant/store.ts";
 
 /** A tenant whose turns still run is looked at again after this long. */

@@ -1,8 +1,8 @@
 import { createManagedAgent } from "../agents/managed.ts";
 import { createApiKey } from "../apikeys/store.ts";
-import { type AnySql, tx } from "../db.ts";
-import type { Form } from "../errors.ts";
-import { newId } from "../ids.ts";
+import { type AnySql, tx } from "../kernel/database/client.ts";
+import type { Form } from "../kernel/errors.ts";
+import { newId } from "../kernel/ids.ts";
 
 /** A tenant as its operator sees it. */
 export interface TenantRecord {

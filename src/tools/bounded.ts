@@ -1,4 +1,4 @@
-import { toolResultBytesMax } from "../limits.ts";
+import { toolResultBytesMax } from "../kernel/limits.ts";
 
 /** Room for a result's other fields and its note. */
 const frameBytes = 8 * 1024;

@@ -1,7 +1,7 @@
 import type { Static, TObject } from "@sinclair/typebox";
 import { jsonSchema, type Tool, tool } from "ai";
-import { storable } from "../sessions/transcript.ts";
-import { validateBody } from "../validate.ts";
+import { validateBody } from "../kernel/http/validate.ts";
+import { storable } from "../messages/text.ts";
 import { tellable } from "./error.ts";
 import type { TurnTool } from "./tool.ts";
 

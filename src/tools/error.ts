@@ -1,5 +1,5 @@
 import { InvalidToolInputError, JSONParseError, NoSuchToolError } from "ai";
-import { ApiError, type Issue } from "../errors.ts";
+import { ApiError, type Issue } from "../kernel/errors.ts";
 
 /** A failed tool call, in words for the model and the transcript: no internals, no secrets. */
 export class ToolError extends Error {

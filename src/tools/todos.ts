@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { json } from "../db.ts";
-import { Closed, OneOf } from "../schema.ts";
+import { json } from "../kernel/database/client.ts";
+import { Closed, OneOf } from "../kernel/http/request-fields.ts";
 import { builtinTool } from "./builtin.ts";
 import type { ToolScope, TurnTool } from "./tool.ts";
 

@@ -1,5 +1,5 @@
 import type { Tool } from "ai";
-import type { Ctx } from "../context.ts";
+import type { Ctx } from "../kernel/context.ts";
 
 /** The turn a tool works for. */
 export interface ToolScope {

@@ -1,5 +1,5 @@
 import type postgres from "postgres";
-import type { AnySql } from "../db.ts";
+import type { AnySql } from "../kernel/database/client.ts";
 import type { UsageQuestion } from "./query.ts";
 
 /** The four sums over what is counted, as columns. */

@@ -1,5 +1,5 @@
 import type postgres from "postgres";
-import { type AnySql, type Tx, tx } from "../db.ts";
+import { type AnySql, type Tx, tx } from "../kernel/database/client.ts";
 import { conditions, counted, sums } from "./counted.ts";
 import type { UsageQuestion } from "./query.ts";
 

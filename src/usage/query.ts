@@ -1,6 +1,6 @@
 import type { Static } from "@sinclair/typebox";
-import { invalid } from "../errors.ts";
-import { readLimit } from "../page.ts";
+import { invalid } from "../kernel/errors.ts";
+import { readLimit } from "../kernel/http/page.ts";
 import { type UsageGroup, type UsageQuery, usageRangeDaysDefault, usageRangeDaysMax } from "./schema.ts";
 
 /** What usage is asked for. A filter left undefined selects everything. */

@@ -1,9 +1,9 @@
 import { Elysia } from "elysia";
-import type { Ctx } from "../context.ts";
-import { Id } from "../ids.ts";
-import { operation, pathIds } from "../operation.ts";
-import { Usage } from "./answers.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { operation, pathIds } from "../kernel/http/operation.ts";
+import { Id } from "../kernel/ids.ts";
 import { readUsageQuery } from "./query.ts";
+import { Usage } from "./responses.ts";
 import { AgentUsageQuery, UsageQuery } from "./schema.ts";
 import { readUsage } from "./store.ts";
 

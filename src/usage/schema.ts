@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { Id } from "../ids.ts";
-import { Closed, OneOf, UserId } from "../schema.ts";
+import { Closed, OneOf, UserId } from "../kernel/http/request-fields.ts";
+import { Id } from "../kernel/ids.ts";
 
 /** What usage is summed by (document 1, "Usage"). */
 export const usageGroups = ["day", "agent", "model", "session", "user"] as const;

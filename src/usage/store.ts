@@ -1,4 +1,4 @@
-import type { AnySql } from "../db.ts";
+import type { AnySql } from "../kernel/database/client.ts";
 import { counted, sums } from "./counted.ts";
 import { largestSessions } from "./largest.ts";
 import type { UsageQuestion } from "./query.ts";

@@ -1,5 +1,5 @@
 import type postgres from "postgres";
-import type { AnySql } from "../db.ts";
+import type { AnySql } from "../kernel/database/client.ts";
 
 /** Rows that one statement adds up: a second of work under load when each has a user of its own, far below what a statement may take. */
 const batchRows = 10_000;

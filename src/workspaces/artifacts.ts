@@ -1,4 +1,4 @@
-import type { Tx } from "../db.ts";
+import type { Tx } from "../kernel/database/client.ts";
 
 /**
  * Deletes a session's artifacts: the workspace files that its tool calls wrote

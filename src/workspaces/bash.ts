@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { Closed } from "../schema.ts";
-import { cleanText } from "../sessions/transcript.ts";
+import { Closed } from "../kernel/http/request-fields.ts";
+import { cleanText } from "../messages/text.ts";
 import { boundText, cutNote } from "../tools/bounded.ts";
 import { builtinTool } from "../tools/builtin.ts";
 import type { TurnTool } from "../tools/tool.ts";

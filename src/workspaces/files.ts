@@ -1,5 +1,5 @@
-import type { AnySql, Tx } from "../db.ts";
-import { ApiError, invalid } from "../errors.ts";
+import type { AnySql, Tx } from "../kernel/database/client.ts";
+import { ApiError, invalid } from "../kernel/errors.ts";
 import { fileBytesMax, workspaceBytesMax, workspaceFilesMax } from "./limits.ts";
 import { foldersOf } from "./paths.ts";
 

@@ -1,4 +1,4 @@
-import { invalid } from "../errors.ts";
+import { invalid } from "../kernel/errors.ts";
 import { ToolError } from "../tools/error.ts";
 import { pathProblem } from "./path-rules.ts";
 

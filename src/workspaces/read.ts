@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { Closed } from "../schema.ts";
+import { Closed } from "../kernel/http/request-fields.ts";
 import { boundText, cutNote } from "../tools/bounded.ts";
 import { builtinTool } from "../tools/builtin.ts";
 import { ToolError } from "../tools/error.ts";

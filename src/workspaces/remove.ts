@@ -1,7 +1,7 @@
-import type { Ctx } from "../context.ts";
-import { type AnySql, type Sql, tx } from "../db.ts";
-import { ApiError } from "../errors.ts";
-import { enqueue } from "../jobs.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { type AnySql, type Sql, tx } from "../kernel/database/client.ts";
+import { ApiError } from "../kernel/errors.ts";
+import { enqueue } from "../kernel/queue/catalogue.ts";
 import { bytesDeletedAtOnceMax, filesDeletedAtOnceMax } from "./limits.ts";
 
 /** Files that one statement deletes: at 10 MiB each, still far from a statement's limit. */

@@ -1,17 +1,17 @@
 import type { Static } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { readBytes } from "../body.ts";
-import type { Ctx } from "../context.ts";
-import { ApiError } from "../errors.ts";
-import type { FormChange } from "../form.ts";
-import { Id, sandboxIdOf, workspaceIdOf } from "../ids.ts";
-import { type Input, operation, pathIds, Reply } from "../operation.ts";
-import { readLimit } from "../page.ts";
-import { Deleting, Files, Sandboxes, ShownFile, ShownSandbox, ShownWorkspace, Workspaces } from "./answers.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { ApiError } from "../kernel/errors.ts";
+import type { FormChange } from "../kernel/http/form.ts";
+import { readBytes } from "../kernel/http/json-body.ts";
+import { type Input, operation, pathIds, Reply } from "../kernel/http/operation.ts";
+import { readLimit } from "../kernel/http/page.ts";
+import { Id, sandboxIdOf, workspaceIdOf } from "../kernel/ids.ts";
 import { deleteFile, listFiles, readFile, writeFiles } from "./files.ts";
 import { fileBytesMax } from "./limits.ts";
 import { isRoot, readFilePath } from "./paths.ts";
 import { deleteWorkspace } from "./remove.ts";
+import { Deleting, Files, Sandboxes, ShownFile, ShownSandbox, ShownWorkspace, Workspaces } from "./responses.ts";
 import { FileOrListQuery, FileQuery, SandboxId, WorkspaceCreate, WorkspaceList, WorkspaceUpdate } from "./schema.ts";
 import {
   createWorkspace,

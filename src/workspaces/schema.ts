@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { Change, Characters, Closed, Metadata, Name, pageQuery, UserId } from "../schema.ts";
+import { Change, Characters, Closed, Metadata, Name, pageQuery, UserId } from "../kernel/http/request-fields.ts";
 import { pathBytesMax } from "./limits.ts";
 
 /** A sandbox's id, as form A's paths name it. */

@@ -1,8 +1,8 @@
 import type { Static } from "@sinclair/typebox";
-import { type AnySql, json, type Tx, tx } from "../db.ts";
-import { ApiError } from "../errors.ts";
-import { newId } from "../ids.ts";
-import { type Page, readTimeCursor, type TimePlace, timePage } from "../page.ts";
+import { type AnySql, json, type Tx, tx } from "../kernel/database/client.ts";
+import { ApiError } from "../kernel/errors.ts";
+import { type Page, readTimeCursor, type TimePlace, timePage } from "../kernel/http/page.ts";
+import { newId } from "../kernel/ids.ts";
 import type { Workspace, WorkspaceCreate, WorkspaceUpdate } from "./schema.ts";
 
 /** Characters of the id that go into the name a workspace gets when none is given (document 2, "Sandbox"). */

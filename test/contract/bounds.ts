@@ -1,7 +1,7 @@
-import type { Form } from "../../src/errors.ts";
-import { form as multipart, skillMd, zip } from "../archives.ts";
-import type { Answer } from "../harness.ts";
-import { fillMemories } from "../seed.ts";
+import type { Form } from "../../src/kernel/errors.ts";
+import { form as multipart, skillMd, zip } from "../harness/archives.ts";
+import type { Answer } from "../harness/harness.ts";
+import { fillMemories } from "../harness/seed.ts";
 import { callOf, newEntry, png, skillZip } from "./calls.ts";
 import { ask, missing } from "./causes.ts";
 import { freshName, type Scene } from "./scene.ts";

@@ -1,4 +1,4 @@
-import type { Form } from "../../src/errors.ts";
+import type { Form } from "../../src/kernel/errors.ts";
 import type { Scene } from "./scene.ts";
 import type { Call } from "./world.ts";
 

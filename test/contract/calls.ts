@@ -1,6 +1,6 @@
-import type { Form } from "../../src/errors.ts";
-import { form as multipart, skillMd, zip } from "../archives.ts";
-import { say } from "../seed.ts";
+import type { Form } from "../../src/kernel/errors.ts";
+import { form as multipart, skillMd, zip } from "../harness/archives.ts";
+import { say } from "../harness/seed.ts";
 import { type Caller, idOf, nothing } from "./caller.ts";
 import { outsideCalls } from "./calls-outside.ts";
 import { freshName, type Scene } from "./scene.ts";

@@ -1,5 +1,5 @@
 import { createManagedAgent } from "../../src/agents/managed.ts";
-import { form as multipart, skillMd, zip } from "../archives.ts";
+import { form as multipart, skillMd, zip } from "../harness/archives.ts";
 import { png, skillZip, theListed } from "./calls.ts";
 import { ask, type Cause, changed, missing } from "./causes.ts";
 import { freshName, type Scene } from "./scene.ts";

@@ -1,6 +1,6 @@
 import { createManagedAgent } from "../../src/agents/managed.ts";
-import type { Form } from "../../src/errors.ts";
-import { McpServer } from "../mcp-server.ts";
+import type { Form } from "../../src/kernel/errors.ts";
+import { McpServer } from "../servers/mcp.ts";
 import { ask, type Cause, changed, missing } from "./causes.ts";
 import {
   customerPath,

@@ -1,6 +1,6 @@
-import type { Form } from "../../src/errors.ts";
-import { type Answer, eventually } from "../harness.ts";
-import { say } from "../seed.ts";
+import type { Form } from "../../src/kernel/errors.ts";
+import { type Answer, eventually } from "../harness/harness.ts";
+import { say } from "../harness/seed.ts";
 import { type Cause, missing } from "./causes.ts";
 import { newBinding, newMerchant } from "./outside.ts";
 import type { Scene } from "./scene.ts";

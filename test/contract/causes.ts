@@ -1,5 +1,5 @@
-import type { Form } from "../../src/errors.ts";
-import type { Answer } from "../harness.ts";
+import type { Form } from "../../src/kernel/errors.ts";
+import type { Answer } from "../harness/harness.ts";
 import { callOf } from "./calls.ts";
 import type { Scene } from "./scene.ts";
 import { type Call, send } from "./world.ts";

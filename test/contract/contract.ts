@@ -1,4 +1,4 @@
-import type { Form } from "../../src/errors.ts";
+import type { Form } from "../../src/kernel/errors.ts";
 
 /**
  * One operation of the interface as the documents describe it. The table is data:

@@ -1,4 +1,4 @@
-import type { Form } from "../../src/errors.ts";
+import type { Form } from "../../src/kernel/errors.ts";
 import { type Contract, errorsOf, formsOf, spelled } from "./contract.ts";
 import { operations } from "./table.ts";
 import { unprovoked } from "./unprovoked.ts";

@@ -1,4 +1,4 @@
-import { newId } from "../../src/ids.ts";
+import { newId } from "../../src/kernel/ids.ts";
 import { freshName, type Scene } from "./scene.ts";
 
 /** What a scene has at the chat platforms and the billing provider. */

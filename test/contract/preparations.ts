@@ -1,7 +1,7 @@
-import type { Form } from "../../src/errors.ts";
-import { form as multipart } from "../archives.ts";
-import { textTool } from "../mcp-server.ts";
-import { say } from "../seed.ts";
+import type { Form } from "../../src/kernel/errors.ts";
+import { form as multipart } from "../harness/archives.ts";
+import { say } from "../harness/seed.ts";
+import { textTool } from "../servers/mcp.ts";
 import { skillZip } from "./calls.ts";
 import { newDelivery } from "./outside.ts";
 import type { Scene } from "./scene.ts";

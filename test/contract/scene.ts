@@ -1,7 +1,7 @@
-import { newId } from "../../src/ids.ts";
-import { skillMd } from "../archives.ts";
-import { type Answer, eventually, type TestTenant } from "../harness.ts";
-import { say } from "../seed.ts";
+import { newId } from "../../src/kernel/ids.ts";
+import { skillMd } from "../harness/archives.ts";
+import { type Answer, eventually, type TestTenant } from "../harness/harness.ts";
+import { say } from "../harness/seed.ts";
 import type { World } from "./world.ts";
 
 let names = 0;

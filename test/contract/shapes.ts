@@ -1,4 +1,4 @@
-import type { Form } from "../../src/errors.ts";
+import type { Form } from "../../src/kernel/errors.ts";
 import { type Fields, schemaOfFields } from "./notation.ts";
 
 const made = { createdAt: "time", updatedAt: "time" } as const;

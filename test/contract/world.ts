@@ -1,13 +1,13 @@
 import { createHmac } from "node:crypto";
-import type { Form } from "../../src/errors.ts";
-import { type Answer, type CallOptions, type Harness, startHarness, type TestTenant } from "../harness.ts";
-import { McpServer } from "../mcp-server.ts";
-import { PolarServer } from "../polar-server.ts";
-import type { Workers } from "../service.ts";
-import { SlackServer } from "../slack-server.ts";
-import { StripeServer } from "../stripe-server.ts";
-import { TelegramServer } from "../telegram-server.ts";
-import { startVendor, type VendorServer } from "../vendor-server.ts";
+import type { Form } from "../../src/kernel/errors.ts";
+import { type Answer, type CallOptions, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import type { Workers } from "../harness/service.ts";
+import { McpServer } from "../servers/mcp.ts";
+import { PolarServer } from "../servers/polar.ts";
+import { SlackServer } from "../servers/slack.ts";
+import { StripeServer } from "../servers/stripe.ts";
+import { TelegramServer } from "../servers/telegram.ts";
+import { startVendor, type VendorServer } from "../servers/vendor.ts";
 
 const secret = "a dashboard secret of 32 letters";
 

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Sql } from "../../src/db.ts";
-import { eventually } from "../eventually.ts";
-import { aftermathOf, type Client, callsOf, sharedRedisUrl, type Turn } from "../processes.ts";
-import type { WorkProcess } from "../service-process.ts";
-import { StreamReader } from "../stream-reader.ts";
-import { expectBroken, expectFree, expectOneSequence, expectWhole, hasShown } from "../turn-checks.ts";
-import { type House, type Member, openHouse } from "./house.ts";
+import type { Sql } from "../../src/kernel/database/client.ts";
+import { eventually } from "../harness/eventually.ts";
+import { aftermathOf, type Client, callsOf, sharedRedisUrl, type Turn } from "../harness/processes.ts";
+import type { WorkProcess } from "../harness/service-process.ts";
+import { StreamReader } from "../harness/stream-reader.ts";
+import { expectBroken, expectFree, expectOneSequence, expectWhole, hasShown } from "../harness/turn-checks.ts";
+import { type House, type Member, openHouse } from "./installation.ts";
 import { type Disturbance, disturbances, type Link, openLink } from "./link.ts";
 
 /** A request that Postgres cannot answer is refused within this, on a busy machine. */

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { eventually } from "../eventually.ts";
-import { startPostgres } from "../postgres.ts";
-import { aftermathOf, type Client, type JsonAnswer, sharedRedisUrl, startInstallation } from "../processes.ts";
-import { expectFree, hasShown } from "../turn-checks.ts";
+import { eventually } from "../harness/eventually.ts";
+import { startPostgres } from "../harness/postgres.ts";
+import { aftermathOf, type Client, type JsonAnswer, sharedRedisUrl, startInstallation } from "../harness/processes.ts";
+import { expectFree, hasShown } from "../harness/turn-checks.ts";
 import { mountSmallDisk } from "./small-disk.ts";
 
 /** Room for a database and its log, and some to write. */

@@ -1,4 +1,4 @@
-import type { Chunk } from "../stream-reader.ts";
+import type { Chunk } from "../harness/stream-reader.ts";
 import type { Reading } from "./record.ts";
 
 /** Reads a stream into `reading`, as far as `leaveAfterChunks`. Throws when the connection breaks. */

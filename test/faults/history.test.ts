@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { sharedRedisUrl } from "../processes.ts";
+import { sharedRedisUrl } from "../harness/processes.ts";
 import { playHistory } from "./history.ts";
 
 /**

@@ -1,11 +1,11 @@
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { eventually } from "../eventually.ts";
-import type { Client } from "../processes.ts";
+import { eventually } from "../harness/eventually.ts";
+import type { Client } from "../harness/processes.ts";
 import { check } from "./check.ts";
 import { RandomClient, type World } from "./client.ts";
-import { type House, openHouse } from "./house.ts";
+import { type House, openHouse } from "./installation.ts";
 import { troubleProcesses, troubleStores } from "./nemesis.ts";
 import { Random } from "./random.ts";
 import { History, type Message } from "./record.ts";

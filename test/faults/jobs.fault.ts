@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { isPayload, jobNames } from "../../src/jobs.ts";
-import { discardJob } from "../../src/queue/discard.ts";
-import { countJobs, listDead } from "../../src/queue/jobs.ts";
-import { eventually } from "../eventually.ts";
-import { type Client, type Installation, sharedRedisUrl, startInstallation } from "../processes.ts";
-import type { WorkProcess } from "../service-process.ts";
+import { isPayload, jobNames } from "../../src/kernel/queue/catalogue.ts";
+import { countJobs, listDead } from "../../src/kernel/queue/stored-jobs.ts";
+import { discardJob } from "../../src/operator/discard-job.ts";
+import { eventually } from "../harness/eventually.ts";
+import { type Client, type Installation, sharedRedisUrl, startInstallation } from "../harness/processes.ts";
+import type { WorkProcess } from "../harness/service-process.ts";
 
 /** What nobody who knows the jobs would write: each is wrong for every kind of job that needs fields. */
 const wrong = [

@@ -1,4 +1,4 @@
-import type { House, Member } from "./house.ts";
+import type { House, Member } from "./installation.ts";
 import { disturbances, type Link } from "./link.ts";
 import type { Random } from "./random.ts";
 

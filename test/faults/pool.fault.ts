@@ -1,10 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import postgres from "postgres";
-import { eventually } from "../eventually.ts";
-import { startPostgres, type TestPostgres } from "../postgres.ts";
-import { aftermathOf, type Client, type Installation, sharedRedisUrl, startInstallation } from "../processes.ts";
-import type { ServeProcess, WorkProcess } from "../service-process.ts";
-import { expectFree, expectWhole, hasShown } from "../turn-checks.ts";
+import { eventually } from "../harness/eventually.ts";
+import { startPostgres, type TestPostgres } from "../harness/postgres.ts";
+import {
+  aftermathOf,
+  type Client,
+  type Installation,
+  sharedRedisUrl,
+  startInstallation,
+} from "../harness/processes.ts";
+import type { ServeProcess, WorkProcess } from "../harness/service-process.ts";
+import { expectFree, expectWhole, hasShown } from "../harness/turn-checks.ts";
 
 /** A request that gets no connection is refused within this, on a busy machine. */
 const refusedMs = 20_000;

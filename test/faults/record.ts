@@ -1,4 +1,4 @@
-import type { Chunk } from "../stream-reader.ts";
+import type { Chunk } from "../harness/stream-reader.ts";
 
 /** A UI message, as clients send and read it. */
 export interface Message {

@@ -1,4 +1,4 @@
-import type { Sql } from "../../src/db.ts";
+import type { Sql } from "../../src/kernel/database/client.ts";
 import type { Message } from "./record.ts";
 
 /** A turn as the database ended it. */

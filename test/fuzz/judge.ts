@@ -1,5 +1,5 @@
 import type { App } from "../../src/app.ts";
-import type { Sql } from "../../src/db.ts";
+import type { Sql } from "../../src/kernel/database/client.ts";
 import type { Shot, Target } from "./requests.ts";
 
 /** No request may take longer than this: what it waits for at other servers has shorter limits. */

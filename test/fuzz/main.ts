@@ -24,5 +24,5 @@ const env = {
   ...(values.path === undefined ? {} : { PARLEY_FUZZ_PATH: values.path }),
 };
 process.stdout.write(`fuzz: --count ${values.count} --seed ${values.seed}\n`);
-const child = spawn(process.execPath, ["test/run.ts", "test/fuzz.test.ts"], { stdio: "inherit", env });
+const child = spawn(process.execPath, ["test/run.ts", "test/fuzz/fuzz.test.ts"], { stdio: "inherit", env });
 child.on("close", (code) => process.exit(code ?? 1));

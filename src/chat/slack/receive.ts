@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { type Static, Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
-import { Nullable } from "../../schema.ts";
+import { Nullable } from "../../kernel/http/request-fields.ts";
 import type { Heard, Incoming, Listener } from "../platform.ts";
 import { type ChatCredentials, ChatId } from "../schema.ts";
 import { plainText } from "./format.ts";

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
-import { sameText } from "../../seal.ts";
+import { sameText } from "../../kernel/seal.ts";
 import type { Heard, Incoming, Listener } from "../platform.ts";
 import { type ChatCredentials, ChatId } from "../schema.ts";
 

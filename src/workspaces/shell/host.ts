@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
-import { scriptCommand } from "../../runtime.ts";
+import { scriptCommand } from "../../kernel/runtime.ts";
 import { ToolError } from "../../tools/error.ts";
 import {
   commandMs,

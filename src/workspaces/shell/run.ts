@@ -1,5 +1,5 @@
-import type { AnySql, Sql } from "../../db.ts";
-import { ApiError } from "../../errors.ts";
+import type { AnySql, Sql } from "../../kernel/database/client.ts";
+import { ApiError } from "../../kernel/errors.ts";
 import { writeFiles } from "../files.ts";
 import { commandMs, rerunsMax } from "../limits.ts";
 import { pathProblem } from "../path-rules.ts";

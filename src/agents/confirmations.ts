@@ -1,0 +1,78 @@
+import type { Ctx } from "../kernel/context.ts";
+import type { AnySql } from "../kernel/database/client.ts";
+import { ApiError, invalid } from "../kernel/errors.ts";
+import { checkModel, thinkingLevelsOf } from "../providers/models.ts";
+import { findProvider } from "../providers/store.ts";
+import { newMcpRules } from "./policy.ts";
+import type { AgentConfig } from "./schema.ts";
+
+/** Whether an MCP server has a tool of this name. Throws 400 `mcp_connection_discovery_failed` when it cannot be asked. */
+export type FindMcpTool = (tenantId: string, mcpConnectionId: string, tool: string) => Promise<boolean>;
+
+/**
+ * What somebody else must confirm before a configuration is saved: a provider
+ * its model, the catalogue a thinking level, an MCP server its tool. The
+ * questions go over the network, so they are asked before any row is locked.
+ */
+export type Claim =
+  | { readonly kind: "model"; readonly providerId: string; readonly model: string }
+  | { readonly kind: "thinking_level"; readonly providerId: string; readonly model: string; readonly level: string }
+  | { readonly kind: "mcp_tool"; readonly mcpConnectionId: string; readonly tool: string; readonly path: string };
+
+/** The claims that a change makes; what it leaves as it was is not asked again. */
+export function claimsOf(before: AgentConfig | null, after: AgentConfig): Claim[] {
+  const { providerId, model, thinkingLevel: level } = after;
+  const claims: Claim[] = newMcpRules(before, after).map((rule) => ({ kind: "mcp_tool", ...rule }));
+  if (providerId === null || model === null) return claims;
+  const isNewModel = before?.providerId !== providerId || before.model !== model;
+  if (isNewModel) claims.push({ kind: "model", providerId, model });
+  if (level !== null && (isNewModel || before.thinkingLevel !== level))
+    claims.push({ kind: "thinking_level", providerId, model, level });
+  return claims;
+}
+
+/** Names what a claim says, so that a confirmed one is recognised. */
+export function claimKey(claim: Claim): string {
+  return claim.kind === "mcp_tool"
+    ? JSON.stringify([claim.kind, claim.mcpConnectionId, claim.tool])
+    : JSON.stringify(claim);
+}
+
+/**
+ * Confirms claims. Throws 404 `provider_not_found` (A: 400), 400
+ * `model_not_found`, `validation_failed`, `mcp_connection_discovery_failed`,
+ * 503 `model_validation_unavailable`.
+ */
+export async function confirmClaims(
+  ctx: Ctx,
+  sql: AnySql,
+  tenantId: string,
+  claims: readonly Claim[],
+  findMcpTool: FindMcpTool,
+): Promise<void> {
+  for (const claim of claims) {
+    if (claim.kind === "mcp_tool") {
+      if (!(await findMcpTool(tenantId, claim.mcpConnectionId, claim.tool)))
+        throw invalid(claim.path, "is not a tool of this MCP connection");
+      continue;
+    }
+    const provider = await findProvider(sql, tenantId, claim.providerId);
+    if (provider === null) throw providerMissing();
+    if (claim.kind === "model") await checkModel(ctx, provider, claim.model);
+    else checkLevel(await thinkingLevelsOf(ctx, provider, claim.model), claim.level);
+  }
+}
+
+function checkLevel({ known, levels }: { known: boolean; levels: readonly string[] }, level: string): void {
+  // Nobody can tell what a model outside the catalogue takes; the provider will.
+  if (!known || levels.includes(level)) return;
+  const choices = levels.length === 0 ? "the model takes none" : `choose one of ${levels.join(", ")}`;
+  throw invalid("/thinkingLevel", `is not supported: ${choices}`);
+}
+
+/** An agent's configuration names a provider that the tenant does not have. */
+export function providerMissing(): ApiError {
+  return new ApiError("provider_missing_for_agent", {
+    details: { issues: [{ path: "/providerId", message: "names no provider" }] },
+  });
+}

@@ -1,0 +1,73 @@
+import type { Ctx } from "../kernel/context.ts";
+import { ringAt } from "./deliver.ts";
+import { type Delivery, settleCard, unsettledCards } from "./deliveries.ts";
+import { PlatformError } from "./platform.ts";
+import { endpointOf, platforms } from "./platforms.ts";
+import { approvalOf, cardText } from "./reply.ts";
+import { putOffMsMax } from "./schema.ts";
+import { openChatCredentials } from "./store.ts";
+
+/** A card that could not be changed is tried again after this long, unless the platform says when. */
+const tryAgainMs = 5_000;
+
+/**
+ * Shows the outcome on the cards of a thread whose approvals are decided, through
+ * whichever door, and takes their buttons away. Changing a card twice does no
+ * harm, so this needs no marks: what fails is simply done again later.
+ */
+export async function settleCards(ctx: Ctx, threadId: string): Promise<void> {
+  let againMs: number | null = null;
+  for (const card of await unsettledCards(ctx.sql, threadId)) {
+    if (card.pressId !== null) await acknowledge(ctx, card, card.pressId);
+    const waitMs = card.enabled ? await showOutcome(ctx, card) : null;
+    if (waitMs !== null) againMs = Math.max(againMs ?? 0, waitMs);
+  }
+  if (againMs !== null) await ringAt(ctx.sql, threadId, new Date(Date.now() + againMs));
+}
+
+/** Shows one card's outcome. Answers how long to wait when it could not; null when there is nothing more to do. */
+async function showOutcome(ctx: Ctx, card: Delivery): Promise<number | null> {
+  const approval = card.approvalId === null ? null : await approvalOf(ctx.sql, card.approvalId);
+  const posted = card.receipts.at(-1);
+  if (approval?.status === "pending") {
+    await settleCard(ctx.sql, card.id, false);
+    return null;
+  }
+  const failure =
+    approval === null || posted === undefined ? null : await edit(ctx, card, posted.messageId, cardText(approval));
+  const waitMs = failure === null || failure.kind === "refused" ? null : (failure.retryAfterMs ?? tryAgainMs);
+  const late = Date.now() - card.attemptSince.getTime() > putOffMsMax;
+  if (waitMs !== null && !late) return waitMs;
+  await settleCard(ctx.sql, card.id, true);
+  return null;
+}
+
+async function edit(ctx: Ctx, card: Delivery, messageId: string, text: string): Promise<PlatformError | null> {
+  const edited = async (representation: Delivery["representation"]) => {
+    const credentials = openChatCredentials(ctx.sealer, { ...card, id: card.connectionId });
+    const message = { text, representation, approvalId: null };
+    await platforms[card.platform].edit(endpointOf(ctx, card.platform), credentials, card.address, messageId, message);
+  };
+  try {
+    await edited(card.representation).catch((error) => {
+      if (error instanceof PlatformError && error.kind === "unformatted") return edited("text");
+      throw error;
+    });
+    return null;
+  } catch (error) {
+    if (!(error instanceof PlatformError)) throw error;
+    ctx.log.info({ deliveryId: card.id, code: error.code }, "a card's outcome was not shown");
+    return error;
+  }
+}
+
+/** Without this the button seems to hang; a press that cannot be acknowledged has been noticed all the same. */
+async function acknowledge(ctx: Ctx, card: Delivery, pressId: string): Promise<void> {
+  try {
+    const credentials = openChatCredentials(ctx.sealer, { ...card, id: card.connectionId });
+    await platforms[card.platform].acknowledge(endpointOf(ctx, card.platform), credentials, pressId);
+  } catch (error) {
+    if (!(error instanceof PlatformError)) throw error;
+    ctx.log.debug({ deliveryId: card.id, code: error.code }, "a press was not acknowledged");
+  }
+}

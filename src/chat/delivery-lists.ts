@@ -1,0 +1,153 @@
+import type { Static } from "@sinclair/typebox";
+import { type AnySql, tx } from "../kernel/database/client.ts";
+import { ApiError, invalid } from "../kernel/errors.ts";
+import { readMoment } from "../kernel/http/date-time.ts";
+import { type Page, readLimit, readTimeCursor, timePage } from "../kernel/http/page.ts";
+import { addDeliverJob } from "../sessions/run/hand-over.ts";
+import type {
+  attentionQuery,
+  ChatPlatformName,
+  DeliveryRepair,
+  DeliveryStatus,
+  deliveriesQuery,
+  Receipt,
+} from "./schema.ts";
+import { getChatConnection } from "./store.ts";
+
+/** Sizes of the lists' pages (document 2, "Limits"). */
+const connectionPage = { max: 100, default: 100 };
+const attentionPage = { max: 100, default: 50 };
+
+/** A delivery as it is shown: never what it says. */
+interface DeliveryRow {
+  readonly id: string;
+  readonly at: string;
+  readonly kind: "reply" | "approval_card";
+  readonly status: DeliveryStatus;
+  readonly attempt: number;
+  readonly credentialVersion: number;
+  readonly representation: "native" | "text";
+  readonly diagnostic: string | null;
+  readonly receipts: readonly Receipt[];
+  readonly sessionId: string | null;
+  readonly messageId: string | null;
+  readonly approvalId: string | null;
+  readonly threadId: string;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+function columns(sql: AnySql) {
+  return sql`d.id, (extract(epoch from d.created_at) * 1000000)::bigint::text as at, d.kind, d.status, d.attempt,
+    d.credential_version as "credentialVersion", d.representation, d.diagnostic, d.receipts, d.session_id as "sessionId",
+    d.message_id as "messageId", d.approval_id as "approvalId", th.key as "threadId", d.created_at as "createdAt",
+    d.updated_at as "updatedAt"`;
+}
+
+function show<T extends DeliveryRow>({ at, createdAt, updatedAt, ...row }: T) {
+  return { ...row, createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() };
+}
+
+type Shown = ReturnType<typeof show<DeliveryRow>>;
+
+/** A connection's deliveries, newest first. Throws 400, 404. */
+export async function listDeliveries(
+  sql: AnySql,
+  tenantId: string,
+  connectionId: string,
+  query: Static<typeof deliveriesQuery>,
+): Promise<Page<Shown>> {
+  const limit = readLimit(query.limit, connectionPage);
+  const list = `chat-deliveries:${connectionId}`;
+  const after = readTimeCursor(list, query.cursor);
+  await getChatConnection(sql, tenantId, connectionId);
+  const rows = await sql<DeliveryRow[]>`
+    select ${columns(sql)} from chat_deliveries d join chat_threads th on th.id = d.thread_id
+    where d.connection_id = ${connectionId} ${isAfter(sql, after)}
+    order by d.created_at desc, d.id desc limit ${limit + 1}`;
+  return timePage(list, rows, limit, show);
+}
+
+function isAfter(sql: AnySql, after: { at: string; id: string } | null) {
+  if (after === null) return sql``;
+  return sql`and (d.created_at, d.id) < ('epoch'::timestamptz + ${after.at}::bigint * interval '1 microsecond', ${after.id})`;
+}
+
+interface AttentionRow extends DeliveryRow {
+  readonly connectionId: string;
+  readonly agentId: string;
+  readonly platform: ChatPlatformName;
+}
+
+/** A tenant's deliveries that somebody should look at, newest first. Throws 400. */
+export async function listAttention(
+  sql: AnySql,
+  tenantId: string,
+  query: Static<typeof attentionQuery>,
+): Promise<Page<ReturnType<typeof show<AttentionRow>>>> {
+  const limit = readLimit(query.limit, attentionPage);
+  const statuses = statusesOf(query.status);
+  const since = sinceOf(query.since);
+  const list = `chat-attention:${statuses.join(",")}:${since?.toISOString() ?? ""}`;
+  const after = readTimeCursor(list, query.cursor);
+  const rows = await sql<AttentionRow[]>`
+    select ${columns(sql)}, c.id as "connectionId", c.agent_id as "agentId", c.platform
+    from chat_deliveries d join chat_threads th on th.id = d.thread_id join chat_connections c on c.id = d.connection_id
+    where d.tenant_id = ${tenantId} and d.status in ('failed', 'ambiguous') and d.status = any(${statuses})
+      ${since === null ? sql`` : sql`and d.created_at >= ${since}`} ${isAfter(sql, after)}
+    order by d.created_at desc, d.id desc limit ${limit + 1}`;
+  return timePage(list, rows, limit, show);
+}
+
+const attentionStatuses = ["failed", "ambiguous"];
+
+function statusesOf(status: string | undefined): string[] {
+  if (status === undefined) return attentionStatuses;
+  const named = new Set(status.split(","));
+  for (const name of named)
+    if (!attentionStatuses.includes(name)) throw invalid("status", "must name failed, ambiguous, or both with a comma");
+  return attentionStatuses.filter((name) => named.has(name));
+}
+
+function sinceOf(since: string | undefined): Date | null {
+  if (since === undefined) return null;
+  const date = readMoment(since);
+  if (date === null) throw invalid("since", "is not a moment that exists");
+  return date;
+}
+
+/**
+ * Has a failed or ambiguous delivery posted again, without a turn or a tool
+ * (document 2, "POST …/repair"): a job sends what has no receipt yet. Throws 404,
+ * and 400 when the connection is disabled, the attempt is another, or nothing
+ * is to be repaired.
+ */
+export async function repairDelivery(
+  sql: AnySql,
+  tenantId: string,
+  { connectionId, deliveryId }: { connectionId: string; deliveryId: string },
+  body: Static<typeof DeliveryRepair>,
+) {
+  const connection = await getChatConnection(sql, tenantId, connectionId);
+  return tx(sql, async (inner) => {
+    const [found] = await inner<{ status: DeliveryStatus; attempt: number }[]>`
+      select status, attempt from chat_deliveries where id = ${deliveryId} and connection_id = ${connectionId} for update`;
+    if (found === undefined) throw new ApiError("not_found");
+    if (!connection.enabled) throw new ApiError("invalid_request", { message: "The connection is disabled." });
+    if (found.attempt !== body.expectedAttempt)
+      throw invalid("/expectedAttempt", "is not the delivery's current attempt");
+    if (found.status !== "failed" && found.status !== "ambiguous")
+      throw new ApiError("invalid_request", { message: `A delivery that is ${found.status} cannot be repaired.` });
+    const [row] = await inner<object[]>`
+      with repaired as (
+        update chat_deliveries set status = 'pending', attempt = attempt + 1, diagnostic = null, not_before = null, tries = 0,
+          attempt_since = now(), settled_at = null, credential_version = ${connection.credentialVersion}, updated_at = now()
+        where id = ${deliveryId} returning *
+      )
+      select r.id, r.session_id as "sessionId", th.key as "threadId", r.connection_id as "connectionId", r.kind, r.status,
+        r.attempt, (${addDeliverJob(inner)}).id as job
+      from repaired r join chat_threads th on th.id = r.thread_id`;
+    const { job, ...shown } = row as { job: unknown };
+    return shown;
+  });
+}

@@ -1,0 +1,66 @@
+import type { Ctx } from "../kernel/context.ts";
+import type { AnySql } from "../kernel/database/client.ts";
+import { reaperActions } from "../kernel/telemetry/metrics.ts";
+import { addDeliverJob, addInboxJob } from "../sessions/run/hand-over.ts";
+import { eventsKeepHours } from "./schema.ts";
+
+/** Rows that one look moves at most, so that a large backlog is worked off in steps. */
+const lookRows = 500;
+/** What has waited this long without a job is rung for again. */
+const staleMs = 5_000;
+/** Events that one statement of the sweep deletes. */
+const sweepRows = 5_000;
+
+/**
+ * Looks after what a lost worker left of the chats; every worker process does,
+ * beside the reaper. Deliveries whose sender is lost become ambiguous: its worker
+ * is not among the living any more, or the claim is older than any sending takes.
+ * Deliveries and messages that wait without a job are rung for.
+ */
+export async function lookAfterChats({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void> {
+  const lost = await sql<{ id: string }[]>`
+    with lost as (
+      select id from chat_deliveries d where status = 'pending' and claim is not null
+        and (claim_until < now() or not exists (select 1 from workers w where w.id = d.claim_worker))
+      limit ${lookRows} for update skip locked
+    )
+    update chat_deliveries d set status = 'ambiguous', diagnostic = 'sender_lost', claim = null, claim_worker = null,
+      claim_until = null, updated_at = now()
+    from lost where d.id = lost.id returning d.id`;
+  if (lost.length > 0) reaperActions.inc({ action: "delivery_ambiguous" }, lost.length);
+  for (const { id } of lost) log.warn({ deliveryId: id }, "a chat delivery whose sender is lost is ambiguous");
+  await sql`
+    with silent as (
+      select distinct thread_id from chat_deliveries d where status = 'pending' and claim is null
+        and created_at < now() - ${staleMs} * interval '1 millisecond'
+        and coalesce(not_before, created_at) < now() - ${staleMs} * interval '1 millisecond' and ${jobless(sql, "chat.deliver:")}
+      limit ${lookRows}
+    )
+    select (${addDeliverJob(sql)}).id from silent`;
+  await sql`
+    with silent as (
+      select distinct d.thread_id from chat_inbox d join chat_threads th on th.id = d.thread_id
+      where d.created_at < now() - ${staleMs} * interval '1 millisecond' and ${jobless(sql, "chat.inbox:")}
+        and not exists (select 1 from turns t where t.session_id = th.session_id and t.status in ('queued', 'running', 'waiting'))
+      limit ${lookRows}
+    )
+    select (${addInboxJob(sql)}).id from silent`;
+}
+
+/** Whether no job that will still run has this thread's key. */
+function jobless(sql: AnySql, prefix: string) {
+  return sql`not exists (
+    select 1 from graphile_worker._private_jobs j
+    where j.key = ${prefix} || d.thread_id and (j.attempts < j.max_attempts or j.locked_at is not null))`;
+}
+
+/** The job `chat.sweep`: forgets events that no platform repeats any more. */
+export async function sweepChatEvents(sql: AnySql): Promise<void> {
+  for (;;) {
+    const { count } = await sql`
+      delete from chat_events where (connection_id, key) in (
+        select connection_id, key from chat_events where created_at < now() - make_interval(hours => ${eventsKeepHours})
+        limit ${sweepRows})`;
+    if (count < sweepRows) return;
+  }
+}

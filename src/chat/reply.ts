@@ -1,0 +1,91 @@
+import { type AnySql, json } from "../kernel/database/client.ts";
+import { textsOf } from "../messages/text.ts";
+import type { UiMessage } from "../sessions/schema.ts";
+import type { Delivery } from "./deliveries.ts";
+import { platforms } from "./platforms.ts";
+import { splitMarkdown } from "./split.ts";
+
+/** A card shows at most so many characters of a call's arguments. */
+const argumentsUnitsMax = 1_500;
+/** A chat is told at most so many characters of one answer. */
+const replyUnitsMax = 128 * 1024;
+/** Said after so many. */
+const cutText = "(The answer goes on, but it is too long for a chat.)";
+/** What the chat is told when the model answered nothing at all. */
+const emptyText = "I have no answer to this.";
+
+/** The approval that a card is about. */
+export interface CardApproval {
+  readonly tool: string;
+  readonly input: unknown;
+  readonly status: "pending" | "approved" | "denied";
+}
+
+/**
+ * The messages a reply is posted as. The first time they are made from the
+ * transcript and written into the ledger, so that whatever becomes of the
+ * transcript, the same are sent again. Null when there is nothing to say beyond
+ * earlier replies; throws `Gone` when the message does not exist any more.
+ */
+export async function replyParts(sql: AnySql, delivery: Delivery): Promise<readonly string[] | null> {
+  if (delivery.parts !== null) return delivery.parts;
+  const [row] = await sql<{ content: UiMessage; said: number }[]>`
+    select content, coalesce((
+      select max(upto_part) from chat_deliveries d
+      where d.thread_id = ${delivery.threadId} and d.message_id = ${delivery.messageId} and d.id <> ${delivery.id}
+        and d.upto_part <= ${delivery.uptoPart}), 0) as said
+    from messages where session_id = ${delivery.sessionId} and id = ${delivery.messageId} and role = 'assistant'`;
+  if (row === undefined) throw new Gone("The message is gone.");
+  const text = textBetween(row.content, row.said, delivery.uptoPart ?? row.content.parts.length);
+  if (text === "" && row.said > 0) return null;
+  const parts = text === "" ? [emptyText] : cutToParts(delivery, text);
+  await sql`update chat_deliveries set parts = ${json(sql, parts)} where id = ${delivery.id} and parts is null`;
+  return parts;
+}
+
+function cutToParts({ platform }: Pick<Delivery, "platform">, text: string): string[] {
+  const { messageUnitsMax, fits } = platforms[platform];
+  if (text.length <= replyUnitsMax) return splitMarkdown(text, messageUnitsMax, fits);
+  const kept = text.slice(0, replyUnitsMax).toWellFormed();
+  return [...splitMarkdown(kept, messageUnitsMax, fits), cutText];
+}
+
+/** What a delivery was to say does not exist any more. */
+export class Gone extends Error {
+  override readonly name = "Gone";
+}
+
+function textBetween(message: UiMessage, from: number, upto: number): string {
+  return textsOf(message.parts.slice(from, upto))
+    .map((text) => text.trim())
+    .filter((text) => text !== "")
+    .join("\n\n");
+}
+
+/** The approval of a card; null when it is gone with its session. */
+export async function approvalOf(sql: AnySql, approvalId: string): Promise<CardApproval | null> {
+  const [row] = await sql<CardApproval[]>`select tool, input, status from approvals where id = ${approvalId}`;
+  return row ?? null;
+}
+
+/** What a card says: the call that waits, or what became of it. */
+export function cardText(approval: CardApproval): string {
+  const call = `\`${approval.tool.replaceAll("`", "'")}\``;
+  const head =
+    approval.status === "pending"
+      ? `**Approval needed**: may I run ${call}?`
+      : `**${approval.status === "approved" ? "Approved" : "Denied"}**: ${call}`;
+  return `${head}\n\n${fenced(shown(approval.input))}`;
+}
+
+function shown(input: unknown): string {
+  const text = JSON.stringify(input ?? {}, null, 2);
+  return text.length > argumentsUnitsMax ? `${text.slice(0, argumentsUnitsMax).toWellFormed()}…` : text;
+}
+
+/** Behind a fence longer than any in the text, so that the text cannot end it. */
+function fenced(text: string): string {
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));
+  const fence = "`".repeat(longest + 1);
+  return `${fence}\n${text}\n${fence}`;
+}

@@ -1,0 +1,78 @@
+import { settleOr } from "./wait.ts";
+
+/** Sends items together and answers one by one, in their order. When it rejects, every item does. */
+export type SendGroup<T, A> = (items: readonly T[]) => Promise<readonly A[]>;
+
+/** How large groups may be, and how long they are waited for. */
+export interface GatherOptions<T> {
+  readonly countMax: number;
+  /** The size of an item, and of all items of a group; a single one may be larger. */
+  readonly size?: { of(item: T): number; readonly max: number };
+  /** A group that is not answered within so many milliseconds is not waited for any longer by those behind it; without limit when left out. */
+  readonly patienceMs?: number;
+}
+
+interface Waiting<T, A> {
+  readonly item: T;
+  readonly resolve: (answer: A) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Work that costs less together: while one group is under way, the items that come
+ * gather for the next. One alone goes at once, and the more there are the more
+ * share a command.
+ */
+export class Gather<T, A> {
+  readonly #send: SendGroup<T, A>;
+  readonly #options: GatherOptions<T>;
+  #waiting: Waiting<T, A>[] = [];
+  #running = false;
+
+  constructor(send: SendGroup<T, A>, options: GatherOptions<T>) {
+    this.#send = send;
+    this.#options = options;
+  }
+
+  /** The item's own answer. */
+  add(item: T): Promise<A> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ item, resolve, reject });
+      if (!this.#running) void this.#run();
+    });
+  }
+
+  async #run(): Promise<void> {
+    const { patienceMs } = this.#options;
+    this.#running = true;
+    while (this.#waiting.length > 0) {
+      const answered = this.#sendGroup(this.#waiting.splice(0, this.#groupLength()));
+      await (patienceMs === undefined ? answered : settleOr(answered, patienceMs));
+    }
+    this.#running = false;
+  }
+
+  /** Never rejects. */
+  async #sendGroup(group: readonly Waiting<T, A>[]): Promise<void> {
+    try {
+      const answers = await this.#send(group.map(({ item }) => item));
+      for (const [index, { resolve }] of group.entries()) resolve(answers[index] as A);
+    } catch (error) {
+      for (const { reject } of group) reject(error);
+    }
+  }
+
+  /** How many of those that wait, from the first on, go together. */
+  #groupLength(): number {
+    const { countMax, size } = this.#options;
+    const most = Math.min(this.#waiting.length, countMax);
+    // One alone goes whatever its size, which may cost something to tell.
+    if (size === undefined || most < 2) return most;
+    let total = 0;
+    for (let index = 0; index < most; index++) {
+      total += size.of((this.#waiting[index] as Waiting<T, A>).item);
+      if (index > 0 && total > size.max) return index;
+    }
+    return most;
+  }
+}

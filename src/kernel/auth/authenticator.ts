@@ -1,0 +1,143 @@
+import type { JWTPayload } from "jose";
+import type { Config } from "../config.ts";
+import { type AnySql, statementTimeoutMs } from "../database/client.ts";
+import { ApiError, type Form } from "../errors.ts";
+import { isId } from "../ids.ts";
+import { digest } from "../seal.ts";
+import { jwtVerifier } from "./dashboard-jwt.ts";
+
+/** What the gates need to know of a tenant, read afresh with every request. */
+export interface Tenant {
+  readonly id: string;
+  readonly form: Form;
+  readonly subscription: "active" | "inactive";
+  /** Tokens left; null is unlimited. */
+  readonly usageCredit: number | null;
+  readonly quotaTurnsPerDay: number | null;
+  /** Requests a second; null is unlimited. */
+  readonly rateLimit: number | null;
+  readonly monetization: boolean;
+  readonly deleting: boolean;
+}
+
+/** Who sent a request. */
+export interface Principal {
+  readonly tenant: Tenant;
+  readonly kind: "api_key" | "dashboard" | "tenant";
+  /** The dashboard user, when the token names one. */
+  readonly authUserId: string | null;
+  /**
+   * By the database's clock: a statement that starts later than this writes
+   * nothing, because its caller has been answered 503 by then.
+   */
+  readonly writeBefore: Date;
+}
+
+/** The tenant itself, for doors without a credential: schedules and chat apps. */
+export function tenantPrincipal(tenant: Tenant): Principal {
+  return { tenant, kind: "tenant", authUserId: null, writeBefore: new Date(Date.now() + internalWriteMs) };
+}
+
+/** A turn that a job accepts has no caller who gave up; this only bounds the clocks' difference. */
+const internalWriteMs = 60 * 60 * 1000;
+
+/** Turns a credential into a principal. */
+export interface Authenticator {
+  /**
+   * Throws 401 `unauthorized` when the header is missing or the credential is not valid (document 1,
+   * "Authentication"), 503 when that cannot be told now.
+   */
+  authenticate(authorization: string | null): Promise<Principal>;
+}
+
+/** Every token of the service begins with this. */
+export const tokenPrefix = "parley_";
+/** Characters of a token behind its prefix. */
+export const tokenBodyLength = 40;
+
+const tokenPattern = new RegExp(`^${tokenPrefix}[A-Za-z0-9]{${tokenBodyLength}}$`);
+/** A credential is far shorter; the bound keeps a hostile one from being hashed or parsed. */
+const credentialLengthMax = 8_192;
+
+interface TenantRow {
+  id: string;
+  form: Form;
+  subscription: "active" | "inactive";
+  usage_credit: number | null;
+  quota_turns_per_day: number | null;
+  rate_limit: number | null;
+  monetization: boolean;
+  deleting: boolean;
+  now: Date;
+}
+
+/** Makes the authenticator for API keys and, when the configuration names a secret or a JWKS, dashboard JWTs. */
+export function createAuthenticator(
+  sql: AnySql,
+  config: Pick<Config, "dashboardJwtSecret" | "dashboardJwksUrl">,
+): Authenticator {
+  const verify = jwtVerifier(config);
+  return {
+    async authenticate(authorization) {
+      const credential = /^Bearer +([^\s]+)$/i.exec(authorization ?? "")?.[1];
+      if (credential === undefined || credential.length > credentialLengthMax) throw new ApiError("unauthorized");
+      if (tokenPattern.test(credential)) return principalOfKey(sql, credential);
+      const claims = await verify(credential);
+      return principalOfClaims(sql, claims);
+    },
+  };
+}
+
+async function principalOfKey(sql: AnySql, token: string): Promise<Principal> {
+  const [row] = await sql<TenantRow[]>`
+    select t.id, t.form, t.subscription, t.usage_credit, t.quota_turns_per_day, t.rate_limit, t.monetization,
+      t.deleting_at is not null as deleting, clock_timestamp() as now
+    from api_keys k join tenants t on t.id = k.tenant_id
+    where k.digest = ${digest(token)} and (k.expires_at is null or k.expires_at > now()) and t.deleted_at is null`;
+  if (row === undefined) throw new ApiError("unauthorized");
+  return { tenant: showTenant(row), kind: "api_key", authUserId: null, writeBefore: writeBefore(row) };
+}
+
+async function principalOfClaims(sql: AnySql, claims: JWTPayload): Promise<Principal> {
+  const { tenantId, authUserId } = claims;
+  if (typeof tenantId !== "string" || !isId("tenant", tenantId)) throw new ApiError("unauthorized");
+  const row = await readTenant(sql, tenantId);
+  if (row === null) throw new ApiError("unauthorized");
+  return {
+    tenant: showTenant(row),
+    kind: "dashboard",
+    authUserId: typeof authUserId === "string" && authUserId !== "" ? authUserId : null,
+    writeBefore: writeBefore(row),
+  };
+}
+
+function writeBefore(row: TenantRow): Date {
+  return new Date(row.now.getTime() + statementTimeoutMs);
+}
+
+/** A tenant by id, or null when there is none (any more). */
+export async function findTenant(sql: AnySql, tenantId: string): Promise<Tenant | null> {
+  const row = await readTenant(sql, tenantId);
+  return row === null ? null : showTenant(row);
+}
+
+async function readTenant(sql: AnySql, tenantId: string): Promise<TenantRow | null> {
+  const [row] = await sql<TenantRow[]>`
+    select id, form, subscription, usage_credit, quota_turns_per_day, rate_limit, monetization,
+      deleting_at is not null as deleting, clock_timestamp() as now
+    from tenants where id = ${tenantId} and deleted_at is null`;
+  return row ?? null;
+}
+
+function showTenant(row: TenantRow): Tenant {
+  return {
+    id: row.id,
+    form: row.form,
+    subscription: row.subscription,
+    usageCredit: row.usage_credit,
+    quotaTurnsPerDay: row.quota_turns_per_day,
+    rateLimit: row.rate_limit,
+    monetization: row.monetization,
+    deleting: row.deleting,
+  };
+}

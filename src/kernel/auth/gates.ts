@@ -1,0 +1,32 @@
+import { ApiError } from "../errors.ts";
+import type { Principal, Tenant } from "./authenticator.ts";
+import type { RateLimiter } from "./rate-limit.ts";
+
+/** What every request passes: the subscription and the tenant's pace. Throws 402 or 429. */
+export async function requestGate(principal: Principal, limiter: RateLimiter): Promise<void> {
+  const { tenant } = principal;
+  if (tenant.subscription !== "active") throw new ApiError("subscription_required");
+  if (tenant.rateLimit === null) return;
+  const retryAfterSeconds = await limiter.take(tenant.id, tenant.rateLimit);
+  if (retryAfterSeconds > 0) {
+    throw new ApiError("rate_limited", { headers: { "Retry-After": String(retryAfterSeconds) } });
+  }
+}
+
+/**
+ * What every new turn passes, through whichever door, before anything is
+ * written. The day's quota is counted in the accepting statement itself.
+ * Throws 402, 409.
+ */
+export function turnGate(tenant: Tenant): void {
+  if (tenant.subscription !== "active") throw new ApiError("subscription_required");
+  if (tenant.deleting) throw new ApiError("tenant_deleting");
+  if (tenant.usageCredit !== null && tenant.usageCredit <= 0) throw new ApiError("usage_credit_required");
+}
+
+/** 429 `quota_exceeded`, until the next UTC day. */
+export function quotaExceeded(now: Date): ApiError {
+  const midnight = Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate() + 1);
+  const seconds = Math.max(1, Math.ceil((midnight - now.getTime()) / 1000));
+  return new ApiError("quota_exceeded", { headers: { "Retry-After": String(seconds) } });
+}

@@ -1,0 +1,214 @@
+import { resolve } from "node:path";
+import { logLevels } from "./telemetry/log.ts";
+
+/** A configuration value that cannot be used. Its message names the variable; the start stops with it. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+}
+
+/** Everything the environment decides. Read once, at the start, by `readConfig`. */
+export interface Config {
+  /** TCP port of the HTTP tier; 0 takes a free one. */
+  readonly port: number;
+  readonly host: string;
+  /** The address clients reach the service at, without a trailing slash; null when it is to be derived from host and port. */
+  readonly publicUrl: string | null;
+  /** Null: the embedded Postgres. */
+  readonly databaseUrl: string | null;
+  /** Null: the in-process relay. */
+  readonly redisUrl: string | null;
+  /** Absolute path of the folder for everything that the all-in-one start keeps. */
+  readonly home: string;
+  /** 32 bytes; null when the start is to make and keep one. */
+  readonly encryptionKey: Buffer | null;
+  readonly dashboardJwtSecret: string | null;
+  readonly dashboardJwksUrl: string | null;
+  /** Jobs one worker process runs at once. */
+  readonly workerConcurrency: number;
+  readonly drainSeconds: number;
+  readonly logLevel: (typeof logLevels)[number];
+  /** Lifts the https-and-public rule for URLs that tenants supply. */
+  readonly allowPrivateNetwork: boolean;
+  /** The provider of agents that name none; null when the operator configured none. */
+  readonly platformProvider: PlatformProvider | null;
+  readonly endpoints: VendorEndpoints;
+  /** TCP port of a worker process's `/metrics`, `/healthz` and `/readyz`; null: none. */
+  readonly metricsPort: number | null;
+  /** The bearer that `/metrics` demands; null: none. */
+  readonly metricsToken: string | null;
+  /** Where traces go, without `/v1/traces`; null switches tracing off. */
+  readonly collectorUrl: string | null;
+  /** The service's name in traces. */
+  readonly serviceName: string;
+  /** The package script that this process is, when a package manager runs it; null otherwise. */
+  readonly parentScript: ParentScript;
+}
+
+/** Package scripts that run until they are stopped, and what npm calls a program that `npx` runs. */
+const lastingScripts = ["start", "serve", "work", "npx"] as const;
+export type ParentScript = (typeof lastingScripts)[number] | null;
+
+/** The operator's own model provider. */
+export interface PlatformProvider {
+  readonly providerType: ProviderType;
+  readonly baseUrl: string | null;
+  readonly apiKey: string;
+}
+
+/** Base URLs of the chat platforms and billing providers, so that proxies and tests can stand in for them. */
+export interface VendorEndpoints {
+  readonly chatA: string;
+  readonly chatB: string;
+  readonly billingA: string;
+  readonly billingB: string;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What depends on the role where the environment says nothing. */
+export interface ConfigDefaults {
+  readonly logLevel: (typeof logLevels)[number];
+}
+
+const encryptionKeyBytes = 32;
+/** An HS256 secret shorter than this many bytes is guessable. */
+const jwtSecretBytesMin = 16;
+/** So is a shorter token. */
+const metricsTokenBytesMin = 16;
+/** The kinds of model provider (design section 3, "Provider types"). */
+export const providerTypes = [
+  "llm_vendor_a",
+  "llm_vendor_b",
+  "llm_vendor_c",
+  "router_vendor",
+  "gateway",
+  "custom",
+] as const;
+export type ProviderType = (typeof providerTypes)[number];
+/** The vendors' own names, accepted wherever a type is and answered as the label. */
+export const providerAliases = {
+  openai: "llm_vendor_a",
+  anthropic: "llm_vendor_b",
+  google: "llm_vendor_c",
+  openrouter: "router_vendor",
+} as const satisfies Record<string, ProviderType>;
+
+/** Reads and checks the environment (design section 3, "Configuration"). Throws `ConfigError`. */
+export function readConfig(env: Environment = process.env, defaults: ConfigDefaults = { logLevel: "info" }): Config {
+  const text = (name: string) => (env[name] === undefined || env[name] === "" ? null : (env[name] as string));
+  return {
+    port: integer("PORT", text("PORT"), 8080, 0, 65_535),
+    host: text("HOST") ?? "127.0.0.1",
+    publicUrl: url("PUBLIC_URL", text("PUBLIC_URL"), ["http:", "https:"]),
+    databaseUrl: connectionUrl("DATABASE_URL", text("DATABASE_URL"), ["postgres:", "postgresql:"]),
+    redisUrl: connectionUrl("REDIS_URL", text("REDIS_URL"), ["redis:", "rediss:"]),
+    home: resolve(text("PARLEY_HOME") ?? ".parley"),
+    encryptionKey: optional(text("ENCRYPTION_KEY"), readEncryptionKey),
+    dashboardJwtSecret: jwtSecret(text("DASHBOARD_JWT_SECRET"), text("DASHBOARD_JWKS_URL")),
+    dashboardJwksUrl: url("DASHBOARD_JWKS_URL", text("DASHBOARD_JWKS_URL"), ["http:", "https:"]),
+    workerConcurrency: integer("WORKER_CONCURRENCY", text("WORKER_CONCURRENCY"), 100, 1, 10_000),
+    drainSeconds: integer("DRAIN_SECONDS", text("DRAIN_SECONDS"), 30, 0, 86_400),
+    logLevel: logLevel(text("LOG_LEVEL"), defaults.logLevel),
+    allowPrivateNetwork: flag("ALLOW_PRIVATE_NETWORK", text("ALLOW_PRIVATE_NETWORK")),
+    platformProvider: platformProvider(text),
+    endpoints: {
+      chatA: url("CHAT_A_API_URL", text("CHAT_A_API_URL"), ["http:", "https:"]) ?? "https://slack.com/api/",
+      chatB: url("CHAT_B_API_URL", text("CHAT_B_API_URL"), ["http:", "https:"]) ?? "https://api.telegram.org",
+      billingA: url("BILLING_A_API_URL", text("BILLING_A_API_URL"), ["http:", "https:"]) ?? "https://api.polar.sh",
+      billingB: url("BILLING_B_API_URL", text("BILLING_B_API_URL"), ["http:", "https:"]) ?? "https://api.stripe.com",
+    },
+    metricsPort: text("METRICS_PORT") === null ? null : integer("METRICS_PORT", text("METRICS_PORT"), 0, 0, 65_535),
+    metricsToken: secret("METRICS_TOKEN", text("METRICS_TOKEN"), metricsTokenBytesMin),
+    collectorUrl: url("OTEL_EXPORTER_OTLP_ENDPOINT", text("OTEL_EXPORTER_OTLP_ENDPOINT"), ["http:", "https:"]),
+    serviceName: text("OTEL_SERVICE_NAME") ?? "parley",
+    parentScript: lastingScripts.find((script) => script === text("npm_lifecycle_event")) ?? null,
+  };
+}
+
+function optional<T>(value: string | null, read: (value: string) => T): T | null {
+  return value === null ? null : read(value);
+}
+
+function integer(name: string, value: string | null, fallback: number, min: number, max: number): number {
+  if (value === null) return fallback;
+  const number = /^\d{1,9}$/.test(value) ? Number(value) : Number.NaN;
+  if (!(number >= min && number <= max)) throw new ConfigError(`${name} must be a whole number from ${min} to ${max}.`);
+  return number;
+}
+
+function url(name: string, value: string | null, protocols: readonly string[]): string | null {
+  const checked = connectionUrl(name, value, protocols);
+  return checked === null ? null : checked.replace(/\/+$/, "");
+}
+
+function connectionUrl(name: string, value: string | null, protocols: readonly string[]): string | null {
+  if (value === null) return null;
+  const protocol = URL.canParse(value) ? new URL(value).protocol : "";
+  // The value itself stays out of the message: connection URLs carry passwords.
+  if (!protocols.includes(protocol))
+    throw new ConfigError(`${name} must be a URL that starts with ${protocols.join("// or ")}//.`);
+  return value;
+}
+
+/** Reads a sealing key from its base64. Throws `ConfigError`. */
+export function readEncryptionKey(value: string): Buffer {
+  const key = /^[A-Za-z0-9+/]+={0,2}$/.test(value) ? Buffer.from(value, "base64") : Buffer.alloc(0);
+  if (key.length !== encryptionKeyBytes) {
+    throw new ConfigError("ENCRYPTION_KEY must be 32 bytes in base64, as `openssl rand -base64 32` prints them.");
+  }
+  return key;
+}
+
+function jwtSecret(value: string | null, jwksUrl: string | null): string | null {
+  if (value === null) return null;
+  if (jwksUrl !== null)
+    throw new ConfigError("DASHBOARD_JWT_SECRET and DASHBOARD_JWKS_URL exclude each other: set one of them.");
+  return secret("DASHBOARD_JWT_SECRET", value, jwtSecretBytesMin);
+}
+
+function secret(name: string, value: string | null, bytesMin: number): string | null {
+  if (value !== null && Buffer.byteLength(value) < bytesMin)
+    throw new ConfigError(`${name} must have at least ${bytesMin} bytes.`);
+  return value;
+}
+
+function logLevel(value: string | null, fallback: Config["logLevel"]): Config["logLevel"] {
+  const level = logLevels.find((known) => known === (value ?? fallback));
+  if (level === undefined) throw new ConfigError(`LOG_LEVEL must be one of ${logLevels.join(", ")}.`);
+  return level;
+}
+
+function flag(name: string, value: string | null): boolean {
+  if (value === null || value === "0" || value === "false") return false;
+  if (value === "1" || value === "true") return true;
+  throw new ConfigError(`${name} must be 1 or 0.`);
+}
+
+/** The type that a label or a vendor's own name means; null for anything else. */
+export function providerTypeOf(name: string): ProviderType | null {
+  if (Object.hasOwn(providerAliases, name)) return providerAliases[name as keyof typeof providerAliases];
+  return providerTypes.find((type) => type === name) ?? null;
+}
+
+function platformProvider(text: (name: string) => string | null): PlatformProvider | null {
+  const named = text("PLATFORM_PROVIDER_TYPE");
+  const baseUrl = url("PLATFORM_PROVIDER_BASE_URL", text("PLATFORM_PROVIDER_BASE_URL"), ["http:", "https:"]);
+  const apiKey = text("PLATFORM_PROVIDER_API_KEY");
+  if (named === null) {
+    if (baseUrl !== null || apiKey !== null)
+      throw new ConfigError("PLATFORM_PROVIDER_TYPE is missing beside PLATFORM_PROVIDER_BASE_URL or _API_KEY.");
+    return null;
+  }
+  const providerType = providerTypeOf(named);
+  if (providerType === null) {
+    throw new ConfigError(
+      `PLATFORM_PROVIDER_TYPE must be one of ${[...providerTypes, ...Object.keys(providerAliases)].join(", ")}.`,
+    );
+  }
+  if (apiKey === null) throw new ConfigError("PLATFORM_PROVIDER_API_KEY is missing beside PLATFORM_PROVIDER_TYPE.");
+  if (providerType === "custom" && baseUrl === null)
+    throw new ConfigError("PLATFORM_PROVIDER_BASE_URL is required for PLATFORM_PROVIDER_TYPE=custom.");
+  if (providerType === "gateway" && baseUrl !== null)
+    throw new ConfigError("PLATFORM_PROVIDER_BASE_URL is not taken for PLATFORM_PROVIDER_TYPE=gateway.");
+  return { providerType, baseUrl, apiKey };
+}

@@ -1,0 +1,52 @@
+import type { Redis } from "ioredis";
+import { type Authenticator, createAuthenticator } from "./auth/authenticator.ts";
+import { createRateLimiter, type RateLimiter } from "./auth/rate-limit.ts";
+import type { Config } from "./config.ts";
+import type { Sql } from "./database/client.ts";
+import type { Relay } from "./relay/relay.ts";
+import { createSealer, type Sealer } from "./seal.ts";
+import type { Logger } from "./telemetry/log.ts";
+
+/** What every slice is given: the process's resources, made once, in one place. */
+export interface Ctx {
+  readonly config: Config;
+  readonly log: Logger;
+  /** The pool. The HTTP tier and a worker each have their own. */
+  readonly sql: Sql;
+  readonly relay: Relay;
+  readonly sealer: Sealer;
+  readonly authenticator: Authenticator;
+  readonly rateLimiter: RateLimiter;
+  /** The address clients reach the service at, without a trailing slash. */
+  readonly publicUrl: string;
+  /** The base URL of the simulated model that this process runs; null when it runs none. It is no stranger: the https-and-public rule does not hold for it. */
+  readonly simulatedModelUrl: string | null;
+}
+
+/** What a context is made of. */
+export interface Resources {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly sql: Sql;
+  readonly relay: Relay;
+  readonly redis: Redis | null;
+  readonly encryptionKey: Buffer;
+  readonly publicUrl: string;
+  readonly simulatedModelUrl?: string | null;
+}
+
+/** Makes the context of a process. */
+export function createContext(resources: Resources): Ctx {
+  const { config, log, sql, relay, redis, encryptionKey, publicUrl } = resources;
+  return {
+    config,
+    log,
+    sql,
+    relay,
+    sealer: createSealer(encryptionKey),
+    authenticator: createAuthenticator(sql, config),
+    rateLimiter: createRateLimiter(redis),
+    publicUrl,
+    simulatedModelUrl: resources.simulatedModelUrl ?? null,
+  };
+}

@@ -1,0 +1,70 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Logger as QueueLogger, runMigrations } from "graphile-worker";
+import postgres from "postgres";
+import type { Logger } from "../telemetry/log.ts";
+
+const migrationsFolder = join(import.meta.dirname, "../../../sql");
+const migrationName = /^\d{4}_[a-z_]+\.sql$/;
+/** Any fixed number: whoever migrates holds this advisory lock, so that several processes may start at once. */
+const migrationLock = 7_246_119;
+/** The queue's own migrations say nothing of interest; failures are thrown. */
+const silentQueueLogger = new QueueLogger(() => () => {});
+/** A process waits this long for another one that migrates. */
+const migrationLockWaitMs = 60_000;
+
+/** Names of all migrations, in order. */
+export async function listMigrations(): Promise<string[]> {
+  return (await readdir(migrationsFolder)).filter((name) => migrationName.test(name)).sort();
+}
+
+/**
+ * Brings the schema up to date: ours (each file of `sql/` once, in order, in its
+ * own transaction) and the queue's. Safe to run from several processes at once.
+ */
+export async function migrate(databaseUrl: string, log: Logger): Promise<void> {
+  const sql = postgres(databaseUrl, { max: 1, onnotice: () => {}, connection: { lock_timeout: migrationLockWaitMs } });
+  try {
+    await sql`select pg_advisory_lock(${migrationLock})`;
+    await sql`create table if not exists schema_migrations (name text primary key, applied_at timestamptz not null default now())`;
+    const applied = new Set((await sql<{ name: string }[]>`select name from schema_migrations`).map((row) => row.name));
+    for (const name of await listMigrations()) {
+      if (applied.has(name)) continue;
+      const text = await readFile(join(migrationsFolder, name), "utf8");
+      await sql.begin(async (tx) => {
+        await tx.unsafe(text);
+        await tx`insert into schema_migrations (name) values (${name})`;
+      });
+      log.info({ migration: name }, "migration applied");
+    }
+    await runMigrations({ connectionString: databaseUrl, logger: silentQueueLogger });
+    await indexDeadJobs(sql);
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}
+
+/**
+ * Jobs without attempts left are counted at every scrape, and the queue has no index
+ * of them. This one holds them alone, so a healthy job's way through the queue adds
+ * nothing to it. Looked for first, because `if not exists` would still wait for writers.
+ */
+async function indexDeadJobs(sql: postgres.Sql): Promise<void> {
+  const [known] = await sql<{ present: boolean }[]>`
+    select to_regclass('graphile_worker.parley_dead_jobs') is not null as present`;
+  if (known?.present) return;
+  await sql`create index parley_dead_jobs on graphile_worker._private_jobs (task_id) where attempts >= max_attempts`;
+}
+
+/** Names of migrations that the database lacks. A database without our schema lacks all. */
+export async function missingMigrations(databaseUrl: string): Promise<string[]> {
+  const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} });
+  try {
+    const [known] = await sql<{ present: boolean }[]>`select to_regclass('schema_migrations') is not null as present`;
+    const applied = known?.present ? await sql<{ name: string }[]>`select name from schema_migrations` : [];
+    const names = new Set(applied.map((row) => row.name));
+    return (await listMigrations()).filter((name) => !names.has(name));
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}

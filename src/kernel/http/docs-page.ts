@@ -1,0 +1,50 @@
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { Elysia } from "elysia";
+import type { Ctx } from "../context.ts";
+import { type MountedOperation, openApiDocument } from "./openapi.ts";
+
+/** Files of the documentation browser that the page needs, with their media types. */
+const assets: Readonly<Record<string, string>> = {
+  "swagger-ui.css": "text/css; charset=utf-8",
+  "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
+};
+
+const page = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Parley API</title>
+<link rel="stylesheet" href="/docs/swagger-ui.css">
+<link rel="icon" href="data:,">
+</head>
+<body>
+<div id="docs"></div>
+<script src="/docs/swagger-ui-bundle.js"></script>
+<script>
+SwaggerUIBundle({ url: "/openapi.json", dom_id: "#docs", deepLinking: true, docExpansion: "list", validatorUrl: null });
+</script>
+</body>
+</html>`;
+
+/** `/openapi.json` and `/docs`, from files of this installation only (design section 3, "For developers"). */
+export function docsRoutes(ctx: Ctx, operations: () => readonly MountedOperation[]) {
+  let document: string | null = null;
+  const folder = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
+  return new Elysia()
+    .get("/openapi.json", () => {
+      document ??= JSON.stringify(openApiDocument(operations(), ctx.publicUrl));
+      return new Response(document, { headers: { "Content-Type": "application/json" } });
+    })
+    .get("/docs", () => new Response(page, { headers: { "Content-Type": "text/html; charset=utf-8" } }))
+    .get("/docs/:asset", async ({ params, status }) => {
+      const mediaType = Object.hasOwn(assets, params.asset) ? assets[params.asset] : undefined;
+      if (mediaType === undefined) return status(404);
+      const bytes = await readFile(join(folder, params.asset));
+      return new Response(new Uint8Array(bytes), {
+        headers: { "Content-Type": mediaType, "Cache-Control": "max-age=3600" },
+      });
+    });
+}

@@ -1,0 +1,18 @@
+import { type ApiError, type Form, messageIn, spell } from "../errors.ts";
+import { formOf, requestIdOf } from "./request.ts";
+
+/** An error in the envelope of design section 3, spelt in the request's form. */
+export function envelope(request: Request, error: ApiError): Response {
+  const form: Form = formOf(request);
+  const { status, code } = spell(error.reason, form);
+  const retryAfter = status === 429 && error.headers["Retry-After"] === undefined ? { "Retry-After": "1" } : {};
+  const body = {
+    error: {
+      code,
+      message: messageIn(form, error),
+      ...(error.details === undefined ? {} : { details: error.details }),
+      requestId: requestIdOf(request),
+    },
+  };
+  return Response.json(body, { status, headers: { ...retryAfter, ...error.headers } });
+}

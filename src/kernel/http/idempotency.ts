@@ -1,0 +1,136 @@
+import { createHash } from "node:crypto";
+import { type AnySql, json, type Sql, type Tx, tx } from "../database/client.ts";
+import { ApiError, type Form } from "../errors.ts";
+import { idempotencyKeepHours, idempotencyKeyLengthMax } from "../limits.ts";
+import type { Sealer } from "../seal.ts";
+
+/** A request's Idempotency-Key with what it stands for. */
+export interface IdempotencyKey {
+  readonly tenantId: string;
+  readonly key: string;
+  /** SHA-256 of form, method, path, query and body: another request under the same key is refused. */
+  readonly requestDigest: Buffer;
+}
+
+/** An answer as it was given the first time. */
+export interface KeptAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | null;
+}
+
+/** Reads the request's Idempotency-Key; null when it has none. Throws 400 when it is empty or too long. */
+export function readIdempotencyKey(
+  request: Request,
+  tenantId: string,
+  form: Form,
+  body: unknown,
+): IdempotencyKey | null {
+  const key = request.headers.get("idempotency-key");
+  if (key === null) return null;
+  if (key === "" || key.length > idempotencyKeyLengthMax) {
+    const rule = `must have 1 to ${idempotencyKeyLengthMax} characters`;
+    throw new ApiError("validation_failed", {
+      message: `Idempotency-Key ${rule}.`,
+      details: { issues: [{ path: "Idempotency-Key", message: rule }] },
+    });
+  }
+  const { pathname, search } = new URL(request.url);
+  const meaning = JSON.stringify([form, request.method, pathname, search, body ?? null], sortedKeys);
+  return { tenantId, key, requestDigest: createHash("sha256").update(meaning).digest() };
+}
+
+/** A replacer that writes fields in one order: a client that writes the same JSON anew may order them otherwise. */
+function sortedKeys(_: string, value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([left], [right]) => (left < right ? -1 : 1)));
+}
+
+/** What is remembered under a key; null when nothing is. Throws 422 when the key stood for another request. */
+export async function recallKey(
+  sql: AnySql,
+  sealer: Sealer,
+  key: IdempotencyKey,
+): Promise<{ turnId: string | null; answer: KeptAnswer | null } | null> {
+  const [row] = await sql<KeyRow[]>`
+    select request_digest, turn_id, status, headers, sealed_body from idempotency_keys
+    where tenant_id = ${key.tenantId} and key = ${key.key} and created_at > now() - make_interval(hours => ${idempotencyKeepHours})`;
+  if (row === undefined) return null;
+  if (!row.request_digest.equals(key.requestDigest)) throw new ApiError("idempotency_key_reused");
+  if (row.status === null) return { turnId: row.turn_id, answer: null };
+  const body = row.sealed_body === null ? null : sealer.open(row.sealed_body, lockNameOf(key));
+  return { turnId: row.turn_id, answer: { status: row.status, headers: row.headers ?? {}, body } };
+}
+
+/**
+ * Runs `work` once for a key. The key's row is written in the transaction that
+ * writes the resource, so that a crash leaves both or neither; a repeat while
+ * the first is under way is 409 `idempotency_in_progress`.
+ */
+export function once(
+  sql: Sql,
+  sealer: Sealer,
+  key: IdempotencyKey,
+  work: (tx: Tx) => Promise<KeptAnswer>,
+): Promise<KeptAnswer> {
+  return tx(sql, async (inner) => {
+    await lockKey(inner, key);
+    const known = await recallKey(inner, sealer, key);
+    if (known?.answer) return known.answer;
+    const answer = await work(inner);
+    const sealedBody = answer.body === null ? null : sealer.seal(answer.body, lockNameOf(key));
+    await inner`
+      insert into idempotency_keys (tenant_id, key, request_digest, status, headers, sealed_body)
+      values (${key.tenantId}, ${key.key}, ${key.requestDigest}, ${answer.status}, ${json(inner, answer.headers)}, ${sealedBody})
+      on conflict (tenant_id, key) do update set request_digest = excluded.request_digest, turn_id = null,
+        status = excluded.status, headers = excluded.headers, sealed_body = excluded.sealed_body, created_at = now()`;
+    return answer;
+  });
+}
+
+interface KeyRow {
+  request_digest: Buffer;
+  turn_id: string | null;
+  status: number | null;
+  headers: Record<string, string> | null;
+  sealed_body: Buffer | null;
+}
+
+/** Takes the key's lock until the transaction ends. Throws 409 when another request holds it. */
+async function lockKey(inner: Tx, key: IdempotencyKey): Promise<void> {
+  const [lock] = await inner<{ taken: boolean }[]>`
+    select pg_try_advisory_xact_lock(hashtextextended(${lockNameOf(key)}, 0)) as taken`;
+  if (!lock?.taken) throw new ApiError("idempotency_in_progress", { headers: { "Retry-After": "1" } });
+}
+
+/** Waits for the key's lock: a repeated turn joins the first one as soon as it is accepted. */
+export async function waitForKey(inner: Tx, key: IdempotencyKey): Promise<void> {
+  await inner`select pg_advisory_xact_lock(hashtextextended(${lockNameOf(key)}, 0))`;
+}
+
+/** Remembers which turn a key stands for. */
+export async function keepTurn(inner: Tx, key: IdempotencyKey, turnId: string): Promise<void> {
+  await inner`
+    insert into idempotency_keys (tenant_id, key, request_digest, turn_id)
+    values (${key.tenantId}, ${key.key}, ${key.requestDigest}, ${turnId})
+    on conflict (tenant_id, key) do update set request_digest = excluded.request_digest, turn_id = excluded.turn_id,
+      status = null, headers = null, sealed_body = null, created_at = now()`;
+}
+
+/** Keys that one statement of the sweep forgets. */
+const sweepBatchRows = 5_000;
+
+/** The job `keys.sweep`: forgets keys older than `idempotencyKeepHours`, in batches. */
+export async function sweepKeys(sql: AnySql): Promise<void> {
+  for (;;) {
+    const { count } = await sql`
+      delete from idempotency_keys where (tenant_id, key) in (
+        select tenant_id, key from idempotency_keys
+        where created_at < now() - make_interval(hours => ${idempotencyKeepHours}) limit ${sweepBatchRows})`;
+    if (count < sweepBatchRows) return;
+  }
+}
+
+function lockNameOf(key: IdempotencyKey): string {
+  return `idempotency:${key.tenantId}:${key.key}`;
+}

@@ -1,0 +1,236 @@
+import { type Static, type TObject, type TSchema, Type } from "@sinclair/typebox";
+import type { Principal } from "../auth/authenticator.ts";
+import { requestGate } from "../auth/gates.ts";
+import type { Ctx } from "../context.ts";
+import { type AnySql, patiently } from "../database/client.ts";
+import { ApiError, type ErrorCause, type Form, invalidAs } from "../errors.ts";
+import { askedForm, errorInA, type FormChange, showIn } from "./form.ts";
+import { type KeptAnswer, once, readIdempotencyKey } from "./idempotency.ts";
+import { readJson } from "./json-body.ts";
+import { rememberForm, requestIdOf, waitsUntil } from "./request.ts";
+import { Closed } from "./request-fields.ts";
+import { validateBody, validateFields } from "./validate.ts";
+
+/** What a handler is given: everything checked, in form B. */
+export interface Input<P extends TObject, Q extends TObject, B extends TSchema, A extends TSchema = B> {
+  readonly principal: Principal;
+  readonly tenantId: string;
+  readonly form: Form;
+  readonly params: Static<P>;
+  readonly query: Static<Q>;
+  readonly body: Static<B> | Static<A>;
+  readonly request: Request;
+  readonly requestId: string;
+  /** The client to work on: the pool, or the transaction that an Idempotency-Key opened. */
+  readonly sql: AnySql;
+}
+
+/** An answer that is more than a value: another status, or headers. */
+export class Reply {
+  readonly value: unknown;
+  readonly status: number | null;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(value: unknown, options: { status?: number; headers?: Readonly<Record<string, string>> } = {}) {
+    this.value = value;
+    this.status = options.status ?? null;
+    this.headers = options.headers ?? {};
+  }
+}
+
+/** The body of an answer: JSON of a schema, an event stream, or a file. */
+export type AnswerBody = TSchema | "stream" | "bytes";
+
+/** What an Idempotency-Key may be answered, where a POST remembers its answer (see `idempotency.ts`). */
+export const keyErrors: readonly ErrorCause[] = ["idempotency_key_reused", "idempotency_in_progress"];
+
+/** One operation of the interface: what it takes, what it answers, what can go wrong, and the function that does it. */
+export interface Operation<P extends TObject, Q extends TObject, B extends TSchema, A extends TSchema = B> {
+  /** One line for the OpenAPI document. */
+  readonly summary: string;
+  readonly params?: P;
+  readonly query?: Q;
+  /** `raw`: the handler reads the request's body itself. Left out: the operation takes none. */
+  readonly body?: B | "raw";
+  /** What form A takes where it differs: fewer query fields; the body as `change.up` leaves it. */
+  readonly queryInA?: TObject;
+  readonly bodyInA?: A;
+  readonly success: 200 | 201 | 202 | 204;
+  /** What a success answers, described for the OpenAPI document only; left out where there is no body. */
+  readonly answer?: AnswerBody | readonly AnswerBody[];
+  readonly answerInA?: TSchema;
+  /** Further statuses of success, with what they answer. */
+  readonly otherwise?: Readonly<Partial<Record<202 | 204, AnswerBody | null>>>;
+  /** How bodies and answers differ in form A. */
+  readonly change?: FormChange;
+  /** Causes beyond the shared ones (400 for broken fields, 401, 402, 429, 500, 503). */
+  readonly errors?: readonly ErrorCause[];
+  /** The cause of a broken field rule, where the operation has one of its own. */
+  readonly invalidAs?: ErrorCause;
+  /** Which form mounts it; left out: both. */
+  readonly onlyForm?: Form;
+  /** `own`: the handler treats the Idempotency-Key itself (turns join instead of repeating). */
+  readonly idempotency?: "own";
+  handle(input: Input<P, Q, B, A>): Promise<unknown>;
+}
+
+/** An operation whatever it takes, for those who only describe it. */
+export type AnyOperation = Omit<Operation<TObject, TObject, TSchema, TSchema>, "handle">;
+
+/** A route's handler that remembers the operation it was made of. */
+export type OperationHandler = ((context: RouteContext) => Promise<Response>) & { readonly spec: AnyOperation };
+
+/** The part of Elysia's context that an operation needs. */
+interface RouteContext {
+  readonly request: Request;
+  /** Null where the path's encoding is broken. */
+  readonly params: Record<string, string | null>;
+}
+
+const nothing = Closed({});
+
+/**
+ * Makes an Elysia handler of an operation. In this order: credential (401),
+ * subscription (402), pace (429), form, path and query fields (400), body (400,
+ * 413), then the handler. Elysia routes; checking stays here so that the order is
+ * the same everywhere and bodies are read with our own bound.
+ */
+export function operation<
+  P extends TObject = TObject<Record<never, never>>,
+  Q extends TObject = TObject<Record<never, never>>,
+  B extends TSchema = TObject<Record<never, never>>,
+  A extends TSchema = B,
+>(ctx: Ctx, spec: Operation<P, Q, B, A>): OperationHandler {
+  const handler = async ({ request, params }: RouteContext) => {
+    const asked = askedForm(request);
+    if (asked !== null) rememberForm(request, asked);
+    const principal = await patiently(() => ctx.authenticator.authenticate(request.headers.get("authorization")), {
+      limitMs: waitsUntil(request) - Date.now(),
+    });
+    const form = asked ?? principal.tenant.form;
+    rememberForm(request, form);
+    await requestGate(principal, ctx.rateLimiter);
+    if (spec.onlyForm !== undefined && spec.onlyForm !== form) throw new ApiError("not_found");
+
+    try {
+      return await answer(principal, form, request, params ?? {});
+    } catch (error) {
+      throw spec.invalidAs === undefined ? error : invalidAs(spec.invalidAs, error);
+    }
+  };
+  return Object.assign(handler, { spec: spec as unknown as AnyOperation });
+
+  async function answer(principal: Principal, form: Form, request: Request, params: Record<string, string | null>) {
+    const checkedParams = validateFields(spec.params ?? nothing, Object.entries(params));
+    const querySchema = (form === "a" ? spec.queryInA : undefined) ?? spec.query ?? nothing;
+    const checkedQuery = validateFields(querySchema, queryFields(request.url));
+    const body = await readBody(request, spec, form);
+    const answerWith = (sql: AnySql) =>
+      pointingIn(form, spec.change, () =>
+        spec.handle({
+          principal,
+          tenantId: principal.tenant.id,
+          form,
+          params: checkedParams as Static<P>,
+          query: checkedQuery as Static<Q>,
+          body: body as Static<B> | Static<A>,
+          request,
+          requestId: requestIdOf(request),
+          sql,
+        }),
+      );
+
+    const key =
+      request.method === "POST" && spec.idempotency !== "own"
+        ? readIdempotencyKey(request, principal.tenant.id, form, body)
+        : null;
+    if (key === null) return respond(await answerWith(ctx.sql), spec, form);
+    return fromKept(await once(ctx.sql, ctx.sealer, key, async (tx) => toKept(await answerWith(tx), spec, form)));
+  }
+}
+
+/** A query's fields. `URLSearchParams` alone would read bytes that are no UTF-8 as replacement characters. */
+function queryFields(url: string): Iterable<[string, string | null]> {
+  const { search, searchParams } = new URL(url);
+  return search.includes("%") ? decodedFields(search) : searchParams;
+}
+
+function* decodedFields(search: string): Generator<[string, string | null]> {
+  for (const part of search.slice(1).split("&"))
+    for (const [name, value] of new URLSearchParams(`?${part}`)) yield [name, isDecodable(part) ? value : null];
+}
+
+function isDecodable(part: string): boolean {
+  try {
+    decodeURIComponent(part);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function readBody(
+  request: Request,
+  spec: { body?: TSchema | "raw"; bodyInA?: TSchema; change?: FormChange },
+  form: Form,
+): Promise<unknown> {
+  if (spec.body === "raw") return undefined;
+  if (request.method === "GET" || request.method === "HEAD") return {};
+  const value = await readJson(request);
+  const isFields = typeof value === "object" && value !== null && !Array.isArray(value);
+  const raised =
+    form === "a" && spec.change !== undefined && isFields ? spec.change.up(value as Record<string, unknown>) : value;
+  const schema = (form === "a" ? spec.bodyInA : undefined) ?? spec.body ?? nothing;
+  return pointingIn(form, spec.change, async () => validateBody(schema, raised));
+}
+
+/** Runs what speaks form B's field names; its errors point at the asking form's. */
+async function pointingIn<T>(form: Form, change: FormChange | undefined, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw form === "a" ? errorInA(error, change) : error;
+  }
+}
+
+/**
+ * Answers once for the request's Idempotency-Key, for an operation that reads its
+ * body itself (`body: "raw"`, `idempotency: "own"`). `meaning` is what tells the
+ * body from another one; `work` touches nothing but the database.
+ */
+export async function answerOnce(
+  ctx: Ctx,
+  { request, tenantId, form }: { request: Request; tenantId: string; form: Form },
+  success: Answer["success"],
+  meaning: unknown,
+  work: (sql: AnySql) => Promise<unknown>,
+): Promise<Response> {
+  const key = readIdempotencyKey(request, tenantId, form, meaning);
+  if (key === null) return respond(await work(ctx.sql), { success }, form);
+  return fromKept(await once(ctx.sql, ctx.sealer, key, async (tx) => toKept(await work(tx), { success }, form)));
+}
+
+type Answer = { success: number; change?: FormChange };
+
+function toKept(result: unknown, spec: Answer, form: Form): KeptAnswer {
+  if (result instanceof Response)
+    throw new Error("An operation that answers a Response must treat the Idempotency-Key itself.");
+  const reply = result instanceof Reply ? result : new Reply(result);
+  const status = reply.status ?? spec.success;
+  const shown = showIn(form, spec.change, reply.value);
+  return { status, headers: reply.headers, body: status === 204 ? null : JSON.stringify(shown) };
+}
+
+function respond(result: unknown, spec: Answer, form: Form): Response {
+  return result instanceof Response ? result : fromKept(toKept(result, spec, form));
+}
+
+function fromKept({ status, headers, body }: KeptAnswer): Response {
+  const all = body === null ? headers : { "Content-Type": "application/json", ...headers };
+  return new Response(body, { status, headers: all });
+}
+
+/** Path fields of one id, the common case: `pathIds({ agentId: Id("agent") })`. */
+export function pathIds<T extends Record<string, TSchema>>(ids: T) {
+  return Type.Object(ids, { additionalProperties: false });
+}

@@ -1,0 +1,20 @@
+import { Elysia, NotFoundError } from "elysia";
+import type { Ctx } from "../context.ts";
+import { ApiError } from "../errors.ts";
+import { envelope } from "./error-envelope.ts";
+import { healthRoutes } from "./health.ts";
+import { metricsRoutes } from "./metrics-route.ts";
+
+/** What a worker process answers over HTTP: how it is, and nothing of any tenant's. */
+export function createOperatorApp(ctx: Ctx): (request: Request) => Promise<Response> {
+  const elysia = new Elysia({ normalize: false, handler: { standardHostname: false } })
+    .onError(({ error, request }) => {
+      if (error instanceof ApiError) return envelope(request, error);
+      if (error instanceof NotFoundError) return envelope(request, new ApiError("not_found"));
+      ctx.log.error({ err: error }, "unforeseen error");
+      return envelope(request, new ApiError("internal"));
+    })
+    .use(healthRoutes(ctx))
+    .use(metricsRoutes(ctx));
+  return async (request) => elysia.handle(request);
+}

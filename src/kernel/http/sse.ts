@@ -1,0 +1,64 @@
+import { clearTimeout, setTimeout } from "node:timers";
+import { streamPingMs } from "../limits.ts";
+
+/** The headers of every stream (document 1, "GET …/tool-approval-continuations"; the AI SDK's UI message stream). */
+export const streamHeaders = {
+  "Content-Type": "text/event-stream",
+  "X-Vercel-AI-UI-Message-Stream": "v1",
+  "Cache-Control": "no-cache",
+  Connection: "keep-alive",
+  // Proxies that buffer (nginx does by default) would hold the chunks back.
+  "X-Accel-Buffering": "no",
+} as const;
+
+/** The event that closes every stream. */
+export const doneEvent = "data: [DONE]\n\n";
+
+const encoder = new TextEncoder();
+const pingComment = encoder.encode(": ping\n\n");
+
+/**
+ * A response that streams what `texts` yields, and a comment when it is quiet.
+ * It reads only as fast as the client does, and aborts `stop` when the client goes.
+ */
+export function sseResponse(
+  texts: AsyncIterable<string>,
+  stop: AbortController,
+  options: { readonly status: number; readonly headers: Readonly<Record<string, string>> },
+): Response {
+  const iterator = texts[Symbol.asyncIterator]();
+  let isQuiet = false;
+  let ping: NodeJS.Timeout | undefined;
+  // A reader that is not asked for more stands still where it is; it has to be told to clean up.
+  const leave = () => {
+    clearTimeout(ping);
+    void iterator.return?.().catch(() => {});
+  };
+  stop.signal.addEventListener("abort", leave, { once: true });
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      // One timer a stream, put off with each text: making one anew costs a tenth of what a text does.
+      ping = setTimeout(() => {
+        if (!isQuiet || stop.signal.aborted) return;
+        controller.enqueue(pingComment);
+        ping?.refresh();
+      }, streamPingMs);
+    },
+    async pull(controller) {
+      isQuiet = true;
+      ping?.refresh();
+      const { done, value } = await iterator.next().finally(() => {
+        isQuiet = false;
+      });
+      if (stop.signal.aborted) return;
+      if (!done) {
+        controller.enqueue(encoder.encode(value));
+        return;
+      }
+      clearTimeout(ping);
+      controller.close();
+    },
+    cancel: () => stop.abort(),
+  });
+  return new Response(body, { status: options.status, headers: { ...streamHeaders, ...options.headers } });
+}

@@ -1,0 +1,155 @@
+import type { Config } from "../config.ts";
+import { isPublicHost, tenantUrlFault } from "./address.ts";
+import {
+  type PinnedRequest,
+  type PinnedSend,
+  type PinOptions,
+  pinnedSender,
+  RefusedAddressError,
+} from "./pinned-fetch.ts";
+
+export { checkTenantUrl, tenantUrlFault } from "./address.ts";
+export { RefusedAddressError } from "./pinned-fetch.ts";
+
+/** A fetch function; the part of the web standard's that the vendors' clients use. */
+export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
+
+/** A request follows at most this many redirects. */
+const redirectsMax = 5;
+const redirectStatuses = new Set([301, 302, 303, 307, 308]);
+/** Headers that may follow a redirect to another origin; any other might be a credential. */
+const harmlessHeaders = ["accept", "accept-encoding", "accept-language", "content-type", "user-agent"];
+
+/**
+ * The runtime's own fetch, for addresses that the operator or a vendor's client
+ * chose. Redirects are followed by our rules: a runtime's own takes only the
+ * headers it knows from what goes to another origin, and vendors name theirs
+ * `x-api-key` or `x-goog-api-key`. Bun would end a response that is quiet for five
+ * minutes, which a model that thinks may well be; `timeout` lifts that and means
+ * nothing elsewhere.
+ */
+export const directFetch: Fetch = async (input, init) => {
+  const mode = init?.redirect ?? (input instanceof Request ? input.redirect : "follow");
+  if (mode !== "follow") return fetch(input, { ...init, timeout: false });
+  if (input instanceof Request || (init?.body != null && typeof init.body !== "string")) {
+    return follow(directSend(init), await wholeRequest(input, init), mode, checkScheme);
+  }
+  checkScheme(new URL(input));
+  // Almost nothing redirects: the request is taken apart only when something does.
+  let answered: Response | null = await fetch(input, { ...init, redirect: "manual", timeout: false });
+  if (!redirectStatuses.has(answered.status)) return answered;
+  const again = directSend(init);
+  const send: PinnedSend = (request) => {
+    const first = answered;
+    answered = null;
+    return first === null ? again(request) : Promise.resolve(first);
+  };
+  return follow(send, await wholeRequest(input, init), mode, checkScheme);
+};
+
+function directSend(init: RequestInit | undefined): PinnedSend {
+  return ({ url, body, ...request }) =>
+    fetch(url, { ...init, ...request, body: body as BodyInit | null, redirect: "manual", timeout: false });
+}
+
+/** Error codes of a connection that never came about. */
+const unsentCodes = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ConnectionRefused",
+  "FailedToOpenSocket",
+]);
+
+/** Whether an error of the network came before anything was sent. Bun and Node say so with a code, Deno with the stage at which its client failed. */
+export function isUnsent(error: Error): boolean {
+  return ("code" in error && unsentCodes.has(String(error.code))) || error.message.includes("client error (Connect)");
+}
+
+/** Whether the error, or what caused it, came before anything was sent. */
+export function wasNeverSent(error: unknown): boolean {
+  return [error, error instanceof Error ? error.cause : null].some((link) => link instanceof Error && isUnsent(link));
+}
+
+let guarded: Fetch | null = null;
+
+/** The fetch for addresses that tenants supply (design section 3, "Private addresses"). */
+export function tenantFetch(config: Pick<Config, "allowPrivateNetwork">): Fetch {
+  if (config.allowPrivateNetwork) return directFetch;
+  guarded ??= guardedFetch();
+  return guarded;
+}
+
+/**
+ * Makes a fetch that reaches https addresses on the public internet only, whatever
+ * a name resolves to and wherever a redirect leads. Rejects with
+ * `RefusedAddressError`, with `TypeError("fetch failed")` when the network fails,
+ * or with the signal's reason. Request bodies are sent whole; responses stream,
+ * decoded. It sets no limit on the wait for an answer: the signal does.
+ */
+export function guardedFetch(options: PinOptions = {}): Fetch {
+  const send = pinnedSender(options);
+  return async (input, init) => {
+    const request = await wholeRequest(input, init);
+    // A compressed event stream would wait in somebody's buffer; what comes compressed nevertheless is decoded.
+    if (!request.headers.has("accept-encoding")) request.headers.set("accept-encoding", "identity");
+    const mode = init?.redirect ?? (input instanceof Request ? input.redirect : "follow");
+    return follow(send, request, mode, checkTarget);
+  };
+}
+
+/** A request with its body read, so that it can be sent again where a redirect leads. */
+async function wholeRequest(input: string | URL | Request, init: RequestInit | undefined): Promise<PinnedRequest> {
+  const asked = new Request(input, init);
+  const body = asked.body === null ? null : new Uint8Array(await asked.arrayBuffer());
+  const signal = init?.signal ?? (input instanceof Request ? input.signal : null);
+  return { url: new URL(asked.url), method: asked.method, headers: new Headers(asked.headers), body, signal };
+}
+
+async function follow(
+  send: PinnedSend,
+  first: PinnedRequest,
+  mode: RequestRedirect,
+  check: (url: URL) => void,
+): Promise<Response> {
+  let request = first;
+  for (let redirects = 0; ; redirects++) {
+    check(request.url);
+    const response = await send(request);
+    const location = redirectStatuses.has(response.status) ? response.headers.get("location") : null;
+    if (location === null || mode === "manual") return response;
+    await response.body?.cancel();
+    if (mode === "error") throw new TypeError("The server answered with a redirect.");
+    if (redirects === redirectsMax) throw new TypeError(`More than ${redirectsMax} redirects.`);
+    if (!URL.canParse(location, request.url.href)) throw new TypeError("The server redirects to no URL.");
+    request = redirected(request, response.status, new URL(location, request.url));
+  }
+}
+
+/** A runtime's fetch reads files and data too, and a redirect may name them. */
+function checkScheme({ protocol }: URL): void {
+  if (protocol !== "https:" && protocol !== "http:") throw new RefusedAddressError("The address is not an http URL.");
+}
+
+/** An address written into the URL is never looked up, so it is checked here; names are when they are resolved. */
+function checkTarget(url: URL): void {
+  if (tenantUrlFault(url.href, false) !== null)
+    throw new RefusedAddressError(
+      isPublicHost(url.hostname) ? "The address is not an https URL." : "The address is not public.",
+    );
+}
+
+/** The request that follows a redirect: its method and body as the fetch standard has them, its headers without credentials at another origin. */
+function redirected(request: PinnedRequest, status: number, url: URL): PinnedRequest {
+  const becomesGet =
+    (status === 303 && request.method !== "HEAD") || ((status === 301 || status === 302) && request.method === "POST");
+  const sameOrigin = url.origin === request.url.origin;
+  const body = becomesGet ? null : request.body;
+  // The body may hold a credential (a token request) or a tenant's data, and the other origin was not asked for.
+  if (!sameOrigin && body !== null) throw new RefusedAddressError("A redirect would carry the body to another origin.");
+  const headers = new Headers([...request.headers].filter(([name]) => sameOrigin || harmlessHeaders.includes(name)));
+  for (const name of body === null ? ["content-type", "content-length"] : []) headers.delete(name);
+  return { ...request, url, method: becomesGet ? "GET" : request.method, headers, body };
+}

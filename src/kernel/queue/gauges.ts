@@ -1,0 +1,80 @@
+import { Gauge, Registry } from "prom-client";
+import type { Sql } from "../database/client.ts";
+import { scrapeTimeoutMs, workerDeadMs } from "../limits.ts";
+import { isJobName, jobNames } from "./catalogue.ts";
+import { countWorkers, readDepths, type TaskDepth } from "./depth.ts";
+
+/**
+ * What Postgres knows of the whole installation's queue, in Prometheus' text. It
+ * is asked for at a scrape, once for all scrapes at a time, and given
+ * `scrapeTimeoutMs`; a database that takes longer leaves these gauges out, and
+ * only these. Each process tells the same, so take their maximum, not their sum.
+ */
+export class QueueGauges {
+  readonly #sql: Sql;
+  #asking: Promise<string> | null = null;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  /** The text; empty when the database does not answer in time. Never rejects. */
+  async text(): Promise<string> {
+    this.#asking ??= ask(this.#sql)
+      .catch(() => "")
+      .finally(() => {
+        this.#asking = null;
+      });
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<string>((resolve) => {
+      timer = setTimeout(() => resolve(""), scrapeTimeoutMs);
+    });
+    try {
+      return await Promise.race([this.#asking, late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+async function ask(sql: Sql): Promise<string> {
+  const [depths, workers] = await Promise.all([readDepths(sql), countWorkers(sql, workerDeadMs)]);
+  const registry = new Registry();
+  const gaugeOfTasks = (name: string, help: string) =>
+    new Gauge({ name, help, labelNames: ["task"], registers: [registry] });
+  const ready = gaugeOfTasks("parley_queue_ready", "Jobs that are due and that no worker has, by task.");
+  const oldest = gaugeOfTasks("parley_queue_oldest_seconds", "How long the oldest of them has been due, by task.");
+  const dead = gaugeOfTasks("parley_queue_dead", "Jobs that used up their attempts (dead letters), by task.");
+  for (const { task, ...depth } of byKnownTask(depths)) {
+    ready.set({ task }, depth.ready);
+    oldest.set({ task }, depth.oldestSeconds);
+    dead.set({ task }, depth.dead);
+  }
+  const alive = new Gauge({
+    name: "parley_workers",
+    help: "Worker processes that beat, and those whose beat is late.",
+    labelNames: ["state"],
+    registers: [registry],
+  });
+  alive.set({ state: "beating" }, workers.beating);
+  alive.set({ state: "silent" }, workers.silent);
+  return registry.metrics();
+}
+
+/** Every task of ours, the idle ones with zeros so that an alert has something to look at; what else is in the queue is `other`. */
+function byKnownTask(depths: readonly TaskDepth[]): TaskDepth[] {
+  const all = new Map<string, TaskDepth>(
+    [...jobNames, "other"].map((task) => [task, { task, ready: 0, oldestSeconds: 0, dead: 0 }]),
+  );
+  for (const depth of depths) {
+    const task = isJobName(depth.task) ? depth.task : "other";
+    const known = all.get(task) as TaskDepth;
+    all.set(task, {
+      task,
+      ready: known.ready + depth.ready,
+      oldestSeconds: Math.max(known.oldestSeconds, depth.oldestSeconds),
+      dead: known.dead + depth.dead,
+    });
+  }
+  return [...all.values()];
+}

@@ -1,0 +1,42 @@
+import type postgres from "postgres";
+import type { AnySql } from "../database/client.ts";
+
+/** What else is known of workers that are gone. */
+interface Gone {
+  /** Names of the queue that their rows may not hold yet. */
+  readonly names?: readonly string[];
+  /** They stopped in order, so no job is to blame, and each gets the attempt back that it was fetched with. */
+  readonly inOrder?: boolean;
+}
+
+/**
+ * Forgets workers `w` that are gone, and gives the jobs that are locked in their
+ * names back to the queue, in one statement: without its worker's row a locked job
+ * would be nobody's for hours. They go back under new numbers, because a worker that
+ * was frozen and wakes up says that its jobs are done, by number and without asking,
+ * and must not hit those of its successors.
+ *
+ * A job in whose place another was put while it was locked has lost its key and all
+ * its attempts, and would lie about as a dead letter.
+ */
+export function forgetWorkers(
+  sql: AnySql,
+  areGone: postgres.Fragment,
+  { names = [], inOrder = false }: Gone = {},
+): PromiseLike<{ id: string }[]> {
+  return sql<{ id: string }[]>`
+    with gone as (
+      delete from workers w where ${areGone} returning w.id, w.queue_worker_ids
+    ), locked as (
+      select j.id, j.key is null and j.attempts >= j.max_attempts as is_spent
+      from graphile_worker._private_jobs j join gone on j.locked_by = any(gone.queue_worker_ids || ${names as string[]}::text[])
+      for update of j
+    ), deleted as (
+      delete from graphile_worker._private_jobs j using locked where j.id = locked.id and locked.is_spent
+    ), freed as (
+      update graphile_worker._private_jobs j set id = default, locked_by = null, locked_at = null
+        ${inOrder ? sql`, attempts = greatest(0, j.attempts - 1)` : sql``}
+      from locked where j.id = locked.id and not locked.is_spent
+    )
+    select id from gone`;
+}

@@ -1,0 +1,81 @@
+import type { AnySql } from "../database/client.ts";
+
+/** What is in the queue of one kind of job. */
+export interface TaskCounts {
+  readonly task: string;
+  /** Due, and no worker has them. */
+  readonly ready: number;
+  /** How long the oldest of those has been due. */
+  readonly oldestSeconds: number;
+  /** For later: schedules, and jobs that failed and are tried again after a pause. */
+  readonly scheduled: number;
+  readonly running: number;
+  /** Out of attempts: nobody runs them any more (dead letters). */
+  readonly dead: number;
+}
+
+/** A job as the queue holds it. */
+export interface Job {
+  /** A number, as text. */
+  readonly id: string;
+  readonly task: string;
+  readonly payload: unknown;
+  readonly attempts: number;
+  readonly maxAttempts: number;
+  readonly dead: boolean;
+  readonly lastError: string | null;
+  readonly runAt: Date;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+  /** Null: no worker has it. */
+  readonly lockedAt: Date | null;
+}
+
+/** Every kind of job that is in the queue. Reads all of it, unlike the gauges of `/metrics`. */
+export async function countJobs(sql: AnySql): Promise<TaskCounts[]> {
+  return sql<TaskCounts[]>`
+    select t.identifier as task, count(*) filter (where waits and run_at <= now())::int as ready,
+      coalesce(extract(epoch from now() - min(run_at) filter (where waits and run_at <= now())), 0)::float8 as "oldestSeconds",
+      count(*) filter (where waits and run_at > now())::int as scheduled,
+      count(*) filter (where locked_at is not null)::int as running,
+      count(*) filter (where locked_at is null and not waits)::int as dead
+    from (select *, locked_at is null and attempts < max_attempts as waits from graphile_worker._private_jobs) j
+    join graphile_worker._private_tasks t on t.id = j.task_id
+    group by 1 order by 1`;
+}
+
+/** Dead jobs, the oldest first. */
+export function listDead(sql: AnySql, { task, limit }: { task: string | null; limit: number }): Promise<Job[]> {
+  return readJobs(
+    sql,
+    sql`j.attempts >= j.max_attempts and j.locked_at is null ${task === null ? sql`` : sql`and t.identifier = ${task}`}
+      order by j.id limit ${limit}`,
+  );
+}
+
+/** A job by its number; null when there is none. */
+export async function findJob(sql: AnySql, id: string): Promise<Job | null> {
+  const [job] = await readJobs(sql, sql`j.id = ${id}::bigint`);
+  return job ?? null;
+}
+
+async function readJobs(sql: AnySql, which: ReturnType<typeof sql>): Promise<Job[]> {
+  return sql<Job[]>`
+    select j.id::text, t.identifier as task, j.payload, j.attempts, j.max_attempts as "maxAttempts",
+      j.attempts >= j.max_attempts and j.locked_at is null as dead, j.last_error as "lastError", j.run_at as "runAt",
+      j.created_at as "createdAt", j.updated_at as "updatedAt", j.locked_at as "lockedAt"
+    from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
+    where ${which}`;
+}
+
+/** Makes jobs due now with all their attempts before them. Answers those it could: a job that runs is left alone. */
+export async function retryJobs(sql: AnySql, ids: readonly string[]): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    select id::text from graphile_worker.reschedule_jobs(${ids as string[]}::bigint[], run_at => now(), attempts => 0)`;
+  return rows.map(({ id }) => id);
+}
+
+/** Leaves a job that runs no further attempt: when this one fails, it is a dead letter. */
+export async function spendAttempts(sql: AnySql, id: string): Promise<void> {
+  await sql`update graphile_worker._private_jobs set max_attempts = attempts where id = ${id}::bigint`;
+}

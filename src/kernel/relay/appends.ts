@@ -1,0 +1,46 @@
+import { Gather } from "../async/batcher.ts";
+import { type Batch, relayGroupCharsMax, relayGroupMax } from "./relay.ts";
+
+/** What is to be appended to one log. */
+export interface Append {
+  readonly name: string;
+  readonly batch: Batch;
+  /** Whether the log ends with it. */
+  readonly ends: boolean;
+}
+
+/** Sends the appends of many logs; `fields` has `first, count, sse, ends, madeAt` for each. Answers one by one. */
+export type SendAppends = (names: readonly string[], fields: readonly (string | number)[]) => Promise<unknown>;
+
+type Answer = string | number | undefined;
+
+/** The appends of all logs of a process. Sharing commands halves the cost of each, in this process as in Redis. */
+export class Appends {
+  readonly #gather: Gather<Append, Answer>;
+
+  constructor(send: SendAppends) {
+    this.#gather = new Gather((group) => sendGroup(send, group), {
+      countMax: relayGroupMax,
+      size: { of: ({ batch }) => batch.sse.length, max: relayGroupCharsMax },
+    });
+  }
+
+  /** What the script says of this append. Rejects when the command failed, or Redis refused this one. */
+  async add(append: Append): Promise<string | number> {
+    const answer = await this.#gather.add(append);
+    if (answer === undefined || (typeof answer === "string" && answer.startsWith("error")))
+      throw new Error(`Redis refused an append: ${answer}.`);
+    return answer;
+  }
+}
+
+async function sendGroup(send: SendAppends, group: readonly Append[]): Promise<readonly Answer[]> {
+  const names: string[] = [];
+  const fields: (string | number)[] = [];
+  for (const { name, batch, ends } of group) {
+    const { first, count, sse, madeAtMs = "" } = batch;
+    names.push(name);
+    fields.push(first, count, sse, ends ? 1 : 0, madeAtMs);
+  }
+  return (await send(names, fields)) as Answer[];
+}

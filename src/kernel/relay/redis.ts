@@ -1,0 +1,239 @@
+import { clearInterval, clearTimeout, setInterval, setTimeout } from "node:timers";
+import { Redis, type RedisOptions } from "ioredis";
+import { Appends } from "./appends.ts";
+import type { Cursor, Page } from "./cursor.ts";
+import {
+  type Appended,
+  type Batch,
+  dropBefore,
+  type Followed,
+  type LogKey,
+  lastOf,
+  type Relay,
+  relayChunkMax,
+  relayCommandTimeoutMs,
+  relayHeartbeatMs,
+  relayKeepMs,
+  relayLookMs,
+  relayPingTimeoutMs,
+  relayReconnectMsMax,
+  relayReconnectMsMin,
+  type Sealed,
+} from "./relay.ts";
+import { appendScript, isMark, logName, lookScript, type Mark, parseEntry, sealScript } from "./scripts.ts";
+import { Feeds } from "./subscriptions.ts";
+
+/** What a relay on Redis needs to know. */
+export interface RedisRelayOptions {
+  /** `redis://` or `rediss://`. */
+  readonly url: string;
+  /** Keys and channels begin with it; `parley:` when left out. */
+  readonly prefix?: string;
+  /** How long a log is kept, in milliseconds; `relayKeepMs` when left out. */
+  readonly keepMs?: number;
+  /** Told of every connection error; the relay reconnects by itself. */
+  readonly onError?: (error: Error) => void;
+}
+
+interface ScriptedRedis extends Redis {
+  relayAppend(logs: number, ...args: (string | number)[]): Promise<unknown>;
+  relaySeal(key: string, keepMs: number): Promise<unknown>;
+  relayLook(key: string, keepMs: number): Promise<unknown>;
+}
+
+/**
+ * A failed command is repeated by those who know what it meant, so the client
+ * repeats nothing: what is in flight when a connection drops is rejected at once.
+ */
+const connectionOptions: Omit<RedisOptions, "replyMapping"> = {
+  lazyConnect: true,
+  autoResubscribe: false,
+  autoResendUnfulfilledCommands: false,
+  maxRetriesPerRequest: 0,
+  commandTimeout: relayCommandTimeoutMs,
+  socketTimeout: relayCommandTimeoutMs,
+  connectTimeout: relayCommandTimeoutMs,
+  retryStrategy: (attempt) => Math.min(relayReconnectMsMin * 2 ** (attempt - 1), relayReconnectMsMax),
+};
+
+const scripts: NonNullable<RedisOptions["scripts"]> = {
+  relayAppend: { lua: appendScript },
+  relaySeal: { lua: sealScript, numberOfKeys: 1 },
+  relayLook: { lua: lookScript, numberOfKeys: 1 },
+};
+
+/** The relay on Redis: two connections per process, whatever the number of logs and followers. */
+export class RedisRelay implements Relay {
+  readonly #commands: ScriptedRedis;
+  readonly #subscriber: Redis;
+  readonly #appends: Appends;
+  readonly #feeds: Feeds;
+  readonly #prefix: string;
+  readonly #keepMs: number;
+  readonly #timers: readonly NodeJS.Timeout[];
+
+  /** Connects when it is first used; nothing here throws for a Redis that is away. */
+  constructor({ url, prefix = "parley:", keepMs = relayKeepMs, onError = () => {} }: RedisRelayOptions) {
+    this.#prefix = prefix;
+    this.#keepMs = keepMs;
+    this.#commands = new Redis(url, { ...connectionOptions, connectionName: "parley-relay", scripts }) as ScriptedRedis;
+    this.#subscriber = new Redis(url, {
+      ...connectionOptions,
+      connectionName: "parley-relay-subscriber",
+      enableOfflineQueue: false,
+    });
+    this.#commands.on("error", onError);
+    this.#subscriber.on("error", onError);
+    this.#appends = new Appends((names, fields) =>
+      this.#commands.relayAppend(names.length, ...names, this.#keepMs, ...fields),
+    );
+    this.#feeds = new Feeds(this.#subscriber);
+    this.#timers = [
+      setInterval(() => this.#beat(), relayHeartbeatMs).unref(),
+      setInterval(() => void this.#look(), Math.min(relayLookMs, keepMs / 2)).unref(),
+    ];
+  }
+
+  append(key: LogKey, batch: Batch): Promise<Appended> {
+    return this.#append(key, batch, false);
+  }
+
+  end(key: LogKey, last: Batch | null): Promise<Appended> {
+    return this.#append(key, last ?? { first: 1, count: 0, sse: "" }, true);
+  }
+
+  async #append(key: LogKey, batch: Batch, ends: boolean): Promise<Appended> {
+    const name = logName(this.#prefix, key);
+    let rest: Batch | null = batch;
+    while (rest !== null) {
+      const answer = await this.#appends.add({ name, batch: rest, ends });
+      if (typeof answer !== "number") return answer as Appended;
+      // The log's tail lies inside the batch, which gets shorter with every round.
+      rest = dropBefore(rest, answer + 1);
+    }
+    return "ok";
+  }
+
+  async seal(key: LogKey): Promise<Sealed> {
+    return (await this.#commands.relaySeal(logName(this.#prefix, key), this.#keepMs)) as Sealed;
+  }
+
+  async *follow(
+    key: LogKey,
+    from: number,
+    signal: AbortSignal,
+    isNew = false,
+  ): AsyncGenerator<Followed, void, undefined> {
+    if (signal.aborted) return;
+    const name = logName(this.#prefix, key);
+    const cursor = this.#feeds.join(name, Math.max(from, 1), isNew);
+    const wake = () => cursor.wake();
+    signal.addEventListener("abort", wake, { once: true });
+    try {
+      while (!signal.aborted) {
+        const step = cursor.take();
+        if (step !== null) {
+          yield step;
+          if (step.type !== "batch") return;
+          continue;
+        }
+        if (cursor.stale) void this.#read(name, cursor);
+        await cursor.woken();
+      }
+    } finally {
+      signal.removeEventListener("abort", wake);
+      this.#feeds.leave(name, cursor);
+    }
+  }
+
+  async #read(name: string, cursor: Cursor): Promise<void> {
+    cursor.startRead();
+    try {
+      cursor.endRead(await this.#page(name, cursor.next, cursor.pageEntries));
+    } catch {
+      cursor.endRead(null);
+    }
+  }
+
+  /** Reads the log from event `next` on; null when it does not reach there. */
+  async #page(name: string, next: number, count: number): Promise<Page | null> {
+    const entries = (await this.#commands.xrange(name, next, "+", "COUNT", count)).map(parseEntry);
+    const [head] = entries;
+    if (head === undefined && next === 1) return { batch: null, mark: null, entries: 0, more: false };
+    if (head !== undefined && !isMark(head) && head.first === next) return merge(head, entries, count);
+    if (head !== undefined && isMark(head) && head.tail < next)
+      return { batch: null, mark: head, entries: 1, more: false };
+    return this.#pageAround(name, next);
+  }
+
+  /** The page of an event that begins no entry: it lies within one, or is the one to come. */
+  async #pageAround(name: string, next: number): Promise<Page | null> {
+    const [entry] = (await this.#commands.xrevrange(name, next, "-", "COUNT", 1)).map(parseEntry);
+    if (entry === undefined || isMark(entry) || lastOf(entry) < next - 1) return null;
+    const batch = dropBefore(entry, next);
+    return { batch, mark: null, entries: 1, more: batch !== null };
+  }
+
+  async touch(key: LogKey): Promise<void> {
+    await this.#commands.pexpire(logName(this.#prefix, key), this.#keepMs);
+  }
+
+  async ping(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<never>((_, reject) => {
+      const error = new Error(`Redis did not answer within ${relayPingTimeoutMs} ms.`);
+      timer = setTimeout(() => reject(error), relayPingTimeoutMs);
+    });
+    try {
+      await Promise.race([this.#commands.ping(), timeout]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  close(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer);
+    this.#feeds.loseAll();
+    this.#subscriber.disconnect();
+    this.#commands.disconnect();
+    return Promise.resolve();
+  }
+
+  /** A subscriber only listens, so a connection that went silent shows only when something is asked on it. */
+  #beat(): void {
+    if (this.#feeds.followed.size > 0) this.#subscriber.ping().catch(() => {});
+  }
+
+  /** Keeps followed logs from expiring, and finds what was published to nobody. */
+  async #look(): Promise<void> {
+    const names = [...this.#feeds.followed.keys()];
+    for (let start = 0; start < names.length; start += relayChunkMax) {
+      await Promise.all(names.slice(start, start + relayChunkMax).map((name) => this.#lookAt(name)));
+    }
+  }
+
+  async #lookAt(name: string): Promise<void> {
+    // A failure shows on the connection, and every follower hears of that.
+    const tail = await this.#commands.relayLook(name, this.#keepMs).catch(() => null);
+    for (const cursor of this.#feeds.followed.get(name)?.cursors ?? []) {
+      if (tail !== null && tail !== cursor.next - 1) cursor.force();
+    }
+  }
+}
+
+/** One page of entries that follow each other; only the last can be a mark. */
+function merge(head: Batch, entries: readonly (Batch | Mark)[], asked: number): Page {
+  let count = 0;
+  let sse = "";
+  let mark: Mark | null = null;
+  for (const entry of entries) {
+    if (isMark(entry)) {
+      mark = entry;
+      break;
+    }
+    count += entry.count;
+    sse += entry.sse;
+  }
+  const more = mark === null && entries.length === asked;
+  return { batch: { first: head.first, count, sse }, mark, entries: entries.length, more };
+}

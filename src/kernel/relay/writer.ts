@@ -1,0 +1,232 @@
+import { Buffer } from "node:buffer";
+import { clearInterval, clearTimeout, setInterval, setTimeout } from "node:timers";
+import {
+  type Appended,
+  formatEvent,
+  type LogKey,
+  type Relay,
+  relayBatchBytesMax,
+  relayEndWaitMs,
+  relayProbeMs,
+  relayQueueBytesMax,
+  relayRetryMsMax,
+  relayRetryMsMin,
+} from "./relay.ts";
+import { Manuscript } from "./write-buffer.ts";
+
+/** What a writer may be told. */
+export interface RelayWriterOptions {
+  /** Called once when a successor took over; the caller must stop. */
+  readonly onSealed?: () => void;
+  /** `relayBatchBytesMax` when left out. */
+  readonly batchBytesMax?: number;
+  /** `relayQueueBytesMax` when left out. */
+  readonly queueBytesMax?: number;
+  /** `relayProbeMs` when left out. */
+  readonly probeMs?: number;
+}
+
+/**
+ * Writes one attempt's log. It keeps what it wrote until the end, so that a log
+ * that vanished (Redis restarted empty) is written again from event 1, and it
+ * never fails its turn: while the relay is away, chunks gather here and the append
+ * is repeated with growing pauses. Nothing here throws or rejects. A writer that
+ * is not brought to its `end` must be closed.
+ */
+export class RelayWriter {
+  readonly #relay: Relay;
+  readonly #key: LogKey;
+  readonly #text: Manuscript;
+  readonly #queueBytesMax: number;
+  readonly #onSealed: () => void;
+  readonly #prober: NodeJS.Timeout;
+  #running = false;
+  #probing = false;
+  #ending = false;
+  #ended: Appended | null = null;
+  #closed = false;
+  #sealed = false;
+  /** Attempts that failed since one succeeded. */
+  #failures = 0;
+  /** How often the log was found missing since it was whole last. */
+  #rewrites = 0;
+  #endResult: Promise<Appended | "away"> | null = null;
+  /** Those who wait for the outcome of the append under way. */
+  #watchers: (() => void)[] = [];
+  #endNap: (() => void) | null = null;
+
+  constructor(relay: Relay, key: LogKey, options: RelayWriterOptions = {}) {
+    this.#relay = relay;
+    this.#key = key;
+    this.#text = new Manuscript(options.batchBytesMax ?? relayBatchBytesMax);
+    this.#queueBytesMax = options.queueBytesMax ?? relayQueueBytesMax;
+    this.#onSealed = options.onSealed ?? (() => {});
+    this.#prober = setInterval(() => this.#probe(), options.probeMs ?? relayProbeMs).unref();
+  }
+
+  /** A successor took over, or the log was ended by somebody else: the caller must stop. Further chunks are dropped. */
+  get sealed(): boolean {
+    return this.#sealed;
+  }
+
+  /** How many events were written so far. */
+  get written(): number {
+    return this.#text.written;
+  }
+
+  /** Whether the last attempt to reach the relay failed, or the relay keeps losing the log. */
+  get away(): boolean {
+    return this.#failures > 0 || this.#rewrites > 1;
+  }
+
+  /**
+   * Formats and queues one chunk (any JSON value). Chunks that come while an
+   * append is under way gather into the next batch. Answers a promise only when
+   * the queue is above its bound; it resolves when the relay has caught up, is
+   * away, or is sealed. Chunks after `end` or `close` are dropped.
+   */
+  write(chunk: unknown): Promise<void> | undefined {
+    if (this.#closed || this.#ending || this.#sealed) return undefined;
+    this.#add(chunk);
+    this.#run();
+    return this.#full ? this.#drained() : undefined;
+  }
+
+  /** All written so far is in the relay, or known not to be (the relay is away, or sealed). */
+  async flush(): Promise<void> {
+    const upTo = this.#text.written;
+    while (this.#text.confirmed < upTo && !this.away && !this.#stopped) await this.#outcome();
+  }
+
+  /**
+   * Flushes, then writes the last chunks and the end mark in one append. `away`:
+   * the end mark could not be written within `relayEndWaitMs`; whoever follows
+   * learns of the end from Postgres. The writer is closed afterwards.
+   */
+  end(lastChunks: readonly unknown[]): Promise<Appended | "away"> {
+    this.#endResult ??= this.#end(lastChunks);
+    return this.#endResult;
+  }
+
+  async #end(lastChunks: readonly unknown[]): Promise<Appended | "away"> {
+    await this.flush();
+    if (!this.#stopped) {
+      for (const chunk of lastChunks) this.#add(chunk);
+      this.#ending = true;
+      this.#run();
+      this.#endNap?.();
+      const deadline = setTimeout(() => this.close(), relayEndWaitMs);
+      while (this.#ended === null && !this.#stopped) await this.#outcome();
+      clearTimeout(deadline);
+    }
+    this.close();
+    return this.#ended ?? (this.#sealed ? "sealed" : "away");
+  }
+
+  /** Stops writing, for a turn that ends without `end`. What is under way may still arrive. */
+  close(): void {
+    this.#closed = true;
+    clearInterval(this.#prober);
+    this.#endNap?.();
+    this.#settle();
+  }
+
+  get #stopped(): boolean {
+    return this.#closed || this.#sealed;
+  }
+
+  get #full(): boolean {
+    return this.#text.unsentBytes > this.#queueBytesMax && !this.away && !this.#stopped;
+  }
+
+  #add(chunk: unknown): void {
+    const sse = formatEvent(this.#key.turnId, this.#text.written + 1, chunk);
+    this.#text.add(sse, Buffer.byteLength(sse));
+  }
+
+  async #drained(): Promise<void> {
+    while (this.#full) await this.#outcome();
+  }
+
+  #outcome(): Promise<void> {
+    return new Promise((resolve) => this.#watchers.push(resolve));
+  }
+
+  #settle(): void {
+    const watchers = this.#watchers;
+    this.#watchers = [];
+    for (const resolve of watchers) resolve();
+  }
+
+  /** A quiet stretch: is the log still there, and still ours? */
+  #probe(): void {
+    if (this.#running || this.#text.written === 0) return;
+    this.#probing = true;
+    this.#run();
+  }
+
+  #run(): void {
+    if (this.#running) return;
+    this.#running = true;
+    void this.#pump();
+  }
+
+  async #pump(): Promise<void> {
+    // Chunks written in the same step as the first one share its batch.
+    await Promise.resolve();
+    while (!this.#stopped && this.#ended === null && (this.#text.unsent || this.#probing || this.#ending)) {
+      const answer = await this.#send();
+      this.#note(answer);
+      this.#settle();
+      // The first rewrite starts at once; a log that keeps vanishing gets pauses too.
+      if (this.away && answer !== "ok") await this.#nap();
+    }
+    this.#running = false;
+  }
+
+  #note(answer: Appended | "away"): void {
+    this.#failures = answer === "away" ? this.#failures + 1 : 0;
+    if (answer === "sealed") this.#seal();
+    if (answer === "lost") {
+      this.#rewrites++;
+      this.#text.rewind();
+    }
+    if (answer === "ok" && !this.#text.unsent) this.#rewrites = 0;
+  }
+
+  /** Sends the next batch, the end, or an empty batch as a probe. */
+  async #send(): Promise<Appended | "away"> {
+    const { batch, isLast } = this.#text.next();
+    const ends = this.#ending && isLast;
+    try {
+      const answer = ends ? await this.#relay.end(this.#key, batch) : await this.#relay.append(this.#key, batch);
+      if (answer === "ok") {
+        this.#text.confirm(batch);
+        this.#probing = false;
+        if (ends) this.#ended = answer;
+      }
+      return answer;
+    } catch {
+      return "away";
+    }
+  }
+
+  #seal(): void {
+    this.#sealed = true;
+    clearInterval(this.#prober);
+    this.#onSealed();
+  }
+
+  async #nap(): Promise<void> {
+    const doublings = Math.max(this.#failures, this.#rewrites) - 1;
+    const napMs = Math.min(relayRetryMsMin * 2 ** doublings, relayRetryMsMax);
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, napMs);
+      this.#endNap = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    this.#endNap = null;
+  }
+}

@@ -1,0 +1,33 @@
+import { Type } from "@sinclair/typebox";
+import { Closed, OneOf } from "../kernel/http/request-fields.ts";
+import { Failure, listOf, MomentOrNull, Text, TextOrNull, times } from "../kernel/http/response-fields.ts";
+import { Id } from "../kernel/ids.ts";
+import { authTypes } from "./schema.ts";
+
+/** What operations on MCP connections answer (document 2, "MCP connection"), for the OpenAPI document. */
+export const Shown = Closed({
+  id: Id("mcpConnection"),
+  name: Text,
+  url: Text,
+  authType: OneOf(...authTypes),
+  status: OneOf("connected", "needs_auth", "error"),
+  credentialFragment: Text,
+  lastAuthErrorCode: TextOrNull,
+  oauthIssuer: TextOrNull,
+  oauthResource: TextOrNull,
+  tokenExpiresAt: MomentOrNull,
+  ...times,
+});
+export const Listed = listOf("mcpConnections", Shown);
+export const Reconnected = Closed({ status: OneOf("connected", "needs_auth"), connection: Shown });
+export const Link = Closed({ url: Text });
+export const Tested = Type.Union([
+  Closed({
+    ok: Type.Literal(true),
+    latencyMs: Type.Integer(),
+    server: Closed({ name: Text, version: Text }),
+    toolCount: Type.Integer(),
+    toolNames: Type.Array(Text),
+  }),
+  Closed({ ok: Type.Literal(false), error: Failure }),
+]);

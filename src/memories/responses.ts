@@ -1,0 +1,15 @@
+import { Closed } from "../kernel/http/request-fields.ts";
+import { Moment, pageOf, Text, times } from "../kernel/http/response-fields.ts";
+import { Id } from "../kernel/ids.ts";
+
+/** What operations on memories answer (document 1, "Memory"), for the OpenAPI document. */
+export const Shown = Closed({
+  id: Id("memory"),
+  tenantId: Id("tenant"),
+  agentId: Id("agent"),
+  userId: Text,
+  text: Text,
+  lastAccessedAt: Moment,
+  ...times,
+});
+export const Listed = pageOf(Shown);

@@ -1,0 +1,60 @@
+import type { UiMessage } from "../sessions/schema.ts";
+
+/** A session list shows this much of the last message, in characters. */
+const previewLengthMax = 200;
+
+/** The texts among some parts of a message. */
+export function textsOf(parts: UiMessage["parts"]): string[] {
+  return parts.flatMap((part) => {
+    const { type, text } = part as { type?: unknown; text?: unknown };
+    return type === "text" && typeof text === "string" ? [text] : [];
+  });
+}
+
+/** The text of a message as a list shows it: its text parts on one line, cut. */
+export function previewOf(message: UiMessage): string {
+  const line = textsOf(message.parts).join(" ").replace(/\s+/g, " ").trim();
+  return [...line.slice(0, previewLengthMax * 2)].slice(0, previewLengthMax).join("");
+}
+
+/** Half of a surrogate pair, or NUL, as `JSON.stringify` spells them: what Postgres could not hold as text. */
+const unstorable = /\\u(?:0000|d[89a-f][0-9a-f]{2})/i;
+
+/** Replaces NUL and lone surrogates in every text of a JSON value by U+FFFD. Answers the same value when there is none. */
+export function storable<T>(value: T): T {
+  if (typeof value === "string") return cleanText(value) as T;
+  return unstorable.test(JSON.stringify(value) ?? "") ? (cleanDeep(value) as T) : value;
+}
+
+/** Replaces NUL and lone surrogates by U+FFFD. */
+export function cleanText(text: string): string {
+  return (text.isWellFormed() ? text : text.toWellFormed()).replaceAll("\0", "\uFFFD");
+}
+
+function cleanDeep(value: unknown): unknown {
+  if (typeof value === "string") return cleanText(value);
+  if (Array.isArray(value)) return value.map(cleanDeep);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, field]) => [cleanText(key), cleanDeep(field)]));
+}
+
+/** Cleans one text that arrives in pieces: a surrogate pair that was split between two pieces is joined first. */
+export class TextCleaner {
+  private held = "";
+
+  /** The next piece, cleaned; empty while only half a pair has come. */
+  push(piece: string): string {
+    const text = this.held + piece;
+    const lastUnit = text.charCodeAt(text.length - 1);
+    const endsInHalf = lastUnit >= 0xd800 && lastUnit <= 0xdbff;
+    this.held = endsInHalf ? text.slice(-1) : "";
+    return cleanText(endsInHalf ? text.slice(0, -1) : text);
+  }
+
+  /** What was held back when the text ended in half a pair. */
+  end(): string {
+    const rest = this.held === "" ? "" : "\uFFFD";
+    this.held = "";
+    return rest;
+  }
+}

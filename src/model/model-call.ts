@@ -1,0 +1,177 @@
+import { DefaultGeneratedFile, type LanguageModel, type ModelMessage, type streamText, type ToolSet } from "ai";
+import {
+  asLanguageModelUsage,
+  convertToLanguageModelPrompt,
+  parseToolCall,
+  prepareRetries,
+  prepareTools,
+  resolveLanguageModel,
+} from "ai/internal";
+import { newId } from "../kernel/ids.ts";
+import { unusableCall } from "../tools/error.ts";
+import type { ModelSpans } from "./spans.ts";
+import type { AnswerPart, CallEnd } from "./step-record.ts";
+import type { ThinkingSettings } from "./thinking.ts";
+
+type Model = ReturnType<typeof resolveLanguageModel>;
+type ModelPart = Awaited<ReturnType<Model["doStream"]>>["stream"] extends ReadableStream<infer P> ? P : never;
+type CallPart = Extract<AnswerPart, { type: "tool-call" }>;
+
+/** Fetches files that are named by URL: those of messages, for providers that do not take URLs, and those a model made. */
+export type DownloadFiles = NonNullable<Parameters<typeof streamText>[0]["experimental_download"]>;
+
+/** One call of a model. */
+export interface CallRequest {
+  readonly model: LanguageModel;
+  readonly instructions: string;
+  readonly messages: ModelMessage[];
+  readonly tools: ToolSet;
+  readonly thinking: ThinkingSettings;
+  readonly download: DownloadFiles;
+  readonly signal: AbortSignal;
+  readonly spans: ModelSpans;
+}
+
+/** A call of the provider that failed before it answered is tried once more. */
+const providerRetriesMax = 1;
+
+/**
+ * Calls a model and yields the parts of its answer, and how the call ended. The
+ * prompt, the tools' schemas and the reading of tool calls are the AI SDK's; the
+ * parts come straight from the provider's client, because each stream that
+ * `streamText` takes them through costs as much as all else done with them.
+ *
+ * Throws what the provider threw before it answered, or when its stream broke. An
+ * abort ends it at once, without a word.
+ */
+export async function* callModel(request: CallRequest): AsyncGenerator<AnswerPart | CallEnd, void, undefined> {
+  const model = resolveLanguageModel(request.model);
+  const { signal, spans } = request;
+  const { retry } = prepareRetries({ maxRetries: providerRetriesMax, abortSignal: signal });
+  const stream = await retry(() => startCall(model, request));
+  const answered = { id: "", modelId: model.modelId };
+  const calls = new Map<string, CallPart>();
+  let started = false;
+  for await (const part of readParts(stream, signal)) {
+    if (part.type === "stream-start" || part.type === "raw") continue;
+    if (!started) yield { type: "start-step", request: {}, warnings: [] };
+    started = true;
+    switch (part.type) {
+      case "text-delta":
+      case "reasoning-delta": {
+        const { delta: text, ...rest } = part;
+        if (text !== "" || part.providerMetadata !== undefined) yield { ...rest, text };
+        break;
+      }
+      case "finish": {
+        const usage = asLanguageModelUsage(part.usage);
+        const finishReason = part.finishReason.unified;
+        spans.end({ responseId: answered.id, modelId: answered.modelId, finishReason, usage });
+        yield { type: "call-end", finishReason, usage };
+        break;
+      }
+      case "response-metadata":
+        answered.id = part.id ?? answered.id;
+        answered.modelId = part.modelId ?? answered.modelId;
+        break;
+      case "tool-call": {
+        const call = await readCall(part, request);
+        calls.set(call.toolCallId, call);
+        yield call;
+        break;
+      }
+      default:
+        yield await rarePart(part, request, calls);
+    }
+  }
+}
+
+async function startCall(model: Model, request: CallRequest): Promise<ReadableStream<ModelPart>> {
+  const { instructions, messages, tools, thinking, download, signal, spans } = request;
+  const prompt = await convertToLanguageModelPrompt({
+    prompt: { instructions: instructions === "" ? undefined : instructions, messages },
+    supportedUrls: await model.supportedUrls,
+    download,
+    abortSignal: signal,
+    provider: model.provider.split(".", 1)[0] as string,
+  });
+  const offered = await prepareTools({ tools });
+  spans.start(model);
+  const { stream } = await model.doStream({
+    prompt,
+    abortSignal: signal,
+    toolChoice: { type: "auto" },
+    ...(offered === undefined ? {} : { tools: offered }),
+    ...thinking,
+  });
+  return stream;
+}
+
+/** Reads a stream up to its end or an abort, which does not wait for the provider. */
+async function* readParts<T>(stream: ReadableStream<T>, signal: AbortSignal): AsyncGenerator<T, void, undefined> {
+  const reader = stream.getReader();
+  const cancel = () => void reader.cancel(signal.reason).catch(() => {});
+  signal.addEventListener("abort", cancel, { once: true });
+  try {
+    while (!signal.aborted) {
+      const { done, value } = await reader.read();
+      if (done || signal.aborted) return;
+      yield value;
+    }
+  } finally {
+    signal.removeEventListener("abort", cancel);
+    cancel();
+  }
+}
+
+/** A call as its tool reads it; one that names no tool, or gives it the wrong input, is `invalid` and has an `error`. */
+async function readCall(
+  toolCall: Extract<ModelPart, { type: "tool-call" }>,
+  { tools, messages, instructions }: CallRequest,
+): Promise<CallPart> {
+  const call = await parseToolCall({ toolCall, tools, messages, instructions, repairToolCall: undefined });
+  return call.invalid === true ? { ...call, error: unusableCall(call.error) } : call;
+}
+
+/** Parts that come once in an answer, if at all. */
+async function rarePart(
+  part: ModelPart,
+  { tools, download, signal }: CallRequest,
+  calls: ReadonlyMap<string, CallPart>,
+): Promise<AnswerPart> {
+  switch (part.type) {
+    case "tool-input-start": {
+      const tool = tools[part.toolName];
+      const about = {
+        dynamic: part.dynamic ?? tool?.type === "dynamic",
+        title: tool?.title,
+        toolMetadata: tool?.metadata,
+      };
+      return { ...part, ...about } as AnswerPart;
+    }
+    case "tool-result": {
+      const { result, isError, ...rest } = part;
+      const about = { ...rest, input: calls.get(part.toolCallId)?.input, providerExecuted: true };
+      const output = isError === true ? { type: "tool-error", error: result } : { output: result };
+      return { ...about, ...output } as AnswerPart;
+    }
+    case "tool-approval-request": {
+      const toolCall = calls.get(part.toolCallId);
+      if (toolCall === undefined) throw new Error("The provider asks for the approval of a call that it did not make.");
+      return { type: part.type, approvalId: newId("approval"), toolCall };
+    }
+    case "file":
+    case "reasoning-file": {
+      const data = part.data.type === "data" ? part.data.data : await downloaded(part.data.url, download, signal);
+      return { ...part, file: new DefaultGeneratedFile({ data, mediaType: part.mediaType }) } as AnswerPart;
+    }
+    default:
+      return part as AnswerPart;
+  }
+}
+
+async function downloaded(url: URL, download: DownloadFiles, abortSignal: AbortSignal): Promise<Uint8Array> {
+  const [file] = await download([{ url, isUrlSupportedByModel: false, abortSignal }]);
+  if (file == null) throw new Error("A file that the model made cannot be fetched.");
+  return file.data;
+}

@@ -1,0 +1,214 @@
+import {
+  APICallError,
+  DownloadError,
+  InvalidResponseDataError,
+  type LanguageModel,
+  type LanguageModelUsage,
+  RetryError,
+  type ToolSet,
+  toUIMessageChunk,
+  type UIMessageChunk,
+} from "ai";
+import type { ApprovalPolicy } from "../agents/schema.ts";
+import { inSpan, type SpanFields } from "../kernel/telemetry/trace.ts";
+import { cleanText, storable } from "../messages/text.ts";
+import type { UiMessage } from "../sessions/schema.ts";
+import { ToolError, tellable } from "../tools/error.ts";
+import { decideCall } from "../tools/policy.ts";
+import type { TurnTool } from "../tools/tool.ts";
+import { Assembly } from "./assembly.ts";
+import { Cleaner } from "./clean.ts";
+import type { DownloadFiles } from "./model-call.ts";
+import { modelMessages } from "./prompt.ts";
+import { ModelSpans } from "./spans.ts";
+import type { AnswerPart } from "./step-record.ts";
+import { answerSteps } from "./steps.ts";
+import type { ThinkingSettings } from "./thinking.ts";
+
+// The SDK's warnings go to the console otherwise, past the log.
+Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false });
+
+/** What a model is asked. */
+export interface ModelRequest {
+  readonly model: LanguageModel;
+  readonly instructions: string;
+  /** The transcript with the user's message at its end. */
+  readonly messages: readonly UiMessage[];
+  readonly thinking: ThinkingSettings;
+  /** The id of the answer. */
+  readonly messageId: string;
+  readonly signal: AbortSignal;
+  readonly download: DownloadFiles;
+  /** The answer that goes on, when a turn resumes after approvals. */
+  readonly extended: UiMessage | null;
+  readonly tools: readonly TurnTool[];
+  readonly policy: ApprovalPolicy;
+  /** Whether a person can be asked; otherwise calls that would wait are denied. */
+  readonly canAsk: boolean;
+  readonly modelCallsMax: number;
+  /** Called, and waited for, before a tool runs. */
+  readonly beforeTool: () => Promise<void>;
+}
+
+interface Used {
+  inputTokens: number;
+  outputTokens: number;
+  modelCalls: number;
+}
+
+/** What came of it. */
+export interface ModelResult {
+  readonly ended: "finished" | "failed" | "aborted";
+  /** The answer as the AI SDK assembles it from the very chunks that were written. */
+  readonly message: UiMessage;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly modelCalls: number;
+  /** The chunk that ends the stream; it is held back until the turn is committed. */
+  readonly lastChunk: unknown;
+  readonly error: unknown;
+}
+
+/**
+ * Runs the model, tool steps included, and hands every chunk to `write`. Waits
+ * when `write` answers a promise, so that a slow relay slows the model down
+ * instead of filling the memory. Never throws for what a model or provider does.
+ */
+export async function runModel(
+  request: ModelRequest,
+  write: (chunk: UIMessageChunk) => void | Promise<void>,
+): Promise<ModelResult> {
+  const used: Used = { inputTokens: 0, outputTokens: 0, modelCalls: 0 };
+  let error: unknown = null;
+  const answer = new Assembly(request.messageId, request.extended);
+  const tools = guardedTools(request);
+  const spans = new ModelSpans();
+  const onError = (cause: unknown) => {
+    // What went wrong with a call is told to the model, and to the reader in the same words; the turn goes on.
+    if (cause instanceof ToolError) return cleanText(String(cause));
+    error ??= cause;
+    return describeModelError(cause);
+  };
+  const cleaner = new Cleaner();
+  let lastChunk: UIMessageChunk = { type: "finish" };
+  let ended: ModelResult["ended"] = "finished";
+  try {
+    const parts = answerSteps({
+      model: request.model,
+      instructions: request.instructions,
+      messages: await modelMessages(request.messages),
+      tools,
+      approvalOf: (toolName) => approvalOf(request, toolName),
+      thinking: request.thinking,
+      download: request.download,
+      signal: request.signal,
+      modelCallsMax: request.modelCallsMax,
+      onCall: (usage) => count(used, usage),
+      spans,
+    });
+    for await (const received of parts) {
+      for (const chunk of chunksOf(received, cleaner, { tools, onError })) {
+        if (chunk.type === "error") {
+          ended = "failed";
+          lastChunk = chunk;
+        } else if (ended === "failed") continue;
+        else if (chunk.type === "finish") lastChunk = chunk;
+        else {
+          answer.add(chunk);
+          const full = write(chunk);
+          if (full !== undefined) await full;
+        }
+      }
+    }
+  } catch (cause) {
+    ended = "failed";
+    error = cause;
+    lastChunk = { type: "error", errorText: describeModelError(cause) };
+  }
+  spans.close(RetryError.isInstance(error) ? error.lastError : error);
+  if (request.signal.aborted) ended = "aborted";
+  return { ended, message: await answer.message(), ...used, lastChunk, error };
+}
+
+/** Adds what a call of the model used; a provider that does not say so adds nothing but the call. */
+function count(used: Used, usage: LanguageModelUsage | null): void {
+  used.inputTokens += usage?.inputTokens ?? 0;
+  used.outputTokens += usage?.outputTokens ?? 0;
+  used.modelCalls += 1;
+}
+
+/** Chunks whose texts were cleaned, and joined where a pair was split, as parts. */
+const deltas = new Set(["text-delta", "reasoning-delta"]);
+
+/** The chunks of a part: none, one, or two where a text ends in what was held back. */
+function* chunksOf(
+  received: AnswerPart,
+  cleaner: Cleaner,
+  options: { readonly tools: ToolSet; readonly onError: (cause: unknown) => string },
+): Generator<UIMessageChunk, void, undefined> {
+  for (const part of cleaner.clean(received)) {
+    const chunk = toUIMessageChunk(part, { ...options, sendSources: true });
+    if (chunk !== undefined) yield deltas.has(chunk.type) ? chunk : storable(chunk);
+  }
+}
+
+/** The tools as the SDK takes them, each behind `beforeTool`. What goes wrong in one is put in words that may be told. */
+function guardedTools({ tools, beforeTool, signal }: ModelRequest): ToolSet {
+  const guarded: ToolSet = {};
+  for (const { name, tool } of tools) {
+    const { execute } = tool;
+    guarded[name] =
+      execute === undefined
+        ? tool
+        : {
+            ...tool,
+            execute: async (input, options) => {
+              try {
+                await beforeTool();
+                signal.throwIfAborted();
+                const span = () => toolSpan(name, options.toolCallId);
+                return await inSpan(`execute_tool ${name}`, span, async () => execute(input, options));
+              } catch (error) {
+                throw signal.aborted ? error : tellable(error);
+              }
+            },
+          };
+  }
+  return guarded;
+}
+
+function toolSpan(name: string, callId: string): SpanFields {
+  const attributes = {
+    "gen_ai.operation.name": "execute_tool",
+    "gen_ai.tool.name": name,
+    "gen_ai.tool.call.id": callId,
+  };
+  return { kind: "internal", attributes };
+}
+
+/** What the policy says of a call, in the SDK's words. */
+function approvalOf({ tools, policy, canAsk }: ModelRequest, toolName: string) {
+  const tool = tools.find(({ name }) => name === toolName);
+  if (tool === undefined) return undefined;
+  const decision = decideCall(policy, tool);
+  if (decision === "run") return undefined;
+  if (decision === "deny")
+    return { type: "denied", reason: "The agent's approval policy does not allow this tool." } as const;
+  if (canAsk) return { type: "user-approval" } as const;
+  return { type: "denied", reason: "This call needs a person's approval, and nobody can be asked here." } as const;
+}
+
+/**
+ * A provider's failure in words that may be shown: the status, never the
+ * provider's own text, which has been seen to quote keys and prompts.
+ */
+export function describeModelError(error: unknown): string {
+  const cause = RetryError.isInstance(error) ? error.lastError : error;
+  if (DownloadError.isInstance(cause)) return "A picture of the message cannot be fetched.";
+  if (InvalidResponseDataError.isInstance(cause)) return brokenOff;
+  if (!APICallError.isInstance(cause)) return "The model provider failed.";
+  if (cause.statusCode === undefined) return "The model provider cannot be reached.";
+  return cause.statusCode < 400 ? brokenOff : `The model provider answered with status ${cause.statusCode}.`;
+}
+
+const brokenOff = "The model provider's answer broke off.";

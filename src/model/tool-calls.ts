@@ -1,0 +1,160 @@
+import {
+  type ModelMessage,
+  NoSuchToolError,
+  type ToolApprovalStatus,
+  type ToolModelMessage,
+  type ToolSet,
+  type TypedToolCall,
+} from "ai";
+import { collectToolApprovals, toResponseMessages, validateApprovedToolApprovals } from "ai/internal";
+import { newId } from "../kernel/ids.ts";
+import { unusableCall } from "../tools/error.ts";
+import type { AnswerPart } from "./step-record.ts";
+
+type Call = TypedToolCall<ToolSet>;
+type Output = Extract<AnswerPart, { type: "tool-result" | "tool-error" }>;
+
+/** What the agent's policy says of a tool, in the SDK's words; undefined runs it. */
+export type ApprovalOf = (toolName: string) => Exclude<ToolApprovalStatus, string> | undefined;
+
+/** What calls run on. */
+export interface CallsRequest {
+  readonly tools: ToolSet;
+  readonly approvalOf: ApprovalOf;
+  /** What the model was told before it asked. */
+  readonly messages: ModelMessage[];
+  readonly signal: AbortSignal;
+}
+
+/** What becomes of a call; `told` is what the reader is told of it. */
+interface Weighed {
+  /** Whether it runs, once the model is through. */
+  readonly runs: boolean;
+  /** What the model is told of a call that cannot run. */
+  readonly failure: Output | null;
+  readonly told: readonly AnswerPart[];
+}
+
+/** What becomes of a call as soon as the model has made it: it runs, waits for a person, is denied or has failed already. */
+export function weighCall(call: Call, { tools, approvalOf }: CallsRequest): Weighed {
+  const weighed: Weighed = { runs: false, failure: null, told: [] };
+  const ours = call.providerExecuted !== true;
+  if (call.invalid === true) return ours ? { ...weighed, failure: failureOf(call, tools, call.error) } : weighed;
+  if (!Object.hasOwn(tools, call.toolName)) return weighed;
+  const status = approvalOf(call.toolName);
+  if (status === undefined) return { ...weighed, runs: ours };
+  const approvalId = newId("approval");
+  const request = { type: "tool-approval-request", approvalId, toolCall: call } as const;
+  if (status.type !== "denied") return { ...weighed, told: [request] };
+  const { reason } = status;
+  const response = { type: "tool-approval-response", approvalId, approved: false, toolCall: call } as const;
+  const answer = reason === undefined ? response : { ...response, reason };
+  return { ...weighed, told: [{ ...request, isAutomatic: true }, answer, denied(call)] };
+}
+
+/** Runs calls side by side and yields what came of each as it comes; after an abort no more. Never throws. */
+export async function* runCalls(
+  calls: readonly Call[],
+  { tools, messages, signal }: CallsRequest,
+): AsyncGenerator<Output, void, undefined> {
+  if (calls.length === 0) return;
+  const outputs: Output[] = [];
+  let wake = () => {};
+  const onAbort = () => wake();
+  for (const call of calls) {
+    void runCall(call, tools, messages, signal).then((output) => {
+      outputs.push(output);
+      wake();
+    });
+  }
+  signal.addEventListener("abort", onAbort, { once: true });
+  for (let left = calls.length; left > 0 && !signal.aborted; ) {
+    const output = outputs.shift();
+    if (output === undefined) {
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    } else {
+      left -= 1;
+      yield output;
+    }
+  }
+  signal.removeEventListener("abort", onAbort);
+}
+
+async function runCall(call: Call, tools: ToolSet, messages: ModelMessage[], signal: AbortSignal): Promise<Output> {
+  const { toolCallId, toolName, input } = call;
+  const options = { toolCallId, messages, abortSignal: signal, context: undefined };
+  const execute = Object.hasOwn(tools, toolName) ? tools[toolName]?.execute : undefined;
+  if (execute === undefined) {
+    // A tool may go between a call and its approval.
+    const gone = new NoSuchToolError({ toolName, availableTools: Object.keys(tools) });
+    return failureOf(call, tools, unusableCall(gone));
+  }
+  try {
+    const output: unknown = await execute(input, options);
+    return { type: "tool-result", ...aboutCall(call, tools), output } as Output;
+  } catch (error) {
+    return failureOf(call, tools, error);
+  }
+}
+
+/**
+ * Answers calls that people have decided on since the model asked: runs what was
+ * approved and still fits its tool and the policy, and denies the rest. Answers
+ * the message that tells the model; null when nothing was decided.
+ */
+export async function* answerDecided(
+  request: CallsRequest,
+): AsyncGenerator<AnswerPart, ToolModelMessage | null, undefined> {
+  const { tools, messages, approvalOf } = request;
+  const decided = collectToolApprovals<ToolSet>({ messages });
+  const checked = await validateApprovedToolApprovals<ToolSet, Record<string, never>>({
+    approvedToolApprovals: decided.approvedToolApprovals,
+    tools,
+    toolApproval: ({ toolCall }) => approvalOf(toolCall.toolName),
+    messages,
+    toolsContext: {},
+    runtimeContext: {},
+  });
+  const refused = [...decided.deniedToolApprovals, ...checked.deniedToolApprovals];
+  for (const { toolCall } of refused) yield denied(toolCall);
+  const failures = checked.invalidToolApprovals.map(({ toolCall, error }) =>
+    failureOf(toolCall, tools, unusableCall(error)),
+  );
+  yield* failures;
+  const outputs: Output[] = [];
+  const approved = checked.approvedToolApprovals.map(({ toolCall }) => toolCall);
+  for await (const output of runCalls(approved, request)) {
+    outputs.push(output);
+    yield output;
+  }
+  const [told] = await toResponseMessages({ content: [...outputs, ...failures], tools });
+  const results: ToolModelMessage["content"] = told?.role === "tool" ? told.content : [];
+  for (const { toolCall, approvalResponse, existingToolResult } of refused) {
+    const { toolCallId, toolName } = toolCall;
+    const { reason } = approvalResponse;
+    const output = { type: "execution-denied", ...(reason === undefined ? {} : { reason }) } as const;
+    if (existingToolResult === undefined) results.push({ type: "tool-result", toolCallId, toolName, output });
+  }
+  return results.length === 0 ? null : { role: "tool", content: results };
+}
+
+function denied({ toolCallId, toolName }: Call): AnswerPart {
+  return { type: "tool-output-denied", toolCallId, toolName } as AnswerPart;
+}
+
+function failureOf(call: Call, tools: ToolSet, error: unknown): Output {
+  return { type: "tool-error", ...aboutCall(call, tools), error } as Output;
+}
+
+function aboutCall({ toolCallId, toolName, input, toolMetadata, providerMetadata }: Call, tools: ToolSet) {
+  return {
+    toolCallId,
+    toolName,
+    input,
+    dynamic: tools[toolName]?.type === "dynamic",
+    ...(toolMetadata === undefined ? {} : { toolMetadata }),
+    ...(providerMetadata === undefined ? {} : { providerMetadata }),
+  };
+}

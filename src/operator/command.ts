@@ -1,0 +1,69 @@
+import { type ParseArgsConfig, parseArgs } from "node:util";
+import type { AnySql } from "../kernel/database/client.ts";
+import { type Columns, table } from "./text-table.ts";
+
+/** A command that cannot be run as it was typed. Its message is one line for the operator. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+/** A command whose words are understood: it runs on the database and answers what to print. */
+export type Command = (sql: AnySql) => Promise<string>;
+
+/** Reads what follows a verb. Throws `UsageError`. */
+export type ReadWords = (words: readonly string[]) => Command;
+
+/** What stood behind each option. */
+export type Values = Readonly<Record<string, string | boolean | undefined>>;
+
+/** The option of a command that can answer for a program too. */
+export const json = { json: { type: "boolean" } } as const;
+
+/** Understands a command by its first word, before anything is opened. Throws `UsageError`. */
+export function chooseVerb(verbs: Readonly<Record<string, ReadWords>>, words: readonly string[]): Command {
+  const [name, ...rest] = words;
+  const read = name !== undefined && Object.hasOwn(verbs, name) ? verbs[name] : undefined;
+  if (read !== undefined) return read(rest);
+  const said = name === undefined ? "No command given" : `There is no command ${JSON.stringify(name)}`;
+  const known = Object.keys(verbs);
+  throw new UsageError(`${said}; the ${known.length === 1 ? "command is" : "commands are"} ${known.join(", ")}.`);
+}
+
+/** A verb that takes these options, each once, and no other words. */
+export function withOptions(
+  options: NonNullable<ParseArgsConfig["options"]>,
+  read: (values: Values) => Command,
+): ReadWords {
+  return (words) => read(readValues(words, options));
+}
+
+function readValues(words: readonly string[], options: NonNullable<ParseArgsConfig["options"]>): Values {
+  try {
+    const { values, tokens } = parseArgs({
+      args: [...words],
+      options,
+      strict: true,
+      allowPositionals: false,
+      tokens: true,
+    });
+    const given = tokens.flatMap((token) => (token.kind === "option" ? [token.name] : []));
+    const repeated = given.find((name, place) => given.indexOf(name) !== place);
+    if (repeated !== undefined) throw new UsageError(`--${repeated} is given twice.`);
+    return values as Values;
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    throw new UsageError((error as Error).message.split("\n", 1)[0] as string);
+  }
+}
+
+/** The text behind an option that must be there. Throws `UsageError`. */
+export function required(values: Values, name: string): string {
+  const value = values[name];
+  if (typeof value !== "string") throw new UsageError(`--${name} is missing.`);
+  return value;
+}
+
+/** Things as a table for a person, or for a program as JSON in one line. */
+export function list<T>(values: Values, columns: Columns<T>, things: readonly T[]): string {
+  return values.json === true ? `${JSON.stringify(things)}\n` : table(columns, things);
+}

@@ -1,0 +1,75 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import postgres from "postgres";
+import { startEmbeddedPostgres } from "../embedded/postgres.ts";
+import type { Config } from "../kernel/config.ts";
+import { openDatabase, type Sql } from "../kernel/database/client.ts";
+import { migrate } from "../kernel/database/migrate.ts";
+import type { Logger } from "../kernel/telemetry/log.ts";
+import { checkDatabase, reach } from "../roles/database.ts";
+import { OperatorError, reasonOf } from "../roles/operator-error.ts";
+import { refuseTransactionPooler } from "../roles/pooler.ts";
+import { findRunning } from "../roles/running.ts";
+
+/** A command needs one connection; a second one keeps a slow statement from being the end of it. */
+const connectionsMax = 2;
+/** A service that is just starting or stopping holds its home without serving it; it is waited for this long. */
+const homeWaitMs = 15_000;
+const pauseMs = 200;
+/** A database that is there answers well within this. */
+const probeSeconds = 3;
+
+/**
+ * Runs a command of the operator on the migrated database that `DATABASE_URL` names or, without it, on the home's
+ * own: the one of the service that runs there, else one that is started for the moment. Throws `OperatorError`.
+ */
+export async function onDatabase<T>(config: Config, log: Logger, command: (sql: Sql) => Promise<T>): Promise<T> {
+  await using opened = new AsyncDisposableStack();
+  const url = config.databaseUrl ?? (await findHomesDatabase(config.home, log, opened));
+  if (config.databaseUrl !== null) await checkDatabase(url);
+  const sql = openDatabase({ url, max: connectionsMax, applicationName: "parley-command" });
+  opened.defer(() => sql.end({ timeout: 5 }));
+  return await command(sql);
+}
+
+/** Brings the schema up to date: of `DATABASE_URL`, or of the home's own database. Throws `OperatorError`. */
+export async function migrateDatabase(config: Config, log: Logger): Promise<void> {
+  const { databaseUrl } = config;
+  await using opened = new AsyncDisposableStack();
+  if (databaseUrl === null) await findHomesDatabase(config.home, log, opened);
+  else {
+    await reach(() => refuseTransactionPooler(databaseUrl));
+    await reach(() => migrate(databaseUrl, log));
+  }
+}
+
+/** The URL of the home's own database, running and migrated. */
+async function findHomesDatabase(home: string, log: Logger, opened: AsyncDisposableStack): Promise<string> {
+  const expiresAt = Date.now() + homeWaitMs;
+  for (;;) {
+    const running = await findRunning(home);
+    if (running !== null && (await serves(running.databaseUrl))) return running.databaseUrl;
+    try {
+      const server = await startEmbeddedPostgres({ home, log: (message) => log.info(message) });
+      opened.defer(() => server.stop());
+      await migrate(server.url, log);
+      return server.url;
+    } catch (error) {
+      const inUse = error instanceof Error && error.message.startsWith("Another instance is using");
+      if (!inUse || Date.now() > expiresAt) throw new OperatorError(reasonOf(error));
+      await sleep(pauseMs);
+    }
+  }
+}
+
+/** Whether the announced database is there: a killed service leaves its announcement behind. */
+async function serves(databaseUrl: string): Promise<boolean> {
+  const sql = postgres(databaseUrl, { max: 1, connect_timeout: probeSeconds, onnotice: () => {} });
+  try {
+    await sql`select 1`;
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await sql.end({ timeout: 0 });
+  }
+}

@@ -1,0 +1,66 @@
+import { type AnySql, type Tx, tx } from "../kernel/database/client.ts";
+import type { ErrorCause } from "../kernel/errors.ts";
+import { isJobName, isPayload, type JobName, type JobPayloads } from "../kernel/queue/catalogue.ts";
+import { findJob, type Job } from "../kernel/queue/stored-jobs.ts";
+import { endLostTurn } from "../sessions/recover/reap.ts";
+import { skipFire } from "../tasks/fire.ts";
+import { refuseRun } from "../tasks/runs.ts";
+
+/**
+ * What became of a job that was to be discarded. `turn`, `run`: what it was to
+ * run ended as failed. `fire`: its schedule goes on with the next fire. `alone`:
+ * nothing else had to change. `running`: a worker has it. `kept`: what it has to
+ * delete would stay behind for ever.
+ */
+export type Discarded = "turn" | "run" | "fire" | "alone" | "running" | "kept" | "missing";
+
+/** What a turn or run says that ended this way. */
+const discarded = {
+  code: "service_unavailable" as const satisfies ErrorCause,
+  message: "The operator took this out of the queue.",
+};
+
+/**
+ * Takes a job out of the queue for good, and ends what waits for it in the same
+ * transaction: a job is a doorbell, and a turn whose job is merely gone would keep
+ * its session busy until the reaper rings for it again.
+ */
+export function discardJob(sql: AnySql, id: string): Promise<Discarded> {
+  return tx(sql, async (inner) => {
+    const job = await findJob(inner, id);
+    if (job === null) return "missing";
+    if (job.lockedAt !== null) return "running";
+    // One that is malformed names nothing.
+    if (job.task.endsWith(".purge") && isJobName(job.task) && isPayload(job.task, job.payload)) return "kept";
+    const ended = await endItsOwner(inner, job);
+    // A skipped fire's job is the next fire's now.
+    if (ended === "running" || ended === "fire") return ended;
+    // The rows come first and the job last, the order in which they are written everywhere.
+    const gone = await inner`select 1 from graphile_worker.complete_jobs(array[${id}]::bigint[])`;
+    if (gone.length > 0 || ended !== "alone") return ended;
+    return "running";
+  });
+}
+
+async function endItsOwner(inner: Tx, { task, payload }: Job): Promise<Discarded> {
+  if (isA("turn", task, payload)) return endTurn(inner, payload.turnId);
+  if (isA("task.run", task, payload))
+    return (await refuseRun(inner, payload.runId, "failed", discarded)) ? "run" : "alone";
+  if (isA("task.fire", task, payload)) return (await skipFire(inner, payload, new Date())) ? "fire" : "alone";
+  return "alone";
+}
+
+/** Ends a queued turn as failed. One that waits for a person, or is over, has no use for the job; one that runs is its worker's. */
+async function endTurn(inner: Tx, turnId: string): Promise<Discarded> {
+  const [turn] = await inner<{ status: string; attempt: number; continuation_id: string | null }[]>`
+    select status, attempt, continuation_id from turns where id = ${turnId}`;
+  if (turn?.status === "running") return "running";
+  if (turn?.status !== "queued") return "alone";
+  const fence = { turnId, attempt: turn.attempt, statuses: ["queued" as const] };
+  const ended = await endLostTurn(inner, fence, "failed", turn.continuation_id !== null, discarded);
+  return ended ? "turn" : "running";
+}
+
+function isA<N extends JobName>(name: N, task: string, payload: unknown): payload is JobPayloads[N] {
+  return task === name && isJobName(task) && isPayload(name, payload);
+}

@@ -1,0 +1,38 @@
+import { readConfig } from "../kernel/config.ts";
+import { createLogger } from "../kernel/telemetry/log.ts";
+import { OperatorError } from "../roles/operator-error.ts";
+import { type Command, UsageError } from "./command.ts";
+import { onDatabase } from "./database.ts";
+import { queueUsage, readQueueCommand } from "./queue.ts";
+import { readSkillCommand, skillUsage } from "./skill.ts";
+import { readCommand, usage } from "./tenant.ts";
+
+const helpWords = ["help", "--help", "-h"];
+
+/** The operator's command line: runs one command and prints its answer. Throws `OperatorError` for what the operator can put right. */
+export async function tenant(words: readonly string[]): Promise<void> {
+  if (words.slice(0, 2).some((word) => helpWords.includes(word))) {
+    await print(usage + skillUsage + queueUsage);
+    return;
+  }
+  try {
+    const command = readWords(words);
+    const config = readConfig(undefined, { logLevel: "warn" });
+    // Standard output is for the answer, whose last line may be read by a program.
+    await print(await onDatabase(config, createLogger(config.logLevel, process.stderr), command));
+  } catch (error) {
+    throw error instanceof UsageError ? new OperatorError(error.message) : error;
+  }
+}
+
+/** Skills and the queue have commands of their own; what names neither is a tenant's. */
+function readWords([subject, ...rest]: readonly string[]): Command {
+  if (subject === "skill") return readSkillCommand(rest);
+  if (subject === "queue") return readQueueCommand(rest);
+  return readCommand(subject === undefined ? rest : [subject, ...rest]);
+}
+
+/** Resolves when the text is out, so that the process may end. */
+function print(text: string): Promise<void> {
+  return new Promise((resolve) => process.stdout.write(text, () => resolve()));
+}

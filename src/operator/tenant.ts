@@ -1,0 +1,143 @@
+import type { Form } from "../kernel/errors.ts";
+import { isId } from "../kernel/ids.ts";
+import { deleteTenant } from "../tenants/purge.ts";
+import {
+  changeTenant,
+  createTenantWithKey,
+  listTenants,
+  type TenantChange,
+  type TenantRecord,
+} from "../tenants/store.ts";
+import { type Command, chooseVerb, json, list, required, UsageError, type Values, withOptions } from "./command.ts";
+import type { Columns } from "./text-table.ts";
+
+/** What the command line takes (`decisions.md`, "Operator's command line"). */
+export const usage = `tenant create --name N [--form a|b] [--admin-agent] [--json]
+tenant list [--json]
+tenant set --tenant ten_… [--subscription active|inactive] [--usage-credit TOKENS|none]
+           [--quota-turns-per-day N|none] [--rate-limit N|none] [--monetization on|off] [--form a|b]
+tenant delete --tenant ten_…
+`;
+
+/** A tenant's name has at most this many characters. */
+const nameCharactersMax = 80;
+/** The largest number of the columns of type `integer`. */
+const integerMax = 2_147_483_647;
+
+const verbs = {
+  create: withOptions(
+    { name: { type: "string" }, form: { type: "string" }, "admin-agent": { type: "boolean" }, ...json },
+    readCreate,
+  ),
+  list: withOptions(json, readList),
+  set: withOptions(
+    {
+      tenant: { type: "string" },
+      subscription: { type: "string" },
+      "usage-credit": { type: "string" },
+      "quota-turns-per-day": { type: "string" },
+      "rate-limit": { type: "string" },
+      monetization: { type: "string" },
+      form: { type: "string" },
+    },
+    readSet,
+  ),
+  delete: withOptions({ tenant: { type: "string" } }, readDelete),
+};
+
+/** Understands a command before anything is opened. Throws `UsageError`. */
+export const readCommand = (words: readonly string[]): Command => chooseVerb(verbs, words);
+
+function readCreate(values: Values): Command {
+  const name = required(values, "name");
+  const characters = [...name].length;
+  if (characters < 1 || characters > nameCharactersMax || !name.isWellFormed() || /\p{Cc}/u.test(name))
+    throw new UsageError(`--name must have 1 to ${nameCharactersMax} characters, without control characters.`);
+  const form = values.form === undefined ? "b" : readForm(values);
+  const tenant = { name, form, adminAgent: values["admin-agent"] === true };
+  return async (sql) => {
+    const made = await createTenantWithKey(sql, tenant);
+    if (values.json === true) return `${JSON.stringify(made)}\n`;
+    return `Tenant   ${made.tenantId}\nAPI key  ${made.token}\nThe key is shown only here.\n`;
+  };
+}
+
+function readList(values: Values): Command {
+  return async (sql) => list(values, columns, await listTenants(sql));
+}
+
+function readSet(values: Values): Command {
+  const tenantId = readTenant(values);
+  const change: TenantChange = {
+    ...(values.subscription !== undefined && { subscription: choice(values, "subscription", "active", "inactive") }),
+    ...(values["usage-credit"] !== undefined && {
+      usageCredit: limit(values, "usage-credit", Number.MAX_SAFE_INTEGER),
+    }),
+    ...(values["quota-turns-per-day"] !== undefined && {
+      quotaTurnsPerDay: limit(values, "quota-turns-per-day", integerMax),
+    }),
+    ...(values["rate-limit"] !== undefined && { rateLimit: limit(values, "rate-limit", integerMax) }),
+    ...(values.monetization !== undefined && { monetization: choice(values, "monetization", "on", "off") === "on" }),
+    ...(values.form !== undefined && { form: readForm(values) }),
+  };
+  if (Object.keys(change).length === 0) throw new UsageError("tenant set needs something to set.");
+  return async (sql) => {
+    if (!(await changeTenant(sql, tenantId, change))) throw noTenant(tenantId);
+    return `${tenantId} is changed.\n`;
+  };
+}
+
+function readDelete(values: Values): Command {
+  const tenantId = readTenant(values);
+  return async (sql) => {
+    const outcome = await deleteTenant(sql, tenantId);
+    if (outcome === "missing") throw noTenant(tenantId);
+    if (outcome === "ended") return `${tenantId} is deleted.\n`;
+    return `${tenantId} takes no new turns and is deleted once its last turn has ended.\n`;
+  };
+}
+
+function noTenant(tenantId: string): UsageError {
+  return new UsageError(`There is no tenant ${tenantId}.`);
+}
+
+function readTenant(values: Values): string {
+  const tenantId = required(values, "tenant");
+  if (!isId("tenant", tenantId)) throw new UsageError("--tenant must have the shape ten_….");
+  return tenantId;
+}
+
+function readForm(values: Values): Form {
+  return choice(values, "form", "a", "b");
+}
+
+function choice<T extends string>(values: Values, name: string, ...choices: readonly T[]): T {
+  const found = choices.find((known) => known === values[name]);
+  if (found === undefined) throw new UsageError(`--${name} must be ${choices.join(" or ")}.`);
+  return found;
+}
+
+/** A whole number, or null for `none`. */
+function limit(values: Values, name: string, max: number): number | null {
+  const text = required(values, name);
+  if (text === "none") return null;
+  const number = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(number <= max)) throw new UsageError(`--${name} must be a whole number from 0 to ${max}, or none.`);
+  return number;
+}
+
+const columns: Columns<TenantRecord> = [
+  ["TENANT", (tenant) => tenant.tenantId],
+  ["NAME", (tenant) => tenant.name],
+  ["STATUS", (tenant) => tenant.status],
+  ["FORM", (tenant) => tenant.form],
+  ["SUBSCRIPTION", (tenant) => tenant.subscription],
+  ["CREDIT", (tenant) => shown(tenant.usageCredit)],
+  ["TURNS/DAY", (tenant) => shown(tenant.quotaTurnsPerDay)],
+  ["REQUESTS/S", (tenant) => shown(tenant.rateLimit)],
+  ["MONETIZATION", (tenant) => (tenant.monetization ? "on" : "off")],
+];
+
+function shown(value: number | null): string {
+  return value === null ? "none" : String(value);
+}

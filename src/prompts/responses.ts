@@ -1,0 +1,16 @@
+import { Type } from "@sinclair/typebox";
+import { Closed } from "../kernel/http/request-fields.ts";
+import { attribution, listOf, Text, times } from "../kernel/http/response-fields.ts";
+import { Id } from "../kernel/ids.ts";
+
+/** What operations on prompts answer (document 1, "Prompt"), for the OpenAPI document. */
+export const Shown = Closed({
+  id: Id("prompt"),
+  tenantId: Id("tenant"),
+  name: Text,
+  template: Text,
+  variables: Type.Array(Text),
+  ...attribution,
+  ...times,
+});
+export const Listed = listOf("prompts", Shown);

@@ -1,0 +1,92 @@
+import { createAnthropic } from "@ai-sdk/anthropic";
+import { createGateway } from "@ai-sdk/gateway";
+import { createGoogle } from "@ai-sdk/google";
+import { createOpenAI } from "@ai-sdk/openai";
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { createOpenRouter } from "@openrouter/ai-sdk-provider";
+import type { LanguageModel } from "ai";
+import type { Ctx } from "../kernel/context.ts";
+import type { ProviderRow } from "./store.ts";
+import { baseUrlOf, type ModelProvider, providerFetch, upstreamModelId } from "./vendors.ts";
+
+export type { ModelProvider } from "./vendors.ts";
+
+/** Makes a model of a provider's client. */
+type ModelMaker = (modelId: string) => LanguageModel;
+
+/** Clients kept a process; one costs more to make than a turn should pay, and little to keep. */
+const clientsMax = 1_000;
+const clients = new WeakMap<Ctx, Bounded<ModelMaker>>();
+/** Models kept a client: some vendors' clients build the schema of their answers anew with each, a tenth of a turn's time. */
+const modelsMax = 50;
+
+/** Unseals a provider's key. Throws when the service's encryption key is not the one it was sealed with. */
+export function openProvider(ctx: Ctx, row: ProviderRow): ModelProvider {
+  const { id, providerType, baseUrl } = row;
+  return { id, providerType, baseUrl, apiKey: ctx.sealer.open(row.sealedKey, id) };
+}
+
+/** The AI SDK model behind a provider and a model id as agents name it. Calls nothing. */
+export function languageModel(ctx: Ctx, provider: ModelProvider, model: string): LanguageModel {
+  return clientOf(ctx, provider)(upstreamModelId(provider.providerType, model));
+}
+
+function clientOf(ctx: Ctx, provider: ModelProvider): ModelMaker {
+  let kept = clients.get(ctx);
+  if (kept === undefined) {
+    kept = new Bounded(clientsMax);
+    clients.set(ctx, kept);
+  }
+  // Type, address and key of a provider never change, but the operator's has no id to stand for them.
+  const name = provider.id ?? JSON.stringify([provider.providerType, provider.baseUrl, provider.apiKey]);
+  return kept.get(name, () => {
+    const make = makeClient(ctx, provider);
+    const models = new Bounded<LanguageModel>(modelsMax);
+    return (modelId) => models.get(modelId, () => make(modelId));
+  });
+}
+
+/** Things that are made once and kept by name; the least recently used goes when there are too many. */
+class Bounded<T> {
+  readonly #max: number;
+  readonly #kept = new Map<string, T>();
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  get(name: string, make: () => T): T {
+    const found = this.#kept.get(name) ?? make();
+    this.#kept.delete(name);
+    this.#kept.set(name, found); // The last of the map is the last used.
+    const oldest = this.#kept.keys().next().value;
+    if (this.#kept.size > this.#max && oldest !== undefined) this.#kept.delete(oldest);
+    return found;
+  }
+}
+
+function makeClient(ctx: Ctx, provider: ModelProvider): ModelMaker {
+  const { apiKey, baseUrl } = provider;
+  const fetch = providerFetch(ctx, provider) as typeof globalThis.fetch;
+  const settings = { apiKey, fetch, baseURL: baseUrlOf(provider) ?? "" };
+  switch (provider.providerType) {
+    case "llm_vendor_a": {
+      const openai = createOpenAI(settings);
+      // OpenAI's own API gets the Responses API, where its reasoning models keep their thoughts between
+      // tool calls. What stands at another address mostly speaks only Chat Completions.
+      return (id) => (baseUrl === null ? openai.responses(id) : openai.chat(id));
+    }
+    case "llm_vendor_b":
+      return createAnthropic(settings);
+    case "llm_vendor_c":
+      return createGoogle(settings);
+    case "router_vendor": {
+      const openrouter = createOpenRouter({ ...settings, compatibility: "strict" });
+      return (id) => openrouter.chat(id, { usage: { include: true } });
+    }
+    case "gateway":
+      return createGateway({ apiKey, fetch, ...(baseUrl === null ? {} : { baseURL: baseUrl }) });
+    case "custom":
+      return createOpenAICompatible({ ...settings, name: "custom", includeUsage: true });
+  }
+}

@@ -1,0 +1,12 @@
+import { Type } from "@sinclair/typebox";
+import { providerTypes } from "../kernel/config.ts";
+import { Closed, OneOf } from "../kernel/http/request-fields.ts";
+import { listOf, Text, TextOrNull, times } from "../kernel/http/response-fields.ts";
+import { Id } from "../kernel/ids.ts";
+
+/** What operations on providers answer (document 2, "Provider"), for the OpenAPI document. */
+const item = { id: Id("provider"), name: Text, providerType: OneOf(...providerTypes), ...times };
+export const Listed = listOf("providers", Closed(item));
+export const Shown = Closed({ ...item, baseUrl: TextOrNull, keyFragment: Text });
+export const Models = listOf("models", Closed({ id: Text }));
+export const ThinkingLevels = Closed({ known: Type.Boolean(), levels: Type.Array(Text) });

@@ -1,0 +1,105 @@
+import { Gather } from "../../kernel/async/batcher.ts";
+import { isPassing, isUnavailable, type Sql } from "../../kernel/database/client.ts";
+import { acceptGroupCharsMax, acceptGroupMax, acceptPatienceMs } from "../../kernel/limits.ts";
+import { addFirstTurnJob } from "../state/requeue.ts";
+import { insertPlainTurn, type PlainTurn, runnableAgent } from "./insert.ts";
+
+/** Whether a turn was written; null for one that has to be written alone, and learns then what is in its way. */
+type Written = boolean | null;
+const gathers = new WeakMap<Sql, Gather<PlainTurn, Written>>();
+
+/**
+ * `insertPlainTurn`, and under load for many at once: while one statement is under
+ * way, the turns that come gather for the next. Each added job's NOTIFY makes its
+ * commit wait for all others that add one, so that only about 2,000 a second get
+ * through, however many turns each of them writes.
+ */
+export async function insertPlainTurnTogether(sql: Sql, turn: PlainTurn): Promise<boolean> {
+  let gather = gathers.get(sql);
+  if (gather === undefined) {
+    gather = new Gather((turns) => insertGroup(sql, turns), {
+      countMax: acceptGroupMax,
+      size: { of: ({ input }) => JSON.stringify(input).length, max: acceptGroupCharsMax },
+      patienceMs: acceptPatienceMs,
+    });
+    gathers.set(sql, gather);
+  }
+  return (await gather.add(turn)) ?? insertPlainTurn(sql, turn);
+}
+
+async function insertGroup(sql: Sql, turns: readonly PlainTurn[]): Promise<Written[]> {
+  const [first] = turns;
+  if (first !== undefined && turns.length === 1) return [await insertPlainTurn(sql, first)];
+  try {
+    const rows = await insertAll(sql, turns);
+    const written = new Set(rows.map(({ turn_id }) => turn_id));
+    return turns.map(({ turnId }) => written.has(turnId) || null);
+  } catch (error) {
+    // A database that did not answer in time will not answer each of them either.
+    if (isUnavailable(error) && !isPassing(error)) throw error;
+    return turns.map(() => null);
+  }
+}
+
+/**
+ * Writes the turns that nothing is in the way of. A session whose row somebody
+ * holds is left out, so that no turn waits for another one's session.
+ */
+function insertAll(sql: Sql, turns: readonly PlainTurn[]): PromiseLike<{ turn_id: string }[]> {
+  const texts = (of: (turn: PlainTurn) => string | null) => sql`${turns.map(of)}::text[]`;
+  // One for all: it is the process's own setting.
+  const hasPlatformProvider = turns.every((turn) => turn.hasPlatformProvider);
+  const version = sql`case when asked.new_session then asked.pinned_version else held.pinned_version end`;
+  const agent = runnableAgent(sql, {
+    tenantId: sql`asked.tenant_id`,
+    agentId: sql`asked.agent_id`,
+    version,
+    hasPlatformProvider,
+  });
+  return sql<{ turn_id: string }[]>`
+    with asked as materialized (
+      select turn_id, tenant_id, agent_id, session_id, kind, new_session::boolean, visible::boolean, pinned_version::int,
+        trigger, input::json, assistant_message_id, user_id, metadata::json, request_id, traceparent
+      from unnest(${texts((turn) => turn.turnId)}, ${texts((turn) => turn.tenantId)}, ${texts((turn) => turn.agentId)},
+        ${texts((turn) => turn.sessionId)}, ${texts((turn) => turn.kind)}, ${texts((turn) => String(turn.newSession))},
+        ${texts((turn) => String(turn.visible))}, ${texts((turn) => numberText(turn.pinnedVersion))},
+        ${texts((turn) => turn.trigger)}, ${texts((turn) => JSON.stringify(turn.input))},
+        ${texts((turn) => turn.assistantMessageId)}, ${texts((turn) => turn.userId)},
+        ${texts((turn) => JSON.stringify(turn.metadata))}, ${texts((turn) => turn.requestId)},
+        ${texts((turn) => turn.traceparent)}, ${texts((turn) => turn.writeBefore.toISOString())})
+        as t(turn_id, tenant_id, agent_id, session_id, kind, new_session, visible, pinned_version, trigger, input,
+          assistant_message_id, user_id, metadata, request_id, traceparent, write_before)
+      where clock_timestamp() < write_before::timestamptz
+    ), held as materialized (
+      select id, tenant_id, agent_id, user_id, pinned_version from sessions
+      where (id, tenant_id, agent_id) in (select session_id, tenant_id, agent_id from asked where not new_session)
+        and deleted_at is null
+        -- The unique index would wait for whoever is just moving a turn of the session, and all others with it.
+        and not exists (
+          select 1 from turns where session_id = sessions.id and status in ('queued', 'running', 'waiting'))
+      for no key update skip locked
+    ), due as materialized (
+      select asked.*, agent.version, coalesce(held.user_id, asked.user_id) as turn_user_id
+      from asked left join held on held.id = asked.session_id
+        -- Somebody else's turn in this statement may be allowed what this one is not.
+        and held.tenant_id = asked.tenant_id and held.agent_id = asked.agent_id and not asked.new_session
+      cross join lateral (${agent}) agent
+      where asked.new_session or held.id is not null
+    ), made as (
+      insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible)
+      select session_id, tenant_id, agent_id, pinned_version, user_id, metadata, visible from due where new_session
+    ), accepted as (
+      insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input,
+        assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent)
+      select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input,
+        assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent
+      from due
+      on conflict (session_id) where status in ('queued', 'running', 'waiting') do nothing
+      returning id, session_id
+    )
+    select id as turn_id, (${addFirstTurnJob(sql)}).id from accepted`;
+}
+
+function numberText(value: number | null): string | null {
+  return value === null ? null : String(value);
+}

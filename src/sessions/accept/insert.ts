@@ -1,0 +1,216 @@
+import type postgres from "postgres";
+import {
+  type AnySql,
+  isPassing,
+  json,
+  type Sql,
+  unavailable,
+  violatedConstraint,
+} from "../../kernel/database/client.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import { databaseWaitMs } from "../../kernel/limits.ts";
+import type { UiMessage } from "../schema.ts";
+import { addFirstTurnJob } from "../state/requeue.ts";
+import type { TurnKind } from "../state/turn.ts";
+
+/** A turn about to be written, with the session it may bring along. */
+export interface NewTurn {
+  readonly turnId: string;
+  readonly tenantId: string;
+  readonly agentId: string;
+  /** Null: a stateless generation. */
+  readonly sessionId: string | null;
+  readonly kind: TurnKind;
+  /** The task's run that begins with this turn; such a turn makes its session. */
+  readonly taskRunId: string | null;
+  readonly newSession: boolean;
+  /** Whether a new session can be seen at once. */
+  readonly visible: boolean;
+  readonly pinnedVersion: number | null;
+  readonly agentVersion: number;
+  readonly trigger: "submit-message" | "regenerate-message";
+  readonly input: UiMessage | readonly UiMessage[] | null;
+  readonly keepSeq: number | null;
+  readonly assistantMessageId: string;
+  /** Of a new session; a turn of an existing one takes the session's. */
+  readonly userId: string;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly requestId: string;
+  /** Of the request's span; the turn's goes on from it. */
+  readonly traceparent: string | null;
+  /** By the database's clock; a statement that starts later writes nothing. */
+  readonly writeBefore: Date;
+}
+
+/**
+ * Writes the session (if it is new), the turn and its job in one statement.
+ * Throws 409 `session_busy` when the session has an active turn (the unique index
+ * decides, however many processes race) and 404 when it is gone.
+ */
+export async function insertTurn(sql: AnySql, turn: NewTurn): Promise<void> {
+  const rows = await orBusy(turn.newSession ? insertWithSession(sql, turn) : insertIntoSession(sql, turn));
+  if (rows.length === 0) throw Date.now() > turn.writeBefore.getTime() ? unavailable() : new ApiError("not_found");
+}
+
+async function orBusy<T>(insert: PromiseLike<T>): Promise<T> {
+  try {
+    return await insert;
+  } catch (error) {
+    if (violatedConstraint(error) === "turns_one_active") throw new ApiError("session_busy");
+    throw error;
+  }
+}
+
+/** What every way of writing a turn needs. */
+type TurnRow = Omit<NewTurn, "agentVersion" | "taskRunId" | "keepSeq">;
+
+/** A turn whose agent is read in the statement that writes it. */
+export interface PlainTurn extends TurnRow {
+  /** Whether the operator configured a provider for agents without one. */
+  readonly hasPlatformProvider: boolean;
+}
+
+/**
+ * Writes a turn that needs no more than its agent, in one statement on its own.
+ * False, having written nothing, when agent or session do not allow it; why, is
+ * for those to say who read them one by one. Throws 409 `session_busy`.
+ */
+export async function insertPlainTurn(sql: Sql, turn: PlainTurn): Promise<boolean> {
+  return untilSure(async () => {
+    const rows = await orBusy(insertWithAgent(sql, turn));
+    return rows.length > 0;
+  });
+}
+
+/** `insertTurn` on its own, outside a transaction. */
+export async function insertTurnAlone(sql: Sql, turn: NewTurn): Promise<void> {
+  await untilSure(async () => {
+    await insertTurn(sql, turn);
+    return true;
+  });
+}
+
+/** Pause between attempts to reach a database that went away in the middle of an insert. */
+const retryPauseMs = 100;
+
+/**
+ * When the connection breaks nobody knows whether the insert was committed, so it
+ * is sent again: the turn's own id then tells, because a second insert of it is
+ * refused.
+ */
+async function untilSure(insert: () => Promise<boolean>): Promise<boolean> {
+  const expiresAt = Date.now() + databaseWaitMs;
+  for (;;) {
+    try {
+      return await insert();
+    } catch (error) {
+      const constraint = violatedConstraint(error);
+      if (constraint === "turns_pkey" || constraint === "sessions_pkey") return true;
+      if (!isPassing(error) || Date.now() + retryPauseMs > expiresAt) throw error;
+      await new Promise((resolve) => setTimeout(resolve, retryPauseMs));
+    }
+  }
+}
+
+function insertWithAgent(sql: AnySql, turn: PlainTurn) {
+  const { tenantId, agentId, hasPlatformProvider } = turn;
+  const agent = (version: postgres.Fragment) =>
+    runnableAgent(sql, { tenantId: sql`${tenantId}`, agentId: sql`${agentId}`, hasPlatformProvider, version });
+  if (turn.newSession) {
+    const due = sql`select 1 from agent where clock_timestamp() < ${turn.writeBefore}`;
+    return sql`
+      with agent as materialized (${agent(sql`${turn.pinnedVersion}::int`)}), due as (${due}),
+      session as (${newSession(sql, turn)}), ${insertRow(sql, turn, !turn.visible, sql`(select version from agent)`)}`;
+  }
+  return sql`
+    with session as materialized (${existingSession(sql, turn, sql`, pinned_version`)}),
+    agent as materialized (${agent(sql`(select pinned_version from session)`)}),
+    ${insertRow(sql, turn, false, sql`(select version from agent)`, sql`where exists (select 1 from agent)`)}`;
+}
+
+/** An agent in SQL, and the version that is asked for: null for its newest. */
+interface AskedAgent {
+  readonly tenantId: postgres.Fragment;
+  readonly agentId: postgres.Fragment;
+  readonly version: postgres.Fragment;
+  readonly hasPlatformProvider: boolean;
+}
+
+/** The version of an agent that can run now; `checkRunnable` says of any other why it cannot. */
+export function runnableAgent(
+  sql: AnySql,
+  { tenantId, agentId, version, hasPlatformProvider }: AskedAgent,
+): postgres.Fragment {
+  return sql`
+    select v.version from agents a
+    join agent_versions v on v.agent_id = a.id and v.version = coalesce(${version}, a.version)
+    left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
+    where a.id = ${agentId} and a.tenant_id = ${tenantId} and a.status = 'active' and v.config ->> 'model' is not null
+      and case when v.provider_id is null then ${hasPlatformProvider} else p.id is not null end
+      and (a.workspace_id is not null or not coalesce((v.config -> 'tools')::jsonb ? 'workspace', false))`;
+}
+
+function insertWithSession(sql: AnySql, turn: NewTurn) {
+  return sql`
+    with due as (${dueRow(sql, turn)}), session as (${newSession(sql, turn)}),
+    ${insertRow(sql, turn, !turn.visible, sql`${turn.agentVersion}`)}`;
+}
+
+/** The session of a turn that brings it along, if the CTE `due` has a row. */
+function newSession(sql: AnySql, turn: TurnRow): postgres.Fragment {
+  return sql`
+    insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible)
+    select ${turn.sessionId}, ${turn.tenantId}, ${turn.agentId}, ${turn.pinnedVersion}::int, ${turn.userId},
+      ${json(sql, turn.metadata)}, ${turn.visible}
+    from due
+    returning id, user_id`;
+}
+
+/**
+ * One row when the turn may be written. A task's run begins in this very
+ * statement, so that there is never a run without its turn nor a turn that a run
+ * which was canceled, or begun already, knows nothing of.
+ */
+function dueRow(sql: AnySql, { taskRunId, sessionId, turnId, writeBefore }: NewTurn) {
+  if (taskRunId === null) return sql`select 1 where clock_timestamp() < ${writeBefore}`;
+  return sql`
+    update task_runs set status = 'running', session_id = ${sessionId}, turn_id = ${turnId}, started_at = now(), updated_at = now()
+    where id = ${taskRunId} and status = 'queued' and clock_timestamp() < ${writeBefore} returning 1`;
+}
+
+function insertIntoSession(sql: AnySql, turn: NewTurn) {
+  const session =
+    turn.sessionId === null
+      ? sql`select null::text as id, ${turn.userId}::text as user_id where clock_timestamp() < ${turn.writeBefore}`
+      : existingSession(sql, turn);
+  return sql`with session as materialized (${session}), ${insertRow(sql, turn, false, sql`${turn.agentVersion}`)}`;
+}
+
+/** The session's row is locked, so that it cannot be deleted in the same moment. */
+function existingSession(sql: AnySql, turn: TurnRow, more = sql``): postgres.Fragment {
+  return sql`
+    select id, user_id ${more} from sessions where id = ${turn.sessionId} and tenant_id = ${turn.tenantId}
+      and agent_id = ${turn.agentId} and deleted_at is null and clock_timestamp() < ${turn.writeBefore}
+      for no key update`;
+}
+
+function insertRow(
+  sql: AnySql,
+  turn: TurnRow & { readonly keepSeq?: number | null },
+  firstOfHidden: boolean,
+  agentVersion: postgres.Fragment,
+  only = sql``,
+): postgres.Fragment {
+  return sql`
+    accepted as (
+      insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
+        assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent)
+      select ${turn.turnId}, ${turn.tenantId}, ${turn.agentId}, session.id, ${turn.kind}, ${agentVersion}, ${turn.trigger},
+        ${turn.input === null ? null : json(sql, turn.input)}, ${turn.keepSeq ?? null}::bigint,
+        ${turn.assistantMessageId}, ${firstOfHidden}, session.user_id, ${json(sql, turn.metadata)}, ${turn.requestId},
+        ${turn.traceparent}
+      from session ${only}
+      returning id, session_id
+    )
+    select (${addFirstTurnJob(sql)}).id from accepted`;
+}

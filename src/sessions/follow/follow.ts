@@ -1,0 +1,209 @@
+import type { Ctx } from "../../kernel/context.ts";
+import { isUnavailable, patiently } from "../../kernel/database/client.ts";
+import { doneEvent } from "../../kernel/http/sse.ts";
+import { turnPatienceMs, turnWatchMs } from "../../kernel/limits.ts";
+import { formatEvent, type LogKey, lastOf, type Relay } from "../../kernel/relay/relay.ts";
+import { followersOpen } from "../../kernel/telemetry/metrics.ts";
+import { chunksOf } from "../../messages/to-chunks.ts";
+import { answerOf } from "../state/turn.ts";
+import { isEnded, type LogState, logAttemptOf, logStates } from "../state/turn-log.ts";
+import { hasMoved, type TurnWatch } from "./watch.ts";
+
+/** A log to follow: a turn's, or a continuation's. */
+export interface FollowedLog {
+  readonly logId: string;
+  readonly turnId: string;
+  readonly assistantMessageId: string;
+  /** The attempt whose log is read first (`logAttemptOf`). */
+  readonly attempt: number;
+  /** The turn was accepted just now, so that there is no log of it yet, or hardly. */
+  readonly isNew?: boolean;
+}
+
+/** What following needs of a process. */
+export type Following = Pick<Ctx, "sql" | "relay" | "log"> & { readonly watch: TurnWatch };
+
+/** After Postgres says that a turn ended, the relay has this long to deliver its last chunks. */
+const lastChunksMs = 1_000;
+/** A relay that stays away is asked again this often; longer than the watch's own pace, or it would never get to ask. */
+const askRelayAgainMs = 2 * turnWatchMs;
+/** Pause before a follower asks again, while neither the relay nor Postgres can tell how a turn goes on. */
+const askAgainMs = 250;
+
+/**
+ * All events of a log as SSE text, from event `from` on, each once, until its
+ * end (design section 1, rule 5). Event 0 is `start`, made here from the turn's
+ * row: a turn that is run again has written nothing yet, so every follower sees
+ * one `start`, and no attempt writes its own.
+ *
+ * The relay gives the live events. When it cannot (a worker was lost, Redis is
+ * away), Postgres says how the log ended, and the stored answer or an error
+ * chunk ends the stream. It never waits for a turn that nobody runs.
+ */
+export async function* followLog(
+  following: Following,
+  log: FollowedLog,
+  from: number,
+  stop: AbortSignal,
+): AsyncGenerator<string> {
+  const start = formatEvent(log.logId, 0, { type: "start", messageId: log.assistantMessageId });
+  let position = from;
+  let attempt = log.attempt;
+  let isNew = log.isNew ?? false;
+  if (position === 0) {
+    yield start;
+    position = 1;
+  }
+  let losses = 0;
+  // A reader that resumes behind what the log holds gets the whole sequence instead.
+  let unproven = position > 1;
+  while (!stop.aborted) {
+    let complete = false;
+    const items = untilMoved(following, { turnId: log.logId, attempt }, position, { stop, isNew });
+    isNew = false;
+    for await (const item of items) {
+      if (item.type === "batch") {
+        position = lastOf(item.batch) + 1;
+        unproven = false;
+        losses = 0;
+        yield item.batch.sse;
+      } else if (item.type === "end") complete = true;
+    }
+    if (stop.aborted) return;
+    if (complete) {
+      yield doneEvent;
+      return;
+    }
+    if (unproven) {
+      unproven = false;
+      position = 1;
+      yield start;
+      continue;
+    }
+    // While the relay is away for long, one query a second asks for all followers of the process.
+    const state = await (losses++ === 0 ? settle : awaitMove)(following, log.logId, attempt, stop);
+    if (state === "again") continue;
+    if (state === null || isEnded(state.status) || position > 1) {
+      for (const [index, chunk] of (await lastChunks(following.sql, log, position, state)).entries()) {
+        yield formatEvent(log.logId, position + index, chunk);
+      }
+      yield doneEvent;
+      return;
+    }
+    attempt = logAttemptOf(state);
+  }
+}
+
+/**
+ * The relay's items of one attempt's log. Once Postgres says that the log has
+ * moved on, the relay has `lastChunksMs` for each further item; how long the
+ * reader takes over those it got is its own affair.
+ */
+async function* untilMoved(
+  { relay, watch }: Following,
+  key: LogKey,
+  from: number,
+  { stop, isNew }: { readonly stop: AbortSignal; readonly isNew: boolean },
+): ReturnType<Relay["follow"]> {
+  const look = new AbortController();
+  const leave = () => look.abort();
+  stop.addEventListener("abort", leave, { once: true });
+  followersOpen.inc();
+  let moved = false;
+  let reading = false;
+  let grace: ReturnType<typeof setTimeout> | undefined;
+  const allow = () => {
+    if (moved && !reading) grace = setTimeout(leave, lastChunksMs);
+  };
+  const forget = watch.watch(key.turnId, key.attempt, () => {
+    moved = true;
+    allow();
+  });
+  try {
+    for await (const item of relay.follow(key, from, look.signal, isNew)) {
+      if (moved) clearTimeout(grace);
+      reading = true;
+      yield item;
+      reading = false;
+      allow();
+    }
+  } finally {
+    followersOpen.dec();
+    forget();
+    clearTimeout(grace);
+    stop.removeEventListener("abort", leave);
+  }
+}
+
+/**
+ * Asks Postgres how a log goes on. `again`: this attempt still writes it, so it
+ * is worth another look. Null: there is no such log any more.
+ */
+async function settle(
+  { sql, log }: Following,
+  logId: string,
+  attempt: number,
+  stop: AbortSignal,
+): Promise<LogState | null | "again"> {
+  await pause(askAgainMs, stop);
+  try {
+    const [state] = await logStates(sql, [logId]);
+    if (state === undefined) return null;
+    return hasMoved(state, attempt) ? state : "again";
+  } catch (error) {
+    log.warn({ logId, err: error }, "a follower cannot ask how its turn goes on");
+    return "again";
+  }
+}
+
+/** The same, by waiting for the watch's word for a while. */
+function awaitMove(
+  { watch }: Following,
+  logId: string,
+  attempt: number,
+  stop: AbortSignal,
+): Promise<LogState | null | "again"> {
+  return new Promise((resolve) => {
+    const done = (answer: LogState | null | "again") => {
+      forget();
+      clearTimeout(timer);
+      stop.removeEventListener("abort", giveUp);
+      resolve(answer);
+    };
+    const giveUp = () => done("again");
+    const forget = watch.watch(logId, attempt, done);
+    const timer = setTimeout(giveUp, askRelayAgainMs);
+    stop.addEventListener("abort", giveUp);
+  });
+}
+
+/** The rest of a stream whose log broke off: what is missing of a short end, the stored answer, or an error chunk. */
+async function lastChunks(
+  sql: Following["sql"],
+  log: FollowedLog,
+  position: number,
+  state: LogState | null,
+): Promise<unknown[]> {
+  if (state?.status === "failed" || state?.status === "canceled") return [state.lastChunk];
+  if (state?.status === "succeeded") {
+    const events = state.relayEvents ?? 0;
+    if (position > events) return [];
+    if (position === events) return [state.lastChunk];
+    const patience = { limitMs: turnPatienceMs, heals: isUnavailable };
+    const answer = position === 1 ? await patiently(() => answerOf(sql, log.turnId), patience) : null;
+    if (answer !== null) return [...chunksOf(answer), state.lastChunk];
+  }
+  return [{ type: "error", errorText: "The live stream was lost. Read the session's messages for the answer." }];
+}
+
+function pause(ms: number, stop: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      stop.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    stop.addEventListener("abort", done);
+  });
+}

@@ -1,0 +1,82 @@
+import type { Ctx } from "../../kernel/context.ts";
+import { isUnavailable, patiently } from "../../kernel/database/client.ts";
+import { ApiError, type ErrorCause, errorCauses } from "../../kernel/errors.ts";
+import { sseResponse } from "../../kernel/http/sse.ts";
+import { turnPatienceMs } from "../../kernel/limits.ts";
+import type { AcceptedTurn } from "../accept/turn.ts";
+import { endOfTurn, type LogState } from "../state/turn-log.ts";
+import { type FollowedLog, followLog } from "./follow.ts";
+import type { TurnWatch } from "./watch.ts";
+
+/** What answering turns needs of the HTTP tier. */
+export interface TurnDesk {
+  readonly ctx: Ctx;
+  readonly watch: TurnWatch;
+}
+
+/** How a turn's response begins. */
+export interface AnswerOptions {
+  readonly status: 200 | 201;
+  readonly stream: boolean;
+  readonly location: string | null;
+  readonly request: Request;
+}
+
+/**
+ * The response to an accepted turn: its stream from the first event, or its
+ * message once it has ended. A client that goes away ends its reading, never the turn.
+ */
+export function answerTurn(desk: TurnDesk, turn: AcceptedTurn, options: AnswerOptions): Promise<Response> | Response {
+  const headers = { "X-Turn-Id": turn.turnId, ...(options.location === null ? {} : { Location: options.location }) };
+  const { turnId, assistantMessageId } = turn;
+  const isNew = turn.attempt === 0;
+  const log = { logId: turnId, turnId, assistantMessageId, attempt: Math.max(1, turn.attempt), isNew };
+  const { status, request } = options;
+  if (options.stream) return streamLog(desk, log, 0, { status, headers, request });
+  return jsonOfTurn(desk, log, { status, headers, request });
+}
+
+interface ResponseOptions {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly request: Request;
+}
+
+/** A log's events from number `from` on. */
+export function streamLog(desk: TurnDesk, log: FollowedLog, from: number, options: ResponseOptions): Response {
+  const stop = stopWith(options.request);
+  return sseResponse(followLog({ ...desk.ctx, watch: desk.watch }, log, from, stop.signal), stop, options);
+}
+
+async function jsonOfTurn(
+  desk: TurnDesk,
+  log: FollowedLog,
+  { status, headers, request }: ResponseOptions,
+): Promise<Response> {
+  const stop = stopWith(request);
+  for await (const _event of followLog({ ...desk.ctx, watch: desk.watch }, log, 1, stop.signal)) {
+    // The message itself is read from the transcript, where it is whole.
+  }
+  const { sql } = desk.ctx;
+  const end = await patiently(() => endOfTurn(sql, log.turnId), { limitMs: turnPatienceMs, heals: isUnavailable });
+  if (end?.status === "succeeded") {
+    if (end.message !== null) return Response.json({ message: end.message }, { status, headers });
+    // Asked for again by its Idempotency-Key after a regeneration has cut it away.
+    throw new ApiError("message_not_found", { headers: { "X-Turn-Id": log.turnId } });
+  }
+  throw failureOf(end, log.turnId);
+}
+
+/** A turn that did not succeed, as a JSON answer says it (`decisions.md`, "Turns"). */
+function failureOf(state: Pick<LogState, "status" | "error"> | null, turnId: string): ApiError {
+  const headers = { "X-Turn-Id": turnId };
+  if (state?.status === "canceled") return new ApiError("turn_canceled", { headers });
+  const cause = errorCauses.find((known) => known === state?.error?.code) ?? ("provider_error" satisfies ErrorCause);
+  return new ApiError(cause, { headers, ...(state?.error == null ? {} : { message: state.error.message }) });
+}
+
+function stopWith(request: Request): AbortController {
+  const stop = new AbortController();
+  request.signal.addEventListener("abort", () => stop.abort(), { once: true });
+  return stop;
+}

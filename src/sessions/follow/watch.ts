@@ -1,0 +1,71 @@
+import type { Sql } from "../../kernel/database/client.ts";
+import { turnWatchMs } from "../../kernel/limits.ts";
+import { isEnded, type LogState, logAttemptOf, logStates } from "../state/turn-log.ts";
+
+/**
+ * Tells followers when their log has moved on in Postgres, in case the relay
+ * cannot: one query a second for all followed logs of the process. A turn that
+ * ends within the first second never costs a query.
+ */
+export class TurnWatch {
+  private readonly sql: Sql;
+  private readonly watched = new Map<string, Set<Watcher>>();
+  private timer: ReturnType<typeof setInterval> | null = null;
+  private asking = false;
+
+  constructor(sql: Sql) {
+    this.sql = sql;
+  }
+
+  /** Calls `moved` once, when the log is complete or another attempt writes it. Answers a function that stops watching. */
+  watch(logId: string, attempt: number, moved: (state: LogState | null) => void): () => void {
+    const watcher: Watcher = { attempt, moved };
+    const watchers = this.watched.get(logId) ?? new Set();
+    watchers.add(watcher);
+    this.watched.set(logId, watchers);
+    this.timer ??= setInterval(() => void this.ask(), turnWatchMs);
+    return () => this.forget(logId, watcher);
+  }
+
+  private forget(logId: string, watcher: Watcher): void {
+    const watchers = this.watched.get(logId);
+    watchers?.delete(watcher);
+    if (watchers?.size === 0) this.watched.delete(logId);
+    if (this.watched.size === 0 && this.timer !== null) {
+      clearInterval(this.timer);
+      this.timer = null;
+    }
+  }
+
+  private async ask(): Promise<void> {
+    if (this.asking) return;
+    this.asking = true;
+    try {
+      const ids = [...this.watched.keys()];
+      const states = new Map((await logStates(this.sql, ids)).map((state) => [state.id, state]));
+      for (const id of ids) this.tell(id, states.get(id) ?? null);
+    } catch {
+      // Postgres is away; the next look asks again.
+    } finally {
+      this.asking = false;
+    }
+  }
+
+  private tell(logId: string, state: LogState | null): void {
+    for (const watcher of [...(this.watched.get(logId) ?? [])]) {
+      if (state !== null && !hasMoved(state, watcher.attempt)) continue;
+      this.forget(logId, watcher);
+      watcher.moved(state);
+    }
+  }
+}
+
+interface Watcher {
+  readonly attempt: number;
+  readonly moved: (state: LogState | null) => void;
+}
+
+/** Whether a log is complete, or written by another attempt than the one somebody follows. */
+export function hasMoved(state: LogState, attempt: number): boolean {
+  return isEnded(state.status) || logAttemptOf(state) > attempt;
+}

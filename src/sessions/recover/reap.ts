@@ -1,0 +1,253 @@
+import type { Ctx } from "../../kernel/context.ts";
+import type { AnySql, Sql } from "../../kernel/database/client.ts";
+import {
+  queuedTurnStaleMs,
+  reapBatchRows,
+  reapEveryMs,
+  turnAttemptsMax,
+  workerDeadMs,
+  workerFrozenMs,
+} from "../../kernel/limits.ts";
+import { forgetWorkers } from "../../kernel/queue/recover.ts";
+import { reaperActions } from "../../kernel/telemetry/metrics.ts";
+import { closeCalls, type Decided, withDecisions } from "../../messages/tool-calls.ts";
+import { finishTurn } from "../run/finish.ts";
+import { canceledOutcome } from "../run/outcome.ts";
+import { addTurnJob, requeueTurn } from "../state/requeue.ts";
+import { answerOf, badOutcome, type Fence, type TurnError } from "../state/turn.ts";
+
+/**
+ * Looks after turns whose worker is lost (design section 1, rule 4). Every
+ * worker process runs it; all its moves are guarded, so any number may run at
+ * once. Four looks, each bounded:
+ *
+ * 1. Workers that stopped beating: a frozen one's connections are ended, which
+ *    frees its locks; a dead one's jobs are given back to the queue.
+ * 2. Turns marked running whose session lock nobody holds: run again when they
+ *    have shown nothing, else ended as failed.
+ * 3. Cancelled turns that no worker has: ended.
+ * 4. Queued turns whose job is gone: rung again.
+ */
+export class Reaper {
+  private readonly ctx: Ctx;
+  private readonly frozenMs: number;
+  private readonly steady = new Steadiness();
+  /** When a running turn was first seen without its lock, by turn and attempt. */
+  private suspects = new Map<string, number>();
+
+  /** A worker whose beat is `frozenMs` old is frozen. */
+  constructor(ctx: Ctx, frozenMs: number = workerFrozenMs) {
+    this.ctx = ctx;
+    this.frozenMs = frozenMs;
+  }
+
+  /** One look around. Throws only what the database throws. */
+  async look(): Promise<void> {
+    await this.ctx.sql`select 1`;
+    if (!this.steady.note(Date.now())) return;
+    await this.endFrozenWorkers();
+    await this.forgetDeadWorkers();
+    await this.endOrphans();
+    await this.endCanceled();
+    await this.ringAgain();
+    this.steady.extend(Date.now());
+  }
+
+  private async endFrozenWorkers(): Promise<void> {
+    const { sql, log } = this.ctx;
+    const frozen = await sql<{ id: string; ended: number }[]>`
+      select w.id, count(pg_terminate_backend(a.pid))::int as ended
+      from workers w join pg_stat_activity a on a.application_name = w.application_name and a.datname = current_database()
+      where w.beat_at < now() - ${this.frozenMs} * interval '1 millisecond'
+      group by w.id`;
+    for (const worker of frozen) {
+      reaperActions.inc({ action: "frozen_worker_ended" });
+      log.warn({ workerId: worker.id, connections: worker.ended }, "a frozen worker's connections were ended");
+    }
+  }
+
+  private async forgetDeadWorkers(): Promise<void> {
+    const { sql, log } = this.ctx;
+    const dead = await forgetWorkers(
+      sql,
+      sql`w.beat_at < now() - ${workerDeadMs} * interval '1 millisecond'
+        and not exists (select 1 from pg_stat_activity a where a.application_name = w.application_name and a.datname = current_database())`,
+    );
+    for (const worker of dead) {
+      reaperActions.inc({ action: "dead_worker_forgotten" });
+      log.warn({ workerId: worker.id }, "a dead worker's jobs were given back to the queue");
+    }
+  }
+
+  private async endOrphans(): Promise<void> {
+    const orphans = await findOrphans(this.ctx.sql);
+    const seen = new Map<string, number>();
+    const lost: { orphan: OrphanRow; since: number }[] = [];
+    for (const orphan of orphans) {
+      const key = `${orphan.id}:${orphan.attempt}`;
+      const since = this.suspects.get(key) ?? Date.now();
+      seen.set(key, since);
+      // A living worker that has lost its lock connection takes the locks again within a beat.
+      if (!orphan.worker_lives || Date.now() - since >= workerDeadMs) lost.push({ orphan, since });
+    }
+    this.suspects = seen;
+    // Side by side, because a relay that does not answer would hold up all that come after.
+    for (let start = 0; start < lost.length; start += orphansAtOnce) {
+      const some = lost.slice(start, start + orphansAtOnce);
+      await Promise.all(some.map(({ orphan, since }) => this.endOrphan(orphan, since)));
+    }
+  }
+
+  /** Ends a lost turn, or has it run again; `since` is when it was first seen so. */
+  private async endOrphan(orphan: OrphanRow, since: number): Promise<void> {
+    const { sql, relay, log } = this.ctx;
+    const { id, attempt, continuation_id, shown, cancel_requested } = orphan;
+    // Sealed first: whatever its worker still writes counts no more, and the answer to "has it shown anything?" is final.
+    const sealed = await relay.seal({ turnId: continuation_id ?? id, attempt }).catch(() => "unknown" as const);
+    // A continuation is not run again: which of its approved calls ran is unknown.
+    const mayRunAgain = !shown && continuation_id === null && !cancel_requested && attempt < turnAttemptsMax;
+    // What Postgres knows of it is a moment old, so a relay that does not answer is asked once more.
+    if (mayRunAgain && sealed === "unknown" && Date.now() - since < sealPatienceMs) return;
+    const showedNothing = sealed === "empty" || sealed === "unknown";
+    if (mayRunAgain && showedNothing && (await requeueTurn(sql, id, attempt))) {
+      reaperActions.inc({ action: "turn_requeued" });
+      log.warn({ turnId: id, attempt }, "a turn whose worker is lost will be run again");
+      return;
+    }
+    const status = cancel_requested ? "canceled" : "failed";
+    const ended = await endLostTurn(
+      sql,
+      { turnId: id, attempt, statuses: ["running"] },
+      status,
+      continuation_id !== null,
+    );
+    if (!ended) return;
+    reaperActions.inc({ action: "turn_ended" });
+    log.warn({ turnId: id, attempt, status }, "a turn whose worker is lost was ended");
+  }
+
+  /** Turns that were cancelled while no worker had them, by a door that could not end them itself. */
+  private async endCanceled(): Promise<void> {
+    const { sql } = this.ctx;
+    const canceled = await sql<{ id: string; attempt: number; continuation_id: string | null }[]>`
+      select id, attempt, continuation_id from turns
+      where status in ('queued', 'waiting') and cancel_requested_at is not null limit ${reapBatchRows}`;
+    for (const { id, attempt, continuation_id } of canceled) {
+      const fence = { turnId: id, attempt, statuses: ["queued", "waiting"] as const };
+      if (await endLostTurn(sql, fence, "canceled", continuation_id !== null))
+        reaperActions.inc({ action: "turn_canceled" });
+    }
+  }
+
+  private async ringAgain(): Promise<void> {
+    const { sql, log } = this.ctx;
+    const rung = await sql<{ id: string }[]>`
+      with silent as (
+        select id, session_id from (
+          select id, session_id from turns where status = 'queued' and cancel_requested_at is null
+            and accepted_at < now() - ${queuedTurnStaleMs} * interval '1 millisecond'
+          order by accepted_at limit ${reapBatchRows}
+        ) oldest
+        where not exists (
+          select 1 from graphile_worker._private_jobs j where j.key = oldest.id and (j.attempts < j.max_attempts or j.locked_at is not null)
+        )
+      )
+      select id, (${addTurnJob(sql)}).id as job from silent`;
+    for (const turn of rung) {
+      reaperActions.inc({ action: "turn_rung" });
+      log.warn({ turnId: turn.id }, "a queued turn whose job was gone was rung again");
+    }
+  }
+}
+
+interface OrphanRow {
+  id: string;
+  attempt: number;
+  continuation_id: string | null;
+  shown: boolean;
+  cancel_requested: boolean;
+  worker_lives: boolean;
+}
+
+/** For so long a relay that does not answer is asked again what a lost turn has shown: twice, and a connection to it that was lost is back by then. */
+const sealPatienceMs = 7_000;
+/** So many lost turns are ended side by side. */
+const orphansAtOnce = 50;
+
+/**
+ * Running turns whose lock nobody holds. `pg_locks` shows a 64-bit advisory key
+ * as two halves. A turn whose row is locked is left to whoever moves it just now:
+ * a commit outlives its worker, and waiting for it would hold up all the others.
+ */
+function findOrphans(sql: Sql): PromiseLike<OrphanRow[]> {
+  return sql<OrphanRow[]>`
+    with held as materialized (
+      select (classid::bigint << 32) | objid::bigint as key from pg_locks
+      where locktype = 'advisory' and objsubid = 1 and granted
+        and database = (select oid from pg_database where datname = current_database())
+    )
+    select t.id, t.attempt, t.continuation_id, t.shown_at is not null as shown, t.cancel_requested_at is not null as cancel_requested,
+      exists (select 1 from workers w where w.id = t.worker_id and w.beat_at > now() - ${workerDeadMs} * interval '1 millisecond') as worker_lives
+    from turns t
+    where t.status = 'running'
+      and not exists (select 1 from held where held.key = hashtextextended(coalesce(t.session_id, t.id), 0))
+    order by t.accepted_at limit ${reapBatchRows} for update of t skip locked`;
+}
+
+/**
+ * Whether this process has had Postgres before its eyes for long enough to call
+ * others dead. After an outage, a fail-over or a sleep of this very process all
+ * beats are old and all locks gone, and everybody gets a moment to come back.
+ */
+class Steadiness {
+  private since: number | null = null;
+  private last = 0;
+
+  /** Postgres has answered just now. */
+  note(nowMs: number): boolean {
+    if (this.since === null || nowMs - this.last > steadyGapMs) this.since = nowMs;
+    this.last = nowMs;
+    return nowMs - this.since >= workerDeadMs;
+  }
+
+  /** It has answered ever since: a look with much to do is no outage. */
+  extend(nowMs: number): void {
+    this.last = nowMs;
+  }
+}
+
+/** Answers that are further apart than this had an outage between them. */
+const steadyGapMs = 2 * reapEveryMs;
+
+/** Why a turn failed whose worker died. */
+const workerLost: TurnError = { code: "service_unavailable", message: "The worker that ran this turn was lost." };
+
+/**
+ * Ends a turn that no worker has. What this claim used is unknown, so it adds
+ * nothing to the turn's usage; calls that were never answered are closed.
+ */
+export async function endLostTurn(
+  sql: AnySql,
+  fence: Fence,
+  status: "failed" | "canceled",
+  isContinuation: boolean,
+  error: TurnError = workerLost,
+): Promise<boolean> {
+  const usageKnown = !fence.statuses.includes("running");
+  if (status === "canceled") {
+    const turn = { id: fence.turnId, continuationId: isContinuation ? fence.turnId : null };
+    return finishTurn(sql, fence, { ...(await canceledOutcome(sql, turn)), usageKnown });
+  }
+  const stored = isContinuation ? await answerOf(sql, fence.turnId) : null;
+  const decided = stored === null ? null : withDecisions(stored, await readDecisions(sql, fence.turnId));
+  const replaced = decided === null ? null : closeCalls(decided, error.message);
+  return finishTurn(sql, fence, { ...badOutcome("failed", error), usageKnown, replaced });
+}
+
+/** What was decided of the calls that this turn's last continuation waited for. */
+async function readDecisions(sql: AnySql, turnId: string): Promise<Decided[]> {
+  return sql<Decided[]>`
+    select tool_call_id as "toolCallId", a.status = 'approved' as approved, reason
+    from turns t join approvals a on a.continuation_id = t.continuation_id and a.status <> 'pending'
+    where t.id = ${turnId}`;
+}

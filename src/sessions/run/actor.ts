@@ -1,0 +1,252 @@
+import { hostname } from "node:os";
+import postgres from "postgres";
+import { isPassing, type Sql, withLongStartup } from "../../kernel/database/client.ts";
+import { withDeadline } from "../../kernel/database/deadline.ts";
+import { plainlyEnding } from "../../kernel/database/socket.ts";
+import { newId } from "../../kernel/ids.ts";
+import { databaseWaitMs, lockWaitMs, workerBeatMs } from "../../kernel/limits.ts";
+import { forgetWorkers } from "../../kernel/queue/recover.ts";
+import type { Logger } from "../../kernel/telemetry/log.ts";
+import { sessionsHeld } from "../../kernel/telemetry/metrics.ts";
+import { unclaimTurn } from "../state/requeue.ts";
+import type { ClaimedTurn } from "../state/turn.ts";
+import { claimTurn, releaseLock } from "./claim.ts";
+
+/** Why a running turn is told to stop. */
+export type StopReason = "canceled" | "fenced" | "drained" | "timed_out" | "too_large";
+
+/** A turn this process runs. */
+export interface RunningTurn {
+  readonly turn: ClaimedTurn;
+  readonly lockKey: string;
+  /** Aborts with a `StopReason`. */
+  readonly stop: AbortController;
+}
+
+/** The name of the channel on which cancellations are announced; a beat finds those that were missed. */
+export const cancelChannel = "parley_cancel";
+
+/**
+ * The session actor's end of a worker process: one connection that holds the
+ * advisory locks of all sessions whose turns run here, and beats. The locks die
+ * with the process; the beat tells a frozen process from a busy one (design
+ * section 1, rules 3 and 4).
+ */
+export class Actor {
+  readonly workerId = newId("worker");
+  readonly applicationName = `parley-${this.workerId}`;
+  private readonly log: Logger;
+  private readonly databaseUrl: string;
+  private sql: Sql;
+  private readonly running = new Map<string, RunningTurn>();
+  /** Turns on their way into `running`: a second job of the same turn must not take its claim for a lost one. */
+  private readonly claiming = new Set<string>();
+  private backendPid: number | null = null;
+  private beating: ReturnType<typeof setInterval> | null = null;
+  /** When the beat under way began. */
+  private beatSince: number | null = null;
+  private queueNames: readonly string[] = [];
+  private drainAsked = false;
+  /** Called once, when an operator asks this worker to take nothing new (`queue drain`). */
+  onDrainAsked: () => void = () => {};
+
+  constructor(databaseUrl: string, log: Logger) {
+    this.log = log.child({ workerId: this.workerId });
+    this.databaseUrl = databaseUrl;
+    this.sql = this.open();
+  }
+
+  private open(): Sql {
+    const connection = postgres(withLongStartup(this.databaseUrl), {
+      max: 1,
+      // The connection is the lock: it must not be closed for being idle or old.
+      idle_timeout: 0,
+      max_lifetime: null,
+      connect_timeout: 10,
+      backoff: (attempt) => Math.min(0.05 * 2 ** attempt, 1),
+      types: { bigint: { to: 20, from: [20], serialize: String, parse: Number } },
+      ...plainlyEnding,
+      onnotice: () => {},
+      connection: { application_name: this.applicationName },
+    });
+    // The driver may forget a query when its connection breaks; a claim that waited for it would keep its job for good.
+    return withDeadline(connection, lockQueryMs);
+  }
+
+  /** Connects, says that this worker lives, and listens for cancellations. */
+  async start(): Promise<void> {
+    await this.beat();
+    await this.listen();
+    this.beating = setInterval(() => void this.tryBeat(), workerBeatMs);
+  }
+
+  private async listen(): Promise<void> {
+    await this.sql.listen(cancelChannel, (turnId) => this.stop(turnId, "canceled"));
+  }
+
+  /** Notes under which names the queue locks this process's jobs, so that they can be given back when it dies. */
+  nameInQueue(names: readonly string[]): void {
+    this.queueNames = names;
+    this.beat().catch((error) => this.log.warn({ err: error }, "the queue's name is not noted yet"));
+  }
+
+  /** Turns that run here now. */
+  get turns(): readonly RunningTurn[] {
+    return [...this.running.values()];
+  }
+
+  /** Tells a turn to stop, if it runs here. */
+  stop(turnId: string, reason: StopReason): void {
+    const running = this.running.get(turnId);
+    if (running !== undefined && !running.stop.signal.aborted) running.stop.abort(reason);
+  }
+
+  /**
+   * Takes the session's lock, claims the turn, runs `work`, lets go of the lock.
+   * Does nothing when the turn is not queued any more, or is here already. Throws
+   * when another worker keeps the lock longer than `lockWaitMs`, or Postgres is
+   * away longer than `databaseWaitMs`; the queue then tries again.
+   */
+  async withTurn(turnId: string, lockKey: string, work: (running: RunningTurn) => Promise<void>): Promise<void> {
+    if (this.claiming.has(turnId) || this.running.has(turnId)) return;
+    this.claiming.add(turnId);
+    const turn = await this.claim(turnId, lockKey).finally(() => this.claiming.delete(turnId));
+    if (turn === null) return;
+    const running: RunningTurn = { turn, lockKey, stop: new AbortController() };
+    this.running.set(turnId, running);
+    sessionsHeld.inc();
+    try {
+      await work(running);
+    } finally {
+      this.running.delete(turnId);
+      sessionsHeld.dec();
+      // Not awaited: the row says already that the session is free.
+      releaseLock(this.sql, lockKey).catch((error) =>
+        this.log.warn({ err: error, turnId }, "a session's lock was not let go of"),
+      );
+    }
+  }
+
+  private async claim(turnId: string, lockKey: string): Promise<ClaimedTurn | null> {
+    const awayUntil = Date.now() + databaseWaitMs;
+    let busyUntil = Date.now() + lockWaitMs;
+    let unsure = false;
+    for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 2, 100)) {
+      try {
+        const claimed = await claimTurn(this.sql, this.workerId, lockKey, turnId);
+        if (claimed !== "busy" && claimed !== "gone") return claimed;
+        if (claimed === "gone" && !(unsure && (await unclaimTurn(this.sql, turnId, this.workerId)))) return null;
+        if (claimed === "gone") continue;
+      } catch (error) {
+        // A statement that fails keeps the lock it took; one that lost its connection lost that too.
+        releaseLock(this.sql, lockKey).catch(() => {});
+        if (!isPassing(error) || Date.now() > awayUntil) throw error;
+        unsure = true;
+        busyUntil = Date.now() + lockWaitMs;
+      }
+      if (Date.now() > busyUntil) throw new Error(`The session of ${turnId} stayed locked for ${lockWaitMs} ms.`);
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+  }
+
+  private async tryBeat(): Promise<void> {
+    if (this.beatSince !== null) {
+      if (Date.now() - this.beatSince > databaseWaitMs) this.reopen();
+      return;
+    }
+    const since = Date.now();
+    this.beatSince = since;
+    try {
+      await this.beat();
+    } catch (error) {
+      this.log.warn({ err: error }, "the worker could not beat");
+    } finally {
+      if (this.beatSince === since) this.beatSince = null;
+    }
+  }
+
+  /** Gives up a connection on which a beat hangs: without beats this worker would pass for frozen. */
+  private reopen(): void {
+    this.log.warn("the lock connection does not answer and is given up");
+    const hanging = this.sql;
+    this.sql = this.open();
+    this.beatSince = null;
+    hanging.end({ timeout: 0 }).catch(() => {});
+    this.listen().catch((error) => this.log.warn({ err: error }, "cancellations are noticed by the beat only"));
+  }
+
+  /** Renews this worker's row, takes the locks anew after a reconnect, and stops turns whose cancellation was announced while nobody listened. */
+  private async beat(): Promise<void> {
+    const ids = [...this.running.keys()];
+    const [row] = await this.sql<{ pid: number; drain: boolean; canceled: string[] }[]>`
+      with beat as (
+        insert into workers (id, application_name, queue_worker_ids, host, pid)
+        values (${this.workerId}, ${this.applicationName}, ${this.queueNames as string[]}, ${hostname()}, ${process.pid})
+        on conflict (id) do update set beat_at = now(), queue_worker_ids = excluded.queue_worker_ids
+        returning drain_requested_at
+      )
+      select pg_backend_pid() as pid, (select drain_requested_at is not null from beat) as drain,
+        array(select id from turns where id = any(${ids}) and cancel_requested_at is not null) as canceled`;
+    if (row === undefined) return;
+    for (const turnId of row.canceled) this.stop(turnId, "canceled");
+    if (row.drain && !this.drainAsked) {
+      this.drainAsked = true;
+      this.onDrainAsked();
+    }
+    const before = this.backendPid;
+    this.backendPid = row.pid;
+    if (before !== null && before !== row.pid) await this.lockAgain(before);
+  }
+
+  /**
+   * The connection before took its locks with it, or will: a server that has not
+   * noticed its end is told. Turns that were claimed since have their locks, and a
+   * second one would outlive them. A turn whose lock cannot be had again belongs to
+   * somebody else now.
+   */
+  private async lockAgain(pidBefore: number): Promise<void> {
+    await this.sql`
+      select pg_terminate_backend(pid) from pg_stat_activity
+      where pid = ${pidBefore} and application_name = ${this.applicationName} and pid <> pg_backend_pid()`;
+    const expiresAt = Date.now() + lockWaitMs;
+    let foreign = await lockMissing(this.sql, this.lockKeys);
+    while (foreign.size > 0 && Date.now() < expiresAt) {
+      await new Promise((resolve) => setTimeout(resolve, lockAgainMs));
+      foreign = await lockMissing(this.sql, this.lockKeys);
+    }
+    for (const { turn, lockKey } of this.turns) if (foreign.has(lockKey)) this.stop(turn.id, "fenced");
+    this.log.warn({ turns: this.running.size, lost: foreign.size }, "the lock connection was made anew");
+  }
+
+  private get lockKeys(): string[] {
+    return this.turns.map(({ lockKey }) => lockKey);
+  }
+
+  /** Ends the beat and the connection; locks that are still held go with it. Never rejects, whatever has become of Postgres. */
+  async close(): Promise<void> {
+    if (this.beating !== null) clearInterval(this.beating);
+    // Jobs whose end the queue could not tell Postgres, which was just away, go back with it. Sent at once: not after `end`.
+    const gone = { names: this.queueNames, inOrder: true };
+    forgetWorkers(this.sql, this.sql`w.id = ${this.workerId}`, gone).then(null, () => {});
+    // Ending waits for what was sent, up to its limit.
+    await this.sql.end({ timeout: closeSeconds }).catch(() => {});
+  }
+}
+
+/** A statement on the lock connection ends within this. Later than a beat that hangs, upon which the connection is given up. */
+const lockQueryMs = 2 * databaseWaitMs;
+/** Pause between tries to take a lock that a connection which is just ending still holds. */
+const lockAgainMs = 100;
+/** A closing lock connection waits this long for its last statements. */
+const closeSeconds = 3;
+
+/** Takes those locks that this connection does not hold; answers the keys that somebody else holds. */
+async function lockMissing(lockSql: Sql, keys: readonly string[]): Promise<ReadonlySet<string>> {
+  const rows = await lockSql<{ key: string; locked: boolean }[]>`
+    select key, pg_try_advisory_lock(hashtextextended(key, 0)) as locked from unnest(${keys as string[]}::text[]) key
+    where not exists (
+      select 1 from pg_locks where locktype = 'advisory' and objsubid = 1 and pid = pg_backend_pid()
+        and ((classid::bigint << 32) | objid::bigint) = hashtextextended(key, 0)
+    )`;
+  return new Set(rows.filter(({ locked }) => !locked).map(({ key }) => key));
+}

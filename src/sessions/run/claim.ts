@@ -1,0 +1,93 @@
+import { type AgentRow, agentOfTurn, showAgent } from "../../agents/load.ts";
+import type { Sql } from "../../kernel/database/client.ts";
+import type { UiMessage } from "../schema.ts";
+import { type HistoryRow, historyOfTurn, noHistory, showHistory } from "../state/history.ts";
+import type { ClaimedTurn, TurnKind } from "../state/turn.ts";
+
+interface ClaimRow extends AgentRow, HistoryRow {
+  locked: boolean;
+  id: string | null;
+  tenant_id: string;
+  agent_id: string;
+  session_id: string | null;
+  kind: TurnKind;
+  continuation_id: string | null;
+  attempt: number;
+  agent_version: number;
+  input: UiMessage | UiMessage[] | null;
+  keep_seq: number | null;
+  assistant_message_id: string;
+  user_id: string;
+  turn_metadata: Record<string, unknown>;
+  request_id: string | null;
+  waited_seconds: number;
+  traceparent: string | null;
+  model_calls: number;
+  answer: UiMessage | null;
+}
+
+/**
+ * Takes the session's lock, claims the turn and reads what it runs on, in one
+ * statement on the worker's lock connection. `busy`: another connection holds the
+ * lock. `gone`: the turn is not queued any more (the lock is not kept).
+ *
+ * The statement's snapshot is older than the lock, and holds all the same what
+ * the turn needs: whatever came before the turn was committed before it was queued.
+ */
+export async function claimTurn(
+  lockSql: Sql,
+  workerId: string,
+  lockKey: string,
+  turnId: string,
+): Promise<ClaimedTurn | "busy" | "gone"> {
+  const [row] = await lockSql<ClaimRow[]>`
+    with held as materialized (select pg_try_advisory_lock(hashtextextended(${lockKey}, 0)) as locked),
+    claimed as (
+      update turns set status = 'running', attempt = attempt + 1, worker_id = ${workerId}, claimed_at = now(),
+        log_attempt = case when continuation_id is null then attempt + 1 else log_attempt end
+      from held where held.locked and id = ${turnId} and coalesce(session_id, id) = ${lockKey}
+        and status = 'queued' and cancel_requested_at is null
+      returning turns.*
+    ), continued as (
+      update continuations c set status = 'running', started_at = coalesce(c.started_at, now()), log_attempt = claimed.attempt
+      from claimed where c.id = claimed.continuation_id
+    )
+    select held.locked, t.id, t.tenant_id, t.agent_id, t.session_id, t.kind, t.continuation_id, t.attempt, t.agent_version, t.input,
+      t.keep_seq, t.assistant_message_id, t.user_id, t.metadata as turn_metadata, t.request_id, t.model_calls, t.answer,
+      t.traceparent, extract(epoch from now() - t.accepted_at)::float8 as waited_seconds, agent.*, history.*
+    from held left join claimed t on true
+    left join lateral (${agentOfTurn(lockSql)}) agent on true
+    left join lateral (${historyOfTurn(lockSql, "small")}) history on true`;
+  if (row === undefined || !row.locked) return "busy";
+  if (row.id === null) {
+    await releaseLock(lockSql, lockKey);
+    return "gone";
+  }
+  return {
+    id: row.id,
+    tenantId: row.tenant_id,
+    agentId: row.agent_id,
+    sessionId: row.session_id,
+    kind: row.kind,
+    continuationId: row.continuation_id,
+    attempt: row.attempt,
+    agentVersion: row.agent_version,
+    input: row.input,
+    keepSeq: row.keep_seq,
+    assistantMessageId: row.assistant_message_id,
+    userId: row.user_id,
+    metadata: row.turn_metadata,
+    requestId: row.request_id,
+    waitedSeconds: row.waited_seconds,
+    traceparent: row.traceparent,
+    modelCalls: row.model_calls,
+    answer: row.answer,
+    agent: showAgent(row),
+    history: row.session_id === null ? noHistory(row.turn_metadata) : showHistory(row),
+  };
+}
+
+/** Lets go of a session's lock. */
+export async function releaseLock(lockSql: Sql, lockKey: string): Promise<void> {
+  await lockSql`select pg_advisory_unlock(hashtextextended(${lockKey}, 0))`;
+}

@@ -1,0 +1,33 @@
+import { isUnavailable, type Sql } from "../../kernel/database/client.ts";
+import { turnPatienceMs } from "../../kernel/limits.ts";
+import { type ClaimedTurn, logIdOf, type TurnOutcome } from "../state/turn.ts";
+import { logStates } from "../state/turn-log.ts";
+import { finishTurn } from "./finish.ts";
+
+/**
+ * Commits the outcome of a claim. A database that went away is asked again,
+ * because a blip that heals is not an error; a commit whose answer got lost is
+ * found in the row. False when the claim is gone.
+ */
+export async function commitOutcome(sql: Sql, turn: ClaimedTurn, outcome: TurnOutcome): Promise<boolean> {
+  const fence = { turnId: turn.id, attempt: turn.attempt, statuses: ["running" as const], claim: turn };
+  const expiresAt = Date.now() + turnPatienceMs;
+  let unsure = false;
+  for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, 2_000)) {
+    try {
+      if (await finishTurn(sql, fence, outcome)) return true;
+      return unsure && (await wasCommitted(sql, turn, outcome));
+    } catch (error) {
+      if (!isUnavailable(error) || Date.now() + pauseMs > expiresAt) throw error;
+      unsure = true;
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+  }
+}
+
+/** Whether this claim's log says that it ended the way the outcome does: then an earlier try was committed. */
+async function wasCommitted(sql: Sql, turn: ClaimedTurn, outcome: TurnOutcome): Promise<boolean> {
+  const [log] = await logStates(sql, [logIdOf(turn)]);
+  const sameEnd = JSON.stringify(log?.lastChunk) === JSON.stringify(outcome.lastChunk);
+  return log?.attempt === turn.attempt && log.relayEvents === outcome.relayEvents && sameEnd;
+}

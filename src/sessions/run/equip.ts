@@ -1,0 +1,55 @@
+import { listAttachments } from "../../agents/attachments.ts";
+import type { AgentConfig } from "../../agents/schema.ts";
+import { mcpTools } from "../../mcp-connections/tools.ts";
+import { injectedMemories } from "../../memories/inject.ts";
+import { memoryTools } from "../../memories/tools.ts";
+import { noSkills, skillsForTurn } from "../../skills/turn.ts";
+import { todoTools } from "../../tools/todos.ts";
+import type { EquippedAgent, ToolScope, TurnTool } from "../../tools/tool.ts";
+import { workspaceTools } from "../../workspaces/tools.ts";
+
+/** What a turn's model is given beside the transcript. */
+export interface Equipment {
+  /** The system text: the agent's instructions, and what its memories and skills add. */
+  readonly instructions: string;
+  readonly tools: readonly TurnTool[];
+}
+
+/** Gathers the tools and the system text of one turn, as the agent's configuration names them. */
+export async function equip(scope: EquippedAgent, config: AgentConfig): Promise<Equipment> {
+  const [memories, skills, remote] = await Promise.all([
+    scope.hasMemories ? memoriesOf(scope, config) : "",
+    scope.hasSkills || config.skills.length > 0 ? skillsForTurn(scope, config) : noSkills,
+    remoteTools(scope, config),
+  ]);
+  const tools = [
+    ...(config.tools.includes("workspace") ? workspaceTools(scope, skills.readVirtual) : []),
+    ...(config.tools.includes("write_todos") ? todoTools(scope) : []),
+    ...skills.tools,
+    ...(config.tools.includes("memory") ? memoryTools(scope) : []),
+    ...remote,
+  ];
+  const texts = [config.instructions, skills.instructions, memories];
+  return { instructions: texts.filter((text) => text !== "").join("\n\n"), tools };
+}
+
+async function memoriesOf({ ctx, tenantId, agentId, userId }: ToolScope, config: AgentConfig): Promise<string> {
+  return config.memoryInjectionEnabled ? injectedMemories(ctx.sql, tenantId, agentId, userId) : "";
+}
+
+/** Tools of the attached MCP servers. A server that is down costs its own tools only. */
+async function remoteTools(scope: ToolScope, config: AgentConfig): Promise<TurnTool[]> {
+  if (config.mcpConnectionIds.length === 0) return [];
+  const { ctx, tenantId, agentId, turnId } = scope;
+  const settings = new Map(
+    (await listAttachments(ctx.sql, tenantId, agentId)).map((attachment) => [attachment.mcpConnectionId, attachment]),
+  );
+  // A pinned version may name a connection that the current one does not: it is told nothing of the session.
+  const attachments = config.mcpConnectionIds.map(
+    (mcpConnectionId) =>
+      settings.get(mcpConnectionId) ?? { mcpConnectionId, forwardUserId: false, forwardedMetadataKeys: [] },
+  );
+  const { tools, failures } = await mcpTools(scope, attachments);
+  if (failures.length > 0) ctx.log.warn({ turnId, failures }, "a turn goes without the tools of some MCP servers");
+  return tools;
+}

@@ -1,0 +1,210 @@
+import { type AnySql, json } from "../../kernel/database/client.ts";
+import { turnsEnded, turnsFailed } from "../../kernel/telemetry/metrics.ts";
+import { billEndedTurn } from "../../merchant/record.ts";
+import type { Fence, TurnKind, TurnOutcome } from "../state/turn.ts";
+import { handOverToChat } from "./hand-over.ts";
+
+/**
+ * Ends a claim: the turn's status, transcript, session, continuation, approvals,
+ * usage, usage event, credit, the task's run and what its chat is told in one
+ * statement, so that all of it happens or none. Answers false, having written
+ * nothing, when the claim is gone (the fence of design section 1, rule 3), or when
+ * a turn that was cancelled is to end well.
+ *
+ * The session's row is locked before the turn's, as it is when a turn is
+ * accepted: the other way round, a turn sent in the very moment another one ends
+ * would deadlock with that end.
+ *
+ * The statement is put together of what can concern this claim, and nothing in it
+ * depends on a parameter that switches a part off: then Postgres plans it once a
+ * connection. Planned anew for each turn, the whole of it took 2.6 ms to plan and
+ * 2.1 to run.
+ */
+export async function finishTurn(sql: AnySql, fence: Fence, outcome: TurnOutcome): Promise<boolean> {
+  const parts = partsOf(fence, outcome);
+  const [row] = await sql<{ kind: TurnKind }[]>`
+    with ${endClaim(sql, fence, outcome, parts)}
+    ${parts.cuts ? cutTranscript(sql) : sql``}
+    ${parts.undoes ? undoMessages(sql) : sql``}
+    ${writeMessages(sql, outcome, parts)}
+    ${parts.inSession ? updateSession(sql, outcome, parts) : sql``}
+    ${parts.continues ? endContinuation(sql, outcome, parts) : sql``}
+    ${parts.ends ? sql`` : ask(sql, outcome)}
+    ${parts.ends ? meter(sql, outcome, parts) : sql``}
+    ${spend(sql, outcome)}
+    , ${handOverToChat(sql, outcome, fence.claim)}
+    select kind, (select count(*) from chat_rung) ${parts.ends ? sql`, (select count(*) from rung)` : sql``} from ended`;
+  if (row === undefined) return false;
+  turnsEnded.inc({ outcome: outcome.status, kind: row.kind });
+  if (outcome.status === "failed") turnsFailed.inc({ code: outcome.error?.code ?? "internal" });
+  return true;
+}
+
+/** Which parts of the statement can concern a claim. */
+interface Parts {
+  /** The turn ends, rather than stops to ask. */
+  readonly ends: boolean;
+  readonly good: boolean;
+  readonly inSession: boolean;
+  /** The claim may be a continuation's. */
+  readonly continues: boolean;
+  /** A regeneration's cut, when it has succeeded, so that a failed one keeps the previous answer. */
+  readonly cuts: boolean;
+  /** What a cancelled turn had written when it stopped to ask is taken out again. */
+  readonly undoes: boolean;
+  readonly isTask: boolean;
+}
+
+function partsOf({ claim }: Fence, { status }: TurnOutcome): Parts {
+  const continues = claim === undefined || claim.continuationId !== null;
+  return {
+    ends: status !== "waiting",
+    good: status === "succeeded" || status === "waiting",
+    inSession: claim === undefined || claim.sessionId !== null,
+    continues,
+    cuts: status === "succeeded" && (claim === undefined || claim.keepSeq !== null),
+    undoes: status === "canceled" && continues,
+    isTask: claim === undefined || claim.kind === "task",
+  };
+}
+
+/** The locks, the fence, and the turn's own row: the CTEs `home`, `was` and `ended`. */
+function endClaim(sql: AnySql, fence: Fence, outcome: TurnOutcome, { ends, good, inSession, continues }: Parts) {
+  const { error, usage, answer, relayEvents, continuationId } = outcome;
+  const lastChunk = json(sql, outcome.lastChunk);
+  // A continuation has a log of its own; the turn's is complete already.
+  const log = continues
+    ? sql`relay_events = case when was.leg is null then ${relayEvents}::int else relay_events end,
+        last_chunk = case when was.leg is null then ${lastChunk}::json else last_chunk end`
+    : sql`relay_events = ${relayEvents}, last_chunk = ${lastChunk}`;
+  const home = sql`home as materialized (
+      select s.id from turns t join sessions s on s.id = t.session_id where t.id = ${fence.turnId} for no key update of s
+    ),`;
+  return sql`
+    ${inSession ? home : sql``} was as materialized (
+      select id, continuation_id as leg from turns
+      where id = ${fence.turnId} and attempt = ${fence.attempt} and status = any(${fence.statuses as string[]})
+        ${good ? sql`and cancel_requested_at is null` : sql``} ${inSession ? sql`and (select count(*) from home) >= 0` : sql``}
+      for no key update
+    ), ended as (
+      update turns t set status = ${outcome.status}, error = ${error === null ? null : json(sql, error)},
+        ${continuationId === null ? sql`` : sql`continuation_id = ${continuationId},`}
+        ${ends ? sql`finished_at = now(),` : sql`worker_id = null, claimed_at = null, shown_at = null,`}
+        run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
+        input_tokens = input_tokens + ${usage.inputTokens}, output_tokens = output_tokens + ${usage.outputTokens},
+        model_calls = model_calls + ${usage.modelCalls}, ${log}, answer = ${answer === null ? null : json(sql, answer)}
+      from was where t.id = was.id
+      returning t.*, was.leg
+    )`;
+}
+
+function cutTranscript(sql: AnySql) {
+  return sql`, cut as (
+      delete from messages m using ended e
+      where e.keep_seq is not null and m.session_id = e.session_id and m.seq > e.keep_seq
+    ), outgrown as (
+      delete from session_summaries z using ended e
+      where e.keep_seq is not null and z.session_id = e.session_id and z.upto_seq > e.keep_seq
+    )`;
+}
+
+function undoMessages(sql: AnySql) {
+  return sql`, undone as (
+      delete from messages m using ended e where e.leg is not null and m.session_id = e.session_id and m.turn_id = e.id
+    )`;
+}
+
+/**
+ * New places in the transcript start above every place that ever was, because
+ * `max(seq)` is read from the snapshot before the cut; an answer that a
+ * continuation extends moves to a new place, so that `after` cursors meet it again.
+ */
+function writeMessages(sql: AnySql, { messages, replaced }: TurnOutcome, { inSession }: Parts) {
+  if (!inSession) return sql``;
+  const joined = sql`, joined as (
+      insert into messages (session_id, seq, id, role, turn_id, content)
+      select e.session_id, coalesce((select max(seq) from messages where session_id = e.session_id), 0) + n.place,
+        n.message ->> 'id', n.message ->> 'role', e.id, n.message
+      from ended e cross join json_array_elements(${json(sql, messages)}) with ordinality as n (message, place)
+      where e.session_id is not null
+    )`;
+  const extended = sql`, extended as (
+      update messages m set content = ${replaced === null ? null : json(sql, replaced)},
+        seq = (select max(seq) from messages where session_id = e.session_id) + 1
+      from ended e where m.session_id = e.session_id and m.id = e.assistant_message_id and m.role = 'assistant'
+    )`;
+  return sql`${messages.length === 0 ? sql`` : joined} ${replaced === null ? sql`` : extended}`;
+}
+
+function updateSession(sql: AnySql, { status, messages, preview }: TurnOutcome, { good, cuts, undoes }: Parts) {
+  const more = messages.length;
+  const count = undoes
+    ? sql`case when e.leg is null then message_count
+        else (select count(*) from messages where session_id = e.session_id and turn_id <> e.id) end`
+    : cuts
+      ? sql`${more} + case when e.keep_seq is null then message_count
+          else (select count(*) from messages where session_id = e.session_id and seq <= e.keep_seq) end`
+      : sql`message_count + ${more}`;
+  return sql`, session as (
+      update sessions s set message_count = ${count}
+        ${status === "succeeded" ? sql`, visible = true` : sql``}
+        ${good ? sql`, updated_at = now()` : sql`, deleted_at = case when e.first_of_hidden_session then now() else deleted_at end`}
+        ${preview === null ? sql`` : sql`, last_message_preview = ${preview}`}
+      from ended e where s.id = e.session_id
+    )`;
+}
+
+function endContinuation(sql: AnySql, outcome: TurnOutcome, { good, ends }: Parts) {
+  const { error, relayEvents } = outcome;
+  const dropped = sql`, dropped as (
+      update approvals a set status = 'denied', decided_at = now(), reason = 'The turn ended before this was decided.'
+      from ended e where e.leg is not null and a.continuation_id = e.leg and a.status = 'pending'
+    )`;
+  return sql`, left_off as (
+      update continuations c set status = ${good ? "succeeded" : "failed"}, finished_at = now(),
+        relay_events = ${relayEvents}, last_chunk = ${json(sql, outcome.lastChunk)},
+        error = ${error === null ? null : json(sql, error)}
+      from ended e where c.id = e.leg
+    ) ${ends ? dropped : sql``}`;
+}
+
+/** The continuation that waits, and the approvals it waits for. */
+function ask(sql: AnySql, { continuationId, approvals }: TurnOutcome) {
+  return sql`, asks as (
+      insert into continuations (id, tenant_id, session_id, turn_id)
+      select ${continuationId}, e.tenant_id, e.session_id, e.id from ended e
+    ), asked as (
+      insert into approvals (id, tenant_id, session_id, turn_id, continuation_id, tool, tool_call_id, input, assistant_message_id, created_at)
+      select a ->> 'id', e.tenant_id, e.session_id, e.id, ${continuationId}, a ->> 'tool', a ->> 'toolCallId', a -> 'input',
+        e.assistant_message_id, now() + n.place * interval '1 microsecond'
+      from ended e cross join json_array_elements(${json(sql, approvals)}) with ordinality as n (a, place)
+      returning id
+    )`;
+}
+
+/** Usage, the task's run, and the billing event of a turn that ends. */
+function meter(sql: AnySql, { status, error, usage, usageKnown }: TurnOutcome, { isTask }: Parts) {
+  const ran = sql`, ran as (
+      update task_runs r set finished_at = now(), updated_at = now(), (status, error, canceled_at) = (
+        select case when canceled then 'canceled' else ${status} end,
+          case when not canceled then ${error === null ? null : json(sql, error)}::json end, case when canceled then now() end
+        from (select r.cancel_requested_at is not null or ${status === "canceled"}) as asked (canceled))
+      from ended e where e.kind = 'task' and r.turn_id = e.id and r.status = 'running'
+    )`;
+  return sql`, used as (
+      insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens, duration_ms, metadata, day)
+      select id, tenant_id, agent_id, coalesce(session_id, ''), user_id, ${usage.provider}, ${usage.model},
+        input_tokens, output_tokens, run_ms, metadata, (now() at time zone 'UTC')::date
+      from ended
+      on conflict (turn_id) do nothing
+    ) ${isTask ? ran : sql``}, ${billEndedTurn(sql, { known: usageKnown, ...usage })}`;
+}
+
+function spend(sql: AnySql, { usage }: TurnOutcome) {
+  const tokens = usage.inputTokens + usage.outputTokens;
+  if (tokens === 0) return sql``;
+  return sql`, spent as (
+      update tenants t set usage_credit = usage_credit - ${tokens}::bigint
+      from ended e where t.id = e.tenant_id and usage_credit is not null
+    )`;
+}

@@ -1,0 +1,85 @@
+import { type AnySql, json } from "../../kernel/database/client.ts";
+import { newId } from "../../kernel/ids.ts";
+import { textsOf } from "../../messages/text.ts";
+import type { UiMessage } from "../schema.ts";
+
+/** What the chat is told when a turn fails. */
+const failedText = "Sorry, something went wrong and I could not finish my answer.";
+/** What the chat is told when somebody stopped a turn. */
+const canceledText = "I was stopped before I could answer.";
+/** Attempts the queue gives a chat's job; the look-out rings again for what is left. */
+const chatJobAttempts = 5;
+
+/** The part of a claim's outcome that a chat is told of. */
+interface ToldOutcome {
+  readonly status: "succeeded" | "failed" | "canceled" | "waiting";
+  readonly messages: readonly UiMessage[];
+  readonly replaced: UiMessage | null;
+}
+
+/**
+ * The CTEs that hand the end of a claim to its chat, in the statement that ends
+ * it: the reply and, just after it, the cards join the ledger, then a job is added to post them,
+ * and one to begin with the next message that waits. They read `ended` (the
+ * turn's row) and `asked` (the approvals' ids); the statement must read
+ * `chat_rung`, or the jobs are not added. A session without a chat costs one look
+ * into an index.
+ */
+export function handOverToChat(
+  sql: AnySql,
+  { status, messages, replaced }: ToldOutcome,
+  claim: { readonly kind: string } | undefined,
+) {
+  const mayBeChat = claim === undefined || claim.kind === "chat";
+  const message = replaced ?? messages.findLast(({ role }) => role === "assistant") ?? null;
+  const says = status !== "waiting" || (message !== null && hasText(message));
+  const told = status === "failed" ? failedText : status === "canceled" ? canceledText : null;
+  const partCount = told === null ? (message?.parts.length ?? 0) : null;
+  const reply = sql`, chat_reply as (
+      insert into chat_deliveries (id, tenant_id, connection_id, thread_id, kind, credential_version, session_id, message_id, parts, upto_part)
+      select ${newId("chatDelivery")}, tenant_id, connection_id, thread_id, 'reply', credential_version, session_id,
+        assistant_message_id, ${told === null ? null : json(sql, [told])}, ${partCount}::int
+      from chat where speaks
+    )`;
+  const cards = sql`, chat_cards as (
+      insert into chat_deliveries (id, tenant_id, connection_id, thread_id, kind, credential_version, session_id, message_id, approval_id, created_at)
+      select 'cd_' || right(asked.id, 24), tenant_id, connection_id, thread_id, 'approval_card', credential_version, session_id,
+        assistant_message_id, asked.id, now() + interval '1 microsecond'
+      from chat cross join asked where speaks
+    )`;
+  const rings = [
+    ...(mayBeChat ? [sql`select (${addDeliverJob(sql)}).id as job from chat where speaks`] : []),
+    ...(status === "waiting" ? [] : [sql`select (${addInboxJob(sql)}).id as job from chat`]),
+  ];
+  return sql`
+    chat as (
+      select th.id as thread_id, c.id as connection_id, c.tenant_id, c.credential_version, e.kind = 'chat' as speaks,
+        e.session_id, e.assistant_message_id
+      from ended e join chat_threads th on th.session_id = e.session_id join chat_connections c on c.id = th.connection_id
+    ) ${mayBeChat && says ? reply : sql``} ${mayBeChat && status === "waiting" ? cards : sql``}, chat_rung as (
+      ${rings[0] ?? sql`select null::bigint as job from chat`} ${rings[1] === undefined ? sql`` : sql`union all ${rings[1]}`}
+    )`;
+}
+
+function hasText(message: UiMessage): boolean {
+  return textsOf(message.parts).some((text) => text.trim() !== "");
+}
+
+/** The SQL that rings for a thread's deliveries, for a query whose rows have `thread_id`. One job a thread waits at a time. */
+export function addDeliverJob(sql: AnySql) {
+  return sql`graphile_worker.add_job('chat.deliver', json_build_object('threadId', thread_id),
+    max_attempts => ${chatJobAttempts}, job_key => 'chat.deliver:' || thread_id)`;
+}
+
+/** The same for a thread's inbox. */
+export function addInboxJob(sql: AnySql) {
+  return sql`graphile_worker.add_job('chat.inbox', json_build_object('threadId', thread_id),
+    max_attempts => ${chatJobAttempts}, job_key => 'chat.inbox:' || thread_id)`;
+}
+
+/** Rings for the cards of a session, when one of its approvals was decided; nothing when no chat has it. */
+export async function ringCards(sql: AnySql, sessionId: string): Promise<void> {
+  await sql`
+    with thread as materialized (select id as thread_id from chat_threads where session_id = ${sessionId})
+    select (${addDeliverJob(sql)}).id from thread`;
+}

@@ -1,0 +1,101 @@
+import type { AnySql } from "../../kernel/database/client.ts";
+import { newId } from "../../kernel/ids.ts";
+import type { RelayWriter } from "../../kernel/relay/writer.ts";
+import { previewOf, storable } from "../../messages/text.ts";
+import { closeCalls, pendingCalls } from "../../messages/tool-calls.ts";
+import type { ModelResult } from "../../model/run-model.ts";
+import type { UiMessage } from "../schema.ts";
+import { badOutcome, type ClaimedTurn, type TurnError, type TurnOutcome, type TurnUsage } from "../state/turn.ts";
+import type { PreparedTurn } from "./prepare.ts";
+
+/** What the model's result means for the usage row. */
+export function usageOf(prepared: PreparedTurn, result: ModelResult): TurnUsage {
+  const { used } = prepared;
+  return {
+    provider: prepared.provider.id,
+    providerType: prepared.provider.providerType,
+    model: prepared.model,
+    inputTokens: result.inputTokens + used.inputTokens,
+    outputTokens: result.outputTokens + used.outputTokens,
+    modelCalls: result.modelCalls + used.modelCalls,
+  };
+}
+
+/**
+ * The outcome of a model that finished: the turn succeeded, or it stops to ask
+ * for approvals. The answer of a regeneration joins the transcript only when it
+ * succeeded; until then it waits in the turn's own row, and the previous answer stays.
+ */
+export function goodOutcome(turn: ClaimedTurn, prepared: PreparedTurn, result: ModelResult): TurnOutcome {
+  const message = storable(result.message);
+  const pending = turn.sessionId === null ? [] : pendingCalls(message);
+  const asks = pending.length > 0;
+  const regenerates = turn.keepSeq !== null;
+  const kept = turn.sessionId === null || (regenerates && asks);
+  const extended = prepared.extended !== null && !regenerates;
+  const asked = turn.input === null || Array.isArray(turn.input) ? [] : [turn.input as UiMessage];
+  return {
+    ...badOutcome("failed", null, usageOf(prepared, result)),
+    status: asks ? "waiting" : "succeeded",
+    messages: kept || extended ? [] : [...asked, message],
+    replaced: extended ? message : null,
+    preview: kept ? null : previewOf(message),
+    answer: kept ? message : null,
+    lastChunk: result.lastChunk,
+    continuationId: asks ? newId("continuation") : null,
+    approvals: pending,
+  };
+}
+
+/**
+ * The outcome of a turn that failed. The transcript stays as it was, but for a
+ * continuation: what its tools did is kept, and calls that were never answered
+ * are closed.
+ */
+export function failedOutcome(
+  error: TurnError,
+  turn: ClaimedTurn,
+  prepared: PreparedTurn | null,
+  result: ModelResult | null,
+): TurnOutcome {
+  const usage = prepared === null || result === null ? {} : usageOf(prepared, result);
+  const reached = prepared?.extended == null ? null : longer(prepared.extended, result?.message ?? null);
+  const keeps = turn.continuationId !== null && turn.keepSeq === null && reached !== null;
+  const replaced = keeps ? storable(closeCalls(reached, error.message)) : null;
+  return { ...badOutcome("failed", error, usage), replaced };
+}
+
+/**
+ * The outcome of a turn that was cancelled: the transcript is as it was before
+ * the turn, also when the turn had stopped to ask in between.
+ */
+export async function canceledOutcome(
+  sql: AnySql,
+  turn: { readonly id: string; readonly continuationId: string | null },
+  usage: Partial<TurnUsage> = {},
+): Promise<TurnOutcome> {
+  const preview = turn.continuationId === null ? null : await previewWithout(sql, turn.id);
+  return { ...badOutcome("canceled", null, usage), preview };
+}
+
+/** What a session's lists show of it when this turn's messages are taken out again. */
+async function previewWithout(sql: AnySql, turnId: string): Promise<string> {
+  const [last] = await sql<{ content: UiMessage }[]>`
+    select m.content from turns t join messages m on m.session_id = t.session_id and m.turn_id <> t.id
+    where t.id = ${turnId} order by m.seq desc limit 1`;
+  return last === undefined ? "" : previewOf(last.content);
+}
+
+/** What was reached: the model's message holds the whole answer once it has begun. */
+function longer(extended: UiMessage, message: UiMessage | null): UiMessage {
+  return message !== null && message.parts.length >= extended.parts.length ? message : extended;
+}
+
+/** The outcome with the counts of its log, as it stands once the last chunks are written. */
+export function withLog(
+  outcome: TurnOutcome,
+  writer: Pick<RelayWriter, "written">,
+  held: readonly object[],
+): TurnOutcome {
+  return { ...outcome, relayEvents: writer.written + held.length + 1 };
+}

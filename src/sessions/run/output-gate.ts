@@ -1,0 +1,69 @@
+import { isUnavailable, patiently, type Sql } from "../../kernel/database/client.ts";
+import { turnPatienceMs } from "../../kernel/limits.ts";
+import { type ClaimedTurn, markShown } from "../state/turn.ts";
+
+/** Chunks that show nothing: a turn that got no further can be run again unnoticed. */
+const silentChunks = new Set(["start", "start-step", "finish-step", "message-metadata"]);
+/** A turn that lasts longer than this after its first shown chunk is noted as shown; a shorter one is over before it matters. */
+const noteAfterMs = 250;
+
+/**
+ * Holds back what shows nothing until the first chunk that shows something, so
+ * that "the relay's log is empty" means exactly "nobody has seen anything".
+ *
+ * A moment after that first chunk it also notes in Postgres that the turn has
+ * shown something, for the day when the worker and Redis are lost together.
+ */
+export class Curtain {
+  private readonly sql: Sql;
+  private readonly turn: ClaimedTurn;
+  private held: object[] = [];
+  private open = false;
+  private timer: ReturnType<typeof setTimeout> | null = null;
+  private noted: Promise<boolean> | null = null;
+  private readonly onOpen: () => void;
+
+  /** `onOpen` is called at the first chunk that shows something. */
+  constructor(sql: Sql, turn: ClaimedTurn, onOpen: () => void = () => {}) {
+    this.sql = sql;
+    this.turn = turn;
+    this.onOpen = onOpen;
+  }
+
+  /** Takes the next chunk; answers those that may go out now. */
+  pass(chunk: { readonly type: string }): readonly object[] {
+    if (this.open) return [chunk];
+    this.held.push(chunk);
+    if (silentChunks.has(chunk.type)) return [];
+    this.open = true;
+    this.onOpen();
+    this.timer = setTimeout(() => {
+      this.note().catch(() => {});
+    }, noteAfterMs);
+    return this.takeHeld();
+  }
+
+  /**
+   * Notes now that the turn has shown something; a tool runs only after that,
+   * because what it does must not be done twice. False when the claim is gone.
+   */
+  async note(): Promise<boolean> {
+    this.close();
+    this.noted ??= patiently(() => markShown(this.sql, this.turn.id, this.turn.attempt), {
+      limitMs: turnPatienceMs,
+      heals: isUnavailable,
+    });
+    return this.noted;
+  }
+
+  /** What is still held back, for the end of a turn that showed nothing. */
+  takeHeld(): object[] {
+    const held = this.held;
+    this.held = [];
+    return held;
+  }
+
+  close(): void {
+    if (this.timer !== null) clearTimeout(this.timer);
+  }
+}

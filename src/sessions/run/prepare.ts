@@ -1,0 +1,130 @@
+import type { LanguageModel } from "ai";
+import type { LoadedAgent } from "../../agents/load.ts";
+import type { AgentConfig } from "../../agents/schema.ts";
+import type { Ctx } from "../../kernel/context.ts";
+import { defaultMessage, type ErrorCause } from "../../kernel/errors.ts";
+import { withDecisions } from "../../messages/tool-calls.ts";
+import { languageModel, type ModelProvider, openProvider } from "../../providers/client.ts";
+import type { UiMessage } from "../schema.ts";
+import { readHistory } from "../state/history.ts";
+import type { ClaimedTurn, TurnError } from "../state/turn.ts";
+import { type Compacted, type CompactionRequest, compact, type PlacedMessage, tokensOf } from "./compact.ts";
+import { type Equipment, equip } from "./equip.ts";
+
+/** All that a claim runs on. */
+export interface PreparedTurn {
+  readonly config: AgentConfig;
+  readonly provider: ModelProvider;
+  readonly model: string;
+  readonly languageModel: LanguageModel;
+  /** The system text. */
+  readonly instructions: string;
+  /** The transcript, with the user's message or, of a continuation, the answer that goes on at its end. */
+  readonly messages: readonly UiMessage[];
+  /** The answer a continuation extends, decisions included. */
+  readonly extended: UiMessage | null;
+  readonly tools: Equipment["tools"];
+  /** What compaction used. */
+  readonly used: { readonly inputTokens: number; readonly outputTokens: number; readonly modelCalls: number };
+}
+
+/**
+ * Gathers what a claim runs on. Nothing from acceptance is trusted: the agent or
+ * its provider may be gone by now, and then the turn fails with that cause.
+ */
+export async function prepareTurn(ctx: Ctx, turn: ClaimedTurn, signal: AbortSignal): Promise<PreparedTurn | TurnError> {
+  const { agent } = turn;
+  const runnable = checkRunnable(ctx, agent);
+  if ("code" in runnable) return runnable;
+  const history = turn.history ?? (await readHistory(ctx.sql, turn.id));
+  const equipment = await equip(
+    {
+      ctx,
+      tenantId: turn.tenantId,
+      agentId: turn.agentId,
+      sessionId: turn.sessionId,
+      turnId: turn.id,
+      userId: turn.userId,
+      metadata: history.metadata,
+      workspaceId: agent?.workspaceId ?? null,
+      hasSkills: agent?.hasSkills ?? false,
+      hasMemories: agent?.hasMemories ?? false,
+    },
+    runnable.config,
+  );
+  const { messages, summary, decisions } = history;
+  const last = messages.at(-1);
+  // A regeneration's unfinished answer is not part of the transcript yet; any other's is its last message.
+  const stored = turn.keepSeq === null ? (last?.message ?? null) : turn.answer;
+  const extended = turn.continuationId === null || stored === null ? null : withDecisions(stored, decisions);
+  const before = extended !== null && turn.keepSeq === null ? messages.slice(0, -1) : messages;
+  const placed =
+    extended === null
+      ? [...messages, ...askedOf(turn)]
+      : [...before, { seq: turn.keepSeq === null ? (last?.seq ?? null) : null, message: extended }];
+  const model = languageModel(ctx, runnable.provider, runnable.model);
+  const compacted = await compactIfAsked(ctx, turn, runnable, equipment, { model, summary, messages: placed, signal });
+  return {
+    ...runnable,
+    languageModel: model,
+    instructions: [equipment.instructions, compacted.earlier].filter((text) => text !== "").join("\n\n"),
+    messages: compacted.messages,
+    extended,
+    tools: equipment.tools,
+    used: compacted,
+  };
+}
+
+/** The user's message, or all messages of a stateless generation; they have no place in a transcript yet. */
+function askedOf(turn: ClaimedTurn): PlacedMessage[] {
+  const asked = turn.input === null ? [] : Array.isArray(turn.input) ? turn.input : [turn.input as UiMessage];
+  return asked.map((message: UiMessage) => ({ seq: null, message }));
+}
+
+async function compactIfAsked(
+  ctx: Ctx,
+  turn: ClaimedTurn,
+  { config, model: modelId }: Runnable,
+  equipment: Equipment,
+  rest: Pick<CompactionRequest, "model" | "summary" | "messages" | "signal">,
+): Promise<Compacted> {
+  if (!config.autoCompaction || turn.sessionId === null) {
+    return {
+      earlier: "",
+      messages: rest.messages.map(({ message }) => message),
+      inputTokens: 0,
+      outputTokens: 0,
+      modelCalls: 0,
+    };
+  }
+  const tools = equipment.tools.map(({ name, tool }) => `${name} ${tool.description ?? ""}`).join("\n");
+  return compact({
+    ...rest,
+    sql: ctx.sql,
+    log: ctx.log,
+    sessionId: turn.sessionId,
+    modelId,
+    reserveTokens: config.compactionReserveTokens,
+    fixedTokens: tokensOf(equipment.instructions) + tokensOf(tools),
+  });
+}
+
+type Runnable = Pick<PreparedTurn, "config" | "provider" | "model">;
+
+function checkRunnable(ctx: Ctx, agent: LoadedAgent | null): Runnable | TurnError {
+  if (agent?.config == null) return errorOf("not_found", "The agent does not exist any more.");
+  if (agent.providerMissing) return errorOf("provider_not_found");
+  const provider = agent.provider === null ? platformProvider(ctx) : openProvider(ctx, agent.provider);
+  if (provider === null || agent.config.model === null) return errorOf("provider_required");
+  return { config: agent.config, provider, model: agent.config.model };
+}
+
+/** A turn's error by its cause. */
+export function errorOf(code: ErrorCause, message?: string): TurnError {
+  return { code, message: message ?? defaultMessage(code) };
+}
+
+function platformProvider(ctx: Ctx): ModelProvider | null {
+  const platform = ctx.config.platformProvider;
+  return platform === null ? null : { id: null, ...platform };
+}

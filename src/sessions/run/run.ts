@@ -1,0 +1,191 @@
+import { Buffer } from "node:buffer";
+import type { UIMessageChunk } from "ai";
+import type { Ctx } from "../../kernel/context.ts";
+import { isUnavailable, patiently } from "../../kernel/database/client.ts";
+import {
+  answerBytesMax,
+  answerChunksMax,
+  modelCallsPerTurnMax,
+  turnPatienceMs,
+  turnRunMsMax,
+} from "../../kernel/limits.ts";
+import { RelayWriter } from "../../kernel/relay/writer.ts";
+import { inSpan } from "../../kernel/telemetry/trace.ts";
+import { describeModelError, type ModelResult, runModel } from "../../model/run-model.ts";
+import { thinkingSettings } from "../../model/thinking.ts";
+import { requeueTurn } from "../state/requeue.ts";
+import { type ClaimedTurn, logIdOf, type TurnError, type TurnOutcome } from "../state/turn.ts";
+import type { Actor, RunningTurn, StopReason } from "./actor.ts";
+import { commitOutcome } from "./commit.ts";
+import { imageDownload } from "./download.ts";
+import { ClaimMeter, claimSpan } from "./meter.ts";
+import { canceledOutcome, failedOutcome, goodOutcome, usageOf, withLog } from "./outcome.ts";
+import { Curtain } from "./output-gate.ts";
+import { errorOf, type PreparedTurn, prepareTurn } from "./prepare.ts";
+
+/** What running turns needs of a worker process. */
+export interface TurnRunner {
+  readonly ctx: Ctx;
+  readonly actor: Actor;
+}
+
+/** The job `turn`: runs a queued turn, or its continuation, to its end (the turn's way through the house, design section 2). */
+export async function runTurnJob(
+  { ctx, actor }: TurnRunner,
+  payload: { turnId: string; lockKey: string },
+): Promise<void> {
+  await actor.withTurn(payload.turnId, payload.lockKey, (running) =>
+    inSpan(
+      "turn",
+      () => claimSpan(running.turn),
+      (span) => runClaim(ctx, running, new ClaimMeter(running.turn, span)),
+    ),
+  );
+}
+
+async function runClaim(ctx: Ctx, running: RunningTurn, meter: ClaimMeter): Promise<void> {
+  const { turn, stop } = running;
+  const log = ctx.log.child({
+    turnId: turn.id,
+    sessionId: turn.sessionId,
+    tenantId: turn.tenantId,
+    requestId: turn.requestId,
+  });
+  log.debug({ attempt: turn.attempt }, "turn claimed");
+  const key = { turnId: logIdOf(turn), attempt: turn.attempt };
+  const writer = new RelayWriter(ctx.relay, key, { onSealed: () => stop.abort("fenced") });
+  const curtain = new Curtain(ctx.sql, turn, () => meter.noteFirstChunk());
+  const limit = setTimeout(() => stop.abort("timed_out"), turnRunMsMax);
+  try {
+    const outcome = await play(ctx, running, writer, curtain);
+    // Everything shown is in the relay before the commit, so that only the very end can be missing after a crash.
+    if (outcome !== null) await writer.flush();
+    if (outcome === null || writer.sealed) return;
+    const held = curtain.takeHeld();
+    const whole = await commit(ctx, turn, withLog(outcome, writer, held));
+    if (whole !== null) {
+      // After the commit: a follower sees the end only once the session is free.
+      await writer.end([...held, whole.lastChunk]);
+      meter.noteEnd(whole);
+      log.info({ status: whole.status, attempt: turn.attempt }, "turn ended");
+    } else log.warn("the turn was ended by somebody else; nothing was written");
+  } finally {
+    writer.close();
+    curtain.close();
+    clearTimeout(limit);
+  }
+}
+
+/**
+ * Commits the outcome, or its cancellation: one that was accepted while the
+ * outcome was on its way comes first. Answers what was committed; null when the
+ * claim is gone.
+ */
+async function commit(ctx: Ctx, turn: ClaimedTurn, outcome: TurnOutcome): Promise<TurnOutcome | null> {
+  if (await commitOutcome(ctx.sql, turn, outcome)) return outcome;
+  if (outcome.status !== "succeeded" && outcome.status !== "waiting") return null;
+  const canceled = { ...(await canceledOutcome(ctx.sql, turn, outcome.usage)), relayEvents: outcome.relayEvents };
+  return (await commitOutcome(ctx.sql, turn, canceled)) ? canceled : null;
+}
+
+/** Plays the claim up to its outcome; null when the claim is gone or the turn was handed back: nothing is left to write. */
+async function play(
+  ctx: Ctx,
+  running: RunningTurn,
+  writer: RelayWriter,
+  curtain: Curtain,
+): Promise<TurnOutcome | null> {
+  const { turn, stop } = running;
+  const prepared = await prepare(ctx, running);
+  if ("code" in prepared) return failedOutcome(prepared, turn, null, null);
+  let bytes = 0;
+  let chunks = 0;
+  const result = await runModel(
+    {
+      model: prepared.languageModel,
+      instructions: prepared.instructions,
+      messages: prepared.messages,
+      extended: prepared.extended,
+      thinking: thinkingSettings(prepared.provider.providerType, prepared.config.thinkingLevel),
+      messageId: turn.assistantMessageId,
+      signal: stop.signal,
+      download: imageDownload(ctx.config),
+      tools: prepared.tools,
+      policy: turn.kind === "task" ? prepared.config.approvalInTasks : prepared.config.approvalInChat,
+      // Nobody waits for a task's run or a stateless generation.
+      canAsk: turn.kind === "session" || turn.kind === "chat",
+      modelCallsMax: Math.max(1, modelCallsPerTurnMax - turn.modelCalls - prepared.used.modelCalls),
+      beforeTool: async () => {
+        await writer.flush();
+        if (!(await curtain.note())) stop.abort("fenced");
+      },
+    },
+    (chunk) => {
+      if (stop.signal.aborted) return;
+      bytes += chunkBytes(chunk);
+      chunks += 1;
+      if (bytes > answerBytesMax || chunks > answerChunksMax) stop.abort("too_large");
+      return curtain
+        .pass(chunk)
+        .map((due) => writer.write(due))
+        .at(-1);
+    },
+  );
+  return conclude(ctx, running, writer, prepared, result);
+}
+
+/** What cannot be prepared now cannot be prepared by another worker either, unless it was the database that was away. */
+async function prepare(ctx: Ctx, { turn, stop }: RunningTurn): Promise<PreparedTurn | TurnError> {
+  try {
+    return await patiently(() => prepareTurn(ctx, turn, stop.signal), {
+      limitMs: turnPatienceMs,
+      heals: (error) => isUnavailable(error) && !stop.signal.aborted,
+    });
+  } catch (error) {
+    if (isUnavailable(error)) throw error;
+    ctx.log.error({ turnId: turn.id, err: error }, "a turn cannot be prepared");
+    return errorOf("internal");
+  }
+}
+
+/** What a chunk adds to the answer: the bytes of a delta, or of all that a larger chunk says. */
+function chunkBytes(chunk: UIMessageChunk): number {
+  if (chunk.type === "text-delta" || chunk.type === "reasoning-delta") return Buffer.byteLength(chunk.delta);
+  return Buffer.byteLength(JSON.stringify(chunk));
+}
+
+/** Makes an outcome of what the model did and why it was stopped. */
+async function conclude(
+  ctx: Ctx,
+  { turn, stop }: RunningTurn,
+  writer: RelayWriter,
+  prepared: PreparedTurn,
+  result: ModelResult,
+): Promise<TurnOutcome | null> {
+  const failed = (error: ReturnType<typeof errorOf>) => failedOutcome(error, turn, prepared, result);
+  const reason = stop.signal.aborted ? (stop.signal.reason as StopReason) : null;
+  switch (reason) {
+    case "fenced":
+      return null;
+    case "canceled":
+      return canceledOutcome(ctx.sql, turn, usageOf(prepared, result));
+    case "drained":
+      if (writer.written === 0 && (await handBack(ctx, turn))) return null;
+      return failed(errorOf("service_unavailable", "The worker was stopped before the turn was done."));
+    case "timed_out":
+      return failed(errorOf("provider_error", "The turn ran longer than a turn may."));
+    case "too_large":
+      return failed(errorOf("provider_error", `The answer is larger than ${answerBytesMax / 1024 / 1024} MiB.`));
+    case null:
+      if (result.ended === "finished") return goodOutcome(turn, prepared, result);
+      ctx.log.warn({ turnId: turn.id, reason: describeModelError(result.error) }, "the model failed");
+      return failed(errorOf("provider_error", describeModelError(result.error)));
+  }
+}
+
+/** Puts a turn that has shown nothing back into the queue, its log sealed, for another worker. */
+async function handBack(ctx: Ctx, turn: ClaimedTurn): Promise<boolean> {
+  if (turn.continuationId !== null) return false;
+  const sealed = await ctx.relay.seal({ turnId: turn.id, attempt: turn.attempt }).catch(() => "empty" as const);
+  return sealed === "empty" && requeueTurn(ctx.sql, turn.id, turn.attempt);
+}

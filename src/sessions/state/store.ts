@@ -1,0 +1,267 @@
+import { type AnySql, tx } from "../../kernel/database/client.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import {
+  type Page,
+  readCursor,
+  readTimeCursor,
+  type TimePlace,
+  timePage,
+  writeCursor,
+} from "../../kernel/http/page.ts";
+import { deleteArtifacts } from "../../workspaces/artifacts.ts";
+import type { UiMessage } from "../schema.ts";
+
+/** A session as lists show it (document 1, "Session summary"). */
+export interface SessionSummary {
+  readonly id: string;
+  readonly agentVersion: number | null;
+  readonly messageCount: number;
+  readonly lastMessagePreview: string;
+  readonly userId: string;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+/** A session of the latest list, with its agent's current values. */
+export interface LatestSession extends SessionSummary {
+  readonly agentId: string;
+  readonly model: string | null;
+  readonly thinkingLevel: string | null;
+  readonly status: "active" | "disabled";
+}
+
+interface SessionRow extends TimePlace {
+  pinned_version: number | null;
+  message_count: number;
+  last_message_preview: string;
+  user_id: string;
+  metadata: Record<string, unknown>;
+  created_at: Date;
+  updated_at: Date;
+}
+
+interface LatestRow extends SessionRow {
+  agent_id: string;
+  model: string | null;
+  thinking_level: string | null;
+  status: "active" | "disabled";
+}
+
+/** What a turn needs to know of its session. */
+export interface SessionFacts {
+  readonly pinnedVersion: number | null;
+  /** False while form A's first turn has not succeeded. */
+  readonly visible: boolean;
+  readonly userId: string;
+}
+
+/** A session by its agent and id, one that cannot be seen yet included; null when it is missing, foreign or deleted. */
+export async function findSession(
+  sql: AnySql,
+  tenantId: string,
+  agentId: string,
+  sessionId: string,
+): Promise<SessionFacts | null> {
+  const [row] = await sql<{ pinned_version: number | null; visible: boolean; user_id: string }[]>`
+    select s.pinned_version, s.visible, s.user_id from sessions s
+    where s.id = ${sessionId} and s.tenant_id = ${tenantId} and s.agent_id = ${agentId} and s.deleted_at is null
+      and exists (select 1 from agents a where a.id = s.agent_id)`;
+  return row === undefined ? null : { pinnedVersion: row.pinned_version, visible: row.visible, userId: row.user_id };
+}
+
+export interface SessionListFilter {
+  readonly tenantId: string;
+  /** Undefined: all; the empty string: sessions without an end user. */
+  readonly userId: string | undefined;
+  readonly cursor: string | undefined;
+  readonly limit: number;
+}
+
+/** Sessions of one agent, most recently updated first. An unknown or foreign agent has none. */
+export async function listSessions(
+  sql: AnySql,
+  agentId: string,
+  filter: SessionListFilter,
+): Promise<Page<SessionSummary>> {
+  const list = `sessions:${agentId}:${filter.userId ?? "*"}`;
+  const place = readTimeCursor(list, filter.cursor);
+  const rows = await sql<SessionRow[]>`
+    select ${summaryColumns(sql)} from sessions s
+    where s.tenant_id = ${filter.tenantId} and s.agent_id = ${agentId} and s.visible and s.deleted_at is null
+      and exists (select 1 from agents a where a.id = ${agentId})
+      ${filter.userId === undefined ? sql`` : sql`and s.user_id = ${filter.userId}`} ${before(sql, place)}
+    order by s.updated_at desc, s.id desc limit ${filter.limit + 1}`;
+  return timePage(list, rows, filter.limit, showSummary);
+}
+
+/** Sessions of all agents that hold messages, most recently updated first; with `byAgent` each agent's latest only. */
+export async function listLatest(
+  sql: AnySql,
+  byAgent: boolean,
+  filter: SessionListFilter,
+): Promise<Page<LatestSession>> {
+  const list = `latest:${byAgent}:${filter.userId ?? "*"}`;
+  const place = readTimeCursor(list, filter.cursor);
+  const user = filter.userId === undefined ? sql`` : sql`and s.user_id = ${filter.userId}`;
+  const shown = sql`s.visible and s.deleted_at is null and s.message_count > 0`;
+  const agentColumns = sql`a.id as agent_id, a.config ->> 'model' as model, a.config ->> 'thinkingLevel' as thinking_level, a.status`;
+  const rows = byAgent
+    ? await sql<LatestRow[]>`
+        select ${summaryColumns(sql)}, ${agentColumns} from agents a
+        cross join lateral (
+          select * from sessions s where s.tenant_id = a.tenant_id and s.agent_id = a.id and ${shown} ${user}
+          order by s.updated_at desc, s.id desc limit 1
+        ) s
+        where a.tenant_id = ${filter.tenantId} ${before(sql, place)}
+        order by s.updated_at desc, s.id desc limit ${filter.limit + 1}`
+    : await sql<LatestRow[]>`
+        select ${summaryColumns(sql)}, ${agentColumns} from sessions s join agents a on a.id = s.agent_id
+        where s.tenant_id = ${filter.tenantId} and ${shown} ${user} ${before(sql, place)}
+        order by s.updated_at desc, s.id desc limit ${filter.limit + 1}`;
+  return timePage(list, rows, filter.limit, (row) => ({
+    ...showSummary(row),
+    agentId: row.agent_id,
+    model: row.model,
+    thinkingLevel: row.thinking_level,
+    status: row.status,
+  }));
+}
+
+function summaryColumns(sql: AnySql) {
+  return sql`s.id, s.pinned_version, s.message_count, s.last_message_preview, s.user_id, s.metadata, s.created_at, s.updated_at,
+    (extract(epoch from s.updated_at) * 1000000)::bigint::text as at`;
+}
+
+function before(sql: AnySql, place: TimePlace | null) {
+  if (place === null) return sql``;
+  return sql`and (s.updated_at, s.id) < ('epoch'::timestamptz + ${place.at}::bigint * interval '1 microsecond', ${place.id})`;
+}
+
+function showSummary(row: SessionRow): SessionSummary {
+  return {
+    id: row.id,
+    agentVersion: row.pinned_version,
+    messageCount: row.message_count,
+    lastMessagePreview: row.last_message_preview,
+    userId: row.user_id,
+    metadata: row.metadata,
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+  };
+}
+
+/** A page of a transcript weighs at most this much, or is one message: an answer may be 16 MiB, and a page 200 of them. */
+const pageBytesMax = 32 * 1024 * 1024;
+
+/** A page of a transcript (document 1, "GET …/messages"). */
+export interface MessagePage extends Page<UiMessage> {
+  /** Give it as `after` to get what is newer; null while the session holds nothing. */
+  readonly latestCursor: string | null;
+}
+
+interface MessageRow {
+  seq: number;
+  /** Null for the rows that a page has no room for. */
+  content: UiMessage | null;
+}
+
+/** The newest messages, or those older than `cursor`; within the page the oldest first. */
+export async function messagesBefore(
+  sql: AnySql,
+  sessionId: string,
+  cursor: string | undefined,
+  limit: number,
+): Promise<MessagePage> {
+  const list = `messages:${sessionId}`;
+  const place = cursor === undefined ? null : readPlaces(list, cursor, 2);
+  const rows = await readMessages(sql, sessionId, {
+    where: place === null ? sql`` : sql`and seq < ${place[0] as number}`,
+    order: sql`seq desc`,
+    rows: limit + 1,
+  });
+  const shown = fitting(rows.slice(0, limit));
+  // Older pages repeat the first page's newest place, so that `after` never skips what came meanwhile.
+  const latest = place === null ? rows[0]?.seq : place[1];
+  const oldest = shown.at(-1);
+  const more = rows.length > shown.length && oldest !== undefined && latest !== undefined;
+  return {
+    data: shown.reverse().map((row) => row.content),
+    nextCursor: more ? writeCursor(list, [oldest.seq, latest]) : null,
+    latestCursor: latest === undefined ? null : writeCursor(`${list}:after`, [latest]),
+  };
+}
+
+/** The messages newer than a saved `latestCursor`, oldest first; when there are more than fit, follow `latestCursor`. */
+export async function messagesAfter(
+  sql: AnySql,
+  sessionId: string,
+  after: string,
+  limit: number,
+): Promise<MessagePage> {
+  const list = `messages:${sessionId}:after`;
+  const [seq] = readPlaces(list, after, 1);
+  const newer = { where: sql`and seq > ${seq as number}`, order: sql`seq`, rows: limit };
+  const shown = fitting(await readMessages(sql, sessionId, newer));
+  const latest = shown.at(-1)?.seq ?? (seq as number);
+  return { data: shown.map((row) => row.content), nextCursor: null, latestCursor: writeCursor(list, [latest]) };
+}
+
+/** Reads messages in an order, the content only of the first and of those that weigh `pageBytesMax` together. */
+function readMessages(
+  sql: AnySql,
+  sessionId: string,
+  { where, order, rows }: { where: SqlPiece; order: SqlPiece; rows: number },
+): Promise<MessageRow[]> {
+  return sql<MessageRow[]>`
+    select seq, case when place = 1 or bytes <= ${pageBytesMax} then content end as content from (
+      select seq, content, row_number() over (order by ${order}) as place,
+        sum(octet_length(content::text)) over (order by ${order}) as bytes
+      from (select seq, content from messages where session_id = ${sessionId} ${where} order by ${order} limit ${rows}) as found
+    ) as weighed order by ${order}`;
+}
+
+/** A piece of a statement. */
+type SqlPiece = ReturnType<typeof summaryColumns>;
+
+type FullRow = MessageRow & { content: UiMessage };
+
+/** The rows up to the first whose content was left out. */
+function fitting(rows: readonly MessageRow[]): FullRow[] {
+  const end = rows.findIndex((row) => row.content === null);
+  return (end === -1 ? rows.slice() : rows.slice(0, end)) as FullRow[];
+}
+
+function readPlaces(list: string, cursor: string, length: number): number[] {
+  const places = readCursor(list, cursor, length);
+  if (!places.every((place) => typeof place === "number")) throw new ApiError("invalid_cursor");
+  return places as number[];
+}
+
+/**
+ * Deletes a session softly: every later request for it is 404; `withArtifacts`
+ * deletes what its tool calls left in workspaces, for good. Throws 404, and
+ * 409 `session_busy` while a turn of it is queued, running or waits for a person.
+ */
+export function deleteSession(
+  sql: AnySql,
+  tenantId: string,
+  agentId: string,
+  sessionId: string,
+  withArtifacts: boolean,
+): Promise<void> {
+  return tx(sql, async (inner) => {
+    // The row's lock excludes a turn that is being accepted in the same moment.
+    const [session] = await inner`
+      select 1 from sessions s where id = ${sessionId} and tenant_id = ${tenantId} and agent_id = ${agentId} and deleted_at is null
+        and exists (select 1 from agents a where a.id = s.agent_id)
+        and (visible or exists (select 1 from turns t where t.session_id = s.id and t.status in ('queued', 'running', 'waiting')))
+      for update`;
+    if (session === undefined) throw new ApiError("not_found");
+    const [active] =
+      await inner`select 1 from turns where session_id = ${sessionId} and status in ('queued', 'running', 'waiting')`;
+    if (active !== undefined) throw new ApiError("session_busy");
+    await inner`update sessions set deleted_at = now() where id = ${sessionId}`;
+    if (withArtifacts) await deleteArtifacts(inner, sessionId);
+  });
+}

@@ -1,0 +1,84 @@
+import type { AnySql } from "../../kernel/database/client.ts";
+import type { UiMessage } from "../schema.ts";
+import type { TurnError } from "./turn.ts";
+
+/**
+ * What followers see of a turn: logs. A turn has one, up to its end or its first
+ * stop to ask; each continuation has its own. Both are followed alike.
+ */
+export type LogStatus = "waiting" | "queued" | "running" | "succeeded" | "failed" | "canceled";
+
+export interface LogState {
+  /** The turn's or the continuation's id. */
+  readonly id: string;
+  readonly turnId: string;
+  readonly status: LogStatus;
+  /** The claim whose chunks the log holds; of a queued one, the claims so far. */
+  readonly attempt: number;
+  readonly assistantMessageId: string;
+  readonly error: TurnError | null;
+  /** Events of the complete log; null while it grows. */
+  readonly relayEvents: number | null;
+  readonly lastChunk: unknown;
+}
+
+interface LogRow {
+  id: string;
+  turn_id: string;
+  status: LogStatus;
+  attempt: number;
+  assistant_message_id: string;
+  error: TurnError | null;
+  relay_events: number | null;
+  last_chunk: unknown;
+}
+
+/** The states of some logs, by turn or continuation id. A log that ends because its turn asks has succeeded. */
+export async function logStates(sql: AnySql, ids: readonly string[]): Promise<LogState[]> {
+  const turnIds = ids.filter((id) => id.startsWith("turn_"));
+  const continuationIds = ids.filter((id) => !id.startsWith("turn_"));
+  const rows = await sql<LogRow[]>`
+    select id, id as turn_id, case when continuation_id is null then status else 'succeeded' end as status,
+      case when status = 'queued' and continuation_id is null then attempt else coalesce(log_attempt, attempt) end as attempt,
+      assistant_message_id, error, relay_events, last_chunk
+    from turns where id = any(${turnIds})
+    union all
+    select c.id, c.turn_id, c.status,
+      case when c.status in ('waiting', 'queued') then t.attempt else coalesce(c.log_attempt, t.attempt) end,
+      t.assistant_message_id, c.error, c.relay_events, c.last_chunk
+    from continuations c join turns t on t.id = c.turn_id where c.id = any(${continuationIds})`;
+  return rows.map((row) => ({
+    id: row.id,
+    turnId: row.turn_id,
+    status: row.status,
+    attempt: row.attempt,
+    assistantMessageId: row.assistant_message_id,
+    error: row.error,
+    relayEvents: row.relay_events,
+    lastChunk: row.last_chunk,
+  }));
+}
+
+/** How a turn's own log ended, with the message it answered with: from the transcript, or the stateless answer. */
+export async function endOfTurn(
+  sql: AnySql,
+  turnId: string,
+): Promise<(Pick<LogState, "status" | "error"> & { readonly message: UiMessage | null }) | null> {
+  const [row] = await sql<{ status: LogStatus; error: TurnError | null; message: UiMessage | null }[]>`
+    select case when t.continuation_id is null then t.status else 'succeeded' end as status, t.error,
+      coalesce(t.answer, m.content) as message
+    from turns t
+    left join messages m on m.session_id = t.session_id and m.id = t.assistant_message_id and m.role = 'assistant'
+    where t.id = ${turnId}`;
+  return row ?? null;
+}
+
+/** Whether a log is complete. */
+export function isEnded(status: LogStatus): boolean {
+  return status === "succeeded" || status === "failed" || status === "canceled";
+}
+
+/** The attempt whose chunks a log holds or will hold: a queued one's will be the next claim. */
+export function logAttemptOf(state: { readonly status: string; readonly attempt: number }): number {
+  return state.status === "queued" || state.status === "waiting" ? state.attempt + 1 : Math.max(1, state.attempt);
+}

@@ -1,0 +1,57 @@
+import { Type } from "@sinclair/typebox";
+import { Closed, Nullable, OneOf } from "../kernel/http/request-fields.ts";
+import { attribution, Failure, MomentOrNull, pageOf, Text, times } from "../kernel/http/response-fields.ts";
+import { Id } from "../kernel/ids.ts";
+import { transcript } from "../sessions/responses.ts";
+import { ScheduleField } from "./schedule.ts";
+
+/** What operations on tasks and runs answer (document 2, "Task" and "Task run"), for the OpenAPI document. */
+const RunStatus = OneOf("queued", "running", "blocked", "succeeded", "failed", "canceled");
+const task = {
+  id: Id("task"),
+  tenantId: Id("tenant"),
+  agentId: Id("agent"),
+  agentVersion: Nullable(Type.Integer()),
+  name: Text,
+  prompt: Text,
+  schedule: ScheduleField,
+  enabled: Type.Boolean(),
+  activeRunId: Nullable(Id("taskRun")),
+  latestRunId: Nullable(Id("taskRun")),
+  ...attribution,
+  deletedAt: MomentOrNull,
+  ...times,
+};
+export const ShownTask = Closed(task);
+export const Tasks = pageOf(
+  Closed({
+    ...task,
+    latestRun: Nullable(Closed({ id: Id("taskRun"), status: RunStatus, finishedAt: MomentOrNull })),
+  }),
+);
+export const MadeTask = Closed({ task: ShownTask, runId: Nullable(Id("taskRun")) });
+export const StartedRun = Closed({ runId: Id("taskRun") });
+export const ShownRun = Closed({
+  id: Id("taskRun"),
+  taskId: Id("task"),
+  tenantId: Id("tenant"),
+  agentId: Id("agent"),
+  agentVersion: Type.Integer(),
+  sessionId: Nullable(Id("session")),
+  turnId: Nullable(Id("turn")),
+  status: RunStatus,
+  error: Nullable(Failure),
+  ...attribution,
+  startedAt: MomentOrNull,
+  finishedAt: MomentOrNull,
+  cancelRequestedAt: MomentOrNull,
+  canceledAt: MomentOrNull,
+  ...times,
+});
+export const Runs = pageOf(ShownRun);
+export const RunTranscript = Closed({
+  ...transcript,
+  status: RunStatus,
+  error: Nullable(Failure),
+  finishedAt: MomentOrNull,
+});

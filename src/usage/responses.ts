@@ -1,0 +1,22 @@
+import { Type } from "@sinclair/typebox";
+import { Closed, Nullable } from "../kernel/http/request-fields.ts";
+import { Day, TextOrNull } from "../kernel/http/response-fields.ts";
+import { Id } from "../kernel/ids.ts";
+
+/** What usage is answered as (document 1, "Usage bucket and totals"), for the OpenAPI document. */
+const totals = {
+  inputTokens: Type.Integer(),
+  outputTokens: Type.Integer(),
+  requestCount: Type.Integer(),
+  durationMs: Type.Integer(),
+};
+const Bucket = Closed({
+  ...totals,
+  day: Nullable(Day),
+  agentId: Nullable(Id("agent")),
+  sessionId: TextOrNull,
+  userId: TextOrNull,
+  provider: TextOrNull,
+  model: TextOrNull,
+});
+export const Usage = Closed({ buckets: Type.Array(Bucket), totals: Closed(totals) });

@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+
+let h: Harness;
+let t: TestTenant;
+beforeAll(async () => {
+  h = await startHarness();
+});
+afterAll(() => h.stop());
+
+describe("POST /v1/apikeys", () => {
+  test("201: the token is shown once and authenticates", async () => {
+    t = await h.tenant();
+    const made = await t.call("POST", "/v1/apikeys", { body: { name: "ci" } });
+    expect(made.status).toBe(201);
+    expect(made.body.token).toMatch(/^parley_[A-Za-z0-9]{40}$/);
+    expect(made.body.apiKey).toEqual({
+      id: expect.stringMatching(/^ak_[0-9a-z]{24}$/),
+      name: "ci",
+      keyFragment: made.body.token.slice(-4),
+      createdAt: expect.any(String),
+      expiresAt: null,
+    });
+    const listed = await t.call("GET", "/v1/apikeys", { token: made.body.token });
+    expect(listed.status).toBe(200);
+    expect(JSON.stringify(listed.body)).not.toContain(made.body.token);
+    const [row] = await h.sql`select * from api_keys where id = ${made.body.apiKey.id}`;
+    expect(JSON.stringify(row)).not.toContain(made.body.token.slice(7));
+  });
+
+  test("400 invalid_request: past expiry, a moment that does not exist, the cap under concurrency", async () => {
+    const tenant = await h.tenant();
+    for (const expiresAt of [
+      "2020-01-01T00:00:00Z",
+      "2099-02-30T00:00:00Z",
+      "2099-02-30",
+      "2099-01-01T00:00:00",
+      "2099-01-01T25:00:00Z",
+    ]) {
+      const answer = await tenant.call("POST", "/v1/apikeys", { body: { name: "x", expiresAt } });
+      expect([answer.status, answer.body.error.code]).toEqual([400, "invalid_request"]);
+      expect(answer.body.error.details.issues[0].path).toBe("/expiresAt");
+    }
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => tenant.call("POST", "/v1/apikeys", { body: { name: "x" } })),
+    );
+    expect(answers.filter((answer) => answer.status === 201)).toHaveLength(4);
+    expect(
+      answers.filter((answer) => answer.status === 400 && answer.body.error.code === "invalid_request"),
+    ).toHaveLength(6);
+  });
+
+  test("400 invalid_request in both forms, as the contract has it, naming every broken field", async () => {
+    const body = { name: "", extra: 1, expiresAt: "tomorrow" };
+    const inB = await t.call("POST", "/v1/apikeys", { body, form: "b" });
+    expect([inB.status, inB.body.error.code]).toEqual([400, "invalid_request"]);
+    const paths = inB.body.error.details.issues.map((issue: { path: string }) => issue.path).sort();
+    expect(paths).toEqual(["/expiresAt", "/extra", "/name"]);
+    const inA = await t.call("POST", "/v1/apikeys", { body, form: "a" });
+    expect([inA.status, inA.body.error.code]).toEqual([400, "invalid_request"]);
+  });
+
+  test("Idempotency-Key: 10 at once make one key; another body is 422; the kept answer is sealed", async () => {
+    const tenant = await h.tenant();
+    const headers = { "idempotency-key": "once" };
+    const send = () => tenant.call("POST", "/v1/apikeys", { body: { name: "x" }, headers });
+    const answers = await Promise.all(Array.from({ length: 10 }, send));
+    const made = answers.filter((answer) => answer.status === 201);
+    expect(new Set(made.map((answer) => answer.body.apiKey.id)).size).toBe(1);
+    for (const answer of answers)
+      if (answer.status !== 201) expect(answer.body.error.code).toBe("idempotency_in_progress");
+    expect((await send()).body.token).toBe(made[0]?.body.token);
+    const other = await tenant.call("POST", "/v1/apikeys", { body: { name: "y" }, headers });
+    expect([other.status, other.body.error.code]).toEqual([422, "idempotency_key_reused"]);
+    const rows =
+      await h.sql`select encode(sealed_body, 'escape') as text from idempotency_keys where tenant_id = ${tenant.id}`;
+    expect(rows[0]?.text).not.toContain("parley_");
+  });
+});
+
+describe("DELETE /v1/apikeys/:id", () => {
+  test("204: the key is 401 at its next request; 404 for a missing and, byte for byte, a foreign one; 400 malformed", async () => {
+    const tenant = await h.tenant();
+    const made = await tenant.call("POST", "/v1/apikeys", { body: { name: "x" } });
+    const stranger = await h.tenant();
+    const strip = (body: { error: object }) => ({ ...body.error, requestId: "" });
+    const foreign = await stranger.call("DELETE", `/v1/apikeys/${made.body.apiKey.id}`);
+    const missing = await stranger.call("DELETE", `/v1/apikeys/ak_${"0".repeat(24)}`);
+    expect([foreign.status, strip(foreign.body)]).toEqual([missing.status, strip(missing.body)]);
+    expect(missing.status).toBe(404);
+    expect((await tenant.call("DELETE", "/v1/apikeys/nope")).status).toBe(400);
+    expect((await tenant.call("DELETE", `/v1/apikeys/${made.body.apiKey.id}`)).status).toBe(204);
+    expect((await tenant.call("GET", "/v1/apikeys", { token: made.body.token })).status).toBe(401);
+  });
+
+  test("401: an expired key", async () => {
+    const tenant = await h.tenant();
+    const made = await tenant.call("POST", "/v1/apikeys", {
+      body: { name: "x", expiresAt: "2099-01-01T00:00:00+02:00" },
+    });
+    expect(made.body.apiKey.expiresAt).toBe("2098-12-31T22:00:00.000Z");
+    await h.sql`update api_keys set expires_at = now() - interval '1 second' where id = ${made.body.apiKey.id}`;
+    expect((await tenant.call("GET", "/v1/apikeys", { token: made.body.token })).status).toBe(401);
+  });
+});

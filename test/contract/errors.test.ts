@@ -1,0 +1,227 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createApp } from "../../src/app.ts";
+import { createContext } from "../../src/kernel/context.ts";
+import { openDatabase } from "../../src/kernel/database/client.ts";
+import type { Form } from "../../src/kernel/errors.ts";
+import type { Answer, Harness, TestTenant } from "../harness/harness.ts";
+import { startHarness } from "../harness/harness.ts";
+import { callOf } from "./calls.ts";
+import { ask, type Cause, missing } from "./causes.ts";
+import { agentCauses } from "./causes-agents.ts";
+import { restCauses } from "./causes-rest.ts";
+import { turnCauses } from "./causes-turns.ts";
+import { type Contract, errorsOf, invalidRow, pathOf, sharedErrors, spelled } from "./contract.ts";
+import { formsWith, Ledger } from "./ledger.ts";
+import { Scene } from "./scene.ts";
+import { contractOf, operations } from "./table.ts";
+import { type Call, send, World } from "./world.ts";
+
+let w: World;
+let s: Scene;
+let away: ReturnType<typeof askWithoutDatabase>;
+const ledger = new Ledger();
+beforeAll(async () => {
+  w = await World.open();
+  s = await Scene.open(w);
+  away = askWithoutDatabase();
+});
+afterAll(async () => {
+  await w.close();
+  process.stdout.write(`contract: ${ledger.met} of ${ledger.total} errors (operation, cause, form) provoked\n`);
+});
+
+/** What an answer must be to count as this error: its status, its code, and nothing but the envelope. */
+function verdict({ status, headers, body }: Answer): unknown[] {
+  const { code, message, requestId } = body?.error ?? {};
+  const plain = typeof message === "string" && message !== "" && requestId === headers.get("x-request-id");
+  return [status, code, plain && Object.keys(body).length === 1];
+}
+
+function expectError(contract: Contract, row: string, form: Form, answer: Answer): void {
+  const { status, code } = spelled(row, form) ?? { status: 0, code: "" };
+  expect([contract.op, form, ...verdict(answer)]).toEqual([contract.op, form, status, code, true]);
+  expect([contract.op, answer.headers.get("api-form")]).toEqual([
+    contract.op,
+    status === 401 ? expect.any(String) : form,
+  ]);
+  if (status === 429) expect(Number(answer.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+  ledger.note(contract.op, row, form);
+}
+
+/** A call whose ids are of the right shape and whose body is empty: enough for what is refused before it is looked at. */
+function emptyCall({ op, ids = {}, body }: Contract): Call {
+  const params = Object.fromEntries(Object.entries(ids).map(([name, [prefix]]) => [name, missing(prefix)]));
+  const others = op.includes(":version") ? { version: "1" } : { userId: "anna" };
+  return { params: { ...others, ...params }, ...(body === "json" ? { body: {} } : {}) };
+}
+
+/** Asks every operation that has the error for it, all at once. */
+function askAll(row: string, t: TestTenant, change: Partial<Call> = {}) {
+  const asked = operations
+    .filter((contract) => errorsOf(contract).includes(row))
+    .flatMap((contract) => formsWith(contract, row).map((form) => ({ contract, form })));
+  return Promise.all(
+    asked.map(async ({ contract, form }) => {
+      const answer = await send(t, contract.op, form, { ...emptyCall(contract), ...change });
+      return { contract, form, answer };
+    }),
+  );
+}
+
+/** Meets one of the shared errors everywhere. */
+async function everywhere(row: string, t: TestTenant, change: Partial<Call> = {}): Promise<void> {
+  for (const { contract, form, answer } of await askAll(row, t, change)) expectError(contract, row, form, answer);
+}
+
+describe("every operation answers", () => {
+  test(sharedErrors.unauthorized, async () => {
+    await everywhere(sharedErrors.unauthorized, s.t, { token: null });
+    await everywhere(sharedErrors.unauthorized, s.t, { token: `parley_${"0".repeat(40)}` });
+  });
+
+  test(sharedErrors.subscription, async () => {
+    const inactive = await Scene.open(w);
+    await inactive.setTenant({ subscription: "inactive" });
+    await everywhere(sharedErrors.subscription, inactive.t);
+  });
+
+  test(sharedErrors.pace, async () => {
+    const limited = await Scene.open(w);
+    await limited.setTenant({ rate_limit: 0 });
+    await everywhere(sharedErrors.pace, limited.t);
+  });
+
+  test(sharedErrors.internal, async () => {
+    const broken: Harness = await startHarness();
+    const t = await broken.tenant();
+    await broken.sql`alter table api_keys rename to elsewhere`;
+    await everywhere(sharedErrors.internal, t);
+    await broken.stop();
+  });
+});
+
+/** Asks a process whose database is away: each request waits ten seconds for it, so the other tests run meanwhile. */
+async function askWithoutDatabase() {
+  const { config, log, relay, publicUrl } = w.h.ctx;
+  const sql = openDatabase({ url: "postgres://nobody@127.0.0.1:9/none", max: 10, applicationName: "parley-test" });
+  const encryptionKey = Buffer.alloc(32);
+  const app = createApp(createContext({ config, log, sql, relay, redis: null, encryptionKey, publicUrl }));
+  const startedAt = Date.now();
+  const answers = await askAll(sharedErrors.away, tenantOn(app, s.t));
+  const tookMs = Date.now() - startedAt;
+  await sql.end({ timeout: 0 });
+  return { answers, tookMs };
+}
+
+/** The same tenant at another process. */
+function tenantOn(app: Harness["app"], t: TestTenant): TestTenant {
+  return {
+    ...t,
+    async call(method, path, options = {}) {
+      const headers = {
+        authorization: `Bearer ${t.token}`,
+        ...(options.form === undefined ? {} : { "api-form": options.form }),
+        ...(options.body === undefined ? {} : { "content-type": "application/json" }),
+      };
+      const payload = options.body === undefined ? null : JSON.stringify(options.body);
+      const response = await app(new Request(`http://parley.test${path}`, { method, headers, body: payload }));
+      return { status: response.status, headers: response.headers, body: await response.json() };
+    },
+  };
+}
+
+/** One test for each form in which an operation can meet an error. */
+function each(contract: Contract, row: string, meet: (form: Form) => Promise<Answer>): void {
+  for (const form of formsWith(contract, row)) {
+    const { status, code } = spelled(row, form) ?? { status: 0, code: "" };
+    test(`${contract.op} ${status} ${code} in form ${form}`, async () => {
+      expectError(contract, row, form, await meet(form));
+    });
+  }
+}
+
+describe("a field that is not known", () => {
+  for (const contract of operations)
+    each(contract, invalidRow(contract), (form) =>
+      send(s.t, contract.op, form, { ...emptyCall(contract), query: { surprise: "1" } }),
+    );
+});
+
+describe("a body of more than 8 MiB", () => {
+  const body = new Uint8Array(8 * 1024 * 1024 + 1).fill(32);
+  for (const contract of operations)
+    if (contract.body === "json")
+      each(contract, "413 payload_too_large", (form) => send(s.t, contract.op, form, { ...emptyCall(contract), body }));
+});
+
+describe("an id that nothing has", () => {
+  for (const contract of operations)
+    for (const [name, [prefix, row]] of Object.entries(contract.ids ?? {}))
+      if (row !== null)
+        each(contract, row, (form) => ask(s, contract.op, form, { params: { [name]: missing(prefix) } }));
+});
+
+describe("a cursor that no list gave out", () => {
+  const row = "400 invalid_cursor | 400 invalid_request";
+  for (const contract of operations)
+    if (contract.errors.includes(row))
+      each(contract, row, (form) => ask(s, contract.op, form, { query: { cursor: "bm9uZQ" } }));
+});
+
+describe("an Idempotency-Key", () => {
+  for (const contract of operations) {
+    if (contract.key === undefined) continue;
+    each(contract, "422 idempotency_key_reused", async (form) => {
+      const key = crypto.randomUUID();
+      await s.t.call("POST", "/v1/prompts", {
+        body: { name: key, template: "x" },
+        headers: { "idempotency-key": key },
+      });
+      return ask(s, contract.op, form, { headers: { "idempotency-key": key } });
+    });
+    if (contract.key === "answer") each(contract, "409 idempotency_in_progress", (form) => whileHeld(contract, form));
+  }
+});
+
+/** Asks while another request with the same key is under way. */
+async function whileHeld(contract: Contract, form: Form): Promise<Answer> {
+  const key = crypto.randomUUID();
+  const call = await callOf(s, contract.op, form);
+  return s.sql.begin(async (inner) => {
+    await inner`select pg_advisory_xact_lock(hashtextextended(${`idempotency:${s.t.id}:${key}`}, 0))`;
+    return send(s.t, contract.op, form, { ...call, headers: { ...call.headers, "idempotency-key": key } });
+  }) as Promise<Answer>;
+}
+
+function provoke(cause: Cause): void {
+  for (const op of cause.ops) {
+    const contract = contractOf(op);
+    if (!errorsOf(contract).includes(cause.row)) throw new Error(`${op} has no ${cause.row} in the table.`);
+    each(contract, cause.row, async (form) => cause.meet(cause.alone ? await Scene.open(w) : s, form, op));
+  }
+}
+
+describe("turns, sessions and approvals", () => turnCauses.forEach(provoke));
+describe("agents and skills", () => agentCauses.forEach(provoke));
+describe("all else", () => restCauses.forEach(provoke));
+
+describe("without its database every operation answers", () => {
+  test(sharedErrors.away, async () => {
+    const { answers, tookMs } = await away;
+    for (const { contract, form, answer } of answers) expectError(contract, sharedErrors.away, form, answer);
+    expect(tookMs).toBeLessThan(14_000);
+  });
+});
+
+describe("the table", () => {
+  test("has no error that nothing provokes, beyond those with a reason", () => {
+    expect(ledger.unexcused()).toEqual([]);
+    expect(ledger.idleExcuses()).toEqual([]);
+  });
+
+  test("spells every path once", () => {
+    const ops = operations.map(({ op }) => op);
+    expect(new Set(ops).size).toBe(ops.length);
+    for (const contract of operations) expect(pathOf(contract)).toStartWith("/v1/");
+  });
+});

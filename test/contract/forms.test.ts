@@ -1,0 +1,49 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { cross, crossings } from "./form-roundtrips.ts";
+import { Scene } from "./scene.ts";
+import { World } from "./world.ts";
+
+let w: World;
+let s: Scene;
+let crossed = 0;
+beforeAll(async () => {
+  w = await World.open();
+  s = await Scene.open(w);
+});
+afterAll(async () => {
+  await w.close();
+  process.stdout.write(
+    `contract: ${crossed} of ${2 * crossings.length} crossings: written in one form, read in both\n`,
+  );
+});
+
+/** Fields that the forms spell differently (document 1, "Agent"), or that pass with time. */
+const spelledDifferently = ["tools", "id", "avatarUrl"];
+
+/** The fields that both have. */
+function common(one: Record<string, unknown>, other: Record<string, unknown>) {
+  const names = Object.keys(one).filter((name) => name in other && !spelledDifferently.includes(name));
+  const pick = (fields: Record<string, unknown>) => Object.fromEntries(names.map((name) => [name, fields[name]]));
+  return [pick(one), pick(other)] as const;
+}
+
+/** An id without its prefix, which a workspace and a sandbox do not share. */
+const bodyOf = (id: unknown) => (typeof id === "string" ? id.split("_").at(-1) : id);
+
+describe("what is written in one form is read in both", () => {
+  for (const crossing of crossings)
+    for (const form of ["a", "b"] as const)
+      test(`${crossing.what}, written in form ${form}`, async () => {
+        const { written, a, b } = await cross(s, crossing, form);
+        expect([written.status < 300, a.status, b.status]).toEqual([true, 200, 200]);
+        const [inA, inB] = common(a.resource, b.resource);
+        expect(Object.keys(inA).length).toBeGreaterThan(1);
+        expect(inA).toEqual(inB);
+        expect(bodyOf(a.resource.id)).toEqual(bodyOf(b.resource.id));
+        const same = form === "a" ? a.resource : b.resource;
+        const [then, now] = common(written.resource, same);
+        expect({ ...then, updatedAt: now.updatedAt }).toEqual({ ...now, updatedAt: now.updatedAt });
+        expect([same.tools, same.id]).toEqual([written.resource.tools ?? same.tools, written.resource.id ?? same.id]);
+        crossed += 1;
+      });
+});

@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Form } from "../../src/kernel/errors.ts";
+import type { Answer } from "../harness/harness.ts";
+import type { Caller } from "./caller.ts";
+import { callOf, variants } from "./calls.ts";
+import { formsOf } from "./contract.ts";
+import { misfits } from "./invalid-values.ts";
+import { Scene } from "./scene.ts";
+import { schemaOf } from "./shapes.ts";
+import { contractOf, operations } from "./table.ts";
+import { send, World } from "./world.ts";
+
+interface Described {
+  readonly responses: Record<string, { readonly content?: Record<string, { schema?: object }> }>;
+}
+
+let w: World;
+let s: Scene;
+let documented: Record<string, Record<string, Described>>;
+const seen = new Set<string>();
+beforeAll(async () => {
+  w = await World.open();
+  s = await Scene.open(w);
+  documented = (await s.t.call("GET", "/openapi.json", { token: null })).body.paths;
+});
+afterAll(async () => {
+  await w.close();
+  const all = operations.flatMap((contract) => formsOf(contract).map((form) => `${contract.op} ${form}`));
+  process.stdout.write(`contract: ${seen.size} of ${all.length} operations (each form counted) answer as described\n`);
+});
+
+/** The schemas that the service's own document gives an answer, by media type. */
+function documentedContent(op: string, status: number): Record<string, { schema?: object }> {
+  const [method = "", path = ""] = op.split(" ");
+  const operation = documented[path.replace(/:([A-Za-z]+)/g, "{$1}")]?.[method.toLowerCase()];
+  return operation?.responses[String(status)]?.content ?? {};
+}
+
+/** Holds an answer against the OpenAPI document as well: its media type, and its body where that is JSON. */
+function expectDocumented(op: string, form: Form, { status, headers, body }: Answer): void {
+  const content = documentedContent(op, status);
+  const type = headers.get("content-type")?.split(";")[0] ?? "";
+  expect([op, type === "" ? [] : Object.keys(content)]).toEqual([
+    op,
+    type === "" ? [] : expect.arrayContaining([type]),
+  ]);
+  if (type !== "application/json") return;
+  const inA = form === "a" ? content["application/json; form=a"] : undefined;
+  const { schema } = inA ?? content[type] ?? {};
+  expect(schema).toBeDefined();
+  expect(misfits(`${op} ${status} ${inA === undefined ? "" : "a"}`, () => schema ?? {}, body)).toEqual([]);
+}
+
+function expectShape(shape: string | null, form: Form, answer: Answer): void {
+  const type = answer.headers.get("content-type") ?? "";
+  if (shape === null) {
+    expect([answer.status, answer.body]).toEqual([204, null]);
+  } else if (shape === "stream") {
+    expect(type).toStartWith("text/event-stream");
+    expect(answer.headers.get("x-vercel-ai-ui-message-stream")).toBe("v1");
+    expect(String(answer.body)).toEndWith("data: [DONE]\n\n");
+  } else if (shape === "bytes") {
+    expect(type).toBe("application/octet-stream");
+  } else {
+    expect(type).toStartWith("application/json");
+    expect(misfits(`${shape} ${form}`, () => schemaOf(shape, form), answer.body)).toEqual([]);
+  }
+}
+
+async function expectSuccess(
+  op: string,
+  form: Form,
+  { status, shape, call }: { status: number; shape: string | null; call: Caller },
+): Promise<void> {
+  const answer = await send(s.t, op, form, await call(s, form));
+  expect([answer.status, answer.status >= 400 ? answer.body : null]).toEqual([status, null]);
+  expectShape(shape, form, answer);
+  expectDocumented(op, form, answer);
+  expect([answer.headers.get("api-form"), answer.headers.get("x-request-id")]).toEqual([form, expect.any(String)]);
+}
+
+describe("each operation succeeds", () => {
+  for (const contract of operations)
+    for (const form of formsOf(contract)) {
+      const { op, shape } = contract;
+      const [status = 0] = contract.success;
+      test(`${op} ${status} in form ${form}`, async () => {
+        await expectSuccess(op, form, { status, shape, call: (scene) => callOf(scene, op, form) });
+        seen.add(`${op} ${form}`);
+      });
+    }
+});
+
+describe("and in its other ways", () => {
+  for (const variant of variants)
+    for (const form of formsOf(contractOf(variant.op)))
+      test(`${variant.op} ${variant.status} ${variant.shape ?? ""} in form ${form}`, async () => {
+        expect(contractOf(variant.op).success).toContain(variant.status);
+        if (variant.op === "GET /v1/merchant-connection") s = await Scene.open(w);
+        await expectSuccess(variant.op, form, variant);
+      });
+});

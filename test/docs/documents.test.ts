@@ -1,0 +1,86 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { readConfig } from "../../src/kernel/config.ts";
+
+const repository = new URL("../..", import.meta.url).pathname;
+const read = (path: string) => readFileSync(join(repository, path), "utf8");
+
+/** What a package manager tells its scripts, and nobody else sets. */
+const notForOperators = "npm_lifecycle_event";
+/** What the OpenTelemetry SDK reads by itself. */
+const ofTheSdk = "OTEL_EXPORTER_OTLP_HEADERS";
+
+/** The rows of the README's table of variables: names, and the values in backticks of the second column. */
+function documented(): { names: string[]; defaults: string[] }[] {
+  const section = /^## Configuration$(.*?)^## /ms.exec(read("README.md"))?.[1] ?? "";
+  const rows = section.split("\n").filter((line) => line.startsWith("| `"));
+  return rows.map((row) => {
+    const [, first = "", second = ""] = row.split(/(?<!\\)\|/);
+    // A default that takes words to say is none that could be set.
+    return { names: quoted(first), defaults: /^[\s,]*$/.test(second.replaceAll(/`[^`]+`/g, "")) ? quoted(second) : [] };
+  });
+}
+
+const quoted = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map((match) => match[1] as string);
+
+describe("the README's table of variables", () => {
+  test("names what the configuration reads, and nothing else", () => {
+    const asked = new Set<string>();
+    readConfig(
+      new Proxy<Record<string, undefined>>({}, { get: (_, name) => void asked.add(String(name)) }) as Record<
+        string,
+        undefined
+      >,
+    );
+    asked.delete(notForOperators);
+    expect(
+      documented()
+        .flatMap(({ names }) => names)
+        .sort(),
+    ).toEqual([...asked].sort());
+    expect(read("README.md")).toContain(`\`${ofTheSdk}\``);
+  });
+
+  test("says what holds where a variable is not set", () => {
+    const rows = documented().filter(({ names, defaults }) => names.length === defaults.length);
+    expect(rows.length).toBeGreaterThanOrEqual(5);
+    for (const { names, defaults } of rows)
+      for (const [at, name] of names.entries()) {
+        const value = defaults[at] as string;
+        if (value.includes("HOST")) continue; // An address that is put together of others.
+        expect([name, readConfig({ [name]: value })]).toEqual([name, readConfig({})]);
+      }
+  });
+});
+
+test("every link between the documents leads to a file, and to a heading of it", () => {
+  const documents = (readdirSync(join(repository, "docs"), { recursive: true }) as string[])
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => join("docs", name));
+  const dead = ["README.md", "loadtest/README.md", ...documents].flatMap((path) =>
+    [...read(path).matchAll(/\]\(([^)\s]+)\)/g)]
+      .map((match) => match[1] as string)
+      .filter((target) => !/^https?:/.test(target) && !leads(path, target))
+      .map((target) => `${path} → ${target}`),
+  );
+  expect(dead).toEqual([]);
+});
+
+function leads(from: string, target: string): boolean {
+  const [file = "", heading] = target.split("#");
+  const path = file === "" ? from : join(dirname(from), file);
+  if (!existsSync(join(repository, path))) return false;
+  return heading === undefined || headingsOf(path).includes(heading);
+}
+
+/** The headings of a document as links name them. */
+function headingsOf(path: string): string[] {
+  const headings = [...read(path).matchAll(/^#+ (.+)$/gm)].map((match) => match[1] as string);
+  return headings.map((text) =>
+    text
+      .toLowerCase()
+      .replaceAll(/[^\w\- ]/g, "")
+      .replaceAll(" ", "-"),
+  );
+}

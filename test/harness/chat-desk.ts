@@ -1,0 +1,166 @@
+import { type SlackBot, SlackServer, slackEvent, slackPress, slackRequest } from "../servers/slack.ts";
+import {
+  type TelegramBot,
+  type TelegramMessage,
+  TelegramServer,
+  telegramRequest,
+  telegramUpdate,
+} from "../servers/telegram.ts";
+import { eventually, type Harness, startHarness, type TestTenant } from "./harness.ts";
+import { makeAgent } from "./seed.ts";
+
+/** A connection of a test's tenant, with the bot behind it. */
+export interface Connected<Bot> {
+  readonly id: string;
+  readonly webhookUrl: string;
+  readonly bot: Bot;
+}
+
+/** The service with stand-ins for both platforms. */
+export class ChatDesk {
+  readonly h: Harness;
+  readonly slack: SlackServer;
+  readonly telegram: TelegramServer;
+
+  private constructor(h: Harness, slack: SlackServer, telegram: TelegramServer) {
+    this.h = h;
+    this.slack = slack;
+    this.telegram = telegram;
+  }
+
+  static async open(): Promise<ChatDesk> {
+    const slack = new SlackServer();
+    const telegram = new TelegramServer();
+    await Promise.all([slack.start(), telegram.start()]);
+    const env = { CHAT_A_API_URL: slack.apiUrl, CHAT_B_API_URL: telegram.url };
+    return new ChatDesk(await startHarness({ worker: true, env }), slack, telegram);
+  }
+
+  async close(): Promise<void> {
+    await this.h.stop();
+    await Promise.all([this.slack.stop(), this.telegram.stop()]);
+  }
+
+  /** A tenant with an agent that asks before it saves a memory. */
+  async tenant(fields: object = {}): Promise<{ t: TestTenant; agentId: string }> {
+    const t = await this.h.tenant();
+    const agentId = await makeAgent(this.h, t, { tools: ["memory"], approvalInChat: { default: "manual" }, ...fields });
+    return { t, agentId };
+  }
+
+  async connectSlack(
+    t: TestTenant,
+    agentId: string,
+    bot: SlackBot = this.slack.install(),
+  ): Promise<Connected<SlackBot>> {
+    const credentials = { botToken: bot.token, signingSecret: bot.signingSecret };
+    const made = await t.call("POST", "/v1/chat-connections", {
+      body: { name: "S", agentId, platform: "slack", credentials },
+    });
+    if (made.status !== 201) throw new Error(JSON.stringify(made.body));
+    return { id: made.body.id, webhookUrl: made.body.webhookUrl, bot };
+  }
+
+  async connectTelegram(
+    t: TestTenant,
+    agentId: string,
+    bot: TelegramBot = this.telegram.make(),
+  ): Promise<Connected<TelegramBot>> {
+    const credentials = { botToken: bot.token };
+    const made = await t.call("POST", "/v1/chat-connections", {
+      body: { name: "T", agentId, platform: "telegram", credentials },
+    });
+    if (made.status !== 201) throw new Error(JSON.stringify(made.body));
+    return { id: made.body.id, webhookUrl: made.body.webhookUrl, bot };
+  }
+
+  /** Somebody mentions the bot in a channel; answers the message's ts, which names the thread. */
+  async mention(
+    { bot, webhookUrl }: Connected<SlackBot>,
+    text: string,
+    { channel = "C1", thread }: { channel?: string; thread?: string } = {},
+  ): Promise<string> {
+    const ts = this.slack.ts();
+    const event = { type: "app_mention", user: "UPERSON", channel, ts, text: `<@${bot.userId}> ${slackEscaped(text)}` };
+    const payload = slackEvent(bot, { ...event, ...(thread === undefined ? {} : { thread_ts: thread }) });
+    const answer = await this.h.app(slackRequest(bot, webhookUrl, payload));
+    if (answer.status !== 200) throw new Error(`${answer.status} ${await answer.text()}`);
+    return ts;
+  }
+
+  /** Somebody writes to the bot in private. */
+  async write({ bot, webhookUrl }: Connected<TelegramBot>, text: string, chat = 77): Promise<void> {
+    const message = {
+      message_id: this.telegram.nextId(),
+      date: 1,
+      from: { id: chat, is_bot: false },
+      chat: { id: chat, type: "private" },
+      text,
+    };
+    const answer = await this.h.app(telegramRequest(bot, webhookUrl, telegramUpdate({ message })));
+    if (answer.status !== 200) throw new Error(`${answer.status} ${await answer.text()}`);
+  }
+
+  /** Somebody presses a button of a Slack card. */
+  async pressSlack(
+    { bot, webhookUrl }: Connected<SlackBot>,
+    message: SlackServer["messages"][number],
+    action: "approve" | "deny",
+  ): Promise<number> {
+    return (await this.h.app(slackRequest(bot, webhookUrl, slackPress(bot, message, action), { form: true }))).status;
+  }
+
+  /** Somebody presses a button of a Telegram card. */
+  async pressTelegram(
+    { bot, webhookUrl }: Connected<TelegramBot>,
+    message: TelegramMessage,
+    label: string,
+    id = "cb1",
+  ): Promise<number> {
+    const data = message.buttons.find((button) => button.text === label)?.callback_data;
+    const callback_query = {
+      id,
+      from: { id: 77 },
+      data,
+      message: { message_id: message.id, chat: { id: Number(message.chat) } },
+    };
+    return (await this.h.app(telegramRequest(bot, webhookUrl, telegramUpdate({ callback_query })))).status;
+  }
+
+  /** Waits until a Slack thread has so many messages of the bot, and answers them. */
+  inThread(thread: string, count: number, limitMs?: number) {
+    return eventually(() => {
+      const found = this.slack.messages.filter((message) => message.thread === thread);
+      return found.length >= count ? found : null;
+    }, limitMs);
+  }
+
+  /** The same for a Telegram chat. */
+  inChat(chat: number, count: number, limitMs?: number) {
+    return eventually(() => {
+      const found = this.telegram.messages.filter((message) => message.chat === String(chat));
+      return found.length >= count ? found : null;
+    }, limitMs);
+  }
+
+  /** Waits until the newest delivery in a thread (Slack: its ts; Telegram: the chat) has this status, and answers it. */
+  delivery(t: TestTenant, connectionId: string, thread: string | number, status: string, limitMs?: number) {
+    return eventually(async () => {
+      const { body } = await t.call("GET", `/v1/chat-connections/${connectionId}/deliveries`);
+      const newest = body.data.find(
+        ({ threadId }: { threadId: string }) => threadId.split(":").at(-1) === String(thread),
+      );
+      return newest?.status === status ? newest : null;
+    }, limitMs);
+  }
+
+  /** How many turns a tenant has had. */
+  async turns(t: TestTenant): Promise<number> {
+    const [row] = await this.h.sql`select count(*)::int as turns from turns where tenant_id = ${t.id}`;
+    return row?.turns;
+  }
+}
+
+function slackEscaped(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}

@@ -1,0 +1,54 @@
+import { newId } from "../../src/kernel/ids.ts";
+import type { Harness, TestTenant } from "./harness.ts";
+
+/** A provider and an agent on the simulated model; answers the agent's id. */
+export async function makeAgent(h: Harness, t: TestTenant, fields: Record<string, unknown> = {}): Promise<string> {
+  const name = `n-${crypto.randomUUID().slice(0, 8)}`;
+  const provider = await t.call("POST", "/v1/providers", {
+    form: "b",
+    body: { name, providerType: "custom", baseUrl: h.model.url, apiKey: "sk-test-0123456789" },
+  });
+  const agent = await t.call("POST", "/v1/agents", {
+    form: "b",
+    body: { name, model: "simulated/model", providerId: provider.body.id, ...fields },
+  });
+  if (agent.status !== 201)
+    throw new Error(`agent: ${agent.status} ${JSON.stringify(agent.body)} ${JSON.stringify(provider.body)}`);
+  return agent.body.id;
+}
+
+let messages = 0;
+
+/** A user's message with one text. */
+export function say(text: string) {
+  messages += 1;
+  return { id: `m${messages}`, role: "user" as const, parts: [{ type: "text", text }] };
+}
+
+/** The events of an SSE body: comments left out, data parsed, `[DONE]` kept as text. */
+export function sseEvents(body: string): { id: string | null; data: unknown }[] {
+  return body
+    .split("\n\n")
+    .filter((block) => block.includes("data: "))
+    .map((block) => {
+      const id = /^id: ([^\n]*)/m.exec(block)?.[1] ?? null;
+      const data = /^data: ([^\n]*)/m.exec(block)?.[1] ?? "";
+      return { id, data: data === "[DONE]" ? data : JSON.parse(data) };
+    });
+}
+
+/** The chunks of an SSE body. */
+export function chunksOf(body: string): { type: string; [field: string]: unknown }[] {
+  return sseEvents(body).flatMap(({ data }) => (data === "[DONE]" ? [] : [data as { type: string }]));
+}
+
+/** Fills an agent up to `count` memories, the first the least recently accessed. */
+export async function fillMemories(h: Harness, t: TestTenant, agent: string, count: number): Promise<string[]> {
+  const ids = Array.from({ length: count }, () => newId("memory")).sort();
+  await h.sql`
+    insert into memories (id, tenant_id, agent_id, text, words, last_accessed_at, created_at)
+    select made.id, ${t.id}, ${agent}, 'memory ' || made.place, to_tsvector('simple', 'memory ' || made.place),
+      now() - interval '1 hour' + made.place * interval '1 second', now() - interval '1 hour' + made.place * interval '1 second'
+    from unnest(${ids}::text[]) with ordinality as made (id, place)`;
+  return ids;
+}

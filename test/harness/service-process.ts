@@ -1,0 +1,139 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { eventually } from "./eventually.ts";
+import { freePort } from "./redis.ts";
+import { roleCommand } from "./runtimes.ts";
+
+/** A process of the service, as an operator starts it. */
+export interface ServiceProcess {
+  readonly pid: number;
+  /** Its log so far. */
+  readonly log: readonly LogLine[];
+  /** What it wrote that is no log line: a crash's stack, for example. */
+  readonly noise: readonly string[];
+  readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
+  signal(name: NodeJS.Signals): void;
+  /** `kill -9`, and waits for the end. */
+  kill(): Promise<void>;
+}
+
+export interface LogLine {
+  readonly msg: string;
+  readonly [field: string]: unknown;
+}
+
+export interface ServeProcess extends ServiceProcess {
+  /** The address clients are told: `PUBLIC_URL` where it is set. */
+  readonly url: string;
+  readonly port: number;
+}
+
+export interface WorkProcess extends ServiceProcess {
+  readonly workerId: string;
+}
+
+const startMs = 20_000;
+/** A stopping process is asked once and given this long beyond its drain. */
+const stopGraceMs = 10_000;
+
+/** Starts an HTTP process on a free port and waits until it serves; `started` learns of it before that. */
+export async function launchServe(
+  env: Record<string, string>,
+  started: (process: ServiceProcess) => void = () => {},
+): Promise<ServeProcess> {
+  const port = Number(env.PORT ?? (await freePort()));
+  const process = launch("serve", { ...env, PORT: String(port) });
+  started(process);
+  const line = await startedWith(process, "serving");
+  return { ...process, url: String(line.url), port };
+}
+
+/** Starts a worker process and waits until it works; `started` learns of it before that. */
+export async function launchWork(
+  env: Record<string, string>,
+  started: (process: ServiceProcess) => void = () => {},
+): Promise<WorkProcess> {
+  const process = launch("work", env);
+  started(process);
+  const line = await startedWith(process, "working");
+  return { ...process, workerId: String(line.worker) };
+}
+
+/** Waits for the line that a started role writes. A process that does not come that far is not left behind. */
+async function startedWith(process: ServiceProcess, msg: string): Promise<LogLine> {
+  try {
+    return await logged(process, msg);
+  } catch (error) {
+    await process.kill();
+    throw error;
+  }
+}
+
+/** Asks a process to end as its supervisor would. Throws when it does not end well within its drain. */
+export async function stopProcess(process: ServiceProcess, drainSeconds: number): Promise<void> {
+  process.signal("SIGTERM");
+  const end = await eventually(
+    () => Promise.race([process.exited, Promise.resolve(null)]),
+    drainSeconds * 1000 + stopGraceMs,
+  ).catch(async (error) => {
+    await process.kill();
+    throw error;
+  });
+  if (end.code !== 0) throw new Error(`It ended with ${end.code ?? end.signal}: ${process.noise.join("\n")}`);
+}
+
+/** Waits for a log line. Throws with what the process said when it does not come. */
+export async function logged(process: ServiceProcess, msg: string, limitMs = startMs): Promise<LogLine> {
+  let ended = false;
+  void process.exited.then(() => {
+    ended = true;
+  });
+  const said = () => [...process.log.map((line) => JSON.stringify(line)), ...process.noise].join("\n");
+  const find = () => process.log.find((line) => line.msg === msg) ?? null;
+  await eventually(() => find() !== null || ended, limitMs).catch(() => {});
+  const found = find();
+  if (found === null) throw new Error(`${ended ? "It ended and never said" : "It does not say"} "${msg}":\n${said()}`);
+  return found;
+}
+
+function launch(role: string, env: Record<string, string>): ServiceProcess {
+  const root = new URL("../..", import.meta.url).pathname;
+  const { PATH = "", HOME = "" } = process.env;
+  const { program, words } = roleCommand(role);
+  const child: ChildProcess = spawn(program, words, {
+    cwd: root,
+    env: { PATH, HOME, NO_COLOR: "1", ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const log: LogLine[] = [];
+  const noise: string[] = [];
+  for (const output of [child.stdout, child.stderr]) readLines(output, log, noise);
+  const exited = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
+    child.once("exit", (code, signal) => resolve({ code, signal }));
+  });
+  return {
+    pid: child.pid ?? -1,
+    log,
+    noise,
+    exited,
+    signal: (name) => void child.kill(name),
+    kill: async () => {
+      child.kill("SIGKILL");
+      await exited;
+    },
+  };
+}
+
+function readLines(output: ChildProcess["stdout"], log: LogLine[], noise: string[]): void {
+  let rest = "";
+  output?.on("data", (data: Buffer) => {
+    const lines = (rest + data.toString()).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      try {
+        log.push(JSON.parse(line) as LogLine);
+      } catch {
+        if (line !== "") noise.push(line);
+      }
+    }
+  });
+}

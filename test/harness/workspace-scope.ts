@@ -1,0 +1,62 @@
+import { newId } from "../../src/kernel/ids.ts";
+import type { ToolScope, TurnTool } from "../../src/tools/tool.ts";
+import { workspaceTools } from "../../src/workspaces/tools.ts";
+import type { Answer, Harness, TestTenant } from "./harness.ts";
+
+/** A turn of an agent with a workspace. */
+export type WorkingScope = ToolScope & { readonly workspaceId: string };
+
+/** A turn's scope with a new workspace of the tenant's. */
+export async function newScope(h: Harness, tenant: TestTenant): Promise<WorkingScope> {
+  const workspace = await tenant.call("POST", "/v1/workspaces", { form: "b", body: {} });
+  return {
+    ctx: h.ctx,
+    tenantId: tenant.id,
+    agentId: newId("agent"),
+    sessionId: newId("session"),
+    turnId: newId("turn"),
+    userId: "",
+    metadata: {},
+    workspaceId: workspace.body.id,
+  };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into results freely.
+export type Result = any;
+
+export function execute(tool: TurnTool | undefined, input: unknown, abortSignal?: AbortSignal): Promise<Result> {
+  const options = { toolCallId: "call", messages: [], ...(abortSignal === undefined ? {} : { abortSignal }) };
+  return tool?.tool.execute?.(input, options as never) as Promise<Result>;
+}
+
+/** Calls one of the workspace's tools. */
+export function callTool(scope: ToolScope, name: string, input: unknown, abortSignal?: AbortSignal): Promise<Result> {
+  const tool = workspaceTools(scope).find((one) => one.name === name);
+  return execute(tool, input, abortSignal);
+}
+
+/** The message of what a call throws. */
+export async function failure(work: Promise<unknown>): Promise<string> {
+  return work.then(
+    (result) => `no failure: ${JSON.stringify(result)}`,
+    (error: Error) => error.message,
+  );
+}
+
+/** A workspace's files as texts, by path. */
+export async function filesOf({ ctx, workspaceId }: WorkingScope): Promise<Record<string, string>> {
+  const rows = await ctx.sql<{ path: string; content: Buffer }[]>`
+    select path, content from workspace_files where workspace_id = ${workspaceId} order by path`;
+  return Object.fromEntries(rows.map(({ path, content }) => [path, content.toString()]));
+}
+
+/** Writes a file over HTTP. */
+export function upload(
+  tenant: TestTenant,
+  { workspaceId }: WorkingScope,
+  path: string,
+  content: string | Uint8Array,
+): Promise<Answer> {
+  const url = `/v1/workspaces/${workspaceId}/files?path=${encodeURIComponent(path)}`;
+  return tenant.call("PUT", url, { form: "b", body: content, headers: { "content-type": "application/octet-stream" } });
+}

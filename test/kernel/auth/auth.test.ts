@@ -1,0 +1,281 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createHmac, generateKeyPairSync, type KeyObject, randomUUID } from "node:crypto";
+import { Redis } from "ioredis";
+import { exportJWK, type JWTPayload, SignJWT } from "jose";
+import { createRateLimiter } from "../../../src/kernel/auth/rate-limit.ts";
+import { type HttpServer, listen } from "../../../src/kernel/runtime.ts";
+import { eventually, type Harness, startHarness, type TestTenant } from "../../harness/harness.ts";
+
+const secret = "a dashboard secret of 32 letters";
+let h: Harness;
+let t: TestTenant;
+beforeAll(async () => {
+  h = await startHarness({ env: { DASHBOARD_JWT_SECRET: secret } });
+  t = await h.tenant();
+});
+afterAll(() => h.stop());
+
+const inAnHour = () => Math.floor(Date.now() / 1000) + 3_600;
+
+/** A token signed by hand, with whatever header. */
+function forge(header: object, claims: object, sign: (text: string) => string): string {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const text = `${part(header)}.${part(claims)}`;
+  return `${text}.${sign(text)}`;
+}
+
+function hmac(algorithm: string, key: string | Buffer) {
+  return (text: string) => createHmac(algorithm, key).update(text).digest("base64url");
+}
+
+async function statusOf(harness: Harness, token: string): Promise<number> {
+  const anybody = await harness.tenant();
+  const answer = await anybody.call("GET", "/v1/apikeys", { token });
+  if (answer.status === 401) expect(answer.body.error.code).toBe("unauthorized");
+  return answer.status;
+}
+
+describe("a dashboard JWT signed with the secret", () => {
+  const claims = () => ({ tenantId: t.id, exp: inAnHour() });
+
+  test("HS256 is 200, for the tenant it names, with and without authUserId", async () => {
+    await t.call("POST", "/v1/apikeys", { body: { name: "only mine" } });
+    for (const more of [{}, { authUserId: "user_1" }]) {
+      const token = forge({ alg: "HS256" }, { ...claims(), ...more }, hmac("sha256", secret));
+      const answer = await t.call("GET", "/v1/apikeys", { token });
+      expect([answer.status, answer.body.apiKeys.length]).toEqual([200, 2]);
+    }
+  });
+
+  const keys = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const publicPem = keys.publicKey.export({ type: "spki", format: "pem" }) as string;
+  const refused: [string, () => string][] = [
+    ["expired", () => forge({ alg: "HS256" }, { ...claims(), exp: inAnHour() - 3_700 }, hmac("sha256", secret))],
+    ["without exp", () => forge({ alg: "HS256" }, { tenantId: t.id }, hmac("sha256", secret))],
+    ["not valid before later", () => forge({ alg: "HS256" }, { ...claims(), nbf: inAnHour() }, hmac("sha256", secret))],
+    ["alg none", () => forge({ alg: "none" }, claims(), () => "")],
+    ["HS512 on the secret", () => forge({ alg: "HS512" }, claims(), hmac("sha512", secret))],
+    ["RS256 named, signed with the secret", () => forge({ alg: "RS256" }, claims(), hmac("sha256", secret))],
+    ["HS256 signed with a public key", () => forge({ alg: "HS256" }, claims(), hmac("sha256", publicPem))],
+    ["another secret", () => forge({ alg: "HS256" }, claims(), hmac("sha256", "another secret of 32 characters!"))],
+    ["an altered body", () => forge({ alg: "HS256" }, claims(), () => "AAAA")],
+    ["unknown critical header", () => forge({ alg: "HS256", crit: ["x"], x: 1 }, claims(), hmac("sha256", secret))],
+    ["an unknown tenant", () => forged({ tenantId: `ten_${"0".repeat(24)}` })],
+    ["a tenant id of the wrong shape", () => forged({ tenantId: "' or 1=1 --" })],
+    ["a tenant id that is no text", () => forged({ tenantId: { $ne: null } })],
+    ["no tenant", () => forged({ tenantId: undefined })],
+  ];
+  const forged = (change: object) => forge({ alg: "HS256" }, { ...claims(), ...change }, hmac("sha256", secret));
+
+  for (const [name, make] of refused) {
+    test(`401: ${name}`, async () => expect(await statusOf(h, make())).toBe(401));
+  }
+
+  test("401 once its tenant is deleted", async () => {
+    const gone = await h.tenant();
+    const token = forged({ tenantId: gone.id });
+    expect(await statusOf(h, token)).toBe(200);
+    await h.sql`update tenants set deleting_at = now(), deleted_at = now() where id = ${gone.id}`;
+    expect(await statusOf(h, token)).toBe(401);
+  });
+
+  test("401 where no secret and no JWKS is configured", async () => {
+    const plain = await startHarness();
+    const tenant = await plain.tenant();
+    const token = forge({ alg: "HS256" }, { tenantId: tenant.id, exp: inAnHour() }, hmac("sha256", secret));
+    expect(await statusOf(plain, token)).toBe(401);
+    expect(
+      await statusOf(plain, forge({ alg: "HS256" }, { tenantId: tenant.id, exp: inAnHour() }, hmac("sha256", ""))),
+    ).toBe(401);
+    await plain.stop();
+  });
+});
+
+describe("the Authorization header", () => {
+  const headers: [string, (token: string) => string | null][] = [
+    ["missing", () => null],
+    ["empty", () => ""],
+    ["the scheme alone", () => "Bearer"],
+    ["the scheme and a space", () => "Bearer "],
+    ["another scheme", (token) => `Basic ${token}`],
+    ["no scheme", (token) => token],
+    ["two credentials", (token) => `Bearer ${token} ${token}`],
+    ["a cut key", (token) => `Bearer ${token.slice(0, -1)}`],
+    ["a longer key", (token) => `Bearer ${token}x`],
+    ["another case", (token) => `Bearer ${token.toUpperCase()}`],
+    ["an unknown key", () => `Bearer parley_${"x".repeat(40)}`],
+    ["as long as servers let through", () => `Bearer ${"x".repeat(10_000)}`],
+  ];
+  for (const [name, make] of headers) {
+    test(`401: ${name}`, async () => {
+      const authorization = make(t.token);
+      const answer = await t.call("GET", "/v1/apikeys", {
+        token: null,
+        headers: authorization === null ? {} : { authorization },
+      });
+      expect([answer.status, answer.body.error.code]).toEqual([401, "unauthorized"]);
+      expect(answer.headers.get("x-request-id")).toBe(answer.body.error.requestId);
+    });
+  }
+
+  test("200: the scheme in any case, and more than one space", async () => {
+    for (const scheme of ["bearer", "BEARER", "Bearer "]) {
+      const answer = await t.call("GET", "/v1/apikeys", {
+        token: null,
+        headers: { authorization: `${scheme} ${t.token}` },
+      });
+      expect(answer.status).toBe(200);
+    }
+  });
+});
+
+describe("a dashboard JWT behind a JWKS", () => {
+  interface SigningKey {
+    readonly id: string;
+    readonly alg: string;
+    readonly privateKey: KeyObject;
+    readonly publicKey: KeyObject;
+  }
+  const rsa = (id: string): SigningKey => ({
+    id,
+    alg: "RS256",
+    ...generateKeyPairSync("rsa", { modulusLength: 2048 }),
+  });
+  const ec = (id: string): SigningKey => ({ id, alg: "ES256", ...generateKeyPairSync("ec", { namedCurve: "P-256" }) });
+  let published: SigningKey[] = [];
+  let server: HttpServer;
+  let behind: Harness;
+  let tenant: TestTenant;
+
+  beforeAll(async () => {
+    server = listen({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: async (request) => {
+        const { pathname, searchParams } = new URL(request.url);
+        if (pathname === "/other") return new Response(searchParams.get("body"));
+        if (pathname !== "/jwks.json") return new Response(null, { status: 404 });
+        const keys = published.map(async ({ id, alg, publicKey }) => ({
+          ...(await exportJWK(publicKey)),
+          kid: id,
+          alg,
+        }));
+        return Response.json({ keys: await Promise.all(keys) });
+      },
+    });
+    published = [rsa("first"), ec("second")];
+    behind = await startHarness({ env: { DASHBOARD_JWKS_URL: `http://127.0.0.1:${server.port}/jwks.json` } });
+    tenant = await behind.tenant();
+  });
+  afterAll(async () => {
+    await behind.stop();
+    await server.stop(true);
+  });
+
+  const claims = (): JWTPayload => ({ tenantId: tenant.id });
+  const sign = (key: SigningKey, more: JWTPayload = {}) =>
+    new SignJWT({ ...claims(), ...more })
+      .setProtectedHeader({ alg: key.alg, kid: key.id })
+      .setExpirationTime("1h")
+      .sign(key.privateKey);
+
+  test("RS256 and ES256 are 200", async () => {
+    for (const key of published) expect(await statusOf(behind, await sign(key))).toBe(200);
+  });
+
+  test("401: a key that is not published, a key under a published name, HS256 with the public key, expired, none", async () => {
+    const [first] = published as [SigningKey];
+    expect(await statusOf(behind, await sign(rsa("stranger")))).toBe(401);
+    expect(await statusOf(behind, await sign({ ...rsa("x"), id: first.id }))).toBe(401);
+    const pem = first.publicKey.export({ type: "spki", format: "pem" }) as string;
+    const exp = inAnHour();
+    const confused = forge({ alg: "HS256", kid: first.id }, { ...claims(), exp }, hmac("sha256", pem));
+    expect(await statusOf(behind, confused)).toBe(401);
+    expect(
+      await statusOf(
+        behind,
+        forge({ alg: "none" }, { ...claims(), exp }, () => ""),
+      ),
+    ).toBe(401);
+    const expired = await new SignJWT(claims())
+      .setProtectedHeader({ alg: first.alg, kid: first.id })
+      .setExpirationTime("-1h")
+      .sign(first.privateKey);
+    expect(await statusOf(behind, expired)).toBe(401);
+  });
+
+  test("200: a key that is published while the process runs", async () => {
+    expect(await statusOf(behind, await sign(published[0] as SigningKey))).toBe(200);
+    const next = rsa("rotated");
+    published = [...published, next];
+    const token = await sign(next);
+    await eventually(async () => (await statusOf(behind, token)) === 200, 5_000);
+  });
+
+  test("503 service_unavailable when what answers is no JWKS", async () => {
+    for (const body of [
+      "<html>",
+      "",
+      "[]",
+      "null",
+      "{}",
+      '{"keys":{}}',
+      '{"keys":["x"]}',
+      `{"keys":[]}${" ".repeat(9)}x`,
+    ]) {
+      const url = `http://127.0.0.1:${server.port}/other?body=${encodeURIComponent(body)}`;
+      const strange = await startHarness({ env: { DASHBOARD_JWKS_URL: url } });
+      expect([body, await statusOf(strange, await sign(published[0] as SigningKey))]).toEqual([body, 503]);
+      await strange.stop();
+    }
+  });
+
+  test("503 service_unavailable when the JWKS cannot be read", async () => {
+    const lost = await startHarness({ env: { DASHBOARD_JWKS_URL: `http://127.0.0.1:${server.port}/missing` } });
+    const own = await lost.tenant();
+    const token = await sign(published[0] as SigningKey, { tenantId: own.id });
+    const answer = await own.call("GET", "/v1/apikeys", { token });
+    expect([answer.status, answer.body.error.code]).toEqual([503, "service_unavailable"]);
+    expect(await statusOf(lost, "no.token.atall")).toBe(401);
+    await lost.stop();
+  });
+});
+
+describe("429 rate_limited", () => {
+  test("a limit of N lets N requests of a second through, over all keys; Retry-After tells the wait", async () => {
+    const limited = await h.tenant();
+    const other = await limited.call("POST", "/v1/apikeys", { body: { name: "second" } });
+    await h.sql`update tenants set rate_limit = 3 where id = ${limited.id}`;
+    const tokens = Array.from({ length: 8 }, (_, place) => (place % 2 === 0 ? limited.token : other.body.token));
+    const answers = await Promise.all(tokens.map((token) => limited.call("GET", "/v1/apikeys", { token })));
+    expect(answers.filter((answer) => answer.status === 200)).toHaveLength(3);
+    for (const answer of answers.filter((one) => one.status !== 200)) {
+      expect([answer.status, answer.body.error.code]).toEqual([429, "rate_limited"]);
+      expect(answer.headers.get("retry-after")).toMatch(/^[1-9]\d*$/);
+    }
+    await eventually(async () => (await limited.call("GET", "/v1/apikeys")).status === 200, 3_000);
+    expect((await t.call("GET", "/v1/apikeys")).status).toBe(200);
+  });
+
+  const redisUrl = process.env.PARLEY_TEST_REDIS_URL ?? "";
+  test.skipIf(redisUrl === "")(
+    "two processes that share a Redis share the limit; without Redis each counts for itself",
+    async () => {
+      const tenantId = `ten_${randomUUID()}`;
+      const clients = [1, 2].map(() => new Redis(redisUrl, { enableOfflineQueue: false, maxRetriesPerRequest: 0 }));
+      for (const client of clients) client.on("error", () => {});
+      await eventually(() => clients.every((client) => client.status === "ready"));
+      const limiters = clients.map((client) => createRateLimiter(client));
+      // A second may begin in between, so one of several tries must see the exact number.
+      await eventually(async () => {
+        const waits = await Promise.all(
+          Array.from({ length: 12 }, (_, place) => limiters[place % 2]?.take(tenantId, 5)),
+        );
+        return waits.filter((wait) => wait === 0).length === 5;
+      });
+      for (const client of clients) client.disconnect();
+      const waits = await Promise.all(limiters.map((limiter) => limiter.take(`ten_${randomUUID()}`, 1)));
+      expect(waits).toEqual([0, 0]);
+    },
+  );
+});

@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { form as multipart, skillMd, zip } from "../../harness/archives.ts";
+import { type Answer, type Harness, startHarness, type TestTenant } from "../../harness/harness.ts";
+import { makeAgent, say } from "../../harness/seed.ts";
+import { sessionPath } from "../../harness/talk.ts";
+
+let h: Harness;
+let t: TestTenant;
+let agentId: string;
+beforeAll(async () => {
+  h = await startHarness({ worker: true });
+  t = await h.tenant();
+  agentId = await makeAgent(h, t);
+});
+afterAll(() => h.stop());
+
+const problem = ({ status, body }: Answer) => [status, body.error?.code, body.error?.details?.issues?.[0]?.path];
+
+describe("a number that overflows", () => {
+  const bodies = [
+    ["POST", () => "/v1/agents", '{"name":"n","metadata":{"a":[{"b":1e400}]}}', "/metadata/a/0/b"],
+    ["POST", () => "/v1/prompts", '{"name":"n","template":"x","metadata":{"a":-1e999}}', "/metadata/a"],
+    [
+      "POST",
+      () => sessionPath(agentId, null),
+      '{"message":{"id":"m","role":"user","parts":[{"type":"text","text":"x","k":1e400}]}}',
+      "/message/parts/0/k",
+    ],
+    ["PUT", () => `/v1/agents/${agentId}`, '{"compactionReserveTokens":1e999}', "/compactionReserveTokens"],
+  ] as const;
+  for (const [method, path, body, pointer] of bodies)
+    test(`400 naming ${pointer}`, async () => {
+      expect(problem(await t.call(method, path(), { body }))).toEqual([400, "validation_failed", pointer]);
+    });
+
+  test("400 in a form's JSON field", async () => {
+    const parts = { file: zip([{ name: "SKILL.md", data: skillMd() }]), metadata: '{"a":1e400}' };
+    const answer = await t.call("POST", "/v1/skills", { body: multipart(parts) });
+    expect(problem(answer)).toEqual([400, "validation_failed", "/metadata/a"]);
+  });
+
+  test("one of more digits than a double has stays a number, the nearest", async () => {
+    const body = '{"name":"big","template":"x","metadata":{"id":12345678901234567890}}';
+    const made = await t.call("POST", "/v1/prompts", { body });
+    expect([made.status, made.body.metadata]).toEqual([201, { id: 12345678901234567000 }]);
+  });
+});
+
+describe("metadata", () => {
+  const limit = 64 * 1024;
+  /** Metadata of so many bytes as JSON, in characters of two bytes. */
+  const metadata = (bytes: number) => ({ a: "é".repeat(Math.floor((bytes - 8) / 2)) + "x".repeat(bytes % 2) });
+  const resources: readonly [method: string, path: () => string, fields: () => object][] = [
+    ["POST", () => "/v1/agents", () => ({ name: crypto.randomUUID() })],
+    ["PUT", () => `/v1/agents/${agentId}`, () => ({})],
+    ["POST", () => "/v1/prompts", () => ({ name: crypto.randomUUID(), template: "x" })],
+    ["POST", () => "/v1/workspaces", () => ({})],
+    ["POST", () => "/v1/tasks", () => ({ agentId, name: "n", prompt: "x" })],
+    ["POST", () => sessionPath(agentId, null), () => ({ message: say("x") })],
+    ["POST", () => `/v1/agents/${agentId}/generate`, () => ({ messages: [say("x")] })],
+  ];
+  for (const [method, path, fields] of resources)
+    test(`${method} ${path().replace("undefined", ":agentId")} takes ${limit} bytes of it as JSON, and not one more`, async () => {
+      for (const bytes of [limit, limit + 1]) expect(Buffer.byteLength(JSON.stringify(metadata(bytes)))).toBe(bytes);
+      const ask = (bytes: number) => t.call(method, path(), { body: { ...fields(), metadata: metadata(bytes) } });
+      expect(problem(await ask(limit + 1))).toEqual([400, "validation_failed", "/metadata"]);
+      // A turn is left to run; that it was accepted is what counts.
+      const response = await ask(limit);
+      expect([method, response.status < 300, response.body?.error]).toEqual([method, true, undefined]);
+    });
+
+  test("400 for one that is no object", async () => {
+    for (const value of [[], "x", 1, null])
+      expect(
+        problem(await t.call("POST", "/v1/prompts", { body: { name: "m", template: "x", metadata: value } })),
+      ).toEqual([400, "validation_failed", "/metadata"]);
+  });
+});
+
+describe("an unknown field", () => {
+  test("400 whose name is shortened, in the message too", async () => {
+    const name = "x".repeat(1_000_000);
+    for (const body of [{ [name]: 1 }, { ["/".repeat(1_000_000)]: 1 }, { [`${"x".repeat(99)}😀${name}`]: 1 }]) {
+      const answer = await t.call("POST", "/v1/prompts", { body: { name: "n", template: "x", ...body } });
+      expect(answer.status).toBe(400);
+      const [issue] = answer.body.error.details.issues;
+      expect(issue.message).toBe("is not a known field");
+      expect(issue.path).toEndWith("…");
+      expect(issue.path.isWellFormed()).toBe(true);
+      expect(JSON.stringify(answer.body).length).toBeLessThan(4_000);
+    }
+    const query = await t.call("GET", `/v1/prompts?${"x".repeat(5_000)}=1`);
+    expect([query.status, query.body.error.details.issues[0].path]).toEqual([400, `${"x".repeat(100)}…`]);
+  });
+});

@@ -1,0 +1,197 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import type { Form } from "../../src/kernel/errors.ts";
+import { listen } from "../../src/kernel/runtime.ts";
+import { connectionsPerTenantMax } from "../../src/mcp-connections/schema.ts";
+import { type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { failures } from "../harness/mcp-failures.ts";
+import { McpServer } from "../servers/mcp.ts";
+
+let h: Harness;
+let t: TestTenant;
+let mcp: McpServer;
+
+beforeAll(async () => {
+  h = await startHarness();
+});
+afterAll(() => h.stop());
+beforeEach(async () => {
+  t = await h.tenant();
+  mcp = new McpServer();
+});
+afterEach(() => mcp.stop());
+
+const path = "/v1/mcp-connections";
+let names = 0;
+
+function create(fields: Record<string, unknown> = {}, form: Form = "b") {
+  names += 1;
+  return t.call("POST", path, { form, body: { name: `c${names}`, url: mcp.url, authType: "none", ...fields } });
+}
+
+async function made(fields: Record<string, unknown> = {}): Promise<string> {
+  const { status, body } = await create(fields);
+  expect([status, body]).toEqual([201, body]);
+  return body.id;
+}
+
+function codes(answer: { status: number; body: { error: { code: string } } }) {
+  return [answer.status, answer.body.error.code];
+}
+
+describe("POST /v1/mcp-connections", () => {
+  test("201 connected, none", async () => {
+    const { status, body } = await create({ name: "docs" });
+    expect([status, body]).toEqual([
+      201,
+      {
+        id: expect.stringMatching(/^mcp_[0-9a-z]{24}$/),
+        name: "docs",
+        url: mcp.url,
+        authType: "none",
+        status: "connected",
+        credentialFragment: "",
+        lastAuthErrorCode: null,
+        oauthIssuer: null,
+        oauthResource: null,
+        tokenExpiresAt: null,
+        createdAt: expect.any(String),
+        updatedAt: expect.any(String),
+      },
+    ]);
+    expect(mcp.methods).toContain("tools/list");
+  });
+
+  test("201 connected, bearer: the token is sent, kept under seal, never shown", async () => {
+    mcp.settings.accepts = (token) => token === "secret-token-1234";
+    const { status, body } = await create({ authType: "bearer", bearerToken: "secret-token-1234" });
+    expect([status, body.status, body.credentialFragment]).toEqual([201, "connected", "1234"]);
+    expect(JSON.stringify(body)).not.toContain("secret");
+    const [row] = await h.sql`select sealed_credentials from mcp_connections where id = ${body.id}`;
+    expect(row?.sealed_credentials.toString("latin1")).not.toContain("secret");
+  });
+
+  test("201 needs_auth, oauth_authorization_code: the server is not contacted", async () => {
+    const { status, body } = await create({ authType: "oauth_authorization_code" });
+    expect([status, body.status, mcp.methods]).toEqual([201, "needs_auth", []]);
+  });
+
+  for (const [what, code, arrange] of failures)
+    for (const form of ["a", "b"] as const)
+      test(`400 ${code} for ${what}, nothing saved (form ${form})`, async () => {
+        const answer = await create(arrange(mcp), form);
+        expect(codes(answer as never)).toEqual([400, form === "a" ? "invalid_request" : code]);
+        expect((await t.call("GET", path)).body).toEqual({ mcpConnections: [] });
+      });
+
+  test("400 mcp_connection_unreachable for a slow server, in bounded time", async () => {
+    mcp.settings.intercept = () => new Promise<Response>(() => {});
+    const startedAt = Date.now();
+    expect(codes((await create()) as never)).toEqual([400, "mcp_connection_unreachable"]);
+    expect(Date.now() - startedAt).toBeLessThan(8_000);
+  });
+
+  test("400 mcp_connection_invalid for a redirect to an address that may not be called", async () => {
+    mcp.settings.intercept = () => new Response(null, { status: 307, headers: { location: "ftp://elsewhere.test/" } });
+    expect(codes((await create()) as never)).toEqual([400, "mcp_connection_invalid"]);
+  });
+
+  test("400 mcp_connection_discovery_failed for a redirect elsewhere: nothing is sent there", async () => {
+    let visits = 0;
+    const other = listen({ hostname: "127.0.0.1", port: 0, fetch: () => new Response(String(visits++)) });
+    const location = `http://127.0.0.1:${other.port}/mcp`;
+    mcp.settings.intercept = () => new Response(null, { status: 307, headers: { location } });
+    const answer = await create({ authType: "bearer", bearerToken: "secret-token-1234" });
+    expect([codes(answer as never), visits]).toEqual([[400, "mcp_connection_discovery_failed"], 0]);
+    await other.stop(true);
+  });
+
+  const broken: [string, Record<string, unknown>, string][] = [
+    ["no name", { name: undefined }, "/name"],
+    ["an empty name", { name: "" }, "/name"],
+    ["a name of 81 characters", { name: "n".repeat(81) }, "/name"],
+    ["no URL", { url: undefined }, "/url"],
+    ["a URL that is none", { url: "not a url" }, "/url"],
+    ["an unknown authType", { authType: "basic" }, "/authType"],
+    ["bearer without its token", { authType: "bearer" }, "/bearerToken"],
+    ["a token that no header takes", { authType: "bearer", bearerToken: "a\nb" }, "/bearerToken"],
+    ["a token for none", { bearerToken: "token" }, "/bearerToken"],
+    ["client credentials without a secret", { authType: "oauth_client_credentials", clientId: "id" }, "/clientSecret"],
+    ["a sign-in with half a client", { authType: "oauth_authorization_code", clientSecret: "secret" }, "/clientId"],
+    ["a scope for none", { scope: "read" }, "/scope"],
+    ["an unknown field", { userId: "u" }, "/userId"],
+  ];
+  for (const [what, fields, pointer] of broken)
+    for (const form of ["a", "b"] as const)
+      test(`400 for ${what} (form ${form})`, async () => {
+        const answer = await create(fields, form);
+        expect(codes(answer as never)).toEqual([400, form === "a" ? "invalid_request" : "validation_failed"]);
+        expect(answer.body.error.details.issues[0].path).toBe(pointer);
+      });
+
+  test("409 mcp_connection_name_conflict", async () => {
+    await create({ name: "docs" });
+    expect(codes((await create({ name: "docs" })) as never)).toEqual([409, "mcp_connection_name_conflict"]);
+    expect(codes((await create({ name: "docs" }, "a")) as never)).toEqual([409, "invalid_request"]);
+  });
+
+  test("409 for all but one of a name created at once", async () => {
+    const answers = await Promise.all(Array.from({ length: 4 }, () => create({ name: "docs" })));
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409]);
+  });
+
+  test("400 mcp_connection_limit_reached after 50; a deleted one frees its place", async () => {
+    const rows = Array.from(
+      { length: connectionsPerTenantMax - 1 },
+      (_, index) => `mcp_${String(index).padStart(24, "0")}`,
+    );
+    await h.sql`
+      insert into mcp_connections (id, tenant_id, name, url, auth_type, status)
+      select id, ${t.id}, id, 'https://mcp.test', 'none', 'connected' from unnest(${rows}::text[]) as id`;
+    const last = await made();
+    expect(codes((await create()) as never)).toEqual([400, "mcp_connection_limit_reached"]);
+    expect(codes((await create({}, "a")) as never)).toEqual([400, "invalid_request"]);
+    expect((await t.call("DELETE", `${path}/${last}`)).status).toBe(204);
+    expect((await create()).status).toBe(201);
+    await h.sql`delete from mcp_connections where tenant_id = ${t.id}`;
+  });
+
+  test("401 without a credential", async () => {
+    expect(codes((await t.call("POST", path, { token: null, body: {} })) as never)).toEqual([401, "unauthorized"]);
+  });
+
+  test("201 once under one Idempotency-Key", async () => {
+    const body = { name: "once", url: mcp.url, authType: "none" };
+    const headers = { "idempotency-key": "key-1" };
+    const first = await t.call("POST", path, { body, headers });
+    const second = await t.call("POST", path, { body, headers });
+    expect([first.status, second.status, second.body]).toEqual([201, 201, first.body]);
+  });
+});
+
+describe("POST /v1/mcp-connections where private addresses are refused", () => {
+  const unsafe = [
+    "http://93.184.215.14/mcp",
+    "https://127.0.0.1/mcp",
+    "https://[::1]/mcp",
+    "https://2130706433/mcp",
+    "https://localhost/mcp",
+    "https://169.254.169.254/latest/meta-data",
+    "https://metadata.internal/mcp",
+    "https://user:password@mcp.test/mcp",
+    "file:///etc/passwd",
+  ];
+  let strict: Harness;
+  beforeAll(async () => {
+    strict = await startHarness({ env: { ALLOW_PRIVATE_NETWORK: "0" } });
+  });
+  afterAll(() => strict.stop());
+
+  for (const url of unsafe)
+    test(`400 mcp_connection_invalid for ${url}`, async () => {
+      const tenant = await strict.tenant();
+      const body = { name: "n", url, authType: "oauth_authorization_code" };
+      expect(codes((await tenant.call("POST", path, { body })) as never)).toEqual([400, "mcp_connection_invalid"]);
+      const inA = await tenant.call("POST", path, { body: { ...body, authType: "none" }, form: "a" });
+      expect(codes(inA as never)).toEqual([400, "invalid_request"]);
+    });
+});

@@ -1,0 +1,298 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { SignJWT } from "jose";
+import type { Form } from "../../src/kernel/errors.ts";
+import { eventually, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { AuthorizationServer } from "../servers/authorization.ts";
+import { McpServer } from "../servers/mcp.ts";
+
+const jwtSecret = "a secret of the dashboard, long enough";
+let h: Harness;
+let t: TestTenant;
+let mcp: McpServer;
+let auth: AuthorizationServer;
+
+beforeAll(async () => {
+  h = await startHarness({ env: { DASHBOARD_JWT_SECRET: jwtSecret } });
+});
+afterAll(() => h.stop());
+beforeEach(async () => {
+  t = await h.tenant();
+  mcp = new McpServer();
+  auth = new AuthorizationServer();
+  mcp.settings.accepts = (token) => auth.isValid(token, mcp.url);
+  mcp.settings.authorizationServer = auth.issuer;
+});
+afterEach(async () => {
+  await mcp.stop();
+  await auth.stop();
+});
+
+const path = "/v1/mcp-connections";
+let names = 0;
+
+async function made(fields: Record<string, unknown> = {}): Promise<string> {
+  names += 1;
+  const body = { name: `c${names}`, url: mcp.url, authType: "oauth_authorization_code", ...fields };
+  const answer = await t.call("POST", path, { body });
+  expect([answer.status, answer.body]).toEqual([201, answer.body]);
+  return answer.body.id;
+}
+
+function jwt(claims: Record<string, unknown> = {}): Promise<string> {
+  return new SignJWT({ tenantId: t.id, authUserId: "user-1", ...claims })
+    .setProtectedHeader({ alg: "HS256" })
+    .setExpirationTime("5m")
+    .sign(new TextEncoder().encode(jwtSecret));
+}
+
+async function connect(id: string, form: Form = "a") {
+  return t.call("POST", `${path}/${id}/connect`, { form, token: await jwt() });
+}
+
+async function link(id: string): Promise<string> {
+  const { status, body } = await connect(id);
+  expect([status, body]).toEqual([
+    200,
+    { url: expect.stringMatching(/^http:\/\/parley\.test\/connect\/mcp\/[\w-]{43}$/) },
+  ]);
+  return body.url;
+}
+
+/** One step of a browser: our pages from the app, everything else over the network. */
+async function visit(
+  url: string,
+): Promise<{ status: number; location: string | null; text: string; headers: Headers }> {
+  const isOurs = new URL(url).origin === "http://parley.test";
+  const response = await (isOurs ? h.app(new Request(url)) : fetch(url, { redirect: "manual" }));
+  const location = response.headers.get("location");
+  return { status: response.status, location, text: await response.text(), headers: response.headers };
+}
+
+/** Follows redirects to the page at the end. */
+async function follow(url: string) {
+  const visited = [url];
+  for (;;) {
+    const step = await visit(visited.at(-1) as string);
+    if (step.location === null) return { ...step, visited };
+    visited.push(step.location);
+  }
+}
+
+async function show(id: string) {
+  return (await t.call("GET", `${path}/${id}`)).body;
+}
+
+describe("POST /v1/mcp-connections/:id/connect", () => {
+  for (const form of ["a", "b"] as const) {
+    test(`200 for a dashboard user, 403 invalid_request for an API key or without authUserId (form ${form})`, async () => {
+      const id = await made();
+      expect((await connect(id, form)).status).toBe(200);
+      const asKey = await t.call("POST", `${path}/${id}/connect`, { form });
+      expect([asKey.status, asKey.body.error.code]).toEqual([403, "invalid_request"]);
+      const token = await jwt({ authUserId: undefined });
+      const asNobody = await t.call("POST", `${path}/${id}/connect`, { form, token });
+      expect([asNobody.status, asNobody.body.error.code]).toEqual([403, "invalid_request"]);
+    });
+
+    test(`500 internal for a missing, foreign, or unsuitable connection (form ${form})`, async () => {
+      mcp.settings.accepts = null;
+      const unsuitable = await made({ authType: "none" });
+      const foreign = await made();
+      await h.sql`update mcp_connections set tenant_id = ${(await h.tenant()).id} where id = ${foreign}`;
+      const connected = await made();
+      await h.sql`update mcp_connections set status = 'connected' where id = ${connected}`;
+      for (const id of [`mcp_${"0".repeat(24)}`, unsuitable, foreign, connected]) {
+        const { status, body } = await connect(id, form);
+        expect([id, status, body.error.code]).toEqual([id, 500, "internal"]);
+      }
+    });
+  }
+
+  test("400 for a malformed id, 401 for a JWT of nobody's", async () => {
+    expect((await connect("mcp_1")).status).toBe(400);
+    expect((await t.call("POST", `${path}/${await made()}/connect`, { token: "a.b.c" })).status).toBe(401);
+  });
+});
+
+describe("a sign-in", () => {
+  test("registers a client, proves itself with PKCE, names the resource, and connects", async () => {
+    const id = await made({ scope: "read" });
+    const end = await follow(await link(id));
+    expect([end.status, end.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
+    expect(end.text).toContain("Connected");
+    const authorize = new URL(end.visited[1] as string).searchParams;
+    expect(Object.fromEntries(authorize)).toMatchObject({
+      client_id: expect.stringMatching(/^dynamic-/),
+      code_challenge_method: "S256",
+      redirect_uri: "http://parley.test/connect/mcp-callback",
+      resource: mcp.url,
+      scope: "read",
+    });
+    expect(await show(id)).toMatchObject({
+      status: "connected",
+      lastAuthErrorCode: null,
+      oauthIssuer: auth.issuer,
+      oauthResource: mcp.url,
+      tokenExpiresAt: expect.stringMatching(/Z$/),
+    });
+    expect((await t.call("POST", `${path}/${id}/test`)).body.ok).toBe(true);
+  });
+
+  test("uses the client that the tenant gave", async () => {
+    const client = auth.addClient(["http://parley.test/connect/mcp-callback"]);
+    const id = await made(client);
+    expect((await follow(await link(id))).status).toBe(200);
+    expect(auth.requests.some((request) => request.path === "/register")).toBe(false);
+    expect(await show(id)).toMatchObject({ status: "connected", credentialFragment: client.clientSecret.slice(-4) });
+  });
+
+  test("a link and its state are good once", async () => {
+    const url = await link(await made());
+    const end = await follow(url);
+    expect((await follow(url)).status).toBe(410);
+    expect((await visit(end.visited.at(-1) as string)).status).toBe(400);
+  });
+
+  test("of two visitors of one link, one gets through", async () => {
+    const url = await link(await made());
+    const statuses = (await Promise.all([visit(url), visit(url), visit(url)])).map(({ status }) => status);
+    expect(statuses.sort()).toEqual([302, 410, 410]);
+  });
+
+  test("a link ends after ten minutes", async () => {
+    const url = await link(await made());
+    const [row] = await h.sql`select expires_at - now() as left from mcp_sign_ins order by expires_at desc limit 1`;
+    expect(row?.left).toMatch(/^00:(10:00|09:5\d)/);
+    await h.sql`update mcp_sign_ins set expires_at = now()`;
+    expect((await visit(url)).status).toBe(410);
+  });
+
+  test("a made-up link is 410, a made-up state 400, and neither page says anything it was sent", async () => {
+    const unknown = await visit("http://parley.test/connect/mcp/<script>alert(1)");
+    const callback = await visit("http://parley.test/connect/mcp-callback?state=<script>&code=x&error=<script>");
+    expect([unknown.status, callback.status]).toEqual([410, 400]);
+    expect(unknown.text + callback.text).not.toContain("<script>");
+    expect(unknown.headers.get("content-security-policy")).toContain("default-src 'none'");
+    expect(unknown.headers.get("referrer-policy")).toBe("no-referrer");
+  });
+
+  test("a person who refuses leaves the connection as it was", async () => {
+    auth.settings.refuses = true;
+    const id = await made();
+    const end = await follow(await link(id));
+    expect([end.status, end.text.includes("access_denied")]).toEqual([400, true]);
+    expect(await show(id)).toMatchObject({ status: "needs_auth", tokenExpiresAt: null });
+  });
+
+  test("an answer in another server's name is refused", async () => {
+    const step = await visit(await link(await made()));
+    const back = await visit(step.location as string);
+    const mixed = new URL(back.location as string);
+    mixed.searchParams.set("iss", "https://elsewhere.test");
+    expect((await visit(mixed.href)).status).toBe(400);
+    expect(auth.grants("authorization_code")).toBe(0);
+  });
+
+  test("a hostile authorization endpoint is nowhere to send a person to", async () => {
+    auth.settings.metadata = { authorization_endpoint: "ftp://elsewhere.test/authorize" };
+    const end = await visit(await link(await made()));
+    expect([end.status, end.location]).toEqual([502, null]);
+  });
+
+  test("an MCP server that is down ends in a page", async () => {
+    const url = await link(await made());
+    await mcp.stop();
+    expect((await visit(url)).status).toBe(502);
+  });
+
+  test("tokens that the MCP server refuses leave it needs_auth, with the code", async () => {
+    mcp.settings.accepts = () => false;
+    const id = await made();
+    expect((await follow(await link(id))).status).toBe(502);
+    expect(await show(id)).toMatchObject({
+      status: "needs_auth",
+      lastAuthErrorCode: "mcp_connection_authentication_failed",
+    });
+  });
+
+  test("a connection that was changed meanwhile keeps its new credentials", async () => {
+    const id = await made();
+    const step = await visit(await link(id));
+    const back = await visit(step.location as string);
+    const target = { url: mcp.url, authType: "oauth_authorization_code", scope: "other" };
+    expect((await t.call("POST", `${path}/${id}/reconnect`, { body: target })).status).toBe(200);
+    expect((await visit(back.location as string)).status).toBe(400);
+    expect((await show(id)).status).toBe("needs_auth");
+  });
+
+  test("a deleted connection's link is 410; DELETE 204 revokes what a sign-in brought", async () => {
+    const id = await made();
+    const unused = await link(id);
+    await follow(await link(id));
+    expect((await t.call("DELETE", `${path}/${id}`)).status).toBe(204);
+    expect(auth.revoked.map((token) => token.split("-")[0])).toEqual(["refresh", "access"]);
+    expect((await visit(unused)).status).toBe(410);
+  });
+
+  test("after reconnect it can be signed in to again", async () => {
+    const id = await made();
+    await follow(await link(id));
+    const target = { url: mcp.url, authType: "oauth_authorization_code" };
+    await t.call("POST", `${path}/${id}/reconnect`, { body: target });
+    expect((await follow(await link(id))).status).toBe(200);
+    expect((await show(id)).status).toBe("connected");
+  });
+});
+
+describe("tokens of a sign-in", () => {
+  async function signedIn(): Promise<string> {
+    const id = await made();
+    expect((await follow(await link(id))).status).toBe(200);
+    return id;
+  }
+  const testIt = async (id: string) => (await t.call("POST", `${path}/${id}/test`)).body;
+
+  test("are refreshed when they are refused, and the rotated refresh token is kept", async () => {
+    const id = await signedIn();
+    for (let round = 1; round <= 2; round++) {
+      auth.expireAccessTokens();
+      expect((await testIt(id)).ok).toBe(true);
+      expect(auth.grants("refresh_token")).toBe(round);
+    }
+  });
+
+  test("are refreshed before they end", async () => {
+    auth.settings.expiresInSeconds = 1;
+    const id = await signedIn();
+    await eventually(async () => {
+      const [row] = await h.sql`select token_expires_at - now() < interval '150 milliseconds' as is_late
+        from mcp_connections where id = ${id}`;
+      return row?.is_late;
+    });
+    auth.settings.expiresInSeconds = 3600;
+    const refused = mcp.tokens.length;
+    expect((await testIt(id)).ok).toBe(true);
+    expect([auth.grants("refresh_token"), new Set(mcp.tokens.slice(refused)).size]).toEqual([1, 1]);
+  });
+
+  test("that cannot be refreshed any more leave the connection needs_auth", async () => {
+    const id = await signedIn();
+    auth.expireAccessTokens();
+    auth.forgetRefreshTokens();
+    expect((await testIt(id)).error.code).toBe("mcp_connection_authentication_failed");
+    expect(await show(id)).toMatchObject({ status: "needs_auth", tokenExpiresAt: null });
+    // What was refused once is not sent again.
+    expect((await testIt(id)).ok).toBe(false);
+    expect(auth.grants("refresh_token")).toBe(1);
+  });
+
+  test("survive an authorization server that is down for a while", async () => {
+    const id = await signedIn();
+    auth.expireAccessTokens();
+    auth.settings.grantError = "temporarily_unavailable";
+    expect((await testIt(id)).error.code).toBe("mcp_connection_unreachable");
+    expect((await show(id)).status).toBe("error");
+    auth.settings.grantError = null;
+    expect((await testIt(id)).ok).toBe(true);
+  });
+});

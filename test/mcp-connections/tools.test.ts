@@ -1,0 +1,314 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import type { ToolExecutionOptions } from "ai";
+import type { Ctx } from "../../src/kernel/context.ts";
+import { findMcpTool } from "../../src/mcp-connections/find-tool.ts";
+import { resultBytesMax } from "../../src/mcp-connections/limits.ts";
+import { poolOf } from "../../src/mcp-connections/pool.ts";
+import { mcpTools, type ToolAttachment } from "../../src/mcp-connections/tools.ts";
+import type { TurnTool } from "../../src/tools/tool.ts";
+import { eventually, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { McpServer, type ServerCall, textResult, textTool } from "../servers/mcp.ts";
+
+let h: Harness;
+let t: TestTenant;
+let mcp: McpServer;
+/** A process of this test's own: no session of another test is in it. */
+let ctx: Ctx;
+
+beforeAll(async () => {
+  h = await startHarness();
+});
+afterAll(() => h.stop());
+beforeEach(async () => {
+  t = await h.tenant();
+  mcp = new McpServer();
+  ctx = { ...h.ctx };
+});
+afterEach(async () => {
+  poolOf(ctx).close();
+  await mcp.stop();
+});
+
+const path = "/v1/mcp-connections";
+
+async function connect(name: string, fields: Record<string, unknown> = {}): Promise<string> {
+  const answer = await t.call("POST", path, { body: { name, url: mcp.url, authType: "none", ...fields } });
+  expect([answer.status, answer.body]).toEqual([201, answer.body]);
+  return answer.body.id;
+}
+
+function attached(mcpConnectionId: string, fields: Partial<ToolAttachment> = {}): ToolAttachment {
+  return { mcpConnectionId, forwardUserId: false, forwardedMetadataKeys: [], ...fields };
+}
+
+/** The tools of one turn. */
+function turn(attachments: readonly ToolAttachment[], metadata: Record<string, unknown> = {}) {
+  const scope = {
+    ctx,
+    tenantId: t.id,
+    agentId: "ag_1",
+    sessionId: "ss_1",
+    turnId: "turn_1",
+    userId: "user-1",
+    metadata,
+    workspaceId: null,
+  };
+  return mcpTools(scope as never, attachments);
+}
+
+function run(tools: readonly TurnTool[], name: string, input: unknown = {}, signal?: AbortSignal): Promise<unknown> {
+  const found = tools.find((tool) => tool.name === name);
+  if (found?.tool.execute === undefined) throw new Error(`no tool ${name} among ${tools.map((tool) => tool.name)}`);
+  const options = { toolCallId: "call-1", messages: [], ...(signal === undefined ? {} : { abortSignal: signal }) };
+  return found.tool.execute(input, options as unknown as ToolExecutionOptions<never>) as Promise<unknown>;
+}
+
+function failure(promise: Promise<unknown>): Promise<Error> {
+  return promise.then(
+    () => new Error("It did not fail."),
+    (error: Error) => error,
+  );
+}
+
+async function statusOf(id: string) {
+  const { status, lastAuthErrorCode } = (await t.call("GET", `${path}/${id}`)).body;
+  return [status, lastAuthErrorCode];
+}
+
+describe("the tools of a turn", () => {
+  test("carry the connection's name, the server's schema and its word on what only reads", async () => {
+    const id = await connect("my docs");
+    const { tools, failures } = await turn([attached(id)]);
+    expect(failures).toEqual([]);
+    expect(tools.map(({ name, source, readOnly }) => [name, source, readOnly])).toEqual([
+      ["my_docs__echo", { kind: "mcp", mcpConnectionId: id, serverTool: "echo" }, true],
+      ["my_docs__write", { kind: "mcp", mcpConnectionId: id, serverTool: "write" }, false],
+    ]);
+    expect(tools[0]?.tool).toMatchObject({
+      description: "The tool echo.",
+      inputSchema: { jsonSchema: mcp.settings.tools[0]?.inputSchema },
+    });
+  });
+
+  test("names are cut at 64, and stay apart where that makes two the same, in whatever order they come", async () => {
+    const long = "x".repeat(70);
+    mcp.settings.tools = [textTool(`${long}1`), textTool(`${long}2`), textTool("a.b"), textTool("a b")];
+    const [first, second] = [await connect("one/1"), await connect("one.1")];
+    const namesOf = async (ids: string[]) => {
+      const { tools } = await turn(ids.map((id) => attached(id)));
+      return new Map(tools.map(({ name, source }) => [JSON.stringify(source), name]));
+    };
+    const names = await namesOf([first, second]);
+    expect(new Map([...(await namesOf([second, first]))].sort())).toEqual(new Map([...names].sort()));
+    expect(new Set(names.values()).size).toBe(8);
+    for (const name of names.values()) expect(name).toMatch(/^one_1__[A-Za-z0-9_-]{1,57}$/);
+    expect([...names.values()]).toContain("one_1__a_b");
+  });
+
+  test("are called, and answer text", async () => {
+    const { tools } = await turn([attached(await connect("c"))]);
+    expect(await run(tools, "c__echo", { text: "hello" })).toBe('{"text":"hello"}');
+    expect(mcp.calls.map(({ name, args, meta }) => [name, args, meta])).toEqual([["echo", { text: "hello" }, {}]]);
+  });
+
+  test("forward what the attachment says and nothing else", async () => {
+    const id = await connect("c");
+    const metadata = { plan: "pro", secret: "s", nested: { a: 1 } };
+    const settings = [
+      {},
+      { forwardUserId: true },
+      { forwardedMetadataKeys: ["plan", "nested", "absent"] },
+      { forwardUserId: true, forwardedMetadataKeys: ["plan"] },
+    ];
+    for (const fields of settings) await run((await turn([attached(id, fields)], metadata)).tools, "c__echo");
+    expect(mcp.calls.map(({ meta }) => meta)).toEqual([
+      {},
+      { "parley/userId": "user-1" },
+      { "parley/metadata": { plan: "pro", nested: { a: 1 } } },
+      { "parley/userId": "user-1", "parley/metadata": { plan: "pro" } },
+    ]);
+  });
+
+  test("a result over 256 KiB is cut, and says so; one of 256 KiB is whole", async () => {
+    const { tools } = await turn([attached(await connect("c"))]);
+    mcp.settings.onCall = () => textResult("é".repeat(resultBytesMax / 2));
+    expect((await run(tools, "c__echo")) as string).toHaveLength(resultBytesMax / 2);
+    mcp.settings.onCall = () => textResult(`${"é".repeat(resultBytesMax / 2)}x`);
+    const cut = (await run(tools, "c__echo")) as string;
+    expect(Buffer.byteLength(cut)).toBeLessThanOrEqual(resultBytesMax);
+    expect(cut).toContain("The result is cut");
+    expect(cut.isWellFormed() && !cut.includes("\uFFFD")).toBe(true);
+  });
+
+  test("isError and protocol errors are told to the model; the connection stays connected", async () => {
+    const id = await connect("c");
+    const { tools } = await turn([attached(id)]);
+    mcp.settings.onCall = () => textResult("No such file.", true);
+    expect((await failure(run(tools, "c__echo"))).message).toBe("No such file.");
+    mcp.settings.onCall = () => {
+      throw new Error("It broke inside.");
+    };
+    expect((await failure(run(tools, "c__echo"))).message).toContain("It broke inside.");
+    expect(await statusOf(id)).toEqual(["connected", null]);
+  });
+
+  test("a call that is aborted ends at once, and the server is told", async () => {
+    const { tools } = await turn([attached(await connect("c"))]);
+    let arrive = (_call: ServerCall) => {};
+    const arrived = new Promise<ServerCall>((resolve) => {
+      arrive = resolve;
+    });
+    mcp.settings.onCall = (call) => {
+      arrive(call);
+      return new Promise(() => {});
+    };
+    const stop = new AbortController();
+    const failed = failure(run(tools, "c__echo", {}, stop.signal));
+    const { signal } = await arrived;
+    stop.abort(new Error("enough"));
+    expect((await failed).message).toBe("enough");
+    await eventually(() => signal.aborted);
+  });
+
+  test("an abort after a call has ended tells the server nothing", async () => {
+    const { tools } = await turn([attached(await connect("c"))]);
+    const stop = new AbortController();
+    await run(tools, "c__echo", {}, stop.signal);
+    stop.abort();
+    await run(tools, "c__echo");
+    expect(mcp.count("notifications/cancelled")).toBe(0);
+  });
+
+  test("a server that goes away during a call: told at once, and the status is error", async () => {
+    const id = await connect("c");
+    const { tools } = await turn([attached(id)]);
+    mcp.settings.onCall = () => new Promise(() => void mcp.stop());
+    expect((await failure(run(tools, "c__echo"))).message).toMatch(/closed the connection|cannot be reached/);
+    expect(await statusOf(id)).toEqual(["error", "mcp_connection_unreachable"]);
+  });
+
+  test("a token that is refused later: needs_auth, with the code", async () => {
+    mcp.settings.accepts = (token) => token === "secret-token-1234";
+    const id = await connect("c", { authType: "bearer", bearerToken: "secret-token-1234" });
+    const { tools } = await turn([attached(id)]);
+    mcp.settings.accepts = () => false;
+    expect((await failure(run(tools, "c__echo"))).message).toContain("refused the credentials");
+    expect(await statusOf(id)).toEqual(["needs_auth", "mcp_connection_authentication_failed"]);
+  });
+});
+
+describe("servers that cannot be used at the start of a turn", () => {
+  test("cost their own tools only, within the limit, all at the same time", async () => {
+    const good = await connect("good");
+    const gone = await connect("gone");
+    await h.sql`update mcp_connections set url = 'http://127.0.0.1:9/mcp' where id = ${gone}`;
+    const hanging = new McpServer();
+    hanging.settings.intercept = () => new Promise<Response>(() => {});
+    const slow = [await connect("slow1"), await connect("slow2")];
+    await h.sql`update mcp_connections set url = ${hanging.url} where id = any(${slow})`;
+    const missing = `mcp_${"0".repeat(24)}`;
+    const startedAt = Date.now();
+    const { tools, failures } = await turn([...slow, gone, missing, good].map((id) => attached(id)));
+    expect(Date.now() - startedAt).toBeLessThan(6_500);
+    expect(tools.map(({ name }) => name)).toEqual(["good__echo", "good__write"]);
+    expect(new Map(failures.map(({ mcpConnectionId, code }) => [mcpConnectionId, code]))).toEqual(
+      new Map([
+        [missing, "not_found"],
+        [gone, "mcp_connection_unreachable"],
+        ...slow.map((id) => [id, "mcp_connection_unreachable"] as [string, string]),
+      ]),
+    );
+    for (const id of [gone, ...slow]) expect((await statusOf(id))[0]).toBe("error");
+    await hanging.stop();
+  });
+
+  test("are asked again by the next turn", async () => {
+    const id = await connect("c");
+    mcp.settings.intercept = () => new Response("later", { status: 503 });
+    expect((await turn([attached(id)])).failures).toHaveLength(1);
+    mcp.settings.intercept = null;
+    expect((await turn([attached(id)])).tools).toHaveLength(2);
+  });
+});
+
+describe("sessions between turns", () => {
+  test("are reused, and so is the tool list", async () => {
+    const id = await connect("c");
+    const before = mcp.count("initialize");
+    for (let turns = 0; turns < 3; turns++) await run((await turn([attached(id)])).tools, "c__echo");
+    expect([mcp.count("initialize") - before, mcp.count("tools/call"), poolOf(ctx).size]).toEqual([1, 3, 1]);
+  });
+
+  test("are opened anew when the server has forgotten them: the call is made once", async () => {
+    const id = await connect("c");
+    const { tools } = await turn([attached(id)]);
+    mcp.forgetSessions();
+    expect(await run(tools, "c__echo", { text: "again" })).toBe('{"text":"again"}');
+    expect([mcp.calls.length, poolOf(ctx).size]).toEqual([1, 1]);
+    mcp.forgetSessions();
+    expect((await turn([attached(id)])).tools).toHaveLength(2);
+    expect(await statusOf(id)).toEqual(["connected", null]);
+  });
+
+  test("are opened anew when the server was restarted on its port", async () => {
+    const id = await connect("c");
+    const { tools } = await turn([attached(id)]);
+    const { port } = mcp;
+    await mcp.stop();
+    mcp = new McpServer(port);
+    expect(await run(tools, "c__echo", { text: "back" })).toBe('{"text":"back"}');
+  });
+
+  test("are opened anew when another process changed the connection", async () => {
+    const id = await connect("c");
+    await turn([attached(id)]);
+    const other = new McpServer();
+    other.settings.tools = [textTool("moved")];
+    const body = { url: other.url, authType: "none" };
+    expect((await t.call("POST", `${path}/${id}/reconnect`, { body })).status).toBe(200);
+    const { tools } = await turn([attached(id)]);
+    expect(tools.map(({ name }) => name)).toEqual(["c__moved"]);
+    expect(poolOf(ctx).size).toBe(1);
+    await other.stop();
+  });
+
+  test("end at the server when the process lets go of them", async () => {
+    await turn([attached(await connect("c"))]);
+    expect(mcp.openSessions).toBeGreaterThan(0);
+    poolOf(ctx).close();
+    await eventually(() => mcp.openSessions === 0);
+  });
+
+  test("two turns that begin at once share one", async () => {
+    const id = await connect("c");
+    const before = mcp.count("initialize");
+    await Promise.all([turn([attached(id)]), turn([attached(id)]), turn([attached(id)])]);
+    expect(mcp.count("initialize") - before).toBe(1);
+  });
+});
+
+describe("findMcpTool", () => {
+  test("knows a tool, sees one that is new, and says no to others", async () => {
+    const id = await connect("c");
+    expect(await findMcpTool(ctx, t.id, id, "echo")).toBe(true);
+    expect(await findMcpTool(ctx, t.id, id, "fresh")).toBe(false);
+    mcp.settings.tools = [textTool("fresh")];
+    expect(await findMcpTool(ctx, t.id, id, "fresh")).toBe(true);
+    expect(await findMcpTool(ctx, (await h.tenant()).id, id, "fresh")).toBe(false);
+  });
+
+  test("POST /v1/agents 201 and 400 for a rule on an MCP tool, 400 mcp_connection_discovery_failed when the server is down", async () => {
+    const id = await connect("c");
+    const rule = (tool: string) => ({
+      name: `agent ${tool}`,
+      mcpConnectionIds: [id],
+      approvalInChat: { default: "manual", overrides: [{ tool, mcpConnectionId: id, mode: "full" }] },
+    });
+    expect((await t.call("POST", "/v1/agents", { body: rule("echo") })).status).toBe(201);
+    const unknown = await t.call("POST", "/v1/agents", { body: rule("absent") });
+    expect([unknown.status, unknown.body.error.code]).toEqual([400, "validation_failed"]);
+    await mcp.stop();
+    const down = await t.call("POST", "/v1/agents", { body: rule("other") });
+    expect([down.status, down.body.error.code]).toEqual([400, "mcp_connection_discovery_failed"]);
+  });
+});

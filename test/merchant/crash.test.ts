@@ -1,0 +1,135 @@
+import { describe, expect, test } from "bun:test";
+import { eventually } from "../harness/harness.ts";
+import { type Client, sharedRedisUrl, startInstallation } from "../harness/processes.ts";
+import type { WorkProcess } from "../harness/service-process.ts";
+import { hasShown } from "../harness/turn-checks.ts";
+import { PolarServer } from "../servers/polar.ts";
+
+/** A dead worker's sends have been given up within this, like its turns (design section 1, rule 4). */
+const limitMs = 10_000;
+const ingest = "/v1/events/ingest";
+
+/** An installation beside a stand-in for Polar, with a tenant whose user `anna` is a customer there. */
+interface Shop extends AsyncDisposable {
+  readonly polar: PolarServer;
+  readonly c: Client;
+  work(): Promise<WorkProcess>;
+  /** The ledger's answer about a turn, once its event has this status. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers freely.
+  event(turnId: string, status: string): Promise<any>;
+  /** Runs a turn of anna's to its end and answers its id. */
+  turn(text: string): Promise<string>;
+}
+
+async function openShop(): Promise<Shop> {
+  const polar = new PolarServer();
+  await polar.start();
+  polar.tokens.set("polar_oat_shop", ["org-shop"]);
+  const env = { BILLING_A_API_URL: polar.url };
+  const house = await startInstallation();
+  const c = await house.client((await house.serve(env)).url);
+  await house.sql`update tenants set monetization = true where id = ${c.tenantId}`;
+  const ask = async (method: string, path: string, body?: unknown) => {
+    const response = await c.request(method, path, body);
+    const answer = await response.json();
+    if (!response.ok) throw new Error(JSON.stringify(answer));
+    return answer;
+  };
+  const credential = "polar_oat_shop";
+  await ask("POST", "/v1/merchant-connection", { provider: "polar", environment: "live", credential });
+  await ask("PUT", "/v1/merchant-connection/bindings/anna", { customerId: polar.customer("org-shop") });
+  return {
+    polar,
+    c,
+    work: () => house.work(env),
+    event: (turnId, status) =>
+      eventually(async () => {
+        const { events } = await ask("GET", `/v1/merchant-usage-events?status=${status}`);
+        return events.find((event: { turnId: string }) => event.turnId === turnId);
+      }, limitMs),
+    turn: async (text) => {
+      const message = { id: crypto.randomUUID(), role: "user", parts: [{ type: "text", text }] };
+      const path = `/v1/agents/${c.agentId}/sessions`;
+      const response = await c.request("POST", path, { message, userId: "anna", stream: false });
+      await response.text();
+      return response.headers.get("x-turn-id") ?? "";
+    },
+    [Symbol.asyncDispose]: async () => {
+      await house[Symbol.asyncDispose]();
+      await polar.stop();
+    },
+  };
+}
+
+describe.skipIf(sharedRedisUrl === null)("kill -9 of a worker and its usage events", () => {
+  test.concurrent("between send and receipt: uncertain within 10 s, never sent again by itself, counted once", async () => {
+    await using shop = await openShop();
+    const { polar, c } = shop;
+    const doomed = await shop.work();
+    const held = Promise.withResolvers<void>();
+    polar.befall(ingest, held.promise);
+    const turnId = await shop.turn("one");
+    await eventually(() => polar.asked(ingest).length === 1);
+    expect((await shop.event(turnId, "pending")).attemptCount).toBe(1);
+    await shop.work();
+    const killedAt = Date.now();
+    await doomed.kill();
+    held.resolve();
+    const event = await shop.event(turnId, "uncertain");
+    report("between send and receipt", killedAt);
+    expect(event).toMatchObject({ lastErrorCode: "worker_lost", attemptCount: 1, nextAction: "investigate" });
+    await shop.event(await shop.turn("two"), "accepted");
+    expect(polar.asked(ingest).filter(({ text }) => text.includes(event.id))).toHaveLength(1);
+    expect((await c.request("POST", `/v1/merchant-usage-events/${event.id}/retry`)).status).toBe(200);
+    expect((await shop.event(turnId, "accepted")).attemptCount).toBe(2);
+    expect(polar.events.size).toBe(2);
+  }, 60_000);
+
+  test.concurrent("between ledger and send: another worker sends it, once", async () => {
+    await using shop = await openShop();
+    const { polar } = shop;
+    const doomed = await shop.work();
+    await polar.stop();
+    const turnId = await shop.turn("one");
+    await eventually(async () => (await shop.event(turnId, "pending")).lastErrorCode === "provider_unreachable");
+    await doomed.kill();
+    await polar.start();
+    await shop.work();
+    await shop.event(turnId, "accepted");
+    expect(polar.events.size).toBe(1);
+  }, 60_000);
+
+  test.concurrent("in a turn that had shown chunks: its event is incomplete, nothing is sent", async () => {
+    await using shop = await openShop();
+    const { polar, c } = shop;
+    const doomed = await shop.work();
+    const turn = await c.turn("talking [[sim: chunks=2000 delayMs=20]]");
+    await hasShown(turn);
+    await shop.work();
+    const killedAt = Date.now();
+    await doomed.kill();
+    const event = await shop.event(turn.turnId, "incomplete");
+    report("in a turn", killedAt);
+    expect(event).toMatchObject({ turnStatus: "failed", payload: null, model: "simulated/model" });
+    expect(polar.asked(ingest)).toEqual([]);
+  }, 60_000);
+
+  test.concurrent("SIGTERM while a receipt is awaited: it is written before the process ends", async () => {
+    await using shop = await openShop();
+    const { polar } = shop;
+    const leaving = await shop.work();
+    const held = Promise.withResolvers<void>();
+    polar.befall(ingest, held.promise);
+    const turnId = await shop.turn("one");
+    await eventually(() => polar.asked(ingest).length === 1);
+    leaving.signal("SIGTERM");
+    await eventually(() => leaving.log.some(({ msg }) => msg === "stopping"));
+    held.resolve();
+    expect((await leaving.exited).code).toBe(0);
+    expect((await shop.event(turnId, "accepted")).attemptCount).toBe(1);
+  }, 60_000);
+});
+
+function report(what: string, killedAt: number): void {
+  process.stderr.write(`  ${what}: settled ${Date.now() - killedAt} ms after the kill\n`);
+}

@@ -1,0 +1,134 @@
+import { describe, expect, test } from "bun:test";
+import { eventually } from "../harness/harness.ts";
+import { aftermathOf, callsOf, sharedRedisUrl, startInstallation } from "../harness/processes.ts";
+import type { ServiceProcess } from "../harness/service-process.ts";
+import { expectBroken, expectFree, expectLost, expectWhole, hasShown, isClaimed } from "../harness/turn-checks.ts";
+
+const ranOnce = { status: "succeeded", attempt: 1, metered: 1, messages: 2 };
+
+describe.skipIf(sharedRedisUrl === null)("SIGTERM of a worker", () => {
+  test.concurrent("with nothing running ends it at once, with exit code 0", async () => {
+    await using house = await startInstallation();
+    const worker = await house.work();
+    expect(await terminated(worker)).toBeLessThan(3_000);
+    expect(await house.sql`select 1 from workers`).toHaveLength(0);
+  }, 30_000);
+
+  test.concurrent("lets what runs finish, and claims nothing new", async () => {
+    await using house = await startInstallation();
+    const c = await house.client((await house.serve()).url);
+    const worker = await house.work();
+    const running = await c.turn("finishing [[sim: chunks=30 delayMs=100]]");
+    await hasShown(running);
+    worker.signal("SIGTERM");
+    await eventually(() => worker.log.some(({ msg }) => msg === "stopping"));
+    const next = await c.turn('next [[sim: text="by another worker"]]');
+    expect((await worker.exited).code).toBe(0);
+    expect(callsOf(house.model, "next [[")).toBe(0);
+    await running.stream.closed;
+    expectWhole(running);
+    expect(await aftermathOf(house.sql, running.turnId)).toEqual(ranOnce);
+    await house.work();
+    await next.stream.closed;
+    expectWhole(next, "by another worker");
+  }, 60_000);
+
+  test.concurrent("after DRAIN_SECONDS hands back what has shown nothing and ends the rest as failed", async () => {
+    await using house = await startInstallation();
+    const c = await house.client((await house.serve()).url);
+    const worker = await house.work({ DRAIN_SECONDS: "2", WORKER_CONCURRENCY: "3" });
+    const shown = await c.turn("shown [[sim: chunks=2000 delayMs=20]]");
+    const silent = await c.turn('silent [[sim: firstDelayMs=6000 text="run again"]]');
+    const json = c.json("shown-json [[sim: chunks=2000 delayMs=20]]");
+    await hasShown(shown);
+    await isClaimed(house, silent.turnId);
+    await eventually(() => callsOf(house.model, "shown-json") === 1);
+    const fetched = await c.turn('fetched [[sim: text="handed on"]]');
+    const [tookMs] = await Promise.all([terminated(worker), house.work()]);
+    process.stderr.write(`  drain of 2 s: ended after ${tookMs} ms\n`);
+    expect(tookMs).toBeLessThan(5_000);
+    await Promise.all([shown, silent, fetched].map(({ stream }) => stream.closed));
+    expectBroken(shown);
+    expect(await aftermathOf(house.sql, shown.turnId)).toMatchObject({ status: "failed", metered: 1, messages: 0 });
+    expectLost(await json);
+    expectWhole(silent, "run again");
+    expect(await aftermathOf(house.sql, silent.turnId)).toEqual({ ...ranOnce, attempt: 2 });
+    expectWhole(fetched, "handed on");
+    for (const { sessionId } of [shown, silent, fetched]) await expectFree(c, sessionId);
+  }, 60_000);
+
+  test.concurrent("gives back a job that is locked in its name, whatever it knows of it", async () => {
+    await using house = await startInstallation();
+    const worker = await house.work();
+    const { name } = await eventually(async () => {
+      const rows = await house.sql<{ name: string }[]>`select unnest(queue_worker_ids) as name from workers`;
+      return rows.at(0);
+    });
+    // As an outage of Postgres leaves it: fetched or done, and the answer got lost.
+    await house.sql`select graphile_worker.add_job('keys.sweep', '{}', run_at => now() + interval '1 hour', job_key => 'lost')`;
+    await house.sql`
+      update graphile_worker._private_jobs set locked_by = ${name}, locked_at = now(), attempts = 1 where key = 'lost'`;
+    // One in whose place another was put while it was locked is nobody's, and has no attempts left.
+    const replace = () =>
+      house.sql`select graphile_worker.add_job('keys.sweep', '{}', run_at => now() + interval '2 hours', job_key => 'new')`;
+    await replace();
+    await house.sql`
+      update graphile_worker._private_jobs set locked_by = ${name}, locked_at = now(), attempts = 1 where key = 'new'`;
+    await replace();
+    await terminated(worker);
+    const jobs = await house.sql`
+      select key, locked_by, locked_at, attempts from graphile_worker._private_jobs
+      where run_at > now() + interval '30 minutes' order by run_at`;
+    const waiting = { locked_by: null, locked_at: null, attempts: 0 };
+    expect([...jobs]).toEqual(["lost", "new"].map((key) => ({ key, ...waiting })));
+  }, 30_000);
+});
+
+describe.skipIf(sharedRedisUrl === null)("SIGTERM of an HTTP process", () => {
+  test.concurrent("with nothing open ends it at once, with exit code 0", async () => {
+    await using house = await startInstallation();
+    const http = await house.serve();
+    expect((await fetch(`${http.url}/healthz`)).status).toBe(200);
+    expect(await terminated(http)).toBeLessThan(3_000);
+  }, 30_000);
+
+  test.concurrent("lets open streams finish, and takes nothing new", async () => {
+    await using house = await startInstallation();
+    const http = await house.serve();
+    const c = await house.client(http.url);
+    await house.work();
+    const turn = await c.turn("finishing [[sim: chunks=30 delayMs=100]]");
+    await hasShown(turn);
+    http.signal("SIGTERM");
+    await eventually(async () => (await fetch(`${http.url}/healthz`).catch(() => null)) === null);
+    await turn.stream.closed;
+    expectWhole(turn);
+    expect((await http.exited).code).toBe(0);
+  }, 60_000);
+
+  test.concurrent("drops streams after DRAIN_SECONDS; their turns go on and can be joined elsewhere", async () => {
+    await using house = await startInstallation();
+    const http = await house.serve({ DRAIN_SECONDS: "1" });
+    const other = await house.serve();
+    const c = await house.client(http.url);
+    await house.work();
+    const turn = await c.turn("lasting [[sim: chunks=60 delayMs=100]]");
+    await hasShown(turn);
+    const tookMs = await terminated(http);
+    expect(tookMs).toBeLessThan(4_000);
+    await turn.stream.closed;
+    expect(turn.stream.finished).toBe(false);
+    const joined = await c.at(other.url).join(turn.sessionId);
+    await joined.stream.closed;
+    expectWhole(joined);
+    expect(await aftermathOf(house.sql, turn.turnId)).toEqual(ranOnce);
+  }, 60_000);
+});
+
+/** Sends SIGTERM and waits for the exit code 0. Answers how long it took, in milliseconds. */
+async function terminated(process: ServiceProcess): Promise<number> {
+  const startedAt = Date.now();
+  process.signal("SIGTERM");
+  expect(await process.exited).toEqual({ code: 0, signal: null });
+  return Date.now() - startedAt;
+}

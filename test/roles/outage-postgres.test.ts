@@ -1,0 +1,167 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { eventually } from "../harness/harness.ts";
+import { startPostgres, type TestPostgres } from "../harness/postgres.ts";
+import {
+  aftermathOf,
+  type Client,
+  callsOf,
+  type Installation,
+  type JsonAnswer,
+  sharedRedisUrl,
+  startInstallation,
+} from "../harness/processes.ts";
+import type { ServeProcess, WorkProcess } from "../harness/service-process.ts";
+import { expectFree, expectWhole, hasShown } from "../harness/turn-checks.ts";
+
+const succeeded = { status: "succeeded", attempt: 1, metered: 1, messages: 2 };
+
+describe.skipIf(sharedRedisUrl === null)("Postgres", () => {
+  let postgres: TestPostgres;
+  let house: Installation;
+  let http: ServeProcess;
+  let worker: WorkProcess;
+  let c: Client;
+  beforeAll(async () => {
+    postgres = await startPostgres();
+    house = await startInstallation({ databaseUrl: postgres.url });
+    http = await house.serve();
+    worker = await house.work();
+    await house.work();
+    c = await house.client(http.url);
+  }, 60_000);
+  afterAll(async () => {
+    await house?.[Symbol.asyncDispose]();
+    await postgres?.[Symbol.asyncDispose]();
+  });
+
+  for (const [how, interrupt] of [
+    ["restarted", () => postgres.restart()],
+    ["killed, and recovering", () => postgres.crash()],
+  ] as const) {
+    test(`${how} in the middle of turns and under load: no turn is lost or doubled, readers notice nothing`, async () => {
+      house.model.clear();
+      const long = await c.turn("long [[sim: chunks=180 delayMs=50]]");
+      const quiet = await c.turn('quiet [[sim: firstDelayMs=4000 text="still there"]]');
+      const json = c.json("waiting [[sim: chunks=80 delayMs=50]]");
+      await hasShown(long);
+      const load = startLoad(c, how.slice(0, 4), 8);
+      await eventually(() => load.answers.size >= 40);
+      await interrupt();
+      const restartedAt = Date.now();
+      const joined = await c.join(long.sessionId);
+      await eventually(() => load.afterwards() >= 100, 20_000);
+      report(`${how}: load goes on`, Date.now() - restartedAt);
+      await load.stop();
+
+      await Promise.all([long, quiet, joined].map(({ stream }) => stream.closed));
+      for (const turn of [long, joined]) expectWhole(turn);
+      expectWhole(quiet, "still there");
+      expect((await json).status).toBe(201);
+      for (const { turnId } of [long, quiet]) expect(await aftermathOf(house.sql, turnId)).toEqual(succeeded);
+      expect(callsOf(house.model, "long [[")).toBe(1);
+      expect(callsOf(house.model, "quiet [[")).toBe(1);
+
+      const statuses = [...load.answers.values()].map(({ status }) => status);
+      report(`${how}: answered 503 of ${statuses.length}`, statuses.filter((status) => status === 503).length);
+      for (const [text, answer] of load.answers) await expectConsistent(house, text, answer);
+      // A job that the outage failed twice comes again after the queue's own pauses, 3 and 7 s, and is then done.
+      await eventually(async () => (await unfinished(house)) === 0, 30_000);
+      await expectFree(c, long.sessionId);
+      expect(worker.log.filter(({ msg }) => msg === "unforeseen error")).toEqual([]);
+    }, 90_000);
+  }
+
+  test("frozen longer than requests wait: 503 in bounded time, nothing of it commits later, running turns go on", async () => {
+    const long = await c.turn("frozen-long [[sim: chunks=150 delayMs=100]]");
+    const quiet = await c.turn('frozen-quiet [[sim: firstDelayMs=5000 text="through the frost"]]');
+    await hasShown(long);
+    await postgres.freeze();
+    const frozenAt = Date.now();
+    try {
+      expect((await fetch(`${http.url}/healthz`)).status).toBe(200);
+      expect((await fetch(`${http.url}/readyz`)).status).toBe(503);
+      const refused = await Promise.all([
+        c.request("POST", `/v1/agents/${c.agentId}/sessions`, {
+          message: { id: "m", role: "user", parts: [{ type: "text", text: "frozen-out" }] },
+        }),
+        c.request("POST", "/v1/prompts", { name: "frozen-out", template: "x" }),
+        c.request("GET", "/v1/agents"),
+      ]);
+      report("frozen: answered 503", Date.now() - frozenAt);
+      expect(Date.now() - frozenAt).toBeLessThan(13_000);
+      for (const response of refused) {
+        expect(response.status).toBe(503);
+        expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
+      }
+      await eventually(() => Date.now() - frozenAt > 12_000);
+    } finally {
+      await postgres.thaw();
+    }
+    await Promise.all([long, quiet].map(({ stream }) => stream.closed));
+    expectWhole(long);
+    expectWhole(quiet, "through the frost");
+    for (const { turnId } of [long, quiet]) expect(await aftermathOf(house.sql, turnId)).toEqual(succeeded);
+    expect((await c.json('[[sim: text="thawed"]]')).status).toBe(201);
+    const late = await house.sql`select 1 from turns where input::text like '%frozen-out%'`;
+    expect(late).toHaveLength(0);
+    expect(await house.sql`select 1 from prompts where name = 'frozen-out'`).toHaveLength(0);
+    await eventually(async () => (await fetch(`${http.url}/readyz`)).status === 200);
+  }, 90_000);
+});
+
+/** Turns one after another in several sessions at once, until it is stopped. */
+function startLoad(c: Client, mark: string, clients: number) {
+  const answers = new Map<string, JsonAnswer>();
+  let stopped = false;
+  let interruptedAt = 0;
+  let afterwards = 0;
+  const loop = async (client: number) => {
+    for (let turn = 0; !stopped; turn++) {
+      const text = `load-${mark}-${client}-${turn} [[sim: chunks=3 delayMs=20]]`;
+      const answer = await c.json(text);
+      answers.set(text, answer);
+      if (Date.now() > interruptedAt && answer.status === 201) afterwards++;
+    }
+  };
+  const loops = Array.from({ length: clients }, (_, client) => loop(client));
+  return {
+    answers,
+    /** Turns that succeeded since the last call said otherwise. */
+    afterwards: () => {
+      if (interruptedAt === 0) {
+        interruptedAt = Date.now();
+        afterwards = 0;
+      }
+      return afterwards;
+    },
+    stop: async () => {
+      stopped = true;
+      await Promise.all(loops);
+    },
+  };
+}
+
+/** Every request was answered 201 and is there once, or was answered 503 and left no trace. */
+async function expectConsistent({ sql }: Installation, text: string, { status, body }: JsonAnswer): Promise<void> {
+  const mark = text.split(" ")[0] ?? "";
+  const turns = await sql<{ id: string; status: string; messages: number }[]>`
+    select id, status, (select count(*)::int from messages m where m.turn_id = t.id) as messages
+    from turns t where input -> 'parts' -> 0 ->> 'text' like ${`${mark} %`}`;
+  if (status === 201) expect(turns).toMatchObject([{ status: "succeeded", messages: 2 }]);
+  else {
+    expect(body.error.code).toBe("service_unavailable");
+    expect(turns).toHaveLength(0);
+  }
+}
+
+/** Rows that still wait for somebody. */
+async function unfinished({ sql }: Installation): Promise<number> {
+  const [row] = await sql<{ n: number }[]>`
+    select (select count(*) from turns where status in ('queued', 'running'))::int
+      + (select count(*) from graphile_worker._private_jobs)::int as n`;
+  return row?.n ?? 0;
+}
+
+function report(what: string, value: number): void {
+  process.stderr.write(`  ${what}: ${value}\n`);
+}

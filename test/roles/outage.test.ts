@@ -1,0 +1,185 @@
+import { describe, expect, test } from "bun:test";
+import postgres from "postgres";
+import { eventually } from "../harness/harness.ts";
+import { aftermathOf, type Client, callsOf, sharedRedisUrl, startInstallation } from "../harness/processes.ts";
+import { freePort, type RedisServer, startRedis } from "../harness/redis.ts";
+import { expectFree, expectOneSequence, expectWhole, hasShown, isClaimed } from "../harness/turn-checks.ts";
+
+const succeeded = { status: "succeeded", attempt: 1, metered: 1, messages: 2 };
+
+/** A request waits this long for Postgres, and a little longer for its turn on a busy machine. */
+const answeredMs = 13_000;
+/** More than any process has connections. */
+const requests = 60;
+
+describe.skipIf(sharedRedisUrl === null)("Redis", () => {
+  test.concurrent("killed in the middle of turns and started empty: every turn commits, every stream ends", async () => {
+    let redis = await startRedis();
+    await using house = await startInstallation({ redisUrl: redis.url });
+    await using _ = disposing(() => redis);
+    const c = await house.client((await house.serve()).url);
+    await house.work();
+    const long = await c.turn("long [[sim: chunks=100 delayMs=50]]");
+    const quiet = await c.turn('quiet [[sim: firstDelayMs=4000 text="after the outage"]]');
+    const json = c.json("json [[sim: chunks=60 delayMs=50]]");
+    await hasShown(long);
+    await redis.stop();
+    await eventually(async () => (await stateOf(c)) === 503);
+    redis = await startRedis(redis.port);
+    await eventually(async () => (await stateOf(c)) === 200);
+    const joined = await c.join(long.sessionId);
+    await Promise.all([long, quiet, joined].map(({ stream }) => stream.closed));
+    for (const turn of [long, joined, quiet]) {
+      expect(turn.stream.finished).toBe(true);
+      expectOneSequence(turn);
+      expect(["finish", "error"]).toContain(turn.stream.types.at(-1) ?? "");
+    }
+    expectWhole(joined);
+    expectWhole(quiet, "after the outage");
+    expect((await json).status).toBe(201);
+    for (const { turnId, sessionId } of [long, quiet]) {
+      expect(await aftermathOf(house.sql, turnId)).toEqual(succeeded);
+      await expectFree(c, sessionId);
+    }
+    expect(callsOf(house.model, "long ")).toBe(2); // Its own, and as the transcript of the turn after.
+  }, 60_000);
+
+  test.concurrent("down from the start: turns are accepted, answered, joined and cancelled", async () => {
+    const port = await freePort();
+    await using house = await startInstallation({ redisUrl: `redis://127.0.0.1:${port}` });
+    const c = await house.client((await house.serve()).url);
+    await house.work();
+    const json = await within(3_000, c.json('json [[sim: text="without Redis"]]'));
+    expect(json.status).toBe(201);
+    expect(json.body.message.parts.at(-1).text).toBe("without Redis");
+
+    const stream = await c.turn('stream [[sim: text="stored answer" chunks=3 delayMs=300]]');
+    await within(6_000, stream.stream.closed);
+    expectWhole(stream, "stored answer");
+    expect(await aftermathOf(house.sql, stream.turnId)).toEqual(succeeded);
+
+    const running = await c.turn("running [[sim: firstDelayMs=1500]]");
+    await isClaimed(house, running.turnId);
+    const joined = await within(3_000, c.join(running.sessionId));
+    await within(6_000, Promise.all([running.stream.closed, joined.stream.closed]));
+    for (const turn of [running, joined]) expectWhole(turn);
+    const idle = await c.request("GET", `/v1/agents/${c.agentId}/sessions/${running.sessionId}/stream`);
+    expect(idle.status).toBe(204);
+
+    const canceled = await c.turn("canceled [[sim: hangAfterChunks=1]]");
+    await eventually(() => callsOf(house.model, "canceled") === 1);
+    const path = `/v1/agents/${c.agentId}/sessions/${canceled.sessionId}/cancel`;
+    expect((await within(3_000, c.request("POST", path))).status).toBe(202);
+    await within(6_000, canceled.stream.closed);
+    expect(canceled.stream.types.at(-1)).toBe("abort");
+    expect(await aftermathOf(house.sql, canceled.turnId)).toEqual({ ...succeeded, status: "canceled", messages: 0 });
+    await expectFree(c, canceled.sessionId);
+  }, 60_000);
+
+  test.concurrent("frozen in the middle of turns: the worker goes on, streams end when it has", async () => {
+    const redis = await startRedis();
+    await using house = await startInstallation({ redisUrl: redis.url });
+    await using _ = disposing(() => redis);
+    const c = await house.client((await house.serve()).url);
+    await house.work();
+    const turns = [await c.turn("one [[sim: chunks=40 delayMs=50]]"), await c.turn("two [[sim: firstDelayMs=2000]]")];
+    await hasShown(turns[0]!);
+    redis.process.kill("SIGSTOP");
+    await within(15_000, Promise.all(turns.map(({ stream }) => stream.closed)));
+    for (const turn of turns) {
+      expectOneSequence(turn);
+      expect(turn.stream.finished).toBe(true);
+      expect(await aftermathOf(house.sql, turn.turnId)).toEqual(succeeded);
+    }
+    const json = await within(5_000, c.json('[[sim: text="meanwhile"]]'));
+    expect(json.status).toBe(201);
+    redis.process.kill("SIGCONT");
+    const after = await c.turn("after [[sim: chunks=5 delayMs=20]]");
+    await within(5_000, after.stream.closed);
+    expectWhole(after);
+  }, 60_000);
+});
+
+describe.skipIf(sharedRedisUrl === null)("a transaction that locks others out", () => {
+  test.concurrent("exhausts the pool: 503 in bounded time, health answers, running turns and everything else recover", async () => {
+    await using house = await startInstallation();
+    const http = await house.serve();
+    const c = await house.client(http.url);
+    await house.work();
+    const running = await c.turn("running [[sim: chunks=100 delayMs=60]]");
+    await hasShown(running);
+    const blocker = await lockOut(house.databaseUrl, ["agents", "turns"]);
+    const startedAt = Date.now();
+    const waiting = Array.from({ length: requests }, () => read(c));
+    const post = c.json("locked-out");
+    expect((await fetch(`${http.url}/healthz`)).status).toBe(200);
+    const statuses = await Promise.all(waiting);
+    const refused = await post;
+    const tookMs = Date.now() - startedAt;
+    process.stderr.write(`  exhaustion: ${requests} requests answered after ${tookMs} ms\n`);
+    expect(tookMs).toBeLessThan(answeredMs);
+    expect(new Set(statuses)).toEqual(new Set([503]));
+    expect(refused.status).toBe(503);
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+    await blocker.release();
+
+    const recoveredAt = Date.now();
+    expect(await read(c)).toBe(200);
+    expect((await c.json('[[sim: text="again"]]')).status).toBe(201);
+    expect(Date.now() - recoveredAt).toBeLessThan(3_000);
+    expect(await house.sql`select 1 from turns where input::text like '%locked-out%'`).toHaveLength(0);
+    await running.stream.closed;
+    expectWhole(running);
+    const ranOnce = { status: "succeeded", attempt: 1, metered: 1, messages: 2 };
+    expect(await aftermathOf(house.sql, running.turnId)).toEqual(ranOnce);
+  }, 60_000);
+});
+
+async function stateOf(c: Client): Promise<number> {
+  const response = await c.request("GET", "/readyz");
+  await response.body?.cancel();
+  return response.status;
+}
+
+function disposing(redis: () => RedisServer): AsyncDisposable {
+  return { [Symbol.asyncDispose]: () => redis().stop() };
+}
+
+/** The answer, which must come in time. */
+async function within<T>(limitMs: number, answer: Promise<T>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`Not within ${limitMs} ms.`)), limitMs);
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function read(c: Client): Promise<number> {
+  const response = await c.request("GET", "/v1/agents");
+  await response.body?.cancel();
+  return response.status;
+}
+
+/** Locks tables against everybody until it is released. */
+async function lockOut(databaseUrl: string, tables: readonly string[]): Promise<{ release(): Promise<void> }> {
+  const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} });
+  const locked = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  const held = sql.begin(async (tx) => {
+    await tx.unsafe(`lock table ${tables.join(", ")} in access exclusive mode`);
+    locked.resolve();
+    await released.promise;
+  });
+  await locked.promise;
+  return {
+    release: async () => {
+      released.resolve();
+      await held;
+      await sql.end();
+    },
+  };
+}

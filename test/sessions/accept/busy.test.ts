@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createApp } from "../../../src/app.ts";
+import { createContext } from "../../../src/kernel/context.ts";
+import { openDatabase, type Sql } from "../../../src/kernel/database/client.ts";
+import { type Answer, type Harness, startHarness, type TestTenant } from "../../harness/harness.ts";
+import { makeAgent, say } from "../../harness/seed.ts";
+import { idle, messagesOf, play, script, sessionPath } from "../../harness/talk.ts";
+
+let h: Harness;
+let t: TestTenant;
+let agentId: string;
+/** A second HTTP process's worth of the service: its own pool, the same database and relay. */
+let otherSql: Sql;
+let apps: Harness["app"][];
+beforeAll(async () => {
+  h = await startHarness({ worker: true });
+  t = await h.tenant();
+  agentId = await makeAgent(h, t);
+  otherSql = openDatabase({ url: h.databaseUrl, max: 10, applicationName: "parley-test" });
+  const { config, log, relay, publicUrl } = h.ctx;
+  const encryptionKey = Buffer.alloc(32);
+  const other = createContext({ config, log, sql: otherSql, relay, redis: null, encryptionKey, publicUrl });
+  apps = [h.app, createApp({ ...other, sealer: h.ctx.sealer })];
+});
+afterAll(async () => {
+  await otherSql.end();
+  await h.stop();
+});
+
+/** Sends one request to each of the two processes in turn, all at once. */
+function atOnce(
+  count: number,
+  send: (index: number) => { method: string; path: string; body?: object; form: "a" | "b" },
+): Promise<Answer[]> {
+  return Promise.all(
+    Array.from({ length: count }, async (_, index) => {
+      const { method, path, body, form } = send(index);
+      const headers = { authorization: `Bearer ${t.token}`, "content-type": "application/json", "api-form": form };
+      const payload = body === undefined ? null : JSON.stringify(body);
+      const app = apps[index % 2] as Harness["app"];
+      const response = await app(new Request(`http://parley.test${path}`, { method, headers, body: payload }));
+      const text = await response.text();
+      const isJson = response.headers.get("content-type")?.startsWith("application/json");
+      return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
+    }),
+  );
+}
+
+/** How often each status and code was answered. */
+function tally(answers: readonly Answer[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { status, body } of answers) {
+    const key = `${status} ${body?.error?.code ?? ""}`.trim();
+    counts[key] = (counts[key] ?? 0) + 1;
+  }
+  return counts;
+}
+
+describe("one turn at a time per session", () => {
+  for (const form of ["a", "b"] as const) {
+    for (const stream of [true, false]) {
+      test(`30 turns at once on two processes: one is accepted, 29 are 409 (form ${form}, stream ${stream})`, async () => {
+        const { sessionId } = await play(t, agentId, null, { message: say("hi"), stream: false }, { form });
+        const path = sessionPath(agentId, sessionId);
+        for (let round = 1; round <= 2; round++) {
+          // Slow enough that none of the thirty comes after the end of the one.
+          const answers = await atOnce(30, () => ({
+            method: "POST",
+            path,
+            body: { message: script('text="one two" firstDelayMs=300'), stream },
+            form,
+          }));
+          expect(tally(answers)).toEqual({ 200: 1, [form === "a" ? "409 SESSION_BUSY" : "409 session_busy"]: 29 });
+          await idle(h, sessionId);
+          expect(await messagesOf(t, agentId, sessionId)).toHaveLength(2 + 2 * round);
+        }
+        expect((await t.call("GET", `/v1/usage?groupBy=session&sessionId=${sessionId}`)).body.totals.requestCount).toBe(
+          3,
+        );
+      });
+    }
+  }
+
+  test("turns, regenerations and deletions at once: whoever wins, the transcript is whole", async () => {
+    for (let round = 0; round < 5; round++) {
+      const { sessionId } = await play(t, agentId, null, { message: say("hi"), stream: false });
+      const path = sessionPath(agentId, sessionId);
+      const answers = await atOnce(12, (index) =>
+        index % 3 === 2
+          ? { method: "DELETE", path: `${path}?deleteArtifacts=false`, form: "b" }
+          : {
+              method: "POST",
+              path,
+              form: "b",
+              body:
+                index % 3 === 0
+                  ? { message: script("text=a firstDelayMs=100"), stream: false }
+                  : { trigger: "regenerate-message", stream: false },
+            },
+      );
+      for (const { status } of answers) expect([200, 204, 404, 409]).toContain(status);
+      const deleted = answers.filter(({ status }) => status === 204).length;
+      expect(deleted).toBeLessThanOrEqual(1);
+      const messages = await h.sql<
+        { role: string }[]
+      >`select role from messages where session_id = ${sessionId} order by seq`;
+      expect(messages.map(({ role }) => role).join(" ")).toMatch(/^user assistant( user assistant)*$/);
+      const [active] =
+        await h.sql`select 1 from turns where session_id = ${sessionId} and status in ('queued', 'running')`;
+      expect(active).toBeUndefined();
+    }
+  });
+
+  test("turns sent in the very moment another one ends are answered without a deadlock", async () => {
+    const first = await play(t, agentId, null, { message: say("hello"), stream: false });
+    const path = sessionPath(agentId, first.sessionId);
+    const client = async () => {
+      for (let sent = 0; sent < 60; sent++) {
+        const answer = await t.call("POST", path, { body: { message: script("text=x"), stream: false } });
+        expect([200, 409]).toContain(answer.status);
+      }
+    };
+    await Promise.all([client(), client(), client(), client()]);
+    await h.sql`select pg_stat_force_next_flush()`;
+    const [database] = await h.sql`select deadlocks from pg_stat_database where datname = current_database()`;
+    expect(database?.deadlocks).toBe(0);
+  });
+
+  test("sessions do not get into each other's way: 40 at once all answer", async () => {
+    const answers = await atOnce(40, (index) => ({
+      method: "POST",
+      path: sessionPath(agentId, null),
+      body: { message: script(`text="answer ${index}"`), stream: false },
+      form: "b",
+    }));
+    expect(tally(answers)).toEqual({ 201: 40 });
+    expect(answers.map(({ body }) => body.message.parts[1].text)).toEqual(answers.map((_, index) => `answer ${index}`));
+  });
+});

@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { MemoryRelay } from "../../../src/kernel/relay/memory.ts";
+import { Reaper } from "../../../src/sessions/recover/reap.ts";
+import { eventually, type Harness, startHarness, type TestTenant } from "../../harness/harness.ts";
+import { makeAgent, say } from "../../harness/seed.ts";
+
+/** Answers of a service that is not held up. */
+const promptMs = 3_000;
+const backlogRows = 50_000;
+
+describe("the queue", () => {
+  let h: Harness;
+  let t: TestTenant;
+  let sessions: string;
+  beforeAll(async () => {
+    h = await startHarness({ worker: true, relay: new MemoryRelay() });
+    t = await h.tenant();
+    sessions = `/v1/agents/${await makeAgent(h, t)}/sessions`;
+  });
+  afterAll(() => h.stop());
+
+  const ask = async (text: string) => {
+    const startedAt = Date.now();
+    const answer = await t.call("POST", sessions, { body: { message: say(text), stream: false } });
+    return { ...answer, tookMs: Date.now() - startedAt };
+  };
+
+  test("malformed jobs are dead letters at once, those that name nothing are done, and neither harms anything", async () => {
+    const turnId = "turn_000000000000000000000000";
+    const payloads = [
+      {},
+      [],
+      [{}, {}],
+      "text",
+      7,
+      null,
+      { turnId: 5, lockKey: {} },
+      { turnId },
+      { turnId, lockKey: "ss_000000000000000000000000" },
+      { turnId: "' or true --", lockKey: "x".repeat(100_000) },
+      { turnId: "\u0001", lockKey: "" },
+    ];
+    for (const payload of payloads) {
+      for (const name of ["turn", "agent.purge", "tenant.purge"])
+        await h.sql`select graphile_worker.add_job(${name}, ${JSON.stringify(payload)}::text::json)`;
+    }
+    await eventually(async () => (await jobsLeft()) === 0);
+    const dead = await h.sql`select distinct last_error, attempts from graphile_worker.jobs`;
+    expect([...dead]).toEqual([{ last_error: expect.stringContaining("malformed"), attempts: 1 }]);
+    expect((await ask('[[sim: text="all the same"]]')).status).toBe(201);
+  });
+
+  test("a job that names a running turn, or one under a wrong lock, does not disturb it", async () => {
+    const answer = ask('[[sim: firstDelayMs=1500 text="undisturbed"]]');
+    const turn = await eventually(async () => {
+      const [row] = await h.sql<{ id: string; session_id: string }[]>`
+        select id, session_id from turns where status = 'running'`;
+      return row;
+    });
+    for (const lockKey of [turn.session_id, turn.id, "elsewhere"]) {
+      const payload = JSON.stringify({ turnId: turn.id, lockKey });
+      await h.sql`select graphile_worker.add_job('turn', ${payload}::text::json)`;
+    }
+    expect((await answer).status).toBe(201);
+    const [row] = await h.sql`select status, attempt from turns where id = ${turn.id}`;
+    expect(row).toEqual({ status: "succeeded", attempt: 1 });
+    const locks =
+      await h.sql`select 1 from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())`;
+    expect(locks).toHaveLength(0);
+  });
+
+  test(`${backlogRows} waiting turns hold up neither new ones nor the reaper`, async () => {
+    await h.sql`
+      insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, assistant_message_id, accepted_at)
+      select 'turn_' || lpad(n::text, 24, '0'), ${t.id}, 'ag', 'ss_' || lpad(n::text, 24, '0'), 'session', 1, 'm',
+        now() - interval '1 hour'
+      from generate_series(1, ${backlogRows}) n`;
+    await h.sql`
+      insert into graphile_worker._private_jobs (task_id, payload, run_at, key)
+      select (select id from graphile_worker._private_tasks where identifier = 'turn'),
+        json_build_object('turnId', id, 'lockKey', session_id), now() + interval '1 hour', id
+      from turns where status = 'queued'`;
+    await h.sql`analyze turns`;
+    const reaper = new Reaper(h.ctx);
+    const startedAt = Date.now();
+    await eventually(async () => {
+      await reaper.look();
+      return Date.now() - startedAt > 5_000; // It acts only after it has watched for a while.
+    });
+    const lookedAt = Date.now();
+    await reaper.look();
+    const lookMs = Date.now() - lookedAt;
+    const { status, tookMs } = await ask('[[sim: text="in between"]]');
+    process.stderr.write(`  backlog: a look takes ${lookMs} ms, a turn ${tookMs} ms\n`);
+    expect(status).toBe(201);
+    expect(lookMs).toBeLessThan(promptMs);
+    expect(tookMs).toBeLessThan(promptMs);
+    await h.sql`delete from graphile_worker._private_jobs where run_at > now() + interval '1 minute'`;
+    await h.sql`delete from turns where status = 'queued'`;
+  }, 60_000);
+
+  /** Jobs that somebody still runs, or will. */
+  async function jobsLeft(): Promise<number> {
+    const [row] = await h.sql<{ n: number }[]>`
+      select count(*)::int as n from graphile_worker.jobs
+      where task_identifier in ('turn', 'agent.purge', 'tenant.purge') and (attempts < max_attempts or locked_at is not null)`;
+    return row?.n ?? 0;
+  }
+});

@@ -1,0 +1,223 @@
+import { describe, expect, test } from "bun:test";
+import postgres from "postgres";
+import { eventually } from "../../harness/harness.ts";
+import {
+  aftermathOf,
+  callsOf,
+  type Installation,
+  sharedRedisUrl,
+  startInstallation,
+  type Turn,
+} from "../../harness/processes.ts";
+import type { WorkProcess } from "../../harness/service-process.ts";
+import {
+  expectBroken,
+  expectFree,
+  expectLost,
+  expectWhole,
+  hasShown,
+  isClaimed,
+  turnsIn,
+} from "../../harness/turn-checks.ts";
+
+/** A dead worker's turns have ended or run again within this (design section 1, rule 4). */
+const limitMs = 10_000;
+
+/** A script that shows nothing for a while, longer than a process takes to start on a busy machine, then answers. */
+const silent = (mark: string) => `${mark} [[sim: firstDelayMs=6000 text="late answer" chunks=2]]`;
+/** A script that shows chunks for a long time. */
+const talking = (mark: string) => `${mark} [[sim: chunks=2000 delayMs=20]]`;
+/** A script that never answers. */
+const hanging = (mark: string) => `${mark} [[sim: hangAfterChunks=0]]`;
+
+const ranAgain = { status: "succeeded", attempt: 2, metered: 1, messages: 2 };
+const ranOnce = { status: "succeeded", attempt: 1, metered: 1, messages: 2 };
+const givenUp = { status: "failed", attempt: 1, metered: 1, messages: 0 };
+
+describe.skipIf(sharedRedisUrl === null)("kill -9 of a worker", () => {
+  test.concurrent("beside another: what showed nothing runs again, what showed chunks fails, within 10 s", async () => {
+    await using house = await startInstallation();
+    const c = await house.client((await house.serve()).url);
+    const doomed = await house.work({ WORKER_CONCURRENCY: "4" });
+    const silentTurn = await c.turn(silent("silent-stream"));
+    const shownTurn = await c.turn(talking("shown-stream"));
+    const answers = Promise.all([c.json(silent("silent-json")), c.json(talking("shown-json"))]);
+    await eventually(async () => (await countClaimed(house, doomed)) === 4);
+    const fetched = [await c.turn("fetched-1"), await c.turn("fetched-2")];
+    await eventually(async () => (await countFetched(house)) > 0);
+    await hasShown(shownTurn);
+    await house.work();
+
+    const killedAt = Date.now();
+    await doomed.kill();
+    await Promise.all([shownTurn, ...fetched].map(({ stream }) => stream.closed));
+    await eventually(() => timesRun(house, "silent-stream") === 2 && timesRun(house, "silent-json") === 2, limitMs);
+    const tookMs = Date.now() - killedAt;
+    report("beside another", tookMs);
+    expect(tookMs).toBeLessThan(limitMs);
+
+    const [silentJson, shownJson] = await answers;
+    await silentTurn.stream.closed;
+    expectWhole(silentTurn, "late answer");
+    expect(await aftermathOf(house.sql, silentTurn.turnId)).toEqual(ranAgain);
+    for (const turn of fetched) {
+      expectWhole(turn);
+      expect(await aftermathOf(house.sql, turn.turnId)).toEqual(ranOnce);
+    }
+    expect(callsOf(house.model, "fetched-1")).toBe(1);
+    expectBroken(shownTurn);
+    expect(await aftermathOf(house.sql, shownTurn.turnId)).toEqual(givenUp);
+    expect(silentJson.status).toBe(201);
+    expectLost(shownJson);
+    for (const { sessionId } of [silentTurn, shownTurn, ...fetched]) await expectFree(c, sessionId);
+  }, 60_000);
+
+  test.concurrent("the only one: the same once it is started again; a cancelled turn is not run again", async () => {
+    await using house = await startInstallation();
+    const c = await house.client((await house.serve()).url);
+    const early = await c.turn('early [[sim: text="waited for a worker"]]');
+    const doomed = await house.work();
+    await early.stream.closed;
+    expectWhole(early, "waited for a worker");
+    const silentTurn = await c.turn(silent("silent"));
+    const shownTurn = await c.turn(talking("shown"));
+    const canceledTurn = await c.turn(hanging("canceled"));
+    await hasShown(shownTurn);
+    await isClaimed(house, silentTurn.turnId);
+    await isClaimed(house, canceledTurn.turnId);
+    await eventually(() => callsOf(house.model, "canceled") === 1);
+
+    await doomed.kill();
+    const path = `/v1/agents/${c.agentId}/sessions/${canceledTurn.sessionId}`;
+    expect((await c.request("POST", `${path}/cancel`)).status).toBe(202);
+    await house.work();
+    const startedAt = Date.now();
+    await Promise.all([shownTurn, canceledTurn].map(({ stream }) => stream.closed));
+    await eventually(() => timesRun(house, "silent") === 2, limitMs);
+    const tookMs = Date.now() - startedAt;
+    report("the only one, after the restart", tookMs);
+    expect(tookMs).toBeLessThan(limitMs);
+
+    await silentTurn.stream.closed;
+    expectWhole(silentTurn, "late answer");
+    expect(await aftermathOf(house.sql, silentTurn.turnId)).toEqual(ranAgain);
+    expectBroken(shownTurn);
+    expect(await aftermathOf(house.sql, shownTurn.turnId)).toEqual(givenUp);
+    expect(canceledTurn.stream.types.at(-1)).toBe("abort");
+    expect(await aftermathOf(house.sql, canceledTurn.turnId)).toEqual({ ...givenUp, status: "canceled" });
+    expect(callsOf(house.model, "canceled")).toBe(1);
+    for (const { sessionId } of [silentTurn, shownTurn, canceledTurn]) await expectFree(c, sessionId);
+  }, 60_000);
+
+  test.concurrent("in the commit: the turn is committed once and its stream ends, the worker's other turns are looked after", async () => {
+    await using house = await startInstallation();
+    const c = await house.client((await house.serve()).url);
+    const doomed = await house.work();
+    const first = await c.json("first");
+    const sessionId = first.headers.get("location")?.split("/").at(-1) ?? "";
+    const turn = await c.turn('in-commit [[sim: firstDelayMs=700 text="all said"]]', sessionId);
+    const other = await c.turn(silent("other"));
+    const released = Promise.withResolvers<void>();
+    // A client of its own: the service's would be cut off for being idle in a transaction for 10 s.
+    const holder = postgres(house.databaseUrl, { max: 1 });
+    const held = holder.begin(async (lock) => {
+      await lock`select 1 from sessions where id = ${sessionId} for update`;
+      await released.promise;
+    });
+    await eventually(() => countCommitting(house));
+    await house.work();
+    const killedAt = Date.now();
+    await doomed.kill();
+    await eventually(() => timesRun(house, "other") === 2, limitMs);
+    released.resolve();
+    await held;
+    await holder.end();
+    await turn.stream.closed;
+    await other.stream.closed;
+    expectWhole(other, "late answer");
+    report("in the commit", Date.now() - killedAt);
+    expectOneEnding(turn);
+    const after = await aftermathOf(house.sql, turn.turnId);
+    expect(after).toMatchObject({ metered: 1, messages: after.status === "succeeded" ? 2 : 0 });
+    await expectFree(c, sessionId);
+  }, 60_000);
+
+  test.concurrent("again and again: a turn that kills its worker every time fails after three runs", async () => {
+    await using house = await startInstallation();
+    const c = await house.client((await house.serve()).url);
+    const turn = await c.turn(hanging("poison"));
+    let worker = await house.work();
+    for (let run = 1; run <= 3; run++) {
+      await eventually(() => callsOf(house.model, "poison") === run, limitMs);
+      const successor = await house.work();
+      await worker.kill();
+      worker = successor;
+    }
+    const killedAt = Date.now();
+    await turn.stream.closed;
+    report("again and again", Date.now() - killedAt);
+    expect(Date.now() - killedAt).toBeLessThan(limitMs);
+    expectBroken(turn);
+    expect(await aftermathOf(house.sql, turn.turnId)).toEqual({ ...givenUp, attempt: 3 });
+    await expectFree(c, turn.sessionId);
+    expect(callsOf(house.model, "poison")).toBe(3);
+  }, 90_000);
+});
+
+describe.skipIf(sharedRedisUrl === null)("kill -9 of an HTTP process", () => {
+  test.concurrent("turns go on, and another HTTP process answers a join with the whole sequence", async () => {
+    await using house = await startInstallation();
+    const doomed = await house.serve();
+    const other = await house.serve();
+    const c = await house.client(doomed.url);
+    await house.work();
+    const turn = await c.turn("lasting [[sim: chunks=60 delayMs=50]]");
+    await hasShown(turn);
+    await doomed.kill();
+    await turn.stream.closed;
+    expect(turn.stream.finished).toBe(false);
+    const joined = await c.at(other.url).join(turn.sessionId);
+    await joined.stream.closed;
+    expectWhole(joined);
+    expect(joined.stream.ids.slice(0, turn.stream.ids.length)).toEqual(turn.stream.ids);
+    expect(await aftermathOf(house.sql, turn.turnId)).toEqual(ranOnce);
+    expect(await turnsIn(house, "running")).toBe(0);
+  }, 60_000);
+});
+
+/** Turns that a worker has claimed. */
+async function countClaimed({ sql }: Installation, { workerId }: WorkProcess): Promise<number> {
+  const [row] = await sql<{ n: number }[]>`
+    select count(*)::int as n from turns where status = 'running' and worker_id = ${workerId}`;
+  return row?.n ?? 0;
+}
+
+/** Turns whose job some worker has fetched, and not claimed. */
+async function countFetched({ sql }: Installation): Promise<number> {
+  const [row] = await sql<{ n: number }[]>`
+    select count(*)::int as n from turns t join graphile_worker._private_jobs j on j.payload ->> 'turnId' = t.id
+    where t.status = 'queued' and j.locked_at is not null`;
+  return row?.n ?? 0;
+}
+
+/** Commits that wait for a lock. */
+async function countCommitting({ sql }: Installation): Promise<number> {
+  const [row] = await sql<{ n: number }[]>`
+    select count(*)::int as n from pg_stat_activity
+    where application_name = 'parley-worker' and wait_event_type = 'Lock' and datname = current_database()`;
+  return row?.n ?? 0;
+}
+
+/** How often the model was asked for a turn. */
+function timesRun({ model }: Installation, mark: string): number {
+  return callsOf(model, `"${mark} [[`);
+}
+
+function expectOneEnding({ stream }: Turn): void {
+  expect(stream.finished).toBe(true);
+  expect(stream.types.filter((type) => type === "finish" || type === "error")).toHaveLength(1);
+}
+
+function report(what: string, tookMs: number): void {
+  process.stderr.write(`  ${what}: ended ${tookMs} ms after the kill\n`);
+}

@@ -1,0 +1,261 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { answerBytesMax, jsonBodyBytesMax } from "../../src/kernel/limits.ts";
+import { deleteTenant } from "../../src/tenants/purge.ts";
+import { changeTenant, type TenantChange } from "../../src/tenants/store.ts";
+import { type Answer, eventually, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { makeAgent, say } from "../harness/seed.ts";
+import { messagesOf, open, play, script, sessionPath, textOf, usageOf } from "../harness/talk.ts";
+
+let h: Harness;
+beforeAll(async () => {
+  h = await startHarness({ worker: true });
+});
+afterAll(() => h.stop());
+
+const forms = ["a", "b"] as const;
+const code = ({ status, body }: Answer) => [status, body?.error?.code];
+
+/** A tenant with an agent and a session, and the limits set after that. */
+async function limited(change?: TenantChange) {
+  const t = await h.tenant();
+  const agentId = await makeAgent(h, t);
+  const { sessionId } = await play(t, agentId, null, { message: say("hi"), stream: false });
+  if (change !== undefined) await changeTenant(h.sql, t.id, change);
+  return { t, agentId, sessionId };
+}
+
+/** Every door a turn comes in through over HTTP. */
+function doors(t: TestTenant, agentId: string, sessionId: string, form: "a" | "b"): Promise<Answer[]> {
+  const post = (path: string, body: object) => t.call("POST", path, { body: { stream: false, ...body }, form });
+  return Promise.all([
+    post(sessionPath(agentId, null), { message: say("x") }),
+    post(sessionPath(agentId, sessionId), { message: say("x") }),
+    post(sessionPath(agentId, sessionId), { trigger: "regenerate-message" }),
+    post(`/v1/agents/${agentId}/generate`, { messages: [say("x")] }),
+  ]);
+}
+
+async function expectReadable(t: TestTenant, agentId: string, sessionId: string, status = 200): Promise<void> {
+  for (const path of [sessionPath(agentId, null), sessionPath(agentId, sessionId, "/messages"), "/v1/sessions/latest"])
+    expect((await t.call("GET", path)).status).toBe(status);
+}
+
+describe("usage credit", () => {
+  test("402 usage_credit_required at every door once input and output tokens have used it up; reads stay open", async () => {
+    const { t, agentId, sessionId } = await limited({ usageCredit: 150 });
+    const ask = (text: string) => play(t, agentId, sessionId, { message: script(text), stream: false });
+    expect((await ask("text=a inputTokens=60 outputTokens=40")).status).toBe(200);
+    expect((await ask("tool=nothing inputTokens=30 outputTokens=19; fail=401")).status).toBe(502);
+    expect((await ask("text=a inputTokens=500 outputTokens=500")).status).toBe(200);
+    const before = await messagesOf(t, agentId, sessionId);
+    for (const form of forms)
+      for (const answer of await doors(t, agentId, sessionId, form))
+        expect(code(answer)).toEqual([402, "usage_credit_required"]);
+    expect(await messagesOf(t, agentId, sessionId)).toEqual(before);
+    await expectReadable(t, agentId, sessionId);
+    await changeTenant(h.sql, t.id, { usageCredit: null });
+    expect((await ask("text=a")).status).toBe(200);
+  });
+
+  test("0 means none left; 1 lets one more turn in", async () => {
+    const { t, agentId } = await limited({ usageCredit: 0 });
+    const make = () => play(t, agentId, null, { message: say("x"), stream: false });
+    expect(code(await make())).toEqual([402, "usage_credit_required"]);
+    await changeTenant(h.sql, t.id, { usageCredit: 1 });
+    expect((await make()).status).toBe(201);
+    expect(code(await make())).toEqual([402, "usage_credit_required"]);
+  });
+});
+
+describe("turns per day", () => {
+  test("20 at once with a quota of 5: five are accepted, the others 429 quota_exceeded until midnight UTC", async () => {
+    const t = await h.tenant();
+    const agentId = await makeAgent(h, t);
+    await changeTenant(h.sql, t.id, { quotaTurnsPerDay: 5 });
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => play(t, agentId, null, { message: say("x"), stream: false })),
+    );
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(5);
+    const refused = answers.filter(({ status }) => status !== 201);
+    const midnight = 86_400 - (Math.floor(Date.now() / 1000) % 86_400);
+    for (const answer of refused) {
+      expect(code(answer)).toEqual([429, "quota_exceeded"]);
+      expect(Math.abs(Number(answer.headers.get("retry-after")) - midnight)).toBeLessThan(30);
+    }
+    expect((await t.call("GET", sessionPath(agentId, null))).body.data).toHaveLength(5);
+    const [row] = await h.sql`select count(*) as turns from turns where tenant_id = ${t.id}`;
+    expect(row?.turns).toBe(5);
+  });
+
+  test("counts every door, failed and canceled turns and those before it was set; refused ones not", async () => {
+    const { t, agentId, sessionId } = await limited({ quotaTurnsPerDay: 5 }); // One is used.
+    expect((await play(t, agentId, sessionId, { message: script("fail=401"), stream: false })).status).toBe(502);
+    const live = await open(h, t, "POST", sessionPath(agentId, sessionId), {
+      body: { message: script("text=a hangAfterChunks=0") },
+    });
+    for (const body of [{ message: say("x") }, { message: null }, { trigger: "regenerate-message" }])
+      expect([400, 409]).toContain((await play(t, agentId, sessionId, body)).status);
+    expect((await play(t, agentId, null, { message: say("x"), version: 7 })).status).toBe(404);
+    await t.call("POST", sessionPath(agentId, sessionId, "/cancel"));
+    await live.rest();
+    expect((await play(t, agentId, sessionId, { trigger: "regenerate-message", stream: false })).status).toBe(200);
+    const generated = await t.call("POST", `/v1/agents/${agentId}/generate`, {
+      body: { messages: [say("x")], stream: false },
+    });
+    expect(generated.status).toBe(200);
+    for (const form of forms)
+      for (const answer of await doors(t, agentId, sessionId, form))
+        expect(code(answer)).toEqual([429, "quota_exceeded"]);
+    await expectReadable(t, agentId, sessionId);
+  });
+
+  test("0 means none", async () => {
+    const { t, agentId } = await limited({ quotaTurnsPerDay: 0 });
+    expect(code(await play(t, agentId, null, { message: say("x") }))).toEqual([429, "quota_exceeded"]);
+  });
+});
+
+describe("rate limit", () => {
+  test("429 rate_limited with Retry-After beyond so many requests a second, reads included", async () => {
+    const { t, agentId } = await limited({ rateLimit: 5 });
+    const answers = await Promise.all(Array.from({ length: 25 }, () => t.call("GET", sessionPath(agentId, null))));
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused.length).toBeGreaterThanOrEqual(15);
+    for (const answer of refused) {
+      expect(code(answer)).toEqual([429, "rate_limited"]);
+      expect(Number(answer.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+    }
+    await eventually(async () => (await t.call("GET", sessionPath(agentId, null))).status === 200);
+  });
+});
+
+describe("subscription and the end of a tenant", () => {
+  test("402 subscription_required everywhere while inactive; a running turn finishes", async () => {
+    const { t, agentId, sessionId } = await limited();
+    const message = script('text="one two three" delayMs=40');
+    const live = await open(h, t, "POST", sessionPath(agentId, sessionId), { body: { message } });
+    await live.until("text-delta");
+    await changeTenant(h.sql, t.id, { subscription: "inactive" });
+    for (const form of forms)
+      for (const answer of await doors(t, agentId, sessionId, form))
+        expect(code(answer)).toEqual([402, "subscription_required"]);
+    await expectReadable(t, agentId, sessionId, 402);
+    const events = await live.rest();
+    expect(events.at(-2)?.data).toMatchObject({ type: "finish" });
+    await changeTenant(h.sql, t.id, { subscription: "active" });
+    expect(await messagesOf(t, agentId, sessionId)).toHaveLength(4);
+  });
+
+  test("409 tenant_deleting while its last turn runs, 401 afterwards", async () => {
+    const { t, agentId, sessionId } = await limited();
+    const message = script('text="one two three" hangAfterChunks=1');
+    const live = await open(h, t, "POST", sessionPath(agentId, sessionId), { body: { message } });
+    await live.until("text-delta");
+    expect(await deleteTenant(h.sql, t.id)).toBe("deleting");
+    for (const form of forms)
+      for (const answer of await doors(t, agentId, sessionId, form))
+        expect(code(answer)).toEqual([409, "tenant_deleting"]);
+    await expectReadable(t, agentId, sessionId);
+    expect((await t.call("POST", sessionPath(agentId, sessionId, "/cancel"))).status).toBe(202);
+    await live.until("abort");
+    await eventually(async () => (await t.call("GET", sessionPath(agentId, null))).status === 401);
+    expect(await usageOf(h, live.turnId)).not.toBeNull();
+  });
+});
+
+describe("sizes", () => {
+  test("413 payload_too_large beyond 8 MiB, announced or not; 8 MiB is fine", async () => {
+    const { t, agentId, sessionId } = await limited();
+    const body = (bytes: number) => {
+      const message = { ...say(""), id: "long" };
+      const frame = JSON.stringify({ message, stream: false }).length;
+      return JSON.stringify({
+        message: { ...message, parts: [{ type: "text", text: "x".repeat(bytes - frame) }] },
+        stream: false,
+      });
+    };
+    const path = sessionPath(agentId, sessionId);
+    const fits = await t.call("POST", path, { body: body(jsonBodyBytesMax) });
+    expect([fits.status, fits.body.error]).toEqual([200, undefined]);
+    expect((await messagesOf(t, agentId, sessionId))[2].parts[0].text.length).toBeGreaterThan(jsonBodyBytesMax - 200);
+    const over = body(jsonBodyBytesMax + 1);
+    for (const form of forms)
+      expect(code(await t.call("POST", path, { body: over, form }))).toEqual([413, "payload_too_large"]);
+    const streamed = await h.app(
+      new Request(`http://parley.test${path}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${t.token}`, "content-type": "application/json" },
+        body: new Blob([over]).stream(),
+      }),
+    );
+    expect(streamed.status).toBe(413);
+  });
+
+  test("an answer of 16 MiB is kept whole; one byte more fails the turn, and no more of it is taken in", async () => {
+    const { t, agentId, sessionId } = await limited();
+    // What the chunks around the text weigh counts too.
+    const fits = answerBytesMax - 1024;
+    const whole = await play(t, agentId, sessionId, { message: script(`size=${fits}`), stream: false });
+    expect([whole.status, whole.body.message?.parts[1].text.length]).toEqual([200, fits]);
+    const before = await h.sql`select count(*) from messages where session_id = ${sessionId}`;
+    const message = script(`size=${2 * answerBytesMax}`);
+    const over = await play(t, agentId, sessionId, { message });
+    expect(over.chunks.at(-1)).toEqual({ type: "error", errorText: "The answer is larger than 16 MiB." });
+    expect(textOf(over.chunks).length).toBeLessThanOrEqual(answerBytesMax + 1000);
+    const waited = await play(t, agentId, sessionId, { message, stream: false });
+    expect(code(waited)).toEqual([502, "provider_error"]);
+    expect(await h.sql`select count(*) from messages where session_id = ${sessionId}`).toEqual(before);
+    expect(await usageOf(h, waited.turnId)).not.toBeNull();
+    const next = await play(t, agentId, null, { message: say("x"), stream: false });
+    expect(next.status).toBe(201);
+  });
+
+  test("10,000 chunks in a burst arrive in order, streamed and stored alike", async () => {
+    const { t, agentId, sessionId } = await limited();
+    const played = await play(t, agentId, sessionId, { message: script("chunks=10000") });
+    const text = Array.from({ length: 10_000 }, (_, index) => `chunk-${index + 1} `).join("");
+    expect(textOf(played.chunks)).toBe(text);
+    expect((await messagesOf(t, agentId, sessionId)).at(-1).parts[1].text).toBe(text);
+  });
+});
+
+describe("texts", () => {
+  const texts: [what: string, settings: string, text: string][] = [
+    ["NUL becomes U+FFFD", 'text="a\\u0000b \\u0000 c"', "a\ufffdb \ufffd c"],
+    ["lone surrogates become U+FFFD", 'text="x\\ud83d y\\ude00 \\ud83d"', "x\ufffd y\ufffd \ufffd"],
+    ["pairs split over two chunks are joined", 'text="😀 a😀b 👩‍👩‍👧" splitPairs', "😀 a😀b 👩‍👩‍👧"],
+    [
+      "half a pair at the end of a chunk, then none",
+      'text="a\\ud83d b\\ud83d\\ud83d\\ude00" chunks=12',
+      "a\ufffd b\ufffd😀",
+    ],
+    [
+      "CR, LF and what looks like an event stay",
+      'text="a\\r\\nb\\rc\\n\\nd\\u2028data: [DONE]\\n\\nid: x\\n"',
+      "a\r\nb\rc\n\nd\u2028data: [DONE]\n\nid: x\n",
+    ],
+  ];
+  test.each(texts)("from the model: %s, the same streamed and stored", async (_what, settings, text) => {
+    const { t, agentId, sessionId } = await limited();
+    const played = await play(t, agentId, sessionId, { message: script(settings) });
+    expect(textOf(played.chunks)).toBe(text);
+    const [, , , answer] = await messagesOf(t, agentId, sessionId);
+    expect(answer.parts[1].text).toBe(text);
+  });
+
+  test("from the model: reasoning and tool calls too", async () => {
+    const { t, agentId, sessionId } = await limited();
+    const message = script(
+      'reasoning="a\\u0000\\ud83d" tool=nothing args={"k\\u0000":["\\ud800","\\u0000"]}; text=fine',
+    );
+    const played = await play(t, agentId, sessionId, { message });
+    expect(played.chunks.at(-1)).toMatchObject({ type: "finish" });
+    const [, , , answer] = await messagesOf(t, agentId, sessionId);
+    const [, reasoning, call] = answer.parts;
+    expect(reasoning.text).toBe("a\ufffd\ufffd");
+    expect(call.input).toEqual({ "k\ufffd": ["\ufffd", "\ufffd"] });
+    const [row] =
+      await h.sql`select content::text as text from messages where session_id = ${sessionId} order by seq desc limit 1`;
+    expect(row?.text).not.toMatch(/\\u0000|\\ud8/i);
+  });
+});

@@ -1,0 +1,235 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { eventually, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { startRole } from "../harness/process.ts";
+import { makeAgent, say } from "../harness/seed.ts";
+
+let h: Harness;
+beforeAll(async () => {
+  h = await startHarness({ worker: true });
+});
+afterAll(() => h.stop());
+
+interface Outcome {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function tenant(...words: string[]): Promise<Outcome> {
+  return run({ DATABASE_URL: h.databaseUrl }, words);
+}
+
+async function run(env: Record<string, string>, words: string[]): Promise<Outcome> {
+  const child = startRole("tenant", env, words);
+  const status = await child.ended();
+  return { status, stdout: child.stdout(), stderr: child.stderr() };
+}
+
+function lastLine(text: string): string {
+  return text.trimEnd().split("\n").at(-1) ?? "";
+}
+
+const code = (answer: { status: number; body: { error?: { code?: string } } }) => [
+  answer.status,
+  answer.body?.error?.code,
+];
+
+describe("tenant create", () => {
+  test("--json ends with the tenant and a token that works, listed as a key", async () => {
+    const made = await tenant("create", "--name", "Ünal & Söhne", "--form", "a", "--json");
+    expect([made.status, made.stderr]).toEqual([0, ""]);
+    const { tenantId, token } = JSON.parse(lastLine(made.stdout));
+    expect(tenantId).toMatch(/^ten_[0-9a-z]{24}$/);
+    expect(token).toMatch(/^parley_[A-Za-z0-9]{40}$/);
+    const keys = await (await h.tenant()).call("GET", "/v1/apikeys", { token });
+    expect([keys.status, keys.headers.get("api-form"), keys.body.apiKeys.length]).toEqual([200, "a", 1]);
+  });
+
+  test("--admin-agent makes the managed agent", async () => {
+    const made = await tenant("create", "--name", "Managed", "--admin-agent", "--json");
+    const { token } = JSON.parse(lastLine(made.stdout));
+    const anybody = await h.tenant();
+    const { body } = await anybody.call("GET", "/v1/agents", { token });
+    expect(body.agents).toHaveLength(1);
+    const refused = await anybody.call("DELETE", `/v1/agents/${body.agents[0].id}`, { token });
+    expect(code(refused)).toEqual([409, "admin_agent_managed"]);
+  });
+});
+
+describe("a command that cannot be run", () => {
+  const wrong: [string, ...string[]][] = [
+    ["--name is missing", "create"],
+    ["--name must have", "create", "--name", ""],
+    ["--name must have", "create", "--name", "x".repeat(81)],
+    ["--form must be a or b", "create", "--name", "x", "--form", "c"],
+    ["--color", "create", "--name", "x", "--color", "red"],
+    ["extra", "create", "--name", "x", "extra"],
+    ["--form is given twice", "create", "--name", "x", "--form", "a", "--form", "b"],
+    ["shape ten_", "set", "--tenant", "nope", "--form", "a"],
+    ["There is no tenant", "set", "--tenant", `ten_${"0".repeat(24)}`, "--form", "a"],
+    ["There is no tenant", "delete", "--tenant", `ten_${"0".repeat(24)}`],
+    ['no command "erase"', "erase"],
+  ];
+
+  test("ends with 1 and one line, and changes nothing", async () => {
+    const count = async () => (await h.sql`select count(*)::int as tenants from tenants`)[0]?.tenants;
+    const before = await count();
+    for (const [said, ...words] of wrong) {
+      const outcome = await tenant(...words);
+      expect(outcome.status).toBe(1);
+      expect(outcome.stderr).toMatch(/^parley: [^\n]+\n$/);
+      expect(outcome.stderr).toContain(said);
+    }
+    expect(await count()).toBe(before);
+  }, 60_000);
+
+  test("tenant set: one wrong value among right ones changes nothing", async () => {
+    const t = await h.tenant();
+    const values = [
+      ["--subscription", "paused"],
+      ["--usage-credit", "-1"],
+      ["--usage-credit=-1"],
+      ["--usage-credit", "1.5"],
+      ["--quota-turns-per-day", "2147483648"],
+      ["--rate-limit", "fast"],
+      ["--monetization", "yes"],
+      ["--form"],
+    ];
+    for (const value of values) {
+      const outcome = await tenant("set", "--tenant", t.id, "--subscription", "inactive", ...value);
+      expect([outcome.status, outcome.stderr.split("\n").length]).toEqual([1, 2]);
+    }
+    expect((await tenant("set", "--tenant", t.id)).status).toBe(1);
+    expect((await t.call("GET", "/v1/apikeys")).status).toBe(200);
+  }, 60_000);
+});
+
+describe("tenant set", () => {
+  test("--subscription inactive: 402 subscription_required everywhere, in both forms, until it is active again", async () => {
+    const t = await h.tenant();
+    expect((await tenant("set", "--tenant", t.id, "--subscription", "inactive")).status).toBe(0);
+    for (const form of ["a", "b"] as const) {
+      for (const path of ["/v1/apikeys", "/v1/agents", "/v1/providers", "/v1/usage", "/v1/prompts"])
+        expect(code(await t.call("GET", path, { form }))).toEqual([402, "subscription_required"]);
+      const made = await t.call("POST", "/v1/agents", { form, body: { name: "x" } });
+      expect(code(made)).toEqual([402, "subscription_required"]);
+    }
+    await tenant("set", "--tenant", t.id, "--subscription", "active");
+    expect((await t.call("GET", "/v1/agents")).status).toBe(200);
+  });
+
+  test("--rate-limit 0 refuses every request with Retry-After; none lifts it", async () => {
+    const t = await h.tenant();
+    await tenant("set", "--tenant", t.id, "--rate-limit", "0");
+    const refused = await t.call("GET", "/v1/agents");
+    expect(code(refused)).toEqual([429, "rate_limited"]);
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+    await tenant("set", "--tenant", t.id, "--rate-limit", "none");
+    expect((await t.call("GET", "/v1/agents")).status).toBe(200);
+  });
+
+  test("--quota-turns-per-day counts what was accepted earlier in the UTC day, failed turns too", async () => {
+    const t = await h.tenant();
+    const agentId = await makeAgent(h, t);
+    expect((await takeTurn(t, agentId)).status).toBe(201);
+    expect((await takeTurn(t, agentId, "[[sim: fail=400]]")).status).toBe(502);
+    const yesterday = await takeTurn(t, agentId);
+    await h.sql`
+      update turns set accepted_at = date_trunc('day', now(), 'UTC') - interval '1 second'
+      where id = ${yesterday.headers.get("x-turn-id")}`;
+    await tenant("set", "--tenant", t.id, "--quota-turns-per-day", "2");
+    const refused = await takeTurn(t, agentId);
+    expect(code(refused)).toEqual([429, "quota_exceeded"]);
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+    await tenant("set", "--tenant", t.id, "--quota-turns-per-day", "3");
+    expect((await takeTurn(t, agentId)).status).toBe(201);
+    expect(code(await takeTurn(t, agentId))).toEqual([429, "quota_exceeded"]);
+    await tenant("set", "--tenant", t.id, "--quota-turns-per-day", "none");
+    expect((await takeTurn(t, agentId)).status).toBe(201);
+  });
+
+  test("--usage-credit 0: turns are 402 usage_credit_required, reads stay open; all values show in the list", async () => {
+    const t = await h.tenant();
+    const agentId = await makeAgent(h, t);
+    const flags = ["--usage-credit", "0", "--quota-turns-per-day", "7", "--rate-limit", "50", "--monetization", "on"];
+    await tenant("set", "--tenant", t.id, ...flags, "--form", "a");
+    expect(code(await takeTurn(t, agentId))).toEqual([402, "usage_credit_required"]);
+    expect((await t.call("GET", "/v1/agents")).headers.get("api-form")).toBe("a");
+    const listed = JSON.parse(lastLine((await tenant("list", "--json")).stdout));
+    expect(listed.find((one: { tenantId: string }) => one.tenantId === t.id)).toEqual({
+      tenantId: t.id,
+      name: "Test",
+      form: "a",
+      status: "active",
+      subscription: "active",
+      usageCredit: 0,
+      quotaTurnsPerDay: 7,
+      rateLimit: 50,
+      monetization: true,
+      createdAt: expect.any(String),
+    });
+    expect((await tenant("list")).stdout).toContain(`${t.id}  Test`);
+  });
+});
+
+describe("tenant delete", () => {
+  test("when nothing runs: its credentials are 401 at once, its secrets are gone, and it is listed no more", async () => {
+    const t = await h.tenant();
+    await t.call("POST", "/v1/apikeys", { body: { name: "x" }, headers: { "idempotency-key": "one" } });
+    await t.call("POST", "/v1/providers", {
+      body: { name: "p", providerType: "custom", baseUrl: "https://models.example.com/v1", apiKey: "sk-secret" },
+    });
+    expect((await tenant("delete", "--tenant", t.id)).stdout).toBe(`${t.id} is deleted.\n`);
+    expect(code(await t.call("GET", "/v1/agents"))).toEqual([401, "unauthorized"]);
+    const [left] = await h.sql`
+      select (select count(*)::int from api_keys where tenant_id = ${t.id}) as keys,
+        (select count(*)::int from idempotency_keys where tenant_id = ${t.id}) as answers,
+        (select sum(length(sealed_key))::int from providers where tenant_id = ${t.id}) as sealed`;
+    expect(left).toEqual({ keys: 0, answers: 0, sealed: 0 });
+    expect((await tenant("list")).stdout).not.toContain(t.id);
+    expect((await tenant("delete", "--tenant", t.id)).status).toBe(1);
+  });
+
+  test("while a turn runs: new turns are 409 tenant_deleting, reads work; the last turn's end ends it", async () => {
+    const t = await h.tenant();
+    const agentId = await makeAgent(h, t);
+    const running = t.call("POST", `/v1/agents/${agentId}/sessions`, {
+      body: { message: say("[[sim: hangAfterChunks=2]]") },
+    });
+    const [turn] = await eventually(async () => {
+      const rows = await h.sql`select session_id from turns where tenant_id = ${t.id} and status = 'running'`;
+      return rows.length > 0 ? rows : null;
+    });
+    const deleting = await tenant("delete", "--tenant", t.id);
+    expect([deleting.status, deleting.stdout]).toEqual([0, expect.stringContaining("takes no new turns")]);
+    expect(code(await takeTurn(t, agentId))).toEqual([409, "tenant_deleting"]);
+    expect((await t.call("GET", "/v1/agents")).status).toBe(200);
+    expect((await tenant("list")).stdout).toMatch(new RegExp(`${t.id} .*deleting`));
+    expect((await t.call("POST", `/v1/agents/${agentId}/sessions/${turn?.session_id}/cancel`)).status).toBe(202);
+    expect((await running).body).toContain('"type":"abort"');
+    await eventually(async () => (await t.call("GET", "/v1/agents")).status === 401);
+    expect((await tenant("list")).stdout).not.toContain(t.id);
+  });
+});
+
+describe("without DATABASE_URL", () => {
+  test("a command works on the home's own database, started for the moment", async () => {
+    const home = await mkdtemp(join(tmpdir(), "parley-tenant-"));
+    try {
+      const made = await run({ PARLEY_HOME: home }, ["create", "--name", "First", "--json"]);
+      expect([made.status, made.stderr]).toEqual([0, ""]);
+      const { tenantId } = JSON.parse(lastLine(made.stdout));
+      expect((await run({ PARLEY_HOME: home }, ["list"])).stdout).toContain(tenantId);
+    } finally {
+      await rm(home, { recursive: true, force: true });
+    }
+  }, 60_000);
+});
+
+/** One turn of an agent of its own, to its end. */
+async function takeTurn(t: TestTenant, agentId: string, text = "Hello") {
+  return t.call("POST", `/v1/agents/${agentId}/sessions`, { body: { message: say(text), stream: false }, form: "b" });
+}

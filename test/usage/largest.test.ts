@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { newId } from "../../src/kernel/ids.ts";
+import { largestSessions, type Reach } from "../../src/usage/largest.ts";
+import type { UsageQuestion } from "../../src/usage/query.ts";
+import { sumUsage } from "../../src/usage/sums.ts";
+import { type Harness, startHarness } from "../harness/harness.ts";
+import { usageQuestion } from "../harness/usage-question.ts";
+
+let h: Harness;
+beforeAll(async () => {
+  h = await startHarness();
+});
+afterAll(() => h.stop());
+
+let tenantId = "";
+beforeEach(() => {
+  tenantId = newId("tenant");
+});
+
+const april = usageQuestion("2025-04-01", "2025-04-30", { groupBy: "session" });
+
+/** Seeks however few turns there are, and never gives up. */
+const seeking: Reach = { turnsMax: 0, filteredTurnsMax: 0, steps: [3, 7, 20, 1_000] };
+/** Reads all turns. */
+const reading: Reach = { turnsMax: Number.MAX_SAFE_INTEGER, filteredTurnsMax: Number.MAX_SAFE_INTEGER, steps: [] };
+
+const seek = (question: Partial<UsageQuestion> = {}, reach = seeking) =>
+  largestSessions(h.sql, tenantId, { ...april, ...question }, reach);
+const read = (question: Partial<UsageQuestion> = {}) => seek(question, reading);
+
+/**
+ * Turns from March to May: of 120 sessions, of which some last one day and some
+ * all the time, each of an agent; every tenth turn is stateless. The numbers of
+ * tokens are few, so that many sessions are equal.
+ */
+async function meter(from: number, to: number): Promise<void> {
+  await h.sql`
+    insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens,
+      duration_ms, day)
+    select ${newId("turn")} || n, ${tenantId}, 'ag_' || s % 3, case when n % 10 = 0 then '' else 'ss_' || lpad(s::text, 3, '0') end,
+      'u' || n % 4, 'prv_1', 'm', 100 * (1 + n % 3), 50 * (n % 2), n,
+      '2025-03-01'::date + case when s % 2 = 0 then s % 90 else n * 7 % 90 end
+    from (select n, n * 31 % 121 as s from generate_series(${from}::int, ${to}::int) n) turns`;
+}
+
+const filters: Partial<UsageQuestion>[] = [
+  {},
+  { limit: 1 },
+  { limit: 200 },
+  { agentId: "ag_1" },
+  { userId: "u1", limit: 5 },
+  { agentId: "ag_1", userId: "u1" },
+  { sessionId: "ss_003" },
+  { sessionId: "" },
+  { from: "2025-03-15", to: "2025-03-15" },
+  { from: "2025-05-20", to: "2025-05-29", limit: 3 },
+  { from: "2025-01-01", to: "2025-01-31" },
+  { from: "2025-04-10", to: "2025-04-11", agentId: "ag_2" },
+];
+
+describe("the largest sessions of a range", () => {
+  test("are the same whether they are sought or all turns are read, while none, some and all are summed", async () => {
+    for (const [from, to] of [
+      [1, 600],
+      [601, 900],
+      [901, 910],
+    ] as const) {
+      await meter(from, to);
+      for (const summed of [false, true]) {
+        if (summed) await sumUsage(h.sql);
+        for (const filter of filters) {
+          const all = await read(filter);
+          expect([filter, await seek(filter)]).toEqual([filter, all]);
+          expect([filter, await seek(filter, { ...seeking, steps: [1, 1] })]).toEqual([filter, all]);
+        }
+      }
+    }
+    const [stateless] = await read();
+    expect(stateless?.session_id).toBe("");
+    expect(await read({ from: "2025-01-01", to: "2025-01-31" })).toEqual([]);
+    expect(await read()).toHaveLength(50);
+  });
+
+  test("are sought among those that ever used most, and no further than needed", async () => {
+    await meter(1, 900);
+    await sumUsage(h.sql);
+    const [, first, second] = await read({ limit: 3 });
+    // Were all turns read, this would change nothing.
+    await h.sql`delete from usage_session_tokens where tenant_id = ${tenantId} and session_id = ${first?.session_id ?? ""}`;
+    expect((await seek({ limit: 2 }))[1]).toEqual(second as never);
+    // One that used more in all than any within the range is looked at in vain; with the steps at an end, all are read.
+    await h.sql`
+      insert into usage_session_tokens (tenant_id, session_id, tokens) values (${tenantId}, 'ss_elsewhere', 1000000)`;
+    expect((await seek({ limit: 2 }))[1]).toEqual(second as never);
+    expect((await seek({ limit: 2 }, { ...seeking, steps: [1] }))[1]).toEqual(first as never);
+    // An agent's turns have a bound of their own: below it they are read, however many are sought among all.
+    const ofAgent = { agentId: "ag_1", limit: 1 };
+    const [agentsFirst] = await read(ofAgent);
+    await h.sql`delete from usage_session_tokens where tenant_id = ${tenantId}`;
+    expect(await seek(ofAgent, { ...seeking, filteredTurnsMax: 1_000 })).toEqual([agentsFirst as never]);
+    expect(await seek(ofAgent)).not.toEqual([agentsFirst as never]);
+  });
+
+  test("count each turn once while workers sum side by side", async () => {
+    await meter(1, 900);
+    const before = await read();
+    let summing = true;
+    const seen: unknown[] = [];
+    const reader = async () => {
+      while (summing) seen.push(await seek());
+    };
+    const readers = Promise.all([reader(), reader()]);
+    await Promise.all([1, 2, 3].map(() => sumUsage(h.sql, { rows: 20 })));
+    await sumUsage(h.sql);
+    summing = false;
+    await readers;
+    expect(seen.length).toBeGreaterThan(1);
+    for (const answer of seen) expect(answer).toEqual(before);
+    const [tokens] = await h.sql`
+      select sum(tokens)::int as sum, count(*)::int as sessions from usage_session_tokens where tenant_id = ${tenantId}`;
+    const [metered] = await h.sql`
+      select sum(input_tokens + output_tokens)::int as sum, count(distinct session_id)::int as sessions
+      from usage where tenant_id = ${tenantId} and session_id <> ''`;
+    expect(tokens).toEqual(metered as never);
+  });
+});

@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { newId } from "../../src/kernel/ids.ts";
+import type { UsageQuestion } from "../../src/usage/query.ts";
+import { usageGroups } from "../../src/usage/schema.ts";
+import { readUsage } from "../../src/usage/store.ts";
+import { sumUsage } from "../../src/usage/sums.ts";
+import { type Harness, startHarness } from "../harness/harness.ts";
+import { usageQuestion } from "../harness/usage-question.ts";
+
+let h: Harness;
+beforeAll(async () => {
+  h = await startHarness();
+});
+afterAll(() => h.stop());
+
+let tenantId = "";
+beforeEach(() => {
+  tenantId = newId("tenant");
+});
+
+const march = usageQuestion("2025-03-01", "2025-03-31");
+
+/** Ended turns over 5 days, 3 agents, 2 models and none, 4 users and 7 sessions; numbers that tell them apart. */
+async function meter(from: number, to: number, tenant = tenantId): Promise<void> {
+  await h.sql`
+    insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens,
+      duration_ms, day)
+    select ${newId("turn")} || n, ${tenant}, 'ag_' || n % 3, 'ss_' || n % 7, 'u' || n % 4,
+      case n % 5 when 0 then null else 'prv_' || n % 2 end, case n % 5 when 0 then null else 'm' || n % 2 end,
+      n, 2 * n, 3 * n, '2025-03-10'::date + n % 5
+    from generate_series(${from}::int, ${to}::int) n`;
+}
+
+/** Questions that sums answer: all but those of sessions. */
+const isSummable = ({ groupBy, sessionId }: UsageQuestion) => groupBy !== "session" && sessionId === undefined;
+
+/** The answers to every kind of question, or to those of a kind. */
+function answers(kind: (question: UsageQuestion) => boolean = () => true) {
+  const filters = [
+    {},
+    { agentId: "ag_1" },
+    { userId: "u1" },
+    { sessionId: "ss_3" },
+    { agentId: "ag_1", userId: "u1" },
+    { userId: "u1", sessionId: "ss_3" },
+    { from: "2025-03-11", to: "2025-03-12" },
+    { from: "2025-03-11", to: "2025-03-12", userId: "u1" },
+  ];
+  const questions = usageGroups.flatMap((groupBy) => filters.map((filter) => ({ ...march, ...filter, groupBy })));
+  return Promise.all(questions.filter(kind).map((question) => readUsage(h.sql, tenantId, question)));
+}
+
+const turnsOf = async (tenant = tenantId) => (await readUsage(h.sql, tenant, march)).totals.requestCount;
+
+describe("sums of usage", () => {
+  test("every answer is the same before and after its turns are summed, and while some are", async () => {
+    await meter(1, 200);
+    const before = await answers();
+    expect(before[0]?.totals).toEqual({
+      inputTokens: 20_100,
+      outputTokens: 40_200,
+      requestCount: 200,
+      durationMs: 60_300,
+    });
+    expect(before[0]?.buckets).toHaveLength(5);
+    expect(await sumUsage(h.sql)).toBe(200);
+    expect(await answers()).toEqual(before);
+    await meter(201, 230);
+    const more = await answers();
+    expect(more[0]?.totals.requestCount).toBe(230);
+    expect(await sumUsage(h.sql)).toBe(30);
+    expect(await answers()).toEqual(more);
+    expect(await sumUsage(h.sql)).toBe(0);
+  });
+
+  test("a few rows hold what many turns used, and questions read them", async () => {
+    await meter(1, 1_000);
+    await sumUsage(h.sql);
+    const rows = (table: string) =>
+      h.sql`select count(*)::int as n, sum(turns)::int as turns from ${h.sql(table)} where tenant_id = ${tenantId}`;
+    // 5 days, each with 3 agents; a day has either both models or turns without one.
+    const perAgent = 5 * 3 * 2 - 3;
+    expect([...(await rows("usage_sums"))]).toEqual([{ n: perAgent, turns: 1_000 }]);
+    // 4 users, of whom each has one of the models.
+    expect([...(await rows("usage_user_sums"))]).toEqual([{ n: 5 * 3 * 4, turns: 1_000 }]);
+    // Only sums know of these turns any more.
+    const before = await answers(isSummable);
+    await h.sql`delete from usage where tenant_id = ${tenantId}`;
+    expect(await answers(isSummable)).toEqual(before);
+  });
+
+  test("what is not summed yet is found by an index that holds nothing else", async () => {
+    for (const marker of ["summed", "user_summed", "session_summed"]) {
+      const plan = await h.sql`
+        explain (format json) select 1 from usage where tenant_id = ${tenantId} and not ${h.sql(marker)} and day = '2025-03-10'`;
+      expect(JSON.stringify(plan)).toContain("usage_unsummed");
+    }
+  });
+
+  test("turns that a worker of the release before has summed count by user too", async () => {
+    await meter(1, 200);
+    const before = await answers();
+    // What that worker does: it knows neither the marker nor the sums by user.
+    await h.sql`
+      with taken as (update usage set summed = true where tenant_id = ${tenantId} and input_tokens <= 150 returning *)
+      insert into usage_sums (tenant_id, day, agent_id, provider, model, turns, input_tokens, output_tokens, duration_ms)
+      select tenant_id, day, agent_id, provider, model, count(*), sum(input_tokens), sum(output_tokens), sum(duration_ms)
+      from taken group by 1, 2, 3, 4, 5`;
+    expect(await answers()).toEqual(before);
+    expect(await sumUsage(h.sql)).toBe(200);
+    expect(await answers()).toEqual(before);
+    expect(await sumUsage(h.sql)).toBe(0);
+  });
+
+  test("each turn counts once in every answer while workers sum side by side and turns end", async () => {
+    await meter(1, 2_000);
+    const before = await answers();
+    let summing = true;
+    const seen: unknown[] = [];
+    const reader = async () => {
+      while (summing) seen.push(await answers());
+    };
+    const worker = () => sumUsage(h.sql, { rows: 60 });
+    const reading = Promise.all([reader(), reader()]);
+    const other = newId("tenant");
+    const writing = Promise.all(Array.from({ length: 10 }, (_, n) => meter(n * 10 + 1, n * 10 + 10, other)));
+    const summed = await Promise.all([worker(), worker(), worker(), writing]);
+    await worker();
+    summing = false;
+    await reading;
+    expect(seen.length).toBeGreaterThan(1);
+    for (const answer of seen) expect(answer).toEqual(before);
+    expect(summed[0] + summed[1] + summed[2]).toBeGreaterThanOrEqual(2_000);
+    expect([await turnsOf(), await turnsOf(other)]).toEqual([2_000, 100]);
+  });
+});

@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { newId } from "../../src/kernel/ids.ts";
+import { todoTools } from "../../src/tools/todos.ts";
+import type { ToolScope } from "../../src/tools/tool.ts";
+import { type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { makeAgent, say } from "../harness/seed.ts";
+import {
+  callTool,
+  execute,
+  filesOf,
+  newScope,
+  type Result,
+  upload,
+  type WorkingScope,
+} from "../harness/workspace-scope.ts";
+
+let h: Harness;
+let t: TestTenant;
+let scope: WorkingScope;
+beforeAll(async () => {
+  h = await startHarness({ worker: true });
+  t = await h.tenant();
+});
+afterAll(() => h.stop());
+beforeEach(async () => {
+  scope = await newScope(h, t);
+});
+
+function run(name: string, input: unknown, on: ToolScope = scope): Promise<Result> {
+  return callTool(on, name, input);
+}
+
+function bash(command: string, on: ToolScope = scope): Promise<Result> {
+  return callTool(on, "bash", { command });
+}
+
+describe("Artifacts: DELETE /v1/agents/:agentId/sessions/:sessionId", () => {
+  async function session(): Promise<{ agentId: string; sessionId: string; on: WorkingScope }> {
+    const agent = await t.call("POST", "/v1/agents", { form: "b", body: { name: `a ${crypto.randomUUID()}` } });
+    const [agentId, sessionId] = [agent.body.id, newId("session")];
+    await h.sql`insert into sessions (id, tenant_id, agent_id, visible) values (${sessionId}, ${t.id}, ${agentId}, true)`;
+    return { agentId, sessionId, on: { ...scope, agentId, sessionId } };
+  }
+
+  function remove(
+    { agentId, sessionId }: { agentId: string; sessionId: string },
+    query: string,
+    form: "a" | "b" = "b",
+  ) {
+    return t.call("DELETE", `/v1/agents/${agentId}/sessions/${sessionId}${query}`, { form });
+  }
+
+  test("204 deleteArtifacts=true deletes what the session wrote last, and nothing else", async () => {
+    const [one, two] = [await session(), await session()];
+    await run("write", { path: "written", content: "1" }, one.on);
+    await bash("echo 1 > shell; echo 1 > then-two; mkdir empty", one.on);
+    await run("write", { path: "then-upload", content: "1" }, one.on);
+    await upload(t, scope, "uploaded", "1");
+    await upload(t, scope, "edited", "1");
+    await run("edit", { path: "edited", oldText: "1", newText: "2" }, one.on);
+    await upload(t, scope, "then-upload", "2");
+    await bash("echo 2 > then-two; cat shell", two.on);
+    await run("read", { path: "uploaded" }, one.on);
+    expect((await remove(one, "?deleteArtifacts=true")).status).toBe(204);
+    expect(Object.keys(await filesOf(scope))).toEqual(["then-two", "then-upload", "uploaded"]);
+    expect((await remove(two, "?deleteArtifacts=false")).status).toBe(204);
+    expect(Object.keys(await filesOf(scope))).toHaveLength(3);
+  });
+
+  test("204 in form A keeps all; 400 without the choice in form B", async () => {
+    const one = await session();
+    await run("write", { path: "a", content: "1" }, one.on);
+    expect((await remove(one, "")).status).toBe(400);
+    expect((await remove(one, "?deleteArtifacts=maybe")).status).toBe(400);
+    expect((await remove(one, "", "a")).status).toBe(204);
+    expect(await filesOf(scope)).toEqual({ a: "1" });
+  });
+
+  test("a stateless generation's files are nobody's artifacts", async () => {
+    await run("write", { path: "a", content: "1" }, { ...scope, sessionId: null });
+    const [row] = await h.sql`select session_id from workspace_files where workspace_id = ${scope.workspaceId}`;
+    expect(row?.session_id).toBeNull();
+  });
+});
+
+describe("write_todos", () => {
+  const todos = [
+    { content: "one", status: "completed" },
+    { content: "two", status: "pending" },
+  ];
+
+  test("answers the list and keeps it with the session, each in place of the one before", async () => {
+    await h.sql`insert into sessions (id, tenant_id, agent_id, visible) values (${scope.sessionId}, ${t.id}, ${scope.agentId}, true)`;
+    const [tool] = todoTools(scope);
+    expect([tool?.name, tool?.readOnly]).toEqual(["write_todos", false]);
+    const kept = async () => (await h.sql`select todos from sessions where id = ${scope.sessionId}`)[0]?.todos;
+    for (const list of [todos, todos.slice(1), []]) {
+      expect(await execute(tool, { todos: list })).toEqual({ todos: list });
+      expect(await kept()).toEqual(list);
+    }
+    expect(await execute(todoTools({ ...scope, sessionId: null })[0], { todos })).toEqual({ todos });
+  });
+});
+
+describe("A turn with the tool groups", () => {
+  test("POST /v1/agents/:agentId/sessions 201: the model writes, runs and reads; the files go with the session", async () => {
+    const agentId = await makeAgent(h, t, { tools: ["workspace", "write_todos"] });
+    const workspaceId = (await t.call("GET", `/v1/agents/${agentId}`, { form: "b" })).body.workspaceId;
+    const calls = [
+      ["write", { path: "a.txt", content: "from the model\n" }],
+      ["bash", { command: "cat a.txt > b.txt; wc -l < b.txt" }],
+      ["write_todos", { todos: [{ content: "read", status: "pending" }] }],
+      ["read", { path: "missing.txt" }],
+      ["read", { path: "b.txt" }],
+    ] as const;
+    const script = calls.map(([tool, input]) => `tool=${tool} args=${JSON.stringify(input)}`).join("; ");
+    const turn = await t.call("POST", `/v1/agents/${agentId}/sessions`, {
+      form: "b",
+      body: { message: say(`[[sim: ${script}; text=done ]]`), stream: false },
+    });
+    expect(turn.status).toBe(201);
+    const parts = turn.body.message.parts.filter(({ type }: { type: string }) => type.startsWith("tool-"));
+    expect(parts.map((part: Result) => part.output ?? part.errorText)).toEqual([
+      { path: "a.txt", sizeBytes: 15 },
+      { exitCode: 0, stdout: "1\n", stderr: "" },
+      { todos: [{ content: "read", status: "pending" }] },
+      "There is no file missing.txt.",
+      { path: "b.txt", content: "from the model\n", sizeBytes: 15 },
+    ]);
+    const list = async () => (await t.call("GET", `/v1/workspaces/${workspaceId}/files`, { form: "b" })).body.files;
+    expect(await list()).toHaveLength(2);
+    const path = `${turn.headers.get("location")}?deleteArtifacts=true`;
+    expect((await t.call("DELETE", path, { form: "b" })).status).toBe(204);
+    expect(await list()).toEqual([]);
+  });
+});
