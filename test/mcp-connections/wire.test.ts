@@ -35,7 +35,7 @@ describe("a server on the public internet", () => {
   let url: string;
   let visits: string[] = [];
   const [ca, key] = ["cert", "key"].map((part) =>
-    readFileSync(new URL(`./tls/pinned.test.${part}.pem`, import.meta.url), "utf8"),
+    readFileSync(new URL(`../servers/tls/pinned.test.${part}.pem`, import.meta.url), "utf8"),
   );
   let addresses: Record<string, string> = {};
   /** As in production, but this machine's one address counts as public. */
