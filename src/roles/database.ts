@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isPassing, isUnavailable } from "../kernel/database/client.ts";
-import { missingMigrations } from "../kernel/database/migrate.ts";
+import { missingMigrations, OldNumberingError } from "../kernel/database/migrate.ts";
 import { databaseWaitMs } from "../kernel/limits.ts";
 import { OperatorError, reasonOf } from "./operator-error.ts";
 import { refuseTransactionPooler } from "./pooler.ts";
@@ -36,6 +36,7 @@ export async function reach<T>(ask: () => Promise<T>): Promise<T> {
 }
 
 function explained(error: unknown): unknown {
+  if (error instanceof OldNumberingError) return new OperatorError(error.message);
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   const way = wayOut(code, isUnavailable(error));
   if (way === null) return error;

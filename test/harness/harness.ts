@@ -173,15 +173,24 @@ async function withAdmin(work: (admin: postgres.Sql) => Promise<unknown>): Promi
 }
 
 /** A database of this test's own, made from the migrated template. */
-export async function cloneDatabase(): Promise<string> {
+export function cloneDatabase(): Promise<string> {
+  return createDatabase("parley_template");
+}
+
+/** A database of this test's own that nobody migrated. */
+export function emptyDatabase(): Promise<string> {
+  return createDatabase("template1");
+}
+
+async function createDatabase(template: string): Promise<string> {
   const name = `test_${randomBytes(6).toString("hex")}`;
-  await withAdmin((admin) => admin.unsafe(`create database ${name} template parley_template`));
+  await withAdmin((admin) => admin.unsafe(`create database ${name} template ${template}`));
   const url = templateUrl();
   url.pathname = `/${name}`;
   return url.href;
 }
 
-/** Drops a database that `cloneDatabase` made, whoever is still connected. */
+/** Drops a database of a test's own, whoever is still connected. */
 export async function dropDatabase(url: string): Promise<void> {
   const name = new URL(url).pathname.slice(1);
   await withAdmin((admin) => admin.unsafe(`drop database if exists ${name} with (force)`));

@@ -2,6 +2,8 @@ import { importsOf, sourcesIn } from "./sources.ts";
 
 /** Tests of functions, which use the service only to prepare something: where it runs makes no difference to them. */
 const inside = [
+  "kernel/database/migrate",
+  "kernel/database/schema",
   "sessions/recover/backlog",
   "mcp-connections/renewal",
   "mcp-connections/tools",

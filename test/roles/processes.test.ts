@@ -1,10 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import postgres from "postgres";
 import { migrate } from "../../src/kernel/database/migrate.ts";
 import { createLogger } from "../../src/kernel/telemetry/log.ts";
 import { type SimulatedModel, startSimulatedModel } from "../../src/simulated-model/server.ts";
-import { cloneDatabase, dropDatabase, eventually } from "../harness/harness.ts";
+import { cloneDatabase, dropDatabase, emptyDatabase, eventually } from "../harness/harness.ts";
 import { pgbouncerInstalled, startPgbouncer } from "../harness/pgbouncer.ts";
 import { type Child, startRole } from "../harness/process.ts";
 import { freePort } from "../harness/redis.ts";
@@ -53,17 +56,6 @@ async function refusal(role: string, env: Record<string, string>): Promise<strin
   return child.stderr();
 }
 
-/** A database of this server that nobody migrated. */
-async function emptyDatabase(): Promise<string> {
-  const url = new URL(await cloneDatabase());
-  const sql = postgres(url.href, { max: 1, onnotice: () => {} });
-  await sql`drop schema public cascade`;
-  await sql`create schema public`;
-  await sql`drop schema graphile_worker cascade`;
-  await sql.end();
-  return url.href;
-}
-
 describe("a role that cannot start", () => {
   test("serve and work without their configuration name every missing variable", async () => {
     for (const role of ["serve", "work"]) {
@@ -90,6 +82,20 @@ describe("a role that cannot start", () => {
     await serving(launch("serve", env));
     await migrate(url, createLogger("silent"));
     for (const child of children.splice(0)) await child.kill();
+    await dropDatabase(url);
+  }, 60_000);
+
+  test("every role refuses a database of the old numbering, and says what to do", async () => {
+    const url = await emptyDatabase();
+    const sql = postgres(url, { max: 1, onnotice: () => {} });
+    await sql`create table schema_migrations (name text primary key, applied_at timestamptz not null default now())`;
+    await sql`insert into schema_migrations (name) values ('0001_tenants.sql'), ('0002_agents.sql')`;
+    await sql.end();
+    const home = await mkdtemp(join(tmpdir(), "parley-home-"));
+    const env = { ...shared, REDIS_URL: redisUrl, DATABASE_URL: url, PORT: "0", PARLEY_HOME: home };
+    for (const role of ["migrate", "start", "serve", "work"])
+      expect(await refusal(role, env)).toMatch(/before 0\.2 .*cannot be upgraded.*Create an empty database/);
+    await rm(home, { recursive: true, force: true });
     await dropDatabase(url);
   }, 60_000);
 

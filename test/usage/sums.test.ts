@@ -112,6 +112,21 @@ describe("sums of usage", () => {
     expect(await sumUsage(h.sql)).toBe(0);
   });
 
+  test("turns that a worker of the release before has summed by day and by user count for their session too", async () => {
+    await meter(1, 150);
+    // What that worker leaves of its turns; these sums themselves are not asked for here.
+    await h.sql`update usage set summed = true, user_summed = true where tenant_id = ${tenantId}`;
+    await meter(151, 200);
+    expect(await sumUsage(h.sql)).toBe(200);
+    const kept = await h.sql`
+      select session_id, tokens from usage_session_tokens where tenant_id = ${tenantId} order by session_id`;
+    const used = await h.sql`
+      select session_id, sum(input_tokens + output_tokens)::bigint as tokens from usage
+      where tenant_id = ${tenantId} group by session_id order by session_id`;
+    expect([...kept]).toEqual([...used]);
+    expect(await sumUsage(h.sql)).toBe(0);
+  });
+
   test("each turn counts once in every answer while workers sum side by side and turns end", async () => {
     await meter(1, 2_000);
     const before = await answers();

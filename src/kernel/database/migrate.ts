@@ -5,13 +5,27 @@ import postgres from "postgres";
 import type { Logger } from "../telemetry/log.ts";
 
 const migrationsFolder = join(import.meta.dirname, "../../../sql");
-const migrationName = /^\d{4}_[a-z_]+\.sql$/;
+/** A number and a topic; `sql/README.md` has the rules. */
+const migrationName = /^\d{3}_[a-z_]+\.sql$/;
+/** Before 0.2 the numbers had four digits, so that no name of then is one of today's. */
+const nameBeforeBaseline = /^\d{4}_/;
 /** Any fixed number: whoever migrates holds this advisory lock, so that several processes may start at once. */
 const migrationLock = 7_246_119;
 /** The queue's own migrations say nothing of interest; failures are thrown. */
 const silentQueueLogger = new QueueLogger(() => () => {});
 /** A process waits this long for another one that migrates. */
 const migrationLockWaitMs = 60_000;
+
+/** A database of a version before 0.2, which has no way up. The message is one line for the operator. */
+export class OldNumberingError extends Error {
+  override readonly name = "OldNumberingError";
+
+  constructor(applied: string) {
+    super(
+      `The database was migrated by a version before 0.2 (${applied}), which was never released, and cannot be upgraded. Create an empty database and name it in DATABASE_URL; the embedded one is made anew once the folder PARLEY_HOME (\`.parley\`) is deleted.`,
+    );
+  }
+}
 
 /** Names of all migrations, in order. */
 export async function listMigrations(): Promise<string[]> {
@@ -21,13 +35,15 @@ export async function listMigrations(): Promise<string[]> {
 /**
  * Brings the schema up to date: ours (each file of `sql/` once, in order, in its
  * own transaction) and the queue's. Safe to run from several processes at once.
+ * Migrations of a newer version are left alone, so that an older version may run
+ * on its schema. Throws `OldNumberingError`.
  */
 export async function migrate(databaseUrl: string, log: Logger): Promise<void> {
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => {}, connection: { lock_timeout: migrationLockWaitMs } });
   try {
     await sql`select pg_advisory_lock(${migrationLock})`;
     await sql`create table if not exists schema_migrations (name text primary key, applied_at timestamptz not null default now())`;
-    const applied = new Set((await sql<{ name: string }[]>`select name from schema_migrations`).map((row) => row.name));
+    const applied = await readApplied(sql);
     for (const name of await listMigrations()) {
       if (applied.has(name)) continue;
       const text = await readFile(join(migrationsFolder, name), "utf8");
@@ -44,6 +60,16 @@ export async function migrate(databaseUrl: string, log: Logger): Promise<void> {
   }
 }
 
+/** Names of the applied migrations, those of a newer version too. */
+async function readApplied(sql: postgres.Sql): Promise<ReadonlySet<string>> {
+  const names = (await sql<{ name: string }[]>`select name from schema_migrations order by name`).map(
+    (row) => row.name,
+  );
+  const old = names.find((name) => nameBeforeBaseline.test(name));
+  if (old !== undefined) throw new OldNumberingError(old);
+  return new Set(names);
+}
+
 /**
  * Jobs without attempts left are counted at every scrape, and the queue has no index
  * of them. This one holds them alone, so a healthy job's way through the queue adds
@@ -56,14 +82,13 @@ async function indexDeadJobs(sql: postgres.Sql): Promise<void> {
   await sql`create index parley_dead_jobs on graphile_worker._private_jobs (task_id) where attempts >= max_attempts`;
 }
 
-/** Names of migrations that the database lacks. A database without our schema lacks all. */
+/** Names of migrations that the database lacks. A database without our schema lacks all. Throws `OldNumberingError`. */
 export async function missingMigrations(databaseUrl: string): Promise<string[]> {
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} });
   try {
     const [known] = await sql<{ present: boolean }[]>`select to_regclass('schema_migrations') is not null as present`;
-    const applied = known?.present ? await sql<{ name: string }[]>`select name from schema_migrations` : [];
-    const names = new Set(applied.map((row) => row.name));
-    return (await listMigrations()).filter((name) => !names.has(name));
+    const applied = known?.present ? await readApplied(sql) : new Set<string>();
+    return (await listMigrations()).filter((name) => !applied.has(name));
   } finally {
     await sql.end({ timeout: 5 });
   }

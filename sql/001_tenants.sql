@@ -1,0 +1,60 @@
+-- Tenants, their API keys and their limits, and the requests that may be repeated.
+
+create table tenants (
+  id text primary key,
+  name text not null,
+  form text not null default 'b' check (form in ('a', 'b')),
+  subscription text not null default 'active' check (subscription in ('active', 'inactive')),
+  -- Tokens left; null means that usage is not limited.
+  usage_credit bigint,
+  -- Null means that turns are not counted.
+  quota_turns_per_day integer check (quota_turns_per_day >= 0),
+  -- Requests a second over all keys and processes; null means no limit.
+  rate_limit integer check (rate_limit >= 0),
+  monetization boolean not null default false,
+  -- Set by the command `tenant delete`; `deleted_at` is set once the last turn has ended and everything is gone.
+  deleting_at timestamptz,
+  deleted_at timestamptz,
+  created_at timestamptz not null default now()
+);
+
+create table api_keys (
+  id text primary key,
+  tenant_id text not null references tenants (id),
+  name text not null,
+  -- SHA-256 of the key. The key itself is shown once and not kept.
+  digest bytea not null,
+  -- What lists show of the key.
+  fragment text not null,
+  expires_at timestamptz,
+  created_at timestamptz not null default now()
+);
+-- Authentication: one read of this index a request.
+create unique index api_keys_digest on api_keys (digest);
+create index api_keys_tenant on api_keys (tenant_id, created_at);
+
+-- Turns accepted in a UTC day, kept only for tenants that have a quota.
+create table turn_quota_days (
+  tenant_id text not null,
+  day date not null,
+  turns integer not null,
+  primary key (tenant_id, day)
+);
+
+-- One row per `Idempotency-Key` of a tenant.
+create table idempotency_keys (
+  tenant_id text not null,
+  key text not null,
+  -- SHA-256 of method, path, form and body.
+  request_digest bytea not null,
+  -- A repeat follows this turn, or gets the stored response.
+  turn_id text,
+  status integer,
+  headers json,
+  -- Sealed, because a response may hold a token that is shown only once.
+  sealed_body bytea,
+  created_at timestamptz not null default now(),
+  primary key (tenant_id, key)
+);
+-- The hourly deletion of keys older than a day.
+create index idempotency_keys_created on idempotency_keys (created_at);

@@ -1,0 +1,65 @@
+-- Turns: one row per request to the model that was accepted, whoever made it. No foreign keys, as in
+-- `010_sessions.sql`. A turn's chunks are in the relay, in its turn log; here is where to find them.
+
+create table turns (
+  id text primary key,
+  tenant_id text not null,
+  agent_id text not null,
+  -- Null for stateless generation.
+  session_id text,
+  -- Where it came from: a session over HTTP, a stateless generation, a task's run, a chat app.
+  kind text not null check (kind in ('session', 'generate', 'task', 'chat')),
+  -- queued → running → succeeded | failed | canceled; running → waiting (for a person) → queued.
+  status text not null default 'queued'
+    check (status in ('queued', 'running', 'waiting', 'succeeded', 'failed', 'canceled')),
+  -- Counts claims. A commit names it and writes nothing when it has risen since.
+  attempt integer not null default 0,
+  worker_id text,
+  -- The continuation that it runs now, or waits with; null until it first stops to ask.
+  continuation_id text,
+  -- The claim whose turn log holds the chunks up to the first stop or the end.
+  log_attempt integer,
+  -- The configuration that this turn runs on; whether the session is pinned does not change by it.
+  agent_version integer not null,
+  trigger text not null default 'submit-message',
+  -- The user's UI message (null for a regeneration), or all messages of a stateless generation.
+  input json,
+  -- A regeneration keeps the messages up to this `seq`.
+  keep_seq bigint,
+  -- Known from acceptance on, so that every follower can be told the id in `start`.
+  assistant_message_id text not null,
+  first_of_hidden_session boolean not null default false,
+  user_id text not null default '',
+  metadata json not null default '{}',
+  request_id text,
+  -- The W3C trace context of the request that asked for the turn; null when traces are off. In the row and not in
+  -- the job, which is made anew when a turn is run again or goes on after a decision.
+  traceparent text,
+  cancel_requested_at timestamptz,
+  -- Set soon after the first chunk that a reader may have seen, and before any tool runs.
+  shown_at timestamptz,
+  -- Relay events of the attempt that ended the turn, so that a follower can tell a whole turn log from one that was
+  -- cut off.
+  relay_events integer,
+  -- The chunk that ends that turn log, for a follower whose turn log broke off just before it.
+  last_chunk json,
+  error json,
+  -- The answer of a stateless generation; of a regeneration, what it had answered when it stopped to ask.
+  answer json,
+  -- Summed over the turn and its continuations.
+  input_tokens bigint not null default 0,
+  output_tokens bigint not null default 0,
+  model_calls integer not null default 0,
+  run_ms bigint not null default 0,
+  accepted_at timestamptz not null default now(),
+  claimed_at timestamptz,
+  finished_at timestamptz
+);
+-- This index is what makes a session busy: a second active turn of a session cannot be inserted.
+create unique index turns_one_active on turns (session_id) where status in ('queued', 'running', 'waiting');
+-- What the recovery of lost turns reads: never more rows than there are unfinished turns.
+create index turns_unfinished on turns (status, accepted_at) where status in ('queued', 'running');
+create index turns_agent_active on turns (agent_id) where status in ('queued', 'running', 'waiting');
+create index turns_tenant_active on turns (tenant_id) where status in ('queued', 'running', 'waiting');
+create index turns_session on turns (session_id, accepted_at desc) where session_id is not null;
+create index turns_accepted on turns (tenant_id, accepted_at);

@@ -1,0 +1,40 @@
+-- Approvals of tool calls, and the continuations that resume a turn after them
+-- (`/v1/agents/:agentId/sessions/:sessionId/tool-approvals`).
+
+-- A turn that stops to ask makes a continuation. It waits until the last approval of that message is decided, then it
+-- is queued as a job of its own.
+create table continuations (
+  id text primary key,
+  tenant_id text not null,
+  session_id text not null,
+  turn_id text not null,
+  status text not null default 'waiting' check (status in ('waiting', 'queued', 'running', 'succeeded', 'failed')),
+  -- The claim whose turn log holds its chunks.
+  log_attempt integer,
+  -- As in `turns`.
+  relay_events integer,
+  last_chunk json,
+  error json,
+  created_at timestamptz not null default now(),
+  started_at timestamptz,
+  finished_at timestamptz
+);
+create index continuations_session on continuations (session_id, created_at);
+
+create table approvals (
+  id text primary key,
+  tenant_id text not null,
+  session_id text not null,
+  turn_id text not null,
+  continuation_id text not null,
+  tool text not null,
+  tool_call_id text not null,
+  input json,
+  assistant_message_id text not null,
+  status text not null default 'pending' check (status in ('pending', 'approved', 'denied')),
+  reason text,
+  created_at timestamptz not null default now(),
+  decided_at timestamptz
+);
+create index approvals_session on approvals (session_id, created_at, id);
+create index approvals_continuation on approvals (continuation_id);

@@ -1,0 +1,84 @@
+-- What turns used (`GET /v1/usage`): a row per turn, and the sums that keep questions about it cheap.
+
+-- One row per ended turn, kept when its session or agent is deleted.
+create table usage (
+  turn_id text primary key,
+  tenant_id text not null,
+  agent_id text not null,
+  -- Empty for stateless generation.
+  session_id text not null default '',
+  user_id text not null default '',
+  provider text,
+  model text,
+  input_tokens bigint not null,
+  output_tokens bigint not null,
+  duration_ms bigint not null,
+  metadata json not null default '{}',
+  -- The UTC day.
+  day date not null,
+  -- Which sums hold this turn: `usage_sums`, `usage_user_sums`, `usage_session_tokens`. A turn counts by its own row
+  -- until a worker has added it to its sums (the job `usage.sum`, every few minutes). The markers change in the
+  -- statement that adds, so that every response is of one moment and counts each turn once. One marker a table,
+  -- because a worker of an earlier version goes on to set those that it knows.
+  summed boolean not null default false,
+  user_summed boolean not null default false,
+  session_summed boolean not null default false,
+  created_at timestamptz not null default now()
+);
+-- One index for each way to group and filter, with the numbers in it, so that the table itself is not read. On two
+-- cores, 10,000,000 turns of one tenant within 31 days take 1.7 s by day and 4.0 s by session, an agent's share 40 ms.
+create index usage_days on usage (tenant_id, day) include (input_tokens, output_tokens, duration_ms);
+create index usage_agents on usage (tenant_id, agent_id, day) include (input_tokens, output_tokens, duration_ms);
+create index usage_sessions on usage (tenant_id, session_id, day) include (input_tokens, output_tokens, duration_ms);
+create index usage_users on usage (tenant_id, user_id, day) include (input_tokens, output_tokens, duration_ms);
+-- What some sum lacks: small, whatever the table's size. It serves whoever asks for one of the markers, so that the
+-- end of a turn writes to one such index only.
+create index usage_unsummed on usage (tenant_id, day) where not summed or not user_summed or not session_summed;
+
+-- Sums by day, agent and model, so that asking for them does not cost more with every turn that was ever run: over
+-- 1,000,000 turns within 31 days it took 350 to 2,000 ms, and takes 2 ms. The commit of a turn writes to no sum: the
+-- commits of a tenant would wait for one another there.
+create table usage_sums (
+  tenant_id text not null,
+  day date not null,
+  agent_id text not null,
+  -- Null, as the model, for turns that ended before they came to a model.
+  provider text,
+  model text,
+  turns bigint not null,
+  input_tokens bigint not null,
+  output_tokens bigint not null,
+  duration_ms bigint not null
+);
+create unique index usage_sums_key
+  on usage_sums (tenant_id, day, agent_id, (coalesce(provider, '')), (coalesce(model, '')));
+
+-- Sums by end user too. In a table of its own: over 1,000,000 turns of 10,000 users within 28 days it holds 286,000
+-- rows where `usage_sums` holds 28, and by day they would take 140 to 200 ms instead of 1.
+--
+-- Agent, provider and model are in the key so that a user's usage can be asked for by each of them.
+create table usage_user_sums (
+  tenant_id text not null,
+  day date not null,
+  user_id text not null,
+  agent_id text not null,
+  provider text,
+  model text,
+  turns bigint not null,
+  input_tokens bigint not null,
+  output_tokens bigint not null,
+  duration_ms bigint not null
+);
+create unique index usage_user_sums_key
+  on usage_user_sums (tenant_id, day, user_id, agent_id, (coalesce(provider, '')), (coalesce(model, '')));
+
+-- What each session ever used: the most that a range of days can have of it. The largest sessions of a range are
+-- found among those that used most, and not by adding up every session: of 5,000,000 turns of 1,000,000 sessions
+-- that took longer than a statement may.
+create table usage_session_tokens (
+  tenant_id text not null,
+  session_id text not null,
+  tokens bigint not null,
+  primary key (tenant_id, session_id)
+);
+create index usage_session_tokens_most on usage_session_tokens (tenant_id, tokens desc, session_id);
