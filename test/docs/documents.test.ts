@@ -11,9 +11,11 @@ const notForOperators = "npm_lifecycle_event";
 /** What the OpenTelemetry SDK reads by itself. */
 const ofTheSdk = "OTEL_EXPORTER_OTLP_HEADERS";
 
-/** The rows of the README's table of variables: names, and the values in backticks of the second column. */
+const page = "docs/configuration.md";
+
+/** The rows of the page's table of variables: names, and the values in backticks of the second column. */
 function documented(): { names: string[]; defaults: string[] }[] {
-  const section = /^## Configuration$(.*?)^## /ms.exec(read("README.md"))?.[1] ?? "";
+  const section = /^## Variables$(.*?)^## /ms.exec(read(page))?.[1] ?? "";
   const rows = section.split("\n").filter((line) => line.startsWith("| `"));
   return rows.map((row) => {
     const [, first = "", second = ""] = row.split(/(?<!\\)\|/);
@@ -24,7 +26,7 @@ function documented(): { names: string[]; defaults: string[] }[] {
 
 const quoted = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map((match) => match[1] as string);
 
-describe("the README's table of variables", () => {
+describe(`the table of variables of ${page}`, () => {
   test("names what the configuration reads, and nothing else", () => {
     const asked = new Set<string>();
     readConfig(
@@ -39,7 +41,7 @@ describe("the README's table of variables", () => {
         .flatMap(({ names }) => names)
         .sort(),
     ).toEqual([...asked].sort());
-    expect(read("README.md")).toContain(`\`${ofTheSdk}\``);
+    expect(read(page)).toContain(`\`${ofTheSdk}\``);
   });
 
   test("says what holds where a variable is not set", () => {
