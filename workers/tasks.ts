@@ -1,8 +1,8 @@
 import type { Task, TaskList } from "graphile-worker";
-import { purgeAgent } from "../src/agents/purge.ts";
+import { type AgentPurge, purgeAgent } from "../src/agents/purge.ts";
 import { deliverThread } from "../src/chat/deliver.ts";
 import { drainInbox } from "../src/chat/inbox.ts";
-import { purgeChatConnection } from "../src/chat/purge.ts";
+import { purgeChatConnection, purgeChatConnections } from "../src/chat/purge.ts";
 import { sweepChatEvents } from "../src/chat/recover.ts";
 import type { Ctx } from "../src/kernel/context.ts";
 import { sweepKeys } from "../src/kernel/http/idempotency.ts";
@@ -10,13 +10,23 @@ import { observeJob } from "../src/kernel/http/observe-request.ts";
 import { isPayload, type JobName, type JobPayloads } from "../src/kernel/queue/catalogue.ts";
 import { spendAttempts } from "../src/kernel/queue/stored-jobs.ts";
 import { deliverEvents } from "../src/merchant/deliver.ts";
+import { purgeSessions } from "../src/sessions/purge.ts";
 import { runTurnJob, type TurnRunner } from "../src/sessions/run/run.ts";
-import { purgeLibrarySkill } from "../src/skills/purge.ts";
+import { purgeLibrarySkill, purgeSkills } from "../src/skills/purge.ts";
 import { fireTask } from "../src/tasks/fire.ts";
+import { purgeTasks } from "../src/tasks/purge.ts";
 import { startQueuedRun } from "../src/tasks/run.ts";
 import { purgeTenant } from "../src/tenants/purge.ts";
 import { sumUsage } from "../src/usage/sums.ts";
 import { purgeWorkspace } from "../src/workspaces/remove.ts";
+
+/** What goes with a deleted agent, in this order. The agents know nothing of the slices above them. */
+export const agentPurges: readonly AgentPurge[] = [
+  purgeSkills,
+  purgeTasks,
+  (sql, agentId) => purgeChatConnections(sql, { agentId }),
+  purgeSessions,
+];
 
 /** Job name → slice function; a name without a function does not compile. */
 export function taskList(runner: TurnRunner): TaskList {
@@ -29,7 +39,7 @@ export function taskList(runner: TurnRunner): TaskList {
     "chat.deliver": (payload) => deliverThread(ctx, actor.workerId, (payload as JobPayloads["chat.deliver"]).threadId),
     "chat.purge": (payload) => purgeChatConnection(ctx, (payload as JobPayloads["chat.purge"]).connectionId),
     "chat.sweep": () => sweepChatEvents(ctx.sql),
-    "agent.purge": (payload) => purgeAgent(ctx, (payload as JobPayloads["agent.purge"]).agentId),
+    "agent.purge": (payload) => purgeAgent(ctx.sql, (payload as JobPayloads["agent.purge"]).agentId, agentPurges),
     "tenant.purge": (payload) => purgeTenant(ctx, (payload as JobPayloads["tenant.purge"]).tenantId),
     "workspace.purge": (payload) => purgeWorkspace(ctx, (payload as JobPayloads["workspace.purge"]).workspaceId),
     "skill.purge": (payload) => purgeLibrarySkill(ctx, (payload as JobPayloads["skill.purge"]).skillId),

@@ -1,86 +1,15 @@
-import { purgeChatConnections } from "../chat/purge.ts";
-import type { Ctx } from "../kernel/context.ts";
-import { type Sql, type Tx, tx } from "../kernel/database/client.ts";
-import { enqueue } from "../kernel/queue/catalogue.ts";
-import { purgeSkills } from "../skills/purge.ts";
-import { purgeTasks } from "../tasks/purge.ts";
-import { cancelTurns } from "./store.ts";
+import type { Sql } from "../kernel/database/client.ts";
+
+/** Removes what a slice holds for a deleted agent. Safe to repeat. */
+export type AgentPurge = (sql: Sql, agentId: string) => Promise<void>;
 
 /**
- * Sessions found in one look. Far more than go in one batch, because every look
- * walks over what the earlier batches deleted.
+ * The job `agent.purge`: removes what a deleted agent left, slice by slice. The
+ * slices stand above this one, so their purges are handed in. Safe to repeat, and
+ * does nothing while the agent exists.
  */
-const sessionsPerLook = 20_000;
-/** Sessions whose rows go together. */
-const sessionsPerBatch = 200;
-/** Messages that one statement deletes. */
-const messagesPerBatch = 2_000;
-/** A purge that met turns still ending looks again after this long. */
-const retryAfterMs = 15_000;
-
-/**
- * Removes what a deleted agent left: its skills, tasks and chat connections, its sessions, their messages and
- * ended turns, in batches, so that no statement runs long. Usage stays. Sessions with
- * a turn that has not ended yet wait for it, because its end is still to be
- * metered. Safe to repeat, and does nothing while the agent exists.
- */
-export async function purgeAgent(ctx: Pick<Ctx, "sql">, agentId: string): Promise<void> {
-  const { sql } = ctx;
+export async function purgeAgent(sql: Sql, agentId: string, purges: readonly AgentPurge[]): Promise<void> {
   const [agent] = await sql`select 1 from agents where id = ${agentId}`;
   if (agent !== undefined) return;
-  // A turn may have been accepted while the agent was being deleted.
-  await cancelTurns(sql, agentId);
-  await purgeSkills(sql, agentId);
-  await purgeTasks(sql, agentId);
-  await purgeChatConnections(sql, { agentId });
-  for (;;) {
-    const ids = await findSessions(sql, agentId);
-    for (let at = 0; at < ids.length; at += sessionsPerBatch)
-      await purgeSessions(sql, ids.slice(at, at + sessionsPerBatch));
-    if (ids.length < sessionsPerLook) break;
-  }
-  const [left] = await sql`
-    select 1 from turns where agent_id = ${agentId} and status in ('queued', 'running', 'waiting') limit 1`;
-  if (left === undefined) return;
-  const runAt = new Date(Date.now() + retryAfterMs);
-  await enqueue(sql, "agent.purge", { agentId }, { key: `agent.purge:${agentId}:again`, runAt });
-}
-
-/** Sessions of an agent in which no turn has still to end. */
-async function findSessions(sql: Sql, agentId: string): Promise<string[]> {
-  const rows = await sql<{ id: string }[]>`
-    select s.id from sessions s where s.agent_id = ${agentId} and not exists (
-      select 1 from turns t where t.session_id = s.id and t.status in ('queued', 'running', 'waiting'))
-    limit ${sessionsPerLook}`;
-  return rows.map((row) => row.id);
-}
-
-async function purgeSessions(sql: Sql, ids: string[]): Promise<void> {
-  for (;;) {
-    const { count } = await byIndex(
-      sql,
-      (inner) => inner`
-        delete from messages where (session_id, seq) in (
-          select session_id, seq from messages where session_id = any(${ids}) limit ${messagesPerBatch})`,
-    );
-    if (count < messagesPerBatch) break;
-  }
-  await byIndex(
-    sql,
-    (inner) => inner`
-      delete from turns where session_id = any(${ids}) and status in ('succeeded', 'failed', 'canceled')`,
-  );
-  await sql`delete from sessions where id = any(${ids})`;
-}
-
-/**
- * Runs a statement that must not read a whole table. With 200 ids and stale
- * statistics the planner does: 25 ms a batch on 100,000 sessions, and rising,
- * against 2 ms by the index.
- */
-function byIndex<T>(sql: Sql, work: (inner: Tx) => Promise<T>): Promise<T> {
-  return tx(sql, async (inner) => {
-    await inner`set local enable_seqscan = off`;
-    return work(inner);
-  });
+  for (const purge of purges) await purge(sql, agentId);
 }

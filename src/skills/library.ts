@@ -1,3 +1,4 @@
+import { hasSkill } from "../agents/has-skill.ts";
 import { policyIssues } from "../agents/policy.ts";
 import type { AgentConfig } from "../agents/schema.ts";
 import { type AnySql, json, type Tx, tx } from "../kernel/database/client.ts";
@@ -14,7 +15,6 @@ import {
   type SkillFile,
   type SkillFolder,
 } from "./schema.ts";
-import { hasSkill } from "./store.ts";
 
 interface LibraryRow {
   id: string;

@@ -1,3 +1,4 @@
+import { hasSkill } from "../agents/has-skill.ts";
 import { policyIssues } from "../agents/policy.ts";
 import { getAgent, lockAgent } from "../agents/store.ts";
 import { type AnySql, json, type Tx, tx } from "../kernel/database/client.ts";
@@ -24,26 +25,6 @@ export interface SkillRow {
   metadata: Record<string, unknown>;
   created_at: Date;
   updated_at: Date;
-}
-
-/**
- * Whether an agent has a skill: its own, or one of these of the library that still
- * exists. In a transaction under the agent's lock the answer holds until the end:
- * whoever deletes a skill of the library waits for the key lock taken here.
- */
-export async function hasSkill(
-  sql: AnySql,
-  tenantId: string,
-  agentId: string,
-  libraryIds: readonly string[],
-): Promise<boolean> {
-  const [own] = await sql`select 1 from agent_skills where agent_id = ${agentId} limit 1`;
-  if (own !== undefined || libraryIds.length === 0) return own !== undefined;
-  const named = await sql`
-    select 1 from library_skills
-    where id = any(${libraryIds as string[]}) and (tenant_id = ${tenantId} or tenant_id is null)
-    order by id for key share`;
-  return named.length > 0;
 }
 
 /** A page of an agent's skills, newest first. Throws 404, 400 `invalid_cursor`. */

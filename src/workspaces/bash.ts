@@ -4,9 +4,9 @@ import { cleanText } from "../messages/text.ts";
 import { boundText, cutNote } from "../tools/bounded.ts";
 import { builtinTool } from "../tools/builtin.ts";
 import type { TurnTool } from "../tools/tool.ts";
+import type { WorkspaceScope } from "./scope.ts";
 import { neverAborted } from "./shell/host.ts";
 import { runShell } from "./shell/run.ts";
-import type { WorkspaceScope } from "./tools.ts";
 
 /** Of a result's room, what the error output may take. */
 const stderrBytesMax = 48 * 1024;

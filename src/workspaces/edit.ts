@@ -6,8 +6,8 @@ import type { TurnTool } from "../tools/tool.ts";
 import { readFile, writeFiles } from "./files.ts";
 import { readToolFilePath } from "./paths.ts";
 import { textOf } from "./read.ts";
+import type { WorkspaceScope } from "./scope.ts";
 import { withWorkspace } from "./store.ts";
-import type { WorkspaceScope } from "./tools.ts";
 
 /** The tool `edit`: replaces one passage of a file, under the workspace's lock, so that edits made at once all count. */
 export function editTool({ ctx: { sql }, tenantId, workspaceId, sessionId }: WorkspaceScope): TurnTool {

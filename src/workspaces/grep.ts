@@ -6,10 +6,10 @@ import { ToolError } from "../tools/error.ts";
 import type { TurnTool } from "../tools/tool.ts";
 import { listFiles } from "./files.ts";
 import { readToolPath } from "./paths.ts";
+import type { WorkspaceScope } from "./scope.ts";
 import { JobCutError, neverAborted, runJob } from "./shell/host.ts";
 import { readContents } from "./shell/run.ts";
 import { requireWorkspace } from "./store.ts";
-import type { WorkspaceScope } from "./tools.ts";
 
 /** Patterns longer than this are nobody's. */
 const patternCharactersMax = 2_000;

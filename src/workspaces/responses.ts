@@ -2,7 +2,7 @@ import { type TSchema, Type } from "@sinclair/typebox";
 import { Closed, OneOf } from "../kernel/http/request-fields.ts";
 import { attribution, listOf, pageOf, Text, times } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
-import { SandboxId } from "./schema.ts";
+import { SandboxId } from "./sandbox-id.ts";
 
 /** What operations on workspaces and sandboxes answer (design section 3), for the OpenAPI document. */
 const under = (id: TSchema) =>

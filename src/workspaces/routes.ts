@@ -12,7 +12,8 @@ import { fileBytesMax } from "./limits.ts";
 import { isRoot, readFilePath } from "./paths.ts";
 import { deleteWorkspace } from "./remove.ts";
 import { Deleting, Files, Sandboxes, ShownFile, ShownSandbox, ShownWorkspace, Workspaces } from "./responses.ts";
-import { FileOrListQuery, FileQuery, SandboxId, WorkspaceCreate, WorkspaceList, WorkspaceUpdate } from "./schema.ts";
+import { SandboxId } from "./sandbox-id.ts";
+import { FileOrListQuery, FileQuery, WorkspaceCreate, WorkspaceList, WorkspaceUpdate } from "./schema.ts";
 import {
   createWorkspace,
   getWorkspace,

@@ -2,9 +2,6 @@ import { Type } from "@sinclair/typebox";
 import { Change, Characters, Closed, Metadata, Name, pageQuery, UserId } from "../kernel/http/request-fields.ts";
 import { pathBytesMax } from "./limits.ts";
 
-/** A sandbox's id, as form A's paths name it. */
-export const SandboxId = Type.String({ pattern: "^sb_[0-9a-z]{24}$", description: "sb_…" });
-
 export const WorkspaceCreate = Closed({
   name: Type.Optional(Name),
   userId: Type.Optional(UserId),

@@ -10,10 +10,8 @@ import { globMatcher } from "./glob.ts";
 import { grepTool } from "./grep.ts";
 import { readToolFilePath, readToolPath } from "./paths.ts";
 import { type ReadVirtual, readTool } from "./read.ts";
+import type { WorkspaceScope } from "./scope.ts";
 import { requireWorkspace, withWorkspace } from "./store.ts";
-
-/** The scope of tools that have a workspace to work on. */
-export type WorkspaceScope = ToolScope & { readonly workspaceId: string };
 
 /**
  * The tool group `workspace` (design section 3, "Tools"); none when the agent

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { purgeAgent } from "../../src/agents/purge.ts";
+import { agentPurges } from "../../workers/tasks.ts";
 import { form, skillMd, zip } from "../harness/archives.ts";
 import { type CallOptions, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
 import { missingAgent, missingSkill, octets, sameFor, skillCalls, verdict } from "../harness/skill-calls.ts";
@@ -116,7 +117,7 @@ describe("an agent's deletion", () => {
     const skill = await skills.created(agent);
     expect((await t.call("DELETE", `/v1/agents/${agent}`)).status).toBe(204);
     expect(verdict(await t.call("GET", `/v1/agents/${agent}/skills/${skill.id}`))).toEqual([404, "not_found"]);
-    await purgeAgent(h.ctx, agent);
+    await purgeAgent(h.ctx.sql, agent, agentPurges);
     expect(await h.sql`select 1 from agent_skills where agent_id = ${agent}`).toHaveLength(0);
     expect(await h.sql`select 1 from skill_files where skill_id = ${skill.id}`).toHaveLength(0);
   });
