@@ -44,7 +44,7 @@ interface Service {
 
 /** Starts a service in another process; the line is its database's URL or its error. */
 async function startService(home: string, mode = "fast"): Promise<Service> {
-  const program = fileURLToPath(new URL("embedded-postgres-service.ts", import.meta.url));
+  const program = fileURLToPath(new URL("../harness/embedded-postgres-service.ts", import.meta.url));
   // A session of its own, so that a test can signal its process group as a terminal would.
   const child = spawn(process.execPath, [program, home, mode], { stdio: ["pipe", "pipe", "inherit"], detached: true });
   processes.push(child);
