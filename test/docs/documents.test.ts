@@ -1,10 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { readFileSync } from "node:fs";
 import { readConfig } from "../../src/kernel/config.ts";
+import { inRepository } from "../harness/repository.ts";
 
-const repository = new URL("../..", import.meta.url).pathname;
-const read = (path: string) => readFileSync(join(repository, path), "utf8");
+const read = (path: string) => readFileSync(inRepository(path), "utf8");
 
 /** What a package manager tells its scripts, and nobody else sets. */
 const notForOperators = "npm_lifecycle_event";
@@ -55,34 +54,3 @@ describe(`the table of variables of ${page}`, () => {
       }
   });
 });
-
-test("every link between the documents leads to a file, and to a heading of it", () => {
-  const documents = (readdirSync(join(repository, "docs"), { recursive: true }) as string[])
-    .filter((name) => name.endsWith(".md"))
-    .map((name) => join("docs", name));
-  const dead = ["README.md", "loadtest/README.md", ...documents].flatMap((path) =>
-    [...read(path).matchAll(/\]\(([^)\s]+)\)/g)]
-      .map((match) => match[1] as string)
-      .filter((target) => !/^https?:/.test(target) && !leads(path, target))
-      .map((target) => `${path} → ${target}`),
-  );
-  expect(dead).toEqual([]);
-});
-
-function leads(from: string, target: string): boolean {
-  const [file = "", heading] = target.split("#");
-  const path = file === "" ? from : join(dirname(from), file);
-  if (!existsSync(join(repository, path))) return false;
-  return heading === undefined || headingsOf(path).includes(heading);
-}
-
-/** The headings of a document as links name them. */
-function headingsOf(path: string): string[] {
-  const headings = [...read(path).matchAll(/^#+ (.+)$/gm)].map((match) => match[1] as string);
-  return headings.map((text) =>
-    text
-      .toLowerCase()
-      .replaceAll(/[^\w\- ]/g, "")
-      .replaceAll(" ", "-"),
-  );
-}

@@ -1,25 +1,32 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { join, relative } from "node:path";
+import { inRepository, repository } from "./repository.ts";
 
-/** One file of ours: its path from the repository's root, and its text. */
+/** One file of the repository: its path from the root, and its text. */
 export interface Source {
   readonly path: string;
   readonly text: string;
 }
 
-const repository = new URL("../..", import.meta.url).pathname;
+/** Folders that git ignores, wherever they are. */
+const ignoredFolders = new Set(["node_modules", ".git", ".parley", "dist", "results"]);
+
+/** All files of the repository, as git would take them. */
+export function allSources(): Source[] {
+  return filesBelow(repository);
+}
 
 /** The TypeScript files below the named folders. */
 export function sourcesIn(...folders: string[]): Source[] {
-  return folders.flatMap((folder) =>
-    (readdirSync(join(repository, folder), { recursive: true }) as string[])
-      .filter((name) => name.endsWith(".ts"))
-      .map((name) => join(folder, name))
-      .map((path) => ({ path, text: readFileSync(join(repository, path), "utf8") })),
-  );
+  return folders.flatMap((folder) => filesBelow(inRepository(folder))).filter(({ path }) => isCode(path));
 }
 
-/** What stands at the repository's root. */
+/** Whether a file is TypeScript. */
+export function isCode(path: string): boolean {
+  return /\.tsx?$/.test(path);
+}
+
+/** The names at the repository's root. */
 export function topLevel(): string[] {
   return readdirSync(repository);
 }
@@ -31,5 +38,13 @@ export function importsOf({ path, text }: Source, types = true): string[] {
     .filter((match) => types || match[1] === undefined)
     .map((match) => match[2] ?? match[3] ?? match[4] ?? "")
     .filter((target) => target.startsWith("."))
-    .map((target) => relative(repository, join(repository, dirname(path), target)));
+    .map((target) => join(path, "..", target));
+}
+
+function filesBelow(folder: string): Source[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return ignoredFolders.has(entry.name) ? [] : filesBelow(path);
+    return entry.isFile() ? [{ path: relative(repository, path), text: readFileSync(path, "utf8") }] : [];
+  });
 }

@@ -1,0 +1,65 @@
+import { dirname } from "node:path";
+import { importsOf, type Source } from "../harness/sources.ts";
+import { file, type Law, product } from "./law.ts";
+
+/** Roles that run a worker pool. */
+const poolRoles = ["src/roles/start.ts", "src/roles/work.ts"];
+const isKernel = (path: string) => path.startsWith("src/kernel/");
+const isRoutes = (path: string) => /(^|[/-])routes\.ts$/.test(path);
+
+/** The kernel knows no slice. */
+export const kernelImportsKernel: Law = {
+  title: "the kernel imports the kernel only",
+  violations: (sources) =>
+    forbidden(sources, (from, target) => isKernel(from) && !isKernel(target) && /^(src|workers)\//.test(target)),
+  broken: [[file("src/kernel/a.ts", 'import type { Agent } from "../agents/store.ts";')]],
+};
+
+/** What is behind a route is reached by the slice's functions. */
+export const routesBelongToTheirSlice: Law = {
+  title: "a routes file is imported by app.ts and by routes of its own slice only",
+  violations: (sources) =>
+    forbidden(
+      sources,
+      (from, target) =>
+        isRoutes(target) && from !== "src/app.ts" && !(isRoutes(from) && dirname(from) === dirname(target)),
+    ),
+  broken: [
+    [file("src/chat/a.ts", 'import { routes } from "../agents/routes.ts";')],
+    [file("src/chat/routes.ts", 'import { routes } from "../agents/library-routes.ts";')],
+  ],
+};
+
+/** Slices add jobs; who runs them is decided by the process's role. */
+export const workersBelongToRoles: Law = {
+  title: "workers/ is imported by the roles that run a pool only",
+  violations: (sources) =>
+    forbidden(
+      sources,
+      (from, target) => target.startsWith("workers/") && !from.startsWith("workers/") && !poolRoles.includes(from),
+    ),
+  broken: [[file("src/chat/a.ts", 'import { pool } from "../../workers/main.ts";')]],
+};
+
+/** The queue's library runs jobs in `workers/`; others only add them. */
+export const queueRunsInWorkers: Law = {
+  title: "only workers/ imports the queue's runner",
+  violations: (sources) =>
+    product(sources).flatMap(({ path, text }) =>
+      path.startsWith("workers/")
+        ? []
+        : [...text.matchAll(/import\s*\{([^}]*)\}\s*from\s*"graphile-worker"/g)]
+            .flatMap((match) => (match[1] as string).match(/\brun(Once|TaskList\w*)?\b/g) ?? [])
+            .map((name) => `${path} → ${name}`),
+    ),
+  broken: [[file("src/chat/a.ts", 'import { run } from "graphile-worker";')]],
+};
+
+/** Each forbidden import of the product as `file → what it imports`. */
+function forbidden(sources: readonly Source[], isForbidden: (from: string, target: string) => boolean): string[] {
+  return product(sources).flatMap((source) =>
+    importsOf(source)
+      .filter((target) => isForbidden(source.path, target))
+      .map((target) => `${source.path} → ${target}`),
+  );
+}
