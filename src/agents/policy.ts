@@ -1,5 +1,6 @@
 import type { Issue } from "../kernel/errors.ts";
-import type { AgentConfig, ApprovalOverride, ApprovalPolicy, ToolGroup } from "./schema.ts";
+import type { ApprovalOverride, ApprovalPolicy } from "../tools/policy.ts";
+import type { AgentConfig, ToolGroup } from "./schema.ts";
 
 /** The built-in tools of each group (design section 3, "Tools"). */
 const toolsOfGroup: Readonly<Record<ToolGroup, readonly string[]>> = {

@@ -2,8 +2,9 @@ import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { Closed, Metadata, Nullable, OneOf } from "../kernel/http/request-fields.ts";
 import { attribution, listOf, Moment, pageOf, Text, TextOrNull, times } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
+import { approvalModes } from "../tools/policy.ts";
 import { SandboxId } from "../workspaces/sandbox-id.ts";
-import { approvalModes, toolGroups } from "./schema.ts";
+import { toolGroups } from "./schema.ts";
 
 /** What operations on agents answer (document 1, "Agent"), for the OpenAPI document. */
 

@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Change, Characters, Closed, Metadata, Name, Nullable, OneOf, UserId } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
+import { type ApprovalPolicy, approvalModes } from "../tools/policy.ts";
 
 /** Agents a tenant may have at once (document 1, "Limits"; it holds in both forms). */
 export const agentsPerTenantMax = 100;
@@ -22,9 +23,6 @@ const forwardedKeysMax = 100;
 export const toolGroups = ["workspace", "write_todos", "memory"] as const;
 export type ToolGroup = (typeof toolGroups)[number];
 
-/** What a policy decides for all calls; an override may also `deny` (design section 3, "Approval policy"). */
-export const approvalModes = ["full", "auto", "manual"] as const;
-
 const Override = Closed({
   tool: Characters({ min: 1, max: 200 }),
   mcpConnectionId: Type.Optional(Nullable(Id("mcpConnection"))),
@@ -34,18 +32,6 @@ const overrides = Type.Optional(Type.Array(Override, { maxItems: overridesPerPol
 const PolicyOnCreate = Closed({ default: Type.Optional(OneOf(...approvalModes)), overrides });
 /** A policy is replaced as a whole, so that what it falls back to must be said. */
 const PolicyOnUpdate = Closed({ default: OneOf(...approvalModes), overrides });
-
-export interface ApprovalOverride {
-  readonly tool: string;
-  /** Null for a built-in tool. */
-  readonly mcpConnectionId: string | null;
-  readonly mode: (typeof approvalModes)[number] | "deny";
-}
-
-export interface ApprovalPolicy {
-  readonly default: (typeof approvalModes)[number];
-  readonly overrides: readonly ApprovalOverride[];
-}
 
 /** The versioned configuration of an agent, as its row and each version's row hold it. */
 export interface AgentConfig {

@@ -1,6 +1,6 @@
 import { type AnySql, json } from "../kernel/database/client.ts";
 import { textsOf } from "../messages/text.ts";
-import type { UiMessage } from "../sessions/schema.ts";
+import type { UiMessage } from "../messages/ui-message.ts";
 import type { Delivery } from "./deliveries.ts";
 import { platforms } from "./platforms.ts";
 import { splitMarkdown } from "./split.ts";

@@ -1,4 +1,4 @@
-import type { UiMessage } from "../sessions/schema.ts";
+import type { UiMessage } from "./ui-message.ts";
 
 /** A session list shows this much of the last message, in characters. */
 const previewLengthMax = 200;

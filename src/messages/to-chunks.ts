@@ -1,4 +1,4 @@
-import type { UiMessage } from "../sessions/schema.ts";
+import type { UiMessage } from "./ui-message.ts";
 
 /**
  * The chunks of a stored message, for a follower whose relay log is gone. The

@@ -1,5 +1,4 @@
-import type { UiMessage } from "../sessions/schema.ts";
-import type { AskedApproval } from "../sessions/state/turn.ts";
+import type { UiMessage } from "./ui-message.ts";
 
 interface CallPart {
   readonly type: string;
@@ -56,6 +55,14 @@ export function withDecisions(message: UiMessage, decisions: readonly Decided[])
       };
     }),
   };
+}
+
+/** A call that waits for a person. */
+export interface AskedApproval {
+  readonly id: string;
+  readonly tool: string;
+  readonly toolCallId: string;
+  readonly input: unknown;
 }
 
 /** The calls of a message that wait for a person. */

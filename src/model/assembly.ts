@@ -1,5 +1,5 @@
 import { createUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
-import type { UiMessage } from "../sessions/schema.ts";
+import type { UiMessage } from "../messages/ui-message.ts";
 
 /** Chunks of a text that follow each other; they are assembled as one. */
 interface Run {

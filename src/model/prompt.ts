@@ -1,5 +1,5 @@
 import { convertToModelMessages, type ModelMessage, type UIMessage } from "ai";
-import type { UiMessage } from "../sessions/schema.ts";
+import type { UiMessage } from "../messages/ui-message.ts";
 
 /**
  * A transcript as the model takes it. Tool calls that were never answered are

@@ -9,11 +9,11 @@ import {
   toUIMessageChunk,
   type UIMessageChunk,
 } from "ai";
-import type { ApprovalPolicy } from "../agents/schema.ts";
 import { inSpan, type SpanFields } from "../kernel/telemetry/trace.ts";
 import { cleanText, storable } from "../messages/text.ts";
-import type { UiMessage } from "../sessions/schema.ts";
+import type { UiMessage } from "../messages/ui-message.ts";
 import { ToolError, tellable } from "../tools/error.ts";
+import type { ApprovalPolicy } from "../tools/policy.ts";
 import { decideCall } from "../tools/policy.ts";
 import type { TurnTool } from "../tools/tool.ts";
 import { Assembly } from "./assembly.ts";

@@ -1,8 +1,8 @@
 import { type AnySql, json, type Tx, tx } from "../kernel/database/client.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { withDecisions } from "../messages/tool-calls.ts";
+import type { UiMessage } from "../messages/ui-message.ts";
 import { ringCards } from "./run/hand-over.ts";
-import type { UiMessage } from "./schema.ts";
 import { addTurnJob } from "./state/requeue.ts";
 import type { TurnError } from "./state/turn.ts";
 

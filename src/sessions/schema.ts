@@ -1,11 +1,10 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { invalid } from "../kernel/errors.ts";
 import { Characters, Closed, Cursor, Metadata, pageQuery, UserId } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
 
 const MessageId = Characters({ min: 1, max: 256 });
 
-/** A user's UI message. Further fields of a part are stored as sent; `checkParts` looks into the parts. */
+/** A user's UI message. Further fields of a part are stored as sent; `checkParts` checks the parts. */
 export const UserMessage = Closed({
   id: MessageId,
   role: Type.Literal("user", { errorMessage: 'must be "user"' }),
@@ -63,42 +62,3 @@ export const LatestQuery = Closed({
   byAgent: Type.Optional(Type.Union([Type.Literal("true"), Type.Literal("false")])),
 });
 export const MessagesQuery = Closed({ ...pageQuery, after: Type.Optional(Cursor) });
-
-/** A UI message as it is stored and answered. */
-export interface UiMessage {
-  readonly id: string;
-  readonly role: "user" | "assistant";
-  readonly parts: readonly unknown[];
-  readonly metadata?: unknown;
-}
-
-/** Two characters of base64 are the first byte; no bytes are no image. */
-const imageDataUrl = /^data:image\/[A-Za-z0-9.+-]+;base64,[A-Za-z0-9+/]{2,}={0,2}$/;
-
-/**
- * Checks the parts of a user's message: text, or an image as a data URL or an
- * https URL (`decisions.md`, "Turns"). Throws 400 naming the part.
- */
-export function checkParts(parts: readonly unknown[], pointer: string): void {
-  for (const [index, part] of parts.entries()) checkPart(part, `${pointer}/${index}`);
-}
-
-function checkPart(part: unknown, pointer: string): void {
-  if (typeof part !== "object" || part === null || Array.isArray(part)) throw invalid(pointer, "must be an object");
-  const fields = part as { type?: unknown; text?: unknown; mediaType?: unknown; url?: unknown };
-  if (fields.type === "text") {
-    if (typeof fields.text !== "string") throw invalid(`${pointer}/text`, "must be text");
-    return;
-  }
-  if (fields.type !== "file") throw invalid(`${pointer}/type`, 'must be "text" or "file"');
-  if (typeof fields.mediaType !== "string" || !/^image\/[A-Za-z0-9.+-]+$/.test(fields.mediaType)) {
-    throw invalid(`${pointer}/mediaType`, "must be an image type, such as image/png");
-  }
-  if (typeof fields.url !== "string" || !(imageDataUrl.test(fields.url) || isHttps(fields.url))) {
-    throw invalid(`${pointer}/url`, "must be a data URL of an image or an https URL");
-  }
-}
-
-function isHttps(url: string): boolean {
-  return URL.canParse(url) && new URL(url).protocol === "https:";
-}

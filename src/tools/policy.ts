@@ -1,5 +1,19 @@
-import type { ApprovalPolicy } from "../agents/schema.ts";
 import type { TurnTool } from "./tool.ts";
+
+/** What a policy decides for all calls; an override may also `deny` (docs/decisions.md, "Approval policy"). */
+export const approvalModes = ["full", "auto", "manual"] as const;
+
+export interface ApprovalOverride {
+  readonly tool: string;
+  /** Null for a built-in tool. */
+  readonly mcpConnectionId: string | null;
+  readonly mode: (typeof approvalModes)[number] | "deny";
+}
+
+export interface ApprovalPolicy {
+  readonly default: (typeof approvalModes)[number];
+  readonly overrides: readonly ApprovalOverride[];
+}
 
 /** What a policy says of one call. */
 export type Decision = "run" | "ask" | "deny";

@@ -2,11 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { updateAgent } from "../../src/agents/change.ts";
 import type { FindMcpTool } from "../../src/agents/confirmations.ts";
 import { builtInTools, newMcpRules, policyIssues } from "../../src/agents/policy.ts";
-import { type AgentConfig, type AgentFields, type ApprovalOverride, configDefaults } from "../../src/agents/schema.ts";
+import { type AgentConfig, type AgentFields, configDefaults } from "../../src/agents/schema.ts";
 import { ApiError } from "../../src/kernel/errors.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { type HttpServer, listen } from "../../src/kernel/runtime.ts";
 import { createProvider } from "../../src/providers/store.ts";
+import type { ApprovalOverride } from "../../src/tools/policy.ts";
 import { type Answer, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
 
 const mcp = newId("mcpConnection");

@@ -15,8 +15,8 @@ import {
   type UIMessage,
   type UIMessageChunk,
 } from "ai";
+import type { UiMessage } from "../../src/messages/ui-message.ts";
 import { describeModelError, type ModelRequest, type ModelResult, runModel } from "../../src/model/run-model.ts";
-import type { UiMessage } from "../../src/sessions/schema.ts";
 import type { SimulatedModel } from "../../src/simulated-model/server.ts";
 import { ToolError, unusableCall } from "../../src/tools/error.ts";
 import { decideCall } from "../../src/tools/policy.ts";

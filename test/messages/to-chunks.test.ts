@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
 import { chunksOf } from "../../src/messages/to-chunks.ts";
-import type { UiMessage } from "../../src/sessions/schema.ts";
+import type { UiMessage } from "../../src/messages/ui-message.ts";
 
 /** The message that the AI SDK makes of the chunks of a stored one. */
 async function assembled(message: UiMessage): Promise<unknown> {

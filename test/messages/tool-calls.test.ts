@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { safeValidateUIMessages } from "ai";
 import { closeCalls, withDecisions } from "../../src/messages/tool-calls.ts";
-import type { UiMessage } from "../../src/sessions/schema.ts";
+import type { UiMessage } from "../../src/messages/ui-message.ts";
 
 const call = (id: string, more: object) => ({ type: "tool-write", toolCallId: id, input: { path: "a" }, ...more });
 const asked = (id: string) => call(id, { state: "approval-requested", approval: { id: `apr_${id}` } });

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { convertToModelMessages, type UIMessage } from "ai";
+import type { UiMessage } from "../../src/messages/ui-message.ts";
 import { modelMessages } from "../../src/model/prompt.ts";
-import type { UiMessage } from "../../src/sessions/schema.ts";
 
 const text = (said: string) => ({ type: "text", text: said });
 const message = (role: string, ...parts: unknown[]) => ({ id: `${parts.length}`, role, parts }) as unknown as UiMessage;

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { createGoogle } from "@ai-sdk/google";
 import { createOpenRouter } from "@openrouter/ai-sdk-provider";
-import type { UiMessage } from "../../src/sessions/schema.ts";
+import type { UiMessage } from "../../src/messages/ui-message.ts";
 import { startSimulatedModel } from "../../src/simulated-model/server.ts";
 import {
   block,

@@ -1,7 +1,8 @@
 import type { Static } from "@sinclair/typebox";
 import { invalid } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
-import { checkParts, type Generate, type UiMessage } from "../schema.ts";
+import { checkParts, type UiMessage } from "../../messages/ui-message.ts";
+import type { Generate } from "../schema.ts";
 
 /**
  * Checks the messages of a stateless generation: the last one is the user's, and

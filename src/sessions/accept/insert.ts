@@ -9,7 +9,7 @@ import {
 } from "../../kernel/database/client.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { databaseWaitMs } from "../../kernel/limits.ts";
-import type { UiMessage } from "../schema.ts";
+import type { UiMessage } from "../../messages/ui-message.ts";
 import { addFirstTurnJob } from "../state/requeue.ts";
 import type { TurnKind } from "../state/turn.ts";
 

@@ -1,6 +1,6 @@
 import { type AgentRow, agentOfTurn, showAgent } from "../../agents/load.ts";
 import type { Sql } from "../../kernel/database/client.ts";
-import type { UiMessage } from "../schema.ts";
+import type { UiMessage } from "../../messages/ui-message.ts";
 import { type HistoryRow, historyOfTurn, noHistory, showHistory } from "../state/history.ts";
 import type { ClaimedTurn, TurnKind } from "../state/turn.ts";
 

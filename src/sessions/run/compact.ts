@@ -2,22 +2,11 @@ import { generateText, type LanguageModel } from "ai";
 import type { AnySql, Sql } from "../../kernel/database/client.ts";
 import type { Logger } from "../../kernel/telemetry/log.ts";
 import { isCall } from "../../messages/tool-calls.ts";
+import type { UiMessage } from "../../messages/ui-message.ts";
 import { contextWindowOf } from "../../model/context-window.ts";
 import { describeModelError } from "../../model/run-model.ts";
 import { ModelSpans } from "../../model/spans.ts";
-import type { UiMessage } from "../schema.ts";
-
-/** A message with its place in the transcript; null for one that is not stored yet. */
-export interface PlacedMessage {
-  readonly seq: number | null;
-  readonly message: UiMessage;
-}
-
-/** A summary that stands for the transcript up to a place. */
-export interface Summary {
-  readonly uptoSeq: number;
-  readonly text: string;
-}
+import type { PlacedMessage, Summary } from "../state/history.ts";
 
 /** What compaction needs. */
 export interface CompactionRequest {

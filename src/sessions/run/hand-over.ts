@@ -1,7 +1,7 @@
 import { type AnySql, json } from "../../kernel/database/client.ts";
 import { newId } from "../../kernel/ids.ts";
 import { textsOf } from "../../messages/text.ts";
-import type { UiMessage } from "../schema.ts";
+import type { UiMessage } from "../../messages/ui-message.ts";
 
 /** What the chat is told when a turn fails. */
 const failedText = "Sorry, something went wrong and I could not finish my answer.";

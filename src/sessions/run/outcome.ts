@@ -3,8 +3,8 @@ import { newId } from "../../kernel/ids.ts";
 import type { RelayWriter } from "../../kernel/relay/writer.ts";
 import { previewOf, storable } from "../../messages/text.ts";
 import { closeCalls, pendingCalls } from "../../messages/tool-calls.ts";
+import type { UiMessage } from "../../messages/ui-message.ts";
 import type { ModelResult } from "../../model/run-model.ts";
-import type { UiMessage } from "../schema.ts";
 import { badOutcome, type ClaimedTurn, type TurnError, type TurnOutcome, type TurnUsage } from "../state/turn.ts";
 import type { PreparedTurn } from "./prepare.ts";
 

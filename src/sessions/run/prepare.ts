@@ -4,11 +4,12 @@ import type { AgentConfig } from "../../agents/schema.ts";
 import type { Ctx } from "../../kernel/context.ts";
 import { defaultMessage, type ErrorCause } from "../../kernel/errors.ts";
 import { withDecisions } from "../../messages/tool-calls.ts";
+import type { UiMessage } from "../../messages/ui-message.ts";
 import { languageModel, type ModelProvider, openProvider } from "../../providers/client.ts";
-import type { UiMessage } from "../schema.ts";
+import type { PlacedMessage } from "../state/history.ts";
 import { readHistory } from "../state/history.ts";
 import type { ClaimedTurn, TurnError } from "../state/turn.ts";
-import { type Compacted, type CompactionRequest, compact, type PlacedMessage, tokensOf } from "./compact.ts";
+import { type Compacted, type CompactionRequest, compact, tokensOf } from "./compact.ts";
 import { type Equipment, equip } from "./equip.ts";
 
 /** All that a claim runs on. */

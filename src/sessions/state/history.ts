@@ -1,7 +1,18 @@
 import type { AnySql, Sql } from "../../kernel/database/client.ts";
 import type { Decided } from "../../messages/tool-calls.ts";
-import type { PlacedMessage, Summary } from "../run/compact.ts";
-import type { UiMessage } from "../schema.ts";
+import type { UiMessage } from "../../messages/ui-message.ts";
+
+/** A message with its place in the transcript; null for one that is not stored yet. */
+export interface PlacedMessage {
+  readonly seq: number | null;
+  readonly message: UiMessage;
+}
+
+/** A summary that stands for the transcript up to a place. */
+export interface Summary {
+  readonly uptoSeq: number;
+  readonly text: string;
+}
 
 /** What a claim needs to know of its session. */
 export interface History {

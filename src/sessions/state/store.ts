@@ -8,8 +8,8 @@ import {
   timePage,
   writeCursor,
 } from "../../kernel/http/page.ts";
+import type { UiMessage } from "../../messages/ui-message.ts";
 import { deleteArtifacts } from "../../workspaces/artifacts.ts";
-import type { UiMessage } from "../schema.ts";
 
 /** A session as lists show it (document 1, "Session summary"). */
 export interface SessionSummary {

@@ -1,5 +1,5 @@
 import type { AnySql } from "../../kernel/database/client.ts";
-import type { UiMessage } from "../schema.ts";
+import type { UiMessage } from "../../messages/ui-message.ts";
 import type { TurnError } from "./turn.ts";
 
 /**

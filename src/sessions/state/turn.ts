@@ -1,7 +1,8 @@
 import type { LoadedAgent } from "../../agents/load.ts";
 import type { ProviderType } from "../../kernel/config.ts";
 import type { AnySql } from "../../kernel/database/client.ts";
-import type { UiMessage } from "../schema.ts";
+import type { AskedApproval } from "../../messages/tool-calls.ts";
+import type { UiMessage } from "../../messages/ui-message.ts";
 import type { History } from "./history.ts";
 
 /**
@@ -73,14 +74,6 @@ export interface TurnUsage {
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly modelCalls: number;
-}
-
-/** A call that waits for a person. */
-export interface AskedApproval {
-  readonly id: string;
-  readonly tool: string;
-  readonly toolCallId: string;
-  readonly input: unknown;
 }
 
 /** How a claim ended: the turn with it, or (`waiting`) the turn stops to ask. */

@@ -1,0 +1,40 @@
+import { invalid } from "../kernel/errors.ts";
+
+/** A UI message as it is stored, and as clients send and receive it. */
+export interface UiMessage {
+  readonly id: string;
+  readonly role: "user" | "assistant";
+  readonly parts: readonly unknown[];
+  readonly metadata?: unknown;
+}
+
+/** Two characters of base64 are the first byte; no bytes are no image. */
+const imageDataUrl = /^data:image\/[A-Za-z0-9.+-]+;base64,[A-Za-z0-9+/]{2,}={0,2}$/;
+
+/**
+ * Checks the parts of a user's message: text, or an image as a data URL or an
+ * https URL (docs/decisions.md, "Turns"). Throws 400 naming the part.
+ */
+export function checkParts(parts: readonly unknown[], pointer: string): void {
+  for (const [index, part] of parts.entries()) checkPart(part, `${pointer}/${index}`);
+}
+
+function checkPart(part: unknown, pointer: string): void {
+  if (typeof part !== "object" || part === null || Array.isArray(part)) throw invalid(pointer, "must be an object");
+  const fields = part as { type?: unknown; text?: unknown; mediaType?: unknown; url?: unknown };
+  if (fields.type === "text") {
+    if (typeof fields.text !== "string") throw invalid(`${pointer}/text`, "must be text");
+    return;
+  }
+  if (fields.type !== "file") throw invalid(`${pointer}/type`, 'must be "text" or "file"');
+  if (typeof fields.mediaType !== "string" || !/^image\/[A-Za-z0-9.+-]+$/.test(fields.mediaType)) {
+    throw invalid(`${pointer}/mediaType`, "must be an image type, such as image/png");
+  }
+  if (typeof fields.url !== "string" || !(imageDataUrl.test(fields.url) || isHttps(fields.url))) {
+    throw invalid(`${pointer}/url`, "must be a data URL of an image or an https URL");
+  }
+}
+
+function isHttps(url: string): boolean {
+  return URL.canParse(url) && new URL(url).protocol === "https:";
+}
