@@ -1,8 +1,8 @@
-import { lookAfterChats } from "../src/chat/recover.ts";
+import { recoverChats } from "../src/chat/recover.ts";
 import { settleOr } from "../src/kernel/async/wait.ts";
 import type { Ctx } from "../src/kernel/context.ts";
 import { reapEveryMs, workerFrozenMs } from "../src/kernel/limits.ts";
-import { sweepEvents } from "../src/merchant/sweep.ts";
+import { recoverUsageEvents } from "../src/merchant/recover.ts";
 import { Reaper } from "../src/sessions/recover/reap.ts";
 import { Actor } from "../src/sessions/run/actor.ts";
 import { ringTasksAgain } from "../src/tasks/reap.ts";
@@ -70,8 +70,8 @@ function startReaping(ctx: Ctx, frozenMs: number): () => Promise<void> {
     looking ??= reaper
       .look()
       .then(() => ringTasksAgain(ctx))
-      .then(() => lookAfterChats(ctx))
-      .then(() => sweepEvents(ctx))
+      .then(() => recoverChats(ctx))
+      .then(() => recoverUsageEvents(ctx))
       .catch((error) => ctx.log.warn({ err: error }, "the reaper could not look around"))
       .finally(() => {
         looking = null;

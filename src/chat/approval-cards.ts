@@ -1,6 +1,5 @@
 import type { Ctx } from "../kernel/context.ts";
-import { ringAt } from "./deliver.ts";
-import { type Delivery, settleCard, unsettledCards } from "./deliveries.ts";
+import { cardsToUpdate, type Delivery, enqueueDeliveriesAt, recordCardUpdate } from "./deliveries.ts";
 import { PlatformError } from "./platform.ts";
 import { endpointOf, platforms } from "./platforms.ts";
 import { approvalOf, cardText } from "./reply.ts";
@@ -15,14 +14,14 @@ const tryAgainMs = 5_000;
  * whichever door, and takes their buttons away. Changing a card twice does no
  * harm, so this needs no marks: what fails is simply done again later.
  */
-export async function settleCards(ctx: Ctx, threadId: string): Promise<void> {
+export async function updateDecidedCards(ctx: Ctx, threadId: string): Promise<void> {
   let againMs: number | null = null;
-  for (const card of await unsettledCards(ctx.sql, threadId)) {
+  for (const card of await cardsToUpdate(ctx.sql, threadId)) {
     if (card.pressId !== null) await acknowledge(ctx, card, card.pressId);
     const waitMs = card.enabled ? await showOutcome(ctx, card) : null;
     if (waitMs !== null) againMs = Math.max(againMs ?? 0, waitMs);
   }
-  if (againMs !== null) await ringAt(ctx.sql, threadId, new Date(Date.now() + againMs));
+  if (againMs !== null) await enqueueDeliveriesAt(ctx.sql, threadId, new Date(Date.now() + againMs));
 }
 
 /** Shows one card's outcome. Answers how long to wait when it could not; null when there is nothing more to do. */
@@ -30,7 +29,7 @@ async function showOutcome(ctx: Ctx, card: Delivery): Promise<number | null> {
   const approval = card.approvalId === null ? null : await approvalOf(ctx.sql, card.approvalId);
   const posted = card.receipts.at(-1);
   if (approval?.status === "pending") {
-    await settleCard(ctx.sql, card.id, false);
+    await recordCardUpdate(ctx.sql, card.id, false);
     return null;
   }
   const failure =
@@ -38,7 +37,7 @@ async function showOutcome(ctx: Ctx, card: Delivery): Promise<number | null> {
   const waitMs = failure === null || failure.kind === "refused" ? null : (failure.retryAfterMs ?? tryAgainMs);
   const late = Date.now() - card.attemptSince.getTime() > putOffMsMax;
   if (waitMs !== null && !late) return waitMs;
-  await settleCard(ctx.sql, card.id, true);
+  await recordCardUpdate(ctx.sql, card.id, true);
   return null;
 }
 

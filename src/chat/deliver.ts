@@ -1,20 +1,20 @@
 import type { Ctx } from "../kernel/context.ts";
-import { isUnavailable, type Sql } from "../kernel/database/client.ts";
-import { enqueue } from "../kernel/queue/catalogue.ts";
-import { settleCards } from "./approval-cards.ts";
+import { isUnavailable } from "../kernel/database/client.ts";
+import { updateDecidedCards } from "./approval-cards.ts";
 import {
-  type Claim,
   claimDelivery,
   type Delivery,
-  failUnsent,
-  firstPending,
-  recordSent,
-  type Sent,
+  type DeliveryClaim,
+  enqueueDeliveriesAt,
+  failUnsentDelivery,
+  firstPendingDelivery,
+  recordSendOutcome,
+  type SendOutcome,
 } from "./deliveries.ts";
-import { type Outgoing, PlatformError } from "./platform.ts";
+import { type OutgoingMessage, PlatformError } from "./platform.ts";
 import { endpointOf, platforms } from "./platforms.ts";
-import { approvalOf, cardText, Gone, replyParts } from "./reply.ts";
-import { claimMs, postTimeoutMs, putOffMsMax, type Receipt, unreachableMsMax } from "./schema.ts";
+import { approvalOf, cardText, MessageGoneError, replyParts } from "./reply.ts";
+import { claimMs, type MessageReceipt, postTimeoutMs, putOffMsMax, unreachableMsMax } from "./schema.ts";
 import { openChatCredentials } from "./store.ts";
 
 /** The longest pause between two tries to reach a platform. */
@@ -28,35 +28,30 @@ const unreachablePauseMsMax = 60_000;
  */
 export async function deliverThread(ctx: Ctx, workerId: string, threadId: string): Promise<void> {
   for (;;) {
-    const delivery = await firstPending(ctx.sql, threadId);
+    const delivery = await firstPendingDelivery(ctx.sql, threadId);
     // Whoever has claimed it goes on with the thread; if that worker is lost, the look-out does.
     if (delivery === null || delivery.claimed) break;
     if (delivery.notBefore !== null && delivery.notBefore.getTime() > Date.now()) {
-      await ringAt(ctx.sql, threadId, delivery.notBefore);
+      await enqueueDeliveriesAt(ctx.sql, threadId, delivery.notBefore);
       break;
     }
     await sendNext(ctx, workerId, delivery);
   }
-  await settleCards(ctx, threadId);
-}
-
-/** Rings for a thread's deliveries at a later time. */
-export function ringAt(sql: Sql, threadId: string, runAt: Date): Promise<void> {
-  return enqueue(sql, "chat.deliver", { threadId }, { key: `chat.deliver:${threadId}`, runAt });
+  await updateDecidedCards(ctx, threadId);
 }
 
 /** The next message of a delivery, and whether it is the last one. */
 interface NextMessage {
-  readonly outgoing: Outgoing;
+  readonly outgoing: OutgoingMessage;
   readonly last: boolean;
   /** A card that shows its outcome already. */
   readonly settled: boolean;
 }
 
 async function sendNext(ctx: Ctx, workerId: string, delivery: Delivery): Promise<void> {
-  if (!delivery.enabled) return failUnsent(ctx.sql, delivery, "connection_disabled");
+  if (!delivery.enabled) return failUnsentDelivery(ctx.sql, delivery, "connection_disabled");
   const next = await nextMessage(ctx, delivery);
-  if (typeof next === "string") return failUnsent(ctx.sql, delivery, next);
+  if (typeof next === "string") return failUnsentDelivery(ctx.sql, delivery, next);
   if (next === null) {
     await ctx.sql`delete from chat_deliveries where id = ${delivery.id} and status = 'pending' and claim is null`;
     return;
@@ -92,7 +87,7 @@ async function nextMessage(ctx: Ctx, delivery: Delivery): Promise<NextMessage | 
     const outgoing = { text: part, representation, approvalId: null };
     return { outgoing, last: receipts.length === parts.length - 1, settled: false };
   } catch (error) {
-    if (error instanceof Gone) return "message_gone";
+    if (error instanceof MessageGoneError) return "message_gone";
     if (isUnavailable(error)) throw error;
     // A text that cannot be shown now cannot be shown later either.
     ctx.log.error({ deliveryId: delivery.id, err: error }, "a chat delivery cannot be made");
@@ -100,13 +95,13 @@ async function nextMessage(ctx: Ctx, delivery: Delivery): Promise<NextMessage | 
   }
 }
 
-async function send(ctx: Ctx, delivery: Delivery, next: NextMessage): Promise<Sent> {
+async function send(ctx: Ctx, delivery: Delivery, next: NextMessage): Promise<SendOutcome> {
   const { platform, address, attempt, receipts } = delivery;
   try {
     const credentials = openChatCredentials(ctx.sealer, { ...delivery, id: delivery.connectionId });
     const endpoint = endpointOf(ctx, platform, AbortSignal.timeout(postTimeoutMs));
     const messageId = await platforms[platform].post(endpoint, credentials, address, next.outgoing);
-    const receipt: Receipt = { attempt, messageId };
+    const receipt: MessageReceipt = { attempt, messageId };
     return { kind: "receipt", receipts: [...receipts, receipt], last: next.last, settled: next.settled };
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error;
@@ -115,8 +110,12 @@ async function send(ctx: Ctx, delivery: Delivery, next: NextMessage): Promise<Se
 }
 
 /** What a failed call means for its delivery (`decisions.md`, "Chat"). */
-function meaningOf(error: PlatformError, delivery: Delivery): Sent {
-  const ended = (status: "failed" | "ambiguous", diagnostic: string): Sent => ({ kind: "ended", status, diagnostic });
+function meaningOf(error: PlatformError, delivery: Delivery): SendOutcome {
+  const ended = (status: "failed" | "ambiguous", diagnostic: string): SendOutcome => ({
+    kind: "ended",
+    status,
+    diagnostic,
+  });
   const sinceMs = Date.now() - delivery.attemptSince.getTime();
   switch (error.kind) {
     case "unsure":
@@ -139,11 +138,11 @@ function meaningOf(error: PlatformError, delivery: Delivery): Sent {
 }
 
 /** Writes down what became of a message; a database that went away is asked again until the claim runs out. */
-async function record(ctx: Ctx, claim: Claim, sent: Sent): Promise<void> {
+async function record(ctx: Ctx, claim: DeliveryClaim, sent: SendOutcome): Promise<void> {
   const expiresAt = Date.now() + claimMs;
   for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, 2_000)) {
     try {
-      await recordSent(ctx.sql, claim, sent);
+      await recordSendOutcome(ctx.sql, claim, sent);
       return;
     } catch (error) {
       if (!isUnavailable(error) || Date.now() + pauseMs > expiresAt) throw error;

@@ -1,7 +1,8 @@
 import type { AnySql, Sql } from "../kernel/database/client.ts";
 import { json } from "../kernel/database/client.ts";
 import { newId } from "../kernel/ids.ts";
-import type { ChatAddress, ChatPlatformName, Receipt } from "./schema.ts";
+import { enqueue } from "../kernel/queue/catalogue.ts";
+import type { ChatAddress, ChatPlatformName, MessageReceipt } from "./schema.ts";
 import { claimMs } from "./schema.ts";
 
 /**
@@ -17,7 +18,7 @@ export interface Delivery {
   readonly kind: "reply" | "approval_card";
   readonly attempt: number;
   readonly representation: "native" | "text";
-  readonly receipts: readonly Receipt[];
+  readonly receipts: readonly MessageReceipt[];
   readonly sessionId: string | null;
   readonly messageId: string | null;
   readonly approvalId: string | null;
@@ -46,7 +47,7 @@ function columns(sql: AnySql) {
 }
 
 /** The thread's first delivery that is not sent yet: in a thread they are posted one after the other. */
-export async function firstPending(sql: AnySql, threadId: string): Promise<Delivery | null> {
+export async function firstPendingDelivery(sql: AnySql, threadId: string): Promise<Delivery | null> {
   const [row] = await sql<Delivery[]>`
     select ${columns(sql)}
     from chat_deliveries d join chat_threads th on th.id = d.thread_id join chat_connections c on c.id = d.connection_id
@@ -56,7 +57,7 @@ export async function firstPending(sql: AnySql, threadId: string): Promise<Deliv
 }
 
 /** The thread's cards whose outcome is not shown yet although their approval is decided, or that were pressed. */
-export function unsettledCards(sql: AnySql, threadId: string): Promise<Delivery[]> {
+export function cardsToUpdate(sql: AnySql, threadId: string): Promise<Delivery[]> {
   return sql<Delivery[]>`
     select ${columns(sql)}
     from chat_deliveries d join chat_threads th on th.id = d.thread_id join chat_connections c on c.id = d.connection_id
@@ -67,13 +68,13 @@ export function unsettledCards(sql: AnySql, threadId: string): Promise<Delivery[
 }
 
 /** The mark that one message is being sent just now. */
-export interface Claim {
+export interface DeliveryClaim {
   readonly deliveryId: string;
   readonly token: string;
 }
 
 /** Marks the attempt, before anything is sent. Null when the delivery has moved on. */
-export async function claimDelivery(sql: Sql, delivery: Delivery, workerId: string): Promise<Claim | null> {
+export async function claimDelivery(sql: Sql, delivery: Delivery, workerId: string): Promise<DeliveryClaim | null> {
   const token = newId("request");
   const { count } = await sql`
     update chat_deliveries set claim = ${token}, claim_worker = ${workerId},
@@ -84,10 +85,10 @@ export async function claimDelivery(sql: Sql, delivery: Delivery, workerId: stri
 }
 
 /** What became of one message. */
-export type Sent =
+export type SendOutcome =
   | {
       readonly kind: "receipt";
-      readonly receipts: readonly Receipt[];
+      readonly receipts: readonly MessageReceipt[];
       readonly last: boolean;
       readonly settled: boolean;
     }
@@ -96,7 +97,7 @@ export type Sent =
   | { readonly kind: "plain" };
 
 /** Writes down what became of a claimed message and lets go of the claim. False when the claim is gone. */
-export async function recordSent(sql: Sql, claim: Claim, sent: Sent): Promise<boolean> {
+export async function recordSendOutcome(sql: Sql, claim: DeliveryClaim, sent: SendOutcome): Promise<boolean> {
   const change = () => {
     switch (sent.kind) {
       case "receipt":
@@ -117,14 +118,19 @@ export async function recordSent(sql: Sql, claim: Claim, sent: Sent): Promise<bo
 }
 
 /** Ends a delivery that nothing is sent of. */
-export async function failUnsent(sql: Sql, delivery: Delivery, diagnostic: string): Promise<void> {
+export async function failUnsentDelivery(sql: Sql, delivery: Delivery, diagnostic: string): Promise<void> {
   await sql`
     update chat_deliveries set status = 'failed', diagnostic = ${diagnostic}, updated_at = now()
     where id = ${delivery.id} and status = 'pending' and attempt = ${delivery.attempt} and claim is null`;
 }
 
 /** Notes that a card shows its outcome, or need not; and that its press was acknowledged. */
-export async function settleCard(sql: Sql, id: string, settled: boolean): Promise<void> {
+export async function recordCardUpdate(sql: Sql, id: string, settled: boolean): Promise<void> {
   await sql`
     update chat_deliveries set settled_at = case when ${settled} then now() end, press_id = null where id = ${id}`;
+}
+
+/** Adds the job that posts a thread's deliveries, for `runAt`. */
+export function enqueueDeliveriesAt(sql: Sql, threadId: string, runAt: Date): Promise<void> {
+  return enqueue(sql, "chat.deliver", { threadId }, { key: `chat.deliver:${threadId}`, runAt });
 }

@@ -5,12 +5,12 @@ import { readMoment } from "../kernel/http/date-time.ts";
 import { type Page, readLimit, readTimeCursor, timePage } from "../kernel/http/page.ts";
 import { addDeliverJob } from "../sessions/run/hand-over.ts";
 import type {
-  attentionQuery,
+  ChatAttentionQuery,
+  ChatDeliveryQuery,
+  ChatDeliveryRepair,
+  ChatDeliveryStatus,
   ChatPlatformName,
-  DeliveryRepair,
-  DeliveryStatus,
-  deliveriesQuery,
-  Receipt,
+  MessageReceipt,
 } from "./schema.ts";
 import { getChatConnection } from "./store.ts";
 
@@ -23,12 +23,12 @@ interface DeliveryRow {
   readonly id: string;
   readonly at: string;
   readonly kind: "reply" | "approval_card";
-  readonly status: DeliveryStatus;
+  readonly status: ChatDeliveryStatus;
   readonly attempt: number;
   readonly credentialVersion: number;
   readonly representation: "native" | "text";
   readonly diagnostic: string | null;
-  readonly receipts: readonly Receipt[];
+  readonly receipts: readonly MessageReceipt[];
   readonly sessionId: string | null;
   readonly messageId: string | null;
   readonly approvalId: string | null;
@@ -55,7 +55,7 @@ export async function listDeliveries(
   sql: AnySql,
   tenantId: string,
   connectionId: string,
-  query: Static<typeof deliveriesQuery>,
+  query: Static<typeof ChatDeliveryQuery>,
 ): Promise<Page<Shown>> {
   const limit = readLimit(query.limit, connectionPage);
   const list = `chat-deliveries:${connectionId}`;
@@ -83,7 +83,7 @@ interface AttentionRow extends DeliveryRow {
 export async function listAttention(
   sql: AnySql,
   tenantId: string,
-  query: Static<typeof attentionQuery>,
+  query: Static<typeof ChatAttentionQuery>,
 ): Promise<Page<ReturnType<typeof show<AttentionRow>>>> {
   const limit = readLimit(query.limit, attentionPage);
   const statuses = statusesOf(query.status);
@@ -126,11 +126,11 @@ export async function repairDelivery(
   sql: AnySql,
   tenantId: string,
   { connectionId, deliveryId }: { connectionId: string; deliveryId: string },
-  body: Static<typeof DeliveryRepair>,
+  body: Static<typeof ChatDeliveryRepair>,
 ) {
   const connection = await getChatConnection(sql, tenantId, connectionId);
   return tx(sql, async (inner) => {
-    const [found] = await inner<{ status: DeliveryStatus; attempt: number }[]>`
+    const [found] = await inner<{ status: ChatDeliveryStatus; attempt: number }[]>`
       select status, attempt from chat_deliveries where id = ${deliveryId} and connection_id = ${connectionId} for update`;
     if (found === undefined) throw new ApiError("not_found");
     if (!connection.enabled) throw new ApiError("invalid_request", { message: "The connection is disabled." });

@@ -19,7 +19,7 @@ import {
 } from "./schema.ts";
 import {
   type ChatConnectionRow,
-  checkChatPlace,
+  checkChatConnectionLimit,
   getChatConnection,
   insertChatConnection,
   openChatCredentials,
@@ -44,7 +44,7 @@ export async function createChatConnection(
   const platform = platformNamed(body.platform as ChatPlatformName);
   const credentials = credentialsOf(platform, body.credentials);
   await getAgent(sql, tenantId, body.agentId);
-  await checkChatPlace(sql, tenantId);
+  await checkChatConnectionLimit(sql, tenantId);
   const endpoint = endpointOf(ctx, platform, AbortSignal.timeout(platformCheckMs));
   const bot = await identify(endpoint, platform, credentials);
   const registers = platforms[platform].registersWebhook;

@@ -9,7 +9,7 @@ export interface KnownBot extends BotIdentity {
 }
 
 /** One message to post. */
-export interface Outgoing {
+export interface OutgoingMessage {
   /** Markdown, as models write it. */
   readonly text: string;
   /** `native`: with the platform's own formatting; `text`: the very characters. */
@@ -45,14 +45,14 @@ export interface IncomingPress {
 export type Incoming = IncomingMessage | IncomingPress;
 
 /** What reading an event needs to know of its connection. */
-export interface Listener {
+export interface ReceivingBot {
   readonly identity: BotIdentity;
   readonly botName: string | null;
   readonly configuration: ChatConfiguration;
 }
 
 /** What a verified request says: something for the bot or nothing, and the body it is answered with. */
-export interface Heard {
+export interface ReadWebhook {
   readonly incoming: Incoming | null;
   readonly answer: unknown;
 }
@@ -75,19 +75,19 @@ export interface ChatPlatform {
   /** Whether a request is the platform's, by its headers and its very bytes. */
   verify(credentials: ChatCredentials, headers: Headers, body: Uint8Array): boolean;
   /** Reads a verified request. Throws `SyntaxError` when it is none of the platform's kinds. */
-  read(listener: Listener, body: Uint8Array, mediaType: string): Heard;
+  read(listener: ReceivingBot, body: Uint8Array, mediaType: string): ReadWebhook;
 
   /** Whether a piece of Markdown can be one message, in either representation. */
   fits(text: string): boolean;
   /** Posts a message once, without trying again, and answers its id. */
-  post(endpoint: Endpoint, credentials: ChatCredentials, to: ChatAddress, message: Outgoing): Promise<string>;
+  post(endpoint: Endpoint, credentials: ChatCredentials, to: ChatAddress, message: OutgoingMessage): Promise<string>;
   /** Changes a posted message; its buttons go when the new one has none. */
   edit(
     endpoint: Endpoint,
     credentials: ChatCredentials,
     to: ChatAddress,
     messageId: string,
-    message: Outgoing,
+    message: OutgoingMessage,
   ): Promise<void>;
   /** Tells whoever pressed a button that it was noticed. */
   acknowledge(endpoint: Endpoint, credentials: ChatCredentials, pressId: string): Promise<void>;

@@ -4,7 +4,7 @@ import { enqueue } from "../kernel/queue/catalogue.ts";
 import { unregister } from "./manage.ts";
 import { platforms } from "./platforms.ts";
 import { chatPlatforms } from "./schema.ts";
-import { findOrphan } from "./store.ts";
+import { findOrphanedChatConnection } from "./store.ts";
 
 const registering = chatPlatforms.filter((name) => platforms[name].registersWebhook);
 
@@ -29,7 +29,7 @@ export function purgeChatConnections(sql: AnySql, owner: { agentId: string } | {
  * Does nothing while the connection's agent and tenant exist.
  */
 export async function purgeChatConnection(ctx: Ctx, id: string): Promise<void> {
-  const connection = await findOrphan(ctx.sql, id);
+  const connection = await findOrphanedChatConnection(ctx.sql, id);
   if (connection === null) return;
   try {
     await unregister(ctx, connection);

@@ -12,7 +12,7 @@ import type { ChatConnectionRow } from "./store.ts";
  * in its thread, and a job begins its turn. Answers false when it was known, or
  * the thread has too many that wait. One statement, so that all of it happens or none.
  */
-export async function takeMessage(
+export async function receiveMessage(
   sql: AnySql,
   connection: Pick<ChatConnectionRow, "id" | "platform">,
   message: IncomingMessage,
@@ -49,7 +49,7 @@ function storable(text: string): string {
  * that card into that channel, and the approval is still open. Nobody presses
  * twice: the second press finds it decided.
  */
-export function takePress(
+export function receivePress(
   sql: AnySql,
   connection: Pick<ChatConnectionRow, "id">,
   { approvalId, approved, channel, pressId }: IncomingPress,

@@ -17,7 +17,7 @@ const sweepRows = 5_000;
  * is not among the living any more, or the claim is older than any sending takes.
  * Deliveries and messages that wait without a job are rung for.
  */
-export async function lookAfterChats({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void> {
+export async function recoverChats({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void> {
   const lost = await sql<{ id: string }[]>`
     with lost as (
       select id from chat_deliveries d where status = 'pending' and claim is not null

@@ -25,7 +25,7 @@ export interface CardApproval {
  * The messages a reply is posted as. The first time they are made from the
  * transcript and written into the ledger, so that whatever becomes of the
  * transcript, the same are sent again. Null when there is nothing to say beyond
- * earlier replies; throws `Gone` when the message does not exist any more.
+ * earlier replies; throws `MessageGoneError` when the message does not exist any more.
  */
 export async function replyParts(sql: AnySql, delivery: Delivery): Promise<readonly string[] | null> {
   if (delivery.parts !== null) return delivery.parts;
@@ -35,7 +35,7 @@ export async function replyParts(sql: AnySql, delivery: Delivery): Promise<reado
       where d.thread_id = ${delivery.threadId} and d.message_id = ${delivery.messageId} and d.id <> ${delivery.id}
         and d.upto_part <= ${delivery.uptoPart}), 0) as said
     from messages where session_id = ${delivery.sessionId} and id = ${delivery.messageId} and role = 'assistant'`;
-  if (row === undefined) throw new Gone("The message is gone.");
+  if (row === undefined) throw new MessageGoneError("The message is gone.");
   const text = textBetween(row.content, row.said, delivery.uptoPart ?? row.content.parts.length);
   if (text === "" && row.said > 0) return null;
   const parts = text === "" ? [emptyText] : cutToParts(delivery, text);
@@ -51,7 +51,7 @@ function cutToParts({ platform }: Pick<Delivery, "platform">, text: string): str
 }
 
 /** What a delivery was to say does not exist any more. */
-export class Gone extends Error {
+export class MessageGoneError extends Error {
   override readonly name = "Gone";
 }
 

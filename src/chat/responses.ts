@@ -23,7 +23,7 @@ const Health = Closed({
     }),
   ),
 });
-export const ShownConnection = Closed({
+export const ChatConnectionResponse = Closed({
   id: Id("chatConnection"),
   tenantId: Id("tenant"),
   agentId: Id("agent"),
@@ -38,7 +38,7 @@ export const ShownConnection = Closed({
   credentialVersion: Type.Integer(),
   ...times,
 });
-export const Connections = listOf("chatConnections", ShownConnection);
+export const ChatConnectionListResponse = listOf("chatConnections", ChatConnectionResponse);
 
 const state = {
   id: Id("chatDelivery"),
@@ -58,8 +58,8 @@ const delivery = {
   approvalId: Nullable(Id("approval")),
   ...times,
 };
-export const Deliveries = pageOf(Closed(delivery));
-export const Attention = pageOf(
+export const ChatDeliveryListResponse = pageOf(Closed(delivery));
+export const ChatAttentionListResponse = pageOf(
   Closed({
     ...delivery,
     connectionId: Id("chatConnection"),
@@ -67,4 +67,4 @@ export const Attention = pageOf(
     platform: OneOf(...chatPlatforms),
   }),
 );
-export const Repaired = Closed({ ...state, connectionId: Id("chatConnection") });
+export const ChatDeliveryRepairResponse = Closed({ ...state, connectionId: Id("chatConnection") });

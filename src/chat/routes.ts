@@ -11,13 +11,19 @@ import {
   disableChatConnection,
   enableChatConnection,
 } from "./manage.ts";
-import { Attention, Connections, Deliveries, Repaired, ShownConnection } from "./responses.ts";
 import {
-  attentionQuery,
+  ChatAttentionListResponse,
+  ChatConnectionListResponse,
+  ChatConnectionResponse,
+  ChatDeliveryListResponse,
+  ChatDeliveryRepairResponse,
+} from "./responses.ts";
+import {
+  ChatAttentionQuery,
   ChatConnectionCreate,
   ChatConnectionPatch,
-  DeliveryRepair,
-  deliveriesQuery,
+  ChatDeliveryQuery,
+  ChatDeliveryRepair,
 } from "./schema.ts";
 import { showChatConnection } from "./show.ts";
 import { getChatConnection, listChatConnections } from "./store.ts";
@@ -36,7 +42,7 @@ function recordRoutes(ctx: Ctx) {
       operation(ctx, {
         summary: "List chat connections",
         success: 200,
-        answer: Connections,
+        answer: ChatConnectionListResponse,
         handle: async ({ sql, tenantId }) => ({
           chatConnections: (await listChatConnections(sql, tenantId)).map((row) => showChatConnection(ctx, row)),
         }),
@@ -48,7 +54,7 @@ function recordRoutes(ctx: Ctx) {
         summary: "Connect an agent to a chat app",
         body: ChatConnectionCreate,
         success: 201,
-        answer: ShownConnection,
+        answer: ChatConnectionResponse,
         errors: ["invalid_request", "not_found"],
         handle: async ({ sql, tenantId, body }) =>
           showChatConnection(ctx, await createChatConnection(ctx, sql, tenantId, body)),
@@ -60,7 +66,7 @@ function recordRoutes(ctx: Ctx) {
         summary: "Read a chat connection",
         params,
         success: 200,
-        answer: ShownConnection,
+        answer: ChatConnectionResponse,
         errors: ["not_found"],
         handle: async ({ sql, tenantId, params: { id } }) =>
           showChatConnection(ctx, await getChatConnection(sql, tenantId, id)),
@@ -73,7 +79,7 @@ function recordRoutes(ctx: Ctx) {
         params,
         body: ChatConnectionPatch,
         success: 200,
-        answer: ShownConnection,
+        answer: ChatConnectionResponse,
         errors: ["invalid_request", "not_found"],
         handle: async ({ sql, tenantId, params: { id }, body }) =>
           showChatConnection(ctx, await changeChatConnection(ctx, sql, tenantId, id, body)),
@@ -97,7 +103,7 @@ function stateRoutes(ctx: Ctx) {
       summary,
       params,
       success: 200,
-      answer: ShownConnection,
+      answer: ChatConnectionResponse,
       errors: ["not_found"],
       handle: async ({ sql, tenantId, params: { id } }) => showChatConnection(ctx, await work(ctx, sql, tenantId, id)),
     });
@@ -114,9 +120,9 @@ function deliveryRoutes(ctx: Ctx) {
       operation(ctx, {
         summary: "List a chat connection's deliveries",
         params,
-        query: deliveriesQuery,
+        query: ChatDeliveryQuery,
         success: 200,
-        answer: Deliveries,
+        answer: ChatDeliveryListResponse,
         errors: ["invalid_cursor", "not_found"],
         handle: ({ sql, tenantId, params: { id }, query }) => listDeliveries(sql, tenantId, id, query),
       }),
@@ -126,9 +132,9 @@ function deliveryRoutes(ctx: Ctx) {
       operation(ctx, {
         summary: "Post a failed or ambiguous delivery again",
         params: pathIds({ id: Id("chatConnection"), deliveryId: Id("chatDelivery") }),
-        body: DeliveryRepair,
+        body: ChatDeliveryRepair,
         success: 200,
-        answer: Repaired,
+        answer: ChatDeliveryRepairResponse,
         errors: ["invalid_request", "not_found"],
         handle: ({ sql, tenantId, params: { id, deliveryId }, body }) =>
           repairDelivery(sql, tenantId, { connectionId: id, deliveryId }, body),
@@ -138,9 +144,9 @@ function deliveryRoutes(ctx: Ctx) {
       "/chat-deliveries",
       operation(ctx, {
         summary: "List the tenant's failed and ambiguous deliveries",
-        query: attentionQuery,
+        query: ChatAttentionQuery,
         success: 200,
-        answer: Attention,
+        answer: ChatAttentionListResponse,
         errors: ["invalid_cursor"],
         handle: ({ sql, tenantId, query }) => listAttention(sql, tenantId, query),
       }),

@@ -66,16 +66,16 @@ export const ChatConnectionPatch = Change({
   }),
 });
 
-export const DeliveryRepair = Closed({
+export const ChatDeliveryRepair = Closed({
   expectedAttempt: Type.Integer({ minimum: 0, maximum: 99 }),
   previousSenderStopped: Type.Literal(true, { errorMessage: "must be true" }),
   acceptDuplicateRisk: Type.Literal(true, { errorMessage: "must be true" }),
 });
 
 /** Query of a connection's deliveries; see `readLimit`. */
-export const deliveriesQuery = Closed(pageQuery);
+export const ChatDeliveryQuery = Closed(pageQuery);
 
-export const attentionQuery = Closed({
+export const ChatAttentionQuery = Closed({
   ...pageQuery,
   status: Type.Optional(Type.String({ maxLength: 64 })),
   since: Type.Optional(
@@ -136,10 +136,10 @@ export interface ChatAddress {
   readonly business: string | null;
 }
 
-export type DeliveryStatus = "pending" | "confirmed" | "failed" | "ambiguous";
+export type ChatDeliveryStatus = "pending" | "confirmed" | "failed" | "ambiguous";
 
 /** A message that the platform accepted, and the attempt that posted it. */
-export interface Receipt {
+export interface MessageReceipt {
   readonly attempt: number;
   readonly messageId: string;
 }

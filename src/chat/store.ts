@@ -73,7 +73,7 @@ export async function findWebhookConnection(
 }
 
 /** A connection whose agent or tenant is deleted; null when it is not, or there is none. */
-export async function findOrphan(sql: AnySql, id: string): Promise<ChatConnectionRow | null> {
+export async function findOrphanedChatConnection(sql: AnySql, id: string): Promise<ChatConnectionRow | null> {
   const [row] = await sql<ChatConnectionRow[]>`
     select ${columns(sql)} from chat_connections c where c.id = ${id}
       and (not ${live(sql)} or exists (select 1 from tenants t where t.id = c.tenant_id and t.deleted_at is not null))`;
@@ -91,7 +91,7 @@ export interface NewChatConnection
 }
 
 /** Throws 400 `invalid_request` when the tenant has no place for a further connection. */
-export async function checkChatPlace(sql: AnySql, tenantId: string): Promise<void> {
+export async function checkChatConnectionLimit(sql: AnySql, tenantId: string): Promise<void> {
   const [count] = await sql<{ connections: number }[]>`
     select count(*)::int as connections from chat_connections where tenant_id = ${tenantId}`;
   if ((count?.connections ?? 0) >= chatConnectionsPerTenantMax)
@@ -111,7 +111,7 @@ export async function insertChatConnection(
   return tx(sql, async (inner) => {
     // The tenant's row is the lock that makes the count hold.
     await inner`select 1 from tenants where id = ${made.tenantId} for no key update`;
-    await checkChatPlace(inner, made.tenantId);
+    await checkChatConnectionLimit(inner, made.tenantId);
     // A conflict must not abort the transaction of an Idempotency-Key.
     const [row] = await inner<ChatConnectionRow[]>`
       insert into chat_connections as c (id, tenant_id, agent_id, name, platform, enabled, configuration, installation,

@@ -4,9 +4,9 @@ import { ApiError } from "../kernel/errors.ts";
 import { readBytes } from "../kernel/http/json-body.ts";
 import { isId } from "../kernel/ids.ts";
 import { withCheck } from "./health.ts";
-import type { Heard } from "./platform.ts";
+import type { ReadWebhook } from "./platform.ts";
 import { platforms } from "./platforms.ts";
-import { takeMessage, takePress } from "./receive.ts";
+import { receiveMessage, receivePress } from "./receive.ts";
 import { chatPlatforms, webhookBytesMax } from "./schema.ts";
 import { type ChatConnectionRow, findWebhookConnection, noteWebhookSeen, openChatCredentials } from "./store.ts";
 
@@ -37,8 +37,8 @@ async function receive(ctx: Ctx, request: Request, label: string, connectionId: 
     await noteWebhookSeen(ctx.sql, connection, withCheck(connection.health, "webhook_url", "pass"));
   if (incoming !== null && connection.enabled) {
     const taken = await (incoming.kind === "message"
-      ? takeMessage(ctx.sql, connection, incoming)
-      : takePress(ctx.sql, connection, incoming));
+      ? receiveMessage(ctx.sql, connection, incoming)
+      : receivePress(ctx.sql, connection, incoming));
     ctx.log.debug({ connectionId, kind: incoming.kind, taken }, "a chat platform called");
   }
   return answer === null ? new Response(null, { status: 200 }) : Response.json(answer);
@@ -48,7 +48,7 @@ function listenerOf(connection: ChatConnectionRow) {
   return { identity: connection, botName: connection.botName, configuration: connection.configuration };
 }
 
-function read(work: () => Heard): Heard {
+function read(work: () => ReadWebhook): ReadWebhook {
   try {
     return work();
   } catch (error) {

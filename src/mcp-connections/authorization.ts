@@ -1,6 +1,6 @@
 import type { Ctx } from "../kernel/context.ts";
 import { openCredentials, openTokens } from "./credentials.ts";
-import type { ConnectionRow } from "./store.ts";
+import type { McpConnectionRow } from "./store.ts";
 import { isUsable, renewTokens } from "./tokens.ts";
 import type { Authorization } from "./transport.ts";
 
@@ -10,7 +10,7 @@ export function fixedAuthorization(token: string | null): Authorization {
 }
 
 /** Speaks as a stored connection; OAuth tokens are renewed when they end or are refused. */
-export function authorizationOf(ctx: Ctx, row: ConnectionRow): Authorization {
+export function authorizationOf(ctx: Ctx, row: McpConnectionRow): Authorization {
   if (row.authType === "none") return fixedAuthorization(null);
   if (row.authType === "bearer")
     return fixedAuthorization(openCredentials(ctx.sealer, row.id, row.sealedCredentials).bearerToken);

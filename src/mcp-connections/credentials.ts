@@ -15,7 +15,7 @@ export interface OAuthClient {
 }
 
 /** What a connection keeps under seal beside its tokens. */
-export interface Credentials {
+export interface McpCredentials {
   readonly bearerToken: string | null;
   readonly client: OAuthClient | null;
   readonly scope: string | null;
@@ -24,7 +24,7 @@ export interface Credentials {
 }
 
 /** OAuth tokens as they are kept. */
-export interface Tokens {
+export interface StoredTokens {
   readonly accessToken: string;
   readonly refreshToken: string | null;
   /** Milliseconds since 1970; null when the server did not say. */
@@ -44,7 +44,7 @@ const fieldsOf: Readonly<Record<AuthType, { required: readonly FieldName[]; opti
 };
 
 /** Checks which credential fields are there. Throws 400 `validation_failed`, and `mcp_connection_invalid` for an unsafe URL. */
-export function readCredentials(fields: TargetFields, allowPrivate: boolean): Credentials {
+export function readCredentials(fields: TargetFields, allowPrivate: boolean): McpCredentials {
   const { authType, url, bearerToken, clientId, clientSecret, scope } = fields;
   const { required, optional } = fieldsOf[authType];
   const issues: Issue[] = [];
@@ -76,27 +76,27 @@ function checkUrl(url: string, allowPrivate: boolean): void {
 }
 
 /** The last characters of what a tenant gave; empty when it gave nothing secret. */
-export function credentialFragment({ bearerToken, client }: Credentials): string {
+export function credentialFragment({ bearerToken, client }: McpCredentials): string {
   return fragment(bearerToken ?? client?.clientSecret ?? "");
 }
 
 /** Seals credentials under the connection's id. */
-export function sealCredentials(sealer: Sealer, id: string, credentials: Credentials): Buffer {
+export function sealCredentials(sealer: Sealer, id: string, credentials: McpCredentials): Buffer {
   return sealer.seal(JSON.stringify(credentials), id);
 }
 
 /** Opens what `sealCredentials` made. */
-export function openCredentials(sealer: Sealer, id: string, sealed: Uint8Array | null): Credentials {
+export function openCredentials(sealer: Sealer, id: string, sealed: Uint8Array | null): McpCredentials {
   if (sealed === null) return { bearerToken: null, client: null, scope: null, server: null };
-  return JSON.parse(sealer.open(sealed, id)) as Credentials;
+  return JSON.parse(sealer.open(sealed, id)) as McpCredentials;
 }
 
 /** Seals tokens under the connection's id; they cannot stand in for its credentials. */
-export function sealTokens(sealer: Sealer, id: string, tokens: Tokens): Buffer {
+export function sealTokens(sealer: Sealer, id: string, tokens: StoredTokens): Buffer {
   return sealer.seal(JSON.stringify(tokens), `${id}/tokens`);
 }
 
 /** Opens what `sealTokens` made. */
-export function openTokens(sealer: Sealer, id: string, sealed: Uint8Array | null): Tokens | null {
-  return sealed === null ? null : (JSON.parse(sealer.open(sealed, `${id}/tokens`)) as Tokens);
+export function openTokens(sealer: Sealer, id: string, sealed: Uint8Array | null): StoredTokens | null {
+  return sealed === null ? null : (JSON.parse(sealer.open(sealed, `${id}/tokens`)) as StoredTokens);
 }

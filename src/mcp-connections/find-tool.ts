@@ -2,7 +2,7 @@ import type { Ctx } from "../kernel/context.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { failureOf } from "./failure.ts";
 import { poolOf } from "./pool.ts";
-import { findConnection } from "./store.ts";
+import { findMcpConnection } from "./store.ts";
 
 /**
  * Whether an MCP server has a tool of this name (document 1, "ApprovalPolicy").
@@ -11,7 +11,7 @@ import { findConnection } from "./store.ts";
  * `mcp_connection_discovery_failed` when the tools cannot be listed.
  */
 export async function findMcpTool(ctx: Ctx, tenantId: string, mcpConnectionId: string, tool: string): Promise<boolean> {
-  const row = await findConnection(ctx.sql, tenantId, mcpConnectionId);
+  const row = await findMcpConnection(ctx.sql, tenantId, mcpConnectionId);
   if (row === null) return false;
   try {
     return await poolOf(ctx).use(row, async (session) => {

@@ -1,5 +1,5 @@
 import type { Fetch } from "../kernel/outbound/fetch.ts";
-import type { OAuthClient, Tokens } from "./credentials.ts";
+import type { OAuthClient, StoredTokens } from "./credentials.ts";
 import type { AuthorizationServer } from "./discovery.ts";
 import {
   exchangeAuthorization,
@@ -18,14 +18,17 @@ const renewBeforeMs = 30_000;
 const renewAfterPart = 0.8;
 
 /** A client and the server it is known at. */
-export interface Grantor {
+export interface GrantClient {
   readonly fetch: Fetch;
   readonly server: AuthorizationServer;
   readonly client: OAuthClient;
 }
 
 /** Asks for a token with the client's own credentials. Throws what `failureOf` understands. */
-export async function grantToClient({ fetch, server, client }: Grantor, scope: string | null): Promise<Tokens> {
+export async function grantToClient(
+  { fetch, server, client }: GrantClient,
+  scope: string | null,
+): Promise<StoredTokens> {
   const asked = scope ?? server.askedScope;
   const provider = {
     redirectUrl: undefined,
@@ -40,11 +43,11 @@ export async function grantToClient({ fetch, server, client }: Grantor, scope: s
 
 /** Exchanges the code of a sign-in. Throws what `failureOf` understands. */
 export async function grantForCode(
-  { fetch, server, client }: Grantor,
+  { fetch, server, client }: GrantClient,
   code: string,
   codeVerifier: string,
   redirectUri: string,
-): Promise<Tokens> {
+): Promise<StoredTokens> {
   const tokens = await exchangeAuthorization(server.issuer, {
     metadata: server.metadata,
     clientInformation: informationOf(client),
@@ -58,7 +61,10 @@ export async function grantForCode(
 }
 
 /** Exchanges a refresh token. A server that gives no new one means that the old one stays good. */
-export async function grantForRefresh({ fetch, server, client }: Grantor, refreshToken: string): Promise<Tokens> {
+export async function grantForRefresh(
+  { fetch, server, client }: GrantClient,
+  refreshToken: string,
+): Promise<StoredTokens> {
   const tokens = await refreshAuthorization(server.issuer, {
     metadata: server.metadata,
     clientInformation: informationOf(client),
@@ -96,7 +102,7 @@ export async function registerClient(
 }
 
 /** Revokes tokens where the server has an endpoint for it (RFC 7009). Throws when one could not be revoked. */
-export async function revokeTokens({ fetch, server, client }: Grantor, tokens: Tokens): Promise<void> {
+export async function revokeTokens({ fetch, server, client }: GrantClient, tokens: StoredTokens): Promise<void> {
   const endpoint = server.metadata.revocation_endpoint;
   if (endpoint === undefined) return;
   const hints = { refresh_token: tokens.refreshToken, access_token: tokens.accessToken };
@@ -132,7 +138,7 @@ export function informationOf({ clientId, clientSecret, authMethod }: OAuthClien
   } as OAuthClientInformationMixed;
 }
 
-function toTokens(tokens: OAuthTokens, previousRefreshToken: string | null): Tokens {
+function toTokens(tokens: OAuthTokens, previousRefreshToken: string | null): StoredTokens {
   const { access_token, refresh_token, expires_in } = tokens;
   const lifeMs = expires_in === undefined ? null : Math.max(0, expires_in * 1000);
   return {

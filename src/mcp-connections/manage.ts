@@ -11,52 +11,52 @@ import { validateTimeoutMs } from "./limits.ts";
 import type { McpConnection, TargetFields } from "./schema.ts";
 import { recordTest, replaceTarget } from "./status.ts";
 import {
-  type ConnectionRow,
-  checkPlace,
-  getConnection,
-  insertConnection,
-  removeConnection,
-  showConnection,
+  checkNewMcpConnection,
+  getMcpConnection,
+  insertMcpConnection,
+  type McpConnectionRow,
+  removeMcpConnection,
+  showMcpConnection,
 } from "./store.ts";
-import { meetServer, validateTarget } from "./validation.ts";
+import { probeServer, validateTarget } from "./validation.ts";
 
 /**
  * Creates a connection once its server has been met (document 2, "POST
  * /v1/mcp-connections"). Throws 400 for broken fields, at the cap and as the
  * server's failure demands, 409 `mcp_connection_name_conflict`.
  */
-export async function createConnection(
+export async function createMcpConnection(
   ctx: Ctx,
   sql: AnySql,
   tenantId: string,
   { name, ...target }: TargetFields & { name: string },
 ): Promise<McpConnection> {
-  await checkPlace(sql, tenantId, name);
+  await checkNewMcpConnection(sql, tenantId, name);
   const id = newId("mcpConnection");
   const made = await validateTarget(ctx, id, target);
-  return showConnection(await insertConnection(sql, { ...made, id, tenantId, name }));
+  return showMcpConnection(await insertMcpConnection(sql, { ...made, id, tenantId, name }));
 }
 
 /**
  * Replaces a connection's URL and credentials once the server has been met
- * (document 2, "reconnect"). Throws as `createConnection`, 404, and 409
+ * (document 2, "reconnect"). Throws as `createMcpConnection`, 404, and 409
  * `mcp_connection_stale_credential_version` when they were changed meanwhile.
  */
-export async function reconnect(
+export async function reconnectMcpConnection(
   ctx: Ctx,
   sql: AnySql,
   tenantId: string,
   id: string,
   target: TargetFields,
 ): Promise<{ status: string; connection: McpConnection }> {
-  const before = await getConnection(sql, tenantId, id);
+  const before = await getMcpConnection(sql, tenantId, id);
   const made = await validateTarget(ctx, id, target);
   const row = await replaceTarget(sql, before, made);
   if (row === null) {
-    await getConnection(sql, tenantId, id);
+    await getMcpConnection(sql, tenantId, id);
     throw new ApiError("mcp_connection_stale_credential_version");
   }
-  return { status: row.status, connection: showConnection(row) };
+  return { status: row.status, connection: showMcpConnection(row) };
 }
 
 /** What a test found (document 2, "test"; `decisions.md`, "MCP"). */
@@ -71,10 +71,10 @@ export type TestResult =
   | { readonly ok: false; readonly error: { readonly code: string; readonly message: string } };
 
 /** Meets a connection's server and records how that went. Throws 404. */
-export async function testConnection(ctx: Ctx, sql: AnySql, tenantId: string, id: string): Promise<TestResult> {
-  const row = await getConnection(sql, tenantId, id);
+export async function testMcpConnection(ctx: Ctx, sql: AnySql, tenantId: string, id: string): Promise<TestResult> {
+  const row = await getMcpConnection(sql, tenantId, id);
   const startedAt = performance.now();
-  const met = await meetServer(ctx, row.url, authorizationOf(ctx, row)).catch(failureOf);
+  const met = await probeServer(ctx, row.url, authorizationOf(ctx, row)).catch(failureOf);
   if (met instanceof McpFailure) {
     await recordTest(sql, row, met.code);
     return { ok: false, error: { code: met.code, message: met.message } };
@@ -86,8 +86,8 @@ export async function testConnection(ctx: Ctx, sql: AnySql, tenantId: string, id
 }
 
 /** Deletes a connection, then revokes its OAuth tokens. Throws 404, 409 `mcp_connection_in_use`. */
-export async function deleteConnection(ctx: Ctx, sql: AnySql, tenantId: string, id: string): Promise<void> {
-  const row = await removeConnection(sql, tenantId, id);
+export async function deleteMcpConnection(ctx: Ctx, sql: AnySql, tenantId: string, id: string): Promise<void> {
+  const row = await removeMcpConnection(sql, tenantId, id);
   // The connection is gone whatever the authorization server says; tokens that it does not revoke end by themselves.
   await revoke(ctx, row).catch((error: unknown) => {
     ctx.log.warn(
@@ -97,7 +97,7 @@ export async function deleteConnection(ctx: Ctx, sql: AnySql, tenantId: string, 
   });
 }
 
-async function revoke(ctx: Ctx, row: ConnectionRow): Promise<void> {
+async function revoke(ctx: Ctx, row: McpConnectionRow): Promise<void> {
   const { client, server } = openCredentials(ctx.sealer, row.id, row.sealedCredentials);
   const tokens = openTokens(ctx.sealer, row.id, row.sealedTokens);
   if (client === null || server === null || tokens === null) return;

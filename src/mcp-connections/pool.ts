@@ -4,7 +4,7 @@ import { authorizationOf } from "./authorization.ts";
 import { serverFetch } from "./fetches.ts";
 import { connectTimeoutMs, sessionIdleMs, sessionSweepMs, sessionsMax } from "./limits.ts";
 import { McpSession, SessionLostError } from "./session.ts";
-import type { ConnectionRow } from "./store.ts";
+import type { McpConnectionRow } from "./store.ts";
 
 interface Entry {
   readonly version: number;
@@ -36,7 +36,7 @@ export class SessionPool {
    * session, `work` did nothing, and is run once more on a new one. Throws what
    * `work` throws, and what `failureOf` understands.
    */
-  async use<T>(connection: ConnectionRow, work: (session: McpSession) => Promise<T>): Promise<T> {
+  async use<T>(connection: McpConnectionRow, work: (session: McpSession) => Promise<T>): Promise<T> {
     try {
       return await this.useOnce(connection, work);
     } catch (error) {
@@ -45,7 +45,7 @@ export class SessionPool {
     }
   }
 
-  private async useOnce<T>(connection: ConnectionRow, work: (session: McpSession) => Promise<T>): Promise<T> {
+  private async useOnce<T>(connection: McpConnectionRow, work: (session: McpSession) => Promise<T>): Promise<T> {
     const entry = this.enter(connection);
     try {
       return await work(await entry.session);
@@ -69,7 +69,7 @@ export class SessionPool {
     for (const [id, entry] of this.entries) this.retire(id, entry);
   }
 
-  private enter(connection: ConnectionRow): Entry {
+  private enter(connection: McpConnectionRow): Entry {
     const { id, credentialVersion } = connection;
     let entry = this.entries.get(id);
     // A turn that began before the change goes on with what is newer.
@@ -84,7 +84,7 @@ export class SessionPool {
     return entry;
   }
 
-  private open(connection: ConnectionRow): Entry {
+  private open(connection: McpConnectionRow): Entry {
     const { ctx } = this;
     const target = { url: connection.url, send: serverFetch(ctx), authorization: authorizationOf(ctx, connection) };
     const session = McpSession.open(target, AbortSignal.timeout(connectTimeoutMs));

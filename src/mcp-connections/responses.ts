@@ -5,7 +5,7 @@ import { Id } from "../kernel/ids.ts";
 import { authTypes } from "./schema.ts";
 
 /** What operations on MCP connections answer (document 2, "MCP connection"), for the OpenAPI document. */
-export const Shown = Closed({
+export const McpConnectionResponse = Closed({
   id: Id("mcpConnection"),
   name: Text,
   url: Text,
@@ -18,10 +18,13 @@ export const Shown = Closed({
   tokenExpiresAt: MomentOrNull,
   ...times,
 });
-export const Listed = listOf("mcpConnections", Shown);
-export const Reconnected = Closed({ status: OneOf("connected", "needs_auth"), connection: Shown });
-export const Link = Closed({ url: Text });
-export const Tested = Type.Union([
+export const McpConnectionListResponse = listOf("mcpConnections", McpConnectionResponse);
+export const McpReconnectResponse = Closed({
+  status: OneOf("connected", "needs_auth"),
+  connection: McpConnectionResponse,
+});
+export const SignInLinkResponse = Closed({ url: Text });
+export const McpConnectionTestResponse = Type.Union([
   Closed({
     ok: Type.Literal(true),
     latencyMs: Type.Integer(),

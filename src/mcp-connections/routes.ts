@@ -3,11 +3,17 @@ import type { Ctx } from "../kernel/context.ts";
 import type { ErrorCause } from "../kernel/errors.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
 import { Id } from "../kernel/ids.ts";
-import { createConnection, deleteConnection, reconnect, testConnection } from "./manage.ts";
-import { Link, Listed, Reconnected, Shown, Tested } from "./responses.ts";
-import { ConnectionCreate, ConnectionReconnect, ConnectionRename } from "./schema.ts";
+import { createMcpConnection, deleteMcpConnection, reconnectMcpConnection, testMcpConnection } from "./manage.ts";
+import {
+  McpConnectionListResponse,
+  McpConnectionResponse,
+  McpConnectionTestResponse,
+  McpReconnectResponse,
+  SignInLinkResponse,
+} from "./responses.ts";
+import { McpConnectionCreate, McpConnectionReconnect, McpConnectionRename } from "./schema.ts";
 import { createSignInLink, finishSignIn, startSignIn } from "./sign-in.ts";
-import { getConnection, listConnections, renameConnection, showConnection } from "./store.ts";
+import { getMcpConnection, listMcpConnections, renameMcpConnection, showMcpConnection } from "./store.ts";
 
 const params = pathIds({ id: Id("mcpConnection") });
 const targetErrors: readonly ErrorCause[] = [
@@ -29,9 +35,9 @@ function recordRoutes(ctx: Ctx) {
       operation(ctx, {
         summary: "List MCP connections",
         success: 200,
-        answer: Listed,
+        answer: McpConnectionListResponse,
         handle: async ({ sql, tenantId }) => ({
-          mcpConnections: (await listConnections(sql, tenantId)).map(showConnection),
+          mcpConnections: (await listMcpConnections(sql, tenantId)).map(showMcpConnection),
         }),
       }),
     )
@@ -39,11 +45,11 @@ function recordRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         summary: "Create an MCP connection",
-        body: ConnectionCreate,
+        body: McpConnectionCreate,
         success: 201,
-        answer: Shown,
+        answer: McpConnectionResponse,
         errors: [...targetErrors, "mcp_connection_limit_reached", "mcp_connection_name_conflict"],
-        handle: ({ sql, tenantId, body }) => createConnection(ctx, sql, tenantId, body),
+        handle: ({ sql, tenantId, body }) => createMcpConnection(ctx, sql, tenantId, body),
       }),
     )
     .get(
@@ -52,9 +58,10 @@ function recordRoutes(ctx: Ctx) {
         summary: "Read an MCP connection",
         params,
         success: 200,
-        answer: Shown,
+        answer: McpConnectionResponse,
         errors: ["not_found"],
-        handle: async ({ sql, tenantId, params: { id } }) => showConnection(await getConnection(sql, tenantId, id)),
+        handle: async ({ sql, tenantId, params: { id } }) =>
+          showMcpConnection(await getMcpConnection(sql, tenantId, id)),
       }),
     )
     .patch(
@@ -62,12 +69,12 @@ function recordRoutes(ctx: Ctx) {
       operation(ctx, {
         summary: "Rename an MCP connection",
         params,
-        body: ConnectionRename,
+        body: McpConnectionRename,
         success: 200,
-        answer: Shown,
+        answer: McpConnectionResponse,
         errors: ["not_found", "mcp_connection_name_conflict"],
         handle: async ({ sql, tenantId, params: { id }, body }) =>
-          showConnection(await renameConnection(sql, tenantId, id, body.name)),
+          showMcpConnection(await renameMcpConnection(sql, tenantId, id, body.name)),
       }),
     )
     .delete(
@@ -77,7 +84,7 @@ function recordRoutes(ctx: Ctx) {
         params,
         success: 204,
         errors: ["not_found", "mcp_connection_in_use"],
-        handle: ({ sql, tenantId, params: { id } }) => deleteConnection(ctx, sql, tenantId, id),
+        handle: ({ sql, tenantId, params: { id } }) => deleteMcpConnection(ctx, sql, tenantId, id),
       }),
     );
 }
@@ -90,9 +97,9 @@ function serverRoutes(ctx: Ctx) {
         summary: "Test an MCP connection",
         params,
         success: 200,
-        answer: Tested,
+        answer: McpConnectionTestResponse,
         errors: ["not_found"],
-        handle: ({ sql, tenantId, params: { id } }) => testConnection(ctx, sql, tenantId, id),
+        handle: ({ sql, tenantId, params: { id } }) => testMcpConnection(ctx, sql, tenantId, id),
       }),
     )
     .post(
@@ -100,11 +107,11 @@ function serverRoutes(ctx: Ctx) {
       operation(ctx, {
         summary: "Replace an MCP connection's URL and credentials",
         params,
-        body: ConnectionReconnect,
+        body: McpConnectionReconnect,
         success: 200,
-        answer: Reconnected,
+        answer: McpReconnectResponse,
         errors: [...targetErrors, "not_found", "mcp_connection_stale_credential_version"],
-        handle: ({ sql, tenantId, params: { id }, body }) => reconnect(ctx, sql, tenantId, id, body),
+        handle: ({ sql, tenantId, params: { id }, body }) => reconnectMcpConnection(ctx, sql, tenantId, id, body),
       }),
     )
     .post(
@@ -113,7 +120,7 @@ function serverRoutes(ctx: Ctx) {
         summary: "Get a link to sign in to an MCP connection's server",
         params,
         success: 200,
-        answer: Link,
+        answer: SignInLinkResponse,
         errors: ["dashboard_required"],
         handle: ({ sql, principal, params: { id } }) => createSignInLink(ctx, sql, principal, id),
       }),

@@ -2,7 +2,7 @@ import { type TSchema, Type } from "@sinclair/typebox";
 import { Closed, Name, OneOf } from "../kernel/http/request-fields.ts";
 
 /** MCP connections a tenant may have at once (design section 3, "MCP connect"). */
-export const connectionsPerTenantMax = 50;
+export const mcpConnectionsPerTenantMax = 50;
 /** A URL has at most this many characters. */
 const urlLengthMax = 2_048;
 /** A token, client id or client secret has at most this many characters; signed tokens may be long. */
@@ -14,7 +14,7 @@ const scopeLengthMax = 2_048;
 export const authTypes = ["none", "bearer", "oauth_client_credentials", "oauth_authorization_code"] as const;
 export type AuthType = (typeof authTypes)[number];
 
-export type ConnectionStatus = "connected" | "needs_auth" | "error";
+export type McpConnectionStatus = "connected" | "needs_auth" | "error";
 
 /** Credentials travel in headers, where other characters would fail at every call. */
 const Credential = Type.String({
@@ -42,9 +42,9 @@ const target = {
   ),
 } satisfies Record<string, TSchema>;
 
-export const ConnectionCreate = Closed({ name: Name, ...target });
-export const ConnectionReconnect = Closed(target);
-export const ConnectionRename = Closed({ name: Name });
+export const McpConnectionCreate = Closed({ name: Name, ...target });
+export const McpConnectionReconnect = Closed(target);
+export const McpConnectionRename = Closed({ name: Name });
 
 /** The checked fields of a target. */
 export interface TargetFields {
@@ -62,7 +62,7 @@ export interface McpConnection {
   readonly name: string;
   readonly url: string;
   readonly authType: AuthType;
-  readonly status: ConnectionStatus;
+  readonly status: McpConnectionStatus;
   readonly credentialFragment: string;
   readonly lastAuthErrorCode: string | null;
   readonly oauthIssuer: string | null;

@@ -33,7 +33,7 @@ export interface McpTool {
 }
 
 /** Where a server is and as whom to speak to it. */
-export interface SessionTarget {
+export interface McpSessionTarget {
   readonly url: string;
   /** A bounded fetch (`boundedFetch`). */
   readonly send: Fetch;
@@ -61,7 +61,7 @@ export class McpSession {
   private waiting = 0;
   private list: { tools: Promise<McpTool[]>; readAt: number } | null = null;
 
-  private constructor({ url, send, authorization }: SessionTarget) {
+  private constructor({ url, send, authorization }: McpSessionTarget) {
     this.client = new Client(clientInfo, { capabilities: {}, jsonSchemaValidator: noValidation });
     const fetch = transportFetch({ send, authorization, isBusy: () => this.waiting > 0 });
     this.transport = new StreamableHTTPClientTransport(new URL(url), { fetch });
@@ -69,7 +69,7 @@ export class McpSession {
   }
 
   /** Connects and initialises. Throws what `failureOf` understands. */
-  static async open(target: SessionTarget, signal: AbortSignal): Promise<McpSession> {
+  static async open(target: McpSessionTarget, signal: AbortSignal): Promise<McpSession> {
     const session = new McpSession(target);
     await session.client.connect(session.transport as Transport, { timeout: connectTimeoutMs, signal });
     return session;

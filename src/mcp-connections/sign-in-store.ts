@@ -11,7 +11,7 @@ export interface SignIn {
 }
 
 /** What a flow must remember until its callback. */
-export interface Flow {
+export interface SignInFlow {
   readonly codeVerifier: string;
   readonly client: OAuthClient;
   readonly server: AuthorizationServer;
@@ -23,12 +23,12 @@ interface TakenRow extends SignIn {
 }
 
 /** Keeps a link, good once, for `signInMinutes`. */
-export function keepLink(sql: AnySql, token: string, signIn: SignIn): Promise<void> {
+export function storeLink(sql: AnySql, token: string, signIn: SignIn): Promise<void> {
   return keep(sql, token, signIn, null);
 }
 
 /** Keeps a flow under its `state`, good once, for `signInMinutes`. */
-export function keepFlow(sql: AnySql, sealer: Sealer, state: string, signIn: SignIn, flow: Flow): Promise<void> {
+export function storeFlow(sql: AnySql, sealer: Sealer, state: string, signIn: SignIn, flow: SignInFlow): Promise<void> {
   return keep(sql, state, signIn, sealer.seal(JSON.stringify(flow), `sign-in:${signIn.connectionId}`));
 }
 
@@ -43,19 +43,19 @@ function keep(sql: AnySql, secret: string, signIn: SignIn, sealedFlow: Buffer | 
 }
 
 /** Uses up a link. Null when there is none, or it is used or too old. */
-export async function takeLink(sql: AnySql, token: string): Promise<(SignIn & { tenantId: string }) | null> {
+export async function consumeLink(sql: AnySql, token: string): Promise<(SignIn & { tenantId: string }) | null> {
   return take(sql, token, false);
 }
 
 /** Uses up a flow. Null when there is none, or it is finished or too old. */
-export async function takeFlow(
+export async function consumeFlow(
   sql: AnySql,
   sealer: Sealer,
   state: string,
-): Promise<{ signIn: SignIn & { tenantId: string }; flow: Flow } | null> {
+): Promise<{ signIn: SignIn & { tenantId: string }; flow: SignInFlow } | null> {
   const row = await take(sql, state, true);
   if (row === null || row.sealedFlow === null) return null;
-  const flow = JSON.parse(sealer.open(row.sealedFlow, `sign-in:${row.connectionId}`)) as Flow;
+  const flow = JSON.parse(sealer.open(row.sealedFlow, `sign-in:${row.connectionId}`)) as SignInFlow;
   return { signIn: row, flow };
 }
 

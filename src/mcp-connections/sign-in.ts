@@ -5,7 +5,13 @@ import type { AnySql } from "../kernel/database/client.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { tenantUrlFault } from "../kernel/outbound/address.ts";
 import { fixedAuthorization } from "./authorization.ts";
-import { type Credentials, type OAuthClient, openCredentials, sealCredentials, type Tokens } from "./credentials.ts";
+import {
+  type McpCredentials,
+  type OAuthClient,
+  openCredentials,
+  type StoredTokens,
+  sealCredentials,
+} from "./credentials.ts";
 import { type AuthorizationServer, discoverAuthorizationServer } from "./discovery.ts";
 import { failureOf, McpFailure } from "./failure.ts";
 import { oauthFetch } from "./fetches.ts";
@@ -13,10 +19,10 @@ import { grantForCode, informationOf, registerClient } from "./grants.ts";
 import { signInTimeoutMs } from "./limits.ts";
 import { page, redirect } from "./page.ts";
 import { startAuthorization } from "./sdk.ts";
-import { type Flow, keepFlow, keepLink, type SignIn, takeFlow, takeLink } from "./sign-in-store.ts";
-import { finishSignIn as recordSignIn } from "./status.ts";
-import { type ConnectionRow, findConnection } from "./store.ts";
-import { meetServer, sealedTokens, shownServer } from "./validation.ts";
+import { consumeFlow, consumeLink, type SignIn, type SignInFlow, storeFlow, storeLink } from "./sign-in-store.ts";
+import { recordSignIn } from "./status.ts";
+import { findMcpConnection, type McpConnectionRow } from "./store.ts";
+import { probeServer, sealedTokens, shownServer } from "./validation.ts";
 
 /** Random bytes of a link's token and of a flow's `state`. */
 const secretBytes = 32;
@@ -33,17 +39,17 @@ export async function createSignInLink(
   id: string,
 ): Promise<{ url: string }> {
   if (principal.kind !== "dashboard" || principal.authUserId === null) throw new ApiError("dashboard_required");
-  const row = await findConnection(sql, principal.tenant.id, id);
+  const row = await findMcpConnection(sql, principal.tenant.id, id);
   if (row === null || row.authType !== "oauth_authorization_code" || row.status === "connected")
     throw new ApiError("internal");
   const token = secret();
-  await keepLink(sql, token, { connectionId: row.id, credentialVersion: row.credentialVersion });
+  await storeLink(sql, token, { connectionId: row.id, credentialVersion: row.credentialVersion });
   return { url: `${ctx.publicUrl}/connect/mcp/${token}` };
 }
 
 /** Uses up a link: finds the authorization server and sends the browser there. Answers a page when that fails. */
 export async function startSignIn(ctx: Ctx, token: string): Promise<Response> {
-  const link = await takeLink(ctx.sql, token);
+  const link = await consumeLink(ctx.sql, token);
   const row = link === null ? null : await connectionOf(ctx, link);
   if (link === null || row === null)
     return page(410, "This link is no longer valid", "It was used before or is too old. Ask for a new one.");
@@ -54,7 +60,7 @@ export async function startSignIn(ctx: Ctx, token: string): Promise<Response> {
   }
 }
 
-async function startFlow(ctx: Ctx, row: ConnectionRow): Promise<string> {
+async function startFlow(ctx: Ctx, row: McpConnectionRow): Promise<string> {
   const fetch = oauthFetch(ctx, AbortSignal.timeout(signInTimeoutMs));
   const { client: given, scope: givenScope } = openCredentials(ctx.sealer, row.id, row.sealedCredentials);
   const server = await discoverAuthorizationServer(fetch, row.url);
@@ -73,22 +79,22 @@ async function startFlow(ctx: Ctx, row: ConnectionRow): Promise<string> {
   // A hostile server names this address too.
   if (tenantUrlFault(authorizationUrl.href, ctx.config.allowPrivateNetwork) !== null)
     throw new McpFailure("mcp_connection_invalid", "The authorization server's address is not one to send people to.");
-  const flow: Flow = { codeVerifier, client, server };
+  const flow: SignInFlow = { codeVerifier, client, server };
   const { id: connectionId, credentialVersion } = row;
-  await keepFlow(ctx.sql, ctx.sealer, state, { connectionId, credentialVersion }, flow);
+  await storeFlow(ctx.sql, ctx.sealer, state, { connectionId, credentialVersion }, flow);
   return authorizationUrl.href;
 }
 
 /** Ends a sign-in: exchanges the code, meets the MCP server and keeps the tokens. Always answers a page. */
 export async function finishSignIn(ctx: Ctx, query: URLSearchParams): Promise<Response> {
-  const found = await takeFlow(ctx.sql, ctx.sealer, query.get("state") ?? "");
+  const found = await consumeFlow(ctx.sql, ctx.sealer, query.get("state") ?? "");
   const row = found === null ? null : await connectionOf(ctx, found.signIn);
   if (found === null || row === null)
     return page(400, "This sign-in is not known", "It was finished before, took too long, or the connection changed.");
   const { client, server, codeVerifier } = found.flow;
   const refusal = refusalOf(query, server);
   if (refusal !== null) return page(400, "The sign-in was not finished", refusal);
-  let tokens: Tokens;
+  let tokens: StoredTokens;
   try {
     const fetch = oauthFetch(ctx, AbortSignal.timeout(signInTimeoutMs));
     tokens = await grantForCode({ fetch, server, client }, query.get("code") ?? "", codeVerifier, callbackUrl(ctx));
@@ -110,15 +116,15 @@ function refusalOf(query: URLSearchParams, { issuer, metadata }: AuthorizationSe
 
 async function keepTokens(
   ctx: Ctx,
-  row: ConnectionRow,
+  row: McpConnectionRow,
   client: OAuthClient,
   server: AuthorizationServer,
-  tokens: Tokens,
+  tokens: StoredTokens,
 ): Promise<Response> {
-  const met = await meetServer(ctx, row.url, fixedAuthorization(tokens.accessToken)).catch(failureOf);
+  const met = await probeServer(ctx, row.url, fixedAuthorization(tokens.accessToken)).catch(failureOf);
   const failure = met instanceof McpFailure ? met : null;
   const before = openCredentials(ctx.sealer, row.id, row.sealedCredentials);
-  const credentials: Credentials = { ...before, client, server };
+  const credentials: McpCredentials = { ...before, client, server };
   const made = {
     sealedCredentials: sealCredentials(ctx.sealer, row.id, credentials),
     ...sealedTokens(ctx, row.id, tokens),
@@ -132,11 +138,11 @@ async function keepTokens(
 
 /** The connection of a sign-in, unless its credentials were changed since. */
 async function connectionOf(ctx: Ctx, { tenantId, connectionId, credentialVersion }: SignIn & { tenantId: string }) {
-  const row = await findConnection(ctx.sql, tenantId, connectionId);
+  const row = await findMcpConnection(ctx.sql, tenantId, connectionId);
   return row?.credentialVersion === credentialVersion ? row : null;
 }
 
-function failed(ctx: Ctx, row: ConnectionRow, { code, message }: McpFailure): Response {
+function failed(ctx: Ctx, row: McpConnectionRow, { code, message }: McpFailure): Response {
   ctx.log.warn({ tenantId: row.tenantId, mcpConnectionId: row.id, code, reason: message }, "a sign-in failed");
   return page(502, "The sign-in failed", `${row.name} could not be connected. ${message}`);
 }

@@ -1,7 +1,7 @@
 import type { AnySql } from "../kernel/database/client.ts";
 import type { McpFailureCode } from "./failure.ts";
-import type { ConnectionStatus } from "./schema.ts";
-import { type ConnectionRow, connectionColumns, type Validated } from "./store.ts";
+import type { McpConnectionStatus } from "./schema.ts";
+import { type McpConnectionRow, mcpConnectionColumns, type ValidatedTarget } from "./store.ts";
 
 /**
  * Every move of a connection's state (document 2, "MCP connection status"). Each
@@ -10,12 +10,12 @@ import { type ConnectionRow, connectionColumns, type Validated } from "./store.t
  */
 
 /** The state that a failure leads to. */
-function statusAfter(code: McpFailureCode | null): ConnectionStatus {
+function statusAfter(code: McpFailureCode | null): McpConnectionStatus {
   if (code === null) return "connected";
   return code === "mcp_connection_authentication_failed" ? "needs_auth" : "error";
 }
 
-type Judged = Pick<ConnectionRow, "id" | "credentialVersion">;
+type Judged = Pick<McpConnectionRow, "id" | "credentialVersion">;
 
 /** After a test, from any state; `code` is null when it succeeded. */
 export async function recordTest(sql: AnySql, { id, credentialVersion }: Judged, code: McpFailureCode | null) {
@@ -41,9 +41,9 @@ export async function recordRuntimeFailure(
 export async function replaceTarget(
   sql: AnySql,
   { id, credentialVersion }: Judged,
-  made: Validated,
-): Promise<ConnectionRow | null> {
-  const [row] = await sql<ConnectionRow[]>`
+  made: ValidatedTarget,
+): Promise<McpConnectionRow | null> {
+  const [row] = await sql<McpConnectionRow[]>`
     update mcp_connections set url = ${made.url}, auth_type = ${made.authType}, status = ${made.status},
       sealed_credentials = ${made.sealedCredentials}, credential_fragment = ${made.credentialFragment},
       credential_version = credential_version + 1, sealed_tokens = ${made.sealedTokens},
@@ -51,15 +51,18 @@ export async function replaceTarget(
       last_auth_error_code = null, oauth_issuer = ${made.oauthIssuer}, oauth_resource = ${made.oauthResource},
       updated_at = now()
     where id = ${id} and credential_version = ${credentialVersion}
-    returning ${connectionColumns(sql)}`;
+    returning ${mcpConnectionColumns(sql)}`;
   return row ?? null;
 }
 
 /** Keeps what a sign-in brought; `code` says what the server made of it. False when the connection was changed meanwhile. */
-export async function finishSignIn(
+export async function recordSignIn(
   sql: AnySql,
   { id, credentialVersion }: Judged,
-  made: Pick<Validated, "sealedCredentials" | "sealedTokens" | "tokenExpiresAt" | "oauthIssuer" | "oauthResource">,
+  made: Pick<
+    ValidatedTarget,
+    "sealedCredentials" | "sealedTokens" | "tokenExpiresAt" | "oauthIssuer" | "oauthResource"
+  >,
   code: McpFailureCode | null,
 ): Promise<boolean> {
   const { count } = await sql`

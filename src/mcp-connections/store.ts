@@ -1,15 +1,15 @@
 import { type AnySql, tx, violatedConstraint } from "../kernel/database/client.ts";
 import { ApiError } from "../kernel/errors.ts";
-import { type AuthType, type ConnectionStatus, connectionsPerTenantMax, type McpConnection } from "./schema.ts";
+import { type AuthType, type McpConnection, type McpConnectionStatus, mcpConnectionsPerTenantMax } from "./schema.ts";
 
 /** A connection as the database holds it; credentials and tokens sealed under its id. */
-export interface ConnectionRow {
+export interface McpConnectionRow {
   readonly id: string;
   readonly tenantId: string;
   readonly name: string;
   readonly url: string;
   readonly authType: AuthType;
-  readonly status: ConnectionStatus;
+  readonly status: McpConnectionStatus;
   readonly sealedCredentials: Uint8Array | null;
   readonly credentialFragment: string;
   readonly credentialVersion: number;
@@ -23,13 +23,13 @@ export interface ConnectionRow {
 }
 
 /** What live validation made of a target: everything of a row but whose it is and what it is called. */
-export type Validated = Omit<
-  ConnectionRow,
+export type ValidatedTarget = Omit<
+  McpConnectionRow,
   "id" | "tenantId" | "name" | "credentialVersion" | "lastAuthErrorCode" | "createdAt" | "updatedAt"
 >;
 
-/** The columns of a `ConnectionRow`. */
-export function connectionColumns(sql: AnySql) {
+/** The columns of a `McpConnectionRow`. */
+export function mcpConnectionColumns(sql: AnySql) {
   return sql`id, tenant_id as "tenantId", name, url, auth_type as "authType", status,
     sealed_credentials as "sealedCredentials", credential_fragment as "credentialFragment",
     credential_version as "credentialVersion", sealed_tokens as "sealedTokens", token_expires_at as "tokenExpiresAt",
@@ -38,70 +38,71 @@ export function connectionColumns(sql: AnySql) {
 }
 
 /** A tenant's connections by name, in the order of their code points. */
-export function listConnections(sql: AnySql, tenantId: string): Promise<ConnectionRow[]> {
-  return sql<ConnectionRow[]>`
-    select ${connectionColumns(sql)} from mcp_connections where tenant_id = ${tenantId} order by name collate "C"`;
+export function listMcpConnections(sql: AnySql, tenantId: string): Promise<McpConnectionRow[]> {
+  return sql<McpConnectionRow[]>`
+    select ${mcpConnectionColumns(sql)} from mcp_connections where tenant_id = ${tenantId} order by name collate "C"`;
 }
 
 /** Those of the named connections that are the tenant's. */
-export function findConnections(sql: AnySql, tenantId: string, ids: readonly string[]): Promise<ConnectionRow[]> {
-  return sql<ConnectionRow[]>`
-    select ${connectionColumns(sql)} from mcp_connections where tenant_id = ${tenantId} and id = any(${ids as string[]})`;
+export function findMcpConnections(sql: AnySql, tenantId: string, ids: readonly string[]): Promise<McpConnectionRow[]> {
+  return sql<McpConnectionRow[]>`
+    select ${mcpConnectionColumns(sql)} from mcp_connections where tenant_id = ${tenantId} and id = any(${ids as string[]})`;
 }
 
 /** A tenant's connection; null when there is none or it is another tenant's. */
-export async function findConnection(sql: AnySql, tenantId: string, id: string): Promise<ConnectionRow | null> {
-  return (await findConnections(sql, tenantId, [id]))[0] ?? null;
+export async function findMcpConnection(sql: AnySql, tenantId: string, id: string): Promise<McpConnectionRow | null> {
+  return (await findMcpConnections(sql, tenantId, [id]))[0] ?? null;
 }
 
 /** A tenant's connection. Throws 404. */
-export async function getConnection(sql: AnySql, tenantId: string, id: string): Promise<ConnectionRow> {
-  const row = await findConnection(sql, tenantId, id);
+export async function getMcpConnection(sql: AnySql, tenantId: string, id: string): Promise<McpConnectionRow> {
+  const row = await findMcpConnection(sql, tenantId, id);
   if (row === null) throw new ApiError("not_found");
   return row;
 }
 
 /** Throws 409 `mcp_connection_name_conflict` or 400 `mcp_connection_limit_reached` when there is no place for a new connection. */
-export async function checkPlace(sql: AnySql, tenantId: string, name: string): Promise<void> {
+export async function checkNewMcpConnection(sql: AnySql, tenantId: string, name: string): Promise<void> {
   const [found] = await sql<{ total: number; named: number }[]>`
     select count(*)::int as total, count(*) filter (where name = ${name})::int as named
     from mcp_connections where tenant_id = ${tenantId}`;
   if (found !== undefined && found.named > 0) throw new ApiError("mcp_connection_name_conflict");
-  if (found !== undefined && found.total >= connectionsPerTenantMax) throw new ApiError("mcp_connection_limit_reached");
+  if (found !== undefined && found.total >= mcpConnectionsPerTenantMax)
+    throw new ApiError("mcp_connection_limit_reached");
 }
 
-/** Stores a connection. Throws as `checkPlace`. */
-export function insertConnection(
+/** Stores a connection. Throws as `checkNewMcpConnection`. */
+export function insertMcpConnection(
   sql: AnySql,
-  connection: Validated & { id: string; tenantId: string; name: string },
-): Promise<ConnectionRow> {
+  connection: ValidatedTarget & { id: string; tenantId: string; name: string },
+): Promise<McpConnectionRow> {
   const made = connection;
   return tx(sql, async (inner) => {
     // The tenant's row is the lock that makes the count hold.
     await inner`select 1 from tenants where id = ${made.tenantId} for no key update`;
-    await checkPlace(inner, made.tenantId, made.name);
-    const [row] = await inner<ConnectionRow[]>`
+    await checkNewMcpConnection(inner, made.tenantId, made.name);
+    const [row] = await inner<McpConnectionRow[]>`
       insert into mcp_connections (id, tenant_id, name, url, auth_type, status, sealed_credentials,
         credential_fragment, sealed_tokens, token_expires_at, oauth_issuer, oauth_resource)
       values (${made.id}, ${made.tenantId}, ${made.name}, ${made.url}, ${made.authType}, ${made.status},
         ${made.sealedCredentials}, ${made.credentialFragment}, ${made.sealedTokens}, ${made.tokenExpiresAt},
         ${made.oauthIssuer}, ${made.oauthResource})
-      returning ${connectionColumns(inner)}`;
-    return row as ConnectionRow;
+      returning ${mcpConnectionColumns(inner)}`;
+    return row as McpConnectionRow;
   });
 }
 
 /** Renames a connection. Throws 404, 409 `mcp_connection_name_conflict`. */
-export async function renameConnection(
+export async function renameMcpConnection(
   sql: AnySql,
   tenantId: string,
   id: string,
   name: string,
-): Promise<ConnectionRow> {
+): Promise<McpConnectionRow> {
   try {
-    const [row] = await sql<ConnectionRow[]>`
+    const [row] = await sql<McpConnectionRow[]>`
       update mcp_connections set name = ${name}, updated_at = now()
-      where id = ${id} and tenant_id = ${tenantId} returning ${connectionColumns(sql)}`;
+      where id = ${id} and tenant_id = ${tenantId} returning ${mcpConnectionColumns(sql)}`;
     if (row === undefined) throw new ApiError("not_found");
     return row;
   } catch (error) {
@@ -111,11 +112,11 @@ export async function renameConnection(
 }
 
 /** Deletes a connection and answers what it was. Throws 404, 409 `mcp_connection_in_use` while an agent is attached to it. */
-export async function removeConnection(sql: AnySql, tenantId: string, id: string): Promise<ConnectionRow> {
+export async function removeMcpConnection(sql: AnySql, tenantId: string, id: string): Promise<McpConnectionRow> {
   return tx(sql, async (inner) => {
     // Waits for every transaction that is about to attach an agent, and keeps out new ones.
-    const [row] = await inner<ConnectionRow[]>`
-      select ${connectionColumns(inner)} from mcp_connections where id = ${id} and tenant_id = ${tenantId} for update`;
+    const [row] = await inner<McpConnectionRow[]>`
+      select ${mcpConnectionColumns(inner)} from mcp_connections where id = ${id} and tenant_id = ${tenantId} for update`;
     if (row === undefined) throw new ApiError("not_found");
     const attached = await inner<{ id: string }[]>`
       select agent_id as id from mcp_attachments where mcp_connection_id = ${id} order by agent_id limit 100`;
@@ -127,7 +128,7 @@ export async function removeConnection(sql: AnySql, tenantId: string, id: string
 }
 
 /** A connection as it is shown. */
-export function showConnection(row: ConnectionRow): McpConnection {
+export function showMcpConnection(row: McpConnectionRow): McpConnection {
   const { id, name, url, authType, status, credentialFragment, lastAuthErrorCode, oauthIssuer, oauthResource } = row;
   return {
     id,

@@ -1,18 +1,18 @@
 import type { Ctx } from "../kernel/context.ts";
 import { tx } from "../kernel/database/client.ts";
-import { type Credentials, openCredentials, openTokens, sealTokens, type Tokens } from "./credentials.ts";
+import { type McpCredentials, openCredentials, openTokens, type StoredTokens, sealTokens } from "./credentials.ts";
 import { failureOf, notAllowedIn, unreachable } from "./failure.ts";
 import { oauthFetch } from "./fetches.ts";
-import { type Grantor, grantForRefresh, grantToClient } from "./grants.ts";
+import { type GrantClient, grantForRefresh, grantToClient } from "./grants.ts";
 import { renewLeaseMs, renewLookMs, renewWaitMs } from "./limits.ts";
 import type { AuthType } from "./schema.ts";
 import { InvalidGrantError } from "./sdk.ts";
-import type { ConnectionRow } from "./store.ts";
+import type { McpConnectionRow } from "./store.ts";
 
 /** Renewals under way in this process, so that its callers share one. */
-const renewals = new WeakMap<Ctx, Map<string, Promise<Tokens>>>();
+const renewals = new WeakMap<Ctx, Map<string, Promise<StoredTokens>>>();
 
-type Renewable = Pick<ConnectionRow, "id" | "credentialVersion">;
+type Renewable = Pick<McpConnectionRow, "id" | "credentialVersion">;
 
 interface TokenRow {
   authType: AuthType;
@@ -22,7 +22,7 @@ interface TokenRow {
 }
 
 /** Whether tokens can be used as they are: not the refused one, and not about to end. */
-export function isUsable(tokens: Tokens, rejected: string | null): boolean {
+export function isUsable(tokens: StoredTokens, rejected: string | null): boolean {
   return tokens.accessToken !== rejected && (tokens.renewAt === null || tokens.renewAt > Date.now());
 }
 
@@ -32,8 +32,8 @@ export function isUsable(tokens: Tokens, rejected: string | null): boolean {
  * rotates is good for one use, and a second use may revoke them all. Throws
  * `McpFailure`.
  */
-export function renewTokens(ctx: Ctx, connection: Renewable, rejected: string | null): Promise<Tokens> {
-  const underWay = renewals.get(ctx) ?? new Map<string, Promise<Tokens>>();
+export function renewTokens(ctx: Ctx, connection: Renewable, rejected: string | null): Promise<StoredTokens> {
+  const underWay = renewals.get(ctx) ?? new Map<string, Promise<StoredTokens>>();
   renewals.set(ctx, underWay);
   const key = JSON.stringify([connection.id, connection.credentialVersion, rejected]);
   const known = underWay.get(key);
@@ -47,7 +47,7 @@ export function renewTokens(ctx: Ctx, connection: Renewable, rejected: string | 
   return renewal;
 }
 
-async function renewInTurn(ctx: Ctx, connection: Renewable, rejected: string | null): Promise<Tokens> {
+async function renewInTurn(ctx: Ctx, connection: Renewable, rejected: string | null): Promise<StoredTokens> {
   for (const expiresAt = Date.now() + renewWaitMs; Date.now() < expiresAt; ) {
     const row = await readTokens(ctx, connection);
     const tokens = openTokens(ctx.sealer, connection.id, row.sealedTokens);
@@ -72,11 +72,11 @@ async function readTokens(ctx: Ctx, { id, credentialVersion }: Renewable): Promi
 function grantOf(
   ctx: Ctx,
   authType: AuthType,
-  { client, server, scope }: Credentials,
-  tokens: Tokens | null,
-): () => Promise<Tokens> {
+  { client, server, scope }: McpCredentials,
+  tokens: StoredTokens | null,
+): () => Promise<StoredTokens> {
   if (client === null || server === null) throw notAllowedIn("Nobody has signed in yet.");
-  const grantor: Grantor = { fetch: oauthFetch(ctx), server, client };
+  const grantor: GrantClient = { fetch: oauthFetch(ctx), server, client };
   const refreshToken = tokens?.refreshToken ?? null;
   if (refreshToken !== null) return () => grantForRefresh(grantor, refreshToken);
   if (authType !== "oauth_client_credentials") throw notAllowedIn("The sign-in has ended and must be repeated.");
@@ -96,8 +96,8 @@ async function keep(
   ctx: Ctx,
   connection: Renewable,
   tokenVersion: number,
-  grant: () => Promise<Tokens>,
-): Promise<Tokens> {
+  grant: () => Promise<StoredTokens>,
+): Promise<StoredTokens> {
   const tokens = await grant().catch(async (error: unknown) => {
     // A refresh token that is refused is good for nothing; whatever else fails may pass.
     if (error instanceof InvalidGrantError) await store(ctx, connection, tokenVersion, null);
@@ -108,7 +108,12 @@ async function keep(
   return tokens;
 }
 
-async function store(ctx: Ctx, connection: Renewable, tokenVersion: number, tokens: Tokens | null): Promise<void> {
+async function store(
+  ctx: Ctx,
+  connection: Renewable,
+  tokenVersion: number,
+  tokens: StoredTokens | null,
+): Promise<void> {
   const { id, credentialVersion } = connection;
   const sealed = tokens === null ? null : sealTokens(ctx.sealer, id, tokens);
   const expiresAt = tokens === null || tokens.expiresAt === null ? null : new Date(tokens.expiresAt);

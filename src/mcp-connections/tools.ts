@@ -10,7 +10,7 @@ import { cutText, resultText } from "./result.ts";
 import { ErrorCode, McpError } from "./sdk.ts";
 import { type McpTool, SessionLostError } from "./session.ts";
 import { recordRuntimeFailure } from "./status.ts";
-import { type ConnectionRow, findConnections } from "./store.ts";
+import { findMcpConnections, type McpConnectionRow } from "./store.ts";
 
 /** What a server is told of a turn's session with every call (document 1, "MCP attachment"). */
 export interface ToolAttachment {
@@ -38,7 +38,7 @@ export async function mcpTools(
   if (attachments.length === 0) return { tools: [], failures: [] };
   const { ctx, tenantId } = scope;
   const ids = attachments.map((attachment) => attachment.mcpConnectionId);
-  const rows = new Map((await findConnections(ctx.sql, tenantId, ids)).map((row) => [row.id, row]));
+  const rows = new Map((await findMcpConnections(ctx.sql, tenantId, ids)).map((row) => [row.id, row]));
   const failures: ToolsFailure[] = [];
   const found = await Promise.all(
     attachments.map(async (attachment) => {
@@ -77,7 +77,7 @@ export async function mcpTools(
 }
 
 /** A connection's tools through the process's session with it. Throws what `failureOf` understands. */
-function listTools(ctx: Ctx, row: ConnectionRow): Promise<McpTool[]> {
+function listTools(ctx: Ctx, row: McpConnectionRow): Promise<McpTool[]> {
   return poolOf(ctx).use(row, (session) => session.tools());
 }
 
@@ -94,7 +94,7 @@ function forwarded(scope: ToolScope, attachment: ToolAttachment): Record<string,
 
 function turnTool(
   ctx: Ctx,
-  row: ConnectionRow,
+  row: McpConnectionRow,
   offer: McpTool,
   meta: Record<string, unknown> | null,
 ): TurnTool["tool"] {
@@ -108,7 +108,7 @@ function turnTool(
 /** Calls a tool; answers text. Throws an error whose message is meant for the model, or the signal's reason. */
 async function callTool(
   ctx: Ctx,
-  row: ConnectionRow,
+  row: McpConnectionRow,
   name: string,
   input: Record<string, unknown>,
   meta: Record<string, unknown> | null,
@@ -132,7 +132,7 @@ function isAnswer(error: unknown): error is McpError {
 }
 
 /** Moves the connection's status, and says so in the log once. */
-async function noteFailure(ctx: Ctx, row: ConnectionRow, error: unknown): Promise<McpFailure> {
+async function noteFailure(ctx: Ctx, row: McpConnectionRow, error: unknown): Promise<McpFailure> {
   const failure =
     error instanceof SessionLostError ? unreachable("The MCP server keeps losing its session.") : failureOf(error);
   const { code, message } = failure;

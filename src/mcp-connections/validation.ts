@@ -2,12 +2,12 @@ import type { Ctx } from "../kernel/context.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { fixedAuthorization } from "./authorization.ts";
 import {
-  type Credentials,
   credentialFragment,
+  type McpCredentials,
   readCredentials,
+  type StoredTokens,
   sealCredentials,
   sealTokens,
-  type Tokens,
 } from "./credentials.ts";
 import { discoverAuthorizationServer } from "./discovery.ts";
 import { failureOf, type McpFailure } from "./failure.ts";
@@ -16,22 +16,22 @@ import { grantToClient } from "./grants.ts";
 import { validateTimeoutMs } from "./limits.ts";
 import type { TargetFields } from "./schema.ts";
 import { McpSession, type McpTool } from "./session.ts";
-import type { Validated } from "./store.ts";
+import type { ValidatedTarget } from "./store.ts";
 import type { Authorization } from "./transport.ts";
 
 /** What a server said of itself. */
-export interface Introduction {
+export interface ServerProbe {
   readonly server: { readonly name: string; readonly version: string };
   readonly tools: readonly McpTool[];
 }
 
 /** Opens a session of its own, lists the tools and closes it. Throws `McpFailure`. */
-export async function meetServer(
+export async function probeServer(
   ctx: Ctx,
   url: string,
   authorization: Authorization,
   signal: AbortSignal = AbortSignal.timeout(validateTimeoutMs),
-): Promise<Introduction> {
+): Promise<ServerProbe> {
   try {
     const session = await McpSession.open({ url, send: serverFetch(ctx), authorization }, signal);
     try {
@@ -50,7 +50,7 @@ export async function meetServer(
  * (document 2, "MCP connection status"). A sign-in connection is not contacted.
  * Throws 400 for broken fields and as the server's failure demands.
  */
-export async function validateTarget(ctx: Ctx, id: string, fields: TargetFields): Promise<Validated> {
+export async function validateTarget(ctx: Ctx, id: string, fields: TargetFields): Promise<ValidatedTarget> {
   const given = readCredentials(fields, ctx.config.allowPrivateNetwork);
   const { credentials, tokens } = await obtain(ctx, fields, given).catch((error: unknown) => {
     throw asApiError(failureOf(error));
@@ -69,18 +69,18 @@ export async function validateTarget(ctx: Ctx, id: string, fields: TargetFields)
 async function obtain(
   ctx: Ctx,
   { url, authType }: TargetFields,
-  given: Credentials,
-): Promise<{ credentials: Credentials; tokens: Tokens | null }> {
+  given: McpCredentials,
+): Promise<{ credentials: McpCredentials; tokens: StoredTokens | null }> {
   if (authType === "oauth_authorization_code") return { credentials: given, tokens: null };
   const signal = AbortSignal.timeout(validateTimeoutMs);
   if (authType !== "oauth_client_credentials" || given.client === null) {
-    await meetServer(ctx, url, fixedAuthorization(given.bearerToken), signal);
+    await probeServer(ctx, url, fixedAuthorization(given.bearerToken), signal);
     return { credentials: given, tokens: null };
   }
   const fetch = oauthFetch(ctx, signal);
   const server = await discoverAuthorizationServer(fetch, url);
   const tokens = await grantToClient({ fetch, server, client: given.client }, given.scope);
-  await meetServer(ctx, url, fixedAuthorization(tokens.accessToken), signal);
+  await probeServer(ctx, url, fixedAuthorization(tokens.accessToken), signal);
   return { credentials: { ...given, server }, tokens };
 }
 
@@ -88,15 +88,15 @@ async function obtain(
 export function sealedTokens(
   ctx: Pick<Ctx, "sealer">,
   id: string,
-  tokens: Tokens | null,
-): Pick<Validated, "sealedTokens" | "tokenExpiresAt"> {
+  tokens: StoredTokens | null,
+): Pick<ValidatedTarget, "sealedTokens" | "tokenExpiresAt"> {
   if (tokens === null) return { sealedTokens: null, tokenExpiresAt: null };
   const tokenExpiresAt = tokens.expiresAt === null ? null : new Date(tokens.expiresAt);
   return { sealedTokens: sealTokens(ctx.sealer, id, tokens), tokenExpiresAt };
 }
 
 /** What of the authorization server is shown. */
-export function shownServer({ server }: Credentials): Pick<Validated, "oauthIssuer" | "oauthResource"> {
+export function shownServer({ server }: McpCredentials): Pick<ValidatedTarget, "oauthIssuer" | "oauthResource"> {
   return { oauthIssuer: server?.issuer ?? null, oauthResource: server?.resource ?? null };
 }
 

@@ -3,7 +3,7 @@ import { type Fetch, RefusedAddressError } from "../kernel/outbound/fetch.ts";
 import { notMcp, unreachable } from "./failure.ts";
 
 /** What a server may make us do. */
-export interface WireRules {
+export interface FetchBounds {
   readonly allowPrivate: boolean;
   /** One response may weigh this much. */
   readonly bytesMax: number;
@@ -19,7 +19,7 @@ const bodilessStatuses = new Set([101, 204, 205, 304]);
  * caller; a response ends with an error above its bound. Rejects with
  * `RefusedAddressError`, `McpFailure`, or the signal's reason.
  */
-export function boundedFetch(send: Fetch, { allowPrivate, bytesMax }: WireRules): Fetch {
+export function boundedFetch(send: Fetch, { allowPrivate, bytesMax }: FetchBounds): Fetch {
   const refuseUnsafe = (url: string) => {
     const fault = tenantUrlFault(url, allowPrivate);
     if (fault !== null) throw new RefusedAddressError(`The address ${fault}.`);

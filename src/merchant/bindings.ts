@@ -2,11 +2,11 @@ import type { Ctx } from "../kernel/context.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { readCursor, writeCursor } from "../kernel/http/page.ts";
-import { openConnection } from "./connect.ts";
+import { openMerchantAccount } from "./connect.ts";
 import { faultOf } from "./fault.ts";
 import { checkTimeoutMs } from "./provider.ts";
 import type { Binding } from "./schema.ts";
-import { type ConnectionRow, getCurrent } from "./store.ts";
+import { getCurrentConnection, type MerchantConnectionRow } from "./store.ts";
 
 interface BindingRow {
   user_id: string;
@@ -29,7 +29,7 @@ export async function listBindings(
   tenantId: string,
   { userId, cursor, limit }: BindingFilter,
 ): Promise<{ bindings: Binding[]; nextCursor: string | null }> {
-  const { id } = await getCurrent(sql, tenantId);
+  const { id } = await getCurrentConnection(sql, tenantId);
   const list = `merchant-bindings:${id}`;
   const after = cursor === undefined ? null : String(readCursor(list, cursor, 1)[0]);
   const rows = await sql<BindingRow[]>`
@@ -55,7 +55,7 @@ export async function putBinding(
   userId: string,
   customerId: string,
 ): Promise<{ binding: Binding }> {
-  const connection = await getCurrent(sql, tenantId);
+  const connection = await getCurrentConnection(sql, tenantId);
   if (!(await hasCustomer(ctx, connection, customerId))) throw new ApiError("merchant_customer_not_found");
   // Replaced while the provider was asked: then the customer may be another account's.
   const [row] = await sql<BindingRow[]>`
@@ -69,14 +69,14 @@ export async function putBinding(
 
 /** Takes a binding away; later usage of this user is `unmapped`. Throws 404 for the connection or the binding. */
 export async function deleteBinding(sql: AnySql, tenantId: string, userId: string): Promise<void> {
-  const { id } = await getCurrent(sql, tenantId);
+  const { id } = await getCurrentConnection(sql, tenantId);
   const { count } = await sql`delete from merchant_bindings where connection_id = ${id} and user_id = ${userId}`;
   if (count === 0) throw new ApiError("merchant_binding_not_found");
 }
 
-async function hasCustomer(ctx: Ctx, connection: ConnectionRow, customerId: string): Promise<boolean> {
+async function hasCustomer(ctx: Ctx, connection: MerchantConnectionRow, customerId: string): Promise<boolean> {
   try {
-    return await openConnection(ctx, connection, checkTimeoutMs).hasCustomer(customerId);
+    return await openMerchantAccount(ctx, connection, checkTimeoutMs).hasCustomer(customerId);
   } catch (error) {
     const refused = faultOf(error).kind === "unauthorized";
     throw new ApiError("merchant_provider_unavailable", {

@@ -5,32 +5,33 @@ import { ApiError, invalid } from "../kernel/errors.ts";
 import { newId } from "../kernel/ids.ts";
 import { fragment } from "../kernel/seal.ts";
 import { faultOf } from "./fault.ts";
-import { type Account, type BillingProvider, checkTimeoutMs, openBilling } from "./provider.ts";
+import { type BillingAccount, type BillingProvider, checkTimeoutMs } from "./provider.ts";
+import { openBilling } from "./providers.ts";
 import {
   type BillingProviderName,
   billingAliases,
-  type ConnectionCreate,
-  type ConnectionUpdate,
-  type Guard,
   type GuardFields,
+  type GuardRule,
   type MerchantConnection,
+  type MerchantConnectionCreate,
+  type MerchantConnectionUpdate,
 } from "./schema.ts";
 import {
-  type ConnectionRow,
-  changeConnection,
-  findCurrent,
-  getCurrent,
-  replaceCurrent,
-  showConnection,
+  changeMerchantConnection,
+  findCurrentConnection,
+  getCurrentConnection,
+  type MerchantConnectionRow,
+  replaceCurrentConnection,
+  showMerchantConnection,
 } from "./store.ts";
 
 /** GET /v1/merchant-connection: null when there is none. */
-export async function readConnection(
+export async function readMerchantConnection(
   sql: AnySql,
   tenantId: string,
 ): Promise<{ connection: MerchantConnection | null }> {
-  const row = await findCurrent(sql, tenantId);
-  return { connection: row === null ? null : showConnection(row) };
+  const row = await findCurrentConnection(sql, tenantId);
+  return { connection: row === null ? null : showMerchantConnection(row) };
 }
 
 /**
@@ -42,7 +43,7 @@ export async function connectMerchant(
   ctx: Ctx,
   sql: AnySql,
   tenantId: string,
-  fields: Static<typeof ConnectionCreate>,
+  fields: Static<typeof MerchantConnectionCreate>,
 ): Promise<{ connection: MerchantConnection }> {
   const { environment, credential } = fields;
   const provider = (billingAliases as Record<string, BillingProviderName>)[fields.provider] ?? fields.provider;
@@ -50,7 +51,7 @@ export async function connectMerchant(
   const guard = readGuard(fields.guard ?? { enabled: false });
   const merchantAccountId = await verifyCredential(ctx, account);
   const id = newId("merchantConnection");
-  const row = await replaceCurrent(sql, {
+  const row = await replaceCurrentConnection(sql, {
     id,
     tenantId,
     provider: account.provider,
@@ -60,7 +61,7 @@ export async function connectMerchant(
     keyFragment: fragment(credential),
     guard,
   });
-  return { connection: showConnection(row) };
+  return { connection: showMerchantConnection(row) };
 }
 
 /**
@@ -68,13 +69,13 @@ export async function connectMerchant(
  * 422 `merchant_credential_invalid`, 503 `merchant_provider_unavailable`; then
  * nothing is changed.
  */
-export async function updateConnection(
+export async function updateMerchantConnection(
   ctx: Ctx,
   sql: AnySql,
   tenantId: string,
-  { credential, status, guard }: Static<typeof ConnectionUpdate>,
+  { credential, status, guard }: Static<typeof MerchantConnectionUpdate>,
 ): Promise<{ connection: MerchantConnection }> {
-  const row = await getCurrent(sql, tenantId);
+  const row = await getCurrentConnection(sql, tenantId);
   const change = {
     sealedCredential: credential === undefined ? undefined : ctx.sealer.seal(credential, row.id),
     keyFragment: credential === undefined ? undefined : fragment(credential),
@@ -86,23 +87,23 @@ export async function updateConnection(
     if (accountId !== row.merchantAccountId) throw new ApiError("merchant_account_mismatch");
   }
   const changes = Object.values(change).some((value) => value !== undefined);
-  return { connection: showConnection(changes ? await changeConnection(sql, row.id, change) : row) };
+  return { connection: showMerchantConnection(changes ? await changeMerchantConnection(sql, row.id, change) : row) };
 }
 
 /** A merchant's account at its provider, opened with the connection's own credential. */
-export function openConnection(ctx: Ctx, row: ConnectionRow, limitMs: number): BillingProvider {
+export function openMerchantAccount(ctx: Ctx, row: MerchantConnectionRow, limitMs: number): BillingProvider {
   const credential = ctx.sealer.open(row.sealedCredential, row.id);
   return openBilling(ctx, { ...row, credential }, limitMs);
 }
 
 /** An enabled guard without anything to ask for would let everybody pass. */
-function readGuard({ enabled, productIds = [], meterId = null }: GuardFields): Guard {
+function readGuard({ enabled, productIds = [], meterId = null }: GuardFields): GuardRule {
   if (enabled && productIds.length === 0 && meterId === null)
     throw invalid("/guard", "needs at least one of productIds, or a meterId, when it is enabled");
   return { enabled, productIds, meterId };
 }
 
-async function verifyCredential(ctx: Ctx, account: Account): Promise<string> {
+async function verifyCredential(ctx: Ctx, account: BillingAccount): Promise<string> {
   try {
     return await openBilling(ctx, account, checkTimeoutMs).account();
   } catch (error) {

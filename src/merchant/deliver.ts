@@ -1,11 +1,11 @@
 import type { Ctx } from "../kernel/context.ts";
 import { isUnavailable, type Sql } from "../kernel/database/client.ts";
 import { enqueue } from "../kernel/queue/catalogue.ts";
-import { openConnection } from "./connect.ts";
+import { openMerchantAccount } from "./connect.ts";
 import { reportOf } from "./events.ts";
-import { type BillingProvider, deliverTimeoutMs, type Receipt } from "./provider.ts";
-import { type ClaimedEvent, claimDue, failDisconnected, pauseConnection, settle } from "./states.ts";
-import { findConnection, forgetCredential } from "./store.ts";
+import { type BillingProvider, deliverTimeoutMs, type UsageReceipt } from "./provider.ts";
+import { type ClaimedEvent, claimDue, failDisconnected, pauseConnection, recordReceipts } from "./states.ts";
+import { findMerchantConnection, forgetCredential } from "./store.ts";
 
 /** A job delivers for this long, then the next one goes on: a worker that is to stop need not wait for a backlog. */
 const deliverRunMs = 10_000;
@@ -20,14 +20,14 @@ const settleTryMs = 60_000;
 export async function deliverEvents(ctx: Ctx, workerId: string, connectionId: string): Promise<void> {
   const expiresAt = Date.now() + deliverRunMs;
   while (Date.now() < expiresAt) {
-    const connection = await findConnection(ctx.sql, connectionId);
+    const connection = await findMerchantConnection(ctx.sql, connectionId);
     if (connection === null) return;
     if (!connection.retired && connection.status === "disconnected") {
       if ((await failDisconnected(ctx.sql, connectionId)) === 0) return;
       continue;
     }
     if (connection.sealedCredential.byteLength === 0) return;
-    const billing = openConnection(ctx, connection, deliverTimeoutMs);
+    const billing = openMerchantAccount(ctx, connection, deliverTimeoutMs);
     const { batchMax, eventAgeMaxMs } = billing;
     const claim = await claimDue(ctx.sql, { connectionId, workerId, limit: batchMax, ageMaxMs: eventAgeMaxMs });
     const reached = await deliverBatch(ctx, billing, claim.events);
@@ -48,7 +48,7 @@ async function deliverBatch(ctx: Ctx, billing: BillingProvider, events: readonly
   });
   if (sent.length === 0) return true;
   const receipts = await billing.deliver(sent.map(({ report }) => report));
-  await settleSurely(
+  await recordReceiptsSurely(
     ctx.sql,
     sent.map(({ event }) => event),
     receipts,
@@ -60,11 +60,15 @@ async function deliverBatch(ctx: Ctx, billing: BillingProvider, events: readonly
 }
 
 /** A receipt is the only proof of what happened, so that a passing blip of the database must not lose it. */
-async function settleSurely(sql: Sql, events: readonly ClaimedEvent[], receipts: readonly Receipt[]): Promise<void> {
+async function recordReceiptsSurely(
+  sql: Sql,
+  events: readonly ClaimedEvent[],
+  receipts: readonly UsageReceipt[],
+): Promise<void> {
   const expiresAt = Date.now() + settleTryMs;
   for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, 2_000)) {
     try {
-      return await settle(sql, events, receipts);
+      return await recordReceipts(sql, events, receipts);
     } catch (error) {
       if (!isUnavailable(error) || Date.now() + pauseMs > expiresAt) throw error;
       await new Promise((resolve) => setTimeout(resolve, pauseMs));

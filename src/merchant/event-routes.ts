@@ -2,18 +2,18 @@ import { Elysia } from "elysia";
 import type { Ctx } from "../kernel/context.ts";
 import { operation } from "../kernel/http/operation.ts";
 import { readLimit } from "../kernel/http/page.ts";
-import { listEvents } from "./events.ts";
-import { Events, ShownEvent, Summary } from "./responses.ts";
-import { EventPath, EventQuery, SummaryQuery } from "./schema.ts";
-import { discardEvent, releaseEvent, retryEvent } from "./states.ts";
-import { readDays, summarizeEvents } from "./summary.ts";
+import { listUsageEvents } from "./events.ts";
+import { UsageEventListResponse, UsageEventResponse, UsageEventSummaryResponse } from "./responses.ts";
+import { UsageEventPath, UsageEventQuery, UsageEventSummaryQuery } from "./schema.ts";
+import { discardUsageEvent, releaseUsageEvent, retryUsageEvent } from "./states.ts";
+import { readDays, summarizeUsageEvents } from "./summary.ts";
 
 /** The tenant's usage events (document 2, "Merchant billing"). */
 export function merchantEventRoutes(ctx: Ctx) {
   const moves = {
-    params: EventPath,
+    params: UsageEventPath,
     success: 200,
-    answer: ShownEvent,
+    answer: UsageEventResponse,
     errors: ["not_found", "merchant_event_state"],
   } as const;
   return new Elysia({ prefix: "/v1/merchant-usage-events" })
@@ -21,12 +21,16 @@ export function merchantEventRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         summary: "List usage events, newest first",
-        query: EventQuery,
+        query: UsageEventQuery,
         success: 200,
-        answer: Events,
+        answer: UsageEventListResponse,
         errors: ["invalid_cursor"],
         handle: async ({ sql, tenantId, query: { status, cursor, limit } }) => {
-          const { data, nextCursor } = await listEvents(sql, tenantId, { status, cursor, limit: readLimit(limit) });
+          const { data, nextCursor } = await listUsageEvents(sql, tenantId, {
+            status,
+            cursor,
+            limit: readLimit(limit),
+          });
           return { events: data, nextCursor };
         },
       }),
@@ -35,10 +39,10 @@ export function merchantEventRoutes(ctx: Ctx) {
       "/summary",
       operation(ctx, {
         summary: "Summarize the delivery of usage events",
-        query: SummaryQuery,
+        query: UsageEventSummaryQuery,
         success: 200,
-        answer: Summary,
-        handle: ({ sql, tenantId, query }) => summarizeEvents(sql, tenantId, readDays(query.days)),
+        answer: UsageEventSummaryResponse,
+        handle: ({ sql, tenantId, query }) => summarizeUsageEvents(sql, tenantId, readDays(query.days)),
       }),
     )
     .post(
@@ -46,7 +50,7 @@ export function merchantEventRoutes(ctx: Ctx) {
       operation(ctx, {
         ...moves,
         summary: "Send a failed or uncertain usage event again",
-        handle: ({ sql, tenantId, params }) => retryEvent(sql, tenantId, params.id),
+        handle: ({ sql, tenantId, params }) => retryUsageEvent(sql, tenantId, params.id),
       }),
     )
     .post(
@@ -54,7 +58,7 @@ export function merchantEventRoutes(ctx: Ctx) {
       operation(ctx, {
         ...moves,
         summary: "Send an unmapped usage event whose end user is bound by now",
-        handle: ({ sql, tenantId, params }) => releaseEvent(sql, tenantId, params.id),
+        handle: ({ sql, tenantId, params }) => releaseUsageEvent(sql, tenantId, params.id),
       }),
     )
     .post(
@@ -62,7 +66,7 @@ export function merchantEventRoutes(ctx: Ctx) {
       operation(ctx, {
         ...moves,
         summary: "Discard a usage event",
-        handle: ({ sql, tenantId, params }) => discardEvent(sql, tenantId, params.id),
+        handle: ({ sql, tenantId, params }) => discardUsageEvent(sql, tenantId, params.id),
       }),
     );
 }

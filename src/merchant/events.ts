@@ -2,10 +2,10 @@ import type { AnySql } from "../kernel/database/client.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
 import type { UsageReport } from "./provider.ts";
-import { type BillingProviderName, type EventStatus, usageEventName } from "./schema.ts";
+import { type BillingProviderName, type UsageEventStatus, usageEventName } from "./schema.ts";
 
 /** A usage event as the ledger holds it. */
-export interface EventRow {
+export interface UsageEventRow {
   readonly id: string;
   readonly turn_id: string;
   readonly connection_id: string;
@@ -21,7 +21,7 @@ export interface EventRow {
   readonly turn_status: string;
   readonly started_at: Date;
   readonly occurred_at: Date;
-  readonly status: EventStatus;
+  readonly status: UsageEventStatus;
   readonly attempt_count: number;
   readonly attempt_generation: number;
   readonly last_attempt_at: Date | null;
@@ -35,7 +35,7 @@ export interface EventRow {
 }
 
 /** What a person can do about an event, or whether that is nothing. */
-export type NextAction = "wait" | "retry" | "bind_and_release" | "investigate" | "discard" | "none";
+export type UsageEventNextAction = "wait" | "retry" | "bind_and_release" | "investigate" | "discard" | "none";
 
 /** A merchant usage event (document 2). */
 export interface UsageEvent {
@@ -55,7 +55,7 @@ export interface UsageEvent {
   readonly turnStatus: string;
   readonly startedAt: string;
   readonly occurredAt: string;
-  readonly status: EventStatus;
+  readonly status: UsageEventStatus;
   readonly payload: { readonly events: readonly UsageReport[] } | null;
   readonly attemptCount: number;
   readonly attemptGeneration: number;
@@ -63,10 +63,10 @@ export interface UsageEvent {
   readonly lastErrorCode: string | null;
   readonly acceptedAt: string | null;
   readonly workflowIssue: string | null;
-  readonly nextAction: NextAction;
+  readonly nextAction: UsageEventNextAction;
 }
 
-/** The columns of an `EventRow`, for a query that calls the table `e`. */
+/** The columns of an `UsageEventRow`, for a query that calls the table `e`. */
 export function eventColumns(sql: AnySql) {
   return sql`e.id, e.turn_id, e.connection_id, e.provider, e.user_id, e.customer_id, e.agent_id, e.session_id, e.model,
     e.model_provider, e.input_tokens, e.output_tokens, e.turn_status, e.started_at, e.occurred_at, e.status,
@@ -78,13 +78,13 @@ export function eventColumns(sql: AnySql) {
 /** What a list of events asks for. */
 export interface EventFilter {
   /** Undefined: all. */
-  readonly status: EventStatus | undefined;
+  readonly status: UsageEventStatus | undefined;
   readonly cursor: string | undefined;
   readonly limit: number;
 }
 
 /** A page of the tenant's events over all its connections, newest first. Throws 400 `invalid_cursor`. */
-export async function listEvents(
+export async function listUsageEvents(
   sql: AnySql,
   tenantId: string,
   { status, cursor, limit }: EventFilter,
@@ -92,24 +92,24 @@ export async function listEvents(
   const list = `merchant-events:${status ?? ""}`;
   const place = readTimeCursor(list, cursor);
   const before = place === null ? null : sql`'epoch'::timestamptz + ${place.at}::bigint * interval '1 microsecond'`;
-  const rows = await sql<EventRow[]>`
+  const rows = await sql<UsageEventRow[]>`
     select ${eventColumns(sql)} from merchant_events e where e.tenant_id = ${tenantId}
       ${status === undefined ? sql`` : sql`and e.status = ${status}`}
       ${place === null ? sql`` : sql`and (e.occurred_at, e.id) < (${before}, ${place.id})`}
     order by e.occurred_at desc, e.id desc limit ${limit + 1}`;
-  return timePage(list, rows, limit, showEvent);
+  return timePage(list, rows, limit, showUsageEvent);
 }
 
 /** One of the tenant's events. Throws 404. */
-export async function getEvent(sql: AnySql, tenantId: string, id: string): Promise<UsageEvent> {
-  const [row] = await sql<EventRow[]>`
+export async function getUsageEvent(sql: AnySql, tenantId: string, id: string): Promise<UsageEvent> {
+  const [row] = await sql<UsageEventRow[]>`
     select ${eventColumns(sql)} from merchant_events e where e.id = ${id} and e.tenant_id = ${tenantId}`;
   if (row === undefined) throw new ApiError("not_found");
-  return showEvent(row);
+  return showUsageEvent(row);
 }
 
 /** An event as it is shown. */
-export function showEvent(row: EventRow): UsageEvent {
+export function showUsageEvent(row: UsageEventRow): UsageEvent {
   const report = row.status === "incomplete" ? null : reportOf(row);
   return {
     id: row.id,
@@ -141,7 +141,7 @@ export function showEvent(row: EventRow): UsageEvent {
 }
 
 type Reportable = Pick<
-  EventRow,
+  UsageEventRow,
   | "id"
   | "turn_id"
   | "customer_id"
@@ -180,7 +180,13 @@ export function reportOf(row: Reportable): UsageReport | null {
   };
 }
 
-function nextAction({ status, workflow_issue, connection_retired, customer_id, user_id }: EventRow): NextAction {
+function nextAction({
+  status,
+  workflow_issue,
+  connection_retired,
+  customer_id,
+  user_id,
+}: UsageEventRow): UsageEventNextAction {
   switch (status) {
     case "pending":
       return workflow_issue === null ? "wait" : "retry";

@@ -38,7 +38,7 @@ export function faultOf(error: unknown): BillingFault {
 }
 
 /** What a vendor's client answers. Rejects with a `BillingFault`. */
-export async function asked<T>(answer: Promise<T>): Promise<T> {
+export async function rethrowFault<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;
   } catch (error) {

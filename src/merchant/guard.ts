@@ -2,11 +2,11 @@ import type { Tenant } from "../kernel/auth/authenticator.ts";
 import type { Ctx } from "../kernel/context.ts";
 import type { Sql } from "../kernel/database/client.ts";
 import { ApiError } from "../kernel/errors.ts";
-import { openConnection } from "./connect.ts";
+import { openMerchantAccount } from "./connect.ts";
 import { EligibilityCache } from "./eligibility.ts";
 import { faultOf } from "./fault.ts";
 import { checkTimeoutMs, type Eligibility } from "./provider.ts";
-import { type ConnectionRow, findCurrent } from "./store.ts";
+import { findCurrentConnection, type MerchantConnectionRow } from "./store.ts";
 
 /** One cache a process, kept with its context. */
 const caches = new WeakMap<Ctx, EligibilityCache>();
@@ -22,7 +22,7 @@ const caches = new WeakMap<Ctx, EligibilityCache>();
  */
 export async function merchantGuard(ctx: Ctx, tenant: Tenant, userId: string): Promise<void> {
   if (!tenant.monetization) return;
-  const connection = await findCurrent(ctx.sql, tenant.id);
+  const connection = await findCurrentConnection(ctx.sql, tenant.id);
   if (connection === null || !connection.guard.enabled) return;
   if (connection.status !== "active") throw new ApiError("merchant_eligibility_unavailable");
   const customerId = await customerOf(ctx.sql, connection.id, userId);
@@ -38,13 +38,13 @@ async function customerOf(sql: Sql, connectionId: string, userId: string): Promi
   return row?.customer_id ?? null;
 }
 
-async function askEligibility(ctx: Ctx, connection: ConnectionRow, customerId: string): Promise<Eligibility> {
+async function askEligibility(ctx: Ctx, connection: MerchantConnectionRow, customerId: string): Promise<Eligibility> {
   const cache = caches.get(ctx) ?? new EligibilityCache();
   caches.set(ctx, cache);
   const key = `${connection.id}:${connection.configVersion}:${customerId}`;
   try {
     return await cache.read(key, () =>
-      openConnection(ctx, connection, checkTimeoutMs).eligibility(customerId, connection.guard),
+      openMerchantAccount(ctx, connection, checkTimeoutMs).eligibility(customerId, connection.guard),
     );
   } catch (error) {
     const { kind, reason } = faultOf(error);

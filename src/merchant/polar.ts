@@ -2,10 +2,10 @@ import { createPolarCore } from "@polar-sh/sdk/2026-10";
 import { getCustomers, getStateCustomers } from "@polar-sh/sdk/2026-10/services/customers";
 import { ingestEvents } from "@polar-sh/sdk/2026-10/services/events";
 import { listOrganizations } from "@polar-sh/sdk/2026-10/services/organizations";
-import { asked, BillingFault, faultOf } from "./fault.ts";
-import type { Account, BillingProvider, Eligibility, Receipt, UsageReport } from "./provider.ts";
-import { accepted, receiptOf } from "./receipt.ts";
-import type { Guard } from "./schema.ts";
+import { BillingFault, faultOf, rethrowFault } from "./fault.ts";
+import type { BillingAccount, BillingProvider, Eligibility, UsageReceipt, UsageReport } from "./provider.ts";
+import { acceptedReceipt, receiptOf } from "./receipt.ts";
+import type { GuardRule } from "./schema.ts";
 import { billingFetch } from "./wire.ts";
 
 const liveUrl = "https://api.polar.sh";
@@ -19,7 +19,7 @@ const countingStatuses: ReadonlySet<string> = new Set(["active", "trialing"]);
 type Client = ReturnType<typeof createPolarCore>;
 
 /** `billing_a`: an organization at Polar, opened by an organization access token. */
-export function polar(baseUrl: string, account: Omit<Account, "provider">, limitMs: number): BillingProvider {
+export function polar(baseUrl: string, account: Omit<BillingAccount, "provider">, limitMs: number): BillingProvider {
   const client = openClient(baseUrl, account, limitMs);
   return {
     batchMax,
@@ -31,7 +31,11 @@ export function polar(baseUrl: string, account: Omit<Account, "provider">, limit
   };
 }
 
-function openClient(baseUrl: string, { environment, credential }: Omit<Account, "provider">, limitMs: number): Client {
+function openClient(
+  baseUrl: string,
+  { environment, credential }: Omit<BillingAccount, "provider">,
+  limitMs: number,
+): Client {
   // Polar's sandbox is a host of its own; an operator's stand-in serves both environments.
   const isSandbox = environment === "sandbox" && baseUrl === liveUrl;
   const client = createPolarCore({ accessToken: credential, baseUrl: isSandbox ? sandboxUrl : baseUrl });
@@ -42,7 +46,7 @@ function openClient(baseUrl: string, { environment, credential }: Omit<Account, 
 }
 
 async function findOrganization(client: Client): Promise<string> {
-  const { items } = await asked(listOrganizations(client)({ limit: 2 }));
+  const { items } = await rethrowFault(listOrganizations(client)({ limit: 2 }));
   const [organization, another] = items;
   // A person's token reaches all their organizations, and events would not know which of them is meant.
   if (organization === undefined || another !== undefined)
@@ -52,7 +56,7 @@ async function findOrganization(client: Client): Promise<string> {
 
 async function hasCustomer(client: Client, customerId: string): Promise<boolean> {
   try {
-    await asked(getCustomers(client)(customerId));
+    await rethrowFault(getCustomers(client)(customerId));
     return true;
   } catch (error) {
     // An id that is no UUID is refused before it is looked for.
@@ -63,9 +67,13 @@ async function hasCustomer(client: Client, customerId: string): Promise<boolean>
 }
 
 /** A customer's state holds what is active: subscriptions, those on trial included, and meters with their balance. */
-async function eligibility(client: Client, customerId: string, { productIds, meterId }: Guard): Promise<Eligibility> {
+async function eligibility(
+  client: Client,
+  customerId: string,
+  { productIds, meterId }: GuardRule,
+): Promise<Eligibility> {
   try {
-    const state = await asked(getStateCustomers(client)(customerId));
+    const state = await rethrowFault(getStateCustomers(client)(customerId));
     const subscribed = (state.active_subscriptions ?? []).some(
       ({ product_id, status }) => productIds.includes(product_id) && countingStatuses.has(status),
     );
@@ -81,10 +89,10 @@ async function eligibility(client: Client, customerId: string, { productIds, met
  * Sends reports in one request. Polar takes a batch whole or not at all, so one
  * that is refused is halved until the reports that are to blame stand alone.
  */
-async function deliver(client: Client, reports: readonly UsageReport[]): Promise<readonly Receipt[]> {
+async function deliver(client: Client, reports: readonly UsageReport[]): Promise<readonly UsageReceipt[]> {
   try {
-    await asked(ingestEvents(client)({ events: [...reports] }));
-    return reports.map(() => accepted);
+    await rethrowFault(ingestEvents(client)({ events: [...reports] }));
+    return reports.map(() => acceptedReceipt);
   } catch (error) {
     const fault = faultOf(error);
     if (fault.kind !== "refused" || reports.length === 1) return reports.map(() => receiptOf(fault));

@@ -1,7 +1,4 @@
-import type { Ctx } from "../kernel/context.ts";
-import { polar } from "./polar.ts";
-import type { BillingProviderName, Environment, Guard } from "./schema.ts";
-import { stripe } from "./stripe.ts";
+import type { BillingEnvironment, BillingProviderName, GuardRule } from "./schema.ts";
 
 /** One usage event as it is reported (document 2, "Merchant usage event"). */
 export interface UsageReport {
@@ -14,7 +11,7 @@ export interface UsageReport {
 }
 
 /** What became of one report. `later`: it did not arrive and is sent again by itself. */
-export interface Receipt {
+export interface UsageReceipt {
   readonly outcome: "accepted" | "failed" | "expired" | "uncertain" | "later";
   readonly code: string | null;
   readonly retryAfterMs: number | null;
@@ -35,15 +32,15 @@ export interface BillingProvider {
   /** The id of the account that the credential belongs to. */
   account(): Promise<string>;
   hasCustomer(customerId: string): Promise<boolean>;
-  eligibility(customerId: string, guard: Guard): Promise<Eligibility>;
+  eligibility(customerId: string, guard: GuardRule): Promise<Eligibility>;
   /** Sends each report once and answers one receipt for each, in the same order. Never rejects. */
-  deliver(reports: readonly UsageReport[]): Promise<readonly Receipt[]>;
+  deliver(reports: readonly UsageReport[]): Promise<readonly UsageReceipt[]>;
 }
 
 /** What opens an account. */
-export interface Account {
+export interface BillingAccount {
   readonly provider: BillingProviderName;
-  readonly environment: Environment;
+  readonly environment: BillingEnvironment;
   readonly credential: string;
 }
 
@@ -51,13 +48,3 @@ export interface Account {
 export const checkTimeoutMs = 6_000;
 /** A delivery waits this long for its receipt. */
 export const deliverTimeoutMs = 10_000;
-
-/** Opens a merchant's account; nothing is sent yet. A request may take `limitMs`. */
-export function openBilling(
-  { config }: Pick<Ctx, "config">,
-  { provider, ...account }: Account,
-  limitMs: number,
-): BillingProvider {
-  const { billingA, billingB } = config.endpoints;
-  return provider === "billing_a" ? polar(billingA, account, limitMs) : stripe(billingB, account, limitMs);
-}

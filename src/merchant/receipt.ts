@@ -1,14 +1,14 @@
 import type { BillingFault } from "./fault.ts";
-import type { Receipt } from "./provider.ts";
+import type { UsageReceipt } from "./provider.ts";
 
-export const accepted: Receipt = { outcome: "accepted", code: null, retryAfterMs: null };
+export const acceptedReceipt: UsageReceipt = { outcome: "accepted", code: null, retryAfterMs: null };
 
 /** The receipt of a report whose exchange failed (`decisions.md`, "Billing"). */
-export function receiptOf({ kind, reason, retryAfterMs }: BillingFault): Receipt {
+export function receiptOf({ kind, reason, retryAfterMs }: BillingFault): UsageReceipt {
   switch (kind) {
     // A success is one, whatever else the answer says.
     case "garbled":
-      return accepted;
+      return acceptedReceipt;
     case "unavailable":
       return { outcome: "later", code: reason, retryAfterMs };
     case "unknown":

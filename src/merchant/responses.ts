@@ -2,7 +2,7 @@ import { type TSchema, Type } from "@sinclair/typebox";
 import { Closed, Metadata, Nullable, OneOf } from "../kernel/http/request-fields.ts";
 import { Day, Moment, MomentOrNull, Text, TextOrNull, times } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
-import { billingProviders, eventStatuses } from "./schema.ts";
+import { billingProviders, usageEventStatuses } from "./schema.ts";
 
 /** What operations on merchant billing answer (document 2, "Merchant connection"), for the OpenAPI document. */
 const Connection = Closed({
@@ -16,14 +16,14 @@ const Connection = Closed({
   configVersion: Type.Integer(),
   ...times,
 });
-export const ReadConnection = Closed({ connection: Nullable(Connection) });
-export const MadeConnection = Closed({ connection: Connection });
+export const CurrentMerchantConnectionResponse = Closed({ connection: Nullable(Connection) });
+export const MerchantConnectionResponse = Closed({ connection: Connection });
 
 const ShownBinding = Closed({ userId: Text, customerId: Text, ...times });
-export const MadeBinding = Closed({ binding: ShownBinding });
-export const Bindings = paged("bindings", ShownBinding);
+export const MerchantBindingResponse = Closed({ binding: ShownBinding });
+export const MerchantBindingListResponse = paged("bindings", ShownBinding);
 
-export const ShownEvent = Closed({
+export const UsageEventResponse = Closed({
   id: Id("merchantEvent"),
   turnId: Id("turn"),
   connectionId: Id("merchantConnection"),
@@ -40,7 +40,7 @@ export const ShownEvent = Closed({
   turnStatus: Text,
   startedAt: Moment,
   occurredAt: Moment,
-  status: OneOf(...eventStatuses),
+  status: OneOf(...usageEventStatuses),
   payload: Nullable(Metadata),
   attemptCount: Type.Integer(),
   attemptGeneration: Type.Integer(),
@@ -50,8 +50,8 @@ export const ShownEvent = Closed({
   workflowIssue: TextOrNull,
   nextAction: OneOf("wait", "retry", "bind_and_release", "investigate", "discard", "none"),
 });
-export const Events = paged("events", ShownEvent);
-export const Summary = Closed({
+export const UsageEventListResponse = paged("events", UsageEventResponse);
+export const UsageEventSummaryResponse = Closed({
   counts: Type.Record(Text, Type.Integer()),
   lastAcceptedAt: MomentOrNull,
   oldestPendingAt: MomentOrNull,

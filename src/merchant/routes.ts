@@ -3,10 +3,15 @@ import type { Ctx } from "../kernel/context.ts";
 import { operation } from "../kernel/http/operation.ts";
 import { readLimit } from "../kernel/http/page.ts";
 import { deleteBinding, listBindings, putBinding } from "./bindings.ts";
-import { connectMerchant, readConnection, updateConnection } from "./connect.ts";
-import { Bindings, MadeBinding, MadeConnection, ReadConnection } from "./responses.ts";
-import { BindingPath, BindingPut, BindingQuery, ConnectionCreate, ConnectionUpdate } from "./schema.ts";
-import { deleteCurrent } from "./store.ts";
+import { connectMerchant, readMerchantConnection, updateMerchantConnection } from "./connect.ts";
+import {
+  CurrentMerchantConnectionResponse,
+  MerchantBindingListResponse,
+  MerchantBindingResponse,
+  MerchantConnectionResponse,
+} from "./responses.ts";
+import { BindingPath, BindingPut, BindingQuery, MerchantConnectionCreate, MerchantConnectionUpdate } from "./schema.ts";
+import { deleteCurrentConnection } from "./store.ts";
 
 /** The tenant's merchant connection and its bindings (document 2, "Merchant billing"). */
 export function merchantRoutes(ctx: Ctx) {
@@ -16,17 +21,17 @@ export function merchantRoutes(ctx: Ctx) {
       operation(ctx, {
         summary: "Read the merchant connection",
         success: 200,
-        answer: ReadConnection,
-        handle: ({ sql, tenantId }) => readConnection(sql, tenantId),
+        answer: CurrentMerchantConnectionResponse,
+        handle: ({ sql, tenantId }) => readMerchantConnection(sql, tenantId),
       }),
     )
     .post(
       "",
       operation(ctx, {
         summary: "Connect a billing provider, in the place of the current connection",
-        body: ConnectionCreate,
+        body: MerchantConnectionCreate,
         success: 201,
-        answer: MadeConnection,
+        answer: MerchantConnectionResponse,
         errors: ["merchant_credential_invalid", "merchant_provider_unavailable"],
         handle: ({ sql, tenantId, body }) => connectMerchant(ctx, sql, tenantId, body),
       }),
@@ -35,16 +40,16 @@ export function merchantRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         summary: "Change the merchant connection's credential, status or guard",
-        body: ConnectionUpdate,
+        body: MerchantConnectionUpdate,
         success: 200,
-        answer: MadeConnection,
+        answer: MerchantConnectionResponse,
         errors: [
           "merchant_connection_not_found",
           "merchant_account_mismatch",
           "merchant_credential_invalid",
           "merchant_provider_unavailable",
         ],
-        handle: ({ sql, tenantId, body }) => updateConnection(ctx, sql, tenantId, body),
+        handle: ({ sql, tenantId, body }) => updateMerchantConnection(ctx, sql, tenantId, body),
       }),
     )
     .delete(
@@ -53,7 +58,7 @@ export function merchantRoutes(ctx: Ctx) {
         summary: "Delete the merchant connection",
         success: 204,
         errors: ["merchant_connection_not_found"],
-        handle: ({ sql, tenantId }) => deleteCurrent(sql, tenantId),
+        handle: ({ sql, tenantId }) => deleteCurrentConnection(sql, tenantId),
       }),
     )
     .get(
@@ -62,7 +67,7 @@ export function merchantRoutes(ctx: Ctx) {
         summary: "List the bindings of end users to customers",
         query: BindingQuery,
         success: 200,
-        answer: Bindings,
+        answer: MerchantBindingListResponse,
         errors: ["merchant_connection_not_found", "invalid_cursor"],
         handle: ({ sql, tenantId, query: { userId, cursor, limit } }) =>
           listBindings(sql, tenantId, { userId, cursor, limit: readLimit(limit) }),
@@ -75,7 +80,7 @@ export function merchantRoutes(ctx: Ctx) {
         params: BindingPath,
         body: BindingPut,
         success: 200,
-        answer: MadeBinding,
+        answer: MerchantBindingResponse,
         errors: ["merchant_connection_not_found", "merchant_customer_not_found", "merchant_provider_unavailable"],
         handle: ({ sql, tenantId, params, body }) => putBinding(ctx, sql, tenantId, params.userId, body.customerId),
       }),

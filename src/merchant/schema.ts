@@ -14,7 +14,7 @@ export const billingAliases = {
 /** The name of the events that report a turn's tokens, as customers' meters filter by it. */
 export const usageEventName = "parley.model_tokens.v1";
 
-export type Environment = "sandbox" | "live";
+export type BillingEnvironment = "sandbox" | "live";
 
 /** A summary covers so many UTC days when it is not told. */
 export const summaryDaysDefault = 30;
@@ -49,14 +49,14 @@ const GuardFields = Closed({
 });
 export type GuardFields = Static<typeof GuardFields>;
 
-export const ConnectionCreate = Closed({
+export const MerchantConnectionCreate = Closed({
   provider: OneOf(...billingProviders, ...(Object.keys(billingAliases) as (keyof typeof billingAliases)[])),
-  environment: OneOf<Environment>("sandbox", "live"),
+  environment: OneOf<BillingEnvironment>("sandbox", "live"),
   credential: Credential,
   guard: Type.Optional(GuardFields),
 });
 
-export const ConnectionUpdate = Closed({
+export const MerchantConnectionUpdate = Closed({
   credential: Type.Optional(Credential),
   status: Type.Optional(OneOf<"active" | "disconnected">("active", "disconnected")),
   guard: Type.Optional(GuardFields),
@@ -70,7 +70,7 @@ export const BindingPut = Closed({ customerId: VendorId });
 export const BindingQuery = Closed({ ...pageQuery, userId: Type.Optional(UserId) });
 
 /** Where a usage event stands (document 2, "Merchant connection"). */
-export const eventStatuses = [
+export const usageEventStatuses = [
   "pending",
   "accepted",
   "failed",
@@ -80,14 +80,14 @@ export const eventStatuses = [
   "discarded",
   "expired",
 ] as const;
-export type EventStatus = (typeof eventStatuses)[number];
+export type UsageEventStatus = (typeof usageEventStatuses)[number];
 
-export const EventPath = Closed({ id: Id("merchantEvent") });
-export const EventQuery = Closed({ ...pageQuery, status: Type.Optional(OneOf(...eventStatuses)) });
-export const SummaryQuery = Closed({ days: Type.Optional(Type.String({ maxLength: 16 })) });
+export const UsageEventPath = Closed({ id: Id("merchantEvent") });
+export const UsageEventQuery = Closed({ ...pageQuery, status: Type.Optional(OneOf(...usageEventStatuses)) });
+export const UsageEventSummaryQuery = Closed({ days: Type.Optional(Type.String({ maxLength: 16 })) });
 
 /** What an end user needs before a turn. */
-export interface Guard {
+export interface GuardRule {
   readonly enabled: boolean;
   readonly productIds: readonly string[];
   readonly meterId: string | null;
@@ -97,11 +97,11 @@ export interface Guard {
 export interface MerchantConnection {
   readonly id: string;
   readonly provider: BillingProviderName;
-  readonly environment: Environment;
+  readonly environment: BillingEnvironment;
   readonly status: "active" | "disconnected";
   readonly merchantAccountId: string;
   readonly keyFragment: string;
-  readonly guard: Guard;
+  readonly guard: GuardRule;
   readonly configVersion: number;
   readonly createdAt: string;
   readonly updatedAt: string;

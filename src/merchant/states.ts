@@ -1,7 +1,7 @@
 import { type AnySql, json, type Sql } from "../kernel/database/client.ts";
 import { ApiError } from "../kernel/errors.ts";
-import { type EventRow, eventColumns, getEvent, showEvent, type UsageEvent } from "./events.ts";
-import type { Receipt } from "./provider.ts";
+import { eventColumns, getUsageEvent, showUsageEvent, type UsageEvent, type UsageEventRow } from "./events.ts";
+import type { UsageReceipt } from "./provider.ts";
 
 /**
  * The state machine of a usage event: every move is a guarded update, and zero
@@ -32,17 +32,20 @@ const sendMaxMs = 180_000;
 const stepRows = 500;
 
 /** A send of one event: which one its receipt belongs to. */
-export type ClaimedEvent = EventRow & { readonly customer_id: string };
+export type ClaimedEvent = UsageEventRow & { readonly customer_id: string };
 
 /** What there was to claim. */
-export interface Claim {
+export interface EventClaim {
   readonly events: readonly ClaimedEvent[];
   /** There may be more that is due. */
   readonly more: boolean;
 }
 
 /** Claims what is due of a connection for a worker to send; what is older than the provider takes becomes `expired`. */
-export async function claimDue(sql: Sql, { connectionId, workerId, limit, ageMaxMs }: ClaimRequest): Promise<Claim> {
+export async function claimDue(
+  sql: Sql,
+  { connectionId, workerId, limit, ageMaxMs }: ClaimRequest,
+): Promise<EventClaim> {
   const rows = await sql<(ClaimedEvent & { due: number })[]>`
     with due as materialized (
       select id, coalesce(occurred_at < now() - ${ageMaxMs}::float8 * interval '1 millisecond', false) as old
@@ -77,10 +80,10 @@ interface ClaimRequest {
  * up as `uncertain` still counts, for it is the truth; one of an earlier attempt,
  * or for an event that a person has moved on, changes nothing.
  */
-export async function settle(
+export async function recordReceipts(
   sql: AnySql,
   events: readonly ClaimedEvent[],
-  receipts: readonly Receipt[],
+  receipts: readonly UsageReceipt[],
 ): Promise<void> {
   const rows = events.map((event, index) => ({
     id: event.id,
@@ -149,18 +152,18 @@ export async function giveUpLost(sql: AnySql): Promise<number> {
  * POST …/retry: a failed or uncertain event, or a pending one that automatic
  * delivery gave up on, is sent again. Throws 404, 409 `merchant_event_state`.
  */
-export function retryEvent(sql: AnySql, tenantId: string, id: string): Promise<UsageEvent> {
+export function retryUsageEvent(sql: AnySql, tenantId: string, id: string): Promise<UsageEvent> {
   return moved(
     sql,
     tenantId,
     id,
-    () => sql<EventRow[]>`
+    () => sql<UsageEventRow[]>`
     with moved as (
       update merchant_events e set status = 'pending', ${setGoing(sql)}
       where id = ${id} and tenant_id = ${tenantId}
         and (status in ('failed', 'uncertain') or (status = 'pending' and workflow_issue is not null))
       returning ${eventColumns(sql)}
-    ), rung as materialized (select (${addDeliverJob(sql)}).id from moved)
+    ), rung as materialized (select (${addMerchantDeliverJob(sql)}).id from moved)
     select moved.* from moved, rung`,
   );
 }
@@ -170,12 +173,12 @@ export function retryEvent(sql: AnySql, tenantId: string, id: string): Promise<U
  * binding is one of the event's own connection, or of the current one where that
  * is the same account. Throws 404, 409 `merchant_event_state`.
  */
-export function releaseEvent(sql: AnySql, tenantId: string, id: string): Promise<UsageEvent> {
+export function releaseUsageEvent(sql: AnySql, tenantId: string, id: string): Promise<UsageEvent> {
   return moved(
     sql,
     tenantId,
     id,
-    () => sql<EventRow[]>`
+    () => sql<UsageEventRow[]>`
     with bound as materialized (
       select b.customer_id from merchant_events e
       join merchant_connections own on own.id = e.connection_id
@@ -188,18 +191,18 @@ export function releaseEvent(sql: AnySql, tenantId: string, id: string): Promise
       update merchant_events e set status = 'pending', customer_id = bound.customer_id, ${setGoing(sql)}
       from bound where e.id = ${id} and e.tenant_id = ${tenantId} and e.status = 'unmapped'
       returning ${eventColumns(sql)}
-    ), rung as materialized (select (${addDeliverJob(sql)}).id from moved)
+    ), rung as materialized (select (${addMerchantDeliverJob(sql)}).id from moved)
     select moved.* from moved, rung`,
   );
 }
 
 /** POST …/discard: the event is not sent any more. Throws 404, 409 `merchant_event_state`. */
-export function discardEvent(sql: AnySql, tenantId: string, id: string): Promise<UsageEvent> {
+export function discardUsageEvent(sql: AnySql, tenantId: string, id: string): Promise<UsageEvent> {
   return moved(
     sql,
     tenantId,
     id,
-    () => sql<EventRow[]>`
+    () => sql<UsageEventRow[]>`
     update merchant_events e set status = 'discarded', next_attempt_at = null
     where id = ${id} and tenant_id = ${tenantId} and status in ('failed', 'unmapped', 'uncertain')
     returning ${eventColumns(sql)}`,
@@ -215,11 +218,11 @@ async function moved(
   sql: AnySql,
   tenantId: string,
   id: string,
-  move: () => PromiseLike<EventRow[]>,
+  move: () => PromiseLike<UsageEventRow[]>,
 ): Promise<UsageEvent> {
   const [row] = await move();
-  if (row !== undefined) return showEvent(row);
-  await getEvent(sql, tenantId, id);
+  if (row !== undefined) return showUsageEvent(row);
+  await getUsageEvent(sql, tenantId, id);
   throw new ApiError("merchant_event_state");
 }
 
@@ -232,7 +235,7 @@ export function deliverJobKey(sql: AnySql) {
 }
 
 /** The SQL that rings for a connection's deliveries, for a query whose rows have `connection_id`. One job a connection waits at a time. */
-export function addDeliverJob(sql: AnySql) {
+export function addMerchantDeliverJob(sql: AnySql) {
   return sql`graphile_worker.add_job('merchant.deliver', json_build_object('connectionId', connection_id),
     max_attempts => ${deliverJobAttempts}, job_key => ${deliverJobKey(sql)})`;
 }

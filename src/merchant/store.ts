@@ -1,18 +1,18 @@
 import { type AnySql, json, type Tx, tx } from "../kernel/database/client.ts";
 import { ApiError } from "../kernel/errors.ts";
-import type { BillingProviderName, Environment, Guard, MerchantConnection } from "./schema.ts";
+import type { BillingEnvironment, BillingProviderName, GuardRule, MerchantConnection } from "./schema.ts";
 
 /** A connection as the database holds it. Its credential is sealed under its id. */
-export interface ConnectionRow {
+export interface MerchantConnectionRow {
   readonly id: string;
   readonly tenantId: string;
   readonly provider: BillingProviderName;
-  readonly environment: Environment;
+  readonly environment: BillingEnvironment;
   readonly status: "active" | "disconnected";
   readonly merchantAccountId: string;
   readonly sealedCredential: Uint8Array;
   readonly keyFragment: string;
-  readonly guard: Guard;
+  readonly guard: GuardRule;
   readonly configVersion: number;
   readonly retired: boolean;
   readonly createdAt: Date;
@@ -20,14 +20,17 @@ export interface ConnectionRow {
 }
 
 /** What a new connection is made of; `id` is chosen before, because the credential is sealed under it. */
-export type NewConnection = Omit<ConnectionRow, "status" | "configVersion" | "retired" | "createdAt" | "updatedAt">;
+export type NewMerchantConnection = Omit<
+  MerchantConnectionRow,
+  "status" | "configVersion" | "retired" | "createdAt" | "updatedAt"
+>;
 
 /** What an update changes; what is undefined stays. */
-export interface ConnectionChange {
+export interface MerchantConnectionChange {
   readonly sealedCredential: Uint8Array | undefined;
   readonly keyFragment: string | undefined;
   readonly status: "active" | "disconnected" | undefined;
-  readonly guard: Guard | undefined;
+  readonly guard: GuardRule | undefined;
 }
 
 function columns(sql: AnySql) {
@@ -37,45 +40,49 @@ function columns(sql: AnySql) {
 }
 
 /** The tenant's current connection; null when it has none. */
-export async function findCurrent(sql: AnySql, tenantId: string): Promise<ConnectionRow | null> {
-  const [row] = await sql<ConnectionRow[]>`
+export async function findCurrentConnection(sql: AnySql, tenantId: string): Promise<MerchantConnectionRow | null> {
+  const [row] = await sql<MerchantConnectionRow[]>`
     select ${columns(sql)} from merchant_connections where tenant_id = ${tenantId} and retired_at is null`;
   return row ?? null;
 }
 
 /** The tenant's current connection. Throws 404 `merchant_connection_not_found`. */
-export async function getCurrent(sql: AnySql, tenantId: string): Promise<ConnectionRow> {
-  const row = await findCurrent(sql, tenantId);
+export async function getCurrentConnection(sql: AnySql, tenantId: string): Promise<MerchantConnectionRow> {
+  const row = await findCurrentConnection(sql, tenantId);
   if (row === null) throw new ApiError("merchant_connection_not_found");
   return row;
 }
 
 /** Any connection, a replaced or deleted one too: its events are delivered with it. */
-export async function findConnection(sql: AnySql, id: string): Promise<ConnectionRow | null> {
-  const [row] = await sql<ConnectionRow[]>`select ${columns(sql)} from merchant_connections where id = ${id}`;
+export async function findMerchantConnection(sql: AnySql, id: string): Promise<MerchantConnectionRow | null> {
+  const [row] = await sql<MerchantConnectionRow[]>`select ${columns(sql)} from merchant_connections where id = ${id}`;
   return row ?? null;
 }
 
 /** Stores a connection in the place of the current one, which retires with its bindings. */
-export function replaceCurrent(sql: AnySql, made: NewConnection): Promise<ConnectionRow> {
+export function replaceCurrentConnection(sql: AnySql, made: NewMerchantConnection): Promise<MerchantConnectionRow> {
   return tx(sql, async (inner) => {
     // The tenant's row is the lock: of two that replace at once, one comes after the other.
     await inner`select 1 from tenants where id = ${made.tenantId} for no key update`;
     await retire(inner, made.tenantId);
-    const [row] = await inner<ConnectionRow[]>`
+    const [row] = await inner<MerchantConnectionRow[]>`
       insert into merchant_connections
         (id, tenant_id, provider, environment, merchant_account_id, sealed_credential, key_fragment, guard)
       values (${made.id}, ${made.tenantId}, ${made.provider}, ${made.environment}, ${made.merchantAccountId},
         ${made.sealedCredential}, ${made.keyFragment}, ${json(inner, made.guard)})
       returning ${columns(inner)}`;
-    return row as ConnectionRow;
+    return row as MerchantConnectionRow;
   });
 }
 
 /** Changes a connection while it is current. Throws 404 `merchant_connection_not_found`. */
-export async function changeConnection(sql: AnySql, id: string, change: ConnectionChange): Promise<ConnectionRow> {
+export async function changeMerchantConnection(
+  sql: AnySql,
+  id: string,
+  change: MerchantConnectionChange,
+): Promise<MerchantConnectionRow> {
   const guard = change.guard === undefined ? null : json(sql, change.guard);
-  const [row] = await sql<ConnectionRow[]>`
+  const [row] = await sql<MerchantConnectionRow[]>`
     update merchant_connections set
       sealed_credential = coalesce(${change.sealedCredential ?? null}, sealed_credential),
       key_fragment = coalesce(${change.keyFragment ?? null}, key_fragment),
@@ -89,7 +96,7 @@ export async function changeConnection(sql: AnySql, id: string, change: Connecti
 }
 
 /** Retires the tenant's current connection. Throws 404 `merchant_connection_not_found`. */
-export async function deleteCurrent(sql: AnySql, tenantId: string): Promise<void> {
+export async function deleteCurrentConnection(sql: AnySql, tenantId: string): Promise<void> {
   if ((await retire(sql, tenantId)) === 0) throw new ApiError("merchant_connection_not_found");
 }
 
@@ -100,7 +107,7 @@ async function retire(sql: AnySql | Tx, tenantId: string): Promise<number> {
 }
 
 /** Retires a tenant's connections when it ends; a credential that pending events still need goes with the last of them. */
-export async function endConnections(sql: AnySql, tenantId: string): Promise<void> {
+export async function retireTenantConnections(sql: AnySql, tenantId: string): Promise<void> {
   await retire(sql, tenantId);
   const rows = await sql<{ id: string }[]>`select id from merchant_connections where tenant_id = ${tenantId}`;
   for (const { id } of rows) await forgetCredential(sql, id);
@@ -117,7 +124,7 @@ export async function forgetCredential(sql: AnySql, id: string): Promise<void> {
 }
 
 /** A connection as it is shown. */
-export function showConnection(row: ConnectionRow): MerchantConnection {
+export function showMerchantConnection(row: MerchantConnectionRow): MerchantConnection {
   const { id, provider, environment, status, merchantAccountId, keyFragment, guard, configVersion } = row;
   return {
     id,

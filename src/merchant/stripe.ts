@@ -1,8 +1,8 @@
 import Stripe from "stripe";
-import { asked, BillingFault, faultOf } from "./fault.ts";
-import type { Account, BillingProvider, Eligibility, Receipt, UsageReport } from "./provider.ts";
-import { accepted, receiptOf } from "./receipt.ts";
-import type { Environment, Guard } from "./schema.ts";
+import { BillingFault, faultOf, rethrowFault } from "./fault.ts";
+import type { BillingAccount, BillingProvider, Eligibility, UsageReceipt, UsageReport } from "./provider.ts";
+import { acceptedReceipt, receiptOf } from "./receipt.ts";
+import type { BillingEnvironment, GuardRule } from "./schema.ts";
 import { billingFetch } from "./wire.ts";
 
 const apiUrl = "https://api.stripe.com";
@@ -18,7 +18,7 @@ const subscriptionsMax = 300;
 /** `billing_b`: an account at Stripe, opened by a secret or restricted key. */
 export function stripe(
   baseUrl: string,
-  { environment, credential }: Omit<Account, "provider">,
+  { environment, credential }: Omit<BillingAccount, "provider">,
   limitMs: number,
 ): BillingProvider {
   const send = billingFetch(limitMs);
@@ -42,16 +42,16 @@ export function stripe(
 }
 
 /** Stripe's keys say which mode they are for: `sk_test_…`, `rk_live_…`. */
-async function findAccount(client: Stripe, environment: Environment, credential: string): Promise<string> {
+async function findAccount(client: Stripe, environment: BillingEnvironment, credential: string): Promise<string> {
   const mode = /^[a-z]+_(test|live)_/.exec(credential)?.[1];
   if (mode !== undefined && (mode === "live") !== (environment === "live"))
     throw new BillingFault("unauthorized", "other_mode");
-  return (await asked(client.accounts.retrieveCurrent())).id;
+  return (await rethrowFault(client.accounts.retrieveCurrent())).id;
 }
 
 async function hasCustomer(client: Stripe, customerId: string): Promise<boolean> {
   try {
-    return (await asked(client.customers.retrieve(customerId))).deleted !== true;
+    return (await rethrowFault(client.customers.retrieve(customerId))).deleted !== true;
   } catch (error) {
     const { kind } = faultOf(error);
     if (kind === "missing" || kind === "refused") return false;
@@ -59,7 +59,11 @@ async function hasCustomer(client: Stripe, customerId: string): Promise<boolean>
   }
 }
 
-async function eligibility(client: Stripe, customerId: string, { productIds, meterId }: Guard): Promise<Eligibility> {
+async function eligibility(
+  client: Stripe,
+  customerId: string,
+  { productIds, meterId }: GuardRule,
+): Promise<Eligibility> {
   const [subscribed, funded] = await Promise.all([
     productIds.length === 0 || knownCustomer(isSubscribed(client, customerId, productIds)),
     meterId === null || knownCustomer(hasCredit(client, customerId)),
@@ -81,7 +85,7 @@ async function knownCustomer(check: Promise<boolean>): Promise<boolean> {
 async function isSubscribed(client: Stripe, customerId: string, productIds: readonly string[]): Promise<boolean> {
   let looked = 0;
   for (let after: string | null = null; looked < subscriptionsMax; ) {
-    const page: Stripe.ApiList<Stripe.Subscription> = await asked(
+    const page: Stripe.ApiList<Stripe.Subscription> = await rethrowFault(
       client.subscriptions.list({
         customer: customerId,
         limit: 100,
@@ -105,7 +109,7 @@ async function isSubscribed(client: Stripe, customerId: string, productIds: read
 
 /** Stripe keeps billing credits per customer, not per meter: what counts is the credit that metered prices may draw on. */
 async function hasCredit(client: Stripe, customerId: string): Promise<boolean> {
-  const { balances } = await asked(
+  const { balances } = await rethrowFault(
     client.billing.creditBalanceSummaries.retrieve({
       customer: customerId,
       filter: { type: "applicability_scope", applicability_scope: { price_type: "metered" } },
@@ -114,8 +118,8 @@ async function hasCredit(client: Stripe, customerId: string): Promise<boolean> {
   return balances.some(({ available_balance: { monetary } }) => (monetary?.value ?? 0) > 0);
 }
 
-async function deliver(client: Stripe, reports: readonly UsageReport[]): Promise<readonly Receipt[]> {
-  const receipts: Receipt[] = [];
+async function deliver(client: Stripe, reports: readonly UsageReport[]): Promise<readonly UsageReceipt[]> {
+  const receipts: UsageReceipt[] = [];
   for (let start = 0; start < reports.length; start += requestsAtOnce) {
     const together = reports.slice(start, start + requestsAtOnce);
     receipts.push(...(await Promise.all(together.map((report) => deliverOne(client, report)))));
@@ -124,9 +128,9 @@ async function deliver(client: Stripe, reports: readonly UsageReport[]): Promise
 }
 
 /** One report is one meter event, told apart by its identifier, which Stripe takes once. */
-async function deliverOne(client: Stripe, report: UsageReport): Promise<Receipt> {
+async function deliverOne(client: Stripe, report: UsageReport): Promise<UsageReceipt> {
   try {
-    await asked(
+    await rethrowFault(
       client.billing.meterEvents.create({
         event_name: report.name,
         identifier: report.external_id,
@@ -134,13 +138,13 @@ async function deliverOne(client: Stripe, report: UsageReport): Promise<Receipt>
         payload: { stripe_customer_id: report.customer_id, value: String(report.metadata.total_tokens ?? 0) },
       }),
     );
-    return accepted;
+    return acceptedReceipt;
   } catch (error) {
     const fault = faultOf(error);
     if (fault.kind !== "refused") return receiptOf(fault);
     // Refused because it is there already: an earlier attempt whose receipt was lost. The error has no code of its own.
     if (fault.reason === "duplicate_meter_event" || /already exists with identifier/i.test(fault.detail))
-      return accepted;
+      return acceptedReceipt;
     if (fault.reason === "timestamp_too_far_in_past")
       return { outcome: "expired", code: fault.reason, retryAfterMs: null };
     return receiptOf(fault);

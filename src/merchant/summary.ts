@@ -1,6 +1,6 @@
 import type { AnySql } from "../kernel/database/client.ts";
 import { invalid } from "../kernel/errors.ts";
-import { type EventStatus, eventStatuses, summaryDaysDefault, summaryDaysMax } from "./schema.ts";
+import { summaryDaysDefault, summaryDaysMax, type UsageEventStatus, usageEventStatuses } from "./schema.ts";
 
 /** One UTC day: what of its usage has been accepted, and what still waits. */
 export interface SummaryDay {
@@ -12,9 +12,9 @@ export interface SummaryDay {
 }
 
 /** How a tenant's usage events stand. */
-export interface EventSummary {
+export interface UsageEventSummary {
   /** Of all time, every status named. */
-  readonly counts: Readonly<Record<EventStatus, number>>;
+  readonly counts: Readonly<Record<UsageEventStatus, number>>;
   readonly lastAcceptedAt: string | null;
   /** When the oldest pending event occurred. */
   readonly oldestPendingAt: string | null;
@@ -32,14 +32,13 @@ export function readDays(days: string | undefined): number {
 }
 
 /** GET /v1/merchant-usage-events/summary, over all the tenant's connections. */
-export async function summarizeEvents(sql: AnySql, tenantId: string, days: number): Promise<EventSummary> {
+export async function summarizeUsageEvents(sql: AnySql, tenantId: string, days: number): Promise<UsageEventSummary> {
   const [counts, series] = await Promise.all([readCounts(sql, tenantId), readSeries(sql, tenantId, days)]);
   const countOf = new Map(counts.map((row) => [row.status, row]));
   return {
-    counts: Object.fromEntries(eventStatuses.map((status) => [status, countOf.get(status)?.events ?? 0])) as Record<
-      EventStatus,
-      number
-    >,
+    counts: Object.fromEntries(
+      usageEventStatuses.map((status) => [status, countOf.get(status)?.events ?? 0]),
+    ) as Record<UsageEventStatus, number>,
     lastAcceptedAt: countOf.get("accepted")?.last_accepted_at?.toISOString() ?? null,
     oldestPendingAt: countOf.get("pending")?.oldest_at?.toISOString() ?? null,
     series,
@@ -47,7 +46,7 @@ export async function summarizeEvents(sql: AnySql, tenantId: string, days: numbe
 }
 
 function readCounts(sql: AnySql, tenantId: string) {
-  return sql<{ status: EventStatus; events: number; last_accepted_at: Date | null; oldest_at: Date | null }[]>`
+  return sql<{ status: UsageEventStatus; events: number; last_accepted_at: Date | null; oldest_at: Date | null }[]>`
     select status, count(*)::int as events, max(accepted_at) as last_accepted_at, min(occurred_at) as oldest_at
     from merchant_events where tenant_id = ${tenantId} group by status`;
 }

@@ -2,7 +2,7 @@ import { purgeChatConnections } from "../chat/purge.ts";
 import type { Ctx } from "../kernel/context.ts";
 import { type AnySql, tx } from "../kernel/database/client.ts";
 import { enqueue } from "../kernel/queue/catalogue.ts";
-import { endConnections } from "../merchant/store.ts";
+import { retireTenantConnections } from "../merchant/store.ts";
 
 /** A tenant whose turns still run is looked at again after this long. */
 const lookAgainMs = 1_000;
@@ -59,7 +59,7 @@ async function endTenant(sql: AnySql, tenantId: string): Promise<boolean> {
   await sql`
     update agents set avatar = null, avatar_media_type = null, avatar_id = null
     where tenant_id = ${tenantId} and avatar_id is not null`;
-  await endConnections(sql, tenantId);
+  await retireTenantConnections(sql, tenantId);
   await purgeChatConnections(sql, { tenantId });
   return true;
 }

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { Form } from "../../src/kernel/errors.ts";
 import { listen } from "../../src/kernel/runtime.ts";
-import { connectionsPerTenantMax } from "../../src/mcp-connections/schema.ts";
+import { mcpConnectionsPerTenantMax } from "../../src/mcp-connections/schema.ts";
 import { type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
 import { failures } from "../harness/mcp-failures.ts";
 import { McpServer } from "../servers/mcp.ts";
@@ -141,7 +141,7 @@ describe("POST /v1/mcp-connections", () => {
 
   test("400 mcp_connection_limit_reached after 50; a deleted one frees its place", async () => {
     const rows = Array.from(
-      { length: connectionsPerTenantMax - 1 },
+      { length: mcpConnectionsPerTenantMax - 1 },
       (_, index) => `mcp_${String(index).padStart(24, "0")}`,
     );
     await h.sql`

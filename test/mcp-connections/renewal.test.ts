@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { Ctx } from "../../src/kernel/context.ts";
-import { type ConnectionRow, getConnection } from "../../src/mcp-connections/store.ts";
+import { getMcpConnection, type McpConnectionRow } from "../../src/mcp-connections/store.ts";
 import { renewTokens } from "../../src/mcp-connections/tokens.ts";
 import { eventually, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
 import { AuthorizationServer } from "../servers/authorization.ts";
@@ -27,10 +27,10 @@ afterEach(async () => {
   await auth.stop();
 });
 
-async function connection(): Promise<ConnectionRow> {
+async function connection(): Promise<McpConnectionRow> {
   const body = { name: "c", url: mcp.url, authType: "oauth_client_credentials", ...auth.addClient() };
   const answer = await t.call("POST", "/v1/mcp-connections", { body });
-  return getConnection(h.sql, t.id, answer.body.id);
+  return getMcpConnection(h.sql, t.id, answer.body.id);
 }
 
 /** Contexts as different processes have them: nothing in common but the database. */
@@ -85,7 +85,7 @@ describe("renewing tokens", () => {
     const target = { url: mcp.url, authType: "oauth_authorization_code" };
     await t.call("POST", `/v1/mcp-connections/${row.id}/reconnect`, { body: target });
     await renewal;
-    expect(await getConnection(h.sql, t.id, row.id)).toMatchObject({ sealedTokens: null, status: "needs_auth" });
+    expect(await getMcpConnection(h.sql, t.id, row.id)).toMatchObject({ sealedTokens: null, status: "needs_auth" });
   });
 
   test("a renewal that fails lets the next one try", async () => {

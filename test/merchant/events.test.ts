@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { Form } from "../../src/kernel/errors.ts";
 import { newId } from "../../src/kernel/ids.ts";
-import { type EventStatus, eventStatuses } from "../../src/merchant/schema.ts";
-import { claimDue, giveUpLost, settle } from "../../src/merchant/states.ts";
+import { type UsageEventStatus, usageEventStatuses } from "../../src/merchant/schema.ts";
+import { claimDue, giveUpLost, recordReceipts } from "../../src/merchant/states.ts";
 import type { Answer } from "../harness/harness.ts";
 import { type Merchant, type MerchantHarness, startMerchantHarness } from "../harness/merchant.ts";
 
@@ -110,7 +110,7 @@ describe("GET /v1/merchant-usage-events", () => {
 });
 
 describe("POST /v1/merchant-usage-events/:id/retry, /release, /discard", () => {
-  const allowed: Record<string, EventStatus[]> = {
+  const allowed: Record<string, UsageEventStatus[]> = {
     retry: ["failed", "uncertain"],
     release: ["unmapped"],
     discard: ["failed", "unmapped", "uncertain"],
@@ -122,7 +122,7 @@ describe("POST /v1/merchant-usage-events/:id/retry, /release, /discard", () => {
       const { id: connectionId } = await m.connect("polar");
       const customerId = await m.bind("anna");
       for (const [action, from] of Object.entries(allowed))
-        for (const status of eventStatuses) {
+        for (const status of usageEventStatuses) {
           const customer_id = status === "unmapped" ? null : customerId;
           const id = await insertEvent(m, connectionId, { status, customer_id, last_error_code: "x" });
           const answer = await m.call("POST", `${root}/${id}/${action}`, { form });
@@ -216,7 +216,12 @@ describe("GET /v1/merchant-usage-events/summary", () => {
     expect([status, body]).toEqual([
       200,
       {
-        counts: { ...Object.fromEntries(eventStatuses.map((name) => [name, 0])), accepted: 3, pending: 2, failed: 1 },
+        counts: {
+          ...Object.fromEntries(usageEventStatuses.map((name) => [name, 0])),
+          accepted: 3,
+          pending: 2,
+          failed: 1,
+        },
         lastAcceptedAt: accepted_at.toISOString(),
         oldestPendingAt: daysAgo(100).toISOString(),
         series: [
@@ -271,13 +276,13 @@ describe("the ledger", () => {
       expect(await statusOf(m, id)).toMatchObject({ status: "uncertain", lastErrorCode: "worker_lost" });
     await m.call("POST", `${root}/${stale}/retry`);
     const receipts = first.events.map(() => accepted);
-    await settle(h.sql, first.events, receipts);
+    await recordReceipts(h.sql, first.events, receipts);
     expect((await statusOf(m, late)).status).toBe("accepted");
     expect(await statusOf(m, stale)).toMatchObject({ status: "pending", acceptedAt: null, attemptCount: 1 });
     const second = await claimDue(h.sql, request(connectionId, "wk_gone"));
-    await settle(h.sql, first.events, receipts);
+    await recordReceipts(h.sql, first.events, receipts);
     expect((await statusOf(m, stale)).status).toBe("pending");
-    await settle(h.sql, second.events, receipts);
+    await recordReceipts(h.sql, second.events, receipts);
     expect(await statusOf(m, stale)).toMatchObject({ status: "accepted", attemptCount: 2, attemptGeneration: 2 });
   });
 
@@ -301,7 +306,7 @@ describe("the ledger", () => {
     const pauseAfter = async (triedSeconds: number, retryAfterMs: number | null = null) => {
       const id = await insertEvent(m, connectionId, { trying_since: new Date(Date.now() - triedSeconds * 1000) });
       const { events } = await claimDue(h.sql, request(connectionId, "wk_1"));
-      await settle(h.sql, events, [{ ...later, retryAfterMs }]);
+      await recordReceipts(h.sql, events, [{ ...later, retryAfterMs }]);
       const [row] = await h.sql<{ seconds: number | null; issue: string | null }[]>`
         select extract(epoch from next_attempt_at - now())::float8 as seconds, workflow_issue as issue
         from merchant_events where id = ${id}`;

@@ -1,5 +1,5 @@
 import { renderMarkdown, type Style } from "../markdown.ts";
-import type { Outgoing } from "../platform.ts";
+import type { OutgoingMessage } from "../platform.ts";
 
 /** `text` of a message holds at most so many characters; Slack cuts the rest off. */
 export const slackTextUnitsMax = 40_000;
@@ -31,12 +31,12 @@ const mrkdwn: Style = {
 };
 
 /** Markdown as Slack shows it: mrkdwn, or the very characters. */
-export function slackText({ text, representation }: Pick<Outgoing, "text" | "representation">): string {
+export function slackText({ text, representation }: Pick<OutgoingMessage, "text" | "representation">): string {
   return representation === "native" ? renderMarkdown(text, mrkdwn) : escapeText(text);
 }
 
 /** Buttons of a card, and its text in a block of its own. */
-export function cardBlocks(text: string, representation: Outgoing["representation"], approvalId: string | null) {
+export function cardBlocks(text: string, representation: OutgoingMessage["representation"], approvalId: string | null) {
   const kind = representation === "native" ? ("mrkdwn" as const) : ("plain_text" as const);
   const section = { type: "section" as const, text: { type: kind, text: text.slice(0, slackBlockUnitsMax) } };
   if (approvalId === null) return [section];

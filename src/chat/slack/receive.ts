@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { type Static, Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { Nullable } from "../../kernel/http/request-fields.ts";
-import type { Heard, Incoming, Listener } from "../platform.ts";
+import type { Incoming, ReadWebhook, ReceivingBot } from "../platform.ts";
 import { type ChatCredentials, ChatId } from "../schema.ts";
 import { plainText } from "./format.ts";
 
@@ -60,7 +60,7 @@ type Payload = Static<typeof Payload>;
 const payloads = TypeCompiler.Compile(Payload);
 
 /** Reads a verified request: an event, or a press on a button, which comes as a form. Throws `SyntaxError`. */
-export function readSlack(listener: Listener, body: Uint8Array, mediaType: string): Heard {
+export function readSlack(listener: ReceivingBot, body: Uint8Array, mediaType: string): ReadWebhook {
   const text = new TextDecoder().decode(body);
   const isForm = mediaType === "application/x-www-form-urlencoded";
   const payload = JSON.parse((isForm ? new URLSearchParams(text).get("payload") : text) ?? "") as unknown;
@@ -72,7 +72,7 @@ export function readSlack(listener: Listener, body: Uint8Array, mediaType: strin
 }
 
 /** One app, and so one signing secret, may be installed in many workspaces; a connection is one installation. */
-function isOurs({ identity }: Listener, payload: Payload): boolean {
+function isOurs({ identity }: ReceivingBot, payload: Payload): boolean {
   const named = [
     payload.team_id,
     payload.enterprise_id,
@@ -82,7 +82,7 @@ function isOurs({ identity }: Listener, payload: Payload): boolean {
   return named.length === 0 || identity.teamId === null || named.includes(identity.teamId);
 }
 
-function incomingOf(listener: Listener, payload: Payload): Incoming | null {
+function incomingOf(listener: ReceivingBot, payload: Payload): Incoming | null {
   if (payload.type === "event_callback" && payload.event !== undefined)
     return messageOf(listener, payload.event, payload.event_id ?? "");
   if (payload.type === "block_actions") return pressOf(listener, payload);
@@ -93,7 +93,7 @@ function incomingOf(listener: Listener, payload: Payload): Incoming | null {
 const writtenSubtypes = new Set([undefined, "file_share", "thread_broadcast"]);
 
 /** A mention or a direct message; null for all else, the bot's own messages and edits among it. */
-function messageOf({ identity, configuration }: Listener, event: SlackEvent, eventId: string): Incoming | null {
+function messageOf({ identity, configuration }: ReceivingBot, event: SlackEvent, eventId: string): Incoming | null {
   const { channel, user, ts, thread_ts } = event;
   if (channel === undefined || user === undefined || ts === undefined) return null;
   if (!writtenSubtypes.has(event.subtype) || event.edited !== undefined || event.hidden === true) return null;
@@ -122,7 +122,7 @@ function mentions(text: string, userId: string): boolean {
   return text.includes(`<@${userId}>`) || text.includes(`<@${userId}|`);
 }
 
-function pressOf({ configuration }: Listener, { actions, channel }: Payload): Incoming | null {
+function pressOf({ configuration }: ReceivingBot, { actions, channel }: Payload): Incoming | null {
   const action = actions?.find(({ action_id }) => action_id === "approve" || action_id === "deny");
   if (action?.value === undefined || channel?.id === undefined) return null;
   if (!isAllowed(configuration.channelIds, channel.id)) return null;

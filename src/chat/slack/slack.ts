@@ -1,5 +1,5 @@
 import type { WebClient } from "@slack/web-api";
-import { type ChatPlatform, type Endpoint, type KnownBot, type Outgoing, PlatformError } from "../platform.ts";
+import { type ChatPlatform, type Endpoint, type KnownBot, type OutgoingMessage, PlatformError } from "../platform.ts";
 import type { ChatAddress, ChatCredentials, CheckStatus } from "../schema.ts";
 import { callSlack } from "./client.ts";
 import { cardBlocks, slackText, slackTextUnitsMax } from "./format.ts";
@@ -66,7 +66,7 @@ async function membership(
   }
 }
 
-async function post(endpoint: Endpoint, credentials: ChatCredentials, to: ChatAddress, message: Outgoing) {
+async function post(endpoint: Endpoint, credentials: ChatCredentials, to: ChatAddress, message: OutgoingMessage) {
   const text = slackText(message);
   const answer = await callSlack(endpoint, credentials.botToken, (client) => {
     const where = { channel: to.channel, ...(to.thread === null ? {} : { thread_ts: to.thread }) };
@@ -86,7 +86,7 @@ async function edit(
   credentials: ChatCredentials,
   to: ChatAddress,
   messageId: string,
-  message: Outgoing,
+  message: OutgoingMessage,
 ): Promise<void> {
   const text = slackText(message);
   const blocks = cardBlocks(text, message.representation, message.approvalId);

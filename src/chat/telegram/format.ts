@@ -1,5 +1,5 @@
 import { renderMarkdown, type Style } from "../markdown.ts";
-import type { Outgoing } from "../platform.ts";
+import type { OutgoingMessage } from "../platform.ts";
 
 /** A message holds at most so many UTF-16 units, counted after its formatting is taken out. */
 export const telegramTextUnitsMax = 4_096;
@@ -26,7 +26,7 @@ const html: Style = {
 };
 
 /** Markdown as Telegram takes it: its HTML, or the very characters. */
-export function telegramText({ text, representation }: Pick<Outgoing, "text" | "representation">): string {
+export function telegramText({ text, representation }: Pick<OutgoingMessage, "text" | "representation">): string {
   return representation === "native" ? renderMarkdown(text, html) : text;
 }
 

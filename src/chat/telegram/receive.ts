@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { sameText } from "../../kernel/seal.ts";
-import type { Heard, Incoming, Listener } from "../platform.ts";
+import type { Incoming, ReadWebhook, ReceivingBot } from "../platform.ts";
 import { type ChatCredentials, ChatId } from "../schema.ts";
 
 /** Whether a request carries the secret that the webhook was registered with. */
@@ -49,13 +49,13 @@ type Update = Static<typeof Update>;
 const updates = TypeCompiler.Compile(Update);
 
 /** Reads a verified update. Throws `SyntaxError`. */
-export function readTelegram(listener: Listener, body: Uint8Array): Heard {
+export function readTelegram(listener: ReceivingBot, body: Uint8Array): ReadWebhook {
   const update = JSON.parse(new TextDecoder().decode(body)) as unknown;
   if (typeof update !== "object" || update === null) throw new SyntaxError("Not an update of Telegram's.");
   return { incoming: updates.Check(update) ? incomingOf(listener, update) : null, answer: null };
 }
 
-function incomingOf(listener: Listener, update: Update): Incoming | null {
+function incomingOf(listener: ReceivingBot, update: Update): Incoming | null {
   if (update.callback_query !== undefined) return pressOf(listener, update.callback_query);
   const business = update.business_message !== undefined;
   if (business && listener.configuration.businessMode !== true) return null;
@@ -64,7 +64,7 @@ function incomingOf(listener: Listener, update: Update): Incoming | null {
 }
 
 /** A private message, or a mention of the bot or a reply to it in a group; null for all else. */
-function messageOf(listener: Listener, message: Message, updateId: number, business: boolean): Incoming | null {
+function messageOf(listener: ReceivingBot, message: Message, updateId: number, business: boolean): Incoming | null {
   const { from, chat, message_id } = message;
   if (from?.id === undefined || chat?.id === undefined || message_id === undefined) return null;
   if (from.is_bot === true || String(from.id) === listener.identity.botUserId) return null;
@@ -90,7 +90,7 @@ function messageOf(listener: Listener, message: Message, updateId: number, busin
   };
 }
 
-function pressOf(listener: Listener, query: Static<typeof Press>): Incoming | null {
+function pressOf(listener: ReceivingBot, query: Static<typeof Press>): Incoming | null {
   const [, action, approvalId] = /^(approve|deny):([\x21-\x7e]+)$/.exec(query.data ?? "") ?? [];
   const chat = query.message?.chat?.id;
   if (approvalId === undefined || chat === undefined || !isAllowed(listener, chat)) return null;
@@ -98,13 +98,13 @@ function pressOf(listener: Listener, query: Static<typeof Press>): Incoming | nu
   return { kind: "press", approvalId, approved: action === "approve", channel: String(chat), pressId };
 }
 
-function isAddressed(listener: Listener, message: Message): boolean {
+function isAddressed(listener: ReceivingBot, message: Message): boolean {
   if (String(message.reply_to_message?.from?.id) === listener.identity.botUserId) return true;
   return mentionsOf(listener, message).length > 0;
 }
 
 /** Where a message names the bot. Offsets and lengths count UTF-16 units. */
-function mentionsOf({ identity, botName }: Listener, message: Message): { start: number; end: number }[] {
+function mentionsOf({ identity, botName }: ReceivingBot, message: Message): { start: number; end: number }[] {
   const text = message.text ?? message.caption ?? "";
   const name = botName === null ? null : `@${botName.toLowerCase()}`;
   return (message.entities ?? message.caption_entities ?? []).flatMap(({ type, offset = 0, length = 0, user }) => {
@@ -117,12 +117,12 @@ function mentionsOf({ identity, botName }: Listener, message: Message): { start:
   });
 }
 
-function withoutMention(listener: Listener, message: Message): string {
+function withoutMention(listener: ReceivingBot, message: Message): string {
   const text = message.text ?? message.caption ?? "";
   const spans = mentionsOf(listener, message).sort((left, right) => right.start - left.start);
   return spans.reduce((shown, { start, end }) => shown.slice(0, start) + shown.slice(end), text);
 }
 
-function isAllowed({ configuration: { chatIds } }: Listener, chat: number): boolean {
+function isAllowed({ configuration: { chatIds } }: ReceivingBot, chat: number): boolean {
   return chatIds === undefined || chatIds.length === 0 || chatIds.includes(String(chat));
 }

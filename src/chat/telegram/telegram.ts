@@ -1,5 +1,5 @@
 import type { Api } from "grammy/web";
-import { type ChatPlatform, type Endpoint, type KnownBot, type Outgoing, PlatformError } from "../platform.ts";
+import { type ChatPlatform, type Endpoint, type KnownBot, type OutgoingMessage, PlatformError } from "../platform.ts";
 import type { BotIdentity, ChatAddress, ChatCredentials, CheckStatus } from "../schema.ts";
 import { callTelegram } from "./client.ts";
 import { fitsTelegram, telegramText, telegramTextUnitsMax } from "./format.ts";
@@ -66,7 +66,7 @@ async function membership(
 }
 
 /** What a sent and an edited message have in common. */
-function formatOf(message: Outgoing) {
+function formatOf(message: OutgoingMessage) {
   const { approvalId, representation } = message;
   const button = (action: string, text: string) => ({ text, callback_data: `${action}:${approvalId}` });
   return {
@@ -78,7 +78,7 @@ function formatOf(message: Outgoing) {
   };
 }
 
-async function post(endpoint: Endpoint, credentials: ChatCredentials, to: ChatAddress, message: Outgoing) {
+async function post(endpoint: Endpoint, credentials: ChatCredentials, to: ChatAddress, message: OutgoingMessage) {
   const sent = await callTelegram(endpoint, credentials.botToken, (api: Api) =>
     api.sendMessage(to.channel, telegramText(message), {
       ...formatOf(message),
@@ -94,7 +94,7 @@ async function edit(
   credentials: ChatCredentials,
   to: ChatAddress,
   messageId: string,
-  message: Outgoing,
+  message: OutgoingMessage,
 ): Promise<void> {
   await callTelegram(endpoint, credentials.botToken, (api: Api) =>
     api.editMessageText(to.channel, Number(messageId), telegramText(message), {

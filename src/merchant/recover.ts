@@ -1,6 +1,6 @@
 import type { Ctx } from "../kernel/context.ts";
 import { reaperActions } from "../kernel/telemetry/metrics.ts";
-import { addDeliverJob, deliverJobKey, giveUpLost } from "./states.ts";
+import { addMerchantDeliverJob, deliverJobKey, giveUpLost } from "./states.ts";
 
 /**
  * Looks after usage events, beside the reaper of turns and as often. Every worker
@@ -10,7 +10,7 @@ import { addDeliverJob, deliverJobKey, giveUpLost } from "./states.ts";
  * 2. Connections with events that are due, and without a job that delivers them,
  *    are rung for: that is how an event is sent again after its pause.
  */
-export async function sweepEvents({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void> {
+export async function recoverUsageEvents({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void> {
   const lost = await giveUpLost(sql);
   if (lost > 0) reaperActions.inc({ action: "usage_event_uncertain" }, lost);
   if (lost > 0) log.warn({ events: lost }, "usage events whose worker was lost while sending them are uncertain");
@@ -23,7 +23,7 @@ export async function sweepEvents({ sql, log }: Pick<Ctx, "sql" | "log">): Promi
         where e.status = 'pending' and e.sending_by is null and e.connection_id > w.connection_id)
       from waiting w where w.connection_id is not null
     )
-    select (${addDeliverJob(sql)}).id from waiting
+    select (${addMerchantDeliverJob(sql)}).id from waiting
     where exists (
         select 1 from merchant_events e
         where e.connection_id = waiting.connection_id and e.status = 'pending' and e.sending_by is null and e.next_attempt_at <= now())
