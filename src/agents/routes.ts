@@ -4,7 +4,7 @@ import type { Ctx } from "../kernel/context.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import type { ErrorCause, Form } from "../kernel/errors.ts";
 import { agentChange } from "../kernel/http/form.ts";
-import { operation, pathIds } from "../kernel/http/operation.ts";
+import { type OperationId, operation, pathIds } from "../kernel/http/operation.ts";
 import { readLimit } from "../kernel/http/page.ts";
 import { Closed, pageQuery } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
@@ -75,6 +75,7 @@ function recordRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
     .post(
       "",
       operation(ctx, {
+        id: "agents.create",
         summary: "Create an agent",
         body: AgentCreate,
         bodyInA: AgentCreateInA,
@@ -89,6 +90,7 @@ function recordRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
     .get(
       "",
       operation(ctx, {
+        id: "agents.list",
         summary: "List agents",
         query: AgentList,
         queryInA: AgentListInA,
@@ -103,6 +105,7 @@ function recordRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
     .get(
       "/:agentId",
       operation(ctx, {
+        id: "agents.get",
         summary: "Read an agent",
         params: agentPath,
         success: 200,
@@ -115,6 +118,7 @@ function recordRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
     .put(
       "/:agentId",
       operation(ctx, {
+        id: "agents.update",
         summary: "Update an agent, which saves its next version",
         params: agentPath,
         body: AgentUpdate,
@@ -130,6 +134,7 @@ function recordRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
     .delete(
       "/:agentId",
       operation(ctx, {
+        id: "agents.delete",
         summary: "Delete an agent with its sessions, memories, skills and tasks",
         params: agentPath,
         success: 204,
@@ -140,8 +145,9 @@ function recordRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
 }
 
 function statusRoutes(ctx: Ctx) {
-  const move = (summary: string, status: "active" | "disabled") =>
+  const move = (id: OperationId, summary: string, status: "active" | "disabled") =>
     operation(ctx, {
+      id,
       summary,
       params: agentPath,
       success: 200,
@@ -152,8 +158,8 @@ function statusRoutes(ctx: Ctx) {
         showAgent(ctx, await setAgentStatus(sql, tenantId, params.agentId, status)),
     });
   return new Elysia({ prefix: "/v1/agents/:agentId" })
-    .post("/disable", move("Disable an agent: no new turns", "disabled"))
-    .post("/enable", move("Enable an agent", "active"));
+    .post("/disable", move("agents.disable", "Disable an agent: no new turns", "disabled"))
+    .post("/enable", move("agents.enable", "Enable an agent", "active"));
 }
 
 function avatarRoutes(ctx: Ctx) {
@@ -161,6 +167,7 @@ function avatarRoutes(ctx: Ctx) {
     .post(
       "",
       operation(ctx, {
+        id: "agents.uploadAvatar",
         summary: "Upload an agent's picture",
         params: agentPath,
         body: "raw",
@@ -180,6 +187,7 @@ function avatarRoutes(ctx: Ctx) {
     .delete(
       "",
       operation(ctx, {
+        id: "agents.deleteAvatar",
         summary: "Remove an agent's picture",
         params: agentPath,
         success: 200,
@@ -204,6 +212,7 @@ function versionRoutes(ctx: Ctx) {
     .get(
       "",
       operation(ctx, {
+        id: "agents.listVersions",
         summary: "List an agent's versions",
         params: agentPath,
         query: Closed(pageQuery),
@@ -218,6 +227,7 @@ function versionRoutes(ctx: Ctx) {
     .get(
       "/:version",
       operation(ctx, {
+        id: "agents.getVersion",
         summary: "Read a version of an agent",
         params: pathIds({ agentId: Id("agent"), version: Type.String() }),
         success: 200,
@@ -234,6 +244,7 @@ function attachmentRoutes(ctx: Ctx) {
     .get(
       "",
       operation(ctx, {
+        id: "agents.listMcpAttachments",
         summary: "List an agent's MCP attachments",
         params: agentPath,
         success: 200,
@@ -247,6 +258,7 @@ function attachmentRoutes(ctx: Ctx) {
     .patch(
       "/:mcpConnectionId",
       operation(ctx, {
+        id: "agents.updateMcpAttachment",
         summary: "Change what an MCP server is told of a session",
         params: pathIds({ agentId: Id("agent"), mcpConnectionId: Id("mcpConnection") }),
         body: AttachmentUpdate,

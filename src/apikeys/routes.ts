@@ -14,6 +14,7 @@ export function apiKeyRoutes(ctx: Ctx) {
     .post(
       "",
       operation(ctx, {
+        id: "apiKeys.create",
         summary: "Create an API key",
         body: ApiKeyCreate,
         success: 201,
@@ -26,6 +27,7 @@ export function apiKeyRoutes(ctx: Ctx) {
     .get(
       "",
       operation(ctx, {
+        id: "apiKeys.list",
         summary: "List API keys",
         success: 200,
         answer: Listed,
@@ -35,6 +37,7 @@ export function apiKeyRoutes(ctx: Ctx) {
     .delete(
       "/:id",
       operation(ctx, {
+        id: "apiKeys.delete",
         summary: "Delete an API key",
         params: pathIds({ id: Id("apiKey") }),
         success: 204,

@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import type { Ctx } from "../kernel/context.ts";
-import { operation, pathIds } from "../kernel/http/operation.ts";
+import { type OperationId, operation, pathIds } from "../kernel/http/operation.ts";
 import { Id } from "../kernel/ids.ts";
 import { listAttention, listDeliveries, repairDelivery } from "./delivery-lists.ts";
 import {
@@ -40,6 +40,7 @@ function recordRoutes(ctx: Ctx) {
     .get(
       "",
       operation(ctx, {
+        id: "chatConnections.list",
         summary: "List chat connections",
         success: 200,
         answer: ChatConnectionListResponse,
@@ -51,6 +52,7 @@ function recordRoutes(ctx: Ctx) {
     .post(
       "",
       operation(ctx, {
+        id: "chatConnections.create",
         summary: "Connect an agent to a chat app",
         body: ChatConnectionCreate,
         success: 201,
@@ -63,6 +65,7 @@ function recordRoutes(ctx: Ctx) {
     .get(
       "/:id",
       operation(ctx, {
+        id: "chatConnections.get",
         summary: "Read a chat connection",
         params,
         success: 200,
@@ -75,6 +78,7 @@ function recordRoutes(ctx: Ctx) {
     .patch(
       "/:id",
       operation(ctx, {
+        id: "chatConnections.update",
         summary: "Change a chat connection's name or configuration",
         params,
         body: ChatConnectionPatch,
@@ -88,6 +92,7 @@ function recordRoutes(ctx: Ctx) {
     .delete(
       "/:id",
       operation(ctx, {
+        id: "chatConnections.delete",
         summary: "Delete a chat connection",
         params,
         success: 204,
@@ -98,8 +103,9 @@ function recordRoutes(ctx: Ctx) {
 }
 
 function stateRoutes(ctx: Ctx) {
-  const change = (summary: string, work: typeof enableChatConnection) =>
+  const change = (id: OperationId, summary: string, work: typeof enableChatConnection) =>
     operation(ctx, {
+      id,
       summary,
       params,
       success: 200,
@@ -108,9 +114,9 @@ function stateRoutes(ctx: Ctx) {
       handle: async ({ sql, tenantId, params: { id } }) => showChatConnection(ctx, await work(ctx, sql, tenantId, id)),
     });
   return new Elysia({ prefix: "/chat-connections/:id" })
-    .post("/enable", change("Enable a chat connection", enableChatConnection))
-    .post("/disable", change("Disable a chat connection", disableChatConnection))
-    .post("/check", change("Check a chat connection's health", checkChatConnection));
+    .post("/enable", change("chatConnections.enable", "Enable a chat connection", enableChatConnection))
+    .post("/disable", change("chatConnections.disable", "Disable a chat connection", disableChatConnection))
+    .post("/check", change("chatConnections.check", "Check a chat connection's health", checkChatConnection));
 }
 
 function deliveryRoutes(ctx: Ctx) {
@@ -118,6 +124,7 @@ function deliveryRoutes(ctx: Ctx) {
     .get(
       "/chat-connections/:id/deliveries",
       operation(ctx, {
+        id: "chatDeliveries.list",
         summary: "List a chat connection's deliveries",
         params,
         query: ChatDeliveryQuery,
@@ -130,6 +137,7 @@ function deliveryRoutes(ctx: Ctx) {
     .post(
       "/chat-connections/:id/deliveries/:deliveryId/repair",
       operation(ctx, {
+        id: "chatDeliveries.repair",
         summary: "Post a failed or ambiguous delivery again",
         params: pathIds({ id: Id("chatConnection"), deliveryId: Id("chatDelivery") }),
         body: ChatDeliveryRepair,
@@ -143,6 +151,7 @@ function deliveryRoutes(ctx: Ctx) {
     .get(
       "/chat-deliveries",
       operation(ctx, {
+        id: "chatDeliveries.listUnresolved",
         summary: "List the tenant's failed and ambiguous deliveries",
         query: ChatAttentionQuery,
         success: 200,

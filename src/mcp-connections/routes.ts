@@ -33,6 +33,7 @@ function recordRoutes(ctx: Ctx) {
     .get(
       "",
       operation(ctx, {
+        id: "mcpConnections.list",
         summary: "List MCP connections",
         success: 200,
         answer: McpConnectionListResponse,
@@ -44,6 +45,7 @@ function recordRoutes(ctx: Ctx) {
     .post(
       "",
       operation(ctx, {
+        id: "mcpConnections.create",
         summary: "Create an MCP connection",
         body: McpConnectionCreate,
         success: 201,
@@ -55,6 +57,7 @@ function recordRoutes(ctx: Ctx) {
     .get(
       "/:id",
       operation(ctx, {
+        id: "mcpConnections.get",
         summary: "Read an MCP connection",
         params,
         success: 200,
@@ -67,6 +70,7 @@ function recordRoutes(ctx: Ctx) {
     .patch(
       "/:id",
       operation(ctx, {
+        id: "mcpConnections.update",
         summary: "Rename an MCP connection",
         params,
         body: McpConnectionRename,
@@ -80,6 +84,7 @@ function recordRoutes(ctx: Ctx) {
     .delete(
       "/:id",
       operation(ctx, {
+        id: "mcpConnections.delete",
         summary: "Delete an MCP connection",
         params,
         success: 204,
@@ -94,6 +99,7 @@ function serverRoutes(ctx: Ctx) {
     .post(
       "/test",
       operation(ctx, {
+        id: "mcpConnections.test",
         summary: "Test an MCP connection",
         params,
         success: 200,
@@ -105,6 +111,7 @@ function serverRoutes(ctx: Ctx) {
     .post(
       "/reconnect",
       operation(ctx, {
+        id: "mcpConnections.reconnect",
         summary: "Replace an MCP connection's URL and credentials",
         params,
         body: McpConnectionReconnect,
@@ -117,6 +124,7 @@ function serverRoutes(ctx: Ctx) {
     .post(
       "/connect",
       operation(ctx, {
+        id: "mcpConnections.createSignInLink",
         summary: "Get a link to sign in to an MCP connection's server",
         params,
         success: 200,

@@ -15,6 +15,7 @@ export function memoryRoutes(ctx: Ctx) {
     .post(
       "",
       operation(ctx, {
+        id: "memories.create",
         summary: "Create a memory",
         params: ofAgent,
         body: MemoryCreate,
@@ -30,6 +31,7 @@ export function memoryRoutes(ctx: Ctx) {
     .get(
       "",
       operation(ctx, {
+        id: "memories.list",
         summary: "List an agent's memories",
         params: ofAgent,
         query: MemoryQuery,
@@ -43,6 +45,7 @@ export function memoryRoutes(ctx: Ctx) {
     .get(
       "/:memoryId",
       operation(ctx, {
+        id: "memories.get",
         summary: "Get a memory",
         params,
         success: 200,
@@ -54,6 +57,7 @@ export function memoryRoutes(ctx: Ctx) {
     .patch(
       "/:memoryId",
       operation(ctx, {
+        id: "memories.update",
         summary: "Update a memory's text",
         params,
         body: MemoryUpdate,
@@ -67,6 +71,7 @@ export function memoryRoutes(ctx: Ctx) {
     .delete(
       "/:memoryId",
       operation(ctx, {
+        id: "memories.delete",
         summary: "Delete a memory",
         params,
         success: 204,

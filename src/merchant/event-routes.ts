@@ -20,6 +20,7 @@ export function merchantEventRoutes(ctx: Ctx) {
     .get(
       "",
       operation(ctx, {
+        id: "merchantEvents.list",
         summary: "List usage events, newest first",
         query: UsageEventQuery,
         success: 200,
@@ -38,6 +39,7 @@ export function merchantEventRoutes(ctx: Ctx) {
     .get(
       "/summary",
       operation(ctx, {
+        id: "merchantEvents.summarize",
         summary: "Summarize the delivery of usage events",
         query: UsageEventSummaryQuery,
         success: 200,
@@ -49,6 +51,7 @@ export function merchantEventRoutes(ctx: Ctx) {
       "/:id/retry",
       operation(ctx, {
         ...moves,
+        id: "merchantEvents.retry",
         summary: "Send a failed or uncertain usage event again",
         handle: ({ sql, tenantId, params }) => retryUsageEvent(sql, tenantId, params.id),
       }),
@@ -57,6 +60,7 @@ export function merchantEventRoutes(ctx: Ctx) {
       "/:id/release",
       operation(ctx, {
         ...moves,
+        id: "merchantEvents.release",
         summary: "Send an unmapped usage event whose end user is bound by now",
         handle: ({ sql, tenantId, params }) => releaseUsageEvent(sql, tenantId, params.id),
       }),
@@ -65,6 +69,7 @@ export function merchantEventRoutes(ctx: Ctx) {
       "/:id/discard",
       operation(ctx, {
         ...moves,
+        id: "merchantEvents.discard",
         summary: "Discard a usage event",
         handle: ({ sql, tenantId, params }) => discardUsageEvent(sql, tenantId, params.id),
       }),

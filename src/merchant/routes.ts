@@ -19,6 +19,7 @@ export function merchantRoutes(ctx: Ctx) {
     .get(
       "",
       operation(ctx, {
+        id: "merchantConnection.get",
         summary: "Read the merchant connection",
         success: 200,
         answer: CurrentMerchantConnectionResponse,
@@ -28,6 +29,7 @@ export function merchantRoutes(ctx: Ctx) {
     .post(
       "",
       operation(ctx, {
+        id: "merchantConnection.create",
         summary: "Connect a billing provider, in the place of the current connection",
         body: MerchantConnectionCreate,
         success: 201,
@@ -39,6 +41,7 @@ export function merchantRoutes(ctx: Ctx) {
     .patch(
       "",
       operation(ctx, {
+        id: "merchantConnection.update",
         summary: "Change the merchant connection's credential, status or guard",
         body: MerchantConnectionUpdate,
         success: 200,
@@ -55,6 +58,7 @@ export function merchantRoutes(ctx: Ctx) {
     .delete(
       "",
       operation(ctx, {
+        id: "merchantConnection.delete",
         summary: "Delete the merchant connection",
         success: 204,
         errors: ["merchant_connection_not_found"],
@@ -64,6 +68,7 @@ export function merchantRoutes(ctx: Ctx) {
     .get(
       "/bindings",
       operation(ctx, {
+        id: "merchantBindings.list",
         summary: "List the bindings of end users to customers",
         query: BindingQuery,
         success: 200,
@@ -76,6 +81,7 @@ export function merchantRoutes(ctx: Ctx) {
     .put(
       "/bindings/:userId",
       operation(ctx, {
+        id: "merchantBindings.set",
         summary: "Bind an end user to a customer",
         params: BindingPath,
         body: BindingPut,
@@ -88,6 +94,7 @@ export function merchantRoutes(ctx: Ctx) {
     .delete(
       "/bindings/:userId",
       operation(ctx, {
+        id: "merchantBindings.delete",
         summary: "Delete a binding",
         params: BindingPath,
         success: 204,

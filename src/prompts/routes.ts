@@ -13,6 +13,7 @@ export function promptRoutes(ctx: Ctx) {
     .post(
       "",
       operation(ctx, {
+        id: "prompts.create",
         summary: "Create a prompt",
         body: PromptCreate,
         success: 201,
@@ -24,6 +25,7 @@ export function promptRoutes(ctx: Ctx) {
     .get(
       "",
       operation(ctx, {
+        id: "prompts.list",
         summary: "List prompts",
         query: PromptQuery,
         success: 200,
@@ -34,6 +36,7 @@ export function promptRoutes(ctx: Ctx) {
     .get(
       "/:promptId",
       operation(ctx, {
+        id: "prompts.get",
         summary: "Get a prompt",
         params,
         success: 200,
@@ -45,6 +48,7 @@ export function promptRoutes(ctx: Ctx) {
     .patch(
       "/:promptId",
       operation(ctx, {
+        id: "prompts.update",
         summary: "Update a prompt",
         params,
         body: PromptUpdate,
@@ -57,6 +61,7 @@ export function promptRoutes(ctx: Ctx) {
     .delete(
       "/:promptId",
       operation(ctx, {
+        id: "prompts.delete",
         summary: "Delete a prompt",
         params,
         success: 204,

@@ -28,6 +28,7 @@ export function providerRoutes(ctx: Ctx) {
     .get(
       "",
       operation(ctx, {
+        id: "providers.list",
         summary: "List providers",
         success: 200,
         answer: Listed,
@@ -37,6 +38,7 @@ export function providerRoutes(ctx: Ctx) {
     .post(
       "",
       operation(ctx, {
+        id: "providers.create",
         summary: "Create a provider",
         body: ProviderCreate,
         success: 201,
@@ -57,6 +59,7 @@ export function providerRoutes(ctx: Ctx) {
     .get(
       "/:id",
       operation(ctx, {
+        id: "providers.get",
         summary: "Read a provider",
         params,
         success: 200,
@@ -68,6 +71,7 @@ export function providerRoutes(ctx: Ctx) {
     .patch(
       "/:id",
       operation(ctx, {
+        id: "providers.update",
         summary: "Rename a provider",
         params,
         body: ProviderRename,
@@ -81,6 +85,7 @@ export function providerRoutes(ctx: Ctx) {
     .delete(
       "/:id",
       operation(ctx, {
+        id: "providers.delete",
         summary: "Delete a provider",
         params,
         query: ProviderDeleteQuery,
@@ -93,6 +98,7 @@ export function providerRoutes(ctx: Ctx) {
     .get(
       "/:id/models",
       operation(ctx, {
+        id: "providers.listModels",
         summary: "List a provider's models",
         params,
         success: 200,
@@ -107,6 +113,7 @@ export function providerRoutes(ctx: Ctx) {
     .get(
       "/:id/thinking-levels",
       operation(ctx, {
+        id: "providers.listThinkingLevels",
         summary: "List a model's thinking levels",
         params,
         query: ThinkingLevelsQuery,

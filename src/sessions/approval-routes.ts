@@ -27,6 +27,7 @@ export function approvalRoutes(desk: TurnDesk) {
     .get(
       "/tool-approvals",
       operation(ctx, {
+        id: "toolApprovals.list",
         summary: "List a session's tool approvals",
         params: pathIds(sessionPath),
         success: 200,
@@ -41,6 +42,7 @@ export function approvalRoutes(desk: TurnDesk) {
     .post(
       "/tool-approvals/:approvalId",
       operation(ctx, {
+        id: "toolApprovals.decide",
         summary: "Approve or deny a tool call",
         params: pathIds({ ...sessionPath, approvalId: Id("approval") }),
         body: Decision,
@@ -59,6 +61,7 @@ export function approvalRoutes(desk: TurnDesk) {
     .get(
       "/tool-approval-continuations/:continuationId",
       operation(ctx, {
+        id: "toolApprovals.joinContinuation",
         summary: "Join the continuation of a turn that stopped to ask",
         params: pathIds({ ...sessionPath, continuationId: Id("continuation") }),
         success: 200,

@@ -63,6 +63,7 @@ function turnRoutes(desk: TurnDesk) {
     .post(
       "/sessions",
       operation(ctx, {
+        id: "sessions.create",
         summary: "Create a session with its first turn",
         params: agentPath,
         body: TurnCreate,
@@ -91,6 +92,7 @@ function turnRoutes(desk: TurnDesk) {
     .post(
       "/sessions/:sessionId",
       operation(ctx, {
+        id: "sessions.resume",
         summary: "Resume a session with another turn",
         params: sessionParams,
         body: TurnResume,
@@ -109,6 +111,7 @@ function turnRoutes(desk: TurnDesk) {
     .get(
       "/sessions/:sessionId/stream",
       operation(ctx, {
+        id: "sessions.join",
         summary: "Join the session's running turn",
         params: sessionParams,
         success: 200,
@@ -121,6 +124,7 @@ function turnRoutes(desk: TurnDesk) {
     .post(
       "/sessions/:sessionId/cancel",
       operation(ctx, {
+        id: "sessions.cancel",
         summary: "Cancel the session's running turn",
         params: sessionParams,
         success: 202,
@@ -133,6 +137,7 @@ function turnRoutes(desk: TurnDesk) {
     .post(
       "/generate",
       operation(ctx, {
+        id: "agents.generate",
         summary: "Generate an answer without a session",
         params: agentPath,
         body: Generate,
@@ -164,6 +169,7 @@ function transcriptRoutes(ctx: Ctx) {
     .get(
       "/agents/:agentId/sessions",
       operation(ctx, {
+        id: "sessions.list",
         summary: "List an agent's sessions",
         params: agentPath,
         query: SessionListQuery,
@@ -182,6 +188,7 @@ function transcriptRoutes(ctx: Ctx) {
     .get(
       "/sessions/latest",
       operation(ctx, {
+        id: "sessions.listLatest",
         summary: "List the latest sessions of all agents",
         query: LatestQuery,
         success: 200,
@@ -199,6 +206,7 @@ function transcriptRoutes(ctx: Ctx) {
     .get(
       "/agents/:agentId/sessions/:sessionId/messages",
       operation(ctx, {
+        id: "sessions.listMessages",
         summary: "Read a session's messages",
         params: sessionParams,
         query: MessagesQuery,
@@ -219,6 +227,7 @@ function transcriptRoutes(ctx: Ctx) {
     .delete(
       "/agents/:agentId/sessions/:sessionId",
       operation(ctx, {
+        id: "sessions.delete",
         summary: "Delete a session",
         params: sessionParams,
         query: DeleteQuery,

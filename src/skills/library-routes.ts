@@ -21,6 +21,7 @@ export function libraryRoutes(ctx: Ctx) {
     .post(
       "",
       operation(ctx, {
+        id: "skillLibrary.create",
         summary: "Add a skill to the library",
         body: "raw",
         idempotency: "own",
@@ -40,6 +41,7 @@ export function libraryRoutes(ctx: Ctx) {
     .get(
       "",
       operation(ctx, {
+        id: "skillLibrary.list",
         summary: "List the library",
         query: LibraryQuery,
         success: 200,
@@ -52,6 +54,7 @@ export function libraryRoutes(ctx: Ctx) {
     .get(
       "/:skillId",
       operation(ctx, {
+        id: "skillLibrary.get",
         summary: "Get a skill of the library",
         params,
         success: 200,
@@ -63,6 +66,7 @@ export function libraryRoutes(ctx: Ctx) {
     .put(
       "/:skillId",
       operation(ctx, {
+        id: "skillLibrary.update",
         summary: "Replace a skill of the library, which stores its next version",
         params,
         body: "raw",
@@ -79,6 +83,7 @@ export function libraryRoutes(ctx: Ctx) {
     .delete(
       "/:skillId",
       operation(ctx, {
+        id: "skillLibrary.delete",
         summary: "Delete a skill of the library",
         params,
         success: 204,

@@ -32,6 +32,7 @@ export function skillRoutes(ctx: Ctx) {
     .post(
       "/:skillId/copies",
       operation(ctx, {
+        id: "skills.copy",
         summary: "Copy a skill to other agents",
         params: ofSkill,
         body: SkillCopies,
@@ -48,6 +49,7 @@ function folderRoutes(ctx: Ctx) {
     .get(
       "",
       operation(ctx, {
+        id: "skills.list",
         summary: "List an agent's skills",
         params: ofAgent,
         query: SkillList,
@@ -61,6 +63,7 @@ function folderRoutes(ctx: Ctx) {
     .post(
       "",
       operation(ctx, {
+        id: "skills.create",
         summary: "Create a skill from its SKILL.md",
         params: ofAgent,
         body: SkillCreate,
@@ -74,6 +77,7 @@ function folderRoutes(ctx: Ctx) {
     .post(
       "/upload",
       operation(ctx, {
+        id: "skills.upload",
         summary: "Create a skill from an archive",
         params: ofAgent,
         body: "raw",
@@ -92,6 +96,7 @@ function folderRoutes(ctx: Ctx) {
     .get(
       "/:skillId",
       operation(ctx, {
+        id: "skills.get",
         summary: "Get a skill",
         params: ofSkill,
         success: 200,
@@ -103,6 +108,7 @@ function folderRoutes(ctx: Ctx) {
     .delete(
       "/:skillId",
       operation(ctx, {
+        id: "skills.delete",
         summary: "Delete a skill",
         params: ofSkill,
         success: 204,
@@ -117,6 +123,7 @@ function fileRoutes(ctx: Ctx) {
     .get(
       "",
       operation(ctx, {
+        id: "skills.readFile",
         summary: "Read a file of a skill",
         params: ofSkill,
         query: SkillFileQuery,
@@ -133,6 +140,7 @@ function fileRoutes(ctx: Ctx) {
     .put(
       "",
       operation(ctx, {
+        id: "skills.writeFile",
         summary: "Create or replace a file of a skill",
         params: ofSkill,
         query: SkillFileQuery,
@@ -155,6 +163,7 @@ function fileRoutes(ctx: Ctx) {
     .delete(
       "",
       operation(ctx, {
+        id: "skills.deleteFile",
         summary: "Delete a file of a skill",
         params: ofSkill,
         query: SkillFileQuery,

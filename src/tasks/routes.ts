@@ -32,6 +32,7 @@ function recordRoutes(ctx: Ctx) {
     .get(
       "",
       operation(ctx, {
+        id: "tasks.list",
         summary: "List tasks",
         query: TaskListQuery,
         success: 200,
@@ -46,6 +47,7 @@ function recordRoutes(ctx: Ctx) {
     .post(
       "",
       operation(ctx, {
+        id: "tasks.create",
         summary: "Create a task, and with `submit` start a run of it",
         body: TaskCreate,
         success: 201,
@@ -67,6 +69,7 @@ function recordRoutes(ctx: Ctx) {
     .get(
       "/:taskId",
       operation(ctx, {
+        id: "tasks.get",
         summary: "Read a task",
         params: taskPath,
         success: 200,
@@ -78,6 +81,7 @@ function recordRoutes(ctx: Ctx) {
     .patch(
       "/:taskId",
       operation(ctx, {
+        id: "tasks.update",
         summary: "Change a task",
         params: taskPath,
         body: TaskUpdate,
@@ -91,6 +95,7 @@ function recordRoutes(ctx: Ctx) {
     .delete(
       "/:taskId",
       operation(ctx, {
+        id: "tasks.delete",
         summary: "Delete a task; its runs and their sessions stay",
         params: taskPath,
         success: 204,
@@ -105,6 +110,7 @@ function runRoutes(ctx: Ctx) {
     .get(
       "",
       operation(ctx, {
+        id: "taskRuns.list",
         summary: "List a task's runs",
         params: taskPath,
         query: RunListQuery,
@@ -121,6 +127,7 @@ function runRoutes(ctx: Ctx) {
     .post(
       "",
       operation(ctx, {
+        id: "taskRuns.start",
         summary: "Start a run",
         params: taskPath,
         body: RunStart,
@@ -140,6 +147,7 @@ function runRoutes(ctx: Ctx) {
     .get(
       "/:runId",
       operation(ctx, {
+        id: "taskRuns.get",
         summary: "Read a run",
         params: runPath,
         success: 200,
@@ -154,6 +162,7 @@ function runRoutes(ctx: Ctx) {
     .get(
       "/:runId/messages",
       operation(ctx, {
+        id: "taskRuns.listMessages",
         summary: "Read a run's transcript and how far the run is",
         params: runPath,
         query: MessagesQuery,
@@ -172,6 +181,7 @@ function runRoutes(ctx: Ctx) {
     .post(
       "/:runId/cancel",
       operation(ctx, {
+        id: "taskRuns.cancel",
         summary: "Cancel a run",
         params: runPath,
         success: 204,

@@ -13,6 +13,7 @@ export function usageRoutes(ctx: Ctx) {
     .get(
       "/v1/usage",
       operation(ctx, {
+        id: "usage.get",
         summary: "Read the tenant's usage",
         query: UsageQuery,
         success: 200,
@@ -24,6 +25,7 @@ export function usageRoutes(ctx: Ctx) {
     .get(
       "/v1/agents/:agentId/usage",
       operation(ctx, {
+        id: "usage.getByAgent",
         summary: "Read an agent's usage",
         params: pathIds({ agentId: Id("agent") }),
         query: AgentUsageQuery,

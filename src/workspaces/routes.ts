@@ -56,6 +56,7 @@ function recordRoutes(ctx: Ctx) {
     .post(
       "",
       operation(ctx, {
+        id: "workspaces.create",
         summary: "Create a workspace",
         body: WorkspaceCreate,
         success: 201,
@@ -67,6 +68,7 @@ function recordRoutes(ctx: Ctx) {
     .get(
       "",
       operation(ctx, {
+        id: "workspaces.list",
         summary: "List workspaces",
         query: WorkspaceList,
         success: 200,
@@ -79,6 +81,7 @@ function recordRoutes(ctx: Ctx) {
     .get(
       "/:workspaceId",
       operation(ctx, {
+        id: "workspaces.get",
         summary: "Get a workspace",
         params: workspacePath,
         success: 200,
@@ -91,6 +94,7 @@ function recordRoutes(ctx: Ctx) {
     .patch(
       "/:workspaceId",
       operation(ctx, {
+        id: "workspaces.update",
         summary: "Update a workspace",
         params: workspacePath,
         body: WorkspaceUpdate,
@@ -104,6 +108,7 @@ function recordRoutes(ctx: Ctx) {
     .delete(
       "/:workspaceId",
       operation(ctx, {
+        id: "workspaces.delete",
         summary: "Delete a workspace",
         params: workspacePath,
         success: 204,
@@ -122,6 +127,7 @@ function sandboxRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         ...shared,
+        id: "sandboxes.create",
         summary: "Create a sandbox",
         body: WorkspaceCreate,
         success: 201,
@@ -133,6 +139,7 @@ function sandboxRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         ...shared,
+        id: "sandboxes.list",
         summary: "List sandboxes",
         query: WorkspaceList,
         success: 200,
@@ -145,6 +152,7 @@ function sandboxRoutes(ctx: Ctx) {
       "/:sandboxId",
       operation(ctx, {
         ...shared,
+        id: "sandboxes.get",
         summary: "Get a sandbox",
         params: sandboxPath,
         success: 200,
@@ -157,6 +165,7 @@ function sandboxRoutes(ctx: Ctx) {
       "/:sandboxId",
       operation(ctx, {
         ...shared,
+        id: "sandboxes.update",
         summary: "Update a sandbox",
         params: sandboxPath,
         body: WorkspaceUpdate,
@@ -171,6 +180,7 @@ function sandboxRoutes(ctx: Ctx) {
       "/:sandboxId",
       operation(ctx, {
         ...shared,
+        id: "sandboxes.delete",
         summary: "Delete a sandbox",
         params: sandboxPath,
         success: 204,
@@ -187,6 +197,7 @@ function fileRoutes(ctx: Ctx) {
     .get(
       "",
       operation(ctx, {
+        id: "workspaces.getFiles",
         summary: "List a workspace's files, or read one",
         params: workspacePath,
         query: FileOrListQuery,
@@ -208,6 +219,7 @@ function fileRoutes(ctx: Ctx) {
     .put(
       "",
       operation(ctx, {
+        id: "workspaces.writeFile",
         summary: "Create or replace a workspace's file",
         params: workspacePath,
         query: FileQuery,
@@ -230,6 +242,7 @@ function fileRoutes(ctx: Ctx) {
     .delete(
       "",
       operation(ctx, {
+        id: "workspaces.deleteFile",
         summary: "Delete a workspace's file",
         params: workspacePath,
         query: FileQuery,

@@ -78,6 +78,7 @@ function describeOperation({ method, path, spec }: MountedOperation): object {
   const parameters = [...fieldsOf("path", spec.params), ...fieldsOf("query", spec.query), formParameter];
   const takesKey = method === "POST";
   return {
+    operationId: spec.id,
     summary: spec.summary,
     ...(spec.onlyForm === undefined ? {} : { description: `Only in form ${spec.onlyForm}; 404 in the other.` }),
     tags: [path.split("/")[2] ?? tag],

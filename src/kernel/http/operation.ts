@@ -44,10 +44,16 @@ export type AnswerBody = TSchema | "stream" | "bytes";
 /** What an Idempotency-Key may be answered, where a POST remembers its answer (see `idempotency.ts`). */
 export const keyErrors: readonly ErrorCause[] = ["idempotency_key_reused", "idempotency_in_progress"];
 
+/** An operation's name for programs, as a client calls it: a noun in the plural, and a verb. */
+export type OperationId = `${string}.${string}`;
+
 /** One operation of the interface: what it takes, what it answers, what can go wrong, and the function that does it. */
 export interface Operation<P extends TObject, Q extends TObject, B extends TSchema, A extends TSchema = B> {
+  readonly id: OperationId;
   /** One line for the OpenAPI document. */
   readonly summary: string;
+  /** What a caller has to know beyond that line, in Markdown. */
+  readonly description?: string;
   readonly params?: P;
   readonly query?: Q;
   /** `raw`: the handler reads the request's body itself. Left out: the operation takes none. */
