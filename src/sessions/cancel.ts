@@ -73,7 +73,7 @@ export function announceCancel(ctx: Ctx, { endedLog }: CanceledTurn): void {
   if (endedLog === null) return;
   const { id: logId, attempt } = endedLog;
   const sse = formatEvent(logId, 1, { type: "abort" });
-  ctx.relay.end({ turnId: logId, attempt }, { first: 1, count: 1, sse }).catch((error) => {
+  ctx.relay.end({ logId, attempt }, { first: 1, count: 1, sse }).catch((error) => {
     ctx.log.debug({ err: error, logId }, "the relay was not told of a cancellation");
   });
 }

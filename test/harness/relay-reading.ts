@@ -9,13 +9,13 @@ let keys = 0;
 /** A log nobody has used. */
 export function newKey(): LogKey {
   keys++;
-  return { turnId: `turn_${keys.toString(36).padStart(24, "0")}`, attempt: 1 };
+  return { logId: `turn_${keys.toString(36).padStart(24, "0")}`, attempt: 1 };
 }
 
 /** Events `first` … `last` of a turn, each with a chunk of about `chars` characters. */
 export function batchOf(key: LogKey, first: number, last: number, chars = 10): Batch {
   let sse = "";
-  for (let number = first; number <= last; number++) sse += formatEvent(key.turnId, number, chunkOf(number, chars));
+  for (let number = first; number <= last; number++) sse += formatEvent(key.logId, number, chunkOf(number, chars));
   return { first, count: last - first + 1, sse };
 }
 

@@ -176,7 +176,7 @@ export class MemoryRelay implements Relay {
 }
 
 function nameOf(key: LogKey): string {
-  return `${key.turnId}:${key.attempt}`;
+  return `${key.logId}:${key.attempt}`;
 }
 
 function wakeAll(log: Log): void {

@@ -50,15 +50,15 @@ export const relayChunkMax = 500;
 /** The in-process relay drops ended, unread logs, oldest first, when all logs together exceed this many characters. */
 export const relayMemoryCharsMax = 256 * 1024 * 1024;
 
-/** Names one log. */
+/** One log: the turn or the continuation whose chunks it holds, and the claim that writes them. */
 export interface LogKey {
-  readonly turnId: string;
+  readonly logId: string;
   readonly attempt: number;
 }
 
 /**
  * `count` events, numbered `first` … `first + count - 1`, formatted as SSE
- * text: each `id: <turnId>:<n>\ndata: <json>\n\n`.
+ * text: each `id: <logId>:<n>\ndata: <json>\n\n`.
  */
 export interface Batch {
   readonly first: number;
@@ -131,8 +131,8 @@ export interface Relay {
 }
 
 /** One event as SSE text. `chunk` is any JSON value; JSON has no raw line break, so one `data` line holds it. */
-export function formatEvent(turnId: string, number: number, chunk: unknown): string {
-  return `id: ${turnId}:${number}\ndata: ${JSON.stringify(chunk)}\n\n`;
+export function formatEvent(logId: string, number: number, chunk: unknown): string {
+  return `id: ${logId}:${number}\ndata: ${JSON.stringify(chunk)}\n\n`;
 }
 
 /** The number of a batch's last event; `first - 1` when it has none. */

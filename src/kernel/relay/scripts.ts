@@ -89,7 +89,7 @@ export interface Mark {
 
 /** The key of a log and its channel. The hash tag keeps the attempts of a turn on one node of a cluster. */
 export function logName(prefix: string, key: LogKey): string {
-  return `${prefix}{${key.turnId}}:${key.attempt}`;
+  return `${prefix}{${key.logId}}:${key.attempt}`;
 }
 
 /** Whether it is a mark. */

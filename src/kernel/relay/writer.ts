@@ -140,7 +140,7 @@ export class RelayWriter {
   }
 
   #add(chunk: unknown): void {
-    const sse = formatEvent(this.#key.turnId, this.#text.written + 1, chunk);
+    const sse = formatEvent(this.#key.logId, this.#text.written + 1, chunk);
     this.#text.add(sse, Buffer.byteLength(sse));
   }
 

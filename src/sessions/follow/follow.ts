@@ -59,7 +59,7 @@ export async function* followLog(
   let unproven = position > 1;
   while (!stop.aborted) {
     let complete = false;
-    const items = untilMoved(following, { turnId: log.logId, attempt }, position, { stop, isNew });
+    const items = untilMoved(following, { logId: log.logId, attempt }, position, { stop, isNew });
     isNew = false;
     for await (const item of items) {
       if (item.type === "batch") {
@@ -115,7 +115,7 @@ async function* untilMoved(
   const allow = () => {
     if (moved && !reading) grace = setTimeout(leave, lastChunksMs);
   };
-  const forget = watch.watch(key.turnId, key.attempt, () => {
+  const forget = watch.watch(key.logId, key.attempt, () => {
     moved = true;
     allow();
   });

@@ -103,7 +103,7 @@ export class Reaper {
     const { sql, relay, log } = this.ctx;
     const { id, attempt, continuation_id, shown, cancel_requested } = orphan;
     // Sealed first: whatever its worker still writes counts no more, and the answer to "has it shown anything?" is final.
-    const sealed = await relay.seal({ turnId: continuation_id ?? id, attempt }).catch(() => "unknown" as const);
+    const sealed = await relay.seal({ logId: continuation_id ?? id, attempt }).catch(() => "unknown" as const);
     // A continuation is not run again: which of its approved calls ran is unknown.
     const mayRunAgain = !shown && continuation_id === null && !cancel_requested && attempt < turnAttemptsMax;
     // What Postgres knows of it is a moment old, so a relay that does not answer is asked once more.

@@ -52,7 +52,7 @@ async function runClaim(ctx: Ctx, running: RunningTurn, meter: ClaimMeter): Prom
     requestId: turn.requestId,
   });
   log.debug({ attempt: turn.attempt }, "turn claimed");
-  const key = { turnId: logIdOf(turn), attempt: turn.attempt };
+  const key = { logId: logIdOf(turn), attempt: turn.attempt };
   const writer = new RelayWriter(ctx.relay, key, { onSealed: () => stop.abort("fenced") });
   const curtain = new Curtain(ctx.sql, turn, () => meter.noteFirstChunk());
   const limit = setTimeout(() => stop.abort("timed_out"), turnRunMsMax);
@@ -186,6 +186,6 @@ async function conclude(
 /** Puts a turn that has shown nothing back into the queue, its log sealed, for another worker. */
 async function handBack(ctx: Ctx, turn: ClaimedTurn): Promise<boolean> {
   if (turn.continuationId !== null) return false;
-  const sealed = await ctx.relay.seal({ turnId: turn.id, attempt: turn.attempt }).catch(() => "empty" as const);
+  const sealed = await ctx.relay.seal({ logId: turn.id, attempt: turn.attempt }).catch(() => "empty" as const);
   return sealed === "empty" && requeueTurn(ctx.sql, turn.id, turn.attempt);
 }

@@ -48,14 +48,14 @@ describe.skipIf(findRedisServer() === null)("relay on a Redis with faults", () =
     await worker.seal(keys[2]!);
     await worker.touch(keys[3]!);
     const names = (await admin.keys("*")).sort();
-    expect(names).toEqual(keys.slice(0, 3).map((key) => `parley:{${key.turnId}}:1`));
+    expect(names).toEqual(keys.slice(0, 3).map((key) => `parley:{${key.logId}}:1`));
     for (const name of names) expect(await admin.pttl(name)).toBeWithin(3_500_000, 3_600_001);
   });
 
   test("appends of many logs share commands, each with an answer of its own", async () => {
     const keys = Array.from({ length: 2 * relayGroupMax }, newKey);
     const [first, poisoned, sealed, short] = keys as [LogKey, LogKey, LogKey, LogKey];
-    await admin.set(`parley:{${poisoned.turnId}}:1`, "not a stream");
+    await admin.set(`parley:{${poisoned.logId}}:1`, "not a stream");
     await worker.seal(sealed);
     await admin.config("RESETSTAT");
     const answers = await Promise.all(
@@ -66,7 +66,7 @@ describe.skipIf(findRedisServer() === null)("relay on a Redis with faults", () =
     expect(answers[0]).toBe("ok");
     expect(answers[1]).toContain("WRONGTYPE");
     expect(answers.slice(2)).toEqual(["sealed", "lost", ...keys.slice(4).map(() => "ok")]);
-    expect(await admin.xlen(`parley:{${first.turnId}}:1`)).toBe(1);
+    expect(await admin.xlen(`parley:{${first.logId}}:1`)).toBe(1);
     const calls = /cmdstat_evalsha:calls=(\d+)/.exec(await admin.info("commandstats"))?.[1];
     expect(Number(calls)).toBeWithin(1, keys.length / relayGroupMax + 2);
   });
@@ -77,7 +77,7 @@ describe.skipIf(findRedisServer() === null)("relay on a Redis with faults", () =
     await worker.seal(sealed);
     await worker.end(ended, null);
     for (const key of [sealed, ended]) {
-      const adding = admin.xadd(`parley:{${key.turnId}}:1`, "2-1", "sse", "x");
+      const adding = admin.xadd(`parley:{${key.logId}}:1`, "2-1", "sse", "x");
       await expect(adding).rejects.toThrow(/equal or smaller|exhausted/);
     }
   });
@@ -186,7 +186,7 @@ describe.skipIf(findRedisServer() === null)("relay on a Redis with faults", () =
     const reading = read(relay, key);
     await relay.append(key, batchOf(key, 1, 1));
     await until(() => reading.last === 1);
-    await admin.xadd(`parley:{${key.turnId}}:1`, "2-2", "sse", batchOf(key, 2, 3).sse);
+    await admin.xadd(`parley:{${key.logId}}:1`, "2-2", "sse", batchOf(key, 2, 3).sse);
     await until(() => reading.last === 3);
     await relay.close();
     expect((await reading.done).ending).toBe("lost");
