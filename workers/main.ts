@@ -68,7 +68,7 @@ function startReaping(ctx: Ctx, frozenMs: number): () => Promise<void> {
   let looking: Promise<void> | null = null;
   const look = () => {
     looking ??= reaper
-      .look()
+      .scan()
       .then(() => ringTasksAgain(ctx))
       .then(() => recoverChats(ctx))
       .then(() => recoverUsageEvents(ctx))

@@ -2,7 +2,7 @@ import { generateId, type LanguageModelUsage, NoOutputGeneratedError } from "ai"
 import { toResponseMessages } from "ai/internal";
 import { type CallRequest, callModel } from "./model-call.ts";
 import { type AnswerPart, StepRecord } from "./step-record.ts";
-import { type ApprovalOf, answerDecided, runCalls, weighCall } from "./tool-calls.ts";
+import { type ApprovalOf, classifyCall, resolveDecidedCalls, runCalls } from "./tool-calls.ts";
 
 /** What the steps of an answer run on; `messages` end with what is answered, or with the decisions on what was asked. */
 export interface StepsRequest extends CallRequest {
@@ -25,7 +25,7 @@ export async function* answerSteps(request: StepsRequest): AsyncGenerator<Answer
   const { tools, signal, modelCallsMax } = request;
   if (signal.aborted) return;
   const messages = [...request.messages];
-  const answered = yield* answerDecided({ ...request, messages });
+  const answered = yield* resolveDecidedCalls({ ...request, messages });
   if (answered !== null) messages.push(answered);
   const ids = { text: new UniqueIds(), reasoning: new UniqueIds() };
   for (let step = 1; !signal.aborted; step++) {
@@ -59,7 +59,7 @@ async function* oneStep(
     record.add(part);
     yield part;
     if (part.type !== "tool-call") continue;
-    const { runs, failure, told } = weighCall(part, request);
+    const { runs, failure, told } = classifyCall(part, request);
     if (runs) record.addCall(part);
     // The reader has been told with the call itself.
     if (failure !== null) record.add(failure);

@@ -27,7 +27,7 @@ export interface CallsRequest {
 }
 
 /** What becomes of a call; `told` is what the reader is told of it. */
-interface Weighed {
+interface ClassifiedCall {
   /** Whether it runs, once the model is through. */
   readonly runs: boolean;
   /** What the model is told of a call that cannot run. */
@@ -36,20 +36,20 @@ interface Weighed {
 }
 
 /** What becomes of a call as soon as the model has made it: it runs, waits for a person, is denied or has failed already. */
-export function weighCall(call: Call, { tools, approvalOf }: CallsRequest): Weighed {
-  const weighed: Weighed = { runs: false, failure: null, told: [] };
+export function classifyCall(call: Call, { tools, approvalOf }: CallsRequest): ClassifiedCall {
+  const classified: ClassifiedCall = { runs: false, failure: null, told: [] };
   const ours = call.providerExecuted !== true;
-  if (call.invalid === true) return ours ? { ...weighed, failure: failureOf(call, tools, call.error) } : weighed;
-  if (!Object.hasOwn(tools, call.toolName)) return weighed;
+  if (call.invalid === true) return ours ? { ...classified, failure: failureOf(call, tools, call.error) } : classified;
+  if (!Object.hasOwn(tools, call.toolName)) return classified;
   const status = approvalOf(call.toolName);
-  if (status === undefined) return { ...weighed, runs: ours };
+  if (status === undefined) return { ...classified, runs: ours };
   const approvalId = newId("approval");
   const request = { type: "tool-approval-request", approvalId, toolCall: call } as const;
-  if (status.type !== "denied") return { ...weighed, told: [request] };
+  if (status.type !== "denied") return { ...classified, told: [request] };
   const { reason } = status;
   const response = { type: "tool-approval-response", approvalId, approved: false, toolCall: call } as const;
   const answer = reason === undefined ? response : { ...response, reason };
-  return { ...weighed, told: [{ ...request, isAutomatic: true }, answer, denied(call)] };
+  return { ...classified, told: [{ ...request, isAutomatic: true }, answer, denied(call)] };
 }
 
 /** Runs calls side by side and yields what came of each as it comes; after an abort no more. Never throws. */
@@ -104,7 +104,7 @@ async function runCall(call: Call, tools: ToolSet, messages: ModelMessage[], sig
  * approved and still fits its tool and the policy, and denies the rest. Answers
  * the message that tells the model; null when nothing was decided.
  */
-export async function* answerDecided(
+export async function* resolveDecidedCalls(
   request: CallsRequest,
 ): AsyncGenerator<AnswerPart, ToolModelMessage | null, undefined> {
   const { tools, messages, approvalOf } = request;

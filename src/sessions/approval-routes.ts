@@ -6,8 +6,8 @@ import { Characters, Closed } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
 import { decideApproval, listApprovals } from "./approvals.ts";
 import { eventAfter } from "./follow/join.ts";
-import { streamLog, type TurnDesk } from "./follow/respond.ts";
-import { Approvals, Decided } from "./responses.ts";
+import { type StreamContext, streamTurnLog } from "./follow/respond.ts";
+import { ApprovalDecisionResponse, ToolApprovalListResponse } from "./responses.ts";
 import { sessionPath } from "./schema.ts";
 import { findSession } from "./state/store.ts";
 import { logAttemptOf, logStates } from "./state/turn-log.ts";
@@ -21,8 +21,8 @@ const Decision = Closed({
 });
 
 /** Tool approvals and their continuations (document 1, "Sessions"). */
-export function approvalRoutes(desk: TurnDesk) {
-  const { ctx } = desk;
+export function approvalRoutes(streams: StreamContext) {
+  const { ctx } = streams;
   return new Elysia({ prefix: "/v1/agents/:agentId/sessions/:sessionId" })
     .get(
       "/tool-approvals",
@@ -31,7 +31,7 @@ export function approvalRoutes(desk: TurnDesk) {
         summary: "List a session's tool approvals",
         params: pathIds(sessionPath),
         success: 200,
-        answer: Approvals,
+        answer: ToolApprovalListResponse,
         errors: ["not_found"],
         handle: async ({ sql, tenantId, params }) => {
           await requireSession(ctx, tenantId, params);
@@ -47,7 +47,7 @@ export function approvalRoutes(desk: TurnDesk) {
         params: pathIds({ ...sessionPath, approvalId: Id("approval") }),
         body: Decision,
         success: 202,
-        answer: Decided,
+        answer: ApprovalDecisionResponse,
         errors: ["not_found", "approval_decided"],
         handle: async ({ sql, tenantId, params, body }) => {
           await requireSession(ctx, tenantId, params);
@@ -77,14 +77,14 @@ export function approvalRoutes(desk: TurnDesk) {
           const { id, turnId, assistantMessageId } = log;
           const followed = { logId: id, turnId, assistantMessageId, attempt: logAttemptOf(log) };
           const headers = { "X-Turn-Id": turnId };
-          return streamLog(desk, followed, eventAfter(request, id), { status: 200, headers, request });
+          return streamTurnLog(streams, followed, eventAfter(request, id), { status: 200, headers, request });
         },
       }),
     );
 }
 
 async function requireSession(
-  ctx: TurnDesk["ctx"],
+  ctx: StreamContext["ctx"],
   tenantId: string,
   { agentId, sessionId }: { readonly agentId: string; readonly sessionId: string },
 ): Promise<void> {

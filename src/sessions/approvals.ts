@@ -2,7 +2,7 @@ import { type AnySql, json, type Tx, tx } from "../kernel/database/client.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { withDecisions } from "../messages/tool-calls.ts";
 import type { UiMessage } from "../messages/ui-message.ts";
-import { ringCards } from "./run/hand-over.ts";
+import { enqueueCards } from "./run/hand-over.ts";
 import { addTurnJob } from "./state/requeue.ts";
 import type { TurnError } from "./state/turn.ts";
 
@@ -99,7 +99,7 @@ export function decideApproval(
       where id = ${approvalId} and status = 'pending' returning *`;
     if (approval === undefined) throw new ApiError("approval_decided");
     await writeDecision(inner, approval);
-    await ringCards(inner, sessionId);
+    await enqueueCards(inner, sessionId);
     const [left] = await inner`
       select 1 from approvals where continuation_id = ${found.continuation_id} and status = 'pending' limit 1`;
     if (left === undefined) {

@@ -13,8 +13,8 @@ const summary = {
   ...attribution,
   ...times,
 };
-export const Sessions = pageOf(Closed(summary));
-export const LatestSessions = pageOf(
+export const SessionListResponse = pageOf(Closed(summary));
+export const LatestSessionListResponse = pageOf(
   Closed({
     ...summary,
     agentId: Id("agent"),
@@ -31,12 +31,12 @@ const Message = Closed({
   parts: Type.Array(Metadata),
   metadata: Type.Optional(Type.Unknown()),
 });
-export const Answered = Closed({ message: Message });
-export const Canceled = Closed({ turnId: Id("turn") });
+export const MessageResponse = Closed({ message: Message });
+export const CancelResponse = Closed({ turnId: Id("turn") });
 
 /** A page of a transcript, and what a task's run adds to it. */
-export const transcript = { data: Type.Array(Message), nextCursor: TextOrNull, latestCursor: TextOrNull };
-export const Messages = Closed(transcript);
+export const messagePage = { data: Type.Array(Message), nextCursor: TextOrNull, latestCursor: TextOrNull };
+export const MessageListResponse = Closed(messagePage);
 
 const Approval = Closed({
   id: Id("approval"),
@@ -58,5 +58,8 @@ const Continuation = Closed({
   startedAt: MomentOrNull,
   finishedAt: MomentOrNull,
 });
-export const Approvals = Closed({ approvals: Type.Array(Approval), continuation: Nullable(Continuation) });
-export const Decided = Closed({ approval: Approval, continuation: Continuation });
+export const ToolApprovalListResponse = Closed({
+  approvals: Type.Array(Approval),
+  continuation: Nullable(Continuation),
+});
+export const ApprovalDecisionResponse = Closed({ approval: Approval, continuation: Continuation });

@@ -11,9 +11,15 @@ import { acceptGeneration, acceptTurn } from "./accept/turn.ts";
 import { approvalRoutes } from "./approval-routes.ts";
 import { cancelTurn } from "./cancel.ts";
 import { joinTurn } from "./follow/join.ts";
-import { answerTurn, type TurnDesk } from "./follow/respond.ts";
+import { respondWithTurn, type StreamContext } from "./follow/respond.ts";
 import { TurnWatch } from "./follow/watch.ts";
-import { Answered, Canceled, LatestSessions, Messages, Sessions } from "./responses.ts";
+import {
+  CancelResponse,
+  LatestSessionListResponse,
+  MessageListResponse,
+  MessageResponse,
+  SessionListResponse,
+} from "./responses.ts";
 import {
   Generate,
   LatestQuery,
@@ -53,12 +59,12 @@ const turnErrors = [
 
 /** Sessions and their turns (document 1, "Sessions"; design section 3, "Beyond the spec"). */
 export function sessionRoutes(ctx: Ctx) {
-  const desk: TurnDesk = { ctx, watch: new TurnWatch(ctx.sql) };
-  return new Elysia().use(turnRoutes(desk)).use(approvalRoutes(desk)).use(transcriptRoutes(ctx));
+  const streams: StreamContext = { ctx, watch: new TurnWatch(ctx.sql) };
+  return new Elysia().use(turnRoutes(streams)).use(approvalRoutes(streams)).use(transcriptRoutes(ctx));
 }
 
-function turnRoutes(desk: TurnDesk) {
-  const { ctx } = desk;
+function turnRoutes(streams: StreamContext) {
+  const { ctx } = streams;
   return new Elysia({ prefix: "/v1/agents/:agentId" })
     .post(
       "/sessions",
@@ -68,7 +74,7 @@ function turnRoutes(desk: TurnDesk) {
         params: agentPath,
         body: TurnCreate,
         success: 201,
-        answer: [Answered, "stream"],
+        answer: [MessageResponse, "stream"],
         errors: turnErrors,
         idempotency: "own",
         handle: async (input) => {
@@ -85,7 +91,7 @@ function turnRoutes(desk: TurnDesk) {
             key,
           });
           const location = `/v1/agents/${params.agentId}/sessions/${turn.sessionId}`;
-          return answerTurn(desk, turn, { status: 201, stream: body.stream ?? true, location, request });
+          return respondWithTurn(streams, turn, { status: 201, stream: body.stream ?? true, location, request });
         },
       }),
     )
@@ -97,14 +103,14 @@ function turnRoutes(desk: TurnDesk) {
         params: sessionParams,
         body: TurnResume,
         success: 200,
-        answer: [Answered, "stream"],
+        answer: [MessageResponse, "stream"],
         errors: [...turnErrors, "message_not_found", "session_busy"],
         idempotency: "own",
         handle: async (input) => {
           const { principal, form, params, body, request, requestId } = input;
           const key = readIdempotencyKey(request, input.tenantId, form, body);
           const turn = await acceptTurn(ctx, { principal, ...params, body, materialize: "on_accept", requestId, key });
-          return answerTurn(desk, turn, { status: 200, stream: body.stream ?? true, location: null, request });
+          return respondWithTurn(streams, turn, { status: 200, stream: body.stream ?? true, location: null, request });
         },
       }),
     )
@@ -118,7 +124,7 @@ function turnRoutes(desk: TurnDesk) {
         answer: "stream",
         otherwise: { 204: null },
         errors: ["not_found"],
-        handle: (input) => joinTurn(desk, input),
+        handle: (input) => joinTurn(streams, input),
       }),
     )
     .post(
@@ -128,7 +134,7 @@ function turnRoutes(desk: TurnDesk) {
         summary: "Cancel the session's running turn",
         params: sessionParams,
         success: 202,
-        answer: Canceled,
+        answer: CancelResponse,
         errors: ["not_found", "session_idle"],
         idempotency: "own",
         handle: ({ tenantId, params }) => cancelTurn(ctx, tenantId, params.agentId, params.sessionId),
@@ -142,7 +148,7 @@ function turnRoutes(desk: TurnDesk) {
         params: agentPath,
         body: Generate,
         success: 200,
-        answer: [Answered, "stream"],
+        answer: [MessageResponse, "stream"],
         errors: turnErrors,
         idempotency: "own",
         handle: async (input) => {
@@ -158,7 +164,7 @@ function turnRoutes(desk: TurnDesk) {
             requestId,
             key,
           });
-          return answerTurn(desk, turn, { status: 200, stream: body.stream ?? true, location: null, request });
+          return respondWithTurn(streams, turn, { status: 200, stream: body.stream ?? true, location: null, request });
         },
       }),
     );
@@ -174,7 +180,7 @@ function transcriptRoutes(ctx: Ctx) {
         params: agentPath,
         query: SessionListQuery,
         success: 200,
-        answer: Sessions,
+        answer: SessionListResponse,
         errors: ["invalid_cursor"],
         handle: ({ sql, tenantId, params, query }) =>
           listSessions(sql, params.agentId, {
@@ -192,7 +198,7 @@ function transcriptRoutes(ctx: Ctx) {
         summary: "List the latest sessions of all agents",
         query: LatestQuery,
         success: 200,
-        answer: LatestSessions,
+        answer: LatestSessionListResponse,
         errors: ["invalid_cursor"],
         handle: ({ sql, tenantId, query }) =>
           listLatest(sql, query.byAgent === "true", {
@@ -211,7 +217,7 @@ function transcriptRoutes(ctx: Ctx) {
         params: sessionParams,
         query: MessagesQuery,
         success: 200,
-        answer: Messages,
+        answer: MessageListResponse,
         errors: ["invalid_cursor", "not_found"],
         handle: async ({ sql, tenantId, params, query }) => {
           if (query.cursor !== undefined && query.after !== undefined)

@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { Closed, Nullable, OneOf } from "../kernel/http/request-fields.ts";
 import { attribution, Failure, MomentOrNull, pageOf, Text, times } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
-import { transcript } from "../sessions/responses.ts";
+import { messagePage } from "../sessions/responses.ts";
 import { ScheduleField } from "./schedule.ts";
 
 /** What operations on tasks and runs answer (document 2, "Task" and "Task run"), for the OpenAPI document. */
@@ -50,7 +50,7 @@ export const ShownRun = Closed({
 });
 export const Runs = pageOf(ShownRun);
 export const RunTranscript = Closed({
-  ...transcript,
+  ...messagePage,
   status: RunStatus,
   error: Nullable(Failure),
   finishedAt: MomentOrNull,

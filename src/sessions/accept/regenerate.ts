@@ -17,7 +17,11 @@ interface Place {
  * yet write; 404 `message_not_found` when there is nothing to regenerate; 400 when
  * a message is sent along that is not the last user message that stays.
  */
-export async function findCut(inner: Tx, turn: { readonly sessionId: string | null }, body: TurnBody): Promise<number> {
+export async function findKeepSeq(
+  inner: Tx,
+  turn: { readonly sessionId: string | null },
+  body: TurnBody,
+): Promise<number> {
   await inner`select 1 from sessions where id = ${turn.sessionId} and deleted_at is null for no key update`;
   const [active] = await inner`
     select 1 from turns where session_id = ${turn.sessionId} and status in ('queued', 'running', 'waiting')`;

@@ -16,7 +16,7 @@ import { findSession } from "../state/store.ts";
 import { logAttemptOf, logStates } from "../state/turn-log.ts";
 import { insertTurn, insertTurnAlone, type NewTurn, type PlainTurn } from "./insert.ts";
 import { insertPlainTurnTogether } from "./insert-together.ts";
-import { findCut } from "./regenerate.ts";
+import { findKeepSeq } from "./regenerate.ts";
 
 /** When a new session can be seen: with its first accepted turn (form B), or with its first success (form A). */
 export type Materialize = "on_accept" | "on_success";
@@ -231,13 +231,13 @@ async function write(
     await insertTurnAlone(ctx.sql, turn);
     return accepted;
   }
-  return settled(ctx.sql, turn, key, async (inner) => {
+  return acceptInTransaction(ctx.sql, turn, key, async (inner) => {
     if (key !== null) {
       await waitForKey(inner, key);
       const joined = await joinByKey(inner, ctx, key);
       if (joined !== null) return joined;
     }
-    const keepSeq = turn.input === null ? await findCut(inner, turn, request.body ?? {}) : null;
+    const keepSeq = turn.input === null ? await findKeepSeq(inner, turn, request.body ?? {}) : null;
     if (quota !== null) await countTowardsQuota(inner, turn.tenantId, quota);
     await insertTurn(inner, { ...turn, keepSeq });
     await request.alongside?.(inner, accepted);
@@ -255,7 +255,7 @@ const lookUpMs = 1_000;
  * locks that an unfinished commit still holds. A 503 in its place would be for a
  * turn that runs.
  */
-async function settled(
+async function acceptInTransaction(
   sql: Sql,
   { sessionId }: NewTurn,
   key: IdempotencyKey | null,

@@ -3,7 +3,7 @@ import { ApiError } from "../../kernel/errors.ts";
 import { findSession } from "../state/store.ts";
 import { activeTurn } from "../state/turn.ts";
 import { logAttemptOf, logStates } from "../state/turn-log.ts";
-import { streamLog, type TurnDesk } from "./respond.ts";
+import { type StreamContext, streamTurnLog } from "./respond.ts";
 
 interface JoinInput {
   readonly sql: AnySql;
@@ -16,7 +16,10 @@ interface JoinInput {
  * The running turn's events from the first, or behind `Last-Event-ID`; 204 when
  * nothing runs (design section 3, "Join a running turn"). Throws 404.
  */
-export async function joinTurn(desk: TurnDesk, { sql, tenantId, params, request }: JoinInput): Promise<Response> {
+export async function joinTurn(
+  streams: StreamContext,
+  { sql, tenantId, params, request }: JoinInput,
+): Promise<Response> {
   const session = await findSession(sql, tenantId, params.agentId, params.sessionId);
   if (session === null) throw new ApiError("not_found");
   const turn = await activeTurn(sql, params.sessionId);
@@ -29,7 +32,7 @@ export async function joinTurn(desk: TurnDesk, { sql, tenantId, params, request 
     assistantMessageId: log.assistantMessageId,
     attempt: logAttemptOf(log),
   };
-  return streamLog(desk, followed, eventAfter(request, log.id), {
+  return streamTurnLog(streams, followed, eventAfter(request, log.id), {
     status: 200,
     headers: { "X-Turn-Id": turn.id },
     request,

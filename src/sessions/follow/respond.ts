@@ -9,13 +9,13 @@ import { type FollowedLog, followLog } from "./follow.ts";
 import type { TurnWatch } from "./watch.ts";
 
 /** What answering turns needs of the HTTP tier. */
-export interface TurnDesk {
+export interface StreamContext {
   readonly ctx: Ctx;
   readonly watch: TurnWatch;
 }
 
 /** How a turn's response begins. */
-export interface AnswerOptions {
+export interface TurnResponseOptions {
   readonly status: 200 | 201;
   readonly stream: boolean;
   readonly location: string | null;
@@ -26,14 +26,18 @@ export interface AnswerOptions {
  * The response to an accepted turn: its stream from the first event, or its
  * message once it has ended. A client that goes away ends its reading, never the turn.
  */
-export function answerTurn(desk: TurnDesk, turn: AcceptedTurn, options: AnswerOptions): Promise<Response> | Response {
+export function respondWithTurn(
+  streams: StreamContext,
+  turn: AcceptedTurn,
+  options: TurnResponseOptions,
+): Promise<Response> | Response {
   const headers = { "X-Turn-Id": turn.turnId, ...(options.location === null ? {} : { Location: options.location }) };
   const { turnId, assistantMessageId } = turn;
   const isNew = turn.attempt === 0;
   const log = { logId: turnId, turnId, assistantMessageId, attempt: Math.max(1, turn.attempt), isNew };
   const { status, request } = options;
-  if (options.stream) return streamLog(desk, log, 0, { status, headers, request });
-  return jsonOfTurn(desk, log, { status, headers, request });
+  if (options.stream) return streamTurnLog(streams, log, 0, { status, headers, request });
+  return turnAsJson(streams, log, { status, headers, request });
 }
 
 interface ResponseOptions {
@@ -43,21 +47,26 @@ interface ResponseOptions {
 }
 
 /** A log's events from number `from` on. */
-export function streamLog(desk: TurnDesk, log: FollowedLog, from: number, options: ResponseOptions): Response {
+export function streamTurnLog(
+  streams: StreamContext,
+  log: FollowedLog,
+  from: number,
+  options: ResponseOptions,
+): Response {
   const stop = stopWith(options.request);
-  return sseResponse(followLog({ ...desk.ctx, watch: desk.watch }, log, from, stop.signal), stop, options);
+  return sseResponse(followLog({ ...streams.ctx, watch: streams.watch }, log, from, stop.signal), stop, options);
 }
 
-async function jsonOfTurn(
-  desk: TurnDesk,
+async function turnAsJson(
+  streams: StreamContext,
   log: FollowedLog,
   { status, headers, request }: ResponseOptions,
 ): Promise<Response> {
   const stop = stopWith(request);
-  for await (const _event of followLog({ ...desk.ctx, watch: desk.watch }, log, 1, stop.signal)) {
+  for await (const _event of followLog({ ...streams.ctx, watch: streams.watch }, log, 1, stop.signal)) {
     // The message itself is read from the transcript, where it is whole.
   }
-  const { sql } = desk.ctx;
+  const { sql } = streams.ctx;
   const end = await patiently(() => endOfTurn(sql, log.turnId), { limitMs: turnPatienceMs, heals: isUnavailable });
   if (end?.status === "succeeded") {
     if (end.message !== null) return Response.json({ message: end.message }, { status, headers });

@@ -42,14 +42,14 @@ export class Reaper {
   }
 
   /** One look around. Throws only what the database throws. */
-  async look(): Promise<void> {
+  async scan(): Promise<void> {
     await this.ctx.sql`select 1`;
     if (!this.steady.note(Date.now())) return;
     await this.endFrozenWorkers();
     await this.forgetDeadWorkers();
     await this.endOrphans();
     await this.endCanceled();
-    await this.ringAgain();
+    await this.enqueueAgain();
     this.steady.extend(Date.now());
   }
 
@@ -139,7 +139,7 @@ export class Reaper {
     }
   }
 
-  private async ringAgain(): Promise<void> {
+  private async enqueueAgain(): Promise<void> {
     const { sql, log } = this.ctx;
     const rung = await sql<{ id: string }[]>`
       with silent as (

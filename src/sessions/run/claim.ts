@@ -1,7 +1,7 @@
 import { type AgentRow, agentOfTurn, showAgent } from "../../agents/load.ts";
 import type { Sql } from "../../kernel/database/client.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
-import { type HistoryRow, historyOfTurn, noHistory, showHistory } from "../state/history.ts";
+import { type HistoryRow, historyOfRow, historyOfTurn, noHistory } from "../state/history.ts";
 import type { ClaimedTurn, TurnKind } from "../state/turn.ts";
 
 interface ClaimRow extends AgentRow, HistoryRow {
@@ -83,7 +83,7 @@ export async function claimTurn(
     modelCalls: row.model_calls,
     answer: row.answer,
     agent: showAgent(row),
-    history: row.session_id === null ? noHistory(row.turn_metadata) : showHistory(row),
+    history: row.session_id === null ? noHistory(row.turn_metadata) : historyOfRow(row),
   };
 }
 

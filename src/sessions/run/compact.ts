@@ -59,7 +59,7 @@ export async function compact(request: CompactionRequest): Promise<Compacted> {
   const { summary, messages, modelId, reserveTokens, fixedTokens } = request;
   const room = contextWindowOf(modelId) - reserveTokens - fixedTokens;
   const needed = tokensOf(summary?.text ?? "") + messages.reduce((sum, { message }) => sum + messageTokens(message), 0);
-  const cut = needed <= room ? 0 : findCut(messages, Math.max(0, room) * keptPart);
+  const cut = needed <= room ? 0 : summarisedCount(messages, Math.max(0, room) * keptPart);
   const unused = { inputTokens: 0, outputTokens: 0, modelCalls: 0 };
   if (cut === 0) return { earlier: earlierText(summary), messages: messages.map(({ message }) => message), ...unused };
 
@@ -91,7 +91,7 @@ function earlierText(summary: Summary | null): string {
  * `budget`, and never the last. What is kept begins with a user's message, as
  * some providers demand; a message is never split, so calls keep their results.
  */
-function findCut(messages: readonly PlacedMessage[], budget: number): number {
+function summarisedCount(messages: readonly PlacedMessage[], budget: number): number {
   let cut = messages.length - 1;
   let tokens = messages[cut] === undefined ? 0 : messageTokens((messages[cut] as PlacedMessage).message);
   while (cut > 0) {

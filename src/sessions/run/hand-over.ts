@@ -78,7 +78,7 @@ export function addInboxJob(sql: AnySql) {
 }
 
 /** Rings for the cards of a session, when one of its approvals was decided; nothing when no chat has it. */
-export async function ringCards(sql: AnySql, sessionId: string): Promise<void> {
+export async function enqueueCards(sql: AnySql, sessionId: string): Promise<void> {
   await sql`
     with thread as materialized (select id as thread_id from chat_threads where session_id = ${sessionId})
     select (${addDeliverJob(sql)}).id from thread`;

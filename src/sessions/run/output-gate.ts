@@ -14,7 +14,7 @@ const noteAfterMs = 250;
  * A moment after that first chunk it also notes in Postgres that the turn has
  * shown something, for the day when the worker and Redis are lost together.
  */
-export class Curtain {
+export class OutputGate {
   private readonly sql: Sql;
   private readonly turn: ClaimedTurn;
   private held: object[] = [];

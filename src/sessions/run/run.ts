@@ -20,7 +20,7 @@ import { commitOutcome } from "./commit.ts";
 import { imageDownload } from "./download.ts";
 import { ClaimMeter, claimSpan } from "./meter.ts";
 import { canceledOutcome, failedOutcome, goodOutcome, usageOf, withLog } from "./outcome.ts";
-import { Curtain } from "./output-gate.ts";
+import { OutputGate } from "./output-gate.ts";
 import { errorOf, type PreparedTurn, prepareTurn } from "./prepare.ts";
 
 /** What running turns needs of a worker process. */
@@ -54,14 +54,14 @@ async function runClaim(ctx: Ctx, running: RunningTurn, meter: ClaimMeter): Prom
   log.debug({ attempt: turn.attempt }, "turn claimed");
   const key = { logId: logIdOf(turn), attempt: turn.attempt };
   const writer = new RelayWriter(ctx.relay, key, { onSealed: () => stop.abort("fenced") });
-  const curtain = new Curtain(ctx.sql, turn, () => meter.noteFirstChunk());
+  const gate = new OutputGate(ctx.sql, turn, () => meter.noteFirstChunk());
   const limit = setTimeout(() => stop.abort("timed_out"), turnRunMsMax);
   try {
-    const outcome = await play(ctx, running, writer, curtain);
+    const outcome = await play(ctx, running, writer, gate);
     // Everything shown is in the relay before the commit, so that only the very end can be missing after a crash.
     if (outcome !== null) await writer.flush();
     if (outcome === null || writer.sealed) return;
-    const held = curtain.takeHeld();
+    const held = gate.takeHeld();
     const whole = await commit(ctx, turn, withLog(outcome, writer, held));
     if (whole !== null) {
       // After the commit: a follower sees the end only once the session is free.
@@ -71,7 +71,7 @@ async function runClaim(ctx: Ctx, running: RunningTurn, meter: ClaimMeter): Prom
     } else log.warn("the turn was ended by somebody else; nothing was written");
   } finally {
     writer.close();
-    curtain.close();
+    gate.close();
     clearTimeout(limit);
   }
 }
@@ -93,7 +93,7 @@ async function play(
   ctx: Ctx,
   running: RunningTurn,
   writer: RelayWriter,
-  curtain: Curtain,
+  gate: OutputGate,
 ): Promise<TurnOutcome | null> {
   const { turn, stop } = running;
   const prepared = await prepare(ctx, running);
@@ -117,7 +117,7 @@ async function play(
       modelCallsMax: Math.max(1, modelCallsPerTurnMax - turn.modelCalls - prepared.used.modelCalls),
       beforeTool: async () => {
         await writer.flush();
-        if (!(await curtain.note())) stop.abort("fenced");
+        if (!(await gate.note())) stop.abort("fenced");
       },
     },
     (chunk) => {
@@ -125,7 +125,7 @@ async function play(
       bytes += chunkBytes(chunk);
       chunks += 1;
       if (bytes > answerBytesMax || chunks > answerChunksMax) stop.abort("too_large");
-      return curtain
+      return gate
         .pass(chunk)
         .map((due) => writer.write(due))
         .at(-1);

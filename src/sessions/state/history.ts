@@ -75,7 +75,7 @@ export function historyOfTurn(sql: AnySql, size: "small" | "any") {
 }
 
 /** A row of `historyOfTurn`; null when it does not hold the transcript. */
-export function showHistory({ metadata, transcript, decisions, upto_seq, summary }: HistoryRow): History | null {
+export function historyOfRow({ metadata, transcript, decisions, upto_seq, summary }: HistoryRow): History | null {
   if (metadata === null) return noHistory();
   if (transcript === null) return null;
   const { seqs, messages } = transcript;
@@ -91,5 +91,5 @@ export function showHistory({ metadata, transcript, decisions, upto_seq, summary
 export async function readHistory(sql: Sql, turnId: string): Promise<History> {
   const [row] = await sql<HistoryRow[]>`
     select h.* from turns t cross join lateral (${historyOfTurn(sql, "any")}) h where t.id = ${turnId}`;
-  return (row === undefined ? null : showHistory(row)) ?? noHistory();
+  return (row === undefined ? null : historyOfRow(row)) ?? noHistory();
 }

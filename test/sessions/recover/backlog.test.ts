@@ -84,11 +84,11 @@ describe("the queue", () => {
     const reaper = new Reaper(h.ctx);
     const startedAt = Date.now();
     await eventually(async () => {
-      await reaper.look();
+      await reaper.scan();
       return Date.now() - startedAt > 5_000; // It acts only after it has watched for a while.
     });
     const lookedAt = Date.now();
-    await reaper.look();
+    await reaper.scan();
     const lookMs = Date.now() - lookedAt;
     const { status, tookMs } = await ask('[[sim: text="in between"]]');
     process.stderr.write(`  backlog: a look takes ${lookMs} ms, a turn ${tookMs} ms\n`);
