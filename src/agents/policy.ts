@@ -1,4 +1,5 @@
 import type { Issue } from "../kernel/errors.ts";
+import type { IdOf } from "../kernel/ids.ts";
 import type { ApprovalOverride, ApprovalPolicy } from "../tools/policy.ts";
 import type { AgentConfig, ToolGroup } from "./schema.ts";
 
@@ -71,7 +72,9 @@ export function newMcpRules(before: Policies | null, after: Policies): McpRule[]
 /** A policy as it came in, with what was left out filled in. */
 export function completePolicy(policy: {
   default?: ApprovalPolicy["default"];
-  overrides?: readonly (Omit<ApprovalOverride, "mcpConnectionId"> & { mcpConnectionId?: string | null })[];
+  overrides?: readonly (Omit<ApprovalOverride, "mcpConnectionId"> & {
+    mcpConnectionId?: IdOf<"mcpConnection"> | null;
+  })[];
 }): ApprovalPolicy {
   const overrides = (policy.overrides ?? []).map(({ tool, mcpConnectionId = null, mode }) => ({
     tool,

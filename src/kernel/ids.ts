@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
-import { type TString, Type } from "@sinclair/typebox";
+import { type TUnsafe, Type } from "@sinclair/typebox";
 
-/** Id prefixes by resource (document 1, "Conventions"; document 2). */
+/** The prefix of each kind of id. They are part of the interface. */
 const prefixes = {
   agent: "ag",
   apiKey: "ak",
@@ -30,21 +30,24 @@ const prefixes = {
 
 export type IdKind = keyof typeof prefixes;
 
-/** Length of an id behind its prefix. */
+/** The type of an id of one kind, such as `turn_${string}`. It is a string, so it goes wherever a string goes. */
+export type IdOf<Kind extends IdKind> = `${(typeof prefixes)[Kind]}_${string}`;
+
+/** Length of an id after its prefix and the underscore. */
 const bodyLength = 24;
 /** Nine base-36 digits hold milliseconds until the year 5188, so ids of one kind sort by age. */
 const timeLength = 9;
 
-/** A new id: prefix, time, and 15 random characters (77 bits). */
-export function newId(kind: IdKind): string {
+/** Returns a new id: prefix, time, and 15 random characters (77 bits). */
+export function newId<Kind extends IdKind>(kind: Kind): IdOf<Kind> {
   return `${prefixes[kind]}_${timeBody(Date.now())}${randomBody(bodyLength - timeLength)}`;
 }
 
 /**
- * The id that stands for a text, the same each time: for what a repeat must not
- * make twice. It sorts by age where the text has a time of its own, `at`.
+ * Returns the id derived from a text, the same each time: for what a repetition must
+ * not create twice. With `at`, the time that belongs to the text, it sorts by age.
  */
-export function derivedId(kind: IdKind, text: string, at: Date | null = null): string {
+export function derivedId<Kind extends IdKind>(kind: Kind, text: string, at: Date | null = null): IdOf<Kind> {
   const time = at === null ? "" : timeBody(at.getTime());
   const length = bodyLength - time.length;
   const number = BigInt(`0x${createHash("sha256").update(text).digest("hex")}`) % 36n ** BigInt(length);
@@ -55,7 +58,7 @@ function timeBody(timeMs: number): string {
   return timeMs.toString(36).padStart(timeLength, "0");
 }
 
-/** `length` random characters of `[0-9a-z]`, without modulo bias. */
+/** Returns `length` random characters of `[0-9a-z]`, without modulo bias. */
 export function randomBody(length: number): string {
   let body = "";
   while (body.length < length) {
@@ -67,23 +70,25 @@ export function randomBody(length: number): string {
   return body;
 }
 
-/** The TypeBox schema of an id of this kind. An id of the wrong shape is 400. */
-export function Id(kind: IdKind): TString {
-  return Type.String({ pattern: `^${prefixes[kind]}_[0-9a-z]{${bodyLength}}$`, description: `${prefixes[kind]}_…` });
+/** Returns the TypeBox schema of an id of this kind; what passes it has the type `IdOf<Kind>`. An id of the wrong shape is 400. */
+export function Id<Kind extends IdKind>(kind: Kind): TUnsafe<IdOf<Kind>> {
+  const prefix = prefixes[kind];
+  const schema = Type.String({ pattern: `^${prefix}_[0-9a-z]{${bodyLength}}$`, description: `${prefix}_…` });
+  return schema as unknown as TUnsafe<IdOf<Kind>>;
 }
 
-/** Whether a text has the shape of an id of this kind. */
-export function isId(kind: IdKind, text: string): boolean {
+/** Returns whether a text has the shape of an id of this kind. */
+export function isId<Kind extends IdKind>(kind: Kind, text: string): text is IdOf<Kind> {
   const prefix = `${prefixes[kind]}_`;
   return text.startsWith(prefix) && /^[0-9a-z]{24}$/.test(text.slice(prefix.length));
 }
 
-/** A workspace's id as form A prints it: the same 24 characters behind `sb_`. */
+/** Returns a workspace's id as form A prints it: the same 24 characters after `sb_`. */
 export function sandboxIdOf(workspaceId: string): string {
   return `sb_${workspaceId.slice(prefixes.workspace.length + 1)}`;
 }
 
-/** The workspace id behind a sandbox id. Give it only text of the shape `sb_` + 24 characters. */
-export function workspaceIdOf(sandboxId: string): string {
+/** Returns the workspace id of a sandbox id, which must be `sb_` and 24 characters. */
+export function workspaceIdOf(sandboxId: string): IdOf<"workspace"> {
   return `${prefixes.workspace}_${sandboxId.slice("sb_".length)}`;
 }

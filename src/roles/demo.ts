@@ -5,7 +5,7 @@ import { createApiKey } from "../apikeys/store.ts";
 import { findTenant } from "../kernel/auth/authenticator.ts";
 import type { Ctx } from "../kernel/context.ts";
 import { ApiError, type ErrorCause } from "../kernel/errors.ts";
-import { newId } from "../kernel/ids.ts";
+import { type IdOf, newId } from "../kernel/ids.ts";
 import { digest, fragment } from "../kernel/seal.ts";
 import { createProvider } from "../providers/store.ts";
 import { createTenant } from "../tenants/store.ts";
@@ -23,7 +23,7 @@ export interface Demo {
 interface Note {
   readonly tenantId: string;
   readonly token: string | null;
-  readonly providerId: string;
+  readonly providerId: IdOf<"provider">;
   readonly agentId: string;
 }
 
@@ -96,15 +96,15 @@ async function refreshProvider(
   tenantId: string,
   note: Note | null,
   modelUrl: string,
-): Promise<string | null> {
+): Promise<IdOf<"provider"> | null> {
   if (note === null) return null;
-  const [row] = await ctx.sql<{ id: string }[]>`
+  const [row] = await ctx.sql<{ id: IdOf<"provider"> }[]>`
     update providers set base_url = ${modelUrl}, sealed_key = ${ctx.sealer.seal(providerKey, note.providerId)}
     where id = ${note.providerId} and tenant_id = ${tenantId} returning id`;
   return row?.id ?? null;
 }
 
-function makeProvider(ctx: Ctx, tenantId: string, modelUrl: string): Promise<string> {
+function makeProvider(ctx: Ctx, tenantId: string, modelUrl: string): Promise<IdOf<"provider">> {
   return underFreeName("Simulated model", "provider_name_conflict", async (name) => {
     const id = newId("provider");
     await createProvider(ctx.sql, tenantId, {
@@ -126,7 +126,7 @@ async function findAgent(ctx: Ctx, tenantId: string, note: Note | null): Promise
   return row?.id ?? null;
 }
 
-function makeAgent(ctx: Ctx, tenantId: string, providerId: string): Promise<string> {
+function makeAgent(ctx: Ctx, tenantId: string, providerId: IdOf<"provider">): Promise<string> {
   const rules = { defaultModel: null, makesWorkspace: true, exclusiveWorkspace: false, modelAlone: false };
   const findMcpTool = () => Promise.reject(new ApiError("mcp_connection_discovery_failed"));
   const change = { ctx, sql: ctx.sql, tenantId, rules, findMcpTool };

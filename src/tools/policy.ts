@@ -1,3 +1,4 @@
+import type { IdOf } from "../kernel/ids.ts";
 import type { TurnTool } from "./tool.ts";
 
 /** What a policy decides for all calls; an override may also `deny` (docs/decisions.md, "Approval policy"). */
@@ -6,7 +7,7 @@ export const approvalModes = ["full", "auto", "manual"] as const;
 export interface ApprovalOverride {
   readonly tool: string;
   /** Null for a built-in tool. */
-  readonly mcpConnectionId: string | null;
+  readonly mcpConnectionId: IdOf<"mcpConnection"> | null;
   readonly mode: (typeof approvalModes)[number] | "deny";
 }
 

@@ -4,14 +4,18 @@ import type { FindMcpTool } from "../../src/agents/confirmations.ts";
 import { builtInTools, newMcpRules, policyIssues } from "../../src/agents/policy.ts";
 import { type AgentConfig, type AgentFields, configDefaults } from "../../src/agents/schema.ts";
 import { ApiError } from "../../src/kernel/errors.ts";
-import { newId } from "../../src/kernel/ids.ts";
+import { type IdOf, newId } from "../../src/kernel/ids.ts";
 import { type HttpServer, listen } from "../../src/kernel/runtime.ts";
 import { createProvider } from "../../src/providers/store.ts";
 import type { ApprovalOverride } from "../../src/tools/policy.ts";
 import { type Answer, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
 
 const mcp = newId("mcpConnection");
-const rule = (tool: string, mcpConnectionId: string | null = null, mode: ApprovalOverride["mode"] = "manual") => ({
+const rule = (
+  tool: string,
+  mcpConnectionId: IdOf<"mcpConnection"> | null = null,
+  mode: ApprovalOverride["mode"] = "manual",
+) => ({
   tool,
   mcpConnectionId,
   mode,
@@ -91,7 +95,7 @@ async function made(fields: object = {}) {
 const put = (id: string, body: object) => t.call("PUT", `/v1/agents/${id}`, { body });
 const error = ({ status, body }: Answer) => [status, body.error?.code, body.error?.details?.issues?.[0]?.path];
 
-async function connection(): Promise<string> {
+async function connection(): Promise<IdOf<"mcpConnection">> {
   const id = newId("mcpConnection");
   await h.sql`insert into mcp_connections (id, tenant_id, name, url, auth_type, status)
     values (${id}, ${t.id}, ${id}, 'https://mcp.test', 'none', 'connected')`;

@@ -1,8 +1,12 @@
-import { newId } from "../../src/kernel/ids.ts";
+import { type IdOf, newId } from "../../src/kernel/ids.ts";
 import type { Harness, TestTenant } from "./harness.ts";
 
 /** A provider and an agent on the simulated model; answers the agent's id. */
-export async function makeAgent(h: Harness, t: TestTenant, fields: Record<string, unknown> = {}): Promise<string> {
+export async function makeAgent(
+  h: Harness,
+  t: TestTenant,
+  fields: Record<string, unknown> = {},
+): Promise<IdOf<"agent">> {
   const name = `n-${crypto.randomUUID().slice(0, 8)}`;
   const provider = await t.call("POST", "/v1/providers", {
     form: "b",

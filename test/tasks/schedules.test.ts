@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { tx } from "../../src/kernel/database/client.ts";
+import type { IdOf } from "../../src/kernel/ids.ts";
 import { arm } from "../../src/tasks/arm.ts";
 import { fireTask } from "../../src/tasks/fire.ts";
 import { ringTasksAgain } from "../../src/tasks/reap.ts";
@@ -11,7 +12,7 @@ import type { Workers } from "../harness/service.ts";
 
 let h: Harness;
 let t: TestTenant;
-let agentId: string;
+let agentId: IdOf<"agent">;
 beforeAll(async () => {
   h = await startHarness();
   t = await h.tenant();
