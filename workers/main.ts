@@ -5,7 +5,7 @@ import { reapEveryMs, workerFrozenMs } from "../src/kernel/limits.ts";
 import { recoverUsageEvents } from "../src/merchant/recover.ts";
 import { Reaper } from "../src/sessions/recover/reap.ts";
 import { Actor } from "../src/sessions/run/actor.ts";
-import { ringTasksAgain } from "../src/tasks/reap.ts";
+import { recoverTasks } from "../src/tasks/recover.ts";
 import { Queue } from "./queue.ts";
 import { taskList } from "./tasks.ts";
 
@@ -69,7 +69,7 @@ function startReaping(ctx: Ctx, frozenMs: number): () => Promise<void> {
   const look = () => {
     looking ??= reaper
       .scan()
-      .then(() => ringTasksAgain(ctx))
+      .then(() => recoverTasks(ctx))
       .then(() => recoverChats(ctx))
       .then(() => recoverUsageEvents(ctx))
       .catch((error) => ctx.log.warn({ err: error }, "the reaper could not look around"))

@@ -2,7 +2,13 @@ import type { Ctx } from "../kernel/context.ts";
 import { type AnySql, type Tx, tx, unavailable, violatedConstraint } from "../kernel/database/client.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { newId } from "../kernel/ids.ts";
-import { type Claim, claimKey, claimsOf, confirmClaims, type FindMcpTool } from "./confirmations.ts";
+import {
+  type Confirmation,
+  confirmAll,
+  confirmationKey,
+  type FindMcpTool,
+  neededConfirmations,
+} from "./confirmations.ts";
 import { type AgentRules, applyFields, checkEffective, type EffectiveState } from "./effective.ts";
 import { hasSkill } from "./has-skill.ts";
 import { checkMcpConnections, createOwnWorkspace, lockReferences } from "./references.ts";
@@ -41,7 +47,7 @@ export async function createAgent(
   // Skills that do not exist are found under the lock.
   checkEffective(state, fields, rules, config.skills.length > 0);
   await checkMcpConnections(sql, tenantId, config.mcpConnectionIds, config.mcpConnectionIds);
-  await confirm(change, claimsOf(null, config), new Set());
+  await confirm(change, neededConfirmations(null, config), new Set());
   return named(
     tx(sql, async (inner) => {
       await countAgents(inner, tenantId);
@@ -78,7 +84,7 @@ export async function updateAgent(change: ChangeContext, id: string, fields: Age
     const attached = new Set(seen.config.mcpConnectionIds);
     const added = next.config.mcpConnectionIds.filter((connectionId) => !attached.has(connectionId));
     await checkMcpConnections(sql, tenantId, added, next.config.mcpConnectionIds);
-    await confirm(change, claimsOf(seen.config, next.config), confirmed);
+    await confirm(change, neededConfirmations(seen.config, next.config), confirmed);
     const saved = await named(tx(sql, (inner) => saveUpdate(change, inner, id, fields, confirmed)));
     if (saved !== null) return saved;
   }
@@ -96,7 +102,8 @@ async function saveUpdate(
   const { tenantId, rules } = change;
   const row = await lockAgent(inner, tenantId, id);
   const next = await nextState(change, inner, row, fields);
-  if (!claimsOf(row.config, next.config).every((claim) => confirmed.has(claimKey(claim)))) return null;
+  const needed = neededConfirmations(row.config, next.config);
+  if (!needed.every((confirmation) => confirmed.has(confirmationKey(confirmation)))) return null;
   await lockReferences(inner, tenantId, id, row, next, rules.exclusiveWorkspace);
   return saveNextVersion(inner, id, next.config, next.workspaceId);
 }
@@ -116,11 +123,11 @@ async function nextState(
 }
 
 /** Confirms the claims that are not confirmed yet, and notes them. */
-async function confirm(change: ChangeContext, claims: readonly Claim[], confirmed: Set<string>): Promise<void> {
+async function confirm(change: ChangeContext, needed: readonly Confirmation[], confirmed: Set<string>): Promise<void> {
   const { ctx, sql, tenantId, findMcpTool } = change;
-  const open = claims.filter((claim) => !confirmed.has(claimKey(claim)));
-  await confirmClaims(ctx, sql, tenantId, open, findMcpTool);
-  for (const claim of open) confirmed.add(claimKey(claim));
+  const open = needed.filter((confirmation) => !confirmed.has(confirmationKey(confirmation)));
+  await confirmAll(ctx, sql, tenantId, open, findMcpTool);
+  for (const confirmation of open) confirmed.add(confirmationKey(confirmation));
 }
 
 async function named<T>(write: Promise<T>): Promise<T> {

@@ -14,28 +14,28 @@ export type FindMcpTool = (tenantId: string, mcpConnectionId: string, tool: stri
  * its model, the catalogue a thinking level, an MCP server its tool. The
  * questions go over the network, so they are asked before any row is locked.
  */
-export type Claim =
+export type Confirmation =
   | { readonly kind: "model"; readonly providerId: string; readonly model: string }
   | { readonly kind: "thinking_level"; readonly providerId: string; readonly model: string; readonly level: string }
   | { readonly kind: "mcp_tool"; readonly mcpConnectionId: string; readonly tool: string; readonly path: string };
 
 /** The claims that a change makes; what it leaves as it was is not asked again. */
-export function claimsOf(before: AgentConfig | null, after: AgentConfig): Claim[] {
+export function neededConfirmations(before: AgentConfig | null, after: AgentConfig): Confirmation[] {
   const { providerId, model, thinkingLevel: level } = after;
-  const claims: Claim[] = newMcpRules(before, after).map((rule) => ({ kind: "mcp_tool", ...rule }));
-  if (providerId === null || model === null) return claims;
+  const needed: Confirmation[] = newMcpRules(before, after).map((rule) => ({ kind: "mcp_tool", ...rule }));
+  if (providerId === null || model === null) return needed;
   const isNewModel = before?.providerId !== providerId || before.model !== model;
-  if (isNewModel) claims.push({ kind: "model", providerId, model });
+  if (isNewModel) needed.push({ kind: "model", providerId, model });
   if (level !== null && (isNewModel || before.thinkingLevel !== level))
-    claims.push({ kind: "thinking_level", providerId, model, level });
-  return claims;
+    needed.push({ kind: "thinking_level", providerId, model, level });
+  return needed;
 }
 
 /** Names what a claim says, so that a confirmed one is recognised. */
-export function claimKey(claim: Claim): string {
-  return claim.kind === "mcp_tool"
-    ? JSON.stringify([claim.kind, claim.mcpConnectionId, claim.tool])
-    : JSON.stringify(claim);
+export function confirmationKey(confirmation: Confirmation): string {
+  return confirmation.kind === "mcp_tool"
+    ? JSON.stringify([confirmation.kind, confirmation.mcpConnectionId, confirmation.tool])
+    : JSON.stringify(confirmation);
 }
 
 /**
@@ -43,23 +43,23 @@ export function claimKey(claim: Claim): string {
  * `model_not_found`, `validation_failed`, `mcp_connection_discovery_failed`,
  * 503 `model_validation_unavailable`.
  */
-export async function confirmClaims(
+export async function confirmAll(
   ctx: Ctx,
   sql: AnySql,
   tenantId: string,
-  claims: readonly Claim[],
+  needed: readonly Confirmation[],
   findMcpTool: FindMcpTool,
 ): Promise<void> {
-  for (const claim of claims) {
-    if (claim.kind === "mcp_tool") {
-      if (!(await findMcpTool(tenantId, claim.mcpConnectionId, claim.tool)))
-        throw invalid(claim.path, "is not a tool of this MCP connection");
+  for (const confirmation of needed) {
+    if (confirmation.kind === "mcp_tool") {
+      if (!(await findMcpTool(tenantId, confirmation.mcpConnectionId, confirmation.tool)))
+        throw invalid(confirmation.path, "is not a tool of this MCP connection");
       continue;
     }
-    const provider = await findProvider(sql, tenantId, claim.providerId);
+    const provider = await findProvider(sql, tenantId, confirmation.providerId);
     if (provider === null) throw providerMissing();
-    if (claim.kind === "model") await checkModel(ctx, provider, claim.model);
-    else checkLevel(await thinkingLevelsOf(ctx, provider, claim.model), claim.level);
+    if (confirmation.kind === "model") await checkModel(ctx, provider, confirmation.model);
+    else checkLevel(await thinkingLevelsOf(ctx, provider, confirmation.model), confirmation.level);
   }
 }
 

@@ -23,7 +23,7 @@ export interface LoadedAgent {
 }
 
 /** The row that `agentColumns` reads. */
-export interface AgentRow {
+export interface LoadedAgentRow {
   /** Null where no agent was found beside a row that was. */
   aId: string | null;
   aTenantId: string;
@@ -73,14 +73,14 @@ export async function loadAgentForTurn(
   agentId: string,
   version: number | null,
 ): Promise<LoadedAgent | null> {
-  const [row] = await sql<AgentRow[]>`
+  const [row] = await sql<LoadedAgentRow[]>`
     select a.* from (select ${tenantId}::text as tenant_id, ${agentId}::text as agent_id, ${version}::int as agent_version) t
     cross join lateral (${agentOfTurn(sql)}) a`;
-  return row === undefined ? null : showAgent(row);
+  return row === undefined ? null : toLoadedAgent(row);
 }
 
 /** A row of `agentOfTurn`. */
-export function showAgent(row: AgentRow): LoadedAgent | null {
+export function toLoadedAgent(row: LoadedAgentRow): LoadedAgent | null {
   if (row.aId === null) return null;
   const provider = providerOf(row);
   return {
@@ -98,7 +98,7 @@ export function showAgent(row: AgentRow): LoadedAgent | null {
   };
 }
 
-function providerOf(row: AgentRow): ProviderRow | null {
+function providerOf(row: LoadedAgentRow): ProviderRow | null {
   if (row.pId === null) return null;
   return {
     id: row.pId,

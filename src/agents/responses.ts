@@ -66,15 +66,15 @@ const inBoth = (b: TSchema, a: TSchema) => ({ answer: b, answerInA: a });
 const AgentInB = agent({ ...configInB, workspaceId: Nullable(Id("workspace")) });
 const AgentInA = agent({ ...configInA, sandboxId: Nullable(SandboxId) });
 
-export const answersAgent = inBoth(AgentInB, AgentInA);
-export const answersAgents = inBoth(listOf("agents", AgentInB), listOf("agents", AgentInA));
-export const answersVersion = inBoth(version(configInB), version(configInA));
-export const answersVersions = inBoth(pageOf(version(configInB)), pageOf(version(configInA)));
+export const agentResponse = inBoth(AgentInB, AgentInA);
+export const agentListResponse = inBoth(listOf("agents", AgentInB), listOf("agents", AgentInA));
+export const agentVersionResponse = inBoth(version(configInB), version(configInA));
+export const agentVersionListResponse = inBoth(pageOf(version(configInB)), pageOf(version(configInA)));
 
-export const Attachment = Closed({
+export const McpAttachmentResponse = Closed({
   mcpConnectionId: Id("mcpConnection"),
   forwardUserId: Type.Boolean(),
   forwardedMetadataKeys: Type.Array(Text),
   ...times,
 });
-export const Attachments = listOf("mcpAttachments", Attachment);
+export const McpAttachmentListResponse = listOf("mcpAttachments", McpAttachmentResponse);

@@ -15,7 +15,14 @@ import { newAvatarId, serveAvatar } from "./avatar.ts";
 import { type ChangeContext, createAgent, updateAgent } from "./change.ts";
 import type { FindMcpTool } from "./confirmations.ts";
 import type { AgentRules } from "./effective.ts";
-import { Attachment, Attachments, answersAgent, answersAgents, answersVersion, answersVersions } from "./responses.ts";
+import {
+  agentListResponse,
+  agentResponse,
+  agentVersionListResponse,
+  agentVersionResponse,
+  McpAttachmentListResponse,
+  McpAttachmentResponse,
+} from "./responses.ts";
 import {
   AgentCreate,
   AgentCreateInA,
@@ -80,7 +87,7 @@ function recordRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
         body: AgentCreate,
         bodyInA: AgentCreateInA,
         success: 201,
-        ...answersAgent,
+        ...agentResponse,
         change: agentChange,
         errors: saveErrors,
         handle: async ({ sql, tenantId, form, body }) =>
@@ -95,7 +102,7 @@ function recordRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
         query: AgentList,
         queryInA: AgentListInA,
         success: 200,
-        ...answersAgents,
+        ...agentListResponse,
         change: agentChange,
         handle: async ({ sql, tenantId, query }) => ({
           agents: (await listAgents(sql, tenantId, query)).map((agent) => showAgent(ctx, agent)),
@@ -109,7 +116,7 @@ function recordRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
         summary: "Read an agent",
         params: agentPath,
         success: 200,
-        ...answersAgent,
+        ...agentResponse,
         change: agentChange,
         errors: ["not_found"],
         handle: async ({ sql, tenantId, params }) => showAgent(ctx, await getAgent(sql, tenantId, params.agentId)),
@@ -124,7 +131,7 @@ function recordRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
         body: AgentUpdate,
         bodyInA: AgentUpdateInA,
         success: 200,
-        ...answersAgent,
+        ...agentResponse,
         change: agentChange,
         errors: ["not_found", "admin_agent_managed", ...saveErrors],
         handle: async ({ sql, tenantId, form, params, body }) =>
@@ -151,7 +158,7 @@ function statusRoutes(ctx: Ctx) {
       summary,
       params: agentPath,
       success: 200,
-      ...answersAgent,
+      ...agentResponse,
       change: agentChange,
       errors: ["not_found", "admin_agent_managed"],
       handle: async ({ sql, tenantId, params }) =>
@@ -174,7 +181,7 @@ function avatarRoutes(ctx: Ctx) {
         // A repeat leaves the same picture, so there is nothing to remember.
         idempotency: "own",
         success: 200,
-        ...answersAgent,
+        ...agentResponse,
         change: agentChange,
         errors: ["avatar_missing", "avatar_too_large", "avatar_media_type", "not_found", "admin_agent_managed"],
         handle: async ({ sql, tenantId, params, request }) => {
@@ -191,7 +198,7 @@ function avatarRoutes(ctx: Ctx) {
         summary: "Remove an agent's picture",
         params: agentPath,
         success: 200,
-        ...answersAgent,
+        ...agentResponse,
         change: agentChange,
         errors: ["not_found", "admin_agent_managed"],
         handle: async ({ sql, tenantId, params }) =>
@@ -217,7 +224,7 @@ function versionRoutes(ctx: Ctx) {
         params: agentPath,
         query: Closed(pageQuery),
         success: 200,
-        ...answersVersions,
+        ...agentVersionListResponse,
         change: agentChange,
         errors: ["not_found", "invalid_cursor"],
         handle: ({ sql, tenantId, params, query }) =>
@@ -231,7 +238,7 @@ function versionRoutes(ctx: Ctx) {
         summary: "Read a version of an agent",
         params: pathIds({ agentId: Id("agent"), version: Type.String() }),
         success: 200,
-        ...answersVersion,
+        ...agentVersionResponse,
         change: agentChange,
         errors: ["not_found", "version_missing"],
         handle: ({ sql, tenantId, params }) => getVersion(sql, tenantId, params.agentId, readVersion(params.version)),
@@ -248,7 +255,7 @@ function attachmentRoutes(ctx: Ctx) {
         summary: "List an agent's MCP attachments",
         params: agentPath,
         success: 200,
-        answer: Attachments,
+        answer: McpAttachmentListResponse,
         errors: ["not_found"],
         handle: async ({ sql, tenantId, params }) => ({
           mcpAttachments: await listAttachments(sql, tenantId, params.agentId),
@@ -263,7 +270,7 @@ function attachmentRoutes(ctx: Ctx) {
         params: pathIds({ agentId: Id("agent"), mcpConnectionId: Id("mcpConnection") }),
         body: AttachmentUpdate,
         success: 200,
-        answer: Attachment,
+        answer: McpAttachmentResponse,
         errors: ["not_found"],
         handle: ({ sql, tenantId, params, body }) =>
           updateAttachment(sql, tenantId, params.agentId, params.mcpConnectionId, body),

@@ -12,7 +12,7 @@ const modelCharactersMax = 256;
 /** MCP connections one agent may be attached to; as many as a tenant may have. */
 const mcpConnectionsPerAgentMax = 50;
 /** Library skills one agent may name. */
-export const skillsPerAgentMax = 100;
+export const librarySkillsPerAgentMax = 100;
 /** Overrides one approval policy may hold. */
 const overridesPerPolicyMax = 200;
 /** Tokens kept free for the reply when nothing else is said. */
@@ -95,7 +95,7 @@ const optionalInA = {
   // A vendor, and the model behind a slash.
   model: Type.Optional(Nullable(Characters({ max: modelCharactersMax, pattern: "^[^/]+/.+$" }))),
   workspaceId: Type.Optional(Nullable(Id("workspace"))),
-  skills: Type.Optional(Type.Array(Id("skill"), { uniqueItems: true, maxItems: skillsPerAgentMax })),
+  skills: Type.Optional(Type.Array(Id("skill"), { uniqueItems: true, maxItems: librarySkillsPerAgentMax })),
 };
 
 export const AgentCreate = Closed({

@@ -3,12 +3,12 @@ import { listOf, Moment, MomentOrNull, Text } from "../kernel/http/response-fiel
 import { Id } from "../kernel/ids.ts";
 
 /** What operations on API keys answer (document 2, "API key"), for the OpenAPI document. */
-const Shown = Closed({
+const ApiKeyResponse = Closed({
   id: Id("apiKey"),
   name: Text,
   keyFragment: Text,
   createdAt: Moment,
   expiresAt: MomentOrNull,
 });
-export const Made = Closed({ apiKey: Shown, token: Text });
-export const Listed = listOf("apiKeys", Shown);
+export const ApiKeyCreatedResponse = Closed({ apiKey: ApiKeyResponse, token: Text });
+export const ApiKeyListResponse = listOf("apiKeys", ApiKeyResponse);

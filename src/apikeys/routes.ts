@@ -4,7 +4,7 @@ import { invalid } from "../kernel/errors.ts";
 import { readMoment } from "../kernel/http/date-time.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
 import { Id } from "../kernel/ids.ts";
-import { Listed, Made } from "./responses.ts";
+import { ApiKeyCreatedResponse, ApiKeyListResponse } from "./responses.ts";
 import { ApiKeyCreate } from "./schema.ts";
 import { createApiKey, deleteApiKey, listApiKeys } from "./store.ts";
 
@@ -18,7 +18,7 @@ export function apiKeyRoutes(ctx: Ctx) {
         summary: "Create an API key",
         body: ApiKeyCreate,
         success: 201,
-        answer: Made,
+        answer: ApiKeyCreatedResponse,
         errors: ["invalid_request"],
         invalidAs: "invalid_request",
         handle: ({ sql, tenantId, body }) => createApiKey(sql, tenantId, body.name, futureDate(body.expiresAt)),
@@ -30,7 +30,7 @@ export function apiKeyRoutes(ctx: Ctx) {
         id: "apiKeys.list",
         summary: "List API keys",
         success: 200,
-        answer: Listed,
+        answer: ApiKeyListResponse,
         handle: async ({ sql, tenantId }) => ({ apiKeys: await listApiKeys(sql, tenantId) }),
       }),
     )

@@ -3,7 +3,7 @@ import { Moment, pageOf, Text, times } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
 
 /** What operations on memories answer (document 1, "Memory"), for the OpenAPI document. */
-export const Shown = Closed({
+export const MemoryResponse = Closed({
   id: Id("memory"),
   tenantId: Id("tenant"),
   agentId: Id("agent"),
@@ -12,4 +12,4 @@ export const Shown = Closed({
   lastAccessedAt: Moment,
   ...times,
 });
-export const Listed = pageOf(Shown);
+export const MemoryListResponse = pageOf(MemoryResponse);

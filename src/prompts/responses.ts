@@ -4,7 +4,7 @@ import { attribution, listOf, Text, times } from "../kernel/http/response-fields
 import { Id } from "../kernel/ids.ts";
 
 /** What operations on prompts answer (document 1, "Prompt"), for the OpenAPI document. */
-export const Shown = Closed({
+export const PromptResponse = Closed({
   id: Id("prompt"),
   tenantId: Id("tenant"),
   name: Text,
@@ -13,4 +13,4 @@ export const Shown = Closed({
   ...attribution,
   ...times,
 });
-export const Listed = listOf("prompts", Shown);
+export const PromptListResponse = listOf("prompts", PromptResponse);

@@ -2,7 +2,7 @@ import { Elysia } from "elysia";
 import type { Ctx } from "../kernel/context.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
 import { Id } from "../kernel/ids.ts";
-import { Listed, Shown } from "./responses.ts";
+import { PromptListResponse, PromptResponse } from "./responses.ts";
 import { PromptCreate, PromptQuery, PromptUpdate } from "./schema.ts";
 import { createPrompt, deletePrompt, getPrompt, listPrompts, updatePrompt } from "./store.ts";
 
@@ -17,7 +17,7 @@ export function promptRoutes(ctx: Ctx) {
         summary: "Create a prompt",
         body: PromptCreate,
         success: 201,
-        answer: Shown,
+        answer: PromptResponse,
         errors: ["invalid_request"],
         handle: ({ sql, tenantId, body }) => createPrompt(sql, tenantId, body),
       }),
@@ -29,7 +29,7 @@ export function promptRoutes(ctx: Ctx) {
         summary: "List prompts",
         query: PromptQuery,
         success: 200,
-        answer: Listed,
+        answer: PromptListResponse,
         handle: async ({ sql, tenantId, query }) => ({ prompts: await listPrompts(sql, tenantId, query.userId) }),
       }),
     )
@@ -40,7 +40,7 @@ export function promptRoutes(ctx: Ctx) {
         summary: "Get a prompt",
         params,
         success: 200,
-        answer: Shown,
+        answer: PromptResponse,
         errors: ["not_found"],
         handle: ({ sql, tenantId, params: { promptId } }) => getPrompt(sql, tenantId, promptId),
       }),
@@ -53,7 +53,7 @@ export function promptRoutes(ctx: Ctx) {
         params,
         body: PromptUpdate,
         success: 200,
-        answer: Shown,
+        answer: PromptResponse,
         errors: ["not_found", "invalid_request"],
         handle: ({ sql, tenantId, params: { promptId }, body }) => updatePrompt(sql, tenantId, promptId, body),
       }),

@@ -6,7 +6,7 @@ import { Id } from "../kernel/ids.ts";
 
 /** What operations on providers answer (document 2, "Provider"), for the OpenAPI document. */
 const item = { id: Id("provider"), name: Text, providerType: OneOf(...providerTypes), ...times };
-export const Listed = listOf("providers", Closed(item));
-export const Shown = Closed({ ...item, baseUrl: TextOrNull, keyFragment: Text });
-export const Models = listOf("models", Closed({ id: Text }));
-export const ThinkingLevels = Closed({ known: Type.Boolean(), levels: Type.Array(Text) });
+export const ProviderListResponse = listOf("providers", Closed(item));
+export const ProviderResponse = Closed({ ...item, baseUrl: TextOrNull, keyFragment: Text });
+export const ProviderModelListResponse = listOf("models", Closed({ id: Text }));
+export const ThinkingLevelsResponse = Closed({ known: Type.Boolean(), levels: Type.Array(Text) });

@@ -9,7 +9,12 @@ import { checkTenantUrl } from "../kernel/outbound/address.ts";
 import { fragment } from "../kernel/seal.ts";
 import { listModels, thinkingLevelsOf } from "./models.ts";
 import { deleteProvider } from "./remove.ts";
-import { Listed, Models, Shown, ThinkingLevels } from "./responses.ts";
+import {
+  ProviderListResponse,
+  ProviderModelListResponse,
+  ProviderResponse,
+  ThinkingLevelsResponse,
+} from "./responses.ts";
 import {
   type Provider,
   ProviderCreate,
@@ -22,16 +27,20 @@ import { createProvider, findProvider, listProviders, type ProviderRow, renamePr
 
 const params = pathIds({ id: Id("provider") });
 
-/** Providers (document 2, "Providers"). */
+/** Providers, and what is asked of them: `/v1/providers`. */
 export function providerRoutes(ctx: Ctx) {
-  return new Elysia({ prefix: "/v1/providers" })
+  return new Elysia({ prefix: "/v1/providers" }).use(recordRoutes(ctx)).use(discoveryRoutes(ctx));
+}
+
+function recordRoutes(ctx: Ctx) {
+  return new Elysia()
     .get(
       "",
       operation(ctx, {
         id: "providers.list",
         summary: "List providers",
         success: 200,
-        answer: Listed,
+        answer: ProviderListResponse,
         handle: async ({ sql, tenantId }) => ({ providers: (await listProviders(sql, tenantId)).map(showItem) }),
       }),
     )
@@ -42,7 +51,7 @@ export function providerRoutes(ctx: Ctx) {
         summary: "Create a provider",
         body: ProviderCreate,
         success: 201,
-        answer: Shown,
+        answer: ProviderResponse,
         errors: ["provider_limit_reached", "provider_name_conflict"],
         handle: async ({ sql, tenantId, body }) => {
           const providerType = providerTypeOf(body.providerType) as ProviderType;
@@ -63,7 +72,7 @@ export function providerRoutes(ctx: Ctx) {
         summary: "Read a provider",
         params,
         success: 200,
-        answer: Shown,
+        answer: ProviderResponse,
         errors: ["provider_not_found"],
         handle: async ({ sql, tenantId, params: { id } }) => show(await findOrThrow(sql, tenantId, id)),
       }),
@@ -76,7 +85,7 @@ export function providerRoutes(ctx: Ctx) {
         params,
         body: ProviderRename,
         success: 200,
-        answer: Shown,
+        answer: ProviderResponse,
         errors: ["provider_not_found", "provider_name_conflict"],
         handle: async ({ sql, tenantId, params: { id }, body }) =>
           show(await renameProvider(sql, tenantId, id, body.name)),
@@ -94,7 +103,11 @@ export function providerRoutes(ctx: Ctx) {
         handle: ({ sql, tenantId, params: { id }, query }) =>
           deleteProvider(sql, tenantId, id, query.confirmVersionInvalidation === "true"),
       }),
-    )
+    );
+}
+
+function discoveryRoutes(ctx: Ctx) {
+  return new Elysia()
     .get(
       "/:id/models",
       operation(ctx, {
@@ -102,7 +115,7 @@ export function providerRoutes(ctx: Ctx) {
         summary: "List a provider's models",
         params,
         success: 200,
-        answer: Models,
+        answer: ProviderModelListResponse,
         errors: ["provider_not_found", "model_discovery_unsupported", "model_validation_unavailable"],
         handle: async ({ sql, tenantId, params: { id } }) => {
           const models = await listModels(ctx, await findOrThrow(sql, tenantId, id));
@@ -118,7 +131,7 @@ export function providerRoutes(ctx: Ctx) {
         params,
         query: ThinkingLevelsQuery,
         success: 200,
-        answer: ThinkingLevels,
+        answer: ThinkingLevelsResponse,
         errors: ["provider_not_found"],
         handle: async ({ sql, tenantId, params: { id }, query }) =>
           thinkingLevelsOf(ctx, await findOrThrow(sql, tenantId, id), query.model),

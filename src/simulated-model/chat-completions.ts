@@ -1,37 +1,37 @@
 /** The wire format of `POST /v1/chat/completions`, read and printed. */
 import { randomUUID } from "node:crypto";
 import {
+  arrayOf,
   type Conversation,
   contentOf,
+  countTokens,
   InvalidRequest,
   imageTokens,
   type Json,
-  list,
   type OfferedTool,
-  object,
+  objectOf,
   type ToolResult,
-  tokensOf,
 } from "./conversation.ts";
 import { errorBody, scriptedFailureMessage } from "./errors.ts";
 import { cutEvenly } from "./pieces.ts";
-import type { Reply } from "./reply.ts";
+import type { ModelReply } from "./reply.ts";
 import type { Frames } from "./send.ts";
 
 /** Reads a request body. Throws InvalidRequest. */
 export function readChatRequest(body: Json): Conversation {
-  const messages = list(body.messages, "messages").map((message) => object(message, "A message"));
+  const messages = arrayOf(body.messages, "messages").map((message) => objectOf(message, "A message"));
   if (messages.length === 0) throw new InvalidRequest("messages must hold at least one message.");
   if (typeof body.model !== "string") throw new InvalidRequest("model must be a string.");
   const last = messages.findLastIndex((message) => message.role === "user");
   const { text: prompt, images } = contentOf(messages[last]?.content);
   const since = messages.slice(last + 1);
-  const steps = since.filter((message) => list(message.tool_calls, "tool_calls").length > 0);
+  const steps = since.filter((message) => arrayOf(message.tool_calls, "tool_calls").length > 0);
   const toolOfCall = new Map(
     steps
-      .flatMap((step) => list(step.tool_calls, "tool_calls"))
+      .flatMap((step) => arrayOf(step.tool_calls, "tool_calls"))
       .map((entry) => {
-        const call = object(entry, "A tool call");
-        return [call.id, String(object(call.function, "A tool call's function").name)];
+        const call = objectOf(entry, "A tool call");
+        return [call.id, String(objectOf(call.function, "A tool call's function").name)];
       }),
   );
   const toolResults: ToolResult[] = since
@@ -47,34 +47,34 @@ export function readChatRequest(body: Json): Conversation {
     stepsPlayed: steps.length,
     toolResults,
     tools: body.tool_choice === "none" ? [] : toolsOf(body),
-    inputTokens: inputTokensOf(messages),
+    inputTokens: countInputTokens(messages),
   };
 }
 
 function toolsOf(body: Json): OfferedTool[] {
-  return list(body.tools, "tools").map((entry) => {
-    const { name, parameters } = object(object(entry, "A tool").function, "A tool's function");
+  return arrayOf(body.tools, "tools").map((entry) => {
+    const { name, parameters } = objectOf(objectOf(entry, "A tool").function, "A tool's function");
     return { name: String(name), parameters };
   });
 }
 
-function inputTokensOf(messages: ReadonlyArray<Json>): number {
+function countInputTokens(messages: ReadonlyArray<Json>): number {
   let units = 0;
   let imageCount = 0;
   for (const message of messages) {
     const { text, images } = contentOf(message.content);
     units += text.length;
     imageCount += images;
-    for (const entry of list(message.tool_calls, "tool_calls")) {
-      const { name, arguments: input } = object(object(entry, "A tool call").function, "A tool call's function");
+    for (const entry of arrayOf(message.tool_calls, "tool_calls")) {
+      const { name, arguments: input } = objectOf(objectOf(entry, "A tool call").function, "A tool call's function");
       units += String(name).length + String(input).length;
     }
   }
-  return tokensOf(units) + imageCount * imageTokens;
+  return countTokens(units) + imageCount * imageTokens;
 }
 
 /** The events of a streamed answer; a usage event follows them when the request asked for it. */
-export function chatFrames(reply: Reply, model: string, includeUsage: boolean): Frames {
+export function chatFrames(reply: ModelReply, model: string, includeUsage: boolean): Frames {
   const head = `data: ${JSON.stringify(envelope("chat.completion.chunk", model)).slice(0, -1)},`;
   const frame = (delta: string, finish = "null") =>
     `${head}"choices":[{"index":0,"delta":${delta},"finish_reason":${finish}}]}\n\n`;
@@ -105,7 +105,7 @@ function callDeltas(tool: string, input: string, index: number): string[] {
 }
 
 /** The whole answer, for a request that does not stream. */
-export function chatBody(reply: Reply, model: string): Json {
+export function chatBody(reply: ModelReply, model: string): Json {
   const message = {
     role: "assistant",
     content: reply.text.length > 0 || reply.calls.length === 0 ? reply.text.join("") : null,
@@ -134,6 +134,6 @@ function envelope(kind: string, model: string): Json {
   return { id: `chatcmpl-${randomUUID()}`, object: kind, created: Math.floor(Date.now() / 1000), model };
 }
 
-function usageOf({ inputTokens, outputTokens }: NonNullable<Reply["usage"]>): Json {
+function usageOf({ inputTokens, outputTokens }: NonNullable<ModelReply["usage"]>): Json {
   return { prompt_tokens: inputTokens, completion_tokens: outputTokens, total_tokens: inputTokens + outputTokens };
 }

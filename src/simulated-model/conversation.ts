@@ -38,13 +38,13 @@ export class InvalidRequest extends Error {
 export type Json = Record<string, unknown>;
 
 /** `value` as an object. Throws InvalidRequest. */
-export function object(value: unknown, what: string): Json {
+export function objectOf(value: unknown, what: string): Json {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Json;
   throw new InvalidRequest(`${what} must be an object.`);
 }
 
 /** `value` as an array, empty when absent. Throws InvalidRequest. */
-export function list(value: unknown, what: string): unknown[] {
+export function arrayOf(value: unknown, what: string): unknown[] {
   if (value === undefined || value === null) return [];
   if (Array.isArray(value)) return value;
   throw new InvalidRequest(`${what} must be an array.`);
@@ -55,8 +55,8 @@ export function contentOf(content: unknown): { readonly text: string; readonly i
   if (typeof content === "string") return { text: content, images: 0 };
   const texts: string[] = [];
   let images = 0;
-  for (const entry of list(content, "A message's content")) {
-    const part = object(entry, "A content part");
+  for (const entry of arrayOf(content, "A message's content")) {
+    const part = objectOf(entry, "A content part");
     if (typeof part.text === "string") texts.push(part.text);
     else if (part.type === "image_url" || part.type === "input_image") images += 1;
     else if (typeof part.refusal !== "string")
@@ -69,6 +69,6 @@ export function contentOf(content: unknown): { readonly text: string; readonly i
 export const imageTokens = 85;
 
 /** Tokens as this model counts them: four UTF-16 units each, rounded up. */
-export function tokensOf(units: number): number {
+export function countTokens(units: number): number {
   return Math.ceil(units / 4);
 }

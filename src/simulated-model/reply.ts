@@ -1,6 +1,6 @@
 /** Decides what the model answers: from a conversation to a reply that either wire format can print. */
 import { stepsAskedFor } from "./ask.ts";
-import { type Conversation, type ToolResult, tokensOf } from "./conversation.ts";
+import { type Conversation, countTokens, type ToolResult } from "./conversation.ts";
 import { cutEvenly, cutIntoWords, cutPairs, filler } from "./pieces.ts";
 import { lastingOf, type ScriptedCall, type Step, stepsOf } from "./script.ts";
 
@@ -13,7 +13,7 @@ export interface Ending {
 }
 
 /** An answer, free of any wire format. */
-export interface Reply {
+export interface ModelReply {
   /** HTTP status to refuse with; `null` answers. In an ending of kind `fail` it is the error's status. */
   readonly status: number | null;
   readonly retryAfterSeconds: number | null;
@@ -42,7 +42,7 @@ const quoteCharsMax = 1000;
 const fillerPieceChars = 1000;
 
 /** The model's answer. `chunkDelayMs` is the pause between chunks where no script sets one. Throws ScriptError. */
-export function replyTo(conversation: Conversation, chunkDelayMs: number): Reply {
+export function replyTo(conversation: Conversation, chunkDelayMs: number): ModelReply {
   const steps = stepsOf(conversation.prompt) ?? stepsAskedFor(conversation.prompt, conversation.tools);
   const step = steps[conversation.stepsPlayed] ?? afterLastStep(steps);
   const text = textPieces(step, conversation);
@@ -88,11 +88,11 @@ function textPieces(step: Step, conversation: Conversation): string[] {
   return pieces(step.chunks === undefined ? cutIntoWords(text) : cutEvenly(text, step.chunks));
 }
 
-function usageOf(step: Step, { inputTokens }: Conversation, reasoning: string[], text: string[]): Reply["usage"] {
+function usageOf(step: Step, { inputTokens }: Conversation, reasoning: string[], text: string[]): ModelReply["usage"] {
   if (step.usage === false) return null;
   const pieces = [...reasoning, ...text, ...step.calls.map((call) => call.tool + call.arguments)];
   const units = pieces.reduce((sum, piece) => sum + piece.length, 0);
-  return { inputTokens: step.inputTokens ?? inputTokens, outputTokens: step.outputTokens ?? tokensOf(units) };
+  return { inputTokens: step.inputTokens ?? inputTokens, outputTokens: step.outputTokens ?? countTokens(units) };
 }
 
 function ownWords({ prompt, images, toolResults }: Conversation): string {

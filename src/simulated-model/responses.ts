@@ -2,18 +2,18 @@
 import { randomUUID } from "node:crypto";
 import { newCallId } from "./chat-completions.ts";
 import {
+  arrayOf,
   type Conversation,
   contentOf,
+  countTokens,
   InvalidRequest,
   imageTokens,
   type Json,
-  list,
-  object,
+  objectOf,
   type ToolResult,
-  tokensOf,
 } from "./conversation.ts";
 import { errorBody, scriptedFailureMessage } from "./errors.ts";
-import type { Reply } from "./reply.ts";
+import type { ModelReply } from "./reply.ts";
 import type { Frames } from "./send.ts";
 
 /** Reads a request body; item references are not looked up. Throws InvalidRequest. */
@@ -28,7 +28,7 @@ export function readResponsesRequest(body: Json): Conversation {
   const toolResults: ToolResult[] = since
     .filter((item) => item.type === "function_call_output")
     .map((item) => ({ tool: toolOfCall.get(item.call_id) ?? "unknown", output: contentOf(item.output).text }));
-  const tools = list(body.tools, "tools").map((entry) => object(entry, "A tool"));
+  const tools = arrayOf(body.tools, "tools").map((entry) => objectOf(entry, "A tool"));
   return {
     model: body.model,
     prompt,
@@ -36,12 +36,12 @@ export function readResponsesRequest(body: Json): Conversation {
     stepsPlayed: countSteps(since),
     toolResults,
     tools: body.tool_choice === "none" ? [] : tools.map(({ name, parameters }) => ({ name: String(name), parameters })),
-    inputTokens: inputTokensOf(items),
+    inputTokens: countInputTokens(items),
   };
 }
 
 function itemsOf(input: unknown): Json[] {
-  const items = list(input, "input").map((item) => object(item, "An input item"));
+  const items = arrayOf(input, "input").map((item) => objectOf(item, "An input item"));
   if (items.length === 0) throw new InvalidRequest("input must hold at least one item.");
   return items;
 }
@@ -58,7 +58,7 @@ function countSteps(items: ReadonlyArray<Json>): number {
   return steps;
 }
 
-function inputTokensOf(items: ReadonlyArray<Json>): number {
+function countInputTokens(items: ReadonlyArray<Json>): number {
   let units = 0;
   let imageCount = 0;
   for (const item of items) {
@@ -66,11 +66,11 @@ function inputTokensOf(items: ReadonlyArray<Json>): number {
     units += text.length + String(item.arguments ?? "").length;
     imageCount += images;
   }
-  return tokensOf(units) + imageCount * imageTokens;
+  return countTokens(units) + imageCount * imageTokens;
 }
 
 /** The events of a streamed answer. */
-export function responsesFrames(reply: Reply, model: string): Frames {
+export function responsesFrames(reply: ModelReply, model: string): Frames {
   const response = envelope(model, "in_progress");
   const items = itemsOfReply(reply);
   const chunks = items.flatMap((item, index) =>
@@ -87,7 +87,7 @@ export function responsesFrames(reply: Reply, model: string): Frames {
 }
 
 /** The whole answer, for a request that does not stream. */
-export function responsesBody(reply: Reply, model: string): Json {
+export function responsesBody(reply: ModelReply, model: string): Json {
   const items = itemsOfReply(reply);
   return { ...ended(reply, envelope(model, "completed"), items).response, output: items.map(({ whole }) => whole) };
 }
@@ -100,7 +100,7 @@ interface OutputItem {
   delta(index: number, piece: string): Json;
 }
 
-function itemsOfReply(reply: Reply): OutputItem[] {
+function itemsOfReply(reply: ModelReply): OutputItem[] {
   const items: OutputItem[] = [];
   if (reply.reasoning.length > 0) items.push(reasoningItem(reply.reasoning));
   if (reply.text.length > 0) items.push(messageItem(reply.text));
@@ -165,7 +165,7 @@ function itemEvent(state: "added" | "done", item: OutputItem, index: number): Js
   return { type: `response.output_item.${state}`, output_index: index, item: printed };
 }
 
-function ended(reply: Reply, response: Json, items: ReadonlyArray<OutputItem>) {
+function ended(reply: ModelReply, response: Json, items: ReadonlyArray<OutputItem>) {
   const reason =
     reply.finish === "length" ? "max_output_tokens" : reply.finish === "content_filter" ? reply.finish : null;
   const status = reason === null ? "completed" : "incomplete";

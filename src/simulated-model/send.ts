@@ -1,5 +1,5 @@
 /** Puts an answer on the wire, at the pace and with the end its script wants. */
-import { momentMark, type Reply } from "./reply.ts";
+import { type ModelReply, momentMark } from "./reply.ts";
 
 /** A streamed answer as SSE text. `afterChunks` of an ending counts `chunks`. */
 export interface Frames {
@@ -23,7 +23,7 @@ const streamHeaders = { "content-type": "text/event-stream; charset=utf-8", "cac
  * write. `gone` aborts when the client closes; `finished` is called at most
  * once, when the answer ended as its script wants.
  */
-export function sendStream(reply: Reply, frames: Frames, gone: AbortSignal, finished: () => void): Response {
+export function sendStream(reply: ModelReply, frames: Frames, gone: AbortSignal, finished: () => void): Response {
   const writes = writesOf(reply, frames);
   const { kind } = reply.ending;
   if (kind === "done" && writes.every(({ pauseMs }) => pauseMs === 0)) {
@@ -55,7 +55,7 @@ export function sendStream(reply: Reply, frames: Frames, gone: AbortSignal, fini
   return new Response(body, { headers: streamHeaders });
 }
 
-function stamp({ stamped }: Reply, text: string): string {
+function stamp({ stamped }: ModelReply, text: string): string {
   return stamped ? text.replaceAll(momentMark, String(Date.now())) : text;
 }
 
@@ -64,7 +64,7 @@ interface Write {
   readonly text: string;
 }
 
-function writesOf(reply: Reply, frames: Frames): Write[] {
+function writesOf(reply: ModelReply, frames: Frames): Write[] {
   if (reply.empty) return [{ pauseMs: reply.firstDelayMs, text: frames.last }];
   const { kind, afterChunks } = reply.ending;
   const chunks = frames.chunks.slice(0, afterChunks);
@@ -83,14 +83,14 @@ function writesOf(reply: Reply, frames: Frames): Write[] {
 }
 
 /** How long the whole answer takes: a request that does not stream waits so long, at most until its ending. */
-export function durationMs(reply: Reply): number {
+export function durationMs(reply: ModelReply): number {
   const chunks = Math.min(reply.reasoning.length + reply.text.length, reply.ending.afterChunks);
   return reply.firstDelayMs + Math.max(0, chunks - 1) * reply.delayMs;
 }
 
 /** A whole response, given when a stream of the same answer would have ended. */
 export async function sendWhole(
-  reply: Reply,
+  reply: ModelReply,
   body: unknown,
   gone: AbortSignal,
   finished: () => void,

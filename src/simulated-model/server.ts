@@ -6,11 +6,11 @@
  */
 import { type HttpServer, listen } from "../kernel/runtime.ts";
 import { chatBody, chatFrames, readChatRequest } from "./chat-completions.ts";
-import { type Conversation, InvalidRequest, type Json, object } from "./conversation.ts";
+import { type Conversation, InvalidRequest, type Json, objectOf } from "./conversation.ts";
 import { refusal, scriptedFailureMessage } from "./errors.ts";
 import { ScriptError } from "./grammar.ts";
 import { type RecordedRequest, Recorder, type Recording } from "./record.ts";
-import { type Reply, replyTo } from "./reply.ts";
+import { type ModelReply, replyTo } from "./reply.ts";
 import { readResponsesRequest, responsesBody, responsesFrames } from "./responses.ts";
 import { type Frames, sendStream, sendWhole } from "./send.ts";
 
@@ -61,8 +61,8 @@ export function startSimulatedModel(options: SimulatedModelOptions = {}): Simula
 /** What one of the two generating endpoints needs to read and print. */
 interface Wire {
   read(body: Json): Conversation;
-  frames(reply: Reply, model: string, includeUsage: boolean): Frames;
-  whole(reply: Reply, model: string): Json;
+  frames(reply: ModelReply, model: string, includeUsage: boolean): Frames;
+  whole(reply: ModelReply, model: string): Json;
 }
 
 const wires = new Map<string, Wire>([
@@ -105,7 +105,7 @@ class Model {
     const body = parsed(raw);
     const recording = this.recorder.add(request, path, body, raw.length);
     try {
-      const fields = object(body, "The request body");
+      const fields = objectOf(body, "The request body");
       const conversation = wire.read(fields);
       const reply = replyTo(conversation, this.#chunkDelayMs);
       return await answer(wire, fields, conversation.model, reply, request.signal, recording);
@@ -118,7 +118,7 @@ class Model {
 }
 
 /** Plays a reply. One that fails does so by its HTTP status, unless its script first lets chunks out. */
-function answer(wire: Wire, body: Json, model: string, reply: Reply, gone: AbortSignal, recording: Recording) {
+function answer(wire: Wire, body: Json, model: string, reply: ModelReply, gone: AbortSignal, recording: Recording) {
   const finished = () => recording.finish(false);
   const streams = body.stream === true;
   if (reply.status !== null && !(streams && reply.ending.kind === "fail")) {

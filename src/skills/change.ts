@@ -14,7 +14,7 @@ export interface SkillPlace {
 }
 
 /** Reads a file. Throws 404 `not_found` for the agent or the file, `skill_not_found` for the skill. */
-export async function readFile(
+export async function readSkillFile(
   sql: AnySql,
   { tenantId, agentId, skillId }: SkillPlace,
   path: string,
@@ -35,7 +35,7 @@ export async function readFile(
  * limits hold. Throws 400 `skill_invalid_markdown`, `skill_too_many_files`, 404,
  * 409 `skill_name_conflict`, 413 `skill_uncompressed_too_large`.
  */
-export function writeFile(
+export function writeSkillFile(
   sql: AnySql,
   { tenantId, agentId, skillId }: SkillPlace,
   path: string,
@@ -75,7 +75,7 @@ async function checkName(inner: Tx, agentId: string, skillId: string, name: stri
 }
 
 /** Deletes a file; a missing one is no error. Throws 400 for SKILL.md, 404. */
-export function removeFile(
+export function removeSkillFile(
   sql: AnySql,
   { tenantId, agentId, skillId }: SkillPlace,
   path: string,

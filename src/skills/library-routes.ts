@@ -10,7 +10,7 @@ import {
   listLibrary,
   updateLibrarySkill,
 } from "./library.ts";
-import { LibraryDetail, LibraryList } from "./responses.ts";
+import { LibrarySkillListResponse, LibrarySkillResponse } from "./responses.ts";
 import { LibraryCreateFields, LibraryQuery, LibraryUpdateFields } from "./schema.ts";
 import { readLibraryUpload } from "./upload.ts";
 
@@ -26,7 +26,7 @@ export function libraryRoutes(ctx: Ctx) {
         body: "raw",
         idempotency: "own",
         success: 201,
-        answer: LibraryDetail,
+        answer: LibrarySkillResponse,
         errors: ["invalid_request", "payload_too_large", ...keyErrors],
         handle: async (input) => {
           const { tenantId, request } = input;
@@ -45,7 +45,7 @@ export function libraryRoutes(ctx: Ctx) {
         summary: "List the library",
         query: LibraryQuery,
         success: 200,
-        answer: LibraryList,
+        answer: LibrarySkillListResponse,
         handle: async ({ sql, tenantId, query: { filter = "all", userId } }) => ({
           skills: await listLibrary(sql, tenantId, filter, userId),
         }),
@@ -58,7 +58,7 @@ export function libraryRoutes(ctx: Ctx) {
         summary: "Get a skill of the library",
         params,
         success: 200,
-        answer: LibraryDetail,
+        answer: LibrarySkillResponse,
         errors: ["not_found"],
         handle: ({ sql, tenantId, params: { skillId } }) => getLibrarySkill(sql, tenantId, skillId),
       }),
@@ -71,7 +71,7 @@ export function libraryRoutes(ctx: Ctx) {
         params,
         body: "raw",
         success: 200,
-        answer: LibraryDetail,
+        answer: LibrarySkillResponse,
         errors: ["invalid_request", "platform_skill_read_only", "not_found", "payload_too_large"],
         handle: async ({ sql, tenantId, params: { skillId }, request }) => {
           await checkLibrarySkillChange(sql, tenantId, skillId);

@@ -5,7 +5,7 @@ import { type AnySql, json, type Tx, tx } from "../kernel/database/client.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
 import { newId } from "../kernel/ids.ts";
 import { enqueue } from "../kernel/queue/catalogue.ts";
-import { insertFiles } from "./files.ts";
+import { insertSkillFiles } from "./files.ts";
 import type { Manifest } from "./manifest.ts";
 import {
   type LibraryFilter,
@@ -138,7 +138,7 @@ async function insertVersion(inner: Tx, id: string, version: number, content: Li
   await inner`
     insert into library_skill_versions (skill_id, version, filename, meta, created_at)
     values (${id}, ${version}, ${filename}, ${json(inner, manifest.meta)}, clock_timestamp())`;
-  await insertFiles(inner, id, version, folder);
+  await insertSkillFiles(inner, id, version, folder);
 }
 
 /**

@@ -1,5 +1,5 @@
 import { ApiError, invalid } from "../kernel/errors.ts";
-import { pathBytesMax } from "./schema.ts";
+import { skillPathBytesMax } from "./schema.ts";
 
 /** What is wrong with a file's path relative to a skill's root; null when nothing is. */
 function faultOf(path: string): string | null {
@@ -11,7 +11,7 @@ function faultOf(path: string): string | null {
   const segments = path.split("/");
   if (segments.includes("..") || segments.includes(".")) return "must not contain . or ..";
   if (segments.includes("")) return "must not contain an empty name";
-  return Buffer.byteLength(path) > pathBytesMax ? `must have at most ${pathBytesMax} bytes` : null;
+  return Buffer.byteLength(path) > skillPathBytesMax ? `must have at most ${skillPathBytesMax} bytes` : null;
 }
 
 /** Checks the `path` query field of a file operation. Throws 400 naming it. */

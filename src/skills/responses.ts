@@ -16,13 +16,13 @@ const ofLibrary = {
   userId: Text,
 };
 
-export const Skills = pageOf(Closed(ofAgent));
-export const Detail = Closed({ ...ofAgent, ...files });
-export const LibraryList = listOf("skills", Closed(ofLibrary));
-export const LibraryDetail = Closed({ ...ofLibrary, meta: Metadata, ...files });
-export const Copies = Type.Array(
+export const SkillListResponse = pageOf(Closed(ofAgent));
+export const SkillResponse = Closed({ ...ofAgent, ...files });
+export const LibrarySkillListResponse = listOf("skills", Closed(ofLibrary));
+export const LibrarySkillResponse = Closed({ ...ofLibrary, meta: Metadata, ...files });
+export const SkillCopiesResponse = Type.Array(
   Type.Union([
-    Closed({ agentId: Id("agent"), status: Type.Literal("created"), skill: Detail }),
+    Closed({ agentId: Id("agent"), status: Type.Literal("created"), skill: SkillResponse }),
     Closed({ agentId: Id("agent"), status: Type.Literal("failed"), error: Failure }),
   ]),
 );

@@ -5,10 +5,10 @@ import type { ErrorCause } from "../kernel/errors.ts";
 import { answerOnce, keyErrors, operation, pathIds } from "../kernel/http/operation.ts";
 import { readLimit } from "../kernel/http/page.ts";
 import { Id } from "../kernel/ids.ts";
-import { readFile, removeFile, writeFile } from "./change.ts";
+import { readSkillFile, removeSkillFile, writeSkillFile } from "./change.ts";
 import { copySkill } from "./copies.ts";
 import { checkFilePath } from "./paths.ts";
-import { Copies, Detail, Skills } from "./responses.ts";
+import { SkillCopiesResponse, SkillListResponse, SkillResponse } from "./responses.ts";
 import { manifestPath, SkillCopies, SkillCreate, SkillFileQuery, SkillList, skillPage } from "./schema.ts";
 import { createSkill, deleteSkill, getSkill, listSkills } from "./store.ts";
 import { readFileBody, readSkillUpload } from "./upload.ts";
@@ -37,7 +37,7 @@ export function skillRoutes(ctx: Ctx) {
         params: ofSkill,
         body: SkillCopies,
         success: 200,
-        answer: Copies,
+        answer: SkillCopiesResponse,
         errors: fileErrors,
         handle: ({ sql, tenantId, form, params, body }) => copySkill(sql, { tenantId, ...params }, body.agentIds, form),
       }),
@@ -54,7 +54,7 @@ function folderRoutes(ctx: Ctx) {
         params: ofAgent,
         query: SkillList,
         success: 200,
-        answer: Skills,
+        answer: SkillListResponse,
         errors: ["not_found", "invalid_cursor"],
         handle: ({ sql, tenantId, params, query }) =>
           listSkills(sql, tenantId, params.agentId, query.cursor, readLimit(query.limit, skillPage)),
@@ -68,7 +68,7 @@ function folderRoutes(ctx: Ctx) {
         params: ofAgent,
         body: SkillCreate,
         success: 201,
-        answer: Detail,
+        answer: SkillResponse,
         errors: createErrors,
         handle: ({ sql, tenantId, params, body }) =>
           createSkill(sql, tenantId, params.agentId, new Map([[manifestPath, Buffer.from(body.content)]])),
@@ -83,7 +83,7 @@ function folderRoutes(ctx: Ctx) {
         body: "raw",
         idempotency: "own",
         success: 201,
-        answer: Detail,
+        answer: SkillResponse,
         errors: [...createErrors, "skill_invalid_archive", "skill_too_many_files", "payload_too_large", ...keyErrors],
         handle: async (input) => {
           const { tenantId, params, request } = input;
@@ -100,7 +100,7 @@ function folderRoutes(ctx: Ctx) {
         summary: "Get a skill",
         params: ofSkill,
         success: 200,
-        answer: Detail,
+        answer: SkillResponse,
         errors: fileErrors,
         handle: ({ sql, tenantId, params }) => getSkill(sql, tenantId, params.agentId, params.skillId),
       }),
@@ -131,7 +131,7 @@ function fileRoutes(ctx: Ctx) {
         answer: "bytes",
         errors: fileErrors,
         handle: async ({ sql, tenantId, params, query }) => {
-          const content = await readFile(sql, { tenantId, ...params }, checkFilePath(query.path));
+          const content = await readSkillFile(sql, { tenantId, ...params }, checkFilePath(query.path));
           const headers = { "Content-Type": "application/octet-stream", "X-Content-Type-Options": "nosniff" };
           return new Response(content as Uint8Array<ArrayBuffer>, { headers });
         },
@@ -146,7 +146,7 @@ function fileRoutes(ctx: Ctx) {
         query: SkillFileQuery,
         body: "raw",
         success: 200,
-        answer: Detail,
+        answer: SkillResponse,
         errors: [
           ...fileErrors,
           "skill_invalid_markdown",
@@ -156,7 +156,7 @@ function fileRoutes(ctx: Ctx) {
         ],
         handle: async ({ sql, tenantId, params, query, request }) => {
           const path = checkFilePath(query.path);
-          return writeFile(sql, { tenantId, ...params }, path, await readFileBody(request));
+          return writeSkillFile(sql, { tenantId, ...params }, path, await readFileBody(request));
         },
       }),
     )
@@ -168,10 +168,10 @@ function fileRoutes(ctx: Ctx) {
         params: ofSkill,
         query: SkillFileQuery,
         success: 200,
-        answer: Detail,
+        answer: SkillResponse,
         errors: fileErrors,
         handle: ({ sql, tenantId, params, query }) =>
-          removeFile(sql, { tenantId, ...params }, checkFilePath(query.path)),
+          removeSkillFile(sql, { tenantId, ...params }, checkFilePath(query.path)),
       }),
     );
 }

@@ -17,7 +17,7 @@ export const skillBytesMax = 10 * 1024 * 1024;
 /** An archive weighs at most this much as it is sent (document 1, "Limits"). */
 export const archiveBytesMax = 10 * 1024 * 1024;
 /** A file's path weighs at most this much, which an index of Postgres still takes. */
-export const pathBytesMax = 1024;
+export const skillPathBytesMax = 1024;
 /** Agents one request may copy a skill to (document 1, "Limits"). */
 const copiesPerRequestMax = 30;
 /** Pages of an agent's skills (document 1, "Limits"). */

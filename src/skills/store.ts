@@ -5,7 +5,7 @@ import { type AnySql, json, type Tx, tx } from "../kernel/database/client.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
 import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
 import { newId } from "../kernel/ids.ts";
-import { agentSkillVersion, insertFiles, listFiles } from "./files.ts";
+import { agentSkillVersion, insertSkillFiles, listSkillFiles } from "./files.ts";
 import { type Manifest, readManifest } from "./manifest.ts";
 import {
   manifestPath,
@@ -75,7 +75,7 @@ export function createSkill(sql: AnySql, tenantId: string, agentId: string, fold
   return tx(sql, async (inner) => {
     await lockAgent(inner, tenantId, agentId);
     const row = await insertSkill(inner, tenantId, agentId, manifest);
-    await insertFiles(inner, row.id, agentSkillVersion, folder);
+    await insertSkillFiles(inner, row.id, agentSkillVersion, folder);
     return showDetail(inner, row);
   });
 }
@@ -135,5 +135,5 @@ function showSkill(row: SkillRow): Skill {
 
 /** A skill with its files. */
 export async function showDetail(sql: AnySql, row: SkillRow): Promise<SkillDetail> {
-  return { ...showSkill(row), files: await listFiles(sql, row.id, agentSkillVersion) };
+  return { ...showSkill(row), files: await listSkillFiles(sql, row.id, agentSkillVersion) };
 }

@@ -42,7 +42,7 @@ export async function skillsForTurn(
 ): Promise<TurnSkills> {
   const skills = await reachableSkills(scope, config.skills);
   if (skills.length === 0) return noSkills;
-  const readVirtual: ReadVirtual = (path) => readSkillFile(scope, config.skills, path);
+  const readVirtual: ReadVirtual = (path) => readVirtualSkillFile(scope, config.skills, path);
   const tools = [activateSkill(scope, skills, readVirtual)];
   // The group decides, not the workspace: an agent may have one that it must not touch.
   if (!config.tools.includes("workspace")) tools.push(readTool({ ...scope, workspaceId: null }, readVirtual));
@@ -94,7 +94,7 @@ function virtualPath(agentId: string, skillId: string): string {
   return `/.parley/${agentId}/skills/${skillId}/${manifestPath}`;
 }
 
-async function readSkillFile(
+async function readVirtualSkillFile(
   { ctx, tenantId, agentId }: ToolScope,
   libraryIds: readonly string[],
   path: string,

@@ -7,11 +7,11 @@ import { enqueue } from "../kernel/queue/catalogue.ts";
  */
 export async function arm(inner: Tx, taskId: string, fireAt: Date): Promise<void> {
   await inner`update tasks set next_fire_at = ${fireAt} where id = ${taskId}`;
-  await ringAt(inner, taskId, fireAt);
+  await enqueueFire(inner, taskId, fireAt);
 }
 
 /** Adds the job of a fire that the row names. */
-export function ringAt(sql: AnySql, taskId: string, fireAt: Date): Promise<void> {
+export function enqueueFire(sql: AnySql, taskId: string, fireAt: Date): Promise<void> {
   const payload = { taskId, fireAt: fireAt.toISOString() };
   return enqueue(sql, "task.fire", payload, { key: fireJobKey(taskId), runAt: fireAt });
 }

@@ -22,16 +22,16 @@ const task = {
   deletedAt: MomentOrNull,
   ...times,
 };
-export const ShownTask = Closed(task);
-export const Tasks = pageOf(
+export const TaskResponse = Closed(task);
+export const TaskListResponse = pageOf(
   Closed({
     ...task,
     latestRun: Nullable(Closed({ id: Id("taskRun"), status: RunStatus, finishedAt: MomentOrNull })),
   }),
 );
-export const MadeTask = Closed({ task: ShownTask, runId: Nullable(Id("taskRun")) });
-export const StartedRun = Closed({ runId: Id("taskRun") });
-export const ShownRun = Closed({
+export const TaskCreatedResponse = Closed({ task: TaskResponse, runId: Nullable(Id("taskRun")) });
+export const TaskRunStartedResponse = Closed({ runId: Id("taskRun") });
+export const TaskRunResponse = Closed({
   id: Id("taskRun"),
   taskId: Id("task"),
   tenantId: Id("tenant"),
@@ -48,8 +48,8 @@ export const ShownRun = Closed({
   canceledAt: MomentOrNull,
   ...times,
 });
-export const Runs = pageOf(ShownRun);
-export const RunTranscript = Closed({
+export const TaskRunListResponse = pageOf(TaskRunResponse);
+export const TaskRunMessagesResponse = Closed({
   ...messagePage,
   status: RunStatus,
   error: Nullable(Failure),

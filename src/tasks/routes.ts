@@ -6,7 +6,15 @@ import { operation, Reply } from "../kernel/http/operation.ts";
 import { readLimit } from "../kernel/http/page.ts";
 import { MessagesQuery } from "../sessions/schema.ts";
 import { cancelRun } from "./cancel.ts";
-import { MadeTask, Runs, RunTranscript, ShownRun, ShownTask, StartedRun, Tasks } from "./responses.ts";
+import {
+  TaskCreatedResponse,
+  TaskListResponse,
+  TaskResponse,
+  TaskRunListResponse,
+  TaskRunMessagesResponse,
+  TaskRunResponse,
+  TaskRunStartedResponse,
+} from "./responses.ts";
 import { findRunOf, listRuns } from "./runs.ts";
 import { RunListQuery, RunStart, runPath, TaskCreate, TaskListQuery, TaskUpdate, taskPath } from "./schema.ts";
 import { showListedTask, showRun, showTask, showTranscript } from "./show.ts";
@@ -36,7 +44,7 @@ function recordRoutes(ctx: Ctx) {
         summary: "List tasks",
         query: TaskListQuery,
         success: 200,
-        answer: Tasks,
+        answer: TaskListResponse,
         errors: ["invalid_cursor"],
         handle: ({ sql, tenantId, query }) => {
           const { agentId, userId, cursor } = query;
@@ -51,8 +59,8 @@ function recordRoutes(ctx: Ctx) {
         summary: "Create a task, and with `submit` start a run of it",
         body: TaskCreate,
         success: 201,
-        answer: MadeTask,
-        otherwise: { 202: MadeTask },
+        answer: TaskCreatedResponse,
+        otherwise: { 202: TaskCreatedResponse },
         errors: startErrors,
         handle: async ({ sql, tenantId, principal, body, requestId }) => {
           const { tenant } = principal;
@@ -73,7 +81,7 @@ function recordRoutes(ctx: Ctx) {
         summary: "Read a task",
         params: taskPath,
         success: 200,
-        answer: ShownTask,
+        answer: TaskResponse,
         errors: ["not_found"],
         handle: async ({ sql, tenantId, params }) => showTask(await getTask(sql, tenantId, params.taskId)),
       }),
@@ -86,7 +94,7 @@ function recordRoutes(ctx: Ctx) {
         params: taskPath,
         body: TaskUpdate,
         success: 200,
-        answer: ShownTask,
+        answer: TaskResponse,
         errors: ["not_found", "version_missing_for_run"],
         handle: async ({ sql, tenantId, params, body }) =>
           showTask(await updateTask(sql, tenantId, params.taskId, body, new Date())),
@@ -115,7 +123,7 @@ function runRoutes(ctx: Ctx) {
         params: taskPath,
         query: RunListQuery,
         success: 200,
-        answer: Runs,
+        answer: TaskRunListResponse,
         errors: ["invalid_cursor", "not_found"],
         handle: async ({ sql, tenantId, form, params, query }) => {
           const limit = readLimit(query.limit);
@@ -132,7 +140,7 @@ function runRoutes(ctx: Ctx) {
         params: taskPath,
         body: RunStart,
         success: 202,
-        answer: StartedRun,
+        answer: TaskRunStartedResponse,
         errors: [...startErrors, "task_active_run_exists"],
         handle: async ({ sql, principal, params, body, requestId }) => ({
           runId: await startRun(sql, {
@@ -151,7 +159,7 @@ function runRoutes(ctx: Ctx) {
         summary: "Read a run",
         params: runPath,
         success: 200,
-        answer: ShownRun,
+        answer: TaskRunResponse,
         errors: ["not_found"],
         handle: async ({ sql, tenantId, form, params }) => {
           await getTask(sql, tenantId, params.taskId);
@@ -167,7 +175,7 @@ function runRoutes(ctx: Ctx) {
         params: runPath,
         query: MessagesQuery,
         success: 200,
-        answer: RunTranscript,
+        answer: TaskRunMessagesResponse,
         errors: ["invalid_cursor", "not_found"],
         handle: async ({ sql, tenantId, form, params, query: { cursor, after, limit } }) => {
           if (cursor !== undefined && after !== undefined) throw invalid("after", "and cursor exclude each other");

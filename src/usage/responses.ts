@@ -19,4 +19,4 @@ const Bucket = Closed({
   provider: TextOrNull,
   model: TextOrNull,
 });
-export const Usage = Closed({ buckets: Type.Array(Bucket), totals: Closed(totals) });
+export const UsageResponse = Closed({ buckets: Type.Array(Bucket), totals: Closed(totals) });

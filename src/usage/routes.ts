@@ -3,7 +3,7 @@ import type { Ctx } from "../kernel/context.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
 import { Id } from "../kernel/ids.ts";
 import { readUsageQuery } from "./query.ts";
-import { Usage } from "./responses.ts";
+import { UsageResponse } from "./responses.ts";
 import { AgentUsageQuery, UsageQuery } from "./schema.ts";
 import { readUsage } from "./store.ts";
 
@@ -17,7 +17,7 @@ export function usageRoutes(ctx: Ctx) {
         summary: "Read the tenant's usage",
         query: UsageQuery,
         success: 200,
-        answer: Usage,
+        answer: UsageResponse,
         invalidAs: "usage_query_invalid",
         handle: ({ sql, tenantId, query }) => readUsage(sql, tenantId, readUsageQuery(query, new Date())),
       }),
@@ -30,7 +30,7 @@ export function usageRoutes(ctx: Ctx) {
         params: pathIds({ agentId: Id("agent") }),
         query: AgentUsageQuery,
         success: 200,
-        answer: Usage,
+        answer: UsageResponse,
         invalidAs: "usage_query_invalid",
         handle: ({ sql, tenantId, params: { agentId }, query }) =>
           readUsage(sql, tenantId, readUsageQuery({ ...query, agentId }, new Date())),

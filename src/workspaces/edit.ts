@@ -3,7 +3,7 @@ import { Closed } from "../kernel/http/request-fields.ts";
 import { builtinTool } from "../tools/builtin.ts";
 import { ToolError } from "../tools/error.ts";
 import type { TurnTool } from "../tools/tool.ts";
-import { readFile, writeFiles } from "./files.ts";
+import { readWorkspaceFile, writeWorkspaceFiles } from "./files.ts";
 import { readToolFilePath } from "./paths.ts";
 import { textOf } from "./read.ts";
 import type { WorkspaceScope } from "./scope.ts";
@@ -26,12 +26,12 @@ export function editTool({ ctx: { sql }, tenantId, workspaceId, sessionId }: Wor
     execute: async (input) => {
       const path = readToolFilePath(input.path);
       return withWorkspace(sql, tenantId, workspaceId, async (inner) => {
-        const before = await readFile(inner, workspaceId, path);
+        const before = await readWorkspaceFile(inner, workspaceId, path);
         if (before === null) throw new ToolError(`There is no file ${path}.`);
         const text = textOf(before);
         if (text === null) throw new ToolError(`${path} is a binary file.`);
         const content = Buffer.from(replaceOnce(text, input.oldText, input.newText));
-        await writeFiles(inner, workspaceId, sessionId, [{ path, content }]);
+        await writeWorkspaceFiles(inner, workspaceId, sessionId, [{ path, content }]);
         return { path, sizeBytes: content.byteLength };
       });
     },

@@ -23,7 +23,7 @@ export interface FileWrite {
 }
 
 /** All files of a workspace by path; `under` narrows them to one file or what lies in one folder. */
-export async function listFiles(sql: AnySql, workspaceId: string, under = ""): Promise<FileEntry[]> {
+export async function listWorkspaceFiles(sql: AnySql, workspaceId: string, under = ""): Promise<FileEntry[]> {
   const rows = await sql<{ path: string; size: number }[]>`
     select path, size from workspace_files where workspace_id = ${workspaceId}
       ${under === "" ? sql`` : sql`and (path = ${under} or ${isIn(sql, sql`${under}::text`)})`}
@@ -32,7 +32,7 @@ export async function listFiles(sql: AnySql, workspaceId: string, under = ""): P
 }
 
 /** A file's bytes; null when there is none. */
-export async function readFile(sql: AnySql, workspaceId: string, path: string): Promise<Uint8Array | null> {
+export async function readWorkspaceFile(sql: AnySql, workspaceId: string, path: string): Promise<Uint8Array | null> {
   const [row] = await sql<{ content: Buffer }[]>`
     select content from workspace_files where workspace_id = ${workspaceId} and path = ${path}`;
   return row?.content ?? null;
@@ -44,7 +44,7 @@ export async function readFile(sql: AnySql, workspaceId: string, path: string): 
  * folder or the reverse, 400 `invalid_request` beyond the workspace's limits, 413
  * beyond a file's.
  */
-export async function writeFiles(
+export async function writeWorkspaceFiles(
   inner: Tx,
   workspaceId: string,
   sessionId: string | null,
@@ -112,7 +112,7 @@ async function checkLimits(inner: Tx, workspaceId: string): Promise<void> {
 }
 
 /** Deletes files; missing ones are no matter. Throws 400 for a folder. */
-export async function deleteFile(inner: Tx, workspaceId: string, path: string): Promise<void> {
+export async function deleteWorkspaceFile(inner: Tx, workspaceId: string, path: string): Promise<void> {
   const { count } = await inner`delete from workspace_files where workspace_id = ${workspaceId} and path = ${path}`;
   if (count > 0) return;
   const [below] = await inner`

@@ -4,7 +4,7 @@ import { boundItems, cutNote } from "../tools/bounded.ts";
 import { builtinTool } from "../tools/builtin.ts";
 import { ToolError } from "../tools/error.ts";
 import type { TurnTool } from "../tools/tool.ts";
-import { listFiles } from "./files.ts";
+import { listWorkspaceFiles } from "./files.ts";
 import { readToolPath } from "./paths.ts";
 import type { WorkspaceScope } from "./scope.ts";
 import { JobCutError, neverAborted, runJob } from "./shell/host.ts";
@@ -28,7 +28,7 @@ export function grepTool({ ctx: { sql }, tenantId, workspaceId }: WorkspaceScope
       const under = readToolPath(path ?? "/");
       checkPattern(pattern);
       await requireWorkspace(sql, tenantId, workspaceId);
-      const files = (await listFiles(sql, workspaceId, under)).map((file) => ({
+      const files = (await listWorkspaceFiles(sql, workspaceId, under)).map((file) => ({
         path: file.path,
         size: file.sizeBytes,
       }));

@@ -7,7 +7,7 @@ export const workspaceBytesMax = 100 * 1024 * 1024;
 /** A workspace holds at most this many files, and beside them at most this many empty folders. */
 export const workspaceFilesMax = 10_000;
 /** A path weighs at most this much, so that it fits into the index it is found by. */
-export const pathBytesMax = 1024;
+export const workspacePathBytesMax = 1024;
 /** A workspace with more files than this is deleted by a job; the request answers 202 at once. */
 export const filesDeletedAtOnceMax = 200;
 /** So is one whose files weigh more than this. */

@@ -1,11 +1,11 @@
-import { pathBytesMax } from "./limits.ts";
+import { workspacePathBytesMax } from "./limits.ts";
 
 /** The first folder of paths that are no files of any workspace (document 1, "Skill"). */
 export const virtualFolder = ".parley";
 
 /** Why a relative path cannot be a file's; null when it can. */
 export function pathProblem(relative: string): string | null {
-  if (Buffer.byteLength(relative) > pathBytesMax) return `must have at most ${pathBytesMax} bytes`;
+  if (Buffer.byteLength(relative) > workspacePathBytesMax) return `must have at most ${workspacePathBytesMax} bytes`;
   if (relative.includes("\0")) return "must not contain the NUL character";
   if (!relative.isWellFormed()) return "must be well-formed Unicode";
   const segments = relative.split("/");

@@ -15,7 +15,7 @@ export function readFilePath(path: string): string {
 }
 
 /** Whether a request's path is the root's. */
-export function isRoot(path: string): boolean {
+export function isRootPath(path: string): boolean {
   return path === "/";
 }
 

@@ -4,7 +4,7 @@ import { boundText, cutNote } from "../tools/bounded.ts";
 import { builtinTool } from "../tools/builtin.ts";
 import { ToolError } from "../tools/error.ts";
 import type { ToolScope, TurnTool } from "../tools/tool.ts";
-import { readFile } from "./files.ts";
+import { readWorkspaceFile } from "./files.ts";
 import { virtualFolder } from "./path-rules.ts";
 import { readToolFilePath } from "./paths.ts";
 import { requireWorkspace } from "./store.ts";
@@ -41,7 +41,7 @@ function virtualPathOf(path: string): string | null {
 async function readOwn({ ctx, tenantId, workspaceId }: ToolScope, path: string): Promise<Uint8Array> {
   if (workspaceId === null) throw missing(path);
   await requireWorkspace(ctx.sql, tenantId, workspaceId);
-  const content = await readFile(ctx.sql, workspaceId, path);
+  const content = await readWorkspaceFile(ctx.sql, workspaceId, path);
   if (content === null) throw missing(path);
   return content;
 }

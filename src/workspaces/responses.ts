@@ -7,11 +7,11 @@ import { SandboxId } from "./sandbox-id.ts";
 /** What operations on workspaces and sandboxes answer (design section 3), for the OpenAPI document. */
 const under = (id: TSchema) =>
   Closed({ id, tenantId: Id("tenant"), name: Text, ...attribution, status: OneOf("ready", "deleting"), ...times });
-export const ShownWorkspace = under(Id("workspace"));
-export const ShownSandbox = under(SandboxId);
-export const Workspaces = pageOf(ShownWorkspace);
-export const Sandboxes = pageOf(ShownSandbox);
+export const WorkspaceResponse = under(Id("workspace"));
+export const SandboxResponse = under(SandboxId);
+export const WorkspaceListResponse = pageOf(WorkspaceResponse);
+export const SandboxListResponse = pageOf(SandboxResponse);
 /** Many files are deleted by and by. */
-export const Deleting = Closed({ status: Type.Literal("deleting") });
-export const ShownFile = Closed({ path: Text, sizeBytes: Type.Integer() });
-export const Files = listOf("files", ShownFile);
+export const WorkspaceDeletingResponse = Closed({ status: Type.Literal("deleting") });
+export const WorkspaceFileResponse = Closed({ path: Text, sizeBytes: Type.Integer() });
+export const WorkspaceFileListResponse = listOf("files", WorkspaceFileResponse);

@@ -7,11 +7,19 @@ import { readBytes } from "../kernel/http/json-body.ts";
 import { type Input, operation, pathIds, Reply } from "../kernel/http/operation.ts";
 import { readLimit } from "../kernel/http/page.ts";
 import { Id, sandboxIdOf, workspaceIdOf } from "../kernel/ids.ts";
-import { deleteFile, listFiles, readFile, writeFiles } from "./files.ts";
+import { deleteWorkspaceFile, listWorkspaceFiles, readWorkspaceFile, writeWorkspaceFiles } from "./files.ts";
 import { fileBytesMax } from "./limits.ts";
-import { isRoot, readFilePath } from "./paths.ts";
+import { isRootPath, readFilePath } from "./paths.ts";
 import { deleteWorkspace } from "./remove.ts";
-import { Deleting, Files, Sandboxes, ShownFile, ShownSandbox, ShownWorkspace, Workspaces } from "./responses.ts";
+import {
+  SandboxListResponse,
+  SandboxResponse,
+  WorkspaceDeletingResponse,
+  WorkspaceFileListResponse,
+  WorkspaceFileResponse,
+  WorkspaceListResponse,
+  WorkspaceResponse,
+} from "./responses.ts";
 import { SandboxId } from "./sandbox-id.ts";
 import { FileOrListQuery, FileQuery, WorkspaceCreate, WorkspaceList, WorkspaceUpdate } from "./schema.ts";
 import {
@@ -60,7 +68,7 @@ function recordRoutes(ctx: Ctx) {
         summary: "Create a workspace",
         body: WorkspaceCreate,
         success: 201,
-        answer: ShownWorkspace,
+        answer: WorkspaceResponse,
         onlyForm: "b",
         handle: ({ sql, tenantId, body }) => createWorkspace(sql, tenantId, body, "workspace"),
       }),
@@ -72,7 +80,7 @@ function recordRoutes(ctx: Ctx) {
         summary: "List workspaces",
         query: WorkspaceList,
         success: 200,
-        answer: Workspaces,
+        answer: WorkspaceListResponse,
         errors: ["invalid_cursor"],
         onlyForm: "b",
         handle: listPage,
@@ -85,7 +93,7 @@ function recordRoutes(ctx: Ctx) {
         summary: "Get a workspace",
         params: workspacePath,
         success: 200,
-        answer: ShownWorkspace,
+        answer: WorkspaceResponse,
         errors: ["workspace_not_found"],
         onlyForm: "b",
         handle: ({ sql, tenantId, params }) => getWorkspace(sql, tenantId, params.workspaceId),
@@ -99,7 +107,7 @@ function recordRoutes(ctx: Ctx) {
         params: workspacePath,
         body: WorkspaceUpdate,
         success: 200,
-        answer: ShownWorkspace,
+        answer: WorkspaceResponse,
         errors: ["workspace_not_found", "workspace_delete_conflict"],
         onlyForm: "b",
         handle: ({ sql, tenantId, params, body }) => updateWorkspace(sql, tenantId, params.workspaceId, body),
@@ -112,7 +120,7 @@ function recordRoutes(ctx: Ctx) {
         summary: "Delete a workspace",
         params: workspacePath,
         success: 204,
-        otherwise: { 202: Deleting },
+        otherwise: { 202: WorkspaceDeletingResponse },
         errors: ["workspace_not_found", "workspace_in_use"],
         onlyForm: "b",
         handle: (input) => remove(input, input.params.workspaceId),
@@ -131,7 +139,7 @@ function sandboxRoutes(ctx: Ctx) {
         summary: "Create a sandbox",
         body: WorkspaceCreate,
         success: 201,
-        answer: ShownSandbox,
+        answer: SandboxResponse,
         handle: ({ sql, tenantId, body }) => createWorkspace(sql, tenantId, body, "sandbox"),
       }),
     )
@@ -143,7 +151,7 @@ function sandboxRoutes(ctx: Ctx) {
         summary: "List sandboxes",
         query: WorkspaceList,
         success: 200,
-        answer: Sandboxes,
+        answer: SandboxListResponse,
         errors: ["invalid_cursor"],
         handle: listPage,
       }),
@@ -156,7 +164,7 @@ function sandboxRoutes(ctx: Ctx) {
         summary: "Get a sandbox",
         params: sandboxPath,
         success: 200,
-        answer: ShownSandbox,
+        answer: SandboxResponse,
         errors: ["workspace_not_found"],
         handle: ({ sql, tenantId, params }) => getWorkspace(sql, tenantId, workspaceIdOf(params.sandboxId)),
       }),
@@ -170,7 +178,7 @@ function sandboxRoutes(ctx: Ctx) {
         params: sandboxPath,
         body: WorkspaceUpdate,
         success: 200,
-        answer: ShownSandbox,
+        answer: SandboxResponse,
         errors: ["workspace_not_found", "workspace_delete_conflict"],
         handle: ({ sql, tenantId, params, body }) =>
           updateWorkspace(sql, tenantId, workspaceIdOf(params.sandboxId), body),
@@ -184,7 +192,7 @@ function sandboxRoutes(ctx: Ctx) {
         summary: "Delete a sandbox",
         params: sandboxPath,
         success: 204,
-        otherwise: { 202: Deleting },
+        otherwise: { 202: WorkspaceDeletingResponse },
         errors: ["workspace_not_found", "workspace_in_use"],
         handle: (input) => remove(input, workspaceIdOf(input.params.sandboxId)),
       }),
@@ -202,14 +210,14 @@ function fileRoutes(ctx: Ctx) {
         params: workspacePath,
         query: FileOrListQuery,
         success: 200,
-        answer: [Files, "bytes"],
+        answer: [WorkspaceFileListResponse, "bytes"],
         errors: [...errors, "not_found"],
         onlyForm: "b",
         handle: async ({ sql, tenantId, params: { workspaceId }, query }) => {
-          const path = query.path === undefined || isRoot(query.path) ? null : readFilePath(query.path);
+          const path = query.path === undefined || isRootPath(query.path) ? null : readFilePath(query.path);
           await requireWorkspace(sql, tenantId, workspaceId);
-          if (path === null) return { files: await listFiles(sql, workspaceId) };
-          const content = await readFile(sql, workspaceId, path);
+          if (path === null) return { files: await listWorkspaceFiles(sql, workspaceId) };
+          const content = await readWorkspaceFile(sql, workspaceId, path);
           if (content === null) throw new ApiError("not_found", { message: "There is no such file." });
           const headers = { "Content-Type": "application/octet-stream", "X-Content-Type-Options": "nosniff" };
           return new Response(content as BodyInit, { headers });
@@ -225,7 +233,7 @@ function fileRoutes(ctx: Ctx) {
         query: FileQuery,
         body: "raw",
         success: 200,
-        answer: ShownFile,
+        answer: WorkspaceFileResponse,
         errors: [...errors, "invalid_request", "payload_too_large"],
         onlyForm: "b",
         handle: async ({ sql, tenantId, params: { workspaceId }, query, request }) => {
@@ -233,7 +241,7 @@ function fileRoutes(ctx: Ctx) {
           await requireWorkspace(sql, tenantId, workspaceId);
           const content = await readBytes(request, fileBytesMax);
           await withWorkspace(sql, tenantId, workspaceId, (inner) =>
-            writeFiles(inner, workspaceId, null, [{ path, content }]),
+            writeWorkspaceFiles(inner, workspaceId, null, [{ path, content }]),
           );
           return { path, sizeBytes: content.byteLength };
         },
@@ -251,7 +259,7 @@ function fileRoutes(ctx: Ctx) {
         onlyForm: "b",
         handle: ({ sql, tenantId, params: { workspaceId }, query }) => {
           const path = readFilePath(query.path);
-          return withWorkspace(sql, tenantId, workspaceId, (inner) => deleteFile(inner, workspaceId, path));
+          return withWorkspace(sql, tenantId, workspaceId, (inner) => deleteWorkspaceFile(inner, workspaceId, path));
         },
       }),
     );

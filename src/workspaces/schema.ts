@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { Change, Characters, Closed, Metadata, Name, pageQuery, UserId } from "../kernel/http/request-fields.ts";
-import { pathBytesMax } from "./limits.ts";
+import { workspacePathBytesMax } from "./limits.ts";
 
 export const WorkspaceCreate = Closed({
   name: Type.Optional(Name),
@@ -12,7 +12,7 @@ export const WorkspaceUpdate = Change({ name: Name, metadata: Metadata });
 
 export const WorkspaceList = Closed({ ...pageQuery, userId: Type.Optional(UserId) });
 
-const Path = Characters({ max: pathBytesMax + 1 });
+const Path = Characters({ max: workspacePathBytesMax + 1 });
 export const FileQuery = Closed({ path: Path });
 /** Without a path, or with the root's, the files are listed. */
 export const FileOrListQuery = Closed({ path: Type.Optional(Path) });

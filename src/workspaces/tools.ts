@@ -5,7 +5,7 @@ import { builtinTool } from "../tools/builtin.ts";
 import type { ToolScope, TurnTool } from "../tools/tool.ts";
 import { bashTool } from "./bash.ts";
 import { editTool } from "./edit.ts";
-import { listFiles, writeFiles } from "./files.ts";
+import { listWorkspaceFiles, writeWorkspaceFiles } from "./files.ts";
 import { globMatcher } from "./glob.ts";
 import { grepTool } from "./grep.ts";
 import { readToolFilePath, readToolPath } from "./paths.ts";
@@ -42,7 +42,9 @@ function writeTool({ ctx: { sql }, tenantId, workspaceId, sessionId }: Workspace
     readOnly: false,
     execute: async (input) => {
       const file = { path: readToolFilePath(input.path), content: Buffer.from(input.content) };
-      await withWorkspace(sql, tenantId, workspaceId, (inner) => writeFiles(inner, workspaceId, sessionId, [file]));
+      await withWorkspace(sql, tenantId, workspaceId, (inner) =>
+        writeWorkspaceFiles(inner, workspaceId, sessionId, [file]),
+      );
       return { path: file.path, sizeBytes: file.content.byteLength };
     },
   });
@@ -57,7 +59,7 @@ function listTool({ ctx: { sql }, tenantId, workspaceId }: WorkspaceScope): Turn
     execute: async (input) => {
       const folder = readToolPath(input.path ?? "/");
       await requireWorkspace(sql, tenantId, workspaceId);
-      const { items, cut } = boundItems(await listFiles(sql, workspaceId, folder));
+      const { items, cut } = boundItems(await listWorkspaceFiles(sql, workspaceId, folder));
       return { files: items, ...(cut ? { note: cutNote("name a folder to see the rest") } : {}) };
     },
   });
@@ -72,7 +74,7 @@ function globTool({ ctx: { sql }, tenantId, workspaceId }: WorkspaceScope): Turn
     execute: async ({ pattern }) => {
       const matches = globMatcher(pattern);
       await requireWorkspace(sql, tenantId, workspaceId);
-      const found = (await listFiles(sql, workspaceId)).filter((file) => matches(file.path));
+      const found = (await listWorkspaceFiles(sql, workspaceId)).filter((file) => matches(file.path));
       const { items, cut } = boundItems(found.map((file) => file.path));
       return { paths: items, ...(cut ? { note: cutNote("use a narrower pattern to see the rest") } : {}) };
     },

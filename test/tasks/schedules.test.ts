@@ -3,7 +3,7 @@ import { tx } from "../../src/kernel/database/client.ts";
 import type { IdOf } from "../../src/kernel/ids.ts";
 import { arm } from "../../src/tasks/arm.ts";
 import { fireTask } from "../../src/tasks/fire.ts";
-import { ringTasksAgain } from "../../src/tasks/reap.ts";
+import { recoverTasks } from "../../src/tasks/recover.ts";
 import { nextFire, readSchedule, type Schedule } from "../../src/tasks/schedule.ts";
 import { createTask } from "../../src/tasks/store.ts";
 import { eventually, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
@@ -266,8 +266,8 @@ describe("with workers", () => {
     const givenUp = await starting();
     await h.sql`delete from graphile_worker._private_jobs where key in (${`task.fire:${lostFire}`}, ${`task.run:${lostRun.runId}`})`;
     await h.sql`update graphile_worker._private_jobs set attempts = max_attempts where key = ${`task.run:${givenUp.runId}`}`;
-    await ringTasksAgain(h.ctx);
-    await ringTasksAgain(h.ctx);
+    await recoverTasks(h.ctx);
+    await recoverTasks(h.ctx);
     expect((await runsOf(givenUp.task.id)).map(({ status }) => status)).toEqual(["failed"]);
     await withWorkers(1, async () => {
       for (const id of [lostFire, lostRun.task.id]) expect((await ended(id)).length).toBe(1);

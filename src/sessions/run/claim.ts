@@ -1,10 +1,10 @@
-import { type AgentRow, agentOfTurn, showAgent } from "../../agents/load.ts";
+import { agentOfTurn, type LoadedAgentRow, toLoadedAgent } from "../../agents/load.ts";
 import type { Sql } from "../../kernel/database/client.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import { type HistoryRow, historyOfRow, historyOfTurn, noHistory } from "../state/history.ts";
 import type { ClaimedTurn, TurnKind } from "../state/turn.ts";
 
-interface ClaimRow extends AgentRow, HistoryRow {
+interface ClaimRow extends LoadedAgentRow, HistoryRow {
   locked: boolean;
   id: string | null;
   tenant_id: string;
@@ -82,7 +82,7 @@ export async function claimTurn(
     traceparent: row.traceparent,
     modelCalls: row.model_calls,
     answer: row.answer,
-    agent: showAgent(row),
+    agent: toLoadedAgent(row),
     history: row.session_id === null ? noHistory(row.turn_metadata) : historyOfRow(row),
   };
 }

@@ -1,7 +1,7 @@
 import { frameBytesMax } from "../limits.ts";
 import { runCommand } from "./command.ts";
 import { encodeFrame, FrameReader } from "./frames.ts";
-import type { FromChild, Job, ToChild } from "./protocol.ts";
+import type { ProcessJob, ProcessMessage, WorkerMessage } from "./protocol.ts";
 import { search } from "./search.ts";
 
 /**
@@ -10,30 +10,30 @@ import { search } from "./search.ts";
  * command that never yields blocks this process alone, and the worker ends it.
  */
 
-const waiting: ((message: ToChild) => void)[] = [];
+const waiting: ((message: WorkerMessage) => void)[] = [];
 const reader = new FrameReader(frameBytesMax);
 process.stdin.on("data", (piece: Buffer) => {
-  for (const message of reader.push(piece)) waiting.shift()?.(message as ToChild);
+  for (const message of reader.push(piece)) waiting.shift()?.(message as WorkerMessage);
 });
 // The worker is gone: nobody wants the answer any more.
 process.stdin.on("end", () => process.exit(1));
 
-function hear(): Promise<ToChild> {
+function receive(): Promise<WorkerMessage> {
   return new Promise((resolve) => waiting.push(resolve));
 }
 
-function say(message: FromChild): Promise<void> {
+function send(message: ProcessMessage): Promise<void> {
   return new Promise((resolve) => process.stdout.write(encodeFrame(message), () => resolve()));
 }
 
 async function fetch(paths: readonly string[]): Promise<readonly (Uint8Array | null)[]> {
-  const answer = hear();
-  await say({ type: "need", paths });
+  const answer = receive();
+  await send({ type: "need", paths });
   const message = await answer;
   return message.type === "contents" ? message.contents : [];
 }
 
-async function run(job: Job): Promise<FromChild> {
+async function run(job: ProcessJob): Promise<ProcessMessage> {
   try {
     return { type: "done", result: job.kind === "command" ? await runCommand(job, fetch) : await search(job, fetch) };
   } catch (error) {
@@ -41,9 +41,9 @@ async function run(job: Job): Promise<FromChild> {
   }
 }
 
-const first = await hear();
+const first = await receive();
 if (first.type === "job") {
-  await say({ type: "begun" });
-  await say(await run(first.job));
+  await send({ type: "begun" });
+  await send(await run(first.job));
 }
 process.exit(0);

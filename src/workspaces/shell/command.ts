@@ -1,12 +1,12 @@
 import { Bash, type BashOptions, getCommandNames } from "just-bash";
 import { fileBytesMax, workspaceBytesMax, workspaceFilesMax } from "../limits.ts";
 import { pathProblem } from "../path-rules.ts";
+import { cleanOutput } from "./clean-output.ts";
 import { addDevices, TreeFs, walk } from "./filesystem.ts";
-import { Guard } from "./guard.ts";
-import type { Changes, CommandJob, CommandResult, Fetch, StoredFile } from "./protocol.ts";
-import { rm } from "./remove.ts";
+import { CommandGuard } from "./guard.ts";
+import type { Changes, CommandJob, CommandResult, FetchContents, StoredFile } from "./protocol.ts";
+import { rm } from "./rm.ts";
 import { type FileNode, Tree } from "./tree.ts";
-import { inOurWords } from "./words.ts";
 
 /** Files, folders and links that a command may see or make. */
 const nodesMax = 3 * workspaceFilesMax;
@@ -35,7 +35,7 @@ const limits: NonNullable<BashOptions["executionLimits"]> = {
 const commands = getCommandNames().filter((name) => name !== "sqlite3") as never[];
 
 /** Runs a command over a workspace's files. Never throws for what the command does. */
-export async function runCommand(job: CommandJob, fetch: Fetch): Promise<CommandResult> {
+export async function runCommand(job: CommandJob, fetch: FetchContents): Promise<CommandResult> {
   const tree = new Tree({
     files: workspaceFilesMax,
     nodes: nodesMax,
@@ -49,7 +49,7 @@ export async function runCommand(job: CommandJob, fetch: Fetch): Promise<Command
     node.content ??= content ?? new Uint8Array();
     return node.content;
   };
-  const guard = new Guard();
+  const guard = new CommandGuard();
   const bash = new Bash({
     fs: new TreeFs(tree, load),
     cwd: "/",
@@ -142,5 +142,5 @@ async function collect(
 }
 
 function shown(output: string): string {
-  return inOurWords(output.slice(0, outputCharactersMax));
+  return cleanOutput(output.slice(0, outputCharactersMax));
 }

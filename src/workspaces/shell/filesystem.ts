@@ -20,12 +20,12 @@ export function addDevices(tree: Tree): void {
 
 /** The tree as the shell's file system. `load` fetches the content of a file that the workspace holds. */
 export class TreeFs implements IFileSystem {
-  private readonly tree: Tree;
-  private readonly load: (node: FileNode) => Promise<Uint8Array>;
+  readonly #tree: Tree;
+  readonly #load: (node: FileNode) => Promise<Uint8Array>;
 
   constructor(tree: Tree, load: (node: FileNode) => Promise<Uint8Array>) {
-    this.tree = tree;
-    this.load = load;
+    this.#tree = tree;
+    this.#load = load;
   }
 
   async readFile(path: string, options?: EncodingOption): Promise<string> {
@@ -33,40 +33,40 @@ export class TreeFs implements IFileSystem {
   }
 
   async readFileBuffer(path: string): Promise<Uint8Array> {
-    const node = this.tree.need(path, "open");
-    if (node.kind === "file") return node.content ?? (await this.load(node));
+    const node = this.#tree.need(path, "open");
+    if (node.kind === "file") return node.content ?? (await this.#load(node));
     if (node.kind === "device") return new Uint8Array();
     throw fsError("EISDIR", "illegal operation on a directory", "read", path);
   }
 
   async writeFile(path: string, content: FileContent, options?: EncodingOption): Promise<void> {
-    this.put(path, bytesOf(content, options));
+    this.#put(path, bytesOf(content, options));
   }
 
   async appendFile(path: string, content: FileContent, options?: EncodingOption): Promise<void> {
     const added = bytesOf(content, options);
     const before = (await this.exists(path)) ? await this.readFileBuffer(path) : new Uint8Array();
-    this.put(path, Buffer.concat([before, added]));
+    this.#put(path, Buffer.concat([before, added]));
   }
 
   /** Writes a file, with the folders above it. */
-  private put(path: string, content: Uint8Array): void {
+  #put(path: string, content: Uint8Array): void {
     const segments = segmentsOf(path);
-    if (segments.length > 1) this.makeFolders(segments.slice(0, -1), "open");
-    const place = this.tree.find(path, "open");
+    if (segments.length > 1) this.#makeFolders(segments.slice(0, -1), "open");
+    const place = this.#tree.find(path, "open");
     if (place === null || place.node?.kind === "folder")
       throw fsError("EISDIR", "illegal operation on a directory", "open", path);
     const { folder, name, node } = place;
     if (node?.kind === "device") return;
-    if (node?.kind === "file") this.tree.write(node, content, name);
-    else this.tree.attach(folder, name, newFile(this.tree, content));
+    if (node?.kind === "file") this.#tree.write(node, content, name);
+    else this.#tree.attach(folder, name, newFile(this.#tree, content));
   }
 
-  private makeFolders(segments: readonly string[], call: string): void {
+  #makeFolders(segments: readonly string[], call: string): void {
     for (const [index] of segments.entries()) {
       const path = `/${segments.slice(0, index + 1).join("/")}`;
-      const place = this.tree.find(path, call);
-      if (place !== null && place.node === undefined) this.tree.makeFolder(place.folder, place.name);
+      const place = this.#tree.find(path, call);
+      if (place !== null && place.node === undefined) this.#tree.makeFolder(place.folder, place.name);
       else if (place?.node !== undefined && place.node.kind !== "folder")
         throw fsError("ENOTDIR", "not a directory", call, path);
     }
@@ -74,7 +74,7 @@ export class TreeFs implements IFileSystem {
 
   async exists(path: string): Promise<boolean> {
     try {
-      const place = this.tree.find(path, "access");
+      const place = this.#tree.find(path, "access");
       return place === null || place.node !== undefined;
     } catch {
       return false;
@@ -82,18 +82,18 @@ export class TreeFs implements IFileSystem {
   }
 
   async stat(path: string): Promise<FsStat> {
-    return statOf(this.tree.need(path, "stat"));
+    return statOf(this.#tree.need(path, "stat"));
   }
 
   async lstat(path: string): Promise<FsStat> {
-    return statOf(this.tree.need(path, "lstat", false));
+    return statOf(this.#tree.need(path, "lstat", false));
   }
 
   async mkdir(path: string, options?: MkdirOptions): Promise<void> {
-    if (options?.recursive === true) return this.makeFolders(segmentsOf(path), "mkdir");
-    const place = this.tree.find(path, "mkdir", false);
+    if (options?.recursive === true) return this.#makeFolders(segmentsOf(path), "mkdir");
+    const place = this.#tree.find(path, "mkdir", false);
     if (place === null || place.node !== undefined) throw fsError("EEXIST", "file already exists", "mkdir", path);
-    this.tree.makeFolder(place.folder, place.name);
+    this.#tree.makeFolder(place.folder, place.name);
   }
 
   async readdir(path: string): Promise<string[]> {
@@ -101,7 +101,7 @@ export class TreeFs implements IFileSystem {
   }
 
   async readdirWithFileTypes(path: string) {
-    const entries = [...this.folder(path).children].filter(([, node]) => !isOnlyDevices(node));
+    const entries = [...this.#folder(path).children].filter(([, node]) => !isOnlyDevices(node));
     return entries
       .sort(([one], [other]) => (one < other ? -1 : 1))
       .map(([name, node]) => ({
@@ -112,14 +112,14 @@ export class TreeFs implements IFileSystem {
       }));
   }
 
-  private folder(path: string): FolderNode {
-    const node = this.tree.need(path, "scandir");
+  #folder(path: string): FolderNode {
+    const node = this.#tree.need(path, "scandir");
     if (node.kind !== "folder") throw fsError("ENOTDIR", "not a directory", "scandir", path);
     return node;
   }
 
   async rm(path: string, options?: RmOptions): Promise<void> {
-    const place = this.tree.find(path, "rm", false);
+    const place = this.#tree.find(path, "rm", false);
     if (place === null) throw fsError("EBUSY", "the root stays", "rm", path);
     const { folder, name, node } = place;
     if (node === undefined) {
@@ -129,28 +129,28 @@ export class TreeFs implements IFileSystem {
     if (holdsDevice(node)) throw fsError("EBUSY", "resource busy", "rm", path);
     if (node.kind === "folder" && node.children.size > 0 && options?.recursive !== true)
       throw fsError("ENOTEMPTY", "directory not empty", "rm", path);
-    this.tree.detach(folder, name);
+    this.#tree.detach(folder, name);
   }
 
   async cp(src: string, dest: string, options?: CpOptions): Promise<void> {
-    const node = this.tree.need(src, "cp", false);
+    const node = this.#tree.need(src, "cp", false);
     if (node.kind === "folder") {
       if (options?.recursive !== true) throw fsError("EISDIR", "is a directory", "cp", src);
       refuseInto(src, dest, "copy");
-      this.makeFolders(segmentsOf(dest), "cp");
+      this.#makeFolders(segmentsOf(dest), "cp");
       for (const name of [...node.children.keys()]) await this.cp(`${src}/${name}`, `${dest}/${name}`, options);
     } else if (node.kind === "link") {
       await this.symlink(node.target, dest);
     } else {
-      this.put(dest, Uint8Array.from(await this.readFileBuffer(src)));
-      const copied = this.tree.need(dest, "cp");
+      this.#put(dest, Uint8Array.from(await this.readFileBuffer(src)));
+      const copied = this.#tree.need(dest, "cp");
       if (copied.kind === "file") copied.mode = node.mode;
     }
   }
 
   async mv(src: string, dest: string): Promise<void> {
-    const from = this.tree.find(src, "mv", false);
-    const to = this.tree.find(dest, "mv", false);
+    const from = this.#tree.find(src, "mv", false);
+    const to = this.#tree.find(dest, "mv", false);
     if (from === null || to === null) throw fsError("EBUSY", "the root stays", "mv", src);
     if (from.node === undefined) throw fsError("ENOENT", "no such file or directory", "mv", src);
     if (from.path === to.path) return;
@@ -161,7 +161,7 @@ export class TreeFs implements IFileSystem {
     if (to.node?.kind === "folder" && (moved.kind !== "folder" || to.node.children.size > 0))
       throw fsError("ENOTEMPTY", "directory not empty", "mv", dest);
     from.folder.children.delete(from.name);
-    this.tree.detach(to.folder, to.name);
+    this.#tree.detach(to.folder, to.name);
     to.folder.children.set(to.name, moved);
   }
 
@@ -171,46 +171,46 @@ export class TreeFs implements IFileSystem {
 
   getAllPaths(): string[] {
     const paths: string[] = [];
-    walk(this.tree.root, "", (path) => paths.push(`/${path}`));
+    walk(this.#tree.root, "", (path) => paths.push(`/${path}`));
     return paths;
   }
 
   async chmod(path: string, mode: number): Promise<void> {
-    this.tree.need(path, "chmod").mode = mode;
+    this.#tree.need(path, "chmod").mode = mode;
   }
 
   async symlink(target: string, linkPath: string): Promise<void> {
-    const { folder, name } = this.free(linkPath, "symlink");
-    this.tree.attach(folder, name, { kind: "link", id: this.tree.nextId(), target, mode: 0o777, mtime: new Date() });
+    const { folder, name } = this.#free(linkPath, "symlink");
+    this.#tree.attach(folder, name, { kind: "link", id: this.#tree.nextId(), target, mode: 0o777, mtime: new Date() });
   }
 
   async link(existingPath: string, newPath: string): Promise<void> {
-    const node = this.tree.need(existingPath, "link");
+    const node = this.#tree.need(existingPath, "link");
     if (node.kind !== "file") throw fsError("EPERM", "operation not permitted", "link", existingPath);
-    const { folder, name } = this.free(newPath, "link");
-    this.tree.attach(folder, name, node);
+    const { folder, name } = this.#free(newPath, "link");
+    this.#tree.attach(folder, name, node);
   }
 
   /** A place that nothing has yet. */
-  private free(path: string, call: string) {
-    const place = this.tree.find(path, call, false);
+  #free(path: string, call: string) {
+    const place = this.#tree.find(path, call, false);
     if (place === null || place.node !== undefined) throw fsError("EEXIST", "file already exists", call, path);
     return place;
   }
 
   async readlink(path: string): Promise<string> {
-    const node = this.tree.need(path, "readlink", false);
+    const node = this.#tree.need(path, "readlink", false);
     if (node.kind !== "link") throw fsError("EINVAL", "invalid argument", "readlink", path);
     return node.target;
   }
 
   async realpath(path: string): Promise<string> {
-    this.tree.need(path, "realpath");
-    return this.tree.find(path, "realpath")?.path ?? "/";
+    this.#tree.need(path, "realpath");
+    return this.#tree.find(path, "realpath")?.path ?? "/";
   }
 
   async utimes(path: string, _atime: Date, mtime: Date): Promise<void> {
-    this.tree.need(path, "utimes").mtime = mtime;
+    this.#tree.need(path, "utimes").mtime = mtime;
   }
 }
 

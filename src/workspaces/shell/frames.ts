@@ -27,45 +27,45 @@ export function encodeFrame(message: unknown): Uint8Array {
 
 /** Puts frames together from the pieces in which they arrive. Throws when they would hold more than `bytesMax`. */
 export class FrameReader {
-  private readonly bytesMax: number;
-  private pieces: Uint8Array[] = [];
-  private bytes = 0;
+  readonly #bytesMax: number;
+  #pieces: Uint8Array[] = [];
+  #bytes = 0;
   /** What the frame under way needs before a look at it is of use. */
-  private needed = lengthBytes;
+  #needed = lengthBytes;
 
   constructor(bytesMax: number) {
-    this.bytesMax = bytesMax;
+    this.#bytesMax = bytesMax;
   }
 
   /** Takes a piece; answers the messages that are whole now. */
   push(piece: Uint8Array): unknown[] {
-    this.pieces.push(piece);
-    this.bytes += piece.byteLength;
-    if (this.bytes > this.bytesMax) throw new Error("The frame is too large.");
+    this.#pieces.push(piece);
+    this.#bytes += piece.byteLength;
+    if (this.#bytes > this.#bytesMax) throw new Error("The frame is too large.");
     const messages: unknown[] = [];
-    while (this.bytes >= this.needed) {
-      const whole = Buffer.concat(this.pieces);
-      const parsed = this.parse(whole);
+    while (this.#bytes >= this.#needed) {
+      const whole = Buffer.concat(this.#pieces);
+      const parsed = this.#parse(whole);
       if (parsed === null) {
-        this.pieces = [whole];
+        this.#pieces = [whole];
         continue;
       }
       messages.push(parsed.message);
       const rest = whole.subarray(parsed.length);
-      this.pieces = [rest];
-      this.bytes = rest.byteLength;
-      this.needed = lengthBytes;
+      this.#pieces = [rest];
+      this.#bytes = rest.byteLength;
+      this.#needed = lengthBytes;
     }
     return messages;
   }
 
   /** The frame at the front; null when more of it must come, and `needed` says how much. */
-  private parse(whole: Buffer): { message: unknown; length: number } | null {
+  #parse(whole: Buffer): { message: unknown; length: number } | null {
     const headEnd = lengthBytes + whole.readUInt32BE();
-    if (whole.byteLength < headEnd) return this.waitFor(headEnd);
+    if (whole.byteLength < headEnd) return this.#waitFor(headEnd);
     const head = JSON.parse(whole.toString("utf8", lengthBytes, headEnd)) as Head;
     const length = head.blobs.reduce((sum, bytes) => sum + bytes, headEnd);
-    if (whole.byteLength < length) return this.waitFor(length);
+    if (whole.byteLength < length) return this.#waitFor(length);
     let offset = headEnd;
     const blobs = head.blobs.map((bytes) => {
       offset += bytes;
@@ -74,8 +74,8 @@ export class FrameReader {
     return { message: withBlobs(head.message, blobs), length };
   }
 
-  private waitFor(bytes: number): null {
-    this.needed = bytes;
+  #waitFor(bytes: number): null {
+    this.#needed = bytes;
     return null;
   }
 }

@@ -6,38 +6,38 @@ import { commandMemoryBytesMax, commandMs } from "../limits.ts";
  * clock and at the memory. What it cannot see (one step that never
  * ends) falls to the worker, which ends the process.
  */
-export class Guard {
+export class CommandGuard {
   readonly limitMs = commandMs;
-  private readonly stop = new AbortController();
-  private readonly startedAtMs = performance.now();
-  private readonly heapBefore = process.memoryUsage().heapUsed;
-  private reason: "time" | "memory" | null = null;
+  readonly #stop = new AbortController();
+  readonly #startedAtMs = performance.now();
+  readonly #heapBefore = process.memoryUsage().heapUsed;
+  #reason: "time" | "memory" | null = null;
 
   constructor() {
     // A command that only waits takes no steps.
-    setTimeout(() => this.end("time"), commandMs);
+    setTimeout(() => this.#end("time"), commandMs);
   }
 
   get signal(): AbortSignal {
-    return this.stop.signal;
+    return this.#stop.signal;
   }
 
   /** Called by the interpreter at every step. */
   hit(): void {
     // A look at the memory costs about 10 µs, a step at least as much.
-    if (process.memoryUsage().heapUsed - this.heapBefore > commandMemoryBytesMax) this.end("memory");
-    else if (performance.now() - this.startedAtMs > commandMs) this.end("time");
+    if (process.memoryUsage().heapUsed - this.#heapBefore > commandMemoryBytesMax) this.#end("memory");
+    else if (performance.now() - this.#startedAtMs > commandMs) this.#end("time");
   }
 
   /** Why the command was cut, in words; empty when it was not. */
   notes(): string[] {
-    if (this.reason === "time") return [`The command was cut after ${commandMs / 1000} s.`];
-    if (this.reason === "memory") return ["The command was cut because it used more memory than a command may."];
+    if (this.#reason === "time") return [`The command was cut after ${commandMs / 1000} s.`];
+    if (this.#reason === "memory") return ["The command was cut because it used more memory than a command may."];
     return [];
   }
 
-  private end(reason: "time" | "memory"): void {
-    this.reason ??= reason;
-    this.stop.abort();
+  #end(reason: "time" | "memory"): void {
+    this.#reason ??= reason;
+    this.#stop.abort();
   }
 }

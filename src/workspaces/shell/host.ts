@@ -14,7 +14,16 @@ import {
   processWeighEveryMs,
 } from "../limits.ts";
 import { encodeFrame, FrameReader } from "./frames.ts";
-import type { CommandJob, CommandResult, Fetch, FromChild, Job, SearchJob, SearchResult, ToChild } from "./protocol.ts";
+import type {
+  CommandJob,
+  CommandResult,
+  FetchContents,
+  ProcessJob,
+  ProcessMessage,
+  SearchJob,
+  SearchResult,
+  WorkerMessage,
+} from "./protocol.ts";
 import { Slots } from "./slots.ts";
 
 /** What a machine can bear does not depend on how many contexts a process made, so the slots are the process's. */
@@ -32,7 +41,7 @@ export class JobCutError extends Error {
 interface JobOptions {
   /** Whose share of the processes it takes. */
   readonly tenantId: string;
-  readonly fetch: Fetch;
+  readonly fetch: FetchContents;
   readonly signal: AbortSignal;
 }
 
@@ -45,7 +54,7 @@ interface JobOptions {
  */
 export function runJob(job: CommandJob, options: JobOptions): Promise<CommandResult>;
 export function runJob(job: SearchJob, options: JobOptions): Promise<SearchResult>;
-export async function runJob(job: Job, options: JobOptions): Promise<CommandResult | SearchResult> {
+export async function runJob(job: ProcessJob, options: JobOptions): Promise<CommandResult | SearchResult> {
   const giveBack = await takeSlot(options);
   const child = start();
   const gone = new Promise<void>((resolve) => child.once("close", () => resolve()));
@@ -75,9 +84,13 @@ function start(): ChildProcess {
   return spawn("/bin/sh", bounded, { env: {}, cwd: "/", stdio: ["pipe", "pipe", "ignore"] });
 }
 
-function converse(child: ChildProcess, job: Job, { fetch, signal }: JobOptions): Promise<CommandResult | SearchResult> {
+function converse(
+  child: ChildProcess,
+  job: ProcessJob,
+  { fetch, signal }: JobOptions,
+): Promise<CommandResult | SearchResult> {
   const reader = new FrameReader(frameBytesMax);
-  const say = (message: ToChild) => child.stdin?.write(encodeFrame(message));
+  const send = (message: WorkerMessage) => child.stdin?.write(encodeFrame(message));
   const stopWatching: (() => void)[] = [];
   const outcome = new Promise<CommandResult | SearchResult>((resolve, reject) => {
     const cut = (why: string) => reject(new JobCutError(why));
@@ -99,7 +112,7 @@ function converse(child: ChildProcess, job: Job, { fetch, signal }: JobOptions):
       () => clearInterval(weigh),
       () => signal.removeEventListener("abort", aborted),
     );
-    const hear = (message: FromChild) => {
+    const receive = (message: ProcessMessage) => {
       if (message.type === "done") resolve(message.result);
       else if (message.type === "begun") {
         if (!mayBegin) return;
@@ -108,11 +121,11 @@ function converse(child: ChildProcess, job: Job, { fetch, signal }: JobOptions):
         clearTimeout(limit);
         limit = startLimit();
       } else if (message.type === "failed") reject(new ToolError(message.message));
-      else fetch(message.paths).then((contents) => say({ type: "contents", contents }), reject);
+      else fetch(message.paths).then((contents) => send({ type: "contents", contents }), reject);
     };
     child.stdout?.on("data", (piece: Buffer) => {
       try {
-        for (const message of reader.push(piece)) hear(message as FromChild);
+        for (const message of reader.push(piece)) receive(message as ProcessMessage);
       } catch {
         cut("The command broke off: its result was too large.");
       }
@@ -121,7 +134,7 @@ function converse(child: ChildProcess, job: Job, { fetch, signal }: JobOptions):
     child.stdin?.on("error", () => {});
     child.once("error", reject);
     child.once("close", () => cut("The command broke off."));
-    say({ type: "job", job });
+    send({ type: "job", job });
   });
   return outcome.finally(() => {
     for (const stop of stopWatching) stop();

@@ -21,7 +21,7 @@ export interface SearchJob {
   readonly files: readonly Pick<StoredFile, "path" | "size">[];
 }
 
-export type Job = CommandJob | SearchJob;
+export type ProcessJob = CommandJob | SearchJob;
 
 /** What a command left behind, against what the workspace held when it began. */
 export interface Changes {
@@ -47,7 +47,7 @@ export interface SearchResult {
 }
 
 /** What the process says. */
-export type FromChild =
+export type ProcessMessage =
   /** It has its job: its time begins. */
   | { readonly type: "begun" }
   | { readonly type: "need"; readonly paths: readonly string[] }
@@ -56,9 +56,9 @@ export type FromChild =
   | { readonly type: "failed"; readonly message: string };
 
 /** What it is told: its job first, then the contents it asks for, in the order asked; null for a file that is gone. */
-export type ToChild =
-  | { readonly type: "job"; readonly job: Job }
+export type WorkerMessage =
+  | { readonly type: "job"; readonly job: ProcessJob }
   | { readonly type: "contents"; readonly contents: readonly (Uint8Array | null)[] };
 
 /** Asks the worker for contents. */
-export type Fetch = (paths: readonly string[]) => Promise<readonly (Uint8Array | null)[]>;
+export type FetchContents = (paths: readonly string[]) => Promise<readonly (Uint8Array | null)[]>;

@@ -1,19 +1,19 @@
 /** Lets what has one key follow each other, while different keys go on side by side. */
 export class Queues {
-  private readonly tails = new Map<string, Promise<void>>();
+  readonly #tails = new Map<string, Promise<void>>();
 
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const before = this.tails.get(key) ?? Promise.resolve();
+    const before = this.#tails.get(key) ?? Promise.resolve();
     const result = before.then(work);
     const tail = result.then(
       () => {},
       () => {},
     );
-    this.tails.set(key, tail);
+    this.#tails.set(key, tail);
     try {
       return await result;
     } finally {
-      if (this.tails.get(key) === tail) this.tails.delete(key);
+      if (this.#tails.get(key) === tail) this.#tails.delete(key);
     }
   }
 }

@@ -1,6 +1,6 @@
 import type { AnySql, Sql } from "../../kernel/database/client.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import { writeFiles } from "../files.ts";
+import { writeWorkspaceFiles } from "../files.ts";
 import { commandMs, rerunsMax } from "../limits.ts";
 import { pathProblem } from "../path-rules.ts";
 import { requireWorkspace, withWorkspace } from "../store.ts";
@@ -131,7 +131,7 @@ async function keep(
       const { workspaceId, sessionId } = scope;
       await inner`delete from workspace_files where workspace_id = ${workspaceId} and path = any(${deletes as string[]})`;
       await inner`delete from workspace_folders where workspace_id = ${workspaceId} and path = any(${foldersGone as string[]})`;
-      await writeFiles(inner, workspaceId, sessionId, writes);
+      await writeWorkspaceFiles(inner, workspaceId, sessionId, writes);
       await inner`
         insert into workspace_folders (workspace_id, path)
         select ${workspaceId}, made.path from unnest(${foldersMade as string[]}::text[]) as made (path)

@@ -1,4 +1,4 @@
-import type { Fetch, SearchJob, SearchResult } from "./protocol.ts";
+import type { FetchContents, SearchJob, SearchResult } from "./protocol.ts";
 
 /** Matches that one search answers. */
 const matchesMax = 1_000;
@@ -9,7 +9,7 @@ const fetchBytesMax = 4 * 1024 * 1024;
 const fetchFilesMax = 200;
 
 /** Searches files line by line; binary files are passed over. Throws SyntaxError for a broken pattern. */
-export async function search(job: SearchJob, fetch: Fetch): Promise<SearchResult> {
+export async function search(job: SearchJob, fetch: FetchContents): Promise<SearchResult> {
   const pattern = new RegExp(job.pattern);
   const matches: SearchResult["matches"][number][] = [];
   for (const paths of batches(job.files)) {

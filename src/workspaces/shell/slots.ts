@@ -1,62 +1,62 @@
 /** Hands out a bounded number of slots, and no more than a share of them to one holder; who waits longest comes first. */
 export class Slots {
-  private readonly max: number;
-  private readonly perHolderMax: number;
-  private readonly held = new Map<string, number>();
-  private taken = 0;
-  private readonly waiting: { holder: string; start: () => void }[] = [];
+  readonly #max: number;
+  readonly #perHolderMax: number;
+  readonly #held = new Map<string, number>();
+  #taken = 0;
+  readonly #waiting: { holder: string; start: () => void }[] = [];
 
   constructor(max: number, perHolderMax: number) {
-    this.max = max;
-    this.perHolderMax = perHolderMax;
+    this.#max = max;
+    this.#perHolderMax = perHolderMax;
   }
 
   /** Waits for a slot; the answer gives it back. Rejects with the signal's reason. */
   async take(holder: string, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
-    if (!this.hasRoom(holder)) await this.wait(holder, signal);
-    else this.count(holder, 1);
+    if (!this.#hasRoom(holder)) await this.#wait(holder, signal);
+    else this.#count(holder, 1);
     let given = true;
     return () => {
       if (!given) return;
       given = false;
-      this.count(holder, -1);
-      this.startNext();
+      this.#count(holder, -1);
+      this.#startNext();
     };
   }
 
-  private wait(holder: string, signal: AbortSignal): Promise<void> {
+  #wait(holder: string, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const leave = () => {
-        this.waiting.splice(this.waiting.indexOf(entry), 1);
+        this.#waiting.splice(this.#waiting.indexOf(entry), 1);
         reject(signal.reason);
       };
       const entry = {
         holder,
         start: () => {
           signal.removeEventListener("abort", leave);
-          this.count(holder, 1);
+          this.#count(holder, 1);
           resolve();
         },
       };
       signal.addEventListener("abort", leave, { once: true });
-      this.waiting.push(entry);
+      this.#waiting.push(entry);
     });
   }
 
-  private startNext(): void {
-    const index = this.waiting.findIndex(({ holder }) => this.hasRoom(holder));
-    if (index >= 0) this.waiting.splice(index, 1)[0]?.start();
+  #startNext(): void {
+    const index = this.#waiting.findIndex(({ holder }) => this.#hasRoom(holder));
+    if (index >= 0) this.#waiting.splice(index, 1)[0]?.start();
   }
 
-  private hasRoom(holder: string): boolean {
-    return this.taken < this.max && (this.held.get(holder) ?? 0) < this.perHolderMax;
+  #hasRoom(holder: string): boolean {
+    return this.#taken < this.#max && (this.#held.get(holder) ?? 0) < this.#perHolderMax;
   }
 
-  private count(holder: string, change: 1 | -1): void {
-    this.taken += change;
-    const left = (this.held.get(holder) ?? 0) + change;
-    if (left === 0) this.held.delete(holder);
-    else this.held.set(holder, left);
+  #count(holder: string, change: 1 | -1): void {
+    this.#taken += change;
+    const left = (this.#held.get(holder) ?? 0) + change;
+    if (left === 0) this.#held.delete(holder);
+    else this.#held.set(holder, left);
   }
 }

@@ -54,7 +54,7 @@ export interface TreeLimits {
 }
 
 /** A place in the tree: a folder, a name in it, and what has that name. */
-export interface Place {
+export interface TreePlace {
   readonly folder: FolderNode;
   readonly name: string;
   readonly node: Node | undefined;
@@ -84,10 +84,10 @@ export function segmentsOf(path: string): string[] {
 export class Tree {
   readonly root: FolderNode;
   readonly limits: TreeLimits;
-  private files = 0;
-  private nodes = 0;
-  private bytes = 0;
-  private lastId = 0;
+  #files = 0;
+  #nodes = 0;
+  #bytes = 0;
+  #lastId = 0;
 
   constructor(limits: TreeLimits) {
     this.limits = limits;
@@ -95,8 +95,8 @@ export class Tree {
   }
 
   nextId(): number {
-    this.lastId += 1;
-    return this.lastId;
+    this.#lastId += 1;
+    return this.#lastId;
   }
 
   /**
@@ -104,7 +104,7 @@ export class Tree {
    * followed too. Throws ENOENT for a missing folder on the way, ENOTDIR, ELOOP.
    * Null for the root, which has no place in a folder.
    */
-  find(path: string, call: string, followLast = true): Place | null {
+  find(path: string, call: string, followLast = true): TreePlace | null {
     if (path.includes("\0")) throw fsError("EINVAL", "invalid path", call, path);
     let segments = segmentsOf(path);
     let followed = 0;
@@ -148,19 +148,19 @@ export class Tree {
   /** Gives a node a name, in place of what had it. */
   attach(folder: FolderNode, name: string, node: Node): void {
     const isNewFile = node.kind === "file" && node.links === 0;
-    if (this.nodes + 1 > this.limits.nodes || (isNewFile && this.files + 1 > this.limits.files)) {
+    if (this.#nodes + 1 > this.limits.nodes || (isNewFile && this.#files + 1 > this.limits.files)) {
       throw fsError("ENOSPC", "no space left: the workspace holds as many files as it may", "open", name);
     }
-    if (isNewFile) this.checkBytes(node.size, 0, name);
+    if (isNewFile) this.#checkBytes(node.size, 0, name);
     this.detach(folder, name);
     folder.children.set(name, node);
     folder.mtime = new Date();
-    this.nodes += 1;
+    this.#nodes += 1;
     if (node.kind !== "file") return;
     node.links += 1;
     if (!isNewFile) return;
-    this.files += 1;
-    this.bytes += node.size;
+    this.#files += 1;
+    this.#bytes += node.size;
   }
 
   /** Takes a name away, with all that lies below it. */
@@ -170,27 +170,27 @@ export class Tree {
     if (node.kind === "folder") for (const child of [...node.children.keys()]) this.detach(node, child);
     folder.children.delete(name);
     folder.mtime = new Date();
-    this.nodes -= 1;
+    this.#nodes -= 1;
     if (node.kind !== "file") return;
     node.links -= 1;
     if (node.links > 0) return;
-    this.files -= 1;
-    this.bytes -= node.size;
+    this.#files -= 1;
+    this.#bytes -= node.size;
   }
 
   /** Replaces a file's content. */
   write(node: FileNode, content: Uint8Array, name: string): void {
-    this.checkBytes(content.byteLength, node.size, name);
-    this.bytes += content.byteLength - node.size;
+    this.#checkBytes(content.byteLength, node.size, name);
+    this.#bytes += content.byteLength - node.size;
     node.content = content;
     node.size = content.byteLength;
     node.written = true;
     node.mtime = new Date();
   }
 
-  private checkBytes(size: number, before: number, name: string): void {
+  #checkBytes(size: number, before: number, name: string): void {
     if (size > this.limits.bytesEach) throw fsError("EFBIG", "file too large", "write", name);
-    if (this.bytes + size - before > this.limits.bytes)
+    if (this.#bytes + size - before > this.limits.bytes)
       throw fsError("ENOSPC", "no space left: the workspace is full", "write", name);
   }
 }

@@ -4,6 +4,6 @@ const notOffered = /^(bash: (\S+): )command not available in browser environment
 const advice = /, increase executionLimits\.\w+/g;
 
 /** What a command printed, without what the interpreter says to whoever embeds it. */
-export function inOurWords(output: string): string {
+export function cleanOutput(output: string): string {
   return output.replace(notOffered, "$1command not found").replace(advice, "");
 }

@@ -3,7 +3,7 @@ import { defaultMessage } from "../kernel/errors.ts";
 import { queuedTurnStaleMs, reapBatchRows } from "../kernel/limits.ts";
 import { enqueue } from "../kernel/queue/catalogue.ts";
 import { reaperActions } from "../kernel/telemetry/metrics.ts";
-import { ringAt } from "./arm.ts";
+import { enqueueFire } from "./arm.ts";
 import { refuseRun, runJobKey } from "./runs.ts";
 
 /**
@@ -12,12 +12,12 @@ import { refuseRun, runJobKey } from "./runs.ts";
  * again. A run whose job failed for good is ended: nothing else would. Every
  * worker process runs it, beside the reaper of turns.
  */
-export async function ringTasksAgain(ctx: Pick<Ctx, "sql" | "log">): Promise<void> {
-  await ringFires(ctx);
-  await ringRuns(ctx);
+export async function recoverTasks(ctx: Pick<Ctx, "sql" | "log">): Promise<void> {
+  await recoverFires(ctx);
+  await recoverRuns(ctx);
 }
 
-async function ringFires({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void> {
+async function recoverFires({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void> {
   const silent = await sql<{ id: string; fireAt: Date }[]>`
     select due.id, due.next_fire_at as "fireAt" from (
       select id, next_fire_at from tasks where next_fire_at < now() - ${queuedTurnStaleMs} * interval '1 millisecond'
@@ -27,13 +27,13 @@ async function ringFires({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void> 
       select 1 from graphile_worker._private_jobs j
       where j.key = 'task.fire:' || due.id and (j.attempts < j.max_attempts or j.locked_at is not null))`;
   for (const { id, fireAt } of silent) {
-    await ringAt(sql, id, fireAt);
+    await enqueueFire(sql, id, fireAt);
     reaperActions.inc({ action: "fire_rung" });
     log.warn({ taskId: id, fireAt }, "a fire whose job was gone was rung again");
   }
 }
 
-async function ringRuns({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void> {
+async function recoverRuns({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void> {
   const silent = await sql<{ id: string; gaveUp: boolean }[]>`
     select queued.id, j.id is not null as "gaveUp" from (
       select id from task_runs
