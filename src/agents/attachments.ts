@@ -10,7 +10,7 @@ interface AttachmentRow {
   updatedAt: Date;
 }
 
-/** What of a session an MCP server is told with every tool call (document 1, "MCP attachment"). */
+/** What an MCP server receives about the session with every tool call: `GET /v1/agents/:agentId/mcp-attachments`. */
 export interface McpAttachment extends Omit<AttachmentRow, "createdAt" | "updatedAt"> {
   readonly createdAt: string;
   readonly updatedAt: string;

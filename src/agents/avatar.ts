@@ -3,9 +3,9 @@ import { ApiError } from "../kernel/errors.ts";
 import { randomBody } from "../kernel/ids.ts";
 import { type Sealer, sameText } from "../kernel/seal.ts";
 
-/** A signed URL of a picture is good for this long. */
+/** A signed URL of a picture is valid for this long. */
 const avatarUrlSeconds = 15 * 60;
-/** Length of the random name that tells one picture of an agent from the next. */
+/** Length of the random name that distinguishes one picture of an agent from the next. */
 const avatarIdLength = 24;
 
 /** What signing needs of the context. */
@@ -14,12 +14,12 @@ export interface UrlSigner {
   readonly publicUrl: string;
 }
 
-/** A name for a new picture. It is part of what is signed and never shown, so that a replaced picture's URLs fail. */
+/** Returns a name for a new picture. It is part of what is signed and in no response, so that a replaced picture's URLs fail. */
 export function newAvatarId(): string {
   return randomBody(avatarIdLength);
 }
 
-/** The absolute URL of an agent's picture, good without a credential for 15 minutes. */
+/** Returns the absolute URL of an agent's picture, valid without a credential for 15 minutes. */
 export function avatarUrl({ sealer, publicUrl }: UrlSigner, agentId: string, avatarId: string): string {
   const expires = String(Math.floor(Date.now() / 1000) + avatarUrlSeconds);
   const signature = sealer.sign(signedText(agentId, avatarId, expires));
@@ -37,8 +37,9 @@ interface Picture {
 }
 
 /**
- * Answers the picture behind a signed URL. Throws 404 for every other URL: made
- * up, altered, expired, of a picture that is gone or was replaced.
+ * Returns the response with the picture behind a signed URL. Throws 404 for every
+ * other URL: invented, altered, expired, or of a picture that was removed or
+ * replaced.
  */
 export async function serveAvatar(
   sql: AnySql,

@@ -26,11 +26,11 @@ export interface ChangeContext {
 
 /** Fields of the platform-managed agent that its tenant may change. */
 const managedFields = ["thinkingLevel", "providerId", "model"];
-/** An update whose claims change under it this often gives up. */
+/** An update gives up after it needed new confirmations this often. */
 const updateAttemptsMax = 5;
 
 /**
- * Creates an agent (document 1, "POST /v1/agents"). Throws 400 for broken rules
+ * Creates an agent: `POST /v1/agents`. Throws 400 for broken rules
  * and at the cap, 404 for missing references, 409 `agent_name_conflict`, 503
  * when a model cannot be checked.
  */
@@ -70,10 +70,10 @@ async function countAgents(inner: Tx, tenantId: string): Promise<void> {
 }
 
 /**
- * Updates an agent and saves its next version (document 1, "PUT /v1/agents/:agentId").
- * Claims are confirmed on a reading without a lock; when another update came
- * between and the locked row makes further claims, those are confirmed and the
- * update is tried again. Throws as `createAgent`, 404, 409 `admin_agent_managed`.
+ * Updates an agent and saves its next version: `PUT /v1/agents/:agentId`. What needs
+ * confirmation is confirmed on a read without a lock; when another update came
+ * between and the locked row needs further confirmations, those are obtained and
+ * the update is tried again. Throws as `createAgent`, 404, 409 `admin_agent_managed`.
  */
 export async function updateAgent(change: ChangeContext, id: string, fields: AgentFields): Promise<AgentRow> {
   const { sql, tenantId } = change;
@@ -91,7 +91,7 @@ export async function updateAgent(change: ChangeContext, id: string, fields: Age
   throw unavailable();
 }
 
-/** Null when the row as it is now needs claims that nobody confirmed. */
+/** Returns null when the row, as it is now, needs a confirmation that was not obtained. */
 async function saveUpdate(
   change: ChangeContext,
   inner: Tx,
@@ -122,7 +122,7 @@ async function nextState(
   return next;
 }
 
-/** Confirms the claims that are not confirmed yet, and notes them. */
+/** Obtains the confirmations that are still missing, and records them. */
 async function confirm(change: ChangeContext, needed: readonly Confirmation[], confirmed: Set<string>): Promise<void> {
   const { ctx, sql, tenantId, findMcpTool } = change;
   const open = needed.filter((confirmation) => !confirmed.has(confirmationKey(confirmation)));

@@ -6,20 +6,20 @@ import { findProvider } from "../providers/store.ts";
 import { newMcpRules } from "./policy.ts";
 import type { AgentConfig } from "./schema.ts";
 
-/** Whether an MCP server has a tool of this name. Throws 400 `mcp_connection_discovery_failed` when it cannot be asked. */
+/** Returns whether an MCP server has a tool of this name. Throws 400 `mcp_connection_discovery_failed` when it cannot be reached. */
 export type FindMcpTool = (tenantId: string, mcpConnectionId: string, tool: string) => Promise<boolean>;
 
 /**
- * What somebody else must confirm before a configuration is saved: a provider
- * its model, the catalogue a thinking level, an MCP server its tool. The
- * questions go over the network, so they are asked before any row is locked.
+ * What another party must confirm before a configuration is saved: a provider its
+ * model, the catalogue a thinking level, an MCP server its tool. Confirming takes
+ * network requests, so it happens before any row is locked.
  */
 export type Confirmation =
   | { readonly kind: "model"; readonly providerId: string; readonly model: string }
   | { readonly kind: "thinking_level"; readonly providerId: string; readonly model: string; readonly level: string }
   | { readonly kind: "mcp_tool"; readonly mcpConnectionId: string; readonly tool: string; readonly path: string };
 
-/** The claims that a change makes; what it leaves as it was is not asked again. */
+/** Returns the confirmations that a change needs; what it leaves as it was is not confirmed again. */
 export function neededConfirmations(before: AgentConfig | null, after: AgentConfig): Confirmation[] {
   const { providerId, model, thinkingLevel: level } = after;
   const needed: Confirmation[] = newMcpRules(before, after).map((rule) => ({ kind: "mcp_tool", ...rule }));
@@ -31,7 +31,7 @@ export function neededConfirmations(before: AgentConfig | null, after: AgentConf
   return needed;
 }
 
-/** Names what a claim says, so that a confirmed one is recognised. */
+/** Returns a text that identifies a confirmation, so that one already obtained is recognised. */
 export function confirmationKey(confirmation: Confirmation): string {
   return confirmation.kind === "mcp_tool"
     ? JSON.stringify([confirmation.kind, confirmation.mcpConnectionId, confirmation.tool])
@@ -39,7 +39,7 @@ export function confirmationKey(confirmation: Confirmation): string {
 }
 
 /**
- * Confirms claims. Throws 404 `provider_not_found` (A: 400), 400
+ * Obtains the confirmations, one after the other. Throws 404 `provider_not_found` (A: 400), 400
  * `model_not_found`, `validation_failed`, `mcp_connection_discovery_failed`,
  * 503 `model_validation_unavailable`.
  */
@@ -64,13 +64,13 @@ export async function confirmAll(
 }
 
 function checkLevel({ known, levels }: { known: boolean; levels: readonly string[] }, level: string): void {
-  // Nobody can tell what a model outside the catalogue takes; the provider will.
+  // It is not known what a model outside the catalogue takes; the provider decides at the first call.
   if (!known || levels.includes(level)) return;
   const choices = levels.length === 0 ? "the model takes none" : `choose one of ${levels.join(", ")}`;
   throw invalid("/thinkingLevel", `is not supported: ${choices}`);
 }
 
-/** An agent's configuration names a provider that the tenant does not have. */
+/** Returns the error of a configuration that names a provider which the tenant does not have. */
 export function providerMissing(): ApiError {
   return new ApiError("provider_missing_for_agent", {
     details: { issues: [{ path: "/providerId", message: "names no provider" }] },

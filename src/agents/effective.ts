@@ -3,8 +3,8 @@ import { completePolicy, policyIssues } from "./policy.ts";
 import type { AgentConfig, AgentFields } from "./schema.ts";
 
 /**
- * Where the two forms of the interface behave differently. Routes choose a set;
- * the domain only obeys it.
+ * Where the two forms of the interface behave differently. Routes choose a set
+ * by the request's form.
  */
 export interface AgentRules {
   /** The model of a new agent that names none. */
@@ -35,9 +35,9 @@ export function applyFields(config: AgentConfig, fields: AgentFields): AgentConf
 }
 
 /**
- * Checks the rules that need nobody's word, on the state a request would leave
- * (document 1, "Agents"). Only what the request touches is judged where older
- * state may not obey the asking form's rule. `hasSkill`: one of its own, or one
+ * Checks the rules that need no network request, on the state a request would
+ * leave. Where older state may break the rule of the request's form, only what the
+ * request touches is checked. `hasSkill`: one of its own, or one
  * of the library that exists. Throws 400 `validation_failed`,
  * `agent_mcp_connections_invalid`, 409 `sandbox_required`.
  */

@@ -2,7 +2,7 @@ import type { AnySql } from "../kernel/database/client.ts";
 import type { ProviderRow } from "../providers/store.ts";
 import type { AgentConfig } from "./schema.ts";
 
-/** All that a turn needs to know of its agent. */
+/** All that a turn needs of its agent. */
 export interface LoadedAgent {
   readonly id: string;
   readonly tenantId: string;
@@ -15,14 +15,14 @@ export interface LoadedAgent {
   /** Null when the agent has no such version. */
   readonly config: AgentConfig | null;
   readonly provider: ProviderRow | null;
-  /** The configuration names a provider that is gone. */
+  /** The configuration names a provider that was deleted. */
   readonly providerMissing: boolean;
   /** Whether the agent has skills of its own, and whether it remembers anything at all. */
   readonly hasSkills: boolean;
   readonly hasMemories: boolean;
 }
 
-/** The row that `agentColumns` reads. */
+/** The row that the query of `agentOfTurn` returns. */
 export interface LoadedAgentRow {
   /** Null where no agent was found beside a row that was. */
   aId: string | null;
@@ -46,7 +46,7 @@ export interface LoadedAgentRow {
 }
 
 /**
- * The query of an agent with one version of its configuration and the provider
+ * Returns the query of an agent with one version of its configuration and the provider
  * that version names, for the row `t` in front of it, which has `tenant_id`,
  * `agent_id` and `agent_version` (null is the current one). No row when the tenant
  * has no such agent.
@@ -79,7 +79,7 @@ export async function loadAgentForTurn(
   return row === undefined ? null : toLoadedAgent(row);
 }
 
-/** A row of `agentOfTurn`. */
+/** Returns the agent of a row of `agentOfTurn`; null where no agent was found. */
 export function toLoadedAgent(row: LoadedAgentRow): LoadedAgent | null {
   if (row.aId === null) return null;
   const provider = providerOf(row);

@@ -4,12 +4,12 @@ import { createOwnWorkspace } from "./references.ts";
 import { configDefaults } from "./schema.ts";
 import { insertAgent } from "./store.ts";
 
-/** The name that the managed agent is born with. */
+/** The managed agent's first name. */
 const managedAgentName = "Admin agent";
 
 /**
- * Makes the platform-managed agent of a tenant that has none yet (design section
- * 3, "Managed agent") and answers its id. A tenant has at most one.
+ * Creates the platform-managed agent of a tenant that has none yet, and returns its
+ * id. A tenant has at most one (docs/decisions.md, "Agents").
  */
 export function createManagedAgent(sql: AnySql, tenantId: string): Promise<string> {
   return tx(sql, async (inner) => {

@@ -3,7 +3,7 @@ import type { IdOf } from "../kernel/ids.ts";
 import type { ApprovalOverride, ApprovalPolicy } from "../tools/policy.ts";
 import type { AgentConfig, ToolGroup } from "./schema.ts";
 
-/** The built-in tools of each group (design section 3, "Tools"). */
+/** The built-in tools of each group (docs/decisions.md, "Tools"). */
 const toolsOfGroup: Readonly<Record<ToolGroup, readonly string[]>> = {
   workspace: ["read", "write", "edit", "list", "glob", "grep", "bash"],
   write_todos: ["write_todos"],
@@ -23,10 +23,9 @@ export function builtInTools(groups: readonly ToolGroup[], hasSkill: boolean): S
 }
 
 /**
- * What is wrong with an agent's approval policies (document 1, "ApprovalPolicy"):
- * a rule for a built-in tool that the agent does not have, for a connection that
+ * What is wrong with an agent's approval policies: a rule for a built-in tool that the agent does not have, for a connection that
  * is not attached, or two rules for one tool. Whether an MCP server has a tool
- * is not asked here. Empty when every rule is valid.
+ * is checked elsewhere (`confirmations.ts`). Empty when every rule is valid.
  */
 export function policyIssues(config: Policies, hasSkill: boolean): Issue[] {
   const builtIns = builtInTools(config.tools, hasSkill);

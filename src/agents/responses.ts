@@ -6,7 +6,7 @@ import { approvalModes } from "../tools/policy.ts";
 import { SandboxId } from "../workspaces/sandbox-id.ts";
 import { toolGroups } from "./schema.ts";
 
-/** What operations on agents answer (document 1, "Agent"), for the OpenAPI document. */
+/** The response schemas of operations on agents, for the OpenAPI document. */
 
 const Policy = Closed({
   default: OneOf(...approvalModes),

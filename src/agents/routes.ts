@@ -37,7 +37,7 @@ import { deleteAgent, getAgent, listAgents, refuseManaged, setAgentStatus, setAv
 import { readAvatar } from "./upload.ts";
 import { getVersion, listVersions, readVersion } from "./versions.ts";
 
-/** Where the forms behave differently (document 1, "Agent" and "POST /v1/agents"). */
+/** Where the forms behave differently (docs/forms.md, "Behaviour"). */
 const rulesOf: Readonly<Record<Form, AgentRules>> = {
   a: { defaultModel, makesWorkspace: false, exclusiveWorkspace: true, modelAlone: true },
   b: { defaultModel: null, makesWorkspace: true, exclusiveWorkspace: false, modelAlone: false },
@@ -58,7 +58,7 @@ const saveErrors: readonly ErrorCause[] = [
   "model_validation_unavailable",
 ];
 
-/** Agents, their versions, pictures and MCP attachments (document 1, "Agents"). */
+/** Agents, their versions, pictures and MCP attachments: `/v1/agents`. */
 export function agentRoutes(ctx: Ctx) {
   const findMcpTool: FindMcpTool = (tenantId, id, tool) => findToolOfServer(ctx, tenantId, id, tool);
   return new Elysia()
@@ -178,7 +178,7 @@ function avatarRoutes(ctx: Ctx) {
         summary: "Upload an agent's picture",
         params: agentPath,
         body: "raw",
-        // A repeat leaves the same picture, so there is nothing to remember.
+        // A repeat leaves the same picture, so no response needs to be kept.
         idempotency: "own",
         success: 200,
         ...agentResponse,

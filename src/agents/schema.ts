@@ -3,7 +3,7 @@ import { Change, Characters, Closed, Metadata, Name, Nullable, OneOf, UserId } f
 import { Id } from "../kernel/ids.ts";
 import { type ApprovalPolicy, approvalModes } from "../tools/policy.ts";
 
-/** Agents a tenant may have at once (document 1, "Limits"; it holds in both forms). */
+/** Agents a tenant may have at once, in both forms. */
 export const agentsPerTenantMax = 100;
 /** Instructions have at most this many characters. */
 const instructionsCharactersMax = 3000;
@@ -15,7 +15,7 @@ const mcpConnectionsPerAgentMax = 50;
 export const librarySkillsPerAgentMax = 100;
 /** Overrides one approval policy may hold. */
 const overridesPerPolicyMax = 200;
-/** Tokens kept free for the reply when nothing else is said. */
+/** Tokens kept free for the model's answer by default. */
 const compactionReserveTokensDefault = 16_384;
 /** Session metadata keys an attachment may forward. */
 const forwardedKeysMax = 100;
@@ -30,7 +30,7 @@ const Override = Closed({
 });
 const overrides = Type.Optional(Type.Array(Override, { maxItems: overridesPerPolicyMax }));
 const PolicyOnCreate = Closed({ default: Type.Optional(OneOf(...approvalModes)), overrides });
-/** A policy is replaced as a whole, so that what it falls back to must be said. */
+/** A policy is replaced as a whole, so its default is required. */
 const PolicyOnUpdate = Closed({ default: OneOf(...approvalModes), overrides });
 
 /** The versioned configuration of an agent, as its row and each version's row hold it. */
@@ -117,7 +117,7 @@ export const AgentUpdate = Change({
 
 export const AgentUpdateInA = Change({ ...optionalInA, name: Name });
 
-/** What a request may say about an agent's configuration and workspace, in either form. */
+/** What a request may set of an agent's configuration and workspace, in either form. */
 export type AgentFields = Partial<
   Omit<Static<typeof AgentCreate>, "userId" | "workspaceId"> & {
     workspaceId: string | null;

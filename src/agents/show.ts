@@ -3,8 +3,8 @@ import type { AgentConfig } from "./schema.ts";
 import type { AgentRow } from "./store.ts";
 
 /**
- * An agent as form B shows it, with form A's `skills` beside (document 1, "Agent").
- * The picture's URL is signed afresh with every answer.
+ * Returns an agent in form B, with form A's `skills` in addition. The picture's URL is
+ * signed anew for every response.
  */
 export function showAgent(signer: UrlSigner, agent: AgentRow) {
   const { id, tenantId, userId, status, workspaceId, version, config, createdAt, updatedAt } = agent;
@@ -22,7 +22,7 @@ export function showAgent(signer: UrlSigner, agent: AgentRow) {
   };
 }
 
-/** The versioned fields, one by one, so that nothing else that a row may hold is ever shown. */
+/** Returns the versioned fields, named one by one, so that nothing else that a row may hold gets into a response. */
 export function showConfig(config: AgentConfig) {
   return {
     name: config.name,

@@ -5,7 +5,7 @@ import type { AgentConfig } from "./schema.ts";
 
 /**
  * A request that read the agent just before it was deleted may still write a
- * session after the first purge. By then, all of them have ended.
+ * session after the first purge. After this time all of them have ended.
  */
 const latePurgeAfterMs = 60_000;
 
@@ -60,7 +60,7 @@ export function listAgents(
     order by updated_at desc, id desc`;
 }
 
-/** What a new agent's row is made of. */
+/** The columns of a new agent's row. */
 export type NewAgent = Pick<AgentRow, "id" | "tenantId" | "userId" | "managed" | "workspaceId" | "config">;
 
 /** Writes a new agent, its first version and its attachments. */
@@ -140,8 +140,8 @@ export function setAvatar(
 }
 
 /**
- * Deletes an agent for good and asks what runs to stop. Its sessions and what
- * else it leaves are unreachable at once and go with the job `agent.purge`,
+ * Deletes an agent for good and cancels its unfinished turns. Its sessions and what
+ * else it leaves are unreachable at once and are removed by the job `agent.purge`,
  * because there may be millions of rows. Throws 404, 409 `admin_agent_managed`.
  */
 export function deleteAgent(sql: AnySql, tenantId: string, id: string): Promise<void> {
@@ -155,7 +155,7 @@ export function deleteAgent(sql: AnySql, tenantId: string, id: string): Promise<
   });
 }
 
-/** Asks every unfinished turn of an agent to stop, as the cancel operation does: a row, and a word to the worker. */
+/** Requests the cancellation of every unfinished turn of an agent, as the cancel operation does: a column, and a notification to the worker. */
 export async function cancelTurns(sql: AnySql, agentId: string): Promise<void> {
   await sql`
     with asked as (

@@ -1,14 +1,14 @@
 import { ApiError, invalidAs } from "../kernel/errors.ts";
 import { readForm } from "../kernel/http/multipart.ts";
 
-/** A picture weighs at most this much (document 1, "Limits"). */
+/** The size limit of a picture (docs/configuration.md, "Limits"). */
 const avatarBytesMax = 512 * 1024;
-/** What the multipart envelope around the picture may weigh. */
+/** The size limit of the multipart envelope around the picture. */
 const envelopeBytesMax = 16 * 1024;
 
 /**
- * Reads a picture from a multipart form, bounded whatever the request announces.
- * Its type is what its first bytes say, not what the form declares. Throws 400
+ * Reads a picture from a multipart form; the limit holds whatever length the
+ * request announces. Its type is taken from its first bytes, not from the form. Throws 400
  * `avatar_missing`, 413 `avatar_too_large`, 415 `avatar_media_type`.
  */
 export async function readAvatar(request: Request): Promise<{ bytes: Uint8Array; mediaType: string }> {
@@ -26,7 +26,7 @@ export async function readAvatar(request: Request): Promise<{ bytes: Uint8Array;
   return { bytes, mediaType };
 }
 
-/** Avatar errors have causes of their own. */
+/** Avatar errors have their own causes. */
 async function readPictureForm(request: Request): Promise<FormData> {
   try {
     return await readForm(request, avatarBytesMax + envelopeBytesMax);
@@ -36,12 +36,12 @@ async function readPictureForm(request: Request): Promise<FormData> {
   }
 }
 
-/** Avatar errors are form A's codes in both forms (`decisions.md`). */
+/** Avatar errors have form A's codes in both forms (docs/forms.md, "Errors"). */
 function malformed(message: string): ApiError {
   return new ApiError("avatar_missing", { message });
 }
 
-/** The media type that a picture's first bytes tell; null for anything but PNG, JPEG and WebP. */
+/** Returns the media type that a picture's first bytes show; null for anything but PNG, JPEG and WebP. */
 export function sniff(bytes: Uint8Array): string | null {
   const starts = (text: string, at = 0) => [...text].every((char, index) => bytes[at + index] === char.charCodeAt(0));
   if (starts("\x89PNG\r\n\x1a\n")) return "image/png";

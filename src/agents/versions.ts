@@ -4,7 +4,7 @@ import { type Page, readCursor, writeCursor } from "../kernel/http/page.ts";
 import type { AgentConfig } from "./schema.ts";
 import { showConfig } from "./show.ts";
 
-/** Version numbers fit in four signed bytes (document 1, "Limits"). */
+/** Version numbers fit in four signed bytes. */
 const versionMax = 2_147_483_647;
 
 interface VersionRow {
@@ -32,7 +32,7 @@ export async function listVersions(
   const list = `versions:${agentId}`;
   const before = cursor === undefined ? versionMax : readCursor(list, cursor, 1)[0];
   if (typeof before !== "number" || before < 1 || before > versionMax) throw new ApiError("invalid_cursor");
-  // The outer join tells an agent whose page is empty from one that does not exist.
+  // The outer join distinguishes an agent whose page is empty from one that does not exist.
   const rows = await sql<VersionRow[]>`
     select a.tenant_id as "tenantId", v.version, v.config, v.created_at as "createdAt"
     from agents a left join lateral (

@@ -2,7 +2,7 @@ import { Closed } from "../kernel/http/request-fields.ts";
 import { listOf, Moment, MomentOrNull, Text } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
 
-/** What operations on API keys answer (document 2, "API key"), for the OpenAPI document. */
+/** The response schemas of operations on API keys, for the OpenAPI document. */
 const ApiKeyResponse = Closed({
   id: Id("apiKey"),
   name: Text,

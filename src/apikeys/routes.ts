@@ -8,7 +8,7 @@ import { ApiKeyCreatedResponse, ApiKeyListResponse } from "./responses.ts";
 import { ApiKeyCreate } from "./schema.ts";
 import { createApiKey, deleteApiKey, listApiKeys } from "./store.ts";
 
-/** API keys (document 2, "API keys"). */
+/** API keys: `/v1/apikeys`. */
 export function apiKeyRoutes(ctx: Ctx) {
   return new Elysia({ prefix: "/v1/apikeys" })
     .post(
@@ -47,7 +47,7 @@ export function apiKeyRoutes(ctx: Ctx) {
     );
 }
 
-/** An expiry must be a real moment in the future. */
+/** Reads an expiry. Throws 400 for a date that does not exist or is not in the future. */
 function futureDate(expiresAt: string | null | undefined): Date | null {
   if (expiresAt === undefined || expiresAt === null) return null;
   const date = readMoment(expiresAt);

@@ -15,7 +15,7 @@ interface ApiKeyRow {
 }
 
 /**
- * Makes a key; its token is in this answer and nowhere else. Throws 400
+ * Creates a key; its token is returned here and stored nowhere. Throws 400
  * `invalid_request` at the cap of five, expired keys included.
  */
 export function createApiKey(

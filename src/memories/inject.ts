@@ -5,9 +5,10 @@ import { memoriesPerAgentMax } from "./schema.ts";
 const injectedBytesMax = 64 * 1024;
 
 /**
- * What the agent remembers, as a system text: its tenant-level memories and
+ * Returns what the agent remembers, as a system text: its tenant-level memories and
  * those of the session's user, most recently accessed first. Empty when there is
- * nothing. Does not touch `lastAccessedAt` (`decisions.md`, "Prompts, memory, skills").
+ * nothing. Does not touch `lastAccessedAt`
+ * (docs/decisions.md, "Memories").
  */
 export async function injectedMemories(
   sql: AnySql,

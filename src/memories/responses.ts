@@ -2,7 +2,7 @@ import { Closed } from "../kernel/http/request-fields.ts";
 import { Moment, pageOf, Text, times } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
 
-/** What operations on memories answer (document 1, "Memory"), for the OpenAPI document. */
+/** The response schemas of operations on memories, for the OpenAPI document. */
 export const MemoryResponse = Closed({
   id: Id("memory"),
   tenantId: Id("tenant"),

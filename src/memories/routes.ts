@@ -7,7 +7,7 @@ import { MemoryListResponse, MemoryResponse } from "./responses.ts";
 import { MemoryCreate, MemoryQuery, MemoryUpdate, memoryPage } from "./schema.ts";
 import { createMemory, deleteMemory, getMemory, listMemories, updateMemory } from "./store.ts";
 
-/** Memories of an agent (document 1, "Memories"). */
+/** Memories of an agent: `/v1/agents/:agentId/memories`. */
 export function memoryRoutes(ctx: Ctx) {
   const ofAgent = pathIds({ agentId: Id("agent") });
   const params = pathIds({ agentId: Id("agent"), memoryId: Id("memory") });

@@ -2,14 +2,14 @@ import { Type } from "@sinclair/typebox";
 import type { PageSize } from "../kernel/http/page.ts";
 import { Closed, pageQuery, UserId } from "../kernel/http/request-fields.ts";
 
-/** Memories one agent may have; the least recently accessed makes room (document 1, "Limits"). */
+/** Memories one agent may have; the least recently accessed makes room. */
 export const memoriesPerAgentMax = 500;
-/** A memory's text weighs at most this much as UTF-8 (document 1, "Limits"). */
+/** A memory's text has at most this many bytes as UTF-8. */
 export const memoryTextBytesMax = 10 * 1024;
-/** Pages of an agent's memories (document 1, "Limits"). */
+/** Pages of an agent's memories. */
 export const memoryPage: PageSize = { max: 100, default: 50 };
 
-/** No text has more characters than bytes; `checkMemoryText` counts those. */
+/** No text has more characters than bytes; `checkMemoryText` counts the bytes. */
 const MemoryText = Type.String({
   minLength: 1,
   maxLength: memoryTextBytesMax,
@@ -26,7 +26,7 @@ export const MemoryQuery = Closed({
   search: Type.Optional(Type.String({ minLength: 1, maxLength: memoryTextBytesMax })),
 });
 
-/** A memory as it is shown (document 1, "Memory"; design section 3, "Memory"). */
+/** A memory in a response (docs/decisions.md, "Memories"). */
 export interface Memory {
   readonly id: string;
   readonly tenantId: string;

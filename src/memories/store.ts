@@ -28,15 +28,15 @@ export interface MemoryScope {
   readonly userIds?: readonly string[];
 }
 
-/** Throws 400 when a text is empty or weighs more than 10 KiB as UTF-8. */
+/** Throws 400 when a text is empty or has more than 10 KiB as UTF-8. */
 export function checkMemoryText(text: string): void {
   if (text === "" || Buffer.byteLength(text) > memoryTextBytesMax)
     throw invalid("/text", `must be a text of 1 to ${memoryTextBytesMax} bytes`);
 }
 
 /**
- * Remembers a text. At the cap of 500 the agent's least recently accessed memory
- * goes in the same transaction; the agent's row is the lock that makes the count
+ * Stores a memory. At the cap of 500 the agent's least recently accessed memory is
+ * deleted in the same transaction; the agent's row is the lock that makes the count
  * hold. Throws 400 for the text, 404 for the agent.
  */
 export function createMemory(
@@ -49,7 +49,7 @@ export function createMemory(
   return tx(sql, async (inner) => {
     await lockAgent(inner, tenantId, agentId);
     await makeRoom(inner, agentId);
-    // The clock, not the transaction's start: those who waited for the lock come later.
+    // The clock, not the transaction's start: those that waited for the lock come later.
     const [row] = await inner<MemoryRow[]>`
       insert into memories
         (id, tenant_id, agent_id, user_id, text, words, last_accessed_at, created_at, updated_at)
@@ -61,7 +61,7 @@ export function createMemory(
   });
 }
 
-/** Evicts so many that one more fits. */
+/** Deletes as many memories as it takes for one more to fit. */
 async function makeRoom(inner: Tx, agentId: string): Promise<void> {
   await inner`
     delete from memories where id in (
@@ -78,7 +78,7 @@ export interface MemoryFilter {
   readonly limit: number;
 }
 
-/** A page of an agent's memories, newest first, without touching them. An unknown or foreign agent has none. Throws 400 `invalid_cursor`. */
+/** Returns a page of an agent's memories, newest first, without touching them. An unknown or foreign agent has none. Throws 400 `invalid_cursor`. */
 export async function listMemories(
   sql: AnySql,
   { tenantId, agentId }: MemoryScope,
@@ -115,15 +115,15 @@ export async function updateMemory(sql: AnySql, scope: MemoryScope, id: string, 
   return found(row);
 }
 
-/** Forgets a memory for good. Throws 404. */
+/** Deletes a memory for good. Throws 404. */
 export async function deleteMemory(sql: AnySql, scope: MemoryScope, id: string): Promise<void> {
   const { count } = await sql`delete from memories where ${reached(sql, scope, id)}`;
   if (count === 0) throw new ApiError("not_found");
 }
 
 /**
- * The newest memories that hold all words of a search, at most `limit` of them,
- * each touched by being found.
+ * Returns the newest memories that hold all words of a search, at most `limit` of
+ * them. Being found counts as an access.
  */
 export async function recallMemories(
   sql: AnySql,

@@ -5,14 +5,14 @@ import type { ToolScope, TurnTool } from "../tools/tool.ts";
 import { memoryTextBytesMax } from "./schema.ts";
 import { createMemory, deleteMemory, type MemoryScope, recallMemories, updateMemory } from "./store.ts";
 
-/** A search answers at most this many memories, so that the result stays under the 256 KiB of a tool's result. */
+/** A search returns at most this many memories, so that the result stays under the 256 KiB of a tool's result. */
 const recalledMax = 20;
 
 const text = Type.String({ minLength: 1, description: `What to remember, at most ${memoryTextBytesMax} bytes.` });
 const memoryId = Type.String({ description: "The id of the memory, mem_…." });
 
 /**
- * The tool group `memory` (design section 3, "Tools"). A session reaches the
+ * Returns the tools of the group `memory` (docs/decisions.md, "Tools"). A session reaches the
  * tenant-level memories of its agent and those of its own user, never another
  * user's; what it saves is its user's.
  */

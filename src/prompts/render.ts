@@ -3,8 +3,8 @@ import { ApiError } from "../kernel/errors.ts";
 import { renderTemplate } from "./template.ts";
 
 /**
- * The text of a stored prompt with its variables filled in: what a turn with
- * `promptId` sends (document 1, "Sessions").
+ * Returns the text of a stored prompt with its variables filled in: what a turn with
+ * `promptId` sends.
  *
  * Throws 404 `not_found` for a missing or foreign prompt, and what
  * `renderTemplate` throws.

@@ -3,7 +3,7 @@ import { Closed } from "../kernel/http/request-fields.ts";
 import { attribution, listOf, Text, times } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
 
-/** What operations on prompts answer (document 1, "Prompt"), for the OpenAPI document. */
+/** The response schemas of operations on prompts, for the OpenAPI document. */
 export const PromptResponse = Closed({
   id: Id("prompt"),
   tenantId: Id("tenant"),

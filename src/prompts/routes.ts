@@ -6,7 +6,7 @@ import { PromptListResponse, PromptResponse } from "./responses.ts";
 import { PromptCreate, PromptQuery, PromptUpdate } from "./schema.ts";
 import { createPrompt, deletePrompt, getPrompt, listPrompts, updatePrompt } from "./store.ts";
 
-/** Prompts (document 1, "Prompts"). */
+/** Prompts: `/v1/prompts`. */
 export function promptRoutes(ctx: Ctx) {
   const params = pathIds({ promptId: Id("prompt") });
   return new Elysia({ prefix: "/v1/prompts" })

@@ -1,9 +1,9 @@
 import { Type } from "@sinclair/typebox";
 import { Change, Characters, Closed, Metadata, Name, UserId } from "../kernel/http/request-fields.ts";
 
-/** Prompts a tenant may have at once (document 1, "Limits"). */
+/** Prompts a tenant may have at once. */
 export const promptsPerTenantMax = 100;
-/** A template has at most this many characters (document 1, "Limits"). */
+/** A template has at most this many characters. */
 const templateCharactersMax = 10_240;
 
 const Template = Characters({ min: 1, max: templateCharactersMax });
@@ -19,7 +19,7 @@ export const PromptUpdate = Change({ name: Name, template: Template, metadata: M
 
 export const PromptQuery = Closed({ userId: Type.Optional(UserId) });
 
-/** A prompt as it is shown (document 1, "Prompt"). */
+/** A prompt in a response. */
 export interface Prompt {
   readonly id: string;
   readonly tenantId: string;

@@ -17,7 +17,7 @@ interface PromptRow {
 }
 
 /**
- * Makes a prompt. Throws 400 `validation_failed` for too many variables, 400
+ * Creates a prompt. Throws 400 `validation_failed` for too many variables, 400
  * `invalid_request` for a name in use and at the cap of 100.
  */
 export async function createPrompt(
@@ -46,7 +46,7 @@ export async function createPrompt(
   );
 }
 
-/** All prompts of a tenant, or of one `userId`, most recently updated first. */
+/** Returns all prompts of a tenant, or of one `userId`, most recently updated first. */
 export async function listPrompts(sql: AnySql, tenantId: string, userId: string | undefined): Promise<Prompt[]> {
   const rows = await sql<PromptRow[]>`
     select * from prompts
@@ -55,7 +55,7 @@ export async function listPrompts(sql: AnySql, tenantId: string, userId: string 
   return rows.map(showPrompt);
 }
 
-/** Throws 404. */
+/** Reads a prompt. Throws 404. */
 export async function getPrompt(sql: AnySql, tenantId: string, id: string): Promise<Prompt> {
   const [row] = await sql<PromptRow[]>`select * from prompts where id = ${id} and tenant_id = ${tenantId}`;
   if (row === undefined) throw new ApiError("not_found");
@@ -85,7 +85,7 @@ export async function updatePrompt(
   return showPrompt(row);
 }
 
-/** Deletes a prompt for good, whatever refers to it. Throws 404. */
+/** Deletes a prompt for good, whether or not anything refers to it. Throws 404. */
 export async function deletePrompt(sql: AnySql, tenantId: string, id: string): Promise<void> {
   const { count } = await sql`delete from prompts where id = ${id} and tenant_id = ${tenantId}`;
   if (count === 0) throw new ApiError("not_found");

@@ -1,9 +1,9 @@
 import { ApiError, invalid } from "../kernel/errors.ts";
 import { jsonBodyBytesMax } from "../kernel/limits.ts";
 
-/** A template has at most this many distinct variables (document 1, "Limits"). */
+/** A template has at most this many distinct variables. */
 const promptVariablesMax = 10;
-/** A rendered prompt has at most this many UTF-16 units: no more than a message that is sent whole could hold. */
+/** A rendered prompt has at most this many UTF-16 units: no more than a message in a request body could hold. */
 const renderedLengthMax = jsonBodyBytesMax;
 /** An error names at most this many variables. */
 const namedVariablesMax = 20;
@@ -11,7 +11,7 @@ const namedVariablesMax = 20;
 /** A variable is `{{name}}` and nothing looser: `{{ name }}`, `{{1}}` and `{{}}` are plain text. */
 const variableToken = /\{\{([A-Za-z_][A-Za-z0-9_]*)\}\}/g;
 
-/** The distinct variables of a template, in order of first appearance. */
+/** Returns the distinct variables of a template, in order of first appearance. */
 export function variablesOf(template: string): string[] {
   return [...new Set(template.matchAll(variableToken).map((match) => match[1] as string))];
 }
@@ -23,7 +23,7 @@ export function checkVariableCount(template: string): void {
 }
 
 /**
- * Puts the values into a template, in one pass: a value that itself holds
+ * Returns a template with the values filled in, in one pass: a value that itself holds
  * `{{name}}` stays as it is. Values may be empty.
  *
  * Throws 400 `prompt_variable_missing` or `prompt_variable_unknown` unless

@@ -6,11 +6,11 @@ import type { ProviderType } from "../kernel/config.ts";
 /**
  * Which thinking levels a model takes. The source is the model catalogue that
  * the AI SDK's vendor packages carry: maintained with every release, bundled
- * (no network), and the very table by which the SDK rounds a level that a model
- * does not have. So a level named here is one that is really sent as chosen.
+ * (no network), and the same table by which the SDK rounds a level that a model
+ * does not have. So a level named here is sent exactly as chosen.
  */
 export interface ThinkingLevels {
-  /** False: the catalogue cannot tell. */
+  /** False: the catalogue has no information. */
   readonly known: boolean;
   /** The AI SDK's `reasoning` values, from the least to the most; empty when only the provider's default exists. */
   readonly levels: string[];
@@ -18,7 +18,7 @@ export interface ThinkingLevels {
 
 /** Every level, in the SDK's order. */
 const allLevels = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
-/** Levels of a model that takes a token budget: the SDK turns each into a share of the longest answer. */
+/** Levels of a model that takes a token budget: the SDK turns each into a share of the longest answer the model may give. */
 const budgetLevels = ["minimal", "low", "medium", "high", "xhigh", "max"];
 
 const unknown: ThinkingLevels = { known: false, levels: [] };
@@ -37,7 +37,7 @@ const vendorOfType: Partial<Record<ProviderType, string>> = {
   llm_vendor_c: "google",
 };
 
-/** Looks up a model's thinking levels. A router's and a gateway's ids name their vendor; a custom endpoint's say nothing certain. */
+/** Looks up a model's thinking levels. A router's and a gateway's ids name their vendor; a custom endpoint's ids are not reliable. */
 export function thinkingLevels(type: ProviderType, model: string): ThinkingLevels {
   if (type === "custom") return unknown;
   const slash = model.indexOf("/");
@@ -65,7 +65,7 @@ function ofOpenAi(id: string): ThinkingLevels {
 function ofAnthropic(id: string): ThinkingLevels {
   // Routers write 4.5 where Anthropic writes 4-5.
   const name = id.replaceAll(".", "-");
-  // Thinking came with 3.7; the catalogue does not tell its elders apart.
+  // Thinking came with 3.7; the catalogue does not distinguish older models.
   if (/^claude-(2|3-(?!7)|instant)/.test(name)) return providerDefaultOnly;
   const { capabilities, requestConfig } = getAnthropicLanguageModelEntry(name);
   if (requestConfig?.language.knownModel !== true) return unknown;

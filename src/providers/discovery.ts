@@ -2,9 +2,9 @@ import type { ProviderType } from "../kernel/config.ts";
 import { ApiError } from "../kernel/errors.ts";
 import type { Fetch } from "../kernel/outbound/fetch.ts";
 
-/** Asking for a whole model list, with all its pages, takes at most this long; less than a database transaction may. */
+/** Reading a whole model list, with all its pages, takes at most this long; less than a database transaction may. */
 const listTimeoutMs = 6_000;
-/** One page of a model list may weigh this much. */
+/** The size limit of one page of a model list. */
 const pageBytesMax = 8 * 1024 * 1024;
 /** A model list has at most this many pages. */
 const pagesMax = 20;
@@ -13,7 +13,7 @@ const pageRows = 1_000;
 /** Vercel AI Gateway's public catalogue; it takes no key. */
 const gatewayCatalogUrl = "https://ai-gateway.vercel.sh/v1/models";
 
-/** Where and as whom to ask. */
+/** The address of a model list, and the credential for it. */
 export interface ListSource {
   readonly providerType: ProviderType;
   /** Without a trailing slash. */
@@ -21,7 +21,7 @@ export interface ListSource {
   readonly apiKey: string;
 }
 
-/** One request of a list, and how to read its answer. */
+/** One request of a list, and how to read its response. */
 interface ListProtocol {
   url(source: ListSource, pageToken: string | null): string;
   headers(source: ListSource): Record<string, string>;
@@ -61,7 +61,7 @@ const protocols: Partial<Record<ProviderType, ListProtocol>> = {
 };
 
 /**
- * Asks a provider for its model ids, as the provider spells them: trimmed,
+ * Fetches a provider's model ids, as the provider spells them: trimmed,
  * deduplicated, sorted. Never a model call. Throws 422
  * `model_discovery_unsupported` for a type that has no list, and 503
  * `model_validation_unavailable` for whatever keeps the list from being read.
@@ -89,7 +89,7 @@ async function readPage(
   headers: Record<string, string>,
   signal: AbortSignal,
 ): Promise<Record<string, unknown>> {
-  // The error's own text stays here: it may hold the address, the key or what the other side wrote.
+  // The error's own text is not passed on: it may hold the address, the key or what the provider wrote.
   const response = await fetch(url, { headers: { accept: "application/json", ...headers }, signal }).catch(() => {
     throw unavailable("The provider cannot be reached.");
   });

@@ -6,14 +6,14 @@ import { fetchModelIds } from "./discovery.ts";
 import type { ProviderRow } from "./store.ts";
 import { baseUrlOf, providerFetch, shownModelId, upstreamModelId } from "./vendors.ts";
 
-/** Requests of model lists that are under way: who asks meanwhile shares the answer. */
+/** Requests of model lists that are under way: callers that ask in the meantime share the result. */
 const underWay = new WeakMap<Ctx, Map<string, Promise<string[]>>>();
 
 /**
- * The ids of a provider's models as agents name them, deduplicated and sorted
- * (document 2, "GET /v1/providers/:id/models"). Throws 422
+ * Returns the ids of a provider's models as agents name them, deduplicated and
+ * sorted: `GET /v1/providers/:id/models`. Throws 422
  * `model_discovery_unsupported` for `custom`, 503 `model_validation_unavailable`
- * when the provider cannot be asked or refuses the key.
+ * when the provider cannot be reached or refuses the key.
  */
 export async function listModels(ctx: Ctx, provider: ProviderRow): Promise<string[]> {
   if (provider.providerType === "custom") throw new ApiError("model_discovery_unsupported");
@@ -31,7 +31,7 @@ export async function checkModel(ctx: Ctx, provider: ProviderRow, model: string)
   if (!ids.includes(upstreamModelId(provider.providerType, model))) throw new ApiError("model_not_found");
 }
 
-/** The thinking levels a model takes, from the bundled catalogue; `known` is false when it cannot tell. */
+/** Returns the thinking levels a model takes, from the bundled catalogue; `known` is false for a model that is not in it. */
 export async function thinkingLevelsOf(_ctx: Ctx, provider: ProviderRow, model: string): Promise<ThinkingLevels> {
   return thinkingLevels(provider.providerType, model);
 }

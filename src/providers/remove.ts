@@ -8,11 +8,11 @@ const namedUsersMax = 100;
  * Deletes a provider. Throws 404 `provider_not_found`; 409 `provider_in_use` while
  * an agent's current version names it; and, unless `confirmed`, 409
  * `provider_historical_use` while older versions, sessions pinned to them or tasks
- * do (document 2, "DELETE /v1/providers/:id").
+ * do: `DELETE /v1/providers/:id`.
  */
 export function deleteProvider(sql: AnySql, tenantId: string, id: string, confirmed: boolean): Promise<void> {
   return tx(sql, async (inner) => {
-    // Waits for every transaction that is about to save a reference (`lockProvider`), and keeps out new ones.
+    // Waits for every transaction that is about to save a reference (`lockProvider`), and blocks new ones.
     const [row] = await inner`select 1 from providers where id = ${id} and tenant_id = ${tenantId} for update`;
     if (row === undefined) throw new ApiError("provider_not_found");
     const inUse = await idsOf(inner<Named[]>`

@@ -4,7 +4,7 @@ import { Closed, OneOf } from "../kernel/http/request-fields.ts";
 import { listOf, Text, TextOrNull, times } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
 
-/** What operations on providers answer (document 2, "Provider"), for the OpenAPI document. */
+/** The response schemas of operations on providers, for the OpenAPI document. */
 const item = { id: Id("provider"), name: Text, providerType: OneOf(...providerTypes), ...times };
 export const ProviderListResponse = listOf("providers", Closed(item));
 export const ProviderResponse = Closed({ ...item, baseUrl: TextOrNull, keyFragment: Text });

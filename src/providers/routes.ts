@@ -27,7 +27,7 @@ import { createProvider, findProvider, listProviders, type ProviderRow, renamePr
 
 const params = pathIds({ id: Id("provider") });
 
-/** Providers, and what is asked of them: `/v1/providers`. */
+/** Providers, their models and thinking levels: `/v1/providers`. */
 export function providerRoutes(ctx: Ctx) {
   return new Elysia({ prefix: "/v1/providers" }).use(recordRoutes(ctx)).use(discoveryRoutes(ctx));
 }
@@ -145,13 +145,13 @@ async function findOrThrow(sql: AnySql, tenantId: string, id: string): Promise<P
   return row;
 }
 
-/** `baseUrl` is required for `custom`, refused for `gateway`, and must be a place we may call (document 2, "Provider"). */
+/** `baseUrl` is required for `custom`, refused for `gateway`, and must be an address that may be called (docs/decisions.md, "Private addresses"). Throws 400. */
 function checkBaseUrl(providerType: ProviderType, baseUrl: string | null, allowPrivate: boolean): void {
   if (providerType === "gateway" && baseUrl !== null) throw invalid("/baseUrl", "is not taken for this provider type");
   if (providerType === "custom" && baseUrl === null) throw invalid("/baseUrl", "is required for this provider type");
   if (baseUrl === null) return;
   checkTenantUrl("/baseUrl", baseUrl, allowPrivate);
-  // Paths are put behind it, so that a query would end up in the middle.
+  // Paths are appended to it, so a query would end up in the middle.
   if (/[?#\s]/.test(baseUrl)) throw invalid("/baseUrl", "must have no query, fragment or space");
 }
 

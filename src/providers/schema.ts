@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { type ProviderType, providerAliases, providerTypes } from "../kernel/config.ts";
 import { Closed, Name, Nullable, OneOf } from "../kernel/http/request-fields.ts";
 
-/** Providers a tenant may have at once (document 2, "Limits"). */
+/** Providers a tenant may have at once. */
 export const providersPerTenantMax = 20;
 /** A base URL has at most this many characters. */
 const baseUrlLengthMax = 2_048;
@@ -42,7 +42,7 @@ export interface ProviderItem {
   readonly updatedAt: string;
 }
 
-/** A provider as a single read shows it: never its key. */
+/** A provider in the response of a single read: never its key. */
 export interface Provider extends ProviderItem {
   readonly baseUrl: string | null;
   readonly keyFragment: string;

@@ -16,7 +16,7 @@ export interface ProviderRow {
   readonly updatedAt: Date;
 }
 
-/** What a new provider is made of; `id` is chosen before, because the key is sealed under it. */
+/** The fields of a new provider; `id` is chosen before, because the key is sealed under it. */
 export type NewProvider = Omit<ProviderRow, "tenantId" | "createdAt" | "updatedAt">;
 
 function columns(sql: AnySql) {
@@ -33,8 +33,9 @@ export async function findProvider(sql: AnySql, tenantId: string, providerId: st
 
 /**
  * Finds a tenant's provider and keeps it from being deleted until the transaction
- * ends. Whoever saves a reference to a provider calls this first: a delete that
- * runs at the same moment then either sees the reference or makes this answer null.
+ * ends; null when there is none. Every caller that saves a reference to a provider
+ * calls this first: a concurrent delete then either sees the reference or makes
+ * this return null.
  */
 export async function lockProvider(tx: Tx, tenantId: string, providerId: string): Promise<ProviderRow | null> {
   const [row] = await tx<ProviderRow[]>`
@@ -42,13 +43,13 @@ export async function lockProvider(tx: Tx, tenantId: string, providerId: string)
   return row ?? null;
 }
 
-/** All providers of a tenant, most recently updated first. */
+/** Returns all providers of a tenant, most recently updated first. */
 export function listProviders(sql: AnySql, tenantId: string): Promise<ProviderRow[]> {
   return sql<ProviderRow[]>`
     select ${columns(sql)} from providers where tenant_id = ${tenantId} order by updated_at desc, id desc`;
 }
 
-/** Stores a provider. Throws 400 `provider_limit_reached`, 409 `provider_name_conflict`. */
+/** Stores a provider and returns its row. Throws 400 `provider_limit_reached`, 409 `provider_name_conflict`. */
 export function createProvider(sql: AnySql, tenantId: string, provider: NewProvider): Promise<ProviderRow> {
   const { id, name, providerType, baseUrl, sealedKey, keyFragment } = provider;
   return tx(sql, async (inner) => {
