@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { newId, sandboxIdOf } from "../../src/kernel/ids.ts";
-import { type Answer, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { useTenant } from "../harness/fixture.ts";
+import type { Answer, TestTenant } from "../harness/harness.ts";
 
-let h: Harness;
-let t: TestTenant;
-beforeAll(async () => {
-  h = await startHarness();
-  t = await h.tenant();
-});
-afterAll(() => h.stop());
+const { h, t } = await useTenant();
 
 let named = 0;
 const name = () => `agent ${++named}`;

@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { sniff } from "../../src/agents/upload.ts";
 import { deleteTenant } from "../../src/tenants/purge.ts";
-import { type Answer, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { useTenant } from "../harness/fixture.ts";
+import type { Answer } from "../harness/harness.ts";
 
-let h: Harness;
-let t: TestTenant;
-beforeAll(async () => {
-  h = await startHarness();
-  t = await h.tenant();
-});
-afterAll(() => h.stop());
+const { h, t } = await useTenant();
 
 const bytesMax = 512 * 1024;
 const png = (size = 64, fill = 0) => {

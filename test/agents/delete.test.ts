@@ -1,19 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import postgres from "postgres";
 import { loadAgentForTurn } from "../../src/agents/load.ts";
 import { purgeAgent } from "../../src/agents/purge.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { createProvider } from "../../src/providers/store.ts";
 import { agentPurges } from "../../workers/tasks.ts";
-import { eventually, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { useTenant } from "../harness/fixture.ts";
+import { eventually } from "../harness/harness.ts";
 
-let h: Harness;
-let t: TestTenant;
-beforeAll(async () => {
-  h = await startHarness();
-  t = await h.tenant();
-});
-afterAll(() => h.stop());
+const { h, t } = await useTenant();
 
 let named = 0;
 async function made(fields: object = {}) {

@@ -1,14 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { updateAgent } from "../../src/agents/change.ts";
 import type { FindMcpTool } from "../../src/agents/confirmations.ts";
 import { builtInTools, newMcpRules, policyIssues } from "../../src/agents/policy.ts";
 import { type AgentConfig, type AgentFields, configDefaults } from "../../src/agents/schema.ts";
 import { ApiError } from "../../src/kernel/errors.ts";
 import { type IdOf, newId } from "../../src/kernel/ids.ts";
-import { type HttpServer, listen } from "../../src/kernel/runtime.ts";
+import { listen } from "../../src/kernel/runtime.ts";
 import { createProvider } from "../../src/providers/store.ts";
 import type { ApprovalOverride } from "../../src/tools/policy.ts";
-import { type Answer, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { useTenant } from "../harness/fixture.ts";
+import type { Answer } from "../harness/harness.ts";
 
 const mcp = newId("mcpConnection");
 const rule = (
@@ -72,19 +73,10 @@ describe("policyIssues", () => {
   });
 });
 
-let h: Harness;
-let t: TestTenant;
-let listServer: HttpServer;
-beforeAll(async () => {
-  h = await startHarness();
-  t = await h.tenant();
-  const data = ["openai/gpt-5", "openai/gpt-4o"].map((id) => ({ id }));
-  listServer = listen({ hostname: "127.0.0.1", port: 0, fetch: async () => Response.json({ data }) });
-});
-afterAll(async () => {
-  await listServer.stop(true);
-  await h.stop();
-});
+const { h, t } = await useTenant();
+const data = ["openai/gpt-5", "openai/gpt-4o"].map((id) => ({ id }));
+const listServer = listen({ hostname: "127.0.0.1", port: 0, fetch: async () => Response.json({ data }) });
+afterAll(() => listServer.stop(true));
 
 let named = 0;
 async function made(fields: object = {}) {

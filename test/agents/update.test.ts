@@ -1,30 +1,22 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { createManagedAgent } from "../../src/agents/managed.ts";
 import { newId, sandboxIdOf } from "../../src/kernel/ids.ts";
-import { type HttpServer, listen } from "../../src/kernel/runtime.ts";
+import { listen } from "../../src/kernel/runtime.ts";
 import { createProvider } from "../../src/providers/store.ts";
-import { type Answer, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { useTenant } from "../harness/fixture.ts";
+import type { Answer } from "../harness/harness.ts";
 
-let h: Harness;
-let t: TestTenant;
 /** A provider's model list; null makes it fail. */
 let models: string[] | null = ["openai/gpt-5", "openai/gpt-4o", "acme/one"];
-let listServer: HttpServer;
 
-beforeAll(async () => {
-  h = await startHarness();
-  t = await h.tenant();
-  listServer = listen({
-    hostname: "127.0.0.1",
-    port: 0,
-    fetch: async () =>
-      models === null ? new Response("", { status: 500 }) : Response.json({ data: models.map((id) => ({ id })) }),
-  });
+const { h, t } = await useTenant();
+const listServer = listen({
+  hostname: "127.0.0.1",
+  port: 0,
+  fetch: async () =>
+    models === null ? new Response("", { status: 500 }) : Response.json({ data: models.map((id) => ({ id })) }),
 });
-afterAll(async () => {
-  await listServer.stop(true);
-  await h.stop();
-});
+afterAll(() => listServer.stop(true));
 
 let named = 0;
 const name = () => `agent ${++named}`;

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { describe, expect, test } from "bun:test";
+import { useService } from "../harness/fixture.ts";
+import type { TestTenant } from "../harness/harness.ts";
 
-let h: Harness;
 let t: TestTenant;
-beforeAll(async () => {
-  h = await startHarness();
-});
-afterAll(() => h.stop());
+const h = await useService();
 
 describe("POST /v1/apikeys", () => {
   test("201: the token is shown once and authenticates", async () => {

@@ -1,25 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { deleteTenant } from "../../src/tenants/purge.ts";
-import { ChatDesk } from "../harness/chat-desk.ts";
-import { eventually, type TestTenant } from "../harness/harness.ts";
+import { useChat } from "../harness/chat-fixture.ts";
+import { eventually } from "../harness/harness.ts";
 
-let desk: ChatDesk;
-let t: TestTenant;
-let agentId: string;
-beforeAll(async () => {
-  desk = await ChatDesk.open();
-  ({ t, agentId } = await desk.tenant());
-});
-afterAll(() => desk.close());
+const fixture = await useChat();
+const { t, agentId } = await fixture.tenant();
 
 const path = "/v1/chat-connections";
 const create = (fields: object, tenant = t) =>
   tenant.call("POST", path, { body: { name: "Chat", agentId, platform: "chat_a", ...fields } });
-const slackCredentials = (bot = desk.slack.install()) => ({ botToken: bot.token, signingSecret: bot.signingSecret });
+const slackCredentials = (bot = fixture.slack.install()) => ({ botToken: bot.token, signingSecret: bot.signingSecret });
 
 describe("POST /v1/chat-connections", () => {
   test("201 for Slack: the bot's identity, the webhook's URL, and never a secret", async () => {
-    const bot = desk.slack.install();
+    const bot = fixture.slack.install();
     const made = await create({ platform: "slack", credentials: slackCredentials(bot) });
     expect(made.status).toBe(201);
     expect(made.body).toEqual({
@@ -48,12 +42,12 @@ describe("POST /v1/chat-connections", () => {
     });
     const read = await t.call("GET", `${path}/${made.body.id}`, { form: "a" });
     expect(read.body).toEqual(made.body);
-    const [row] = await desk.h.sql`select sealed_credentials from chat_connections where id = ${made.body.id}`;
+    const [row] = await fixture.h.sql`select sealed_credentials from chat_connections where id = ${made.body.id}`;
     expect(Buffer.from(row?.sealed_credentials).includes(bot.token)).toBe(false);
   });
 
   test("201 for Telegram registers the webhook with a secret; one that cannot be registered is saved disabled", async () => {
-    const bot = desk.telegram.make();
+    const bot = fixture.telegram.make();
     const made = await create({ platform: "chat_b", credentials: { botToken: bot.token } });
     expect([made.status, made.body.enabled, made.body.configuration]).toEqual([
       201,
@@ -67,14 +61,14 @@ describe("POST /v1/chat-connections", () => {
     });
     expect(made.body.health.checks).toContainEqual({ code: "webhook_url", status: "pass" });
 
-    const unlucky = desk.telegram.make();
+    const unlucky = fixture.telegram.make();
     const refusal = { status: 400, body: { ok: false, error_code: 400, description: "Bad Request: bad webhook" } };
-    desk.telegram.befall(desk.telegram.path(unlucky, "setWebhook"), refusal);
+    fixture.telegram.befall(fixture.telegram.path(unlucky, "setWebhook"), refusal);
     const disabled = await create({ platform: "telegram", credentials: { botToken: unlucky.token } });
     expect([disabled.status, disabled.body.enabled]).toEqual([201, false]);
     expect(disabled.body.health.checks).toContainEqual({ code: "webhook_url", status: "fail" });
 
-    desk.telegram.befall(desk.telegram.path(unlucky, "setWebhook"), refusal);
+    fixture.telegram.befall(fixture.telegram.path(unlucky, "setWebhook"), refusal);
     const stillOff = await t.call("POST", `${path}/${disabled.body.id}/enable`, { body: {} });
     expect([stillOff.status, stillOff.body.enabled]).toEqual([200, false]);
     const on = await t.call("POST", `${path}/${disabled.body.id}/enable`, { body: {} });
@@ -116,17 +110,17 @@ describe("POST /v1/chat-connections", () => {
       "invalid_request",
     ]);
     expect(await code({ platform: "chat_b", credentials: { botToken: "../x?" } })).toEqual([400, "invalid_request"]);
-    const person = desk.slack.install();
-    desk.slack.befall(
+    const person = fixture.slack.install();
+    fixture.slack.befall(
       "/api/auth.test",
       { status: 200, body: { ok: true, team_id: "T1", user_id: "U1" } },
       person.token,
     );
     expect(await code({ credentials: slackCredentials(person) })).toEqual([400, "invalid_request"]);
 
-    const bot = desk.telegram.make();
-    const first = await desk.connectTelegram(t, agentId, bot);
-    const stranger = await desk.tenant();
+    const bot = fixture.telegram.make();
+    const first = await fixture.connectTelegram(t, agentId, bot);
+    const stranger = await fixture.tenant();
     const again = { platform: "chat_b", credentials: { botToken: bot.token }, agentId: stranger.agentId };
     expect(await code(again, stranger.t)).toEqual([400, "invalid_request"]);
     expect(bot.webhook?.url).toBe(first.webhookUrl);
@@ -136,12 +130,12 @@ describe("POST /v1/chat-connections", () => {
   });
 
   test("404 for an agent that is missing or another tenant's; 503 when the platform is out of reach", async () => {
-    const stranger = await desk.tenant();
+    const stranger = await fixture.tenant();
     const foreign = await create({ credentials: slackCredentials(), agentId: stranger.agentId });
     expect([foreign.status, foreign.body.error.code]).toEqual([404, "not_found"]);
-    const bot = desk.slack.install();
+    const bot = fixture.slack.install();
     for (const mishap of ["cut before", { status: 500, body: {} }] as const) {
-      desk.slack.befall("/api/auth.test", mishap, bot.token);
+      fixture.slack.befall("/api/auth.test", mishap, bot.token);
       const answer = await create({ credentials: slackCredentials(bot) });
       expect([answer.status, answer.body.error.code, answer.headers.has("retry-after")]).toEqual([
         503,
@@ -153,8 +147,8 @@ describe("POST /v1/chat-connections", () => {
   });
 
   test("20 a tenant, however many come at once; an Idempotency-Key makes one", async () => {
-    const own = await desk.tenant();
-    const bot = desk.slack.install();
+    const own = await fixture.tenant();
+    const bot = fixture.slack.install();
     const once = () =>
       own.t.call("POST", path, {
         body: { name: "One", agentId: own.agentId, platform: "slack", credentials: slackCredentials(bot) },
@@ -178,7 +172,7 @@ describe("POST /v1/chat-connections", () => {
 
 describe("PATCH /v1/chat-connections/:id", () => {
   test("200 changes name and configuration, and keeps what is left out", async () => {
-    const connection = await desk.connectSlack(t, agentId);
+    const connection = await fixture.connectSlack(t, agentId);
     const patch = (body: object) => t.call("PATCH", `${path}/${connection.id}`, { body });
     expect((await patch({ name: "Renamed" })).body).toMatchObject({
       name: "Renamed",
@@ -203,12 +197,12 @@ describe("PATCH /v1/chat-connections/:id", () => {
   });
 
   test("another businessMode registers the webhook anew; when that fails the change stays and 503 is answered", async () => {
-    const connection = await desk.connectTelegram(t, agentId);
+    const connection = await fixture.connectTelegram(t, agentId);
     const patch = (businessMode: boolean) =>
       t.call("PATCH", `${path}/${connection.id}`, { body: { configuration: { businessMode } } });
     expect((await patch(true)).body.configuration.businessMode).toBe(true);
     expect(connection.bot.webhook?.updates).toContain("business_message");
-    desk.telegram.befall(desk.telegram.path(connection.bot, "setWebhook"), "cut before");
+    fixture.telegram.befall(fixture.telegram.path(connection.bot, "setWebhook"), "cut before");
     expect((await patch(false)).status).toBe(503);
     const { body } = await t.call("GET", `${path}/${connection.id}`);
     expect(body.configuration.businessMode).toBe(false);
@@ -218,22 +212,22 @@ describe("PATCH /v1/chat-connections/:id", () => {
 
 describe("POST /v1/chat-connections/:id/disable, /enable, /check", () => {
   test("200: Telegram's webhook goes and comes back", async () => {
-    const connection = await desk.connectTelegram(t, agentId);
+    const connection = await fixture.connectTelegram(t, agentId);
     const off = await t.call("POST", `${path}/${connection.id}/disable`);
     expect([off.status, off.body.enabled, connection.bot.webhook]).toEqual([200, false, null]);
     const on = await t.call("POST", `${path}/${connection.id}/enable`);
     expect([on.status, on.body.enabled, connection.bot.webhook?.url]).toEqual([200, true, connection.webhookUrl]);
-    desk.telegram.befall(desk.telegram.path(connection.bot, "deleteWebhook"), "cut before");
+    fixture.telegram.befall(fixture.telegram.path(connection.bot, "deleteWebhook"), "cut before");
     expect((await t.call("POST", `${path}/${connection.id}/disable`)).body.enabled).toBe(false);
   });
 
   test("200: what /check finds is kept: token, identity, channels, webhook", async () => {
-    const connection = await desk.connectSlack(t, agentId);
-    desk.slack.channels.set("CIN", true).set("COUT", false);
+    const connection = await fixture.connectSlack(t, agentId);
+    fixture.slack.channels.set("CIN", true).set("COUT", false);
     await t.call("PATCH", `${path}/${connection.id}`, {
       body: { configuration: { channelIds: ["CIN", "COUT", "CNONE"] } },
     });
-    await desk.mention(connection, "hi", { channel: "CELSEWHERE" });
+    await fixture.mention(connection, "hi", { channel: "CELSEWHERE" });
     const { status, body } = await t.call("POST", `${path}/${connection.id}/check`);
     expect([status, body.health.tokenValid, body.health.identityVerified]).toEqual([200, true, true]);
     expect(body.health.checks).toEqual([
@@ -246,15 +240,15 @@ describe("POST /v1/chat-connections/:id/disable, /enable, /check", () => {
     ]);
     expect((await t.call("GET", `${path}/${connection.id}`)).body.health).toEqual(body.health);
 
-    desk.slack.bots.delete(connection.bot.token);
+    fixture.slack.bots.delete(connection.bot.token);
     const revoked = (await t.call("POST", `${path}/${connection.id}/check`)).body.health;
     expect([revoked.tokenValid, revoked.identityVerified]).toEqual([false, false]);
     expect(revoked.checks[0]).toEqual({ code: "bot_identity", status: "fail" });
   });
 
   test("200 from /check when the platform is out of reach: unknown, and the token is not blamed", async () => {
-    const connection = await desk.connectTelegram(t, agentId);
-    desk.telegram.befall(desk.telegram.path(connection.bot, "getMe"), "cut before");
+    const connection = await fixture.connectTelegram(t, agentId);
+    fixture.telegram.befall(fixture.telegram.path(connection.bot, "getMe"), "cut before");
     const { status, body } = await t.call("POST", `${path}/${connection.id}/check`);
     expect([status, body.health.tokenValid]).toEqual([200, true]);
     expect(body.health.checks).toEqual([
@@ -266,8 +260,8 @@ describe("POST /v1/chat-connections/:id/disable, /enable, /check", () => {
 
 describe("isolation and deletion", () => {
   test("404 everywhere for a foreign, missing or deleted connection; 400 for a malformed id", async () => {
-    const connection = await desk.connectTelegram(t, agentId);
-    const stranger = await desk.h.tenant();
+    const connection = await fixture.connectTelegram(t, agentId);
+    const stranger = await fixture.h.tenant();
     const missing = `cc_${"0".repeat(24)}`;
     const attempts = (id: string): [string, string, object?][] => [
       ["GET", id],
@@ -291,36 +285,36 @@ describe("isolation and deletion", () => {
   });
 
   test("a deleted agent's connections are gone at once", async () => {
-    const own = await desk.tenant();
-    const connection = await desk.connectSlack(own.t, own.agentId);
+    const own = await fixture.tenant();
+    const connection = await fixture.connectSlack(own.t, own.agentId);
     expect((await own.t.call("DELETE", `/v1/agents/${own.agentId}`)).status).toBe(204);
     expect((await own.t.call("GET", `${path}/${connection.id}`)).status).toBe(404);
     expect((await own.t.call("GET", path)).body.chatConnections).toEqual([]);
   });
 
   test("Telegram's webhook goes with a deleted agent and a deleted tenant, and so do the rows", async () => {
-    const own = await desk.tenant();
-    const other = await desk.tenant();
+    const own = await fixture.tenant();
+    const other = await fixture.tenant();
     const [first, second] = [
-      await desk.connectTelegram(own.t, own.agentId),
-      await desk.connectTelegram(other.t, other.agentId),
+      await fixture.connectTelegram(own.t, own.agentId),
+      await fixture.connectTelegram(other.t, other.agentId),
     ];
     expect([first.bot.webhook, second.bot.webhook]).not.toContain(null);
     expect((await own.t.call("DELETE", `/v1/agents/${own.agentId}`)).status).toBe(204);
-    expect(await deleteTenant(desk.h.sql, other.t.id)).toBe("ended");
+    expect(await deleteTenant(fixture.h.sql, other.t.id)).toBe("ended");
     await eventually(async () => {
-      const rows = await desk.h.sql`select 1 from chat_connections where id in (${first.id}, ${second.id})`;
+      const rows = await fixture.h.sql`select 1 from chat_connections where id in (${first.id}, ${second.id})`;
       return rows.length === 0;
     });
     expect([first.bot.webhook, second.bot.webhook]).toEqual([null, null]);
   });
 
   test("a deleted agent's connection goes although the platform is out of reach", async () => {
-    const own = await desk.tenant();
-    const { id, bot } = await desk.connectTelegram(own.t, own.agentId);
-    desk.telegram.befall(desk.telegram.path(bot, "deleteWebhook"), "cut before");
+    const own = await fixture.tenant();
+    const { id, bot } = await fixture.connectTelegram(own.t, own.agentId);
+    fixture.telegram.befall(fixture.telegram.path(bot, "deleteWebhook"), "cut before");
     expect((await own.t.call("DELETE", `/v1/agents/${own.agentId}`)).status).toBe(204);
-    await eventually(async () => (await desk.h.sql`select 1 from chat_connections where id = ${id}`).length === 0);
+    await eventually(async () => (await fixture.h.sql`select 1 from chat_connections where id = ${id}`).length === 0);
     expect(bot.webhook).not.toBeNull();
   });
 });

@@ -1,40 +1,40 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { ChatDesk } from "../harness/chat-desk.ts";
+import { describe, expect, test } from "bun:test";
+import { useChat } from "../harness/chat-fixture.ts";
 import { eventually } from "../harness/harness.ts";
 
-let desk: ChatDesk;
-beforeAll(async () => {
-  desk = await ChatDesk.open();
-});
-afterAll(() => desk.close());
+const fixture = await useChat();
 
 const asks = '[[sim: text="Let me note that." tool=memory_save args={"text":"likes tea"} ; text="All **done**."]]';
 
 describe("a conversation in Slack", () => {
   test("from the first mention to an approved tool call: one session, a card, its outcome, the reply", async () => {
-    const { t, agentId } = await desk.tenant();
-    const connection = await desk.connectSlack(t, agentId);
-    const thread = await desk.mention(connection, '[[sim: text="Hello & <welcome>"]]');
-    const [hello] = await desk.inThread(thread, 1);
+    const { t, agentId } = await fixture.tenant();
+    const connection = await fixture.connectSlack(t, agentId);
+    const thread = await fixture.mention(connection, '[[sim: text="Hello & <welcome>"]]');
+    const [hello] = await fixture.inThread(thread, 1);
     expect([hello?.text, hello?.channel]).toEqual(["Hello &amp; &lt;welcome&gt;", "C1"]);
 
-    await desk.mention(connection, asks, { thread });
-    const [, note, card] = await desk.inThread(thread, 3);
+    await fixture.mention(connection, asks, { thread });
+    const [, note, card] = await fixture.inThread(thread, 3);
     expect(note?.text).toBe("Let me note that.");
     expect(card?.text).toContain("memory_save");
     expect(card?.text).toContain("likes tea");
     const buttons = card?.blocks.find(({ type }) => type === "actions").elements;
     expect(buttons.map((button: { text: { text: string } }) => button.text.text)).toEqual(["Approve", "Deny"]);
 
-    expect(await desk.pressSlack(connection, card as never, "approve")).toBe(200);
-    const messages = await desk.inThread(thread, 4);
+    expect(await fixture.pressSlack(connection, card as never, "approve")).toBe(200);
+    const messages = await fixture.inThread(thread, 4);
     expect(messages[3]?.text).toBe("All *done*.");
     await eventually(() => (card?.edits ?? 0) > 0);
     expect(card?.text).toContain("Approved");
     expect(card?.blocks.some(({ type }) => type === "actions")).toBe(false);
     // A second press decides nothing more.
     expect(
-      await desk.pressSlack(connection, { ...card, blocks: [{ type: "actions", elements: buttons }] } as never, "deny"),
+      await fixture.pressSlack(
+        connection,
+        { ...card, blocks: [{ type: "actions", elements: buttons }] } as never,
+        "deny",
+      ),
     ).toBe(200);
 
     const sessions = await t.call("GET", `/v1/agents/${agentId}/sessions`);
@@ -67,43 +67,44 @@ describe("a conversation in Slack", () => {
   });
 
   test("messages that come while a turn runs wait and run in order, as turns of the same session", async () => {
-    const { t, agentId } = await desk.tenant();
-    const connection = await desk.connectSlack(t, agentId);
-    const thread = await desk.mention(connection, asks);
-    const [, card] = await desk.inThread(thread, 2);
-    for (const word of ["one", "two", "three"]) await desk.mention(connection, `[[sim: text="${word}"]]`, { thread });
-    const [waiting] = await desk.h.sql`select count(*)::int as rows from chat_inbox`;
+    const { t, agentId } = await fixture.tenant();
+    const connection = await fixture.connectSlack(t, agentId);
+    const thread = await fixture.mention(connection, asks);
+    const [, card] = await fixture.inThread(thread, 2);
+    for (const word of ["one", "two", "three"])
+      await fixture.mention(connection, `[[sim: text="${word}"]]`, { thread });
+    const [waiting] = await fixture.h.sql`select count(*)::int as rows from chat_inbox`;
     expect(waiting?.rows).toBe(3);
-    expect(await desk.turns(t)).toBe(1);
-    await desk.pressSlack(connection, card as never, "deny");
-    const messages = await desk.inThread(thread, 6);
+    expect(await fixture.turns(t)).toBe(1);
+    await fixture.pressSlack(connection, card as never, "deny");
+    const messages = await fixture.inThread(thread, 6);
     expect(messages.slice(3).map(({ text }) => text)).toEqual(["one", "two", "three"]);
     expect((await t.call("GET", `/v1/agents/${agentId}/sessions`)).body.data).toHaveLength(1);
   });
 
   test("a turn that fails, and a turn that cannot begin, tell the chat so in one sentence", async () => {
-    const { t, agentId } = await desk.tenant();
-    const connection = await desk.connectSlack(t, agentId);
-    const failed = await desk.mention(connection, '[[sim: error="boom"]]');
-    const [sorry] = await desk.inThread(failed, 1);
+    const { t, agentId } = await fixture.tenant();
+    const connection = await fixture.connectSlack(t, agentId);
+    const failed = await fixture.mention(connection, '[[sim: error="boom"]]');
+    const [sorry] = await fixture.inThread(failed, 1);
     expect(sorry?.text).toMatch(/^Sorry, [^.]+\.$/);
     await t.call("PATCH", `/v1/agents/${agentId}/status`, { body: { status: "disabled" } });
-    await desk.h.sql`update agents set status = 'disabled' where id = ${agentId}`;
-    const refused = await desk.mention(connection, "Are you there?");
-    const [no] = await desk.inThread(refused, 1);
+    await fixture.h.sql`update agents set status = 'disabled' where id = ${agentId}`;
+    const refused = await fixture.mention(connection, "Are you there?");
+    const [no] = await fixture.inThread(refused, 1);
     expect(no?.text).toMatch(/^Sorry, [^.]+\.$/);
-    expect(await desk.turns(t)).toBe(1);
+    expect(await fixture.turns(t)).toBe(1);
   });
 
   test("a session that was deleted is followed by a new one", async () => {
-    const { t, agentId } = await desk.tenant();
-    const connection = await desk.connectSlack(t, agentId);
-    const thread = await desk.mention(connection, '[[sim: text="first"]]');
-    await desk.inThread(thread, 1);
+    const { t, agentId } = await fixture.tenant();
+    const connection = await fixture.connectSlack(t, agentId);
+    const thread = await fixture.mention(connection, '[[sim: text="first"]]');
+    await fixture.inThread(thread, 1);
     const before = (await t.call("GET", `/v1/agents/${agentId}/sessions`)).body.data[0].id;
     expect((await t.call("DELETE", `/v1/agents/${agentId}/sessions/${before}?deleteArtifacts=false`)).status).toBe(204);
-    await desk.mention(connection, '[[sim: text="second"]]', { thread });
-    const messages = await desk.inThread(thread, 2);
+    await fixture.mention(connection, '[[sim: text="second"]]', { thread });
+    const messages = await fixture.inThread(thread, 2);
     expect(messages[1]?.text).toBe("second");
     const after = (await t.call("GET", `/v1/agents/${agentId}/sessions`)).body.data;
     expect(after.map(({ id }: { id: string }) => id)).not.toContain(before);
@@ -112,23 +113,23 @@ describe("a conversation in Slack", () => {
 
 describe("a conversation in Telegram", () => {
   test("from the first message to a tool call that is approved over HTTP: the answer comes to the chat, the buttons go", async () => {
-    const { t, agentId } = await desk.tenant();
-    const connection = await desk.connectTelegram(t, agentId);
-    await desk.write(connection, '[[sim: text="**Hello** <you> & `a<b`"]]', 1001);
-    const [hello] = await desk.inChat(1001, 1);
+    const { t, agentId } = await fixture.tenant();
+    const connection = await fixture.connectTelegram(t, agentId);
+    await fixture.write(connection, '[[sim: text="**Hello** <you> & `a<b`"]]', 1001);
+    const [hello] = await fixture.inChat(1001, 1);
     expect([hello?.text, hello?.source]).toEqual([
       "Hello <you> & a<b",
       "<b>Hello</b> &lt;you&gt; &amp; <code>a&lt;b</code>",
     ]);
 
-    await desk.write(connection, asks, 1001);
-    const [, , card] = await desk.inChat(1001, 3);
+    await fixture.write(connection, asks, 1001);
+    const [, , card] = await fixture.inChat(1001, 3);
     expect(card?.buttons.map(({ text }) => text)).toEqual(["Approve", "Deny"]);
     const [session] = (await t.call("GET", `/v1/agents/${agentId}/sessions`)).body.data;
     const path = `/v1/agents/${agentId}/sessions/${session.id}/tool-approvals`;
     const { approvals } = (await t.call("GET", path)).body;
     expect((await t.call("POST", `${path}/${approvals[0].id}`, { body: { approved: true } })).status).toBe(202);
-    const messages = await desk.inChat(1001, 4);
+    const messages = await fixture.inChat(1001, 4);
     expect(messages[3]?.source).toBe("All <b>done</b>.");
     await eventually(() => (card?.edits ?? 0) > 0);
     expect(card?.buttons).toEqual([]);
@@ -136,18 +137,18 @@ describe("a conversation in Telegram", () => {
   });
 
   test("a press approves and is acknowledged; one through another connection, or from another chat, decides nothing", async () => {
-    const { t, agentId } = await desk.tenant();
-    const connection = await desk.connectTelegram(t, agentId);
-    const other = await desk.connectTelegram(t, agentId);
-    await desk.write(connection, asks, 1002);
-    const [, card] = await desk.inChat(1002, 2);
+    const { t, agentId } = await fixture.tenant();
+    const connection = await fixture.connectTelegram(t, agentId);
+    const other = await fixture.connectTelegram(t, agentId);
+    await fixture.write(connection, asks, 1002);
+    const [, card] = await fixture.inChat(1002, 2);
     if (card === undefined) throw new Error("no card");
-    expect(await desk.pressTelegram(other, card, "Approve")).toBe(200);
-    expect(await desk.pressTelegram(connection, { ...card, chat: "999" }, "Approve")).toBe(200);
-    const [row] = await desk.h.sql`select status from approvals where tenant_id = ${t.id}`;
+    expect(await fixture.pressTelegram(other, card, "Approve")).toBe(200);
+    expect(await fixture.pressTelegram(connection, { ...card, chat: "999" }, "Approve")).toBe(200);
+    const [row] = await fixture.h.sql`select status from approvals where tenant_id = ${t.id}`;
     expect(row?.status).toBe("pending");
-    expect(await desk.pressTelegram(connection, card, "Deny", "cb-deny")).toBe(200);
-    await eventually(() => card.edits > 0 && desk.telegram.acknowledged.includes("cb-deny"));
+    expect(await fixture.pressTelegram(connection, card, "Deny", "cb-deny")).toBe(200);
+    await eventually(() => card.edits > 0 && fixture.telegram.acknowledged.includes("cb-deny"));
     expect(card.text).toContain("Denied");
     expect((await t.call("GET", `/v1/agents/${agentId}/memories`)).body.data).toEqual([]);
   });

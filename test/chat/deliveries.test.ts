@@ -1,21 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { ChatDesk, type Connected } from "../harness/chat-desk.ts";
-import { eventually, type TestTenant } from "../harness/harness.ts";
-import type { SlackBot } from "../servers/slack.ts";
-import type { TelegramBot } from "../servers/telegram.ts";
+import { describe, expect, test } from "bun:test";
+import { useChat } from "../harness/chat-fixture.ts";
+import { eventually } from "../harness/harness.ts";
 
-let desk: ChatDesk;
-let t: TestTenant;
-let agentId: string;
-let slack: Connected<SlackBot>;
-let telegram: Connected<TelegramBot>;
-beforeAll(async () => {
-  desk = await ChatDesk.open();
-  ({ t, agentId } = await desk.tenant());
-  slack = await desk.connectSlack(t, agentId);
-  telegram = await desk.connectTelegram(t, agentId);
-});
-afterAll(() => desk.close());
+const fixture = await useChat();
+const { t, agentId } = await fixture.tenant();
+const slack = await fixture.connectSlack(t, agentId);
+const telegram = await fixture.connectTelegram(t, agentId);
 
 const post = "/api/chat.postMessage";
 const says = (text: string) => `[[sim: text=${JSON.stringify(text)}]]`;
@@ -34,9 +24,9 @@ describe("long replies", () => {
     const chat = newChat();
     const code = Array.from({ length: 300 }, (_, n) => `line ${n} <&>`).join("\n");
     const words = Array.from({ length: 900 }, (_, n) => `wörd${n}😀`).join(" ");
-    await desk.write(telegram, says(`${words}\n\n\`\`\`js\n${code}\n\`\`\`\n\nThe **end**.`), chat);
-    const delivery = await desk.delivery(t, telegram.id, chat, "confirmed");
-    const messages = await desk.inChat(chat, 4);
+    await fixture.write(telegram, says(`${words}\n\n\`\`\`js\n${code}\n\`\`\`\n\nThe **end**.`), chat);
+    const delivery = await fixture.delivery(t, telegram.id, chat, "confirmed");
+    const messages = await fixture.inChat(chat, 4);
     expect(delivery.receipts).toEqual(messages.map(({ id }) => ({ attempt: 0, messageId: String(id) })));
     expect(delivery.representation).toBe("native");
     const text = messages.map((message) => message.text).join(" ");
@@ -48,16 +38,16 @@ describe("long replies", () => {
 
   test("a word without an end is cut between characters", async () => {
     const chat = newChat();
-    await desk.write(telegram, says(`a${"😀".repeat(4_500)}`), chat);
-    const messages = await desk.inChat(chat, 3);
+    await fixture.write(telegram, says(`a${"😀".repeat(4_500)}`), chat);
+    const messages = await fixture.inChat(chat, 3);
     expect(messages.map(({ text }) => text).join("")).toBe(`a${"😀".repeat(4_500)}`);
     for (const { text } of messages) expect(text.isWellFormed()).toBe(true);
   });
 
   test("Slack: at most 40,000 characters a message, also when they are written as more", async () => {
-    const thread = await desk.mention(slack, says("&".repeat(30_000)));
-    await desk.delivery(t, slack.id, thread, "confirmed");
-    const messages = desk.slack.messages.filter((message) => message.thread === thread);
+    const thread = await fixture.mention(slack, says("&".repeat(30_000)));
+    await fixture.delivery(t, slack.id, thread, "confirmed");
+    const messages = fixture.slack.messages.filter((message) => message.thread === thread);
     expect(messages.length).toBeGreaterThan(3);
     expect(messages.map(({ text }) => text).join("")).toBe("&amp;".repeat(30_000));
   });
@@ -65,11 +55,11 @@ describe("long replies", () => {
   test("formatting that the platform does not take is sent as plain text", async () => {
     const chat = newChat();
     const refusal = { ok: false, error_code: 400, description: "Bad Request: can't parse entities: odd tag" };
-    desk.telegram.befall(desk.telegram.path(telegram.bot, "sendMessage"), { status: 400, body: refusal });
-    await desk.write(telegram, says("A **bold** word"), chat);
-    const [message] = await desk.inChat(chat, 1);
+    fixture.telegram.befall(fixture.telegram.path(telegram.bot, "sendMessage"), { status: 400, body: refusal });
+    await fixture.write(telegram, says("A **bold** word"), chat);
+    const [message] = await fixture.inChat(chat, 1);
     expect([message?.source, message?.html]).toEqual(["A **bold** word", false]);
-    expect(await desk.delivery(t, telegram.id, chat, "confirmed")).toMatchObject({
+    expect(await fixture.delivery(t, telegram.id, chat, "confirmed")).toMatchObject({
       representation: "text",
       attempt: 0,
     });
@@ -78,21 +68,21 @@ describe("long replies", () => {
 
 describe("a platform that does not do as asked", () => {
   test("429 waits as told and sends again, by itself and once; what comes later waits behind it", async () => {
-    desk.slack.befall(post, {
+    fixture.slack.befall(post, {
       status: 429,
       body: { ok: false, error: "ratelimited" },
       headers: { "retry-after": "2" },
     });
     const startedAt = Date.now();
-    const asked = desk.slack.asked(post).length;
-    const thread = await desk.mention(slack, says("patient"));
-    await eventually(() => desk.slack.asked(post).length > asked);
-    await desk.mention(slack, says("behind"), { thread });
-    expect(await desk.delivery(t, slack.id, thread, "pending")).toMatchObject({ attempt: 0, receipts: [] });
-    const messages = await desk.inThread(thread, 2);
+    const asked = fixture.slack.asked(post).length;
+    const thread = await fixture.mention(slack, says("patient"));
+    await eventually(() => fixture.slack.asked(post).length > asked);
+    await fixture.mention(slack, says("behind"), { thread });
+    expect(await fixture.delivery(t, slack.id, thread, "pending")).toMatchObject({ attempt: 0, receipts: [] });
+    const messages = await fixture.inThread(thread, 2);
     expect(Date.now() - startedAt).toBeGreaterThanOrEqual(2_000);
     expect(messages.map(({ text }) => text)).toEqual(["patient", "behind"]);
-    expect(await desk.delivery(t, slack.id, thread, "confirmed")).toMatchObject({ attempt: 0, diagnostic: null });
+    expect(await fixture.delivery(t, slack.id, thread, "confirmed")).toMatchObject({ attempt: 0, diagnostic: null });
 
     const chat = newChat();
     const body = {
@@ -101,90 +91,90 @@ describe("a platform that does not do as asked", () => {
       description: "Too Many Requests: retry after 1",
       parameters: { retry_after: 1 },
     };
-    desk.telegram.befall(desk.telegram.path(telegram.bot, "sendMessage"), { status: 429, body });
-    await desk.write(telegram, says("patient"), chat);
-    expect(await desk.inChat(chat, 1, 4_000)).toHaveLength(1);
+    fixture.telegram.befall(fixture.telegram.path(telegram.bot, "sendMessage"), { status: 429, body });
+    await fixture.write(telegram, says("patient"), chat);
+    expect(await fixture.inChat(chat, 1, 4_000)).toHaveLength(1);
   });
 
   test("a refusal fails the delivery; nothing is sent again by itself", async () => {
-    desk.slack.befall(post, { status: 200, body: { ok: false, error: "is_archived" } });
-    const thread = await desk.mention(slack, says("refused"));
-    expect(await desk.delivery(t, slack.id, thread, "failed")).toMatchObject({
+    fixture.slack.befall(post, { status: 200, body: { ok: false, error: "is_archived" } });
+    const thread = await fixture.mention(slack, says("refused"));
+    expect(await fixture.delivery(t, slack.id, thread, "failed")).toMatchObject({
       diagnostic: "is_archived",
       receipts: [],
     });
     const blocked = { ok: false, error_code: 403, description: "Forbidden: bot was blocked by the user" };
-    desk.telegram.befall(desk.telegram.path(telegram.bot, "sendMessage"), { status: 403, body: blocked });
+    fixture.telegram.befall(fixture.telegram.path(telegram.bot, "sendMessage"), { status: 403, body: blocked });
     const chat = newChat();
-    await desk.write(telegram, says("refused"), chat);
-    expect(await desk.delivery(t, telegram.id, chat, "failed")).toMatchObject({
+    await fixture.write(telegram, says("refused"), chat);
+    expect(await fixture.delivery(t, telegram.id, chat, "failed")).toMatchObject({
       diagnostic: "bot_was_blocked_by_the_user",
     });
     // What follows in the thread is posted.
-    await desk.mention(slack, says("next"), { thread });
-    expect((await desk.inThread(thread, 1)).map(({ text }) => text)).toEqual(["next"]);
+    await fixture.mention(slack, says("next"), { thread });
+    expect((await fixture.inThread(thread, 1)).map(({ text }) => text)).toEqual(["next"]);
   });
 
   test("a connection cut after sending, a half answer and a 5xx are ambiguous, and never resent by themselves", async () => {
     for (const mishap of ["cut after", "half", { status: 502, body: {} }] as const) {
-      const asked = desk.slack.asked(post).length;
-      desk.slack.befall(post, mishap);
-      const thread = await desk.mention(slack, says("who knows"));
-      expect((await desk.delivery(t, slack.id, thread, "ambiguous")).receipts).toEqual([]);
-      await desk.inThread(await desk.mention(slack, says("later")), 1);
-      expect(desk.slack.asked(post).length).toBe(asked + 2);
-      expect(desk.slack.messages.filter((message) => message.thread === thread).length).toBeLessThanOrEqual(1);
+      const asked = fixture.slack.asked(post).length;
+      fixture.slack.befall(post, mishap);
+      const thread = await fixture.mention(slack, says("who knows"));
+      expect((await fixture.delivery(t, slack.id, thread, "ambiguous")).receipts).toEqual([]);
+      await fixture.inThread(await fixture.mention(slack, says("later")), 1);
+      expect(fixture.slack.asked(post).length).toBe(asked + 2);
+      expect(fixture.slack.messages.filter((message) => message.thread === thread).length).toBeLessThanOrEqual(1);
     }
     const chat = newChat();
-    desk.telegram.befall(desk.telegram.path(telegram.bot, "sendMessage"), "cut after");
-    await desk.write(telegram, says("who knows"), chat);
-    await desk.delivery(t, telegram.id, chat, "ambiguous");
-    expect(await desk.inChat(chat, 1)).toHaveLength(1);
+    fixture.telegram.befall(fixture.telegram.path(telegram.bot, "sendMessage"), "cut after");
+    await fixture.write(telegram, says("who knows"), chat);
+    await fixture.delivery(t, telegram.id, chat, "ambiguous");
+    expect(await fixture.inChat(chat, 1)).toHaveLength(1);
   });
 
   test("a platform that cannot be reached is tried again: nothing was sent", async () => {
-    const own = await desk.tenant();
-    const connection = await desk.connectTelegram(own.t, own.agentId);
+    const own = await fixture.tenant();
+    const connection = await fixture.connectTelegram(own.t, own.agentId);
     const chat = newChat();
-    await desk.telegram.stop();
-    await desk.write(connection, says("at last"), chat);
+    await fixture.telegram.stop();
+    await fixture.write(connection, says("at last"), chat);
     await eventually(
       async () =>
-        (await desk.h.sql`select 1 from chat_deliveries where tenant_id = ${own.t.id} and tries > 0`).length > 0,
+        (await fixture.h.sql`select 1 from chat_deliveries where tenant_id = ${own.t.id} and tries > 0`).length > 0,
     );
-    await desk.telegram.start();
-    expect((await desk.inChat(chat, 1)).map(({ text }) => text)).toEqual(["at last"]);
+    await fixture.telegram.start();
+    expect((await fixture.inChat(chat, 1)).map(({ text }) => text)).toEqual(["at last"]);
   });
 
   test("a reply that ends while its connection is disabled fails, and is posted by a repair once it is enabled", async () => {
-    const connection = await desk.connectSlack(t, agentId);
-    const turns = await desk.turns(t);
-    const thread = await desk.mention(connection, '[[sim: firstDelayMs=300 text="late"]]');
-    await eventually(async () => (await desk.turns(t)) > turns);
+    const connection = await fixture.connectSlack(t, agentId);
+    const turns = await fixture.turns(t);
+    const thread = await fixture.mention(connection, '[[sim: firstDelayMs=300 text="late"]]');
+    await eventually(async () => (await fixture.turns(t)) > turns);
     await t.call("POST", `/v1/chat-connections/${connection.id}/disable`);
-    const failed = await desk.delivery(t, connection.id, thread, "failed");
+    const failed = await fixture.delivery(t, connection.id, thread, "failed");
     expect(failed.diagnostic).toBe("connection_disabled");
     expect((await repair(connection.id, failed.id, 0)).body.error.code).toBe("invalid_request");
     await t.call("POST", `/v1/chat-connections/${connection.id}/enable`);
     expect((await repair(connection.id, failed.id, 0)).status).toBe(200);
-    expect((await desk.inThread(thread, 1))[0]?.text).toBe("late");
+    expect((await fixture.inThread(thread, 1))[0]?.text).toBe("late");
   });
 });
 
 describe("POST /v1/chat-connections/:id/deliveries/:deliveryId/repair", () => {
   test("200 sends the same again without a turn, one attempt later; what was accepted before is not sent again", async () => {
-    const turns = await desk.turns(t);
+    const turns = await fixture.turns(t);
     const chat = newChat();
-    const path = desk.telegram.path(telegram.bot, "sendMessage");
+    const path = fixture.telegram.path(telegram.bot, "sendMessage");
     const text = ["a", "b", "c"].map((letter) => letter.repeat(4_000)).join(" ");
-    const befell = desk.telegram.asked(path).length;
+    const befell = fixture.telegram.asked(path).length;
     // The second message of the reply is the one that is cut.
-    desk.telegram.befall(path, new Promise<void>((resolve) => setImmediate(resolve)));
-    desk.telegram.befall(path, "cut before");
-    await desk.write(telegram, says(text), chat);
-    const ambiguous = await desk.delivery(t, telegram.id, chat, "ambiguous");
+    fixture.telegram.befall(path, new Promise<void>((resolve) => setImmediate(resolve)));
+    fixture.telegram.befall(path, "cut before");
+    await fixture.write(telegram, says(text), chat);
+    const ambiguous = await fixture.delivery(t, telegram.id, chat, "ambiguous");
     expect([ambiguous.attempt, ambiguous.receipts.length]).toEqual([0, 1]);
-    expect(desk.telegram.asked(path).length).toBe(befell + 2);
+    expect(fixture.telegram.asked(path).length).toBe(befell + 2);
     const answer = await repair(telegram.id, ambiguous.id, 0);
     expect([answer.status, answer.body]).toEqual([
       200,
@@ -198,17 +188,17 @@ describe("POST /v1/chat-connections/:id/deliveries/:deliveryId/repair", () => {
         attempt: 1,
       },
     ]);
-    const confirmed = await desk.delivery(t, telegram.id, chat, "confirmed");
+    const confirmed = await fixture.delivery(t, telegram.id, chat, "confirmed");
     expect(confirmed.receipts.map(({ attempt }: { attempt: number }) => attempt)).toEqual([0, 1, 1]);
-    expect((await desk.inChat(chat, 3)).map((message) => message.text[0])).toEqual(["a", "b", "c"]);
-    expect(await desk.turns(t)).toBe(turns + 1);
+    expect((await fixture.inChat(chat, 3)).map((message) => message.text[0])).toEqual(["a", "b", "c"]);
+    expect(await fixture.turns(t)).toBe(turns + 1);
     expect((await repair(telegram.id, confirmed.id, 1)).body.error.code).toBe("invalid_request");
   });
 
   test("400 for another attempt, unaccepted risks and numbers out of range; 404 for what is missing or foreign", async () => {
-    desk.slack.befall(post, { status: 200, body: { ok: false, error: "is_archived" } });
-    const thread = await desk.mention(slack, says("broken"));
-    const failed = await desk.delivery(t, slack.id, thread, "failed");
+    fixture.slack.befall(post, { status: 200, body: { ok: false, error: "is_archived" } });
+    const thread = await fixture.mention(slack, says("broken"));
+    const failed = await fixture.delivery(t, slack.id, thread, "failed");
     for (const fields of [
       { expectedAttempt: 1 },
       { expectedAttempt: -1 },
@@ -226,23 +216,23 @@ describe("POST /v1/chat-connections/:id/deliveries/:deliveryId/repair", () => {
     expect((await repair(telegram.id, failed.id, 0)).status).toBe(404);
     const both = await Promise.all([repair(slack.id, failed.id, 0), repair(slack.id, failed.id, 0)]);
     expect(both.map(({ status }) => status).sort()).toEqual([200, 400]);
-    expect(await desk.delivery(t, slack.id, thread, "confirmed")).toMatchObject({ id: failed.id, attempt: 1 });
+    expect(await fixture.delivery(t, slack.id, thread, "confirmed")).toMatchObject({ id: failed.id, attempt: 1 });
   });
 });
 
 describe("GET /v1/chat-deliveries", () => {
   test("200: failed and ambiguous ones of the tenant, newest first, paged, filtered, without what they say", async () => {
-    const own = await desk.tenant();
-    const connection = await desk.connectSlack(own.t, own.agentId);
+    const own = await fixture.tenant();
+    const connection = await fixture.connectSlack(own.t, own.agentId);
     const get = (query: string, form: "a" | "b" = "b") => own.t.call("GET", `/v1/chat-deliveries${query}`, { form });
     for (const [n, mishap] of (
       ["cut after", { status: 200, body: { ok: false, error: "is_archived" } }, "cut after"] as const
     ).entries()) {
-      desk.slack.befall(post, mishap);
-      const thread = await desk.mention(connection, says(`secret words ${n}`));
-      await desk.delivery(own.t, connection.id, thread, n === 1 ? "failed" : "ambiguous");
+      fixture.slack.befall(post, mishap);
+      const thread = await fixture.mention(connection, says(`secret words ${n}`));
+      await fixture.delivery(own.t, connection.id, thread, n === 1 ? "failed" : "ambiguous");
     }
-    await desk.inThread(await desk.mention(connection, says("fine")), 1);
+    await fixture.inThread(await fixture.mention(connection, says("fine")), 1);
     const { status, body } = await get("");
     expect([status, body.nextCursor]).toEqual([200, null]);
     expect(body.data.map((row: { status: string }) => row.status)).toEqual(["ambiguous", "failed", "ambiguous"]);

@@ -1,36 +1,29 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { ChatDesk, type Connected } from "../harness/chat-desk.ts";
-import type { TestTenant } from "../harness/harness.ts";
+import { beforeAll, describe, expect, test } from "bun:test";
+import { type Connected, useChat } from "../harness/chat-fixture.ts";
 import { type SlackBot, slackEvent, slackRequest } from "../servers/slack.ts";
 import { type TelegramBot, telegramRequest, telegramUpdate } from "../servers/telegram.ts";
 
-let desk: ChatDesk;
-let t: TestTenant;
-let agentId: string;
-beforeAll(async () => {
-  desk = await ChatDesk.open();
-  ({ t, agentId } = await desk.tenant());
-});
-afterAll(() => desk.close());
+const fixture = await useChat();
+const { t, agentId } = await fixture.tenant();
 
-const countEvents = async () => (await desk.h.sql`select count(*)::int as rows from chat_events`)[0]?.rows;
+const countEvents = async () => (await fixture.h.sql`select count(*)::int as rows from chat_events`)[0]?.rows;
 const countTaken = async ({ id }: { id: string }) => {
-  const [row] = await desk.h.sql`select count(*)::int as rows from chat_threads where connection_id = ${id}`;
+  const [row] = await fixture.h.sql`select count(*)::int as rows from chat_threads where connection_id = ${id}`;
   return row?.rows;
 };
 
 describe("POST /v1/chat/webhooks/chat_a/:connectionId", () => {
   let connection: Connected<SlackBot>;
   beforeAll(async () => {
-    connection = await desk.connectSlack(t, agentId);
+    connection = await fixture.connectSlack(t, agentId);
   });
   const send = async (payload: object, options?: Parameters<typeof slackRequest>[3]) =>
-    desk.h.app(slackRequest(connection.bot, connection.webhookUrl, payload, options));
+    fixture.h.app(slackRequest(connection.bot, connection.webhookUrl, payload, options));
   const message = (fields: object) => ({
     type: "message",
     user: "UP",
     channel: "C9",
-    ts: desk.slack.ts(),
+    ts: fixture.slack.ts(),
     text: "hi",
     ...fields,
   });
@@ -45,11 +38,11 @@ describe("POST /v1/chat/webhooks/chat_a/:connectionId", () => {
       send(payload, { secret: "wrong" }),
       send(payload, { ageSeconds: 301 }),
       send(payload, { ageSeconds: -301 }),
-      desk.h.app(unsigned),
-      desk.h.app(slackRequest(bot, unknown, payload)),
-      desk.h.app(slackRequest(bot, webhookUrl.replace("chat_a", "chat_b"), payload)),
-      desk.h.app(slackRequest(bot, webhookUrl.replace("chat_a", "slack"), payload)),
-      desk.h.app(slackRequest(bot, webhookUrl.replace(connection.id, "nope"), payload)),
+      fixture.h.app(unsigned),
+      fixture.h.app(slackRequest(bot, unknown, payload)),
+      fixture.h.app(slackRequest(bot, webhookUrl.replace("chat_a", "chat_b"), payload)),
+      fixture.h.app(slackRequest(bot, webhookUrl.replace("chat_a", "slack"), payload)),
+      fixture.h.app(slackRequest(bot, webhookUrl.replace(connection.id, "nope"), payload)),
     ]);
     for (const answer of answers) {
       expect(answer.status).toBe(401);
@@ -57,7 +50,7 @@ describe("POST /v1/chat/webhooks/chat_a/:connectionId", () => {
     }
     expect([await countEvents(), await countTaken(connection)]).toEqual([before, 0]);
     expect((await send(payload, { ageSeconds: 290 })).status).toBe(200);
-    await desk.inThread((payload as { event: { ts: string } }).event.ts, 1);
+    await fixture.inThread((payload as { event: { ts: string } }).event.ts, 1);
   });
 
   test("401 for bytes that were changed on the way; 413 above 1 MiB; 400 for what is no payload", async () => {
@@ -68,7 +61,7 @@ describe("POST /v1/chat/webhooks/chat_a/:connectionId", () => {
       headers: signed.headers,
       body: `${await signed.text()} `,
     });
-    expect((await desk.h.app(changed)).status).toBe(401);
+    expect((await fixture.h.app(changed)).status).toBe(401);
     expect((await send({ type: "event_callback", padding: "x".repeat(1024 * 1024) })).status).toBe(413);
     expect((await send(null as never)).status).toBe(400);
   });
@@ -110,25 +103,25 @@ describe("POST /v1/chat/webhooks/chat_a/:connectionId", () => {
     for (const text of [`<@${userId}9> hi`, `<@${userId}9|other> hi`])
       expect((await send(slackEvent(connection.bot, message({ text })))).status).toBe(200);
     expect(await countTaken(connection)).toBe(before);
-    const ts = desk.slack.ts();
+    const ts = fixture.slack.ts();
     await send(slackEvent(connection.bot, message({ ts, text: `<@${userId}|bot> [[sim: text="me"]]` })));
-    await desk.inThread(ts, 1);
+    await fixture.inThread(ts, 1);
   });
 
   test("a repeated event, and two events for one message, run one turn", async () => {
     const { bot } = connection;
-    const ts = desk.slack.ts();
-    const before = await desk.turns(t);
+    const ts = fixture.slack.ts();
+    const before = await fixture.turns(t);
     const text = `<@${bot.userId}> [[sim: text="once"]]`;
     const mention = slackEvent(bot, message({ type: "app_mention", ts, text }), "EvONE");
     const plain = slackEvent(bot, message({ ts, text, channel_type: "channel" }), "EvTWO");
     const answers = await Promise.all([mention, plain, mention, plain, mention].map((payload) => send(payload)));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
-    await desk.inThread(ts, 1);
+    await fixture.inThread(ts, 1);
     expect((await send(mention)).status).toBe(200);
-    await desk.inThread(await desk.mention(connection, '[[sim: text="later"]]'), 1);
-    expect(await desk.turns(t)).toBe(before + 2);
-    expect(desk.slack.messages.filter(({ thread }) => thread === ts)).toHaveLength(1);
+    await fixture.inThread(await fixture.mention(connection, '[[sim: text="later"]]'), 1);
+    expect(await fixture.turns(t)).toBe(before + 2);
+    expect(fixture.slack.messages.filter(({ thread }) => thread === ts)).toHaveLength(1);
   });
 
   test("direct messages are answered where they are; what people mean is read without Slack's marks", async () => {
@@ -138,7 +131,7 @@ describe("POST /v1/chat/webhooks/chat_a/:connectionId", () => {
     await send(slackEvent(bot, message({ channel: "D42", channel_type: "im", text: '[[sim: text="same session"]]' })));
     const reply = await eventuallyIn("D42", 2);
     expect(reply.map(({ thread }) => thread)).toEqual([null, null]);
-    const [row] = await desk.h.sql`
+    const [row] = await fixture.h.sql`
       select s.user_id, (select content from messages m where m.session_id = s.id order by seq limit 1) as first
       from sessions s join chat_threads th on th.session_id = s.id where th.key = 'D42'`;
     expect(row?.first.parts[0].text).toBe("see the page (https://x.example/a?b=1) & ask @ann in #ops <now>");
@@ -148,7 +141,7 @@ describe("POST /v1/chat/webhooks/chat_a/:connectionId", () => {
   const eventuallyIn = async (channel: string, count: number) => {
     const { eventually } = await import("../harness/harness.ts");
     return eventually(() => {
-      const found = desk.slack.messages.filter((posted) => posted.channel === channel);
+      const found = fixture.slack.messages.filter((posted) => posted.channel === channel);
       return found.length >= count ? found : null;
     });
   };
@@ -180,15 +173,15 @@ describe("POST /v1/chat/webhooks/chat_a/:connectionId", () => {
   });
 
   test("channelIds are an allow-list; a disabled connection takes nothing", async () => {
-    const own = await desk.connectSlack(t, agentId);
+    const own = await fixture.connectSlack(t, agentId);
     const set = (channelIds: string[]) =>
       t.call("PATCH", `/v1/chat-connections/${own.id}`, { body: { configuration: { channelIds } } });
     await set(["CALLOWED"]);
-    await desk.mention(own, "hi", { channel: "COTHER" });
+    await fixture.mention(own, "hi", { channel: "COTHER" });
     expect(await countTaken(own)).toBe(0);
-    await desk.inThread(await desk.mention(own, '[[sim: text="in"]]', { channel: "CALLOWED" }), 1);
+    await fixture.inThread(await fixture.mention(own, '[[sim: text="in"]]', { channel: "CALLOWED" }), 1);
     await t.call("POST", `/v1/chat-connections/${own.id}/disable`);
-    await desk.mention(own, "hi", { channel: "CALLOWED" });
+    await fixture.mention(own, "hi", { channel: "CALLOWED" });
     expect(await countTaken(own)).toBe(1);
   });
 });
@@ -196,12 +189,12 @@ describe("POST /v1/chat/webhooks/chat_a/:connectionId", () => {
 describe("POST /v1/chat/webhooks/chat_b/:connectionId", () => {
   let connection: Connected<TelegramBot>;
   beforeAll(async () => {
-    connection = await desk.connectTelegram(t, agentId);
+    connection = await fixture.connectTelegram(t, agentId);
   });
   const send = (fields: object, secret?: string | null) =>
-    desk.h.app(telegramRequest(connection.bot, connection.webhookUrl, telegramUpdate(fields), secret));
+    fixture.h.app(telegramRequest(connection.bot, connection.webhookUrl, telegramUpdate(fields), secret));
   const message = (fields: object) => ({
-    message_id: desk.telegram.nextId(),
+    message_id: fixture.telegram.nextId(),
     date: 1,
     from: { id: 7, is_bot: false },
     chat: { id: 7, type: "private" },
@@ -238,11 +231,11 @@ describe("POST /v1/chat/webhooks/chat_b/:connectionId", () => {
     const update = telegramUpdate({
       message: message({ chat: { id: 21, type: "private" }, from: { id: 21 }, text: '[[sim: text="once"]]' }),
     });
-    const before = await desk.turns(t);
+    const before = await fixture.turns(t);
     for (let times = 0; times < 3; times += 1)
-      expect((await desk.h.app(telegramRequest(connection.bot, connection.webhookUrl, update))).status).toBe(200);
-    await desk.inChat(21, 1);
-    expect(await desk.turns(t)).toBe(before + 1);
+      expect((await fixture.h.app(telegramRequest(connection.bot, connection.webhookUrl, update))).status).toBe(200);
+    await fixture.inChat(21, 1);
+    expect(await fixture.turns(t)).toBe(before + 1);
   });
 
   test("in groups, mentions and replies to the bot are answered; all else, bots and edits run nothing", async () => {
@@ -264,18 +257,18 @@ describe("POST /v1/chat/webhooks/chat_b/:connectionId", () => {
     expect(await countTaken(connection)).toBe(before);
     const entities = [{ type: "mention", offset: 0, length: name.length }];
     await send({ message: message({ chat: group, text: `${name} [[sim: text="to a mention"]]`, entities }) });
-    await desk.inChat(-100, 1);
+    await fixture.inChat(-100, 1);
     await send({
       message: message({ chat: group, text: '[[sim: text="to a reply"]]', reply_to_message: { from: bot } }),
     });
-    const answers = await desk.inChat(-100, 2);
+    const answers = await fixture.inChat(-100, 2);
     expect(answers.map(({ text }) => text)).toEqual(["to a mention", "to a reply"]);
   });
 
   test("a topic of a forum is answered in the topic; chatIds are an allow-list", async () => {
-    const own = await desk.connectTelegram(t, agentId);
+    const own = await fixture.connectTelegram(t, agentId);
     await t.call("PATCH", `/v1/chat-connections/${own.id}`, { body: { configuration: { chatIds: ["-300"] } } });
-    await desk.write(own, "hi", 31);
+    await fixture.write(own, "hi", 31);
     expect(await countTaken(own)).toBe(0);
     const bot = { id: own.bot.id, is_bot: true };
     const asked = message({
@@ -285,15 +278,15 @@ describe("POST /v1/chat/webhooks/chat_b/:connectionId", () => {
       text: '[[sim: text="here"]]',
       reply_to_message: { from: bot },
     });
-    await desk.h.app(telegramRequest(own.bot, own.webhookUrl, telegramUpdate({ message: asked })));
-    const [answer] = await desk.inChat(-300, 1);
+    await fixture.h.app(telegramRequest(own.bot, own.webhookUrl, telegramUpdate({ message: asked })));
+    const [answer] = await fixture.inChat(-300, 1);
     expect([answer?.text, answer?.topic]).toEqual(["here", 4]);
   });
 
   test("businessMode answers the customers of a business account, and not the account's own messages", async () => {
-    const own = await desk.connectTelegram(t, agentId);
+    const own = await fixture.connectTelegram(t, agentId);
     const business = (fields: object) =>
-      desk.h.app(
+      fixture.h.app(
         telegramRequest(
           own.bot,
           own.webhookUrl,
@@ -307,7 +300,7 @@ describe("POST /v1/chat/webhooks/chat_b/:connectionId", () => {
     await business({ ...customer, from: { id: 1 } });
     expect(await countTaken(own)).toBe(0);
     await business(customer);
-    const [answer] = await desk.inChat(41, 1);
+    const [answer] = await fixture.inChat(41, 1);
     expect([answer?.text, answer?.business]).toEqual(["served", "bc7"]);
   });
 });

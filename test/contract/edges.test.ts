@@ -1,21 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import type { Form } from "../../src/kernel/errors.ts";
 import type { Answer } from "../harness/harness.ts";
 import { callOf } from "./calls.ts";
 import { type Contract, formsOf, methodOf, pathOf } from "./contract.ts";
 import { Scene } from "./scene.ts";
 import { operations } from "./table.ts";
-import { type Call, pathWith, send, World } from "./world.ts";
+import { type Call, pathWith, send, useWorld } from "./world.ts";
 
-let w: World;
-let s: Scene;
 const done = { unknown: 0, required: 0, methods: 0 };
-beforeAll(async () => {
-  w = await World.open();
-  s = await Scene.open(w);
-});
-afterAll(async () => {
-  await w.close();
+const w = await useWorld();
+const s = await Scene.open(w);
+afterAll(() => {
   process.stdout.write(
     `contract: unknown fields refused ${done.unknown} times, required ones asked for ${done.required} times, ${done.methods} wrong methods refused\n`,
   );

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { createApp } from "../../src/app.ts";
 import { createContext } from "../../src/kernel/context.ts";
 import { openDatabase } from "../../src/kernel/database/client.ts";
@@ -14,19 +14,13 @@ import { type Contract, errorsOf, invalidRow, pathOf, sharedErrors, spelled } fr
 import { formsWith, Ledger } from "./ledger.ts";
 import { Scene } from "./scene.ts";
 import { contractOf, operations } from "./table.ts";
-import { type Call, send, World } from "./world.ts";
+import { type Call, send, useWorld } from "./world.ts";
 
-let w: World;
-let s: Scene;
-let away: ReturnType<typeof askWithoutDatabase>;
 const ledger = new Ledger();
-beforeAll(async () => {
-  w = await World.open();
-  s = await Scene.open(w);
-  away = askWithoutDatabase();
-});
-afterAll(async () => {
-  await w.close();
+const w = await useWorld();
+const s = await Scene.open(w);
+const away = askWithoutDatabase();
+afterAll(() => {
   process.stdout.write(`contract: ${ledger.met} of ${ledger.total} errors (operation, cause, form) provoked\n`);
 });
 

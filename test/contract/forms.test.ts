@@ -1,17 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { cross, crossings } from "./form-roundtrips.ts";
 import { Scene } from "./scene.ts";
-import { World } from "./world.ts";
+import { useWorld } from "./world.ts";
 
-let w: World;
-let s: Scene;
 let crossed = 0;
-beforeAll(async () => {
-  w = await World.open();
-  s = await Scene.open(w);
-});
-afterAll(async () => {
-  await w.close();
+const w = await useWorld();
+const s = await Scene.open(w);
+afterAll(() => {
   process.stdout.write(
     `contract: ${crossed} of ${2 * crossings.length} crossings: written in one form, read in both\n`,
   );

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import type { Form } from "../../src/kernel/errors.ts";
 import type { Answer } from "../harness/harness.ts";
 import { callOf } from "./calls.ts";
@@ -6,22 +6,16 @@ import { missing } from "./causes.ts";
 import { formsOf } from "./contract.ts";
 import { Scene } from "./scene.ts";
 import { operations } from "./table.ts";
-import { send, World } from "./world.ts";
+import { send, useWorld } from "./world.ts";
 
-let w: World;
-/** A tenant, and another one whose things it must not learn of. */
-let s: Scene;
-let owner: Scene;
 let compared = 0;
 const places = operations.flatMap((contract) =>
   Object.keys(contract.ids ?? {}).flatMap((name) => formsOf(contract).map((form) => ({ contract, name, form }))),
 );
-beforeAll(async () => {
-  w = await World.open();
-  [s, owner] = await Promise.all([Scene.open(w), Scene.open(w)]);
-});
-afterAll(async () => {
-  await w.close();
+const w = await useWorld();
+/** A tenant, and another one whose things it must not learn of. */
+const [s, owner] = await Promise.all([Scene.open(w), Scene.open(w)]);
+afterAll(() => {
   process.stdout.write(`contract: ${compared} of ${places.length} ids (each form counted): foreign is as missing\n`);
 });
 

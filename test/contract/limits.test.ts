@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import type { Form } from "../../src/kernel/errors.ts";
 import type { Answer } from "../harness/harness.ts";
 import { bounds, missingAgents } from "./bounds.ts";
@@ -8,10 +8,8 @@ import { type Contract, formsOf, type Limit, limitsOf, spelled } from "./contrac
 import { preparations } from "./preparations.ts";
 import { Scene } from "./scene.ts";
 import { operations } from "./table.ts";
-import { type Call, World } from "./world.ts";
+import { type Call, useWorld } from "./world.ts";
 
-let w: World;
-let s: Scene;
 const tried = new Set<string>();
 const all = operations.flatMap((contract) =>
   limitsOf(contract).flatMap((limit) =>
@@ -20,12 +18,9 @@ const all = operations.flatMap((contract) =>
 );
 const nameOf = ({ op }: Contract, { field, max, min }: Limit, form: Form) =>
   `${op} ${field} ${min ?? ""}..${max ?? ""} in form ${form}`;
-beforeAll(async () => {
-  w = await World.open();
-  s = await Scene.open(w);
-});
-afterAll(async () => {
-  await w.close();
+const w = await useWorld();
+const s = await Scene.open(w);
+afterAll(() => {
   process.stdout.write(`contract: ${tried.size} of ${all.length} limits tried on both sides\n`);
 });
 

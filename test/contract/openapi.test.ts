@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Harness, startHarness } from "../harness/harness.ts";
+import { describe, expect, test } from "bun:test";
+import { useTenant } from "../harness/fixture.ts";
 import { type Contract, errorsOf, formsOf, methodOf, pathOf, spelled } from "./contract.ts";
 import { operations } from "./table.ts";
 import { unprovoked } from "./unprovoked.ts";
@@ -10,14 +10,9 @@ interface Described {
   readonly responses: Readonly<Record<string, { readonly description: string; readonly content?: object }>>;
 }
 
-let h: Harness;
-let paths: Record<string, Record<string, Described>>;
-beforeAll(async () => {
-  h = await startHarness();
-  const t = await h.tenant();
-  paths = (await t.call("GET", "/openapi.json", { token: null })).body.paths;
-});
-afterAll(() => h.stop());
+const { t } = await useTenant();
+const paths: Record<string, Record<string, Described>> = (await t.call("GET", "/openapi.json", { token: null })).body
+  .paths;
 
 const documentPath = (contract: Contract) => pathOf(contract).replace(/:([A-Za-z]+)/g, "{$1}");
 const described = (contract: Contract) => paths[documentPath(contract)]?.[methodOf(contract).toLowerCase()];

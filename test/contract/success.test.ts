@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import type { Form } from "../../src/kernel/errors.ts";
 import type { Answer } from "../harness/harness.ts";
 import type { Caller } from "./caller.ts";
@@ -8,23 +8,18 @@ import { misfits } from "./invalid-values.ts";
 import { Scene } from "./scene.ts";
 import { schemaOf } from "./shapes.ts";
 import { contractOf, operations } from "./table.ts";
-import { send, World } from "./world.ts";
+import { send, useWorld } from "./world.ts";
 
 interface Described {
   readonly responses: Record<string, { readonly content?: Record<string, { schema?: object }> }>;
 }
 
-let w: World;
-let s: Scene;
-let documented: Record<string, Record<string, Described>>;
 const seen = new Set<string>();
-beforeAll(async () => {
-  w = await World.open();
-  s = await Scene.open(w);
-  documented = (await s.t.call("GET", "/openapi.json", { token: null })).body.paths;
-});
-afterAll(async () => {
-  await w.close();
+const w = await useWorld();
+let s = await Scene.open(w);
+const documented: Record<string, Record<string, Described>> = (await s.t.call("GET", "/openapi.json", { token: null }))
+  .body.paths;
+afterAll(() => {
   const all = operations.flatMap((contract) => formsOf(contract).map((form) => `${contract.op} ${form}`));
   process.stdout.write(`contract: ${seen.size} of ${all.length} operations (each form counted) answer as described\n`);
 });

@@ -1,3 +1,4 @@
+import { afterAll } from "bun:test";
 import { createHmac } from "node:crypto";
 import type { Form } from "../../src/kernel/errors.ts";
 import { type Answer, type CallOptions, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
@@ -74,6 +75,13 @@ export class World {
     const text = `${part({ alg: "HS256" })}.${part({ tenantId, exp, ...claims })}`;
     return `${text}.${createHmac("sha256", secret).update(text).digest("base64url")}`;
   }
+}
+
+/** A world that is there before the first test of a file, and gone after the last. */
+export async function useWorld(): Promise<World> {
+  const w = await World.open();
+  afterAll(() => w.close());
+  return w;
 }
 
 /** A request, taken apart so that a test can change one part. */

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { createOperatorApp } from "../../src/kernel/http/operator-app.ts";
-import { type Harness, startHarness } from "../harness/harness.ts";
+import { useService } from "../harness/fixture.ts";
 import { metricsOf, samplesOf } from "../harness/prometheus.ts";
 import { inProcess } from "../harness/runtimes.ts";
 
@@ -15,15 +15,10 @@ const { panels } = JSON.parse(read("docs/grafana.json")) as { panels: Panel[] };
 const queries = panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => ({ title, expr })));
 const named = new Set(queries.flatMap(({ expr }) => expr.match(/\b(parley|process|nodejs)_\w+/g) ?? []));
 
-describe.skipIf(!inProcess)("docs/grafana.json and docs/operating.md", () => {
-  let h: Harness;
-  let text: string;
-  beforeAll(async () => {
-    h = await startHarness();
-    text = await (await createOperatorApp(h.ctx)(new Request("http://parley.test/metrics"))).text();
-  });
-  afterAll(() => h.stop());
+const h = await useService();
+const text = await (await createOperatorApp(h.ctx)(new Request("http://parley.test/metrics"))).text();
 
+describe.skipIf(!inProcess)("docs/grafana.json and docs/operating.md", () => {
   /** The metric that a series belongs to. */
   const metricOf = (series: string) =>
     metricsOf(text).includes(series) ? series : series.replace(/_(bucket|sum|count)$/, "");

@@ -1,17 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { DefaultChatTransport, readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
-import { eventually, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
-import { makeAgent } from "../harness/seed.ts";
+import { useAgent } from "../harness/fixture.ts";
+import { eventually } from "../harness/harness.ts";
 
-let h: Harness;
-let t: TestTenant;
-let agentId: string;
-beforeAll(async () => {
-  h = await startHarness({ worker: true });
-  t = await h.tenant();
-  agentId = await makeAgent(h, t);
-});
-afterAll(() => h.stop());
+const { h, t, agentId } = await useAgent({ worker: true });
 
 /** The transport that the README shows, on this process's service. */
 function openChat() {

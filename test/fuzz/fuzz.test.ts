@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { callOf } from "../contract/calls.ts";
 import { formsOf } from "../contract/contract.ts";
 import { Scene } from "../contract/scene.ts";
 import { operations } from "../contract/table.ts";
-import { World } from "../contract/world.ts";
+import { useWorld } from "../contract/world.ts";
 import type { KnownIds } from "./from-schema.ts";
 import { Judge } from "./judge.ts";
 import { type Described, type Ids, shotsAt, type Target } from "./requests.ts";
@@ -14,22 +14,15 @@ const count = Number(process.env.PARLEY_FUZZ_COUNT ?? 1_500);
 const seed = Number(process.env.PARLEY_FUZZ_SEED ?? 20_260_101);
 const timeoutMs = 60_000 + count * 100;
 
-let w: World;
-let judge: Judge;
-let targets: Target[];
-let ids: Ids;
-beforeAll(async () => {
-  w = await World.open();
-  const [own, foreign] = [await Scene.open(w), await Scene.open(w)];
-  const { body } = await own.t.call("GET", "/openapi.json", { token: null });
-  targets = await targetsOf(own, body.paths);
-  ids = { own: await idsOf(own), foreign: await idsOf(foreign) };
-  // From here on nobody runs turns, so that a write comes from a request.
-  await w.workers.drain(0);
-  judge = new Judge(w.h.app, w.h.sql, targets);
-  await judge.begin();
-}, 60_000);
-afterAll(() => w.close());
+const w = await useWorld();
+const [own, foreign] = [await Scene.open(w), await Scene.open(w)];
+const { body } = await own.t.call("GET", "/openapi.json", { token: null });
+const targets = await targetsOf(own, body.paths);
+const ids: Ids = { own: await idsOf(own), foreign: await idsOf(foreign) };
+// From here on nobody runs turns, so that a write comes from a request.
+await w.workers.drain(0);
+const judge = new Judge(w.h.app, w.h.sql, targets);
+await judge.begin();
 
 /** Every operation with the document's words for it, and a call that would succeed. */
 async function targetsOf(s: Scene, paths: Record<string, Record<string, Described>>): Promise<Target[]> {

@@ -2,18 +2,15 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { Form } from "../../src/kernel/errors.ts";
 import { listen } from "../../src/kernel/runtime.ts";
 import { mcpConnectionsPerTenantMax } from "../../src/mcp-connections/schema.ts";
+import { useService } from "../harness/fixture.ts";
 import { type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
 import { failures } from "../harness/mcp-failures.ts";
 import { McpServer } from "../servers/mcp.ts";
 
-let h: Harness;
 let t: TestTenant;
 let mcp: McpServer;
 
-beforeAll(async () => {
-  h = await startHarness();
-});
-afterAll(() => h.stop());
+const h = await useService();
 beforeEach(async () => {
   t = await h.tenant();
   mcp = new McpServer();

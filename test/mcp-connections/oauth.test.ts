@@ -1,17 +1,14 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Form } from "../../src/kernel/errors.ts";
-import { type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { useService } from "../harness/fixture.ts";
+import type { TestTenant } from "../harness/harness.ts";
 import { AuthorizationServer } from "../servers/authorization.ts";
 import { McpServer } from "../servers/mcp.ts";
 
-let h: Harness;
 let t: TestTenant;
 let mcp: McpServer;
 
-beforeAll(async () => {
-  h = await startHarness();
-});
-afterAll(() => h.stop());
+const h = await useService();
 beforeEach(async () => {
   t = await h.tenant();
   mcp = new McpServer();

@@ -1,20 +1,17 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Ctx } from "../../src/kernel/context.ts";
 import { getMcpConnection, type McpConnectionRow } from "../../src/mcp-connections/store.ts";
 import { renewTokens } from "../../src/mcp-connections/tokens.ts";
-import { eventually, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { useService } from "../harness/fixture.ts";
+import { eventually, type TestTenant } from "../harness/harness.ts";
 import { AuthorizationServer } from "../servers/authorization.ts";
 import { McpServer } from "../servers/mcp.ts";
 
-let h: Harness;
 let t: TestTenant;
 let mcp: McpServer;
 let auth: AuthorizationServer;
 
-beforeAll(async () => {
-  h = await startHarness();
-});
-afterAll(() => h.stop());
+const h = await useService();
 beforeEach(async () => {
   t = await h.tenant();
   mcp = new McpServer();

@@ -1,20 +1,17 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { SignJWT } from "jose";
 import type { Form } from "../../src/kernel/errors.ts";
-import { eventually, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { useService } from "../harness/fixture.ts";
+import { eventually, type TestTenant } from "../harness/harness.ts";
 import { AuthorizationServer } from "../servers/authorization.ts";
 import { McpServer } from "../servers/mcp.ts";
 
 const jwtSecret = "a secret of the dashboard, long enough";
-let h: Harness;
 let t: TestTenant;
 let mcp: McpServer;
 let auth: AuthorizationServer;
 
-beforeAll(async () => {
-  h = await startHarness({ env: { DASHBOARD_JWT_SECRET: jwtSecret } });
-});
-afterAll(() => h.stop());
+const h = await useService({ env: { DASHBOARD_JWT_SECRET: jwtSecret } });
 beforeEach(async () => {
   t = await h.tenant();
   mcp = new McpServer();

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { ToolExecutionOptions } from "ai";
 import type { Ctx } from "../../src/kernel/context.ts";
 import { findMcpTool } from "../../src/mcp-connections/find-tool.ts";
@@ -6,19 +6,16 @@ import { resultBytesMax } from "../../src/mcp-connections/limits.ts";
 import { poolOf } from "../../src/mcp-connections/pool.ts";
 import { mcpTools, type ToolAttachment } from "../../src/mcp-connections/tools.ts";
 import type { TurnTool } from "../../src/tools/tool.ts";
-import { eventually, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { useService } from "../harness/fixture.ts";
+import { eventually, type TestTenant } from "../harness/harness.ts";
 import { McpServer, type ServerCall, textResult, textTool } from "../servers/mcp.ts";
 
-let h: Harness;
 let t: TestTenant;
 let mcp: McpServer;
 /** A process of this test's own: no session of another test is in it. */
 let ctx: Ctx;
 
-beforeAll(async () => {
-  h = await startHarness();
-});
-afterAll(() => h.stop());
+const h = await useService();
 beforeEach(async () => {
   t = await h.tenant();
   mcp = new McpServer();

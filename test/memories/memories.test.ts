@@ -1,19 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { injectedMemories } from "../../src/memories/inject.ts";
-import { type Answer, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { useAgent } from "../harness/fixture.ts";
+import type { Answer } from "../harness/harness.ts";
 import { fillMemories, makeAgent } from "../harness/seed.ts";
 
-let h: Harness;
-let t: TestTenant;
-let agentId: string;
-let base: string;
-beforeAll(async () => {
-  h = await startHarness();
-  t = await h.tenant();
-  agentId = await makeAgent(h, t);
-  base = `/v1/agents/${agentId}/memories`;
-});
-afterAll(() => h.stop());
+const { h, t, agentId } = await useAgent();
+const base = `/v1/agents/${agentId}/memories`;
 
 const missingAgent = `ag_${"0".repeat(24)}`;
 const missingMemory = `mem_${"0".repeat(24)}`;
@@ -33,7 +25,7 @@ async function freshAgent(): Promise<string> {
   return makeAgent(h, t);
 }
 
-async function save(text: string, userId = "", agent = agentId) {
+async function save(text: string, userId = "", agent: string = agentId) {
   const answer = await t.call("POST", `/v1/agents/${agent}/memories`, { body: { text, userId } });
   expect(answer.status).toBe(201);
   return answer.body;

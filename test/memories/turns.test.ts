@@ -1,27 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { newId } from "../../src/kernel/ids.ts";
 import { injectedMemories } from "../../src/memories/inject.ts";
 import { memoryTools } from "../../src/memories/tools.ts";
 import type { ToolScope } from "../../src/tools/tool.ts";
-import { type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { useAgent } from "../harness/fixture.ts";
 import { fillMemories, makeAgent } from "../harness/seed.ts";
 
-let h: Harness;
-let t: TestTenant;
-let agentId: string;
-beforeAll(async () => {
-  h = await startHarness();
-  t = await h.tenant();
-  agentId = await makeAgent(h, t);
-});
-afterAll(() => h.stop());
+const { h, t, agentId } = await useAgent();
 const missingMemory = `mem_${"0".repeat(24)}`;
 
 async function freshAgent(): Promise<string> {
   return makeAgent(h, t);
 }
 
-async function save(text: string, userId = "", agent = agentId) {
+async function save(text: string, userId = "", agent: string = agentId) {
   const answer = await t.call("POST", `/v1/agents/${agent}/memories`, { body: { text, userId } });
   expect(answer.status).toBe(201);
   return answer.body;

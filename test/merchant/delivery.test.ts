@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { deleteTenant } from "../../src/tenants/purge.ts";
 import { eventually } from "../harness/harness.ts";
-import { type Merchant, type MerchantHarness, startMerchantHarness } from "../harness/merchant.ts";
-import { open, play, script, sessionPath } from "../harness/talk.ts";
+import { type Merchant, useMerchants } from "../harness/merchant-fixture.ts";
+import { open, play, script, sessionPath } from "../harness/turns.ts";
 
-let h: MerchantHarness;
-beforeAll(async () => {
-  h = await startMerchantHarness();
-});
-afterAll(() => h.stop());
+const h = await useMerchants();
 
 const root = "/v1/merchant-connection";
 const ingest = "/v1/events/ingest";

@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import type { Form } from "../../src/kernel/errors.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { type UsageEventStatus, usageEventStatuses } from "../../src/merchant/schema.ts";
 import { claimDue, giveUpLost, recordReceipts } from "../../src/merchant/states.ts";
 import type { Answer } from "../harness/harness.ts";
-import { type Merchant, type MerchantHarness, startMerchantHarness } from "../harness/merchant.ts";
+import { type Merchant, useMerchants } from "../harness/merchant-fixture.ts";
 
-let h: MerchantHarness;
-beforeAll(async () => {
-  h = await startMerchantHarness({ worker: false });
-});
-afterAll(() => h.stop());
+const h = await useMerchants({ worker: false });
 beforeEach(() => h.polar.calm());
 
 const root = "/v1/merchant-usage-events";

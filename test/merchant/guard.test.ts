@@ -1,15 +1,11 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setSystemTime, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, setSystemTime, test } from "bun:test";
 import type { Form } from "../../src/kernel/errors.ts";
 import { EligibilityCache } from "../../src/merchant/eligibility.ts";
 import { type Answer, eventually } from "../harness/harness.ts";
-import { type Merchant, type MerchantHarness, startMerchantHarness } from "../harness/merchant.ts";
-import { play, script, sessionPath } from "../harness/talk.ts";
+import { type Merchant, useMerchants } from "../harness/merchant-fixture.ts";
+import { play, script, sessionPath } from "../harness/turns.ts";
 
-let h: MerchantHarness;
-beforeAll(async () => {
-  h = await startMerchantHarness();
-});
-afterAll(() => h.stop());
+const h = await useMerchants();
 beforeEach(() => {
   h.polar.calm();
   h.stripe.calm();

@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import type { Form } from "../../src/kernel/errors.ts";
 import type { Answer } from "../harness/harness.ts";
-import { type Merchant, type MerchantHarness, startMerchantHarness } from "../harness/merchant.ts";
+import { type Merchant, useMerchants } from "../harness/merchant-fixture.ts";
 
-let h: MerchantHarness;
-beforeAll(async () => {
-  h = await startMerchantHarness({ worker: false });
-});
-afterAll(() => h.stop());
+const h = await useMerchants({ worker: false });
 beforeEach(() => {
   h.polar.calm();
   h.stripe.calm();

@@ -1,30 +1,24 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import { newId } from "../../src/kernel/ids.ts";
 import { UsageError } from "../../src/operator/command.ts";
 import { readQueueCommand } from "../../src/operator/queue.ts";
-import { eventually, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { useAgent } from "../harness/fixture.ts";
+import { eventually } from "../harness/harness.ts";
 import { startRole } from "../harness/process.ts";
 import { callsOf, sharedRedisUrl, startInstallation } from "../harness/processes.ts";
 import { inProcess } from "../harness/runtimes.ts";
-import { makeAgent, say } from "../harness/seed.ts";
+import { say } from "../harness/seed.ts";
 import { logged } from "../harness/service-process.ts";
-import { open, sessionPath } from "../harness/talk.ts";
 import { hasShown } from "../harness/turn-checks.ts";
+import { open, sessionPath } from "../harness/turns.ts";
+
+const { h, t, agentId: agent } = await useAgent();
 
 // Nobody works here, so that jobs stay as a test leaves them.
 describe.skipIf(!inProcess)("the queue's commands", () => {
-  let h: Harness;
-  let t: TestTenant;
-  let agent: string;
-  beforeAll(async () => {
-    h = await startHarness();
-    t = await h.tenant();
-    agent = await makeAgent(h, t);
-  });
   afterEach(async () => {
     await h.sql`delete from graphile_worker._private_jobs`;
   });
-  afterAll(() => h.stop());
 
   const run = (...words: string[]) => readQueueCommand(words)(h.sql);
   const runJson = async (...words: string[]) => JSON.parse(await run(...words, "--json"));

@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { ApiError } from "../../src/kernel/errors.ts";
 import { renderPrompt } from "../../src/prompts/render.ts";
-import { type Answer, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { useTenant } from "../harness/fixture.ts";
+import type { Answer, TestTenant } from "../harness/harness.ts";
 
-let h: Harness;
-let t: TestTenant;
-beforeAll(async () => {
-  h = await startHarness();
-  t = await h.tenant();
-});
-afterAll(() => h.stop());
+const { h, t } = await useTenant();
 
 const missingId = `prompt_${"0".repeat(24)}`;
 const emoji = "😀";

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import type { LanguageModel } from "ai";
 import type { ProviderType } from "../../src/kernel/config.ts";
 import { newId } from "../../src/kernel/ids.ts";
@@ -6,14 +6,11 @@ import { type ModelRequest, type ModelResult, runModel } from "../../src/model/r
 import { thinkingSettings } from "../../src/model/thinking.ts";
 import { languageModel, type ModelProvider, openProvider } from "../../src/providers/client.ts";
 import type { ProviderRow } from "../../src/providers/store.ts";
-import { eventually, type Harness, startHarness } from "../harness/harness.ts";
+import { useService } from "../harness/fixture.ts";
+import { eventually } from "../harness/harness.ts";
 import { startVendor, type VendorRequest, type VendorServer } from "../servers/vendor.ts";
 
-let h: Harness;
-beforeAll(async () => {
-  h = await startHarness();
-});
-afterAll(() => h.stop());
+const h = await useService();
 
 const apiKey = "sk-secret-0123456789abcdef";
 

@@ -1,19 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import type { ApiError } from "../../src/kernel/errors.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { fetchModelIds } from "../../src/providers/discovery.ts";
 import { checkModel } from "../../src/providers/models.ts";
 import { findProvider, type ProviderRow } from "../../src/providers/store.ts";
-import { type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { useService } from "../harness/fixture.ts";
+import type { TestTenant } from "../harness/harness.ts";
 import { startVendor, type VendorRequest, type VendorServer } from "../servers/vendor.ts";
 
-let h: Harness;
-let t: TestTenant;
-beforeAll(async () => {
-  h = await startHarness();
-  t = await h.tenant();
-});
-afterAll(() => h.stop());
+const h = await useService();
+let t = await h.tenant();
 
 const secret = "sk-secret-0123456789abcdef";
 

@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { json, tx } from "../../src/kernel/database/client.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { findProvider, lockProvider, type ProviderRow } from "../../src/providers/store.ts";
-import { type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { useTenant } from "../harness/fixture.ts";
+import { startHarness, type TestTenant } from "../harness/harness.ts";
 
-let h: Harness;
-let t: TestTenant;
-beforeAll(async () => {
-  h = await startHarness();
-  t = await h.tenant();
-});
-afterAll(() => h.stop());
+const { h, t } = await useTenant();
 
 const secret = "sk-secret-0123456789abcdef";
 const missingId = "prv_000000000000000000000000";

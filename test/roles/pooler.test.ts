@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { refuseTransactionPooler } from "../../src/roles/pooler.ts";
 import { cloneDatabase, dropDatabase } from "../harness/harness.ts";
 import { type PoolMode, pgbouncerInstalled, startPgbouncer } from "../harness/pgbouncer.ts";
 
-let databaseUrl: string;
-beforeAll(async () => {
-  databaseUrl = await cloneDatabase();
-});
+const databaseUrl = await cloneDatabase();
 afterAll(() => dropDatabase(databaseUrl));
 
 async function verdict(mode: PoolMode, servers: number): Promise<string> {

@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Answer, eventually, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { describe, expect, test } from "bun:test";
+import { useAgent } from "../harness/fixture.ts";
+import { type Answer, eventually } from "../harness/harness.ts";
 import { chunksOf, makeAgent, say } from "../harness/seed.ts";
 
-let h: Harness;
-let t: TestTenant;
-let agentId: string;
-beforeAll(async () => {
-  h = await startHarness({ worker: true });
-  t = await h.tenant();
-  agentId = await makeAgent(h, t, { tools: ["memory"], approvalInChat: { default: "manual" } });
+const { h, t, agentId } = await useAgent({
+  worker: true,
+  agent: { tools: ["memory"], approvalInChat: { default: "manual" } },
 });
-afterAll(() => h.stop());
 
 const asksOnce = '[[sim: tool=memory_save args={"text":"likes tea"} ; text="All done."]]';
 const asksTwice =

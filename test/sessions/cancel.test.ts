@@ -1,43 +1,33 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { json } from "../../src/kernel/database/client.ts";
-import { type HttpServer, listen } from "../../src/kernel/runtime.ts";
-import { type Answer, eventually, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { listen } from "../../src/kernel/runtime.ts";
+import { useAgent } from "../harness/fixture.ts";
+import { type Answer, eventually, startHarness } from "../harness/harness.ts";
 import { makeAgent, say } from "../harness/seed.ts";
-import { idle, messagesOf, open, play, requestsOf, script, sessionPath, usageOf } from "../harness/talk.ts";
+import { idle, messagesOf, open, play, requestsOf, script, sessionPath, usageOf } from "../harness/turns.ts";
 
-let h: Harness;
-let t: TestTenant;
-let agentId: string;
-/** A provider that takes a request and never answers, not even with headers. */
-let mute: HttpServer;
 const muted: { abortedAt: number | null }[] = [];
-beforeAll(async () => {
-  h = await startHarness({ worker: true });
-  t = await h.tenant();
-  agentId = await makeAgent(h, t);
-  mute = listen({
-    hostname: "127.0.0.1",
-    port: 0,
-    fetch: (request) => {
-      const seen: (typeof muted)[number] = { abortedAt: null };
-      muted.push(seen);
-      return new Promise((resolve) => {
-        request.signal.addEventListener("abort", () => {
-          seen.abortedAt = Date.now();
-          resolve(new Response(null));
-        });
+const { h, t, agentId } = await useAgent({ worker: true });
+/** A provider that takes a request and never answers, not even with headers. */
+const mute = listen({
+  hostname: "127.0.0.1",
+  port: 0,
+  fetch: (request) => {
+    const seen: (typeof muted)[number] = { abortedAt: null };
+    muted.push(seen);
+    return new Promise((resolve) => {
+      request.signal.addEventListener("abort", () => {
+        seen.abortedAt = Date.now();
+        resolve(new Response(null));
       });
-    },
-  });
+    });
+  },
 });
-afterAll(async () => {
-  await h.stop();
-  await mute.stop(true);
-});
+afterAll(() => mute.stop(true));
 
 const forms = ["a", "b"] as const;
 const code = ({ status, body }: Answer) => [status, body?.error?.code];
-const cancel = (sessionId: string, form: "a" | "b" = "b", agent = agentId) =>
+const cancel = (sessionId: string, form: "a" | "b" = "b", agent: string = agentId) =>
   t.call("POST", sessionPath(agent, sessionId, "/cancel"), { form });
 const types = (events: { data: { type: string } | "[DONE]" }[]) =>
   events.map(({ data }) => (data === "[DONE]" ? data : data.type));

@@ -1,17 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { newId } from "../../src/kernel/ids.ts";
-import { type Answer, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { useTenant } from "../harness/fixture.ts";
+import type { Answer, TestTenant } from "../harness/harness.ts";
 import { makeAgent, say } from "../harness/seed.ts";
-import { open, play, script, sessionPath } from "../harness/talk.ts";
+import { open, play, script, sessionPath } from "../harness/turns.ts";
 
-let h: Harness;
-let t: TestTenant;
-let other: TestTenant;
-beforeAll(async () => {
-  h = await startHarness({ worker: true });
-  [t, other] = [await h.tenant(), await h.tenant()];
-});
-afterAll(() => h.stop());
+const { h, t } = await useTenant({ worker: true });
+const other = await h.tenant();
 
 const code = ({ status, body }: Answer) => [status, body.error?.code];
 const ids = ({ body }: Answer) => body.data.map(({ id }: { id: string }) => id);

@@ -1,17 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { describe, expect, test } from "bun:test";
+import { useAgent } from "../harness/fixture.ts";
 import { makeAgent, say, sseEvents } from "../harness/seed.ts";
-import { conversationOf, messagesOf, open, play, script, sessionPath, textOf } from "../harness/talk.ts";
+import { conversationOf, messagesOf, open, play, script, sessionPath, textOf } from "../harness/turns.ts";
 
-let h: Harness;
-let t: TestTenant;
-let agentId: string;
-beforeAll(async () => {
-  h = await startHarness({ worker: true });
-  t = await h.tenant();
-  agentId = await makeAgent(h, t);
-});
-afterAll(() => h.stop());
+const { h, t, agentId } = await useAgent({ worker: true });
 
 const forms = ["a", "b"] as const;
 const pixel =

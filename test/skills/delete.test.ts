@@ -1,21 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { purgeAgent } from "../../src/agents/purge.ts";
 import { agentPurges } from "../../workers/tasks.ts";
 import { form, skillMd, zip } from "../harness/archives.ts";
-import { type CallOptions, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { useTenant } from "../harness/fixture.ts";
+import type { CallOptions } from "../harness/harness.ts";
 import { missingAgent, missingSkill, octets, sameFor, skillCalls, verdict } from "../harness/skill-calls.ts";
 
-let h: Harness;
-let t: TestTenant;
-let agentId: string;
-let skills: ReturnType<typeof skillCalls>;
-beforeAll(async () => {
-  h = await startHarness();
-  t = await h.tenant();
-  skills = skillCalls(t);
-  agentId = await skills.agent();
-});
-afterAll(() => h.stop());
+const { h, t } = await useTenant();
+const skills = skillCalls(t);
+const agentId = await skills.agent();
 
 describe("404 and isolation", () => {
   test("missing and foreign alike, for every operation; 400 for malformed ids", async () => {

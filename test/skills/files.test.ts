@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { skillMd } from "../harness/archives.ts";
-import { type CallOptions, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { useTenant } from "../harness/fixture.ts";
+import type { CallOptions } from "../harness/harness.ts";
 import {
   codeIn,
   forms,
@@ -13,17 +14,9 @@ import {
   verdict,
 } from "../harness/skill-calls.ts";
 
-let h: Harness;
-let t: TestTenant;
-let agentId: string;
-let skills: ReturnType<typeof skillCalls>;
-beforeAll(async () => {
-  h = await startHarness();
-  t = await h.tenant();
-  skills = skillCalls(t);
-  agentId = await skills.agent();
-});
-afterAll(() => h.stop());
+const { h, t } = await useTenant();
+const skills = skillCalls(t);
+const agentId = await skills.agent();
 
 describe("files of a skill", () => {
   test("PUT 200 creates and replaces, GET 200 answers the very bytes, DELETE 200 removes, also what is missing", async () => {

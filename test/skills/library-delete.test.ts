@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { purgeLibrarySkill } from "../../src/skills/purge.ts";
 import { form, skillMd, zip } from "../harness/archives.ts";
-import { type CallOptions, eventually, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { useTenant } from "../harness/fixture.ts";
+import { type CallOptions, eventually } from "../harness/harness.ts";
 import { name, verdict } from "../harness/skill-calls.ts";
 
-let h: Harness;
-let t: TestTenant;
-beforeAll(async () => {
-  h = await startHarness({ worker: true });
-  t = await h.tenant();
-});
-afterAll(() => h.stop());
+const { h, t } = await useTenant({ worker: true });
 
 const archive = () => zip([{ name: "SKILL.md", data: skillMd(name()) }]);
 const put = (id: string) => t.call("PUT", `/v1/skills/${id}`, { body: form({ file: archive() }) });

@@ -1,24 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { form, skillMd, tar, tarGz, zip } from "../harness/archives.ts";
-import { type CallOptions, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { useTenant } from "../harness/fixture.ts";
+import type { CallOptions } from "../harness/harness.ts";
 import { startRole } from "../harness/process.ts";
 import { forms, mib, missingSkill, name, sameFor, verdict } from "../harness/skill-calls.ts";
 
-let h: Harness;
-let t: TestTenant;
-let folder: string;
-beforeAll(async () => {
-  h = await startHarness({ worker: true });
-  t = await h.tenant();
-  folder = await mkdtemp(join(tmpdir(), "parley-skill-"));
-});
-afterAll(async () => {
-  await rm(folder, { recursive: true, force: true });
-  await h.stop();
-});
+const { h, t } = await useTenant({ worker: true });
+const folder = await mkdtemp(join(tmpdir(), "parley-skill-"));
+afterAll(() => rm(folder, { recursive: true, force: true }));
 
 type Parts = Record<string, string | Uint8Array>;
 

@@ -1,19 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { form, skillMd, tar, tarGz, zip } from "../harness/archives.ts";
-import { type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { useTenant } from "../harness/fixture.ts";
 import { codeIn, forms, mib, name, skillCalls, verdict } from "../harness/skill-calls.ts";
 
-let h: Harness;
-let t: TestTenant;
-let agentId: string;
-let skills: ReturnType<typeof skillCalls>;
-beforeAll(async () => {
-  h = await startHarness();
-  t = await h.tenant();
-  skills = skillCalls(t);
-  agentId = await skills.agent();
-});
-afterAll(() => h.stop());
+const { h, t } = await useTenant();
+const skills = skillCalls(t);
+const agentId = await skills.agent();
 
 describe("POST /v1/agents/:agentId/skills", () => {
   test("201 with files, in both forms; frontmatter gives name, description and metadata", async () => {

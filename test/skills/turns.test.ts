@@ -1,19 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { form, skillMd, zip } from "../harness/archives.ts";
-import { type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { useTenant } from "../harness/fixture.ts";
 import { makeAgent } from "../harness/seed.ts";
 import { name, octets, skillCalls } from "../harness/skill-calls.ts";
-import { script } from "../harness/talk.ts";
+import { script } from "../harness/turns.ts";
 
-let h: Harness;
-let t: TestTenant;
-let skills: ReturnType<typeof skillCalls>;
-beforeAll(async () => {
-  h = await startHarness({ worker: true });
-  t = await h.tenant();
-  skills = skillCalls(t);
-});
-afterAll(() => h.stop());
+const { h, t } = await useTenant({ worker: true });
+const skills = skillCalls(t);
 
 interface Call {
   readonly state: string;

@@ -1,29 +1,21 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { startQueuedRun } from "../../src/tasks/run.ts";
-import { type Answer, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { useAgent } from "../harness/fixture.ts";
+import type { Answer } from "../harness/harness.ts";
 import { makeAgent, say } from "../harness/seed.ts";
-import { requestsOf, usageOf } from "../harness/talk.ts";
-import { lastOf, TaskDesk } from "../harness/task-desk.ts";
+import { lastOf, TaskFixture } from "../harness/task-fixture.ts";
+import { requestsOf, usageOf } from "../harness/turns.ts";
 
-let h: Harness;
-let t: TestTenant;
-let agentId: string;
-let desk: TaskDesk;
-beforeAll(async () => {
-  h = await startHarness();
-  t = await h.tenant();
-  agentId = await makeAgent(h, t);
-  desk = new TaskDesk(h, t, agentId);
-});
-afterAll(() => h.stop());
+const { h, t, agentId } = await useAgent();
+const fixture = new TaskFixture(h, t, agentId);
 
 const codeOf = ({ status, body }: Answer) => [status, body.error?.code];
 
 describe("POST /v1/tasks/:taskId/runs", () => {
   test("202: queued at once, then running with session and turn, then succeeded; metered; the task is free again", async () => {
-    const path = await desk.made('[[sim: text="done it"]]', { userId: "u1", metadata: { k: 1 } });
-    const runPath = await desk.started(path);
-    const queued = await desk.read(runPath);
+    const path = await fixture.made('[[sim: text="done it"]]', { userId: "u1", metadata: { k: 1 } });
+    const runPath = await fixture.started(path);
+    const queued = await fixture.read(runPath);
     expect(queued).toEqual({
       id: lastOf(runPath),
       taskId: lastOf(path),
@@ -44,7 +36,7 @@ describe("POST /v1/tasks/:taskId/runs", () => {
       updatedAt: expect.any(String),
     });
     expect((await t.call("GET", path)).body.activeRunId).toBe(queued.id);
-    const run = await desk.working(() => desk.ended(runPath));
+    const run = await fixture.working(() => fixture.ended(runPath));
     expect({ ...run }).toMatchObject({
       ...queued,
       status: "succeeded",
@@ -63,60 +55,60 @@ describe("POST /v1/tasks/:taskId/runs", () => {
   });
 
   test("202: the same key answers the same run, whatever became of it; another key is another run", async () => {
-    const path = await desk.made("hello");
-    const first = await desk.start(path, { idempotencyKey: "k1" });
+    const path = await fixture.made("hello");
+    const first = await fixture.start(path, { idempotencyKey: "k1" });
     expect(first.status).toBe(202);
-    expect((await desk.start(path, { idempotencyKey: "k1" })).body).toEqual(first.body);
+    expect((await fixture.start(path, { idempotencyKey: "k1" })).body).toEqual(first.body);
     await t.call("POST", `${path}/runs/${first.body.runId}/cancel`);
-    const second = await desk.start(path, { idempotencyKey: "k2" });
+    const second = await fixture.start(path, { idempotencyKey: "k2" });
     expect(second.body.runId).not.toBe(first.body.runId);
-    expect((await desk.start(path, { idempotencyKey: "k1" })).body).toEqual(first.body);
-    const other = await desk.made("hello");
-    expect((await desk.start(other, { idempotencyKey: "k1" })).body.runId).not.toBe(first.body.runId);
+    expect((await fixture.start(path, { idempotencyKey: "k1" })).body).toEqual(first.body);
+    const other = await fixture.made("hello");
+    expect((await fixture.start(other, { idempotencyKey: "k1" })).body.runId).not.toBe(first.body.runId);
   });
 
   test("202 once among twenty that race: the others are 409 task_active_run_exists; with one key all are 202", async () => {
-    const path = await desk.made("hello");
-    const raced = await Promise.all(Array.from({ length: 20 }, () => desk.start(path)));
+    const path = await fixture.made("hello");
+    const raced = await Promise.all(Array.from({ length: 20 }, () => fixture.start(path)));
     expect(raced.filter(({ status }) => status === 202)).toHaveLength(1);
     expect(raced.filter(({ body }) => body.error?.code === "task_active_run_exists")).toHaveLength(19);
-    const keyed = await desk.made("hello");
-    const same = await Promise.all(Array.from({ length: 20 }, () => desk.start(keyed, { idempotencyKey: "one" })));
+    const keyed = await fixture.made("hello");
+    const same = await Promise.all(Array.from({ length: 20 }, () => fixture.start(keyed, { idempotencyKey: "one" })));
     expect(new Set(same.map(({ status, body }) => `${status} ${body.runId}`)).size).toBe(1);
   });
 
   test("409 agent_disabled (A: AGENT_DISABLED), task_active_run_exists, tenant_deleting; 400 for a broken key", async () => {
     const agent = await makeAgent(h, t);
-    const path = await desk.made("hello", {}, t, agent);
+    const path = await fixture.made("hello", {}, t, agent);
     for (const body of [
       { idempotencyKey: "" },
       { idempotencyKey: 1 },
       { idempotencyKey: "x".repeat(256) },
       { key: "x" },
     ])
-      expect(codeOf(await desk.start(path, body))).toEqual([400, "validation_failed"]);
+      expect(codeOf(await fixture.start(path, body))).toEqual([400, "validation_failed"]);
     await t.call("POST", `/v1/agents/${agent}/disable`);
-    expect(codeOf(await desk.start(path))).toEqual([409, "agent_disabled"]);
-    expect(codeOf(await desk.start(path, {}, t, "a"))).toEqual([409, "AGENT_DISABLED"]);
+    expect(codeOf(await fixture.start(path))).toEqual([409, "agent_disabled"]);
+    expect(codeOf(await fixture.start(path, {}, t, "a"))).toEqual([409, "AGENT_DISABLED"]);
     const leaving = await h.tenant();
-    const lastPath = await desk.made("hello", {}, leaving, await makeAgent(h, leaving));
+    const lastPath = await fixture.made("hello", {}, leaving, await makeAgent(h, leaving));
     await h.sql`update tenants set deleting_at = now() where id = ${leaving.id}`;
-    expect(codeOf(await desk.start(lastPath, {}, leaving))).toEqual([409, "tenant_deleting"]);
+    expect(codeOf(await fixture.start(lastPath, {}, leaving))).toEqual([409, "tenant_deleting"]);
   });
 
   test("the run keeps version, prompt and metadata of its start; a pinned task pins its session", async () => {
     const agent = await makeAgent(h, t);
-    const path = await desk.made('[[sim: text="old"]]', { metadata: { v: 1 } }, t, agent);
-    const runPath = await desk.started(path);
+    const path = await fixture.made('[[sim: text="old"]]', { metadata: { v: 1 } }, t, agent);
+    const runPath = await fixture.started(path);
     await t.call("PUT", `/v1/agents/${agent}`, { body: { instructions: "new" } });
     await t.call("PATCH", path, { body: { prompt: '[[sim: text="new"]]', metadata: { v: 2 } } });
-    const run = await desk.working(() => desk.ended(runPath));
+    const run = await fixture.working(() => fixture.ended(runPath));
     expect(run).toMatchObject({ status: "succeeded", agentVersion: 1, metadata: { v: 1 } });
     const [turn] = await h.sql`select agent_version, kind from turns where id = ${run.turnId}`;
     expect(turn).toEqual({ agent_version: 1, kind: "task" });
-    expect((await desk.read(`${runPath}/messages`)).data[1].parts.at(-1).text).toBe("old");
+    expect((await fixture.read(`${runPath}/messages`)).data[1].parts.at(-1).text).toBe("old");
     await t.call("PATCH", path, { body: { agentVersion: 1 } });
-    expect((await desk.ran(path)).agentVersion).toBe(1);
+    expect((await fixture.ran(path)).agentVersion).toBe(1);
     const sessions = (await t.call("GET", `/v1/agents/${agent}/sessions`)).body.data;
     expect(sessions.map((session: { agentVersion: number }) => session.agentVersion)).toEqual([1, null]);
   });
@@ -125,9 +117,9 @@ describe("POST /v1/tasks/:taskId/runs", () => {
 describe("a run that cannot begin", () => {
   test("is blocked without credit and over the quota: 202, then an error that says why; the quota counts runs", async () => {
     const poor = await h.tenant();
-    const path = await desk.made("hello", {}, poor, await makeAgent(h, poor));
+    const path = await fixture.made("hello", {}, poor, await makeAgent(h, poor));
     await h.sql`update tenants set usage_credit = 0 where id = ${poor.id}`;
-    const spent = await desk.ran(path, poor);
+    const spent = await fixture.ran(path, poor);
     expect(spent).toMatchObject({
       status: "blocked",
       sessionId: null,
@@ -137,17 +129,17 @@ describe("a run that cannot begin", () => {
     });
     expect(spent.error).toEqual({ code: "usage_credit_required", message: expect.any(String) });
     await h.sql`update tenants set usage_credit = null, quota_turns_per_day = 1 where id = ${poor.id}`;
-    expect((await desk.ran(path, poor)).status).toBe("succeeded");
-    const over = await desk.ran(path, poor);
+    expect((await fixture.ran(path, poor)).status).toBe("succeeded");
+    const over = await fixture.ran(path, poor);
     expect([over.status, over.error.code]).toEqual(["blocked", "quota_exceeded"]);
   });
 
   test("fails when the agent was disabled meanwhile (A: AGENT_DISABLED), the provider is gone, or the version has none", async () => {
     const agent = await makeAgent(h, t);
-    const path = await desk.made("hello", {}, t, agent);
-    const runPath = await desk.started(path);
+    const path = await fixture.made("hello", {}, t, agent);
+    const runPath = await fixture.started(path);
     await t.call("POST", `/v1/agents/${agent}/disable`);
-    const run = await desk.working(() => desk.ended(runPath));
+    const run = await fixture.working(() => fixture.ended(runPath));
     expect({ ...run }).toMatchObject({
       status: "failed",
       error: { code: "agent_disabled" },
@@ -155,39 +147,42 @@ describe("a run that cannot begin", () => {
       turnId: null,
       startedAt: null,
     });
-    expect((await desk.read(runPath, t, "a")).error.code).toBe("AGENT_DISABLED");
+    expect((await fixture.read(runPath, t, "a")).error.code).toBe("AGENT_DISABLED");
 
     const bare = (await t.call("POST", "/v1/agents", { body: { name: "bare" } })).body.id;
-    const bareRun = await desk.ran(await desk.made("hello", {}, t, bare));
+    const bareRun = await fixture.ran(await fixture.made("hello", {}, t, bare));
     expect(bareRun).toMatchObject({ status: "failed", error: { code: "provider_required" }, sessionId: null });
 
     const orphan = await makeAgent(h, t);
     const { providerId } = (await t.call("GET", `/v1/agents/${orphan}`)).body;
-    const pinned = await desk.made("hello", { agentVersion: 1 }, t, orphan);
+    const pinned = await fixture.made("hello", { agentVersion: 1 }, t, orphan);
     await t.call("PUT", `/v1/agents/${orphan}`, { body: { providerId: null, model: null } });
     await t.call("DELETE", `/v1/providers/${providerId}?confirmVersionInvalidation=true`);
-    expect((await desk.ran(pinned)).error.code).toBe("provider_not_found");
+    expect((await fixture.ran(pinned)).error.code).toBe("provider_not_found");
   });
 
   test("fails when the subscription lapsed or the tenant is being deleted", async () => {
     const leaving = await h.tenant();
-    const runPath = await desk.started(await desk.made("hello", {}, leaving, await makeAgent(h, leaving)), leaving);
+    const runPath = await fixture.started(
+      await fixture.made("hello", {}, leaving, await makeAgent(h, leaving)),
+      leaving,
+    );
     await h.sql`update tenants set deleting_at = now() where id = ${leaving.id}`;
-    expect((await desk.working(() => desk.ended(runPath, leaving))).error.code).toBe("tenant_deleting");
+    expect((await fixture.working(() => fixture.ended(runPath, leaving))).error.code).toBe("tenant_deleting");
   });
 });
 
 describe("a run that is under way", () => {
   test("fails with its turn: a failing model is provider_error, and nothing is in the transcript", async () => {
-    const path = await desk.made("[[sim: fail=400]]");
-    const run = await desk.ran(path);
+    const path = await fixture.made("[[sim: fail=400]]");
+    const run = await fixture.ran(path);
     expect({ ...run }).toMatchObject({
       status: "failed",
       error: { code: "provider_error" },
       sessionId: expect.any(String),
       finishedAt: expect.any(String),
     });
-    expect(await desk.read(`${path}/runs/${run.id}/messages`)).toEqual({
+    expect(await fixture.read(`${path}/runs/${run.id}/messages`)).toEqual({
       data: [],
       nextCursor: null,
       latestCursor: null,
@@ -200,51 +195,51 @@ describe("a run that is under way", () => {
   test("denies what would wait for a person, tells the model and goes on", async () => {
     const prompt = '[[sim: tool=memory_save args={"text":"x"} ; text="went on"]]';
     const agent = await makeAgent(h, t, { tools: ["memory"], approvalInTasks: { default: "manual" } });
-    const path = await desk.made(prompt, {}, t, agent);
-    const run = await desk.ran(path);
+    const path = await fixture.made(prompt, {}, t, agent);
+    const run = await fixture.ran(path);
     expect(run.status).toBe("succeeded");
     expect(JSON.stringify(requestsOf(h, say(prompt)).at(-1)?.body)).toContain("approv");
-    expect((await desk.read(`${path}/runs/${run.id}/messages`)).data[1].parts.at(-1).text).toBe("went on");
+    expect((await fixture.read(`${path}/runs/${run.id}/messages`)).data[1].parts.at(-1).text).toBe("went on");
     expect(await h.sql`select 1 from memories where agent_id = ${agent}`).toHaveLength(0);
   });
 
   test("begins once, however often its job is run, and not after it was canceled", async () => {
-    const path = await desk.made("hello");
-    const runPath = await desk.started(path);
+    const path = await fixture.made("hello");
+    const runPath = await fixture.started(path);
     const id = lastOf(runPath);
     await Promise.all(Array.from({ length: 10 }, () => startQueuedRun(h.ctx, id)));
-    const run = await desk.read(runPath);
+    const run = await fixture.read(runPath);
     expect([run.status, (await h.sql`select 1 from turns where id = ${run.turnId}`).length]).toEqual(["running", 1]);
     expect(await h.sql`select 1 from sessions where metadata::text = '{}' and id = ${run.sessionId}`).toHaveLength(1);
-    expect((await desk.working(() => desk.ended(runPath))).status).toBe("succeeded");
+    expect((await fixture.working(() => fixture.ended(runPath))).status).toBe("succeeded");
 
-    const second = await desk.started(path);
+    const second = await fixture.started(path);
     await Promise.all([startQueuedRun(h.ctx, lastOf(second)), t.call("POST", `${second}/cancel`)]);
-    const canceled = await desk.working(() => desk.ended(second));
+    const canceled = await fixture.working(() => fixture.ended(second));
     expect(canceled.status).toBe("canceled");
     await startQueuedRun(h.ctx, lastOf(second));
-    expect(await desk.read(second)).toEqual(canceled);
+    expect(await fixture.read(second)).toEqual(canceled);
   });
 
   test("ends with its turn's worker: a run whose turn is given up is failed and the task is free", async () => {
-    const path = await desk.made("hello");
-    const runPath = await desk.started(path);
+    const path = await fixture.made("hello");
+    const runPath = await fixture.started(path);
     await startQueuedRun(h.ctx, lastOf(runPath));
     // A worker that showed something and died.
-    const { turnId } = await desk.read(runPath);
+    const { turnId } = await fixture.read(runPath);
     await h.sql`update turns set status = 'running', attempt = 1, shown_at = now(), worker_id = 'wk_gone' where id = ${turnId}`;
-    const run = await desk.working(() => desk.ended(runPath));
+    const run = await fixture.working(() => fixture.ended(runPath));
     expect([run.status, run.error.code]).toEqual(["failed", "service_unavailable"]);
-    expect((await desk.start(path)).status).toBe(202);
+    expect((await fixture.start(path)).status).toBe(202);
   });
 });
 
 describe("GET /v1/tasks/:taskId/runs", () => {
   test("200: newest first in pages; 404 for a run of another task; 400 invalid_cursor", async () => {
-    const path = await desk.made("hello");
+    const path = await fixture.made("hello");
     const ids: string[] = [];
     for (let n = 0; n < 5; n++) {
-      const runPath = await desk.started(path);
+      const runPath = await fixture.started(path);
       ids.unshift(lastOf(runPath));
       await t.call("POST", `${runPath}/cancel`);
     }
@@ -257,7 +252,7 @@ describe("GET /v1/tasks/:taskId/runs", () => {
       cursor = page.body.nextCursor;
     }
     expect(pages).toEqual([ids.slice(0, 2), ids.slice(2, 4), ids.slice(4)]);
-    const other = await desk.made("hello");
+    const other = await fixture.made("hello");
     for (const rest of ["", "/messages"])
       expect(codeOf(await t.call("GET", `${other}/runs/${ids[0]}${rest}`))).toEqual([404, "not_found"]);
     expect(codeOf(await t.call("GET", `${other}/runs?cursor=x`))).toEqual([400, "invalid_cursor"]);
@@ -267,9 +262,9 @@ describe("GET /v1/tasks/:taskId/runs", () => {
 
 describe("GET /v1/tasks/:taskId/runs/:runId/messages", () => {
   test("200: empty before the session, then the transcript in pages; an ordinary session once the task is deleted", async () => {
-    const path = await desk.made('[[sim: text="the answer"]]');
-    const runPath = await desk.started(path);
-    expect(await desk.read(`${runPath}/messages`)).toEqual({
+    const path = await fixture.made('[[sim: text="the answer"]]');
+    const runPath = await fixture.started(path);
+    expect(await fixture.read(`${runPath}/messages`)).toEqual({
       data: [],
       nextCursor: null,
       latestCursor: null,
@@ -277,8 +272,8 @@ describe("GET /v1/tasks/:taskId/runs/:runId/messages", () => {
       error: null,
       finishedAt: null,
     });
-    const run = await desk.working(() => desk.ended(runPath));
-    const whole = await desk.read(`${runPath}/messages`, t, "a");
+    const run = await fixture.working(() => fixture.ended(runPath));
+    const whole = await fixture.read(`${runPath}/messages`, t, "a");
     expect({ ...whole }).toMatchObject({
       nextCursor: null,
       latestCursor: expect.any(String),
@@ -288,20 +283,20 @@ describe("GET /v1/tasks/:taskId/runs/:runId/messages", () => {
     });
     expect(whole.data.map(({ role }: { role: string }) => role)).toEqual(["user", "assistant"]);
     expect(whole.data[0].parts).toEqual([{ type: "text", text: '[[sim: text="the answer"]]' }]);
-    const newest = await desk.read(`${runPath}/messages?limit=1`);
+    const newest = await fixture.read(`${runPath}/messages?limit=1`);
     expect(newest.data).toEqual(whole.data.slice(1));
-    expect((await desk.read(`${runPath}/messages?limit=1&cursor=${newest.nextCursor}`)).data).toEqual(
+    expect((await fixture.read(`${runPath}/messages?limit=1&cursor=${newest.nextCursor}`)).data).toEqual(
       whole.data.slice(0, 1),
     );
-    expect((await desk.read(`${runPath}/messages?after=${whole.latestCursor}`)).data).toEqual([]);
+    expect((await fixture.read(`${runPath}/messages?after=${whole.latestCursor}`)).data).toEqual([]);
     const mixed = await t.call("GET", `${runPath}/messages?after=${whole.latestCursor}&cursor=${newest.nextCursor}`);
     expect(codeOf(mixed)).toEqual([400, "validation_failed"]);
     expect(codeOf(await t.call("GET", `${runPath}/messages?after=x`))).toEqual([400, "invalid_cursor"]);
 
     const session = `/v1/agents/${agentId}/sessions/${run.sessionId}`;
     expect((await t.call("DELETE", path)).status).toBe(204);
-    expect((await desk.read(`${session}/messages`)).data).toEqual(whole.data);
-    const resumed = await desk.working(() =>
+    expect((await fixture.read(`${session}/messages`)).data).toEqual(whole.data);
+    const resumed = await fixture.working(() =>
       t.call("POST", session, { body: { message: say("go on"), stream: false } }),
     );
     expect(resumed.status).toBe(200);

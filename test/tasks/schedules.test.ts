@@ -1,24 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { tx } from "../../src/kernel/database/client.ts";
-import type { IdOf } from "../../src/kernel/ids.ts";
 import { arm } from "../../src/tasks/arm.ts";
 import { fireTask } from "../../src/tasks/fire.ts";
 import { recoverTasks } from "../../src/tasks/recover.ts";
 import { nextFire, readSchedule, type Schedule } from "../../src/tasks/schedule.ts";
 import { createTask } from "../../src/tasks/store.ts";
-import { eventually, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { useAgent } from "../harness/fixture.ts";
+import { eventually } from "../harness/harness.ts";
 import { makeAgent } from "../harness/seed.ts";
 import type { Workers } from "../harness/service.ts";
 
-let h: Harness;
-let t: TestTenant;
-let agentId: IdOf<"agent">;
-beforeAll(async () => {
-  h = await startHarness();
-  t = await h.tenant();
-  agentId = await makeAgent(h, t);
-});
-afterAll(() => h.stop());
+const { h, t, agentId } = await useAgent();
 
 const dayMs = 24 * 60 * 60 * 1000;
 const cron = (expression: string, timezone: string): Schedule => ({ kind: "cron", config: { expression, timezone } });

@@ -1,24 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createManagedAgent } from "../../src/agents/managed.ts";
 import { purgeAgent } from "../../src/agents/purge.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { agentPurges } from "../../workers/tasks.ts";
-import { type Answer, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { useAgent } from "../harness/fixture.ts";
+import type { Answer, TestTenant } from "../harness/harness.ts";
 import { makeAgent } from "../harness/seed.ts";
 
-let h: Harness;
-let t: TestTenant;
-let agentId: string;
-beforeAll(async () => {
-  h = await startHarness();
-  t = await h.tenant();
-  agentId = await makeAgent(h, t);
-});
-afterAll(() => h.stop());
+const { h, t, agentId } = await useAgent();
 
-const create = (fields: object = {}, tenant = t, agent = agentId, form: "a" | "b" = "b") =>
+const create = (fields: object = {}, tenant = t, agent: string = agentId, form: "a" | "b" = "b") =>
   tenant.call("POST", "/v1/tasks", { body: { agentId: agent, name: "n", prompt: "p", ...fields }, form });
-async function made(fields: object = {}, tenant = t, agent = agentId) {
+async function made(fields: object = {}, tenant = t, agent: string = agentId) {
   const answer = await create(fields, tenant, agent);
   expect([answer.status, answer.body.error]).toEqual([fields && "submit" in fields ? 202 : 201, undefined]);
   return answer.body.task;

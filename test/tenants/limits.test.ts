@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { answerBytesMax, jsonBodyBytesMax } from "../../src/kernel/limits.ts";
 import { deleteTenant } from "../../src/tenants/purge.ts";
 import { changeTenant, type TenantChange } from "../../src/tenants/store.ts";
-import { type Answer, eventually, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { useService } from "../harness/fixture.ts";
+import { type Answer, eventually, type TestTenant } from "../harness/harness.ts";
 import { makeAgent, say } from "../harness/seed.ts";
-import { messagesOf, open, play, script, sessionPath, textOf, usageOf } from "../harness/talk.ts";
+import { messagesOf, open, play, script, sessionPath, textOf, usageOf } from "../harness/turns.ts";
 
-let h: Harness;
-beforeAll(async () => {
-  h = await startHarness({ worker: true });
-});
-afterAll(() => h.stop());
+const h = await useService({ worker: true });
 
 const forms = ["a", "b"] as const;
 const code = ({ status, body }: Answer) => [status, body?.error?.code];

@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { eventually, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { useService } from "../harness/fixture.ts";
+import { eventually, type TestTenant } from "../harness/harness.ts";
 import { startRole } from "../harness/process.ts";
 import { makeAgent, say } from "../harness/seed.ts";
 
-let h: Harness;
-beforeAll(async () => {
-  h = await startHarness({ worker: true });
-});
-afterAll(() => h.stop());
+const h = await useService({ worker: true });
 
 interface Outcome {
   readonly status: number | null;

@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { newId } from "../../src/kernel/ids.ts";
 import { largestSessions, type Reach } from "../../src/usage/largest.ts";
 import type { UsageQuestion } from "../../src/usage/query.ts";
 import { sumUsage } from "../../src/usage/sums.ts";
-import { type Harness, startHarness } from "../harness/harness.ts";
+import { useService } from "../harness/fixture.ts";
 import { usageQuestion } from "../harness/usage-question.ts";
 
-let h: Harness;
-beforeAll(async () => {
-  h = await startHarness();
-});
-afterAll(() => h.stop());
+const h = await useService();
 
 let tenantId = "";
 beforeEach(() => {

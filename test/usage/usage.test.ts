@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { newId } from "../../src/kernel/ids.ts";
 import { readUsageQuery } from "../../src/usage/query.ts";
-import { type Answer, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { useService } from "../harness/fixture.ts";
+import type { Answer, TestTenant } from "../harness/harness.ts";
 
-let h: Harness;
-beforeAll(async () => {
-  h = await startHarness();
-});
-afterAll(() => h.stop());
+const h = await useService();
 
 const agentA = `ag_${"a".repeat(24)}`;
 const agentB = `ag_${"b".repeat(24)}`;

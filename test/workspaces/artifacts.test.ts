@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { newId } from "../../src/kernel/ids.ts";
 import { todoTools } from "../../src/tools/todos.ts";
 import type { ToolScope } from "../../src/tools/tool.ts";
-import { type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { useTenant } from "../harness/fixture.ts";
 import { makeAgent, say } from "../harness/seed.ts";
 import {
   callTool,
@@ -14,14 +14,8 @@ import {
   type WorkingScope,
 } from "../harness/workspace-scope.ts";
 
-let h: Harness;
-let t: TestTenant;
 let scope: WorkingScope;
-beforeAll(async () => {
-  h = await startHarness({ worker: true });
-  t = await h.tenant();
-});
-afterAll(() => h.stop());
+const { h, t } = await useTenant({ worker: true });
 beforeEach(async () => {
   scope = await newScope(h, t);
 });

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { toolResultBytesMax } from "../../src/kernel/limits.ts";
 import type { ToolScope } from "../../src/tools/tool.ts";
 import { workspaceFilesMax } from "../../src/workspaces/limits.ts";
-import { eventually, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { useTenant } from "../harness/fixture.ts";
+import { eventually } from "../harness/harness.ts";
 import {
   callTool,
   failure,
@@ -13,14 +14,8 @@ import {
   type WorkingScope,
 } from "../harness/workspace-scope.ts";
 
-let h: Harness;
-let t: TestTenant;
 let scope: WorkingScope;
-beforeAll(async () => {
-  h = await startHarness();
-  t = await h.tenant();
-});
-afterAll(() => h.stop());
+const { h, t } = await useTenant();
 beforeEach(async () => {
   scope = await newScope(h, t);
 });

@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { toolResultBytesMax } from "../../src/kernel/limits.ts";
 import type { ToolScope } from "../../src/tools/tool.ts";
 import { fileBytesMax } from "../../src/workspaces/limits.ts";
 import { readTool } from "../../src/workspaces/read.ts";
 import { workspaceTools } from "../../src/workspaces/tools.ts";
-import { type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { useTenant } from "../harness/fixture.ts";
 import {
   callTool,
   execute,
@@ -16,14 +16,8 @@ import {
   type WorkingScope,
 } from "../harness/workspace-scope.ts";
 
-let h: Harness;
-let t: TestTenant;
 let scope: WorkingScope;
-beforeAll(async () => {
-  h = await startHarness();
-  t = await h.tenant();
-});
-afterAll(() => h.stop());
+const { h, t } = await useTenant();
 beforeEach(async () => {
   scope = await newScope(h, t);
 });

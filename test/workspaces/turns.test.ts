@@ -1,23 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { eventually, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { describe, expect, test } from "bun:test";
+import { useTenant } from "../harness/fixture.ts";
+import { eventually } from "../harness/harness.ts";
 import { makeAgent } from "../harness/seed.ts";
-import { idle, messagesOf, open, play, script, sessionPath } from "../harness/talk.ts";
+import { idle, messagesOf, open, play, script, sessionPath } from "../harness/turns.ts";
 
 /** A command may run this long before it is cut; a cancelled one must end well before. */
 const cutMs = 30_000;
 
-let h: Harness;
-let t: TestTenant;
-let agentId: string;
-let files: string;
-beforeAll(async () => {
-  h = await startHarness({ worker: true });
-  t = await h.tenant();
-  const { body } = await t.call("POST", "/v1/workspaces", { body: {} });
-  agentId = await makeAgent(h, t, { tools: ["workspace"], workspaceId: body.id });
-  files = `/v1/workspaces/${body.id}/files`;
-});
-afterAll(() => h.stop());
+const { h, t } = await useTenant({ worker: true });
+const { body } = await t.call("POST", "/v1/workspaces", { body: {} });
+const agentId = await makeAgent(h, t, { tools: ["workspace"], workspaceId: body.id });
+const files = `/v1/workspaces/${body.id}/files`;
 
 const calling = (tool: string, input: object) => script(`tool=${tool} args=${JSON.stringify(input)}; text=done`);
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { sandboxIdOf } from "../../src/kernel/ids.ts";
 import {
   fileBytesMax,
@@ -6,15 +6,10 @@ import {
   workspaceBytesMax,
   workspaceFilesMax,
 } from "../../src/workspaces/limits.ts";
-import { type Answer, eventually, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { useTenant } from "../harness/fixture.ts";
+import { type Answer, eventually, type TestTenant } from "../harness/harness.ts";
 
-let h: Harness;
-let t: TestTenant;
-beforeAll(async () => {
-  h = await startHarness({ worker: true });
-  t = await h.tenant();
-});
-afterAll(() => h.stop());
+const { h, t } = await useTenant({ worker: true });
 
 const unknown = "0".repeat(24);
 const timestamp = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;

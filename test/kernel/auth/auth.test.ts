@@ -4,16 +4,11 @@ import { Redis } from "ioredis";
 import { exportJWK, type JWTPayload, SignJWT } from "jose";
 import { createRateLimiter } from "../../../src/kernel/auth/rate-limit.ts";
 import { type HttpServer, listen } from "../../../src/kernel/runtime.ts";
+import { useTenant } from "../../harness/fixture.ts";
 import { eventually, type Harness, startHarness, type TestTenant } from "../../harness/harness.ts";
 
 const secret = "a dashboard secret of 32 letters";
-let h: Harness;
-let t: TestTenant;
-beforeAll(async () => {
-  h = await startHarness({ env: { DASHBOARD_JWT_SECRET: secret } });
-  t = await h.tenant();
-});
-afterAll(() => h.stop());
+const { h, t } = await useTenant({ env: { DASHBOARD_JWT_SECRET: secret } });
 
 const inAnHour = () => Math.floor(Date.now() / 1000) + 3_600;
 

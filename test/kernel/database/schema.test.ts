@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { readdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import postgres from "postgres";
@@ -6,10 +6,7 @@ import { listMigrations } from "../../../src/kernel/database/migrate.ts";
 import { cloneDatabase, dropDatabase, emptyDatabase } from "../../harness/harness.ts";
 import { readSchema, readSchemaFile, schemaFile } from "../../harness/schema-text.ts";
 
-let databaseUrl = "";
-beforeAll(async () => {
-  databaseUrl = await cloneDatabase();
-});
+const databaseUrl = await cloneDatabase();
 afterAll(() => dropDatabase(databaseUrl));
 
 async function onDatabase<T>(url: string, work: (sql: postgres.Sql) => Promise<T>): Promise<T> {

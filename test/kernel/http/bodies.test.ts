@@ -1,18 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { form as multipart, skillMd, zip } from "../../harness/archives.ts";
-import { type Answer, type Harness, startHarness, type TestTenant } from "../../harness/harness.ts";
-import { makeAgent, say } from "../../harness/seed.ts";
-import { sessionPath } from "../../harness/talk.ts";
+import { useAgent } from "../../harness/fixture.ts";
+import type { Answer } from "../../harness/harness.ts";
+import { say } from "../../harness/seed.ts";
+import { sessionPath } from "../../harness/turns.ts";
 
-let h: Harness;
-let t: TestTenant;
-let agentId: string;
-beforeAll(async () => {
-  h = await startHarness({ worker: true });
-  t = await h.tenant();
-  agentId = await makeAgent(h, t);
-});
-afterAll(() => h.stop());
+const { t, agentId } = await useAgent({ worker: true });
 
 const problem = ({ status, body }: Answer) => [status, body.error?.code, body.error?.details?.issues?.[0]?.path];
 

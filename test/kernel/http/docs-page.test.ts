@@ -1,13 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Harness, startHarness, type TestTenant } from "../../harness/harness.ts";
+import { describe, expect, test } from "bun:test";
+import { useTenant } from "../../harness/fixture.ts";
 
-let h: Harness;
-let t: TestTenant;
-beforeAll(async () => {
-  h = await startHarness();
-  t = await h.tenant();
-});
-afterAll(() => h.stop());
+const { t } = await useTenant();
 
 describe("GET /openapi.json", () => {
   test("200 without a credential; describes each operation with its errors in both forms", async () => {

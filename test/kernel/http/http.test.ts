@@ -1,22 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { createApp } from "../../../src/app.ts";
-import { type HttpServer, listen } from "../../../src/kernel/runtime.ts";
-import { type Harness, startHarness, type TestTenant } from "../../harness/harness.ts";
+import { listen } from "../../../src/kernel/runtime.ts";
+import { useTenant } from "../../harness/fixture.ts";
 
-let h: Harness;
-let t: TestTenant;
-let server: HttpServer;
-beforeAll(async () => {
-  h = await startHarness();
-  t = await h.tenant();
-  server = listen({ hostname: "127.0.0.1", port: 0, fetch: createApp(h.ctx) });
-});
-afterAll(async () => {
-  await server.stop(true);
-  await h.stop();
-});
+const { h, t } = await useTenant();
+const server = listen({ hostname: "127.0.0.1", port: 0, fetch: createApp(h.ctx) });
+afterAll(() => server.stop(true));
 
 interface RawAnswer {
   readonly status: number;

@@ -1,17 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Answer, eventually, type Harness, startHarness, type TestTenant } from "../../harness/harness.ts";
+import { describe, expect, test } from "bun:test";
+import { useAgent } from "../../harness/fixture.ts";
+import { type Answer, eventually } from "../../harness/harness.ts";
 import { makeAgent, say } from "../../harness/seed.ts";
-import { messagesOf, open, type Played, play, requestsOf, script, sessionPath } from "../../harness/talk.ts";
+import { messagesOf, open, type Played, play, requestsOf, script, sessionPath } from "../../harness/turns.ts";
 
-let h: Harness;
-let t: TestTenant;
-let agentId: string;
-beforeAll(async () => {
-  h = await startHarness({ worker: true });
-  t = await h.tenant();
-  agentId = await makeAgent(h, t);
-});
-afterAll(() => h.stop());
+const { h, t, agentId } = await useAgent({ worker: true });
 
 const code = ({ status, body }: Answer) => [status, body?.error?.code];
 const newKey = () => ({ "idempotency-key": crypto.randomUUID() });

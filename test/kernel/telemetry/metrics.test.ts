@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { openDatabase } from "../../../src/kernel/database/client.ts";
 import { QueueGauges } from "../../../src/kernel/queue/gauges.ts";
 import { registry } from "../../../src/kernel/telemetry/metrics.ts";
-import { eventually, type Harness, startHarness, type TestTenant } from "../../harness/harness.ts";
+import { useService, useTenant } from "../../harness/fixture.ts";
+import { eventually } from "../../harness/harness.ts";
 import { startPostgres } from "../../harness/postgres.ts";
 import { sharedRedisUrl, startInstallation } from "../../harness/processes.ts";
 import { sampleOf, samplesOf } from "../../harness/prometheus.ts";
@@ -11,17 +12,12 @@ import { makeAgent, say } from "../../harness/seed.ts";
 
 const token = "a-token-for-scrapers";
 
-describe.skipIf(!inProcess)("GET /metrics", () => {
-  let h: Harness;
-  let t: TestTenant;
-  let agent: string;
-  beforeAll(async () => {
-    h = await startHarness({ worker: true });
-    t = await h.tenant({ name: "Secret Name Ltd" });
-    agent = await makeAgent(h, t);
-  });
-  afterAll(() => h.stop());
+const h = await useService({ worker: true });
+const t = await h.tenant({ name: "Secret Name Ltd" });
+const agent = await makeAgent(h, t);
+const guarded = await useTenant({ env: { METRICS_TOKEN: token } });
 
+describe.skipIf(!inProcess)("GET /metrics", () => {
   const scrape = async () => {
     const answer = await t.call("GET", "/metrics", { token: null });
     expect(answer.status).toBe(200);
@@ -157,13 +153,7 @@ describe.skipIf(!inProcess)("GET /metrics", () => {
 });
 
 describe.skipIf(!inProcess)("GET /metrics with METRICS_TOKEN", () => {
-  let h: Harness;
-  let t: TestTenant;
-  beforeAll(async () => {
-    h = await startHarness({ env: { METRICS_TOKEN: token } });
-    t = await h.tenant();
-  });
-  afterAll(() => h.stop());
+  const { t } = guarded;
 
   test("401 without it, with another, and with a tenant's key", async () => {
     for (const given of [null, "another", t.token, `${token}x`]) {

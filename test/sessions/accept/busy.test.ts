@@ -1,31 +1,23 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createApp } from "../../../src/app.ts";
+import { afterAll, describe, expect, test } from "bun:test";
+import { type App, createApp } from "../../../src/app.ts";
 import { createContext } from "../../../src/kernel/context.ts";
 import { openDatabase, type Sql } from "../../../src/kernel/database/client.ts";
-import { type Answer, type Harness, startHarness, type TestTenant } from "../../harness/harness.ts";
-import { makeAgent, say } from "../../harness/seed.ts";
-import { idle, messagesOf, play, script, sessionPath } from "../../harness/talk.ts";
+import { useAgent } from "../../harness/fixture.ts";
+import type { Answer, Harness } from "../../harness/harness.ts";
+import { say } from "../../harness/seed.ts";
+import { idle, messagesOf, play, script, sessionPath } from "../../harness/turns.ts";
 
-let h: Harness;
-let t: TestTenant;
-let agentId: string;
+const { h, t, agentId } = await useAgent({ worker: true });
 /** A second HTTP process's worth of the service: its own pool, the same database and relay. */
-let otherSql: Sql;
-let apps: Harness["app"][];
-beforeAll(async () => {
-  h = await startHarness({ worker: true });
-  t = await h.tenant();
-  agentId = await makeAgent(h, t);
-  otherSql = openDatabase({ url: h.databaseUrl, max: 10, applicationName: "parley-test" });
-  const { config, log, relay, publicUrl } = h.ctx;
-  const encryptionKey = Buffer.alloc(32);
-  const other = createContext({ config, log, sql: otherSql, relay, redis: null, encryptionKey, publicUrl });
-  apps = [h.app, createApp({ ...other, sealer: h.ctx.sealer })];
-});
-afterAll(async () => {
-  await otherSql.end();
-  await h.stop();
-});
+const otherSql = openDatabase({ url: h.databaseUrl, max: 10, applicationName: "parley-test" });
+afterAll(() => otherSql.end());
+const apps = [h.app, appOn(otherSql)];
+
+function appOn(sql: Sql): App {
+  const { config, log, relay, publicUrl, sealer } = h.ctx;
+  const ctx = createContext({ config, log, sql, relay, redis: null, encryptionKey: Buffer.alloc(32), publicUrl });
+  return createApp({ ...ctx, sealer });
+}
 
 /** Sends one request to each of the two processes in turn, all at once. */
 function atOnce(

@@ -1,18 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { newId } from "../../../src/kernel/ids.ts";
-import { type Answer, eventually, type Harness, startHarness, type TestTenant } from "../../harness/harness.ts";
+import { useAgent } from "../../harness/fixture.ts";
+import { type Answer, eventually } from "../../harness/harness.ts";
 import { chunksOf, makeAgent, say, sseEvents } from "../../harness/seed.ts";
-import { conversationOf, open, requestsOf, script, sessionPath, textOf, usageOf } from "../../harness/talk.ts";
+import { conversationOf, open, requestsOf, script, sessionPath, textOf, usageOf } from "../../harness/turns.ts";
 
-let h: Harness;
-let t: TestTenant;
-let agentId: string;
-beforeAll(async () => {
-  h = await startHarness({ worker: true });
-  t = await h.tenant();
-  agentId = await makeAgent(h, t, { instructions: "Be brief." });
-});
-afterAll(() => h.stop());
+const { h, t, agentId } = await useAgent({ worker: true, agent: { instructions: "Be brief." } });
 
 const code = ({ status, body }: Answer) => [status, body?.error?.code];
 const generate = (body: unknown, form: "a" | "b" = "b", headers: Record<string, string> = {}) =>

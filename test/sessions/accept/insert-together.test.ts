@@ -1,24 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { openDatabase, type Sql, type Tx } from "../../../src/kernel/database/client.ts";
 import { newId } from "../../../src/kernel/ids.ts";
-import { eventually, type Harness, startHarness, type TestTenant } from "../../harness/harness.ts";
+import { useAgent } from "../../harness/fixture.ts";
+import { eventually, type TestTenant } from "../../harness/harness.ts";
 import { makeAgent } from "../../harness/seed.ts";
 
 // No worker runs, so whatever was accepted stays as it was written.
-let h: Harness;
-let t: TestTenant;
-let agentId: string;
-let outside: Sql;
-beforeAll(async () => {
-  h = await startHarness();
-  t = await h.tenant();
-  agentId = await makeAgent(h, t);
-  outside = openDatabase({ url: h.databaseUrl, max: 2, applicationName: "parley-test" });
-});
-afterAll(async () => {
-  await outside.end();
-  await h.stop();
-});
+const { h, t, agentId } = await useAgent();
+const outside = openDatabase({ url: h.databaseUrl, max: 2, applicationName: "parley-test" });
+afterAll(() => outside.end());
 
 interface Asked {
   readonly path: string;

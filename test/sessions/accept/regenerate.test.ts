@@ -1,18 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { json } from "../../../src/kernel/database/client.ts";
-import { type Answer, type Harness, startHarness, type TestTenant } from "../../harness/harness.ts";
-import { makeAgent } from "../../harness/seed.ts";
-import { conversationOf, messagesOf, play, script, sessionPath, textOf } from "../../harness/talk.ts";
+import { useAgent } from "../../harness/fixture.ts";
+import type { Answer } from "../../harness/harness.ts";
+import { conversationOf, messagesOf, play, script, sessionPath, textOf } from "../../harness/turns.ts";
 
-let h: Harness;
-let t: TestTenant;
-let agentId: string;
-beforeAll(async () => {
-  h = await startHarness({ worker: true });
-  t = await h.tenant();
-  agentId = await makeAgent(h, t);
-});
-afterAll(() => h.stop());
+const { h, t, agentId } = await useAgent({ worker: true });
 
 const code = ({ status, body }: Answer) => [status, body.error?.code];
 const idsOf = (messages: { id: string }[]) => messages.map(({ id }) => id);

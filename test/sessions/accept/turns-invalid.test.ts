@@ -1,24 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { newId } from "../../../src/kernel/ids.ts";
-import { type Answer, type Harness, startHarness, type TestTenant } from "../../harness/harness.ts";
+import { useAgent } from "../../harness/fixture.ts";
+import type { Answer } from "../../harness/harness.ts";
 import { makeAgent, say } from "../../harness/seed.ts";
-import { open, play, script, sessionPath } from "../../harness/talk.ts";
+import { open, play, script, sessionPath } from "../../harness/turns.ts";
 
-let h: Harness;
-let t: TestTenant;
-let other: TestTenant;
-let agentId: string;
-let sessionId: string;
-let promptId: string;
-beforeAll(async () => {
-  h = await startHarness({ worker: true });
-  [t, other] = [await h.tenant(), await h.tenant()];
-  agentId = await makeAgent(h, t);
-  sessionId = (await play(t, agentId, null, { message: say("hi"), stream: false })).sessionId;
-  const template = "{{one}} {{two}}";
-  promptId = (await t.call("POST", "/v1/prompts", { body: { name: "p", template } })).body.id;
-});
-afterAll(() => h.stop());
+const { h, t, agentId } = await useAgent({ worker: true });
+const other = await h.tenant();
+const sessionId = (await play(t, agentId, null, { message: say("hi"), stream: false })).sessionId;
+const template = "{{one}} {{two}}";
+const promptId = (await t.call("POST", "/v1/prompts", { body: { name: "p", template } })).body.id;
 
 const forms = ["a", "b"] as const;
 const code = ({ status, body }: Answer) => [status, body.error?.code];

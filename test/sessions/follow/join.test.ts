@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { eventually, type Harness, startHarness, type TestTenant } from "../../harness/harness.ts";
+import { describe, expect, test } from "bun:test";
+import { useAgent } from "../../harness/fixture.ts";
+import { eventually, startHarness } from "../../harness/harness.ts";
 import { inProcess } from "../../harness/runtimes.ts";
 import { makeAgent } from "../../harness/seed.ts";
 import {
@@ -14,17 +15,9 @@ import {
   script,
   sessionPath,
   textOf,
-} from "../../harness/talk.ts";
+} from "../../harness/turns.ts";
 
-let h: Harness;
-let t: TestTenant;
-let agentId: string;
-beforeAll(async () => {
-  h = await startHarness({ worker: true });
-  t = await h.tenant();
-  agentId = await makeAgent(h, t);
-});
-afterAll(() => h.stop());
+const { h, t, agentId } = await useAgent({ worker: true });
 
 const start = (text: string, form: "a" | "b" = "b") =>
   open(h, t, "POST", sessionPath(agentId, null), { form, body: { message: script(text) } });

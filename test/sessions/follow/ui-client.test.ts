@@ -1,27 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { DefaultChatTransport, readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
-import { type HttpServer, listen } from "../../../src/kernel/runtime.ts";
-import { eventually, type Harness, startHarness, type TestTenant } from "../../harness/harness.ts";
-import { makeAgent, say } from "../../harness/seed.ts";
-import { LiveStream, messagesOf, play, readersOf, requestsOf, script, sessionPath } from "../../harness/talk.ts";
+import { listen } from "../../../src/kernel/runtime.ts";
+import { useAgent } from "../../harness/fixture.ts";
+import { eventually } from "../../harness/harness.ts";
+import { say } from "../../harness/seed.ts";
+import { LiveStream, messagesOf, play, readersOf, requestsOf, script, sessionPath } from "../../harness/turns.ts";
 
-let h: Harness;
-let t: TestTenant;
-let agentId: string;
-let server: HttpServer;
-let origin: string;
-beforeAll(async () => {
-  h = await startHarness({ worker: true });
-  t = await h.tenant();
-  agentId = await makeAgent(h, t, { tools: ["memory"] });
-  server = listen({ hostname: "127.0.0.1", port: 0, fetch: h.app });
-  origin = `http://127.0.0.1:${server.port}`;
-});
-afterAll(async () => {
-  await server.stop(true);
-  await h.stop();
-});
+const { h, t, agentId } = await useAgent({ worker: true, agent: { tools: ["memory"] } });
+const server = listen({ hostname: "127.0.0.1", port: 0, fetch: h.app });
+const origin = `http://127.0.0.1:${server.port}`;
+afterAll(() => server.stop(true));
 
 const cancel = (sessionId: string) => t.call("POST", sessionPath(agentId, sessionId, "/cancel"));
 const headers = () => ({ authorization: `Bearer ${t.token}`, "content-type": "application/json" });

@@ -1,24 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { MemoryRelay } from "../../../src/kernel/relay/memory.ts";
 import { Reaper } from "../../../src/sessions/recover/reap.ts";
-import { eventually, type Harness, startHarness, type TestTenant } from "../../harness/harness.ts";
-import { makeAgent, say } from "../../harness/seed.ts";
+import { useAgent } from "../../harness/fixture.ts";
+import { eventually } from "../../harness/harness.ts";
+import { say } from "../../harness/seed.ts";
 
 /** Answers of a service that is not held up. */
 const promptMs = 3_000;
 const backlogRows = 50_000;
 
-describe("the queue", () => {
-  let h: Harness;
-  let t: TestTenant;
-  let sessions: string;
-  beforeAll(async () => {
-    h = await startHarness({ worker: true, relay: new MemoryRelay() });
-    t = await h.tenant();
-    sessions = `/v1/agents/${await makeAgent(h, t)}/sessions`;
-  });
-  afterAll(() => h.stop());
+const { h, t, agentId } = await useAgent({ worker: true, relay: new MemoryRelay() });
+const sessions = `/v1/agents/${agentId}/sessions`;
 
+describe("the queue", () => {
   const ask = async (text: string) => {
     const startedAt = Date.now();
     const answer = await t.call("POST", sessions, { body: { message: say(text), stream: false } });

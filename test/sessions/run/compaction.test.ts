@@ -1,17 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Harness, startHarness, type TestTenant } from "../../harness/harness.ts";
+import { describe, expect, test } from "bun:test";
+import { useAgent } from "../../harness/fixture.ts";
 import { makeAgent, say } from "../../harness/seed.ts";
 
-let h: Harness;
-let t: TestTenant;
-let agentId: string;
-beforeAll(async () => {
-  h = await startHarness({ worker: true });
-  t = await h.tenant();
-  // An unknown model has a window of 128,000 tokens; this reserve leaves 300 for the prompt.
-  agentId = await makeAgent(h, t, { compactionReserveTokens: 127_700 });
-});
-afterAll(() => h.stop());
+// An unknown model has a window of 128,000 tokens; this reserve leaves 300 for the prompt.
+const { h, t, agentId } = await useAgent({ worker: true, agent: { compactionReserveTokens: 127_700 } });
 
 const long = "lorem ".repeat(100);
 

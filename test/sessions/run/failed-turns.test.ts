@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type HttpServer, listen } from "../../../src/kernel/runtime.ts";
-import { type Answer, eventually, type Harness, startHarness, type TestTenant } from "../../harness/harness.ts";
+import { afterAll, describe, expect, test } from "bun:test";
+import { listen } from "../../../src/kernel/runtime.ts";
+import { useAgent } from "../../harness/fixture.ts";
+import { type Answer, eventually, startHarness } from "../../harness/harness.ts";
 import { makeAgent, say } from "../../harness/seed.ts";
 import {
   type Chunk,
@@ -12,47 +13,34 @@ import {
   sessionPath,
   textOf,
   usageOf,
-} from "../../harness/talk.ts";
+} from "../../harness/turns.ts";
 
-let h: Harness;
-let t: TestTenant;
-let agentId: string;
-/** A provider that quotes the key it was sent in whatever it answers. */
-let telltale: HttpServer;
-let telltaleAgent: string;
-/** An agent whose provider has gone away altogether. */
-let strandedAgent: string;
 const key = "sk-secret-0123456789abcdef";
 
-beforeAll(async () => {
-  h = await startHarness({ worker: true });
-  t = await h.tenant();
-  agentId = await makeAgent(h, t);
-  telltale = listen({
-    hostname: "127.0.0.1",
-    port: 0,
-    fetch: async (request) => {
-      const { messages } = (await request.json()) as { messages: { content: string }[] };
-      const said = `Incorrect API key provided: ${request.headers.get("authorization")}, for ${JSON.stringify(messages)}`;
-      const how = messages.at(-1)?.content ?? "";
-      if (how === "html") return new Response(`<h1>${said}</h1>`, { status: 502 });
-      if (how === "event")
-        return new Response(`data: ${JSON.stringify({ error: { message: said, code: 400 } })}\n\n`, {
-          headers: { "content-type": "text/event-stream" },
-        });
-      if (how === "garbage")
-        return new Response(`data: {"${said}\n\n`, { headers: { "content-type": "text/event-stream" } });
-      if (how === "redirect") return Response.redirect(`http://127.0.0.1:1/?${encodeURIComponent(said)}`);
-      return Response.json({ error: { message: said, type: "invalid_request_error" } }, { status: Number(how) });
-    },
-  });
-  telltaleAgent = await agentAt(`http://127.0.0.1:${telltale.port}/v1`);
-  strandedAgent = await agentAt("http://127.0.0.1:9/v1");
+const { h, t, agentId } = await useAgent({ worker: true });
+/** A provider that quotes the key it was sent in whatever it answers. */
+const telltale = listen({
+  hostname: "127.0.0.1",
+  port: 0,
+  fetch: async (request) => {
+    const { messages } = (await request.json()) as { messages: { content: string }[] };
+    const said = `Incorrect API key provided: ${request.headers.get("authorization")}, for ${JSON.stringify(messages)}`;
+    const how = messages.at(-1)?.content ?? "";
+    if (how === "html") return new Response(`<h1>${said}</h1>`, { status: 502 });
+    if (how === "event")
+      return new Response(`data: ${JSON.stringify({ error: { message: said, code: 400 } })}\n\n`, {
+        headers: { "content-type": "text/event-stream" },
+      });
+    if (how === "garbage")
+      return new Response(`data: {"${said}\n\n`, { headers: { "content-type": "text/event-stream" } });
+    if (how === "redirect") return Response.redirect(`http://127.0.0.1:1/?${encodeURIComponent(said)}`);
+    return Response.json({ error: { message: said, type: "invalid_request_error" } }, { status: Number(how) });
+  },
 });
-afterAll(async () => {
-  await h.stop();
-  await telltale.stop(true);
-});
+const telltaleAgent = await agentAt(`http://127.0.0.1:${telltale.port}/v1`);
+/** An agent whose provider has gone away altogether. */
+const strandedAgent = await agentAt("http://127.0.0.1:9/v1");
+afterAll(() => telltale.stop(true));
 
 async function agentAt(baseUrl: string): Promise<string> {
   const provider = await t.call("POST", "/v1/providers", {

@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import { type Answer, eventually, type Harness, type TestTenant } from "./harness.ts";
 
 /** What a test does with tasks and runs, on a harness without workers, so that it sees a run queued. */
-export class TaskDesk {
+export class TaskFixture {
   readonly #h: Harness;
   readonly #t: TestTenant;
   readonly #agentId: string;

@@ -1,3 +1,4 @@
+import { afterAll } from "bun:test";
 import { type SlackBot, SlackServer, slackEvent, slackPress, slackRequest } from "../servers/slack.ts";
 import {
   type TelegramBot,
@@ -16,8 +17,8 @@ export interface Connected<Bot> {
   readonly bot: Bot;
 }
 
-/** The service with stand-ins for both platforms. */
-export class ChatDesk {
+/** The service with a worker, beside stand-ins for both platforms. */
+export class ChatFixture {
   readonly h: Harness;
   readonly slack: SlackServer;
   readonly telegram: TelegramServer;
@@ -28,15 +29,15 @@ export class ChatDesk {
     this.telegram = telegram;
   }
 
-  static async open(): Promise<ChatDesk> {
+  static async start(): Promise<ChatFixture> {
     const slack = new SlackServer();
     const telegram = new TelegramServer();
     await Promise.all([slack.start(), telegram.start()]);
     const env = { CHAT_A_API_URL: slack.apiUrl, CHAT_B_API_URL: telegram.url };
-    return new ChatDesk(await startHarness({ worker: true, env }), slack, telegram);
+    return new ChatFixture(await startHarness({ worker: true, env }), slack, telegram);
   }
 
-  async close(): Promise<void> {
+  async stop(): Promise<void> {
     await this.h.stop();
     await Promise.all([this.slack.stop(), this.telegram.stop()]);
   }
@@ -159,6 +160,13 @@ export class ChatDesk {
     const [row] = await this.h.sql`select count(*)::int as turns from turns where tenant_id = ${t.id}`;
     return row?.turns;
   }
+}
+
+/** The same for the tests of a file. */
+export async function useChat(): Promise<ChatFixture> {
+  const fixture = await ChatFixture.start();
+  afterAll(() => fixture.stop());
+  return fixture;
 }
 
 function slackEscaped(text: string): string {

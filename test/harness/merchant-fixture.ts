@@ -1,11 +1,13 @@
+import { afterAll } from "bun:test";
 import { PolarServer } from "../servers/polar.ts";
 import { StripeServer } from "../servers/stripe.ts";
-import { eventually, type Harness, startHarness, type TestTenant } from "./harness.ts";
+import { useService } from "./fixture.ts";
+import { eventually, type Harness, type TestTenant } from "./harness.ts";
 import { makeAgent } from "./seed.ts";
-import { play, script } from "./talk.ts";
+import { play, script } from "./turns.ts";
 
 /** The service beside stand-ins for both billing providers. */
-export interface MerchantHarness extends Harness {
+export interface MerchantFixture extends Harness {
   readonly polar: PolarServer;
   readonly stripe: StripeServer;
   /** A tenant with monetization on and an agent on the simulated model. */
@@ -30,24 +32,20 @@ export interface Merchant extends TestTenant {
   event(turnId: string, status: string, limitMs?: number): Promise<any>;
 }
 
-/** Starts one, with a worker unless told otherwise. */
-export async function startMerchantHarness({ worker = true } = {}): Promise<MerchantHarness> {
+/** The service beside both stand-ins for the tests of a file, with a worker unless told otherwise. */
+export async function useMerchants({ worker = true } = {}): Promise<MerchantFixture> {
   const polar = new PolarServer();
   const stripe = new StripeServer();
   await polar.start();
   await stripe.start();
   const env = { BILLING_A_API_URL: polar.url, BILLING_B_API_URL: stripe.url };
-  const h = await startHarness({ env, worker });
+  const h = await useService({ env, worker });
+  afterAll(() => Promise.all([polar.stop(), stripe.stop()]));
   return {
     ...h,
     polar,
     stripe,
     merchant: () => makeMerchant(h, polar, stripe),
-    stop: async () => {
-      await polar.stop();
-      await stripe.stop();
-      await h.stop();
-    },
   };
 }
 
