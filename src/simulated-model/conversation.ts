@@ -7,7 +7,7 @@ export interface OfferedTool {
   readonly parameters: unknown;
 }
 
-/** What a tool answered. */
+/** The result of a tool call. */
 export interface ToolResult {
   readonly tool: string;
   readonly output: string;
@@ -34,23 +34,23 @@ export class InvalidRequest extends Error {
   override readonly name = "InvalidRequest";
 }
 
-/** An object as JSON gives it, not yet looked into. */
+/** An object as JSON gives it, not yet examined. */
 export type Json = Record<string, unknown>;
 
-/** `value` as an object. Throws InvalidRequest. */
+/** Returns `value` as an object. Throws InvalidRequest. */
 export function objectOf(value: unknown, what: string): Json {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Json;
   throw new InvalidRequest(`${what} must be an object.`);
 }
 
-/** `value` as an array, empty when absent. Throws InvalidRequest. */
+/** Returns `value` as an array, empty when absent. Throws InvalidRequest. */
 export function arrayOf(value: unknown, what: string): unknown[] {
   if (value === undefined || value === null) return [];
   if (Array.isArray(value)) return value;
   throw new InvalidRequest(`${what} must be an array.`);
 }
 
-/** The text and the number of images of a message's content: a string, or parts of either wire format. */
+/** Returns the text and the number of images of a message's content: a string, or parts of either wire format. */
 export function contentOf(content: unknown): { readonly text: string; readonly images: number } {
   if (typeof content === "string") return { text: content, images: 0 };
   const texts: string[] = [];
@@ -68,7 +68,7 @@ export function contentOf(content: unknown): { readonly text: string; readonly i
 /** What an image counts for, in tokens. */
 export const imageTokens = 85;
 
-/** Tokens as this model counts them: four UTF-16 units each, rounded up. */
+/** Returns the tokens as this model counts them: four UTF-16 units each, rounded up. */
 export function countTokens(units: number): number {
   return Math.ceil(units / 4);
 }

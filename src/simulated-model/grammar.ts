@@ -8,7 +8,7 @@
  *
  * A script stands at the very start or the very end of the message. Anywhere
  * else the characters are plain text, so that a transcript quoted inside a
- * prompt plays nothing. What the names mean is `script.ts`'s matter.
+ * prompt plays nothing. `script.ts` defines what the names mean.
  */
 
 /** One `name=value` of a step; `value` is `true` for a bare name. */

@@ -1,6 +1,6 @@
 /** What the simulated model remembers of the requests it got. */
 
-/** One request, for tests to look at. */
+/** One request, for tests to examine. */
 export interface RecordedRequest {
   /** When it came, in milliseconds since 1970. */
   readonly at: number;

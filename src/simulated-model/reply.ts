@@ -26,13 +26,13 @@ export interface ModelReply {
   readonly firstDelayMs: number;
   readonly delayMs: number;
   readonly ending: Ending;
-  /** Whether `momentMark` in the text becomes the moment at which it is sent. */
+  /** Whether `momentMark` in the text becomes the time at which it is sent. */
   readonly stamped: boolean;
   /** Sends no chunk at all. */
   readonly empty: boolean;
 }
 
-/** Stands for the moment of sending in a text that is stamped. */
+/** Stands for the time of sending in a text that is stamped. */
 export const momentMark = "{now}";
 /** The longest piece of a message that an echo repeats, in characters. */
 const echoCharsMax = 200;

@@ -10,7 +10,7 @@ export interface ScriptedCall {
 /** One answer of the model, as its script wants it. Absent settings take the defaults of `reply.ts`. */
 export interface Step {
   readonly calls: ReadonlyArray<ScriptedCall>;
-  /** The answer, or with tool calls what is said before them. */
+  /** The answer, or with tool calls the text before them. */
   readonly text?: string;
   /** Thoughts sent before the text. */
   readonly reasoning?: string;
@@ -20,7 +20,7 @@ export interface Step {
   readonly chunks?: number;
   /** Cuts every surrogate pair of the text in two, over two chunks. */
   readonly splitPairs?: boolean;
-  /** Each generated chunk tells when it went out: `chunk-1@1700000000000 `, in milliseconds since 1970; in streams only. */
+  /** Each generated chunk has the time when it was sent: `chunk-1@1700000000000 `, in milliseconds since 1970; in streams only. */
   readonly stamped?: boolean;
   /** Pause before each chunk after the first. */
   readonly delayMs?: number;
@@ -53,7 +53,7 @@ const pauseMsMax = 30 * 60 * 1000;
 const sizeMax = 32 * 1024 * 1024;
 /** The most pieces one answer is cut into. */
 const chunksMax = 100_000;
-/** The most tokens a script may claim. */
+/** The most tokens that a script may report. */
 const tokensMax = 1_000_000_000;
 
 const wholeNumbers: Record<string, readonly [min: number, max: number]> = {

@@ -105,14 +105,13 @@ export async function sendWhole(
   return new Response(cut, { headers: { "content-type": "application/json" } });
 }
 
-/** A write that is later than this, because nobody read, does not make those after it hurry; in milliseconds. */
+/** A write that is later than this, because the client did not read, does not shorten the pauses after it; in milliseconds. */
 const latenessMsMax = 1_000;
 
 /**
- * Keeps the pauses of one answer. Each is counted from the moment the one before
- * was over by the script, not from when the process came to write: else every delay
- * of a busy machine would add up, and would move streams that it held up together
- * into one step, in which they then stay.
+ * Keeps the pauses of one answer. Each is counted from the time at which the one before
+ * was due to end, not from when the process wrote: else every delay of a busy machine
+ * would add up, and streams that were delayed together would stay synchronised.
  */
 class Pace {
   readonly #gone: AbortSignal;

@@ -1,6 +1,6 @@
 /**
  * The simulated model: an HTTP server that speaks OpenAI's protocol, so that
- * turns run with no key and no network. It answers the same to the same
+ * turns run with no key and no network. It gives the same answer to the same
  * request; a script in the user's message (`grammar.ts`, `script.ts`) or plain
  * words (`ask.ts`) make it call tools, fail, stall or take its time.
  */
@@ -108,7 +108,7 @@ class Model {
       const fields = objectOf(body, "The request body");
       const conversation = wire.read(fields);
       const reply = replyTo(conversation, this.#chunkDelayMs);
-      return await answer(wire, fields, conversation.model, reply, request.signal, recording);
+      return await play(wire, fields, conversation.model, reply, request.signal, recording);
     } catch (error) {
       recording.finish(false);
       if (error instanceof InvalidRequest || error instanceof ScriptError) return refusal(400, error.message);
@@ -118,7 +118,7 @@ class Model {
 }
 
 /** Plays a reply. One that fails does so by its HTTP status, unless its script first lets chunks out. */
-function answer(wire: Wire, body: Json, model: string, reply: ModelReply, gone: AbortSignal, recording: Recording) {
+function play(wire: Wire, body: Json, model: string, reply: ModelReply, gone: AbortSignal, recording: Recording) {
   const finished = () => recording.finish(false);
   const streams = body.stream === true;
   if (reply.status !== null && !(streams && reply.ending.kind === "fail")) {

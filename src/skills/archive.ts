@@ -6,9 +6,9 @@ import { tarEntries } from "./tar.ts";
 import { zipEntries } from "./zip.ts";
 
 /**
- * Unpacks an archive as if somebody hostile had made it (document 1, "Skills of
- * an agent"). What its headers promise is not believed: contents are counted as
- * they come out, so that no archive costs more memory than a skill may weigh.
+ * Unpacks an archive as if an attacker had made it. Its headers are not trusted:
+ * contents are counted as they come out, so that no archive costs more memory than
+ * the size limit of a skill.
  * Throws 400 `skill_invalid_archive`, `skill_too_many_files`, 413
  * `skill_uncompressed_too_large`.
  */
@@ -50,7 +50,7 @@ async function collect(entries: AsyncIterable<ArchiveEntry>): Promise<SkillFolde
   return folder;
 }
 
-/** No disk holds a file `a` beside `a/b`, so that the folder could not be written anywhere. */
+/** Refuses a file `a` beside `a/b`: no file system can hold both. */
 function refuseFilesAsFolders(files: readonly string[], folders: readonly string[]): void {
   const others = [...files, ...folders.map((path) => `${path}/`)];
   if (files.some((file) => others.some((other) => other.startsWith(`${file}/`))))

@@ -84,7 +84,7 @@ export function removeSkillFile(
   return tx(sql, async (inner) => {
     await lockAgent(inner, tenantId, agentId);
     const before = await findSkill(inner, agentId, skillId);
-    // The skill's row first, as everywhere, so that a copy sees all of a change or nothing.
+    // The skill's row first, as everywhere, so that a copy sees all of a change or none of it.
     const [row] = await inner<SkillRow[]>`
       update agent_skills set updated_at = clock_timestamp() where id = ${skillId} and exists (
         select 1 from skill_files where skill_id = ${skillId} and version = ${agentSkillVersion} and path = ${path})

@@ -6,7 +6,7 @@ import { agentSkillVersion } from "./files.ts";
 import type { SkillDetail } from "./schema.ts";
 import { getSkill, insertSkill, type SkillRow, showDetail } from "./store.ts";
 
-/** What became of one destination. */
+/** The outcome of one destination. */
 export type CopyResult =
   | { readonly agentId: string; readonly status: "created"; readonly skill: SkillDetail }
   | {
@@ -46,7 +46,7 @@ export async function copySkill(
 /** Every rule is checked before anything is written, so that a refusal leaves the transaction usable. */
 async function copyTo(inner: Tx, { tenantId, agentId, skillId }: SkillPlace, toAgentId: string): Promise<SkillDetail> {
   await lockAgent(inner, tenantId, toAgentId);
-  // Held until the end, so that row and files are of one moment.
+  // Held until the end, so that row and files are consistent.
   const [source] = await inner<SkillRow[]>`
     select * from agent_skills where id = ${skillId} and agent_id = ${agentId} and tenant_id = ${tenantId} for share`;
   if (source === undefined) throw new ApiError("skill_not_found");

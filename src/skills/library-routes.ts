@@ -14,7 +14,7 @@ import { LibrarySkillListResponse, LibrarySkillResponse } from "./responses.ts";
 import { LibraryCreateFields, LibraryQuery, LibraryUpdateFields } from "./schema.ts";
 import { readLibraryUpload } from "./upload.ts";
 
-/** The library: skills of the tenant and of the platform (document 1, "Tenant and platform skills"). */
+/** The library: skills of the tenant and of the platform, `/v1/skills`. */
 export function libraryRoutes(ctx: Ctx) {
   const params = pathIds({ skillId: Id("skill") });
   return new Elysia({ prefix: "/v1/skills" })

@@ -28,14 +28,14 @@ interface LibraryRow {
   updated_at: Date;
 }
 
-/** One version of a library skill, as it is to be stored. */
+/** One version of a library skill, to be stored. */
 export interface LibraryContent {
   readonly filename: string;
   readonly manifest: Manifest;
   readonly folder: SkillFolder;
 }
 
-/** The tenant's skills and the platform's, most recently updated first; `filter` and `userId` narrow them. */
+/** Returns the tenant's skills and the platform's, most recently updated first; `filter` and `userId` narrow them. */
 export async function listLibrary(
   sql: AnySql,
   tenantId: string,
@@ -87,7 +87,7 @@ export function createLibrarySkill(
   });
 }
 
-/** Writes a new skill of a tenant, or with null of the platform, and answers its id. */
+/** Writes a new skill of a tenant, or with null of the platform, and returns its id. */
 export async function insertLibrarySkill(
   inner: Tx,
   tenantId: string | null,
@@ -142,13 +142,13 @@ async function insertVersion(inner: Tx, id: string, version: number, content: Li
 }
 
 /**
- * Deletes a tenant's skill; its versions go with the job `skill.purge`. Throws 403
+ * Deletes a tenant's skill; its versions are removed by the job `skill.purge`. Throws 403
  * `platform_skill_read_only`, 404, and 400 when it is an agent's last skill and an
  * approval policy has a rule for a tool that only skills bring.
  */
 export function deleteLibrarySkill(sql: AnySql, tenantId: string, id: string): Promise<void> {
   return tx(sql, async (inner) => {
-    // Two skills of one agent, deleted at once, would each count on the other.
+    // Two skills of one agent, deleted at the same time, would each rely on the other.
     await inner`select 1 from tenants where id = ${tenantId} for no key update`;
     await lockTenants(inner, tenantId, id);
     await inner`delete from library_skills where id = ${id}`;
@@ -159,8 +159,8 @@ export function deleteLibrarySkill(sql: AnySql, tenantId: string, id: string): P
 
 /**
  * Checks that the rules of every agent that names a deleted skill stay valid. The
- * agents need no lock: a change that counts on the skill holds a key lock on it,
- * and is either over by now or will find it gone.
+ * agents need no lock: a change that relies on the skill holds a key lock on it, and
+ * has either ended by now or will not find the skill.
  */
 async function checkAgentsWithout(inner: Tx, tenantId: string, id: string): Promise<void> {
   const agents = await inner<{ id: string; config: AgentConfig }[]>`

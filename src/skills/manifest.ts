@@ -2,9 +2,9 @@ import { type Document, parseDocument, visit } from "yaml";
 import { ApiError } from "../kernel/errors.ts";
 import { checkText } from "../kernel/http/json-body.ts";
 
-/** The frontmatter weighs at most this much, as YAML and as JSON. */
+/** The size limit of the frontmatter, as YAML and as JSON. */
 const frontmatterBytesMax = 16 * 1024;
-/** YAML aliases may repeat this many nodes in all, which no honest frontmatter comes near. */
+/** YAML aliases may repeat this many nodes in all; real frontmatter stays far below. */
 const aliasedNodesMax = 50;
 /** A skill's name has at most this many characters. */
 const nameCharactersMax = 200;
@@ -25,7 +25,7 @@ export interface Manifest {
 
 /**
  * The tags of YAML's core schema, the only ones that may be written out: what
- * others stand for (`!!binary`, `!!timestamp`) has no place in JSON.
+ * others stand for (`!!binary`, `!!timestamp`) cannot be written as JSON.
  */
 const coreTags = ["str", "int", "float", "bool", "null", "map", "seq"].map((name) => `tag:yaml.org,2002:${name}`);
 
@@ -33,7 +33,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
  * Reads a SKILL.md: YAML frontmatter between two lines of `---` that sets `name`
- * and `description` (document 1, "Skill (per agent)"). Throws 400
+ * and `description` (docs/decisions.md, "Skills"). Throws 400
  * `skill_invalid_markdown`.
  */
 export function readManifest(content: Uint8Array = new Uint8Array()): Manifest {
@@ -64,7 +64,7 @@ function frontmatterOf(markdown: string): string {
   return rest.slice(0, closing.index);
 }
 
-/** The frontmatter as plain JSON. */
+/** Returns the frontmatter as plain JSON. */
 function parse(yaml: string): Fields {
   const document = parseYaml(yaml);
   try {
@@ -97,7 +97,7 @@ function parseYaml(yaml: string) {
   return document;
 }
 
-/** Tags of other schemas and of nobody, and numbers (`.nan`, `.inf`) that JSON would turn into null without a word. */
+/** Refuses tags outside the core schema, and numbers (`.nan`, `.inf`) that JSON would silently turn into null. */
 function refuseBeyondJson(document: Document): void {
   visit(document, {
     Node(_key, node) {

@@ -1,7 +1,7 @@
 import { ApiError, invalid } from "../kernel/errors.ts";
 import { skillPathBytesMax } from "./schema.ts";
 
-/** What is wrong with a file's path relative to a skill's root; null when nothing is. */
+/** Returns what is wrong with a file's path relative to a skill's root; null when it is valid. */
 function faultOf(path: string): string | null {
   if (path === "") return "must not be empty";
   if (path.includes("\0")) return "must not contain the NUL character";
@@ -22,8 +22,8 @@ export function checkFilePath(path: string): string {
 }
 
 /**
- * The path that an archive's entry stands for: `./` at its start and `/` at its
- * end are taken off. Null for the root itself. Throws 400 `skill_invalid_archive`.
+ * Returns the path that an archive's entry stands for, without `./` at its start and
+ * `/` at its end. Null for the root itself. Throws 400 `skill_invalid_archive`.
  */
 export function entryPath(name: string): string | null {
   const path = name.replace(/^(?:\.\/+)+/, "").replace(/\/$/, "");

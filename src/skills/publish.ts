@@ -12,7 +12,7 @@ export class FolderError extends Error {
   override readonly name = "FolderError";
 }
 
-/** Any fixed number: whoever publishes holds this advisory lock, so that a name is published once. */
+/** An arbitrary number: a publishing transaction holds this advisory lock, so that a name is published once. */
 const publishLock = 6_203_117;
 
 /** A skill as it was published. */

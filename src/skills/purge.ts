@@ -10,7 +10,7 @@ export async function purgeSkills(sql: Sql, agentId: string): Promise<void> {
   }
 }
 
-/** The job `skill.purge`: removes what a deleted library skill left, one version at a time. Does nothing while the skill exists. */
+/** The job `skill.purge`: removes the versions of a deleted library skill, one at a time. Does nothing while the skill exists. */
 export async function purgeLibrarySkill({ sql }: Pick<Ctx, "sql">, skillId: string): Promise<void> {
   const [skill] = await sql`select 1 from library_skills where id = ${skillId}`;
   if (skill !== undefined) return;

@@ -3,7 +3,7 @@ import { Closed, Metadata, Nullable, OneOf } from "../kernel/http/request-fields
 import { Failure, listOf, pageOf, Text, times } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
 
-/** What operations on skills answer (document 1, "Skill"), for the OpenAPI document. */
+/** The response schemas of operations on skills, for the OpenAPI document. */
 
 const File = Closed({ path: Text, sizeBytes: Type.Integer() });
 const files = { files: Type.Array(File) };

@@ -24,7 +24,7 @@ const createErrors: readonly ErrorCause[] = [
 ];
 const fileErrors: readonly ErrorCause[] = ["not_found", "skill_not_found"];
 
-/** Skills of an agent (document 1, "Skills of an agent"). */
+/** Skills of an agent: `/v1/agents/:agentId/skills`. */
 export function skillRoutes(ctx: Ctx) {
   return new Elysia({ prefix: "/v1/agents/:agentId/skills" })
     .use(folderRoutes(ctx))

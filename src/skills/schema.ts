@@ -3,24 +3,24 @@ import type { PageSize } from "../kernel/http/page.ts";
 import { Characters, Closed, OneOf, pageQuery, UserId } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
 
-/** The file at a skill's root that says what the skill is. */
+/** The file at a skill's root that describes the skill. */
 export const manifestPath = "SKILL.md";
 
-/** Skills one agent may have (document 1, "Limits"). */
+/** Skills one agent may have. */
 export const skillsPerAgentMax = 100;
 /** Library skills one tenant may have, so that their list stays bounded. */
 export const librarySkillsPerTenantMax = 200;
-/** A skill holds at most this many files (document 1, "Limits"). */
+/** A skill holds at most this many files. */
 export const filesPerSkillMax = 100;
-/** A skill's files weigh at most this much together (document 1, "Limits"). */
+/** The size limit of all files of a skill together. */
 export const skillBytesMax = 10 * 1024 * 1024;
-/** An archive weighs at most this much as it is sent (document 1, "Limits"). */
+/** The size limit of an archive as sent. */
 export const archiveBytesMax = 10 * 1024 * 1024;
-/** A file's path weighs at most this much, which an index of Postgres still takes. */
+/** The length limit of a file's path, which an index of Postgres still takes. */
 export const skillPathBytesMax = 1024;
-/** Agents one request may copy a skill to (document 1, "Limits"). */
+/** Agents one request may copy a skill to. */
 const copiesPerRequestMax = 30;
-/** Pages of an agent's skills (document 1, "Limits"). */
+/** Pages of an agent's skills. */
 export const skillPage: PageSize = { max: 100, default: 50 };
 
 const archiveTypes = ["zip", "tar", "tar.gz"] as const;
@@ -60,7 +60,7 @@ export const LibraryQuery = Closed({
   userId: Type.Optional(UserId),
 });
 
-/** A file as a skill lists it. */
+/** A file in the list of a skill's files. */
 export interface SkillFile {
   readonly path: string;
   readonly sizeBytes: number;
@@ -69,7 +69,7 @@ export interface SkillFile {
 /** A skill's files: contents by path. */
 export type SkillFolder = ReadonlyMap<string, Uint8Array>;
 
-/** An agent's skill as a list shows it (document 1, "Skill (per agent)"). */
+/** An agent's skill in a list. */
 export interface Skill {
   readonly id: string;
   readonly tenantId: string;
@@ -85,7 +85,7 @@ export interface SkillDetail extends Skill {
   readonly files: readonly SkillFile[];
 }
 
-/** A library skill as a list shows it (document 1, "Tenant or platform skill"). */
+/** A library skill in a list. */
 export interface LibrarySkill {
   readonly id: string;
   readonly ownerKind: "platform" | "tenant";

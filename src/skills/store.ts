@@ -27,7 +27,7 @@ export interface SkillRow {
   updated_at: Date;
 }
 
-/** A page of an agent's skills, newest first. Throws 404, 400 `invalid_cursor`. */
+/** Returns a page of an agent's skills, newest first. Throws 404, 400 `invalid_cursor`. */
 export async function listSkills(
   sql: AnySql,
   tenantId: string,
@@ -64,7 +64,7 @@ export async function findSkill(inner: Tx, agentId: string, id: string): Promise
 }
 
 /**
- * Creates a skill of a folder. Throws 400 `skill_invalid_markdown`,
+ * Creates a skill from a folder. Throws 400 `skill_invalid_markdown`,
  * `skill_limit_reached`, 404, 409 `skill_name_conflict`, 413
  * `skill_uncompressed_too_large`.
  */
@@ -119,7 +119,7 @@ export function deleteSkill(sql: AnySql, tenantId: string, agentId: string, id: 
   });
 }
 
-/** A skill as a list shows it. */
+/** Returns a skill as lists show it. */
 function showSkill(row: SkillRow): Skill {
   return {
     id: row.id,
@@ -133,7 +133,7 @@ function showSkill(row: SkillRow): Skill {
   };
 }
 
-/** A skill with its files. */
+/** Returns a skill with its files. */
 export async function showDetail(sql: AnySql, row: SkillRow): Promise<SkillDetail> {
   return { ...showSkill(row), files: await listSkillFiles(sql, row.id, agentSkillVersion) };
 }

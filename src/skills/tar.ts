@@ -4,12 +4,12 @@ import { extract, type Header } from "tar-stream";
 import { ApiError } from "../kernel/errors.ts";
 import type { ArchiveEntry } from "./entry.ts";
 
-/** A tar weighs at most this much unpacked: a skill's files and the headers of every entry it may have. */
+/** The size limit of an unpacked tar: a skill's files and the headers of every entry it may have. */
 const tarBytesMax = 16 * 1024 * 1024;
 
 const inflate = promisify(gunzip);
 
-/** The entries of a tar, gzipped or not. Each is read before the next one comes. */
+/** Yields the entries of a tar, gzipped or not. Each must be read before the next one comes. */
 export async function* tarEntries(archive: Uint8Array, gzipped: boolean): AsyncIterable<ArchiveEntry> {
   const tar = gzipped ? await unzipped(archive) : archive;
   const entries = extract();

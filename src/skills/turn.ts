@@ -9,7 +9,7 @@ import { type ReadVirtual, readTool, textOf } from "../workspaces/read.ts";
 import { agentSkillVersion } from "./files.ts";
 import { manifestPath } from "./schema.ts";
 
-/** The model is told this much of a skill's description, in characters. */
+/** The model is given this much of a skill's description, in characters. */
 const toldDescriptionLengthMax = 1_024;
 
 /** What an agent's skills add to a turn. */
@@ -32,9 +32,8 @@ interface ReachableSkill {
 }
 
 /**
- * The skills of a turn (document 1, "Skill (per agent)"; design section 3,
- * "Tools"): the agent's own, then the library's that this version of its
- * configuration names. Files are read as they are at that moment.
+ * Returns the skills of a turn (docs/decisions.md, "Skills"): the agent's own, then the library's that this version of its
+ * configuration names. Files are read when the model asks for them.
  */
 export async function skillsForTurn(
   scope: ToolScope,
@@ -89,7 +88,7 @@ function activateSkill({ agentId }: ToolScope, skills: readonly ReachableSkill[]
   });
 }
 
-/** The path of a skill's SKILL.md as the tool `read` takes it (design section 3, "Service name"). */
+/** Returns the path of a skill's SKILL.md for the tool `read` (docs/decisions.md, "Skills"). */
 function virtualPath(agentId: string, skillId: string): string {
   return `/.parley/${agentId}/skills/${skillId}/${manifestPath}`;
 }

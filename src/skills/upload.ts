@@ -21,13 +21,13 @@ import {
 /** An uploaded folder. */
 export interface Upload {
   readonly folder: SkillFolder;
-  /** What tells the upload from another one, for its Idempotency-Key. */
+  /** Distinguishes the upload from another one, for its Idempotency-Key. */
   readonly meaning: unknown;
 }
 
-/** What a library skill's archive is called when its uploader does not say. */
+/** The name of a library skill's archive when the form has none. */
 const filenameDefault = "skill.zip";
-/** Causes that the library's operations spell as `invalid_request` (document 1, "Tenant and platform skills"). */
+/** Causes that the library's operations spell as `invalid_request` (docs/decisions.md, "Skills"). */
 const brokenSkill: readonly ErrorCause[] = [
   "skill_invalid_archive",
   "skill_invalid_markdown",
@@ -57,9 +57,9 @@ export interface LibraryUpload extends Upload {
 }
 
 /**
- * Reads the form of `POST` or `PUT /v1/skills`. Throws 400 (for a broken archive or
- * frontmatter, and for one that unpacks to too much, `invalid_request`), and 413
- * `payload_too_large` for an archive that is too large as sent.
+ * Reads the form of `POST` or `PUT /v1/skills`. Throws 400 (`invalid_request` for a
+ * broken archive or frontmatter, and for an archive that unpacks to too much), and
+ * 413 `payload_too_large` for an archive that is too large as sent.
  */
 export async function readLibraryUpload(
   request: Request,

@@ -4,8 +4,8 @@ import { ApiError } from "../kernel/errors.ts";
 import { type ArchiveEntry, entriesPerArchiveMax, invalidArchive } from "./entry.ts";
 
 /**
- * Compressed bytes handed over at a time. They inflate to at most a thousand
- * times as many before anybody counts, which stays below the weight of a skill.
+ * Compressed bytes handed over at a time. They inflate to at most a thousand times
+ * as many before they are counted, which stays below the size limit of a skill.
  */
 const pieceBytes = 8 * 1024;
 /** The record at a zip's end, and the longest comment that may follow it. */
@@ -23,7 +23,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** The entries of a zip as its central directory names them. */
 export async function* zipEntries(archive: Uint8Array): AsyncIterable<ArchiveEntry> {
-  // Before the library makes an object of each.
+  // Checked before the library makes an object of each.
   if (announcedEntries(archive) > entriesPerArchiveMax) throw new ApiError("skill_too_many_files");
   const { entries } = await unzipRaw(readerOf(archive));
   for (const entry of entries) {
@@ -33,7 +33,7 @@ export async function* zipEntries(archive: Uint8Array): AsyncIterable<ArchiveEnt
   }
 }
 
-/** How many entries the record at the end announces; the library believes the same record. */
+/** Returns how many entries the record at the end announces; the library reads the same record. */
 function announcedEntries(archive: Uint8Array): number {
   const view = new DataView(archive.buffer, archive.byteOffset, archive.byteLength);
   const last = archive.byteLength - endRecordBytes;
@@ -76,7 +76,7 @@ function kindOf(entry: ZipEntry): ArchiveEntry["kind"] {
   return type === folder ? "folder" : "file";
 }
 
-/** An entry's content; fails at its end when it is not what the entry's checksum promises. */
+/** Returns an entry's content; reading fails at its end when it does not match the entry's checksum. */
 async function verified(entry: ZipEntry): Promise<AsyncIterable<Uint8Array>> {
   const stream = (await entry.stream()) as unknown as AsyncIterable<Uint8Array>;
   // The library reads the checksum but neither compares nor shows it.

@@ -2,15 +2,15 @@ import type { AnySql, Tx } from "../kernel/database/client.ts";
 import { enqueue } from "../kernel/queue/catalogue.ts";
 
 /**
- * Sets a task's next fire: the row says when, and one job of the queue waits for
- * that moment, in place of the one that waited before.
+ * Sets a task's next fire: the row has its time, and one job of the queue waits for
+ * it, in place of the job that waited before.
  */
 export async function arm(inner: Tx, taskId: string, fireAt: Date): Promise<void> {
   await inner`update tasks set next_fire_at = ${fireAt} where id = ${taskId}`;
   await enqueueFire(inner, taskId, fireAt);
 }
 
-/** Adds the job of a fire that the row names. */
+/** Adds the job of the fire that the row has. */
 export function enqueueFire(sql: AnySql, taskId: string, fireAt: Date): Promise<void> {
   const payload = { taskId, fireAt: fireAt.toISOString() };
   return enqueue(sql, "task.fire", payload, { key: fireJobKey(taskId), runAt: fireAt });

@@ -6,8 +6,8 @@ import { getTask } from "./store.ts";
 
 /**
  * Cancels a run: one that is queued ends at once, one that runs is asked to stop,
- * and ends with its turn. Says nothing about whether there was such a run
- * (document 2, "POST …/cancel"). Throws 404 when the task is missing.
+ * and ends with its turn. The result does not show whether there was such a run:
+ * `POST /v1/tasks/:taskId/runs/:runId/cancel`. Throws 404 when the task is missing.
  */
 export async function cancelRun(ctx: Ctx, tenantId: string, taskId: string, runId: string): Promise<void> {
   await getTask(ctx.sql, tenantId, taskId);
@@ -20,7 +20,7 @@ export async function cancelRun(ctx: Ctx, tenantId: string, taskId: string, runI
   if (run?.status !== "running" || run.sessionId === null || run.turnId === null) return;
   const { sessionId, turnId } = run;
   const canceled = await tx(ctx.sql, async (inner) => {
-    // The turn first, then the run: whoever ends the turn takes them in this order too.
+    // The turn first, then the run: the end of a turn locks them in this order too.
     const stopped = await cancelActive(inner, sessionId, turnId);
     if (stopped === null) return null;
     await inner`

@@ -1,10 +1,10 @@
 import { Cron, CronPattern } from "croner";
 
 /**
- * A cron expression that can be asked for its fires. What daylight saving skips
- * happens once, at the first moment after the gap; what it repeats happens once,
- * the first time. An expression for every hour follows the clock that never
- * jumps: nothing of it is skipped or repeated. Throws for an invalid expression.
+ * Returns a cron expression that computes its fires. A fire that daylight saving
+ * skips happens once, at the first time after the gap; one that it repeats happens
+ * once, the first time. An expression for every hour follows elapsed time: no fire
+ * of it is skipped or repeated. Throws for an invalid expression.
  */
 export function openCron(expression: string, timezone: string): Cron {
   return new Cron(spellOut(expression), {

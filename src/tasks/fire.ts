@@ -21,10 +21,10 @@ interface FiringTask {
 /**
  * The job `task.fire`: starts the run that a schedule calls for, and arms the
  * next fire, in one transaction. A fire happens once however often its job is
- * run, because it happens only while the row still names its time. A fire that
- * comes late (downtime) stands for all that were missed: the next one is the
- * first after now. A fire while a run is active, while the agent is disabled or
- * the subscription inactive is skipped (design section 3, "Schedules").
+ * run, because it happens only while the row still has its time. A late fire (after
+ * downtime) replaces all that were missed: the next one is the first after now. A
+ * fire while a run is active, while the agent is disabled or the subscription
+ * inactive is skipped (docs/decisions.md, "Schedules").
  */
 export async function fireTask(
   { sql }: Pick<Ctx, "sql">,
@@ -42,14 +42,14 @@ export async function fireTask(
     if (tenant === undefined || agent === null) return disarm(inner, task.id);
 
     const now = clock();
-    // A clock that is behind the queue's must not find the same fire again.
+    // This process's clock may be behind the queue's, and must not find the same fire again.
     const next = nextFire(task.schedule, now > fireAt ? now : fireAt, fireAt);
     await (next === null ? disarm(inner, task.id) : arm(inner, task.id, next));
 
     if (tenant.subscription !== "active" || agent.status === "disabled" || agent.managed) return;
     if (await hasActiveRun(inner, task.id)) return;
     const runId = runIdOf(task.id, `fire:${fireAt.toISOString()}`, fireAt);
-    // The same schedule, set again after a clock was put back, may name a time that has fired.
+    // The same schedule, set again after a clock was set back, may name a time that has fired.
     if (await hasRun(inner, task.id, runId)) return;
     await insertRun(inner, {
       ...task,
@@ -62,7 +62,7 @@ export async function fireTask(
   });
 }
 
-/** Skips a fire that an operator discards, and arms the next one in its place. False when the fire has happened or was called off. */
+/** Skips a fire that an operator discards, and arms the next one in its place. Returns false when the fire has happened or was canceled. */
 export async function skipFire(inner: Tx, payload: JobPayloads["task.fire"], now: Date): Promise<boolean> {
   const fireAt = new Date(payload.fireAt);
   const task = Number.isNaN(fireAt.getTime()) ? null : await takeFire(inner, payload.taskId, fireAt);
@@ -72,7 +72,7 @@ export async function skipFire(inner: Tx, payload: JobPayloads["task.fire"], now
   return true;
 }
 
-/** Locks the task if this fire is still to come; null when it has happened or was called off. */
+/** Locks the task if this fire is still to come; null when it has happened or was canceled. */
 async function takeFire(inner: Tx, taskId: string, fireAt: Date): Promise<FiringTask | null> {
   const [task] = await inner<FiringTask[]>`
     select id, tenant_id as "tenantId", agent_id as "agentId", agent_version as "agentVersion", prompt, schedule,

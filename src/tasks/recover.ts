@@ -7,10 +7,10 @@ import { enqueueFire } from "./arm.ts";
 import { refuseRun, runJobKey } from "./runs.ts";
 
 /**
- * Finds fires and queued runs whose jobs are gone (somebody emptied the queue, or
- * a job used up its attempts), by index and in bounded steps, and rings for them
- * again. A run whose job failed for good is ended: nothing else would. Every
- * worker process runs it, beside the reaper of turns.
+ * Finds fires and queued runs whose jobs are lost (the queue was emptied, or a job
+ * used up its attempts), by index and in bounded steps, and adds their jobs again. A
+ * run whose job failed for good is ended, because nothing else would end it. Every
+ * worker process runs it, after the reaper of turns.
  */
 export async function recoverTasks(ctx: Pick<Ctx, "sql" | "log">): Promise<void> {
   await recoverFires(ctx);
@@ -18,7 +18,7 @@ export async function recoverTasks(ctx: Pick<Ctx, "sql" | "log">): Promise<void>
 }
 
 async function recoverFires({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void> {
-  const silent = await sql<{ id: string; fireAt: Date }[]>`
+  const lost = await sql<{ id: string; fireAt: Date }[]>`
     select due.id, due.next_fire_at as "fireAt" from (
       select id, next_fire_at from tasks where next_fire_at < now() - ${queuedTurnStaleMs} * interval '1 millisecond'
       order by next_fire_at limit ${reapBatchRows}
@@ -26,7 +26,7 @@ async function recoverFires({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<voi
     where not exists (
       select 1 from graphile_worker._private_jobs j
       where j.key = 'task.fire:' || due.id and (j.attempts < j.max_attempts or j.locked_at is not null))`;
-  for (const { id, fireAt } of silent) {
+  for (const { id, fireAt } of lost) {
     await enqueueFire(sql, id, fireAt);
     reaperActions.inc({ action: "fire_rung" });
     log.warn({ taskId: id, fireAt }, "a fire whose job was gone was rung again");
@@ -34,14 +34,14 @@ async function recoverFires({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<voi
 }
 
 async function recoverRuns({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void> {
-  const silent = await sql<{ id: string; gaveUp: boolean }[]>`
+  const lost = await sql<{ id: string; gaveUp: boolean }[]>`
     select queued.id, j.id is not null as "gaveUp" from (
       select id from task_runs
       where status = 'queued' and created_at < now() - ${queuedTurnStaleMs} * interval '1 millisecond'
       order by created_at limit ${reapBatchRows}
     ) queued left join graphile_worker._private_jobs j on j.key = 'task.run:' || queued.id
     where j.id is null or (j.attempts >= j.max_attempts and j.locked_at is null)`;
-  for (const { id, gaveUp } of silent) {
+  for (const { id, gaveUp } of lost) {
     if (gaveUp) {
       const error = { code: "service_unavailable", message: defaultMessage("service_unavailable") } as const;
       if (!(await refuseRun(sql, id, "failed", error))) continue;

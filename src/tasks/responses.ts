@@ -5,7 +5,7 @@ import { Id } from "../kernel/ids.ts";
 import { messagePage } from "../sessions/responses.ts";
 import { ScheduleField } from "./schedule.ts";
 
-/** What operations on tasks and runs answer (document 2, "Task" and "Task run"), for the OpenAPI document. */
+/** The response schemas of operations on tasks and runs, for the OpenAPI document. */
 const RunStatus = OneOf("queued", "running", "blocked", "succeeded", "failed", "canceled");
 const task = {
   id: Id("task"),

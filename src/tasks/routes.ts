@@ -21,7 +21,7 @@ import { showListedTask, showRun, showTask, showTranscript } from "./show.ts";
 import { startRun } from "./start.ts";
 import { createTask, deleteTask, getTask, listTasks, updateTask } from "./store.ts";
 
-/** What starting a run may answer beyond the shared errors. */
+/** The errors of starting a run beyond the shared ones. */
 const startErrors: readonly ErrorCause[] = [
   "not_found",
   "version_missing_for_run",
@@ -30,7 +30,7 @@ const startErrors: readonly ErrorCause[] = [
   "tenant_deleting",
 ];
 
-/** Tasks and their runs (document 2, "Tasks"). */
+/** Tasks and their runs: `/v1/tasks`. */
 export function taskRoutes(ctx: Ctx) {
   return new Elysia().use(recordRoutes(ctx)).use(runRoutes(ctx));
 }
@@ -194,7 +194,7 @@ function runRoutes(ctx: Ctx) {
         params: runPath,
         success: 204,
         errors: ["not_found"],
-        // A repeat has nothing left to do, so there is nothing to remember.
+        // A repeat has nothing left to do, so no response needs to be kept.
         idempotency: "own",
         handle: ({ tenantId, params }) => cancelRun(ctx, tenantId, params.taskId, params.runId),
       }),

@@ -5,12 +5,12 @@ import { newId } from "../kernel/ids.ts";
 import { acceptTurn } from "../sessions/accept/turn.ts";
 import { findRun, type RunRow, refuseRun } from "./runs.ts";
 
-/** Refusals that say "not now" of the tenant, not of the run (document 2, "Task run"). */
+/** Refusals because of the tenant's quota or credit: the run ends as `blocked`, not as `failed`. */
 const blocking: ReadonlySet<ErrorCause> = new Set(["quota_exceeded", "usage_credit_required"]);
 
 /**
  * The job `task.run`: turns a queued run into a turn of a new session, or ends it
- * when it may not begin. Throws only what a later attempt may heal.
+ * when it may not begin. Throws only errors that a later attempt may not meet.
  */
 export async function startQueuedRun(ctx: Ctx, runId: string): Promise<void> {
   const run = await findRun(ctx.sql, runId);
@@ -19,7 +19,7 @@ export async function startQueuedRun(ctx: Ctx, runId: string): Promise<void> {
     await acceptRun(ctx, run);
   } catch (error) {
     if (!(error instanceof ApiError) || error.reason === "service_unavailable") throw error;
-    // Guarded: the turn may have been accepted by an attempt whose answer got lost, or the run canceled meanwhile.
+    // Guarded: the turn may have been accepted by an attempt whose response got lost, or the run canceled in the meantime.
     const refused = await refuseRun(ctx.sql, run.id, blocking.has(error.reason) ? "blocked" : "failed", {
       code: error.reason,
       message: error.message,

@@ -5,12 +5,12 @@ import { Closed, OneOf } from "../kernel/http/request-fields.ts";
 import { validateBody } from "../kernel/http/validate.ts";
 import { openCron } from "./cron.ts";
 
-/** An interval is at least this long (document 2, "Limits"). */
+/** The shortest interval (docs/configuration.md, "Limits"). */
 const intervalMsMin = 60_000;
-/** And at most a hundred years, so that its next fire is a moment that can be written down. */
+/** The longest interval, a hundred years, so that its next fire is a valid date. */
 const intervalMsMax = 100 * 366 * 24 * 60 * 60 * 1000;
 
-/** When a task runs by itself (document 2, "Task"; design section 3, "Schedules"). */
+/** When a task runs by itself (docs/decisions.md, "Schedules"). */
 export type Schedule =
   | { readonly kind: "once"; readonly config: { readonly at: string } }
   | { readonly kind: "interval"; readonly config: { readonly everyMs: number } }
@@ -25,8 +25,8 @@ type Kind = keyof typeof configs;
 const kinds = Object.keys(configs) as Kind[];
 
 /**
- * A schedule or null in a body. It takes anything: `readSchedule` checks it kind
- * by kind, because the issues of a union would only say that no variant fits.
+ * A schedule or null in a body. The schema accepts any value: `readSchedule` checks it
+ * by its kind, because the issues of a union would only report that no variant fits.
  */
 export const ScheduleField = Type.Unknown({
   anyOf: [...kinds.map((kind) => Closed({ kind: Type.Literal(kind), config: configs[kind] })), Type.Null()],
@@ -44,7 +44,7 @@ const bodies: Record<Kind, TSchema> = {
 
 /**
  * Checks a schedule, or null, that a body holds under `/schedule`. Throws 400 naming
- * the field. Whether it has a fire to come is `firstFire`'s business.
+ * the field. Whether it has a fire to come is checked by `firstFire`.
  */
 export function readSchedule(value: unknown): Schedule | null {
   if (value === null) return null;
@@ -58,8 +58,8 @@ export function readSchedule(value: unknown): Schedule | null {
 
 const numbers = /^[\d*,/-]+$/;
 /**
- * What each field of an expression is written with: the common form, without the
- * library's own L, W, # and ?, which other readers of a schedule would not know.
+ * The characters of each field of an expression: the common form, without the
+ * library's own L, W, # and ?, which other readers of a schedule do not know.
  */
 const cronFields: readonly RegExp[] = [
   numbers,
@@ -82,7 +82,7 @@ function checkCron({ expression, timezone }: { expression: string; timezone: str
   }
 }
 
-/** Whether this is the name of a zone. The runtimes also take offsets, which know no daylight saving. */
+/** Returns whether this is the name of a time zone. The runtimes also accept offsets, which have no daylight saving. */
 function isZone(timezone: string): boolean {
   if (!/^[A-Za-z]/.test(timezone)) return false;
   try {
@@ -93,7 +93,7 @@ function isZone(timezone: string): boolean {
   }
 }
 
-/** The first fire of a schedule that is set now. Throws 400 when it has none, because its time is past or never comes. */
+/** Returns the first fire of a schedule that is set now. Throws 400 when it has none, because its time is past or never comes. */
 export function firstFire(schedule: Schedule, now: Date): Date {
   const fire = nextFire(schedule, now, now);
   if (fire !== null) return fire;
@@ -102,9 +102,9 @@ export function firstFire(schedule: Schedule, now: Date): Date {
 }
 
 /**
- * The first fire of a schedule after a moment, or null when none is left. `base`
- * is a fire of an interval, or the moment when it was set: its fires lie whole
- * periods behind it.
+ * Returns the first fire of a schedule after a time, or null when none is left.
+ * `base` is a fire of an interval, or the time when it was set: its fires are whole
+ * periods later.
  */
 export function nextFire(schedule: Schedule, after: Date, base: Date): Date | null {
   switch (schedule.kind) {

@@ -14,7 +14,7 @@ import { Id } from "../kernel/ids.ts";
 import { VersionNumber } from "../sessions/schema.ts";
 import { ScheduleField } from "./schedule.ts";
 
-/** A prompt has at most this many characters (document 2, "Limits"). */
+/** A prompt has at most this many characters. */
 const promptCharactersMax = 6_000;
 /** A run's idempotency key has at most this many characters. */
 const runKeyCharactersMax = 255;

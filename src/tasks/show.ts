@@ -4,7 +4,7 @@ import { type MessagePage, messagesAfter, messagesBefore } from "../sessions/sta
 import type { RunError, RunRow, RunStatus } from "./runs.ts";
 import type { TaskRow } from "./store.ts";
 
-/** A task as it is answered (document 2, "Task"). */
+/** Returns a task as responses show it. */
 export function showTask(task: TaskRow) {
   const { createdAt, updatedAt } = task;
   return {
@@ -27,7 +27,7 @@ export function showTask(task: TaskRow) {
   };
 }
 
-/** A task of a list, with its newest run in short. */
+/** Returns a task as lists show it, with a summary of its newest run. */
 export function showListedTask(task: TaskRow) {
   const { latestRunId: id, latestRunStatus: status, latestRunFinishedAt } = task;
   const latestRun = id === null ? null : { id, status, finishedAt: latestRunFinishedAt?.toISOString() ?? null };
@@ -38,7 +38,7 @@ function isActive(status: RunStatus | null): boolean {
   return status === "queued" || status === "running";
 }
 
-/** A run as it is answered (document 2, "Task run"). */
+/** Returns a run as responses show it. */
 export function showRun(run: RunRow, form: Form) {
   return {
     id: run.id,
@@ -61,7 +61,7 @@ export function showRun(run: RunRow, form: Form) {
   };
 }
 
-/** The row holds the cause; each form has its own code for it. */
+/** Returns a run's error with the form's code: the row holds the cause. */
 function showError(error: RunError | null, form: Form): RunError | null {
   if (error === null) return null;
   const { code, message } = error;
@@ -72,8 +72,8 @@ function showError(error: RunError | null, form: Form): RunError | null {
 const emptyPage: MessagePage = { data: [], nextCursor: null, latestCursor: null };
 
 /**
- * A page of a run's transcript. The caller has read the run before it reads this,
- * so that a run that is shown as ended is shown whole.
+ * Returns a page of a run's transcript. The caller reads the run first, so that a run
+ * whose response says that it has ended is complete.
  */
 export async function showTranscript(
   sql: AnySql,
@@ -94,7 +94,7 @@ async function readPage(
   limit: number,
 ): Promise<MessagePage> {
   if (sessionId === null) {
-    // No list has given out a cursor yet.
+    // No response has contained a cursor yet.
     if (cursor !== undefined || after !== undefined) throw new ApiError("invalid_cursor");
     return emptyPage;
   }

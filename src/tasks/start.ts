@@ -4,7 +4,7 @@ import { ApiError } from "../kernel/errors.ts";
 import { hasActiveRun, hasRun, insertRun, runIdOf } from "./runs.ts";
 import { lockTask } from "./store.ts";
 
-/** A run somebody asks for. */
+/** A request for a run. */
 export interface RunRequest {
   readonly tenant: Tenant;
   readonly taskId: string;
@@ -14,9 +14,9 @@ export interface RunRequest {
 }
 
 /**
- * Starts a run: it is queued with its settings, and its job does the rest, so
- * that what the run then meets (quota, credit, a model) is the run's own end and
- * never this answer (document 2, "POST /v1/tasks/:taskId/runs").
+ * Starts a run: it is queued with its settings, and its job does the rest, so that
+ * what the run then meets (quota, credit, a model) ends the run and is never an error
+ * of this request: `POST /v1/tasks/:taskId/runs`. Returns the run's id.
  *
  * Throws 404 `not_found` or `agent_version_not_found`, 409 `tenant_deleting`,
  * `admin_agent_managed`, `agent_disabled` or `task_active_run_exists`.
@@ -49,7 +49,7 @@ export function startRun(sql: AnySql, { tenant, taskId, idempotencyKey, requestI
   });
 }
 
-/** What a start needs to know of the task's agent. */
+/** What a start needs of the task's agent. */
 export interface AgentFacts {
   readonly status: "active" | "disabled";
   readonly managed: boolean;
@@ -58,7 +58,7 @@ export interface AgentFacts {
   readonly hasVersion: boolean;
 }
 
-/** An agent with the version that a task names, or its current one; null when it is gone. */
+/** Reads an agent with the version that a task names, or its current one; null when it was deleted. */
 export async function readAgent(sql: AnySql, agentId: string, version: number | null): Promise<AgentFacts | null> {
   const [row] = await sql<AgentFacts[]>`
     select a.status, a.managed, coalesce(${version}::int, a.version) as version, v.version is not null as "hasVersion"

@@ -28,7 +28,7 @@ export interface TaskRow {
   readonly latestRunFinishedAt: Date | null;
 }
 
-/** A task that can be seen: not deleted, and its agent exists. */
+/** The query of tasks that exist for the interface: not deleted, and with their agent. */
 function visibleTasks(sql: AnySql) {
   return sql`
     select t.id, t.tenant_id as "tenantId", t.agent_id as "agentId", t.agent_version as "agentVersion", t.name, t.prompt,
@@ -69,7 +69,7 @@ export interface TaskFilter {
   readonly limit: number;
 }
 
-/** Tasks of a tenant, most recently updated first. */
+/** Returns a page of a tenant's tasks, most recently updated first. */
 export async function listTasks<T>(
   sql: AnySql,
   tenantId: string,
@@ -91,7 +91,7 @@ export async function listTasks<T>(
 }
 
 /**
- * Makes a task and arms its schedule. Throws 400 for a schedule that is not
+ * Creates a task and arms its schedule. Throws 400 for a schedule that is not
  * valid, 404 `not_found` or `agent_version_not_found`, 409 `agent_disabled` or
  * `admin_agent_managed`.
  */
@@ -121,7 +121,7 @@ export function createTask(sql: AnySql, tenantId: string, fields: TaskFields, no
 /**
  * Changes a task. A run in progress keeps the settings it was started with. A
  * schedule that is changed or enabled is armed anew from now on; one that is sent
- * again as it is goes on undisturbed. Throws 400, 404 `not_found` or
+ * again unchanged keeps its next fire. Throws 400, 404 `not_found` or
  * `agent_version_not_found`.
  */
 export function updateTask(
@@ -153,14 +153,14 @@ export function updateTask(
   });
 }
 
-/** The schedule as the changes leave it; the very same object when they say nothing new. Throws 400. */
+/** Returns the schedule as the changes leave it; the same object when they do not change it. Throws 400. */
 function scheduleAfter({ schedule: was }: TaskRow, { schedule }: TaskChanges): Schedule | null {
   if (schedule === undefined) return was;
   const read = readSchedule(schedule);
   return read !== null && was !== null && meaningOf(read) === meaningOf(was) ? was : read;
 }
 
-/** A text that two schedules share when they say the same, whatever the order of their fields. */
+/** Returns a text that is equal for equal schedules, whatever the order of their fields. */
 function meaningOf({ kind, config }: Schedule): string {
   return JSON.stringify([kind, Object.entries(config).sort()]);
 }

@@ -4,44 +4,50 @@ import { type AnySql, tx } from "../kernel/database/client.ts";
 import { enqueue } from "../kernel/queue/catalogue.ts";
 import { retireTenantConnections } from "../merchant/store.ts";
 
-/** A tenant whose turns still run is looked at again after this long. */
-const lookAgainMs = 1_000;
+/** A tenant whose turns still run is checked again after this long. */
+const checkAgainMs = 1_000;
 
 /**
- * Begins to end a tenant: no new turns from now on. Ends it at once when none runs, else leaves that to the job
- * `tenant.purge`. Answers `missing` when there is no tenant of this id.
+ * Begins to end a tenant: no new turns from now on. It ends at once when none runs,
+ * else by the job `tenant.purge`:
+ *
+ *     active ──▶ deleting (`deleting_at`) ──its last turn has ended──▶ ended (`deleted_at`)
+ *
+ * Returns `missing` when there is no tenant of this id.
  */
 export function deleteTenant(sql: AnySql, tenantId: string): Promise<"missing" | "ended" | "deleting"> {
   return tx(sql, async (inner) => {
     const { count } = await inner`
       update tenants set deleting_at = coalesce(deleting_at, now()) where id = ${tenantId} and deleted_at is null`;
     if (count === 0) return "missing";
-    // Nobody can answer a turn that waits for a person any more; the reaper ends and meters it.
+    // Nobody can decide the approvals of a waiting turn any more; the reaper ends and meters it.
     await inner`update turns set cancel_requested_at = coalesce(cancel_requested_at, now()) where tenant_id = ${tenantId} and status = 'waiting'`;
     if (await endTenant(inner, tenantId)) return "ended";
-    await lookAgain(inner, tenantId);
+    await checkAgain(inner, tenantId);
     return "deleting";
   });
 }
 
-/** The job `tenant.purge`: ends a tenant once its last turn has, and comes again until then. */
+/** The job `tenant.purge`: ends a tenant once its last turn has ended, and repeats itself until then. */
 export function purgeTenant(ctx: Ctx, tenantId: string): Promise<void> {
   return tx(ctx.sql, async (inner) => {
     const [tenant] = await inner`
       select 1 from tenants where id = ${tenantId} and deleting_at is not null and deleted_at is null`;
     if (tenant === undefined || (await endTenant(inner, tenantId))) return;
-    await lookAgain(inner, tenantId);
+    await checkAgain(inner, tenantId);
   });
 }
 
-async function lookAgain(sql: AnySql, tenantId: string): Promise<void> {
-  const runAt = new Date(Date.now() + lookAgainMs);
+async function checkAgain(sql: AnySql, tenantId: string): Promise<void> {
+  const runAt = new Date(Date.now() + checkAgainMs);
   await enqueue(sql, "tenant.purge", { tenantId }, { key: `tenant.purge:${tenantId}`, runAt });
 }
 
 /**
- * Ends a tenant unless a turn of it is queued or runs: its credentials are 401 from then on, and every secret and
- * picture it left here is gone, once what a connection still has to tell the other side is told. A turn that waits for a person does not hold it up, for nobody can answer any more.
+ * Ends a tenant unless a turn of it is queued or runs: its credentials are 401 from
+ * then on, and its secrets and pictures are deleted; those of a connection that still
+ * has something to send are kept until it is sent. A turn that waits for a person
+ * does not delay it, because nobody can decide any more. Returns whether it ended.
  */
 async function endTenant(sql: AnySql, tenantId: string): Promise<boolean> {
   const { count } = await sql`
@@ -55,7 +61,7 @@ async function endTenant(sql: AnySql, tenantId: string): Promise<boolean> {
   await sql`
     update mcp_connections set sealed_credentials = null, sealed_tokens = null, credential_fragment = '', status = 'needs_auth'
     where tenant_id = ${tenantId}`;
-  // Whoever holds a signed URL needs no credential to read a picture.
+  // A signed URL of a picture needs no credential.
   await sql`
     update agents set avatar = null, avatar_media_type = null, avatar_id = null
     where tenant_id = ${tenantId} and avatar_id is not null`;

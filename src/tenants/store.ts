@@ -4,7 +4,7 @@ import { type AnySql, tx } from "../kernel/database/client.ts";
 import type { Form } from "../kernel/errors.ts";
 import { newId } from "../kernel/ids.ts";
 
-/** A tenant as its operator sees it. */
+/** A tenant as the operator's commands show it. */
 export interface TenantRecord {
   readonly tenantId: string;
   readonly name: string;
@@ -31,22 +31,22 @@ export interface TenantChange {
   readonly form?: Form;
 }
 
-/** Makes a tenant without credentials and answers its id. */
+/** Creates a tenant without credentials and returns its id. */
 export async function createTenant(sql: AnySql, { name, form }: { name: string; form: Form }): Promise<string> {
   const id = newId("tenant");
   await sql`insert into tenants (id, name, form) values (${id}, ${name}, ${form})`;
   return id;
 }
 
-/** What `tenant create` asks for. */
+/** The options of `tenant create`. */
 export interface NewTenant {
   readonly name: string;
   readonly form: Form;
-  /** Whether the platform-managed agent is made with it. */
+  /** Whether the platform-managed agent is created with it. */
   readonly adminAgent: boolean;
 }
 
-/** Makes a tenant with its first API key, whose token is in this answer and nowhere else. */
+/** Creates a tenant with its first API key, whose token is returned here and stored nowhere. */
 export function createTenantWithKey(sql: AnySql, tenant: NewTenant): Promise<{ tenantId: string; token: string }> {
   return tx(sql, async (inner) => {
     const tenantId = await createTenant(inner, tenant);
@@ -56,7 +56,7 @@ export function createTenantWithKey(sql: AnySql, tenant: NewTenant): Promise<{ t
   });
 }
 
-/** All tenants that have not ended, oldest first. */
+/** Returns all tenants that have not ended, oldest first. */
 export async function listTenants(sql: AnySql): Promise<TenantRecord[]> {
   const rows = await sql<(Omit<TenantRecord, "createdAt"> & { createdAt: Date })[]>`
     select id as "tenantId", name, form, case when deleting_at is null then 'active' else 'deleting' end as status,
@@ -66,7 +66,7 @@ export async function listTenants(sql: AnySql): Promise<TenantRecord[]> {
   return rows.map((row) => ({ ...row, createdAt: row.createdAt.toISOString() }));
 }
 
-/** Changes a tenant. False when there is none of this id. */
+/** Changes a tenant. Returns false when there is none of this id. */
 export function changeTenant(sql: AnySql, tenantId: string, change: TenantChange): Promise<boolean> {
   const columns = {
     ...(change.subscription !== undefined && { subscription: change.subscription }),

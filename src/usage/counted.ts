@@ -2,13 +2,13 @@ import type postgres from "postgres";
 import type { AnySql } from "../kernel/database/client.ts";
 import type { UsageQuestion } from "./query.ts";
 
-/** The four sums over what is counted, as columns. */
+/** Returns the four sums over the counted rows, as columns. */
 export function sums(sql: AnySql, prefix: "" | "total_" = ""): postgres.Fragment {
   const sum = (column: string) => sql`sum(${sql(column)})::bigint as ${sql(`${prefix}${column}`)}`;
   return sql`${sum("turns")}, ${sum("input_tokens")}, ${sum("output_tokens")}, ${sum("duration_ms")}`;
 }
 
-/** What a question selects, of the turns and of the tables of sums that have the columns. */
+/** Returns the conditions of a query, for the turns and for the tables of sums that have the columns. */
 export function conditions(
   sql: AnySql,
   tenantId: string,
@@ -22,10 +22,11 @@ export function conditions(
 }
 
 /**
- * What is to be added up. Sums are kept of days, agents and models, by user and
- * without; none of sessions by day, for there are almost as many as turns. What is
- * not summed yet counts by its own row, in the same statement; as a number of the
- * sums' own type, because Postgres reads a union in parallel only when its types agree.
+ * Returns the query of the rows to add up. Sums are kept of days, agents and models,
+ * with and without users; none of sessions by day, because there are almost as many
+ * as turns. A turn that is not summed yet counts by its own row, in the same
+ * statement; as a number of the sums' type, because Postgres reads a union in
+ * parallel only when its types agree.
  */
 export function counted(sql: AnySql, tenantId: string, question: UsageQuestion): postgres.Fragment {
   const asked = conditions(sql, tenantId, question);
@@ -44,7 +45,7 @@ export function counted(sql: AnySql, tenantId: string, question: UsageQuestion):
     select ${withoutUser}, 1::bigint, ${numbers} from usage where not summed and ${asked}`;
 }
 
-/** Names each day of the range, so that one user's sums are looked up in the index and not sought among all users'. */
+/** Lists each day of the range, so that one user's sums are found by the index and not searched among all users'. */
 function eachDay(sql: AnySql, { userId, from, to }: UsageQuestion): postgres.Fragment {
   if (userId === undefined) return sql``;
   return sql`and day = any(array(select ${from}::date + n from generate_series(0, ${to}::date - ${from}::date) n))`;

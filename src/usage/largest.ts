@@ -24,20 +24,20 @@ interface TotalRow {
 export interface Reach {
   /** Up to so many turns within the range all of them are read: some 20 ms. */
   readonly turnsMax: number;
-  /** The same for the turns of an agent or a user, whose sessions may be few among all those that are looked at. */
+  /** The same for the turns of an agent or a user, whose sessions may be few among all those that are examined. */
   readonly filteredTurnsMax: number;
-  /** Sessions looked at in one statement after the other, before all turns are read after all. */
+  /** Sessions examined by each statement, one after the other, before all turns are read instead. */
   readonly steps: readonly number[];
 }
 
-/** A session that is looked at costs about 10 µs, so all steps together take as long as reading a million turns. */
+/** Examining a session takes about 10 µs, so all steps together take as long as reading a million turns. */
 const usualReach: Reach = { turnsMax: 20_000, filteredTurnsMax: 1_000_000, steps: [400, 1_600, 6_400, 25_600] };
 
 /**
- * The sessions that used most within a range, `question.limit` at most, most
- * first, each with the totals of all. There may be a million of them, so they are
- * sought where they must be: no session used more within the range than it ever
- * did, and `usage_session_tokens` has them in that order.
+ * Returns the sessions that used most within a range, `question.limit` at most, most
+ * first, each with the totals of all. There may be a million sessions, so the search
+ * goes from the largest total down: no session used more within the range than in
+ * all its life, and `usage_session_tokens` has them in that order.
  */
 export async function largestSessions(
   sql: AnySql,
@@ -51,7 +51,7 @@ export async function largestSessions(
   const turnsMax = isFiltered ? reach.filteredTurnsMax : reach.turnsMax;
   if (question.sessionId !== undefined || totals.total_turns <= turnsMax) return readAll(sql, tenantId, question);
   return tx(sql, async (inner) => {
-    // Totals, what is not summed, and every step tell of the same moment.
+    // One snapshot for the totals, for what is not summed, and for every step.
     await inner`set transaction isolation level repeatable read, read only`;
     return (await seek(inner, tenantId, question, reach)) ?? readAll(inner, tenantId, question);
   });
@@ -66,7 +66,7 @@ function totalsOf(sql: AnySql, tenantId: string, question: UsageQuestion): postg
   return sql`select ${sums(sql, "total_")} from (${counted(sql, tenantId, question)}) counted`;
 }
 
-/** Adds up every session; only the largest are made whole, and the totals come by the shorter way. */
+/** Adds up every session; all sums are computed for the largest only, and the totals come from the tables of sums. */
 function readAll(sql: AnySql, tenantId: string, question: UsageQuestion): Promise<(SessionRow & TotalRow)[]> {
   const asked = conditions(sql, tenantId, question);
   return sql<(SessionRow & TotalRow)[]>`
@@ -81,14 +81,14 @@ function readAll(sql: AnySql, tenantId: string, question: UsageQuestion): Promis
 }
 
 /** The last session of a step. */
-interface Place {
+interface LastSession {
   readonly tokens: number;
   readonly session_id: string;
 }
 
 /**
- * Looks at sessions in the order of what they ever used, until those left cannot
- * be larger than those found; null when they still might be after the last step.
+ * Examines sessions in the order of their totals, until those left cannot be larger
+ * than those found; null when they still might be after the last step.
  */
 async function seek(
   sql: Tx,
@@ -98,14 +98,14 @@ async function seek(
 ): Promise<(SessionRow & TotalRow)[] | null> {
   const totals = await readTotals(sql, tenantId, question);
   if (totals === null) return [];
-  // Those whose tokens are not all in the order yet, and the stateless turns, which have no session.
+  // Sessions whose totals are not complete yet, and the stateless turns, which have no session.
   let found = await readUnordered(sql, tenantId, question);
-  let last: Place | null = null;
+  let last: LastSession | null = null;
   for (const step of steps) {
-    const looked: Step = await lookAt(sql, tenantId, question, last, step);
-    found = largestOf([...found, ...looked.sessions], question.limit);
-    last = looked.last;
-    if (last === null || looked.count < step || isSettled(found, last, question.limit))
+    const examined: Step = await examine(sql, tenantId, question, last, step);
+    found = largestOf([...found, ...examined.sessions], question.limit);
+    last = examined.last;
+    if (last === null || examined.count < step || isComplete(found, last, question.limit))
       return found.map((session) => ({ ...session, ...totals }));
   }
   return null;
@@ -122,15 +122,15 @@ function readUnordered(sql: Tx, tenantId: string, question: UsageQuestion): Prom
 interface Step {
   readonly sessions: readonly SessionRow[];
   readonly count: number;
-  readonly last: Place | null;
+  readonly last: LastSession | null;
 }
 
-/** What the next sessions in the order used within the range, the largest of them. */
-async function lookAt(
+/** Reads what the next sessions in the order used within the range; returns the largest of them. */
+async function examine(
   sql: Tx,
   tenantId: string,
   question: UsageQuestion,
-  after: Place | null,
+  after: LastSession | null,
   count: number,
 ): Promise<Step> {
   const further =
@@ -170,8 +170,8 @@ function largestOf(rows: readonly SessionRow[], limit: number): SessionRow[] {
   return sessions.sort((a, b) => tokensOf(b) - tokensOf(a) || (a.session_id < b.session_id ? -1 : 1)).slice(0, limit);
 }
 
-/** Whether the last of those found comes before any that is still to be looked at, whatever that one used. */
-function isSettled(found: readonly SessionRow[], last: Place, limit: number): boolean {
+/** Returns whether the last of those found comes before any that is not examined yet, whatever that one used. */
+function isComplete(found: readonly SessionRow[], last: LastSession, limit: number): boolean {
   const least = found[limit - 1];
   if (least === undefined) return false;
   const more = tokensOf(least) - last.tokens;

@@ -3,7 +3,7 @@ import { invalid } from "../kernel/errors.ts";
 import { readLimit } from "../kernel/http/page.ts";
 import { type UsageGroup, type UsageQuery, usageRangeDaysDefault, usageRangeDaysMax } from "./schema.ts";
 
-/** What usage is asked for. A filter left undefined selects everything. */
+/** A usage query. A filter left undefined selects everything. */
 export interface UsageQuestion {
   /** First and last UTC day, YYYY-MM-DD, both included. */
   readonly from: string;
@@ -21,8 +21,8 @@ export interface UsageQuestion {
 const dayMs = 24 * 60 * 60 * 1000;
 
 /**
- * Reads the query fields of a usage request (document 1, "Usage"). Throws 400
- * `validation_failed` with the field's name as path; the operation gives it its cause.
+ * Reads the query fields of a usage request (`GET /v1/usage`). Throws 400
+ * `validation_failed` with the field's name as path; the operation sets the cause.
  */
 export function readUsageQuery(query: Static<typeof UsageQuery>, now: Date): UsageQuestion {
   return {
@@ -48,7 +48,7 @@ function readRange(from: string | undefined, to: string | undefined, now: Date):
   return { from, to };
 }
 
-/** A day's first moment in milliseconds since 1970. Throws 400 for a day that the calendar, or Postgres, does not have. */
+/** Returns a day's start in milliseconds since 1970. Throws 400 for a day that the calendar, or Postgres, does not have. */
 function readDay(path: string, text: string): number {
   const time = Date.parse(`${text}T00:00:00Z`);
   const exists = !Number.isNaN(time) && showDay(new Date(time)) === text && !text.startsWith("0000");

@@ -3,7 +3,7 @@ import { Closed, Nullable } from "../kernel/http/request-fields.ts";
 import { Day, TextOrNull } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
 
-/** What usage is answered as (document 1, "Usage bucket and totals"), for the OpenAPI document. */
+/** The response schema of usage, for the OpenAPI document. */
 const totals = {
   inputTokens: Type.Integer(),
   outputTokens: Type.Integer(),

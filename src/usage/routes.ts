@@ -7,7 +7,7 @@ import { UsageResponse } from "./responses.ts";
 import { AgentUsageQuery, UsageQuery } from "./schema.ts";
 import { readUsage } from "./store.ts";
 
-/** Usage of a tenant and of one of its agents (document 1, "Usage" and "Agents"). */
+/** Usage of a tenant and of one of its agents: `/v1/usage`, `/v1/agents/:agentId/usage`. */
 export function usageRoutes(ctx: Ctx) {
   return new Elysia()
     .get(

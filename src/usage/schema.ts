@@ -2,17 +2,17 @@ import { Type } from "@sinclair/typebox";
 import { Closed, OneOf, UserId } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
 
-/** What usage is summed by (document 1, "Usage"). */
+/** What usage can be grouped by. */
 export const usageGroups = ["day", "agent", "model", "session", "user"] as const;
 export type UsageGroup = (typeof usageGroups)[number];
 
-/** A range counts at most this many days, both ends included (document 1, "Limits"). */
+/** A range counts at most this many days, both ends included. */
 export const usageRangeDaysMax = 31;
 /** Without a range, this many days that end today. */
 export const usageRangeDaysDefault = 30;
 /**
- * An answer grouped by anything but sessions, whose `limit` the caller sets, holds
- * at most this many buckets, the largest. Only `user` can come near it.
+ * A response grouped by anything but sessions (whose `limit` the caller sets) has at
+ * most this many buckets, the largest. Only `user` can come near it.
  */
 export const usageBucketsMax = 50_000;
 
@@ -31,7 +31,7 @@ const filters = {
 
 export const UsageQuery = Closed({ ...filters, agentId: Type.Optional(Id("agent")) });
 
-/** The path names the agent, so the query's `agentId` is ignored, whatever it says. */
+/** The path names the agent, so the query's `agentId` is ignored, valid or not. */
 export const AgentUsageQuery = Closed({ ...filters, agentId: Type.Optional(Type.String()) });
 
 /** Sums over turns. */

@@ -31,10 +31,10 @@ interface BucketRow {
 }
 
 /**
- * Usage by group, and over everything the filters select: days in order, all
- * else by tokens, most first. Ids that name nothing (any more) select what was
- * metered under them, maybe nothing. One statement, so that buckets and totals
- * tell of the same moment.
+ * Reads usage by group, and its totals over everything the filters select: days in
+ * order, all other groups by tokens, most first. Ids of deleted or unknown resources
+ * select what was metered under them, if anything. One statement, so that buckets
+ * and totals are consistent.
  */
 export async function readUsage(
   sql: AnySql,

@@ -1,12 +1,12 @@
 import type postgres from "postgres";
 import type { AnySql } from "../kernel/database/client.ts";
 
-/** Rows that one statement adds up: a second of work under load when each has a user of its own, far below what a statement may take. */
+/** Rows that one statement adds up: a second of work under load when each row has another user, far below a statement's time limit. */
 const batchRows = 10_000;
-/** Batches of one job. What is left after them, of a backlog, is for the next one. */
+/** Batches of one job. The rest of a backlog is left to the next job. */
 const batchesMax = 100;
 
-/** The job `usage.sum`: adds ended turns to the sums, with and without users, and to what sessions ever used. Answers how many. */
+/** The job `usage.sum`: adds ended turns to the sums, with and without users, and to the totals of sessions. Returns how many. */
 export async function sumUsage(sql: AnySql, { rows = batchRows }: { readonly rows?: number } = {}): Promise<number> {
   let summed = 0;
   for (let batch = 0; batch < batchesMax; batch++) {
@@ -19,9 +19,9 @@ export async function sumUsage(sql: AnySql, { rows = batchRows }: { readonly row
 
 /**
  * Marks rows and adds them up in one statement, so that a reader counts each
- * either by its row or in its sum. Two workers take different rows, and come to
- * the sums in the same order: table by table, and in each by its key. A worker of
- * a release before knows nothing of some of the sums: its rows lack these alone.
+ * either by its row or in its sum. Two workers take different rows, and lock the
+ * sums in the same order: table by table, and in each by its key. A worker of an
+ * earlier release does not know some of the sums: its rows then lack only these.
  */
 async function sumBatch(sql: AnySql, rowsMax: number): Promise<number> {
   const byUser = sql`tenant_id, day, user_id, agent_id`;
@@ -50,7 +50,7 @@ async function sumBatch(sql: AnySql, rowsMax: number): Promise<number> {
   return row?.taken ?? 0;
 }
 
-/** Adds what was taken, as far as it is due, to the sums of a table. */
+/** Returns the statement that adds the taken rows that `due` selects to the sums of a table. */
 function add(sql: AnySql, table: postgres.Fragment, ids: postgres.Fragment, due: postgres.Fragment): postgres.Fragment {
   return sql`
       insert into ${table} as s (${ids}, provider, model, turns, input_tokens, output_tokens, duration_ms)

@@ -8,11 +8,11 @@ import type { WorkspaceScope } from "./scope.ts";
 import { neverAborted } from "./shell/host.ts";
 import { runShell } from "./shell/run.ts";
 
-/** Of a result's room, what the error output may take. */
+/** The share of a result that the error output may take. */
 const stderrBytesMax = 48 * 1024;
 const stdoutBytesMax = 192 * 1024;
 
-/** The tool `bash`: a simulated shell with no network, over the workspace's files (design section 3, "Tools"). */
+/** The tool `bash`: a simulated shell with no network, over the workspace's files (docs/decisions.md, "Workspaces"). */
 export function bashTool({ ctx: { sql }, tenantId, workspaceId, sessionId }: WorkspaceScope): TurnTool {
   return builtinTool({
     name: "bash",

@@ -5,24 +5,24 @@ import { foldersOf } from "./paths.ts";
 
 /** Files that one batch holds at most. */
 const batchFilesMax = 200;
-/** A batch of more than one file weighs at most this much. */
+/** The size limit of a batch of more than one file. */
 const batchBytesMax = 8 * 1024 * 1024;
 
-/** A file as lists show it. */
+/** A file in a list. */
 export interface FileEntry {
   readonly path: string;
   readonly sizeBytes: number;
 }
 
-/** What is to be written. */
+/** A file to write. */
 export interface FileWrite {
   readonly path: string;
   readonly content: Uint8Array;
-  /** Left out: as it was, or not. */
+  /** Left out: as it was, or false for a new file. */
   readonly executable?: boolean;
 }
 
-/** All files of a workspace by path; `under` narrows them to one file or what lies in one folder. */
+/** Returns all files of a workspace by path; `under` narrows them to one file or what lies in one folder. */
 export async function listWorkspaceFiles(sql: AnySql, workspaceId: string, under = ""): Promise<FileEntry[]> {
   const rows = await sql<{ path: string; size: number }[]>`
     select path, size from workspace_files where workspace_id = ${workspaceId}
@@ -31,7 +31,7 @@ export async function listWorkspaceFiles(sql: AnySql, workspaceId: string, under
   return rows.map(({ path, size }) => ({ path, sizeBytes: size }));
 }
 
-/** A file's bytes; null when there is none. */
+/** Returns a file's bytes; null when there is none. */
 export async function readWorkspaceFile(sql: AnySql, workspaceId: string, path: string): Promise<Uint8Array | null> {
   const [row] = await sql<{ content: Buffer }[]>`
     select content from workspace_files where workspace_id = ${workspaceId} and path = ${path}`;
@@ -69,7 +69,7 @@ export async function writeWorkspaceFiles(
   await checkLimits(inner, workspaceId);
 }
 
-/** Batches of files: a batch is in memory, and on its way to or from the database, at one time. */
+/** Splits files into batches: one batch at a time is in memory and on its way to or from the database. */
 export function batchesOf<T>(files: readonly T[], bytesOf: (file: T) => number): T[][] {
   const batches: T[][] = [];
   let bytes = 0;
@@ -87,7 +87,7 @@ export function batchesOf<T>(files: readonly T[], bytesOf: (file: T) => number):
   return batches;
 }
 
-/** A path is a file or a folder, never both. */
+/** Checks that no path is both a file and a folder. Throws 400. */
 async function checkPlaces(inner: Tx, workspaceId: string, paths: readonly string[]): Promise<void> {
   const folders = [...new Set(paths.flatMap(foldersOf))];
   const [above] = await inner<{ path: string }[]>`
@@ -111,7 +111,7 @@ async function checkLimits(inner: Tx, workspaceId: string): Promise<void> {
   }
 }
 
-/** Deletes files; missing ones are no matter. Throws 400 for a folder. */
+/** Deletes a file; a missing one is no error. Throws 400 for a folder. */
 export async function deleteWorkspaceFile(inner: Tx, workspaceId: string, path: string): Promise<void> {
   const { count } = await inner`delete from workspace_files where workspace_id = ${workspaceId} and path = ${path}`;
   if (count > 0) return;

@@ -8,7 +8,7 @@ const stepsMax = 5_000_000;
 const alternativesMax = 100;
 
 /**
- * Makes a matcher of a glob pattern: `*` and `?` within a segment, `**` across
+ * Returns a matcher for a glob pattern: `*` and `?` within a segment, `**` across
  * segments, `[a-z]`, `[!a-z]` and `{a,b}`. A leading slash or `./` means the root.
  * Its time grows with the product of pattern and path, whatever the pattern.
  * Throws `ToolError` for a pattern that is too long, stands for too much, or
@@ -38,8 +38,8 @@ type Budget = { steps: number };
 
 /**
  * Whether a row of items matches a row of patterns in which null stands for any
- * number of items. Kept as the set of places reached so far, so that no pattern
- * makes it go back.
+ * number of items. The state is the set of positions reached so far, so that no
+ * pattern causes backtracking.
  */
 function matches<P, T>(
   wanted: readonly (P | null)[],

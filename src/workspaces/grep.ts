@@ -11,7 +11,7 @@ import { JobCutError, neverAborted, runJob } from "./shell/host.ts";
 import { readContents } from "./shell/run.ts";
 import { requireWorkspace } from "./store.ts";
 
-/** Patterns longer than this are nobody's. */
+/** The length limit of a pattern; real ones are far shorter. */
 const patternCharactersMax = 2_000;
 
 /** The tool `grep`. It searches in a process of its own, because there may be much to search. */

@@ -1,37 +1,37 @@
-/** What workspaces and the commands over them keep to. Plain numbers, because threads read them too. */
+/** The limits of workspaces and of commands over them. Plain numbers, because the processes of commands read them too. */
 
-/** A file may weigh this much (design section 3, "Workspaces and sandboxes"). */
+/** The size limit of a file (docs/decisions.md, "Workspaces"). */
 export const fileBytesMax = 10 * 1024 * 1024;
-/** All files of a workspace may weigh this much together. */
+/** The size limit of all files of a workspace together. */
 export const workspaceBytesMax = 100 * 1024 * 1024;
 /** A workspace holds at most this many files, and beside them at most this many empty folders. */
 export const workspaceFilesMax = 10_000;
-/** A path weighs at most this much, so that it fits into the index it is found by. */
+/** The length limit of a path in bytes, so that it fits into its index. */
 export const workspacePathBytesMax = 1024;
-/** A workspace with more files than this is deleted by a job; the request answers 202 at once. */
+/** A workspace with more files than this is deleted by a job; the response is 202 at once. */
 export const filesDeletedAtOnceMax = 200;
-/** So is one whose files weigh more than this. */
+/** So is one whose files have more bytes than this. */
 export const bytesDeletedAtOnceMax = 16 * 1024 * 1024;
 
-/** A command may run this long; then it is cut (`decisions.md`, "Workspaces and tools"). */
+/** A command may run this long; then it is ended (docs/decisions.md, "Workspaces"). */
 export const commandMs = 30_000;
-/** A process that did not stop by itself this long after its time is killed. */
+/** A process that has not stopped by itself this long after its time is killed. */
 export const processGraceMs = 3_000;
-/** CPU time after which the system ends a process whose worker is gone, in seconds. */
+/** CPU time after which the system ends a process whose worker has died, in seconds. */
 export const processCpuSecondsMax = 120;
 /** A command may use this much memory beyond what its process starts with. */
 export const commandMemoryBytesMax = 256 * 1024 * 1024;
-/** A process that weighs this much is killed: one step of the interpreter may pass the limit above for a moment. */
+/** A process that uses this much memory is killed: one step of the interpreter may exceed the limit above for a short time. */
 export const processMemoryBytesMax = 1024 * 1024 * 1024;
-/** A process's weight is looked at this often. */
+/** A process's memory is read this often. */
 export const processWeighEveryMs = 100;
 /** Processes of commands and searches that a worker runs at once. */
 export const processesMax = 4;
-/** Of these, as many as one tenant may have: what is endless in one place leaves room elsewhere. */
+/** As many of these as one tenant may have, so that endless commands of one tenant leave room for others. */
 export const processesPerTenantMax = 2;
-/** A call waits this long for a process of its own. */
+/** A tool call waits at most this long for a process. */
 export const processWaitMs = 120_000;
-/** What a process and its worker say to each other weighs at most this much at a time: a whole workspace, and a list of it. */
+/** The size limit of one message between a process and its worker: a whole workspace, and a list of it. */
 export const frameBytesMax = 128 * 1024 * 1024;
-/** A command that was overtaken by other writers is run again at most this often. */
+/** A command that met changes of other writers is run again at most this often. */
 export const rerunsMax = 5;

@@ -1,9 +1,9 @@
 import { workspacePathBytesMax } from "./limits.ts";
 
-/** The first folder of paths that are no files of any workspace (document 1, "Skill"). */
+/** The first folder of paths that lie in no workspace, such as those of skills (docs/decisions.md, "Skills"). */
 export const virtualFolder = ".parley";
 
-/** Why a relative path cannot be a file's; null when it can. */
+/** Returns why a relative path cannot be a file's; null when it can. */
 export function pathProblem(relative: string): string | null {
   if (Buffer.byteLength(relative) > workspacePathBytesMax) return `must have at most ${workspacePathBytesMax} bytes`;
   if (relative.includes("\0")) return "must not contain the NUL character";

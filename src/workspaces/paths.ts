@@ -4,7 +4,7 @@ import { pathProblem } from "./path-rules.ts";
 
 /**
  * Reads a request's path of one file: relative to the root, a leading slash
- * allowed. Answers it without one. Throws 400 for the root, empty segments, `.`,
+ * allowed. Returns it without one. Throws 400 for the root, empty segments, `.`,
  * `..`, NUL, lone surrogates and what is too long.
  */
 export function readFilePath(path: string): string {
@@ -14,14 +14,14 @@ export function readFilePath(path: string): string {
   return relative;
 }
 
-/** Whether a request's path is the root's. */
+/** Returns whether a request's path is the root's. */
 export function isRootPath(path: string): boolean {
   return path === "/";
 }
 
 /**
  * Reads a path as a model writes it: `.` and `..` are followed, a closing slash
- * is dropped. Answers it relative to the root, empty for the root itself. Throws
+ * is dropped. Returns it relative to the root, empty for the root itself. Throws
  * a `ToolError` for a path that leaves the root or is no path.
  */
 export function readToolPath(path: string): string {
@@ -37,14 +37,14 @@ export function readToolPath(path: string): string {
   return relative;
 }
 
-/** `readToolPath` where the root is no answer. */
+/** As `readToolPath`, for a path that must name a file; throws for the root too. */
 export function readToolFilePath(path: string): string {
   const relative = readToolPath(path);
   if (relative === "") throw new ToolError("The path must name a file.");
   return relative;
 }
 
-/** The folders a file lies in, the outermost first: `a/b/c` lies in `a` and `a/b`. */
+/** Returns the folders a file lies in, the outermost first: `a/b/c` lies in `a` and `a/b`. */
 export function foldersOf(path: string): string[] {
   const segments = path.split("/").slice(0, -1);
   return segments.map((_, index) => segments.slice(0, index + 1).join("/"));

@@ -9,11 +9,11 @@ import { virtualFolder } from "./path-rules.ts";
 import { readToolFilePath } from "./paths.ts";
 import { requireWorkspace } from "./store.ts";
 
-/** Answers the text at a virtual path (`/.parley/…`), or null when there is none. */
+/** Returns the text at a virtual path (`/.parley/…`), or null when there is none. */
 export type ReadVirtual = (path: string) => Promise<string | null>;
 
 /**
- * The tool `read`: a file of the workspace, or what `readVirtual` knows. An agent
+ * The tool `read`: a file of the workspace, or a text that `readVirtual` returns. An agent
  * that has skills but no workspace gets it for virtual paths alone.
  */
 export function readTool(scope: ToolScope, readVirtual?: ReadVirtual): TurnTool {
@@ -63,7 +63,7 @@ function showText(path: string, whole: string, sizeBytes: number) {
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** A file's text; null when it is binary: not UTF-8, or with NUL in it. */
+/** Returns a file's text; null when it is binary: not UTF-8, or with NUL in it. */
 export function textOf(content: Uint8Array): string | null {
   if (content.includes(0)) return null;
   try {

@@ -4,18 +4,21 @@ import { ApiError } from "../kernel/errors.ts";
 import { enqueue } from "../kernel/queue/catalogue.ts";
 import { bytesDeletedAtOnceMax, filesDeletedAtOnceMax } from "./limits.ts";
 
-/** Files that one statement deletes: at 10 MiB each, still far from a statement's limit. */
+/** Files that one statement deletes: at 10 MiB each, still far below a statement's time limit. */
 const filesPerBatch = 100;
 
 /**
- * Deletes a workspace with all files. Few are gone when this answers `deleted`;
- * many go with the job `workspace.purge`, until then the workspace is `deleting`
- * and nothing can be done with it. Throws 404 `workspace_not_found`, 409
+ * Deletes a workspace with all files:
+ *
+ *     ready ──few files──▶ (deleted)
+ *     ready ──many files─▶ deleting ──job `workspace.purge`──▶ (deleted)
+ *
+ * A workspace that is `deleting` can be read, but neither used nor changed. Throws 404 `workspace_not_found`, 409
  * `workspace_in_use` while an agent has it.
  */
 export function deleteWorkspace(sql: AnySql, tenantId: string, id: string): Promise<"deleted" | "deleting"> {
   return tx(sql, async (inner) => {
-    // Whoever attaches it to an agent, or writes a file, holds or waits for this lock too.
+    // Attaching it to an agent and writing a file take this lock too.
     const [row] = await inner<{ status: string }[]>`
       select status from workspaces where id = ${id} and tenant_id = ${tenantId} for update`;
     if (row === undefined) throw new ApiError("workspace_not_found");
@@ -52,7 +55,7 @@ export async function purgeWorkspace(ctx: Pick<Ctx, "sql">, workspaceId: string)
   });
 }
 
-/** Removes one batch of files. Answers whether there was any. */
+/** Removes one batch of files. Returns whether there was any. */
 async function purgeFiles(sql: Sql, workspaceId: string): Promise<boolean> {
   const { count } = await sql`
     delete from workspace_files f using workspaces w

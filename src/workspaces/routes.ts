@@ -31,7 +31,7 @@ import {
   withWorkspace,
 } from "./store.ts";
 
-/** Workspaces (design section 3) and form A's sandboxes (document 2, "Sandboxes"): one thing with two printed prefixes. */
+/** Workspaces and form A's sandboxes, `/v1/workspaces` and `/v1/sandboxes`: one resource with two id prefixes. */
 export function workspaceRoutes(ctx: Ctx) {
   return new Elysia().use(recordRoutes(ctx)).use(fileRoutes(ctx)).use(sandboxRoutes(ctx));
 }
@@ -39,7 +39,7 @@ export function workspaceRoutes(ctx: Ctx) {
 const workspacePath = pathIds({ workspaceId: Id("workspace") });
 const sandboxPath = pathIds({ sandboxId: SandboxId });
 
-/** A sandbox is a workspace under its other id; the fields are the same. */
+/** A sandbox is a workspace with another id; the fields are the same. */
 const sandboxChange: FormChange = {
   up: (fields) => ({ ...fields }),
   down: (answer) => (typeof answer.id === "string" ? { ...answer, id: sandboxIdOf(answer.id) } : { ...answer }),

@@ -17,7 +17,7 @@ export const FileQuery = Closed({ path: Path });
 /** Without a path, or with the root's, the files are listed. */
 export const FileOrListQuery = Closed({ path: Type.Optional(Path) });
 
-/** A workspace as it is shown (design section 3, "Workspaces and sandboxes"). */
+/** A workspace in a response. */
 export interface Workspace {
   readonly id: string;
   readonly tenantId: string;

@@ -5,7 +5,7 @@ import { type Page, readTimeCursor, type TimePlace, timePage } from "../kernel/h
 import { newId } from "../kernel/ids.ts";
 import type { Workspace, WorkspaceCreate, WorkspaceUpdate } from "./schema.ts";
 
-/** Characters of the id that go into the name a workspace gets when none is given (document 2, "Sandbox"). */
+/** Characters of the id that go into the name a workspace gets when none is given. */
 const nameFragmentLength = 8;
 
 interface WorkspaceRow {
@@ -19,7 +19,7 @@ interface WorkspaceRow {
   updated_at: Date;
 }
 
-/** Makes a workspace; `namePrefix` begins the name of one that is given none. */
+/** Creates a workspace; `namePrefix` begins its name when none is given. */
 export async function createWorkspace(
   sql: AnySql,
   tenantId: string,
@@ -42,7 +42,7 @@ export interface WorkspaceListFilter {
   readonly limit: number;
 }
 
-/** Workspaces of a tenant, newest first, those that are being deleted included. */
+/** Returns a page of a tenant's workspaces, newest first, including those that are being deleted. */
 export async function listWorkspaces(sql: AnySql, filter: WorkspaceListFilter): Promise<Page<Workspace>> {
   const { tenantId, userId, cursor, limit } = filter;
   const list = `workspaces:${userId ?? "*"}`;
@@ -59,7 +59,7 @@ export async function listWorkspaces(sql: AnySql, filter: WorkspaceListFilter): 
   return timePage(list, rows, limit, showWorkspace);
 }
 
-/** Throws 404 `workspace_not_found`. */
+/** Reads a workspace. Throws 404 `workspace_not_found`. */
 export async function getWorkspace(sql: AnySql, tenantId: string, id: string): Promise<Workspace> {
   const [row] = await sql<WorkspaceRow[]>`select * from workspaces where id = ${id} and tenant_id = ${tenantId}`;
   if (row === undefined) throw new ApiError("workspace_not_found");
@@ -86,7 +86,7 @@ export function updateWorkspace(
 
 /**
  * Runs `work` in a transaction that holds the workspace's lock, so that its
- * writers follow each other and its limits hold. Throws 404
+ * writers run one after the other and its limits hold. Throws 404
  * `workspace_not_found`, 409 `workspace_delete_conflict`.
  */
 export function withWorkspace<T>(
@@ -103,7 +103,7 @@ export function withWorkspace<T>(
   });
 }
 
-/** Throws 404 `workspace_not_found`, 409 `workspace_delete_conflict`. */
+/** Checks that a workspace can be used. Throws 404 `workspace_not_found`, 409 `workspace_delete_conflict`. */
 export async function requireWorkspace(sql: AnySql, tenantId: string, id: string): Promise<void> {
   const [row] = await sql<{ status: Workspace["status"] }[]>`
     select status from workspaces where id = ${id} and tenant_id = ${tenantId}`;

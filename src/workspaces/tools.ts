@@ -14,9 +14,9 @@ import type { WorkspaceScope } from "./scope.ts";
 import { requireWorkspace, withWorkspace } from "./store.ts";
 
 /**
- * The tool group `workspace` (design section 3, "Tools"); none when the agent
- * has no workspace. `readVirtual` answers what lies at a virtual path, so that
- * `read` reads skills too.
+ * Returns the tools of the group `workspace` (docs/decisions.md, "Tools"); none when
+ * the agent has no workspace. `readVirtual` returns the text at a virtual path, so
+ * that `read` reads skills too.
  */
 export function workspaceTools(scope: ToolScope, readVirtual?: ReadVirtual): TurnTool[] {
   if (scope.workspaceId === null) return [];

@@ -5,9 +5,9 @@ import type { ProcessJob, ProcessMessage, WorkerMessage } from "./protocol.ts";
 import { search } from "./search.ts";
 
 /**
- * The process of one command or search. It is its own world: no environment, no
- * database, no secrets, nothing but the job and the contents it asks for. A
- * command that never yields blocks this process alone, and the worker ends it.
+ * The process of one command or search. It is isolated: no environment, no database,
+ * no secrets, nothing but the job and the contents it requests. A command that never
+ * yields blocks only this process, and the worker kills it.
  */
 
 const waiting: ((message: WorkerMessage) => void)[] = [];
@@ -15,7 +15,7 @@ const reader = new FrameReader(frameBytesMax);
 process.stdin.on("data", (piece: Buffer) => {
   for (const message of reader.push(piece)) waiting.shift()?.(message as WorkerMessage);
 });
-// The worker is gone: nobody wants the answer any more.
+// The worker has ended: the result is not needed any more.
 process.stdin.on("end", () => process.exit(1));
 
 function receive(): Promise<WorkerMessage> {
@@ -27,9 +27,9 @@ function send(message: ProcessMessage): Promise<void> {
 }
 
 async function fetch(paths: readonly string[]): Promise<readonly (Uint8Array | null)[]> {
-  const answer = receive();
+  const received = receive();
   await send({ type: "need", paths });
-  const message = await answer;
+  const message = await received;
   return message.type === "contents" ? message.contents : [];
 }
 

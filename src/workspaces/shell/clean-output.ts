@@ -1,9 +1,9 @@
-/** The interpreter's word for a program that it knows of and that is not offered here. */
+/** The interpreter's message for a program that it knows and that is not available here. */
 const notOffered = /^(bash: (\S+): )command not available in browser environments\. Exclude '\2' from .*$/gm;
-/** Its advice to whoever embeds it, after a limit that a command met. */
+/** Its advice to the embedding program, after a limit was reached. */
 const advice = /, increase executionLimits\.\w+/g;
 
-/** What a command printed, without what the interpreter says to whoever embeds it. */
+/** Returns what a command printed, without the interpreter's advice to the embedding program. */
 export function cleanOutput(output: string): string {
   return output.replace(notOffered, "$1command not found").replace(advice, "");
 }

@@ -10,10 +10,10 @@ import { type FileNode, Tree } from "./tree.ts";
 
 /** Files, folders and links that a command may see or make. */
 const nodesMax = 3 * workspaceFilesMax;
-/** Output that leaves the process; what is shown is less. */
+/** Output that leaves the process; the model gets less. */
 const outputCharactersMax = 300_000;
 
-/** What one command may use, where the guard's time and memory do not already say it. */
+/** Further limits of one command, beside the guard's time and memory. */
 const limits: NonNullable<BashOptions["executionLimits"]> = {
   maxSourceBytes: 1024 * 1024,
   maxCommandCount: 10_000_000,
@@ -31,7 +31,7 @@ const limits: NonNullable<BashOptions["executionLimits"]> = {
   maxArchiveEntries: workspaceFilesMax,
 };
 
-/** Every built-in command but the one that brings an engine of its own. No network, no other languages. */
+/** Every built-in command but the one with a database engine of its own. No network, no other languages. */
 const commands = getCommandNames().filter((name) => name !== "sqlite3") as never[];
 
 /** Runs a command over a workspace's files. Never throws for what the command does. */
@@ -56,7 +56,7 @@ export async function runCommand(job: CommandJob, fetch: FetchContents): Promise
     commands,
     customCommands: [rm],
     executionLimits: { ...limits, maxExecutionTimeMs: guard.limitMs },
-    // The process is the wall; patching its globals as well would only slow it down.
+    // The process is the isolation; patching its globals as well would only slow it down.
     defenseInDepth: false,
     coverage: guard,
   });
@@ -68,7 +68,7 @@ export async function runCommand(job: CommandJob, fetch: FetchContents): Promise
   return { stdout: shown(stdout), stderr: shown(stderr), exitCode, changes, notes };
 }
 
-/** A redirection that meets a limit of the workspace ends the whole command. */
+/** A redirection that exceeds a limit of the workspace ends the whole command. */
 function withoutRoom(error: unknown) {
   const message = error instanceof Error ? error.message : String(error);
   return { stdout: "", stderr: `bash: ${message}\n`, exitCode: 1 };
@@ -107,7 +107,7 @@ function storedNode(tree: Tree, { path, size, executable, mtimeMs }: StoredFile)
   return { ...common, storedAt: path, size, mode, mtime: new Date(mtimeMs) };
 }
 
-/** What differs from the workspace as it was, and in words what cannot be kept. */
+/** Returns what differs from the workspace as it was, and notes about what cannot be kept. */
 async function collect(
   tree: Tree,
   stored: ReadonlyMap<string, Planted>,

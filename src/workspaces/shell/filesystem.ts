@@ -191,7 +191,7 @@ export class TreeFs implements IFileSystem {
     this.#tree.attach(folder, name, node);
   }
 
-  /** A place that nothing has yet. */
+  /** Finds a place that has no node yet. Throws EEXIST. */
   #free(path: string, call: string) {
     const place = this.#tree.find(path, call, false);
     if (place === null || place.node !== undefined) throw fsError("EEXIST", "file already exists", call, path);
@@ -246,7 +246,7 @@ function holdsDevice(node: Node): boolean {
   return node.kind === "device" || (node.kind === "folder" && [...node.children.values()].some(holdsDevice));
 }
 
-/** Devices are there to be used and not to be listed: `find` and `*` mean the workspace's files. */
+/** Devices can be used but are not listed: `find` and `*` mean the workspace's files. */
 function isOnlyDevices(node: Node): boolean {
   if (node.kind !== "folder") return node.kind === "device";
   return node.children.size > 0 && [...node.children.values()].every(isOnlyDevices);

@@ -11,11 +11,11 @@ interface Head {
 
 const lengthBytes = 4;
 
-/** Turns a message into a frame; byte arrays anywhere in it travel as they are. */
+/** Returns a message as a frame; byte arrays anywhere in it are sent as they are. */
 export function encodeFrame(message: unknown): Uint8Array {
   const blobs: Uint8Array[] = [];
   const text = JSON.stringify(message, function (this: Record<string, unknown>, key, value) {
-    // A Buffer has become something else by now; its holder still has it.
+    // `value` is no longer the Buffer here (its toJSON was called); its holder still has it.
     const held = this[key];
     return held instanceof Uint8Array ? { $blob: blobs.push(held) - 1 } : value;
   });
@@ -25,19 +25,19 @@ export function encodeFrame(message: unknown): Uint8Array {
   return Buffer.concat([length, head, ...blobs]);
 }
 
-/** Puts frames together from the pieces in which they arrive. Throws when they would hold more than `bytesMax`. */
+/** Assembles frames from the pieces in which they arrive. Throws when one would have more than `bytesMax`. */
 export class FrameReader {
   readonly #bytesMax: number;
   #pieces: Uint8Array[] = [];
   #bytes = 0;
-  /** What the frame under way needs before a look at it is of use. */
+  /** Bytes that must have arrived before parsing makes sense. */
   #needed = lengthBytes;
 
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
   }
 
-  /** Takes a piece; answers the messages that are whole now. */
+  /** Takes a piece; returns the messages that are complete now. */
   push(piece: Uint8Array): unknown[] {
     this.#pieces.push(piece);
     this.#bytes += piece.byteLength;
@@ -59,7 +59,7 @@ export class FrameReader {
     return messages;
   }
 
-  /** The frame at the front; null when more of it must come, and `needed` says how much. */
+  /** Parses the first frame; null when it is incomplete, and `needed` then has the bytes it takes. */
   #parse(whole: Buffer): { message: unknown; length: number } | null {
     const headEnd = lengthBytes + whole.readUInt32BE();
     if (whole.byteLength < headEnd) return this.#waitFor(headEnd);

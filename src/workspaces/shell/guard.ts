@@ -2,9 +2,9 @@ import { commandMemoryBytesMax, commandMs } from "../limits.ts";
 
 /**
  * Stops a command from inside its process, so that what it did until then is
- * kept: the interpreter reports every step it takes, and the guard looks at the
- * clock and at the memory. What it cannot see (one step that never
- * ends) falls to the worker, which ends the process.
+ * kept: the interpreter reports every step it takes, and the guard checks the
+ * clock and the memory. One step that never ends is not seen here; then the worker
+ * kills the process.
  */
 export class CommandGuard {
   readonly limitMs = commandMs;
@@ -14,7 +14,7 @@ export class CommandGuard {
   #reason: "time" | "memory" | null = null;
 
   constructor() {
-    // A command that only waits takes no steps.
+    // For a command that only waits and takes no steps.
     setTimeout(() => this.#end("time"), commandMs);
   }
 
@@ -24,12 +24,12 @@ export class CommandGuard {
 
   /** Called by the interpreter at every step. */
   hit(): void {
-    // A look at the memory costs about 10 µs, a step at least as much.
+    // Reading the memory costs about 10 µs, a step at least as much.
     if (process.memoryUsage().heapUsed - this.#heapBefore > commandMemoryBytesMax) this.#end("memory");
     else if (performance.now() - this.#startedAtMs > commandMs) this.#end("time");
   }
 
-  /** Why the command was cut, in words; empty when it was not. */
+  /** Returns notes on why the command was cut; empty when it was not. */
   notes(): string[] {
     if (this.#reason === "time") return [`The command was cut after ${commandMs / 1000} s.`];
     if (this.#reason === "memory") return ["The command was cut because it used more memory than a command may."];

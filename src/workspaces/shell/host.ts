@@ -26,20 +26,20 @@ import type {
 } from "./protocol.ts";
 import { Slots } from "./slots.ts";
 
-/** What a machine can bear does not depend on how many contexts a process made, so the slots are the process's. */
+/** Shared by the whole process: the load on the machine does not depend on how many contexts the process has. */
 const slots = new Slots(processesMax, processesPerTenantMax);
 const script = new URL("./child.ts", import.meta.url);
 
-/** For callers whom nobody can stop. */
+/** For callers that cannot be aborted. */
 export const neverAborted = new AbortController().signal;
 
-/** The job's process did not end by itself and was killed, or broke off. */
+/** The job's process did not end by itself and was killed, or ended without a result. */
 export class JobCutError extends Error {
   override readonly name = "JobCutError";
 }
 
 interface JobOptions {
-  /** Whose share of the processes it takes. */
+  /** The tenant whose share of the slots it takes. */
   readonly tenantId: string;
   readonly fetch: FetchContents;
   readonly signal: AbortSignal;
@@ -47,10 +47,10 @@ interface JobOptions {
 
 /**
  * Runs a job in a process of its own. A thread would be lighter, but a runtime
- * cannot end a thread in the midst of every step (a regular expression, say),
- * and a process holds no secrets. Throws the signal's reason when it aborts,
- * `JobCutError` when the process had to be killed, `ToolError` when the job is at
- * fault or there was no room for too long.
+ * cannot end a thread during every kind of step (a regular expression, for example),
+ * and a separate process holds no secrets. Throws the signal's reason when it aborts,
+ * `JobCutError` when the process had to be killed, `ToolError` when the job itself
+ * fails or no slot became free in time.
  */
 export function runJob(job: CommandJob, options: JobOptions): Promise<CommandResult>;
 export function runJob(job: SearchJob, options: JobOptions): Promise<SearchResult>;
@@ -77,7 +77,7 @@ async function takeSlot({ tenantId, signal }: JobOptions): Promise<() => void> {
   }
 }
 
-/** Starts the process: no environment, and an end that the system sees to should this worker be killed. */
+/** Starts the process: without environment, and with a CPU limit, so that the system ends it when this worker is killed. */
 function start(): ChildProcess {
   const { command, args } = scriptCommand(script);
   const bounded = ["-c", `ulimit -t ${processCpuSecondsMax}; exec "$0" "$@"`, command, ...args];
@@ -117,7 +117,7 @@ function converse(
       else if (message.type === "begun") {
         if (!mayBegin) return;
         mayBegin = false;
-        // A busy machine takes seconds to start a process, and the command has all of its time all the same.
+        // A busy machine takes seconds to start a process, and the command is to have its full time.
         clearTimeout(limit);
         limit = startLimit();
       } else if (message.type === "failed") reject(new ToolError(message.message));
@@ -130,7 +130,7 @@ function converse(
         cut("The command broke off: its result was too large.");
       }
     });
-    // Writing to a process that is gone is nobody's news: its end says why.
+    // An error of writing to a process that has ended is ignored: its `close` event has the reason.
     child.stdin?.on("error", () => {});
     child.once("error", reject);
     child.once("close", () => cut("The command broke off."));
@@ -141,7 +141,7 @@ function converse(
   });
 }
 
-/** Bytes of memory that a process holds; 0 where the system does not tell. */
+/** Returns the bytes of memory that a process uses; 0 where the system does not report it. */
 async function weightOf({ pid }: ChildProcess): Promise<number> {
   try {
     const status = await readFile(`/proc/${pid}/status`, "utf8");

@@ -1,6 +1,6 @@
-/** What is said between a worker and the process that runs one command or search. */
+/** The messages between a worker and the process that runs one command or search. */
 
-/** A file as the process is told of it; its content is asked for when it is needed. */
+/** A file as the process receives it; its content is requested when it is needed. */
 export interface StoredFile {
   readonly path: string;
   readonly size: number;
@@ -23,11 +23,11 @@ export interface SearchJob {
 
 export type ProcessJob = CommandJob | SearchJob;
 
-/** What a command left behind, against what the workspace held when it began. */
+/** The difference between the workspace after a command and before it. */
 export interface Changes {
   readonly writes: readonly { path: string; content: Uint8Array; executable: boolean }[];
   readonly deletes: readonly string[];
-  /** Empty folders that came, and that are gone or empty no more. */
+  /** Empty folders that are new, and those that no longer exist or are no longer empty. */
   readonly foldersMade: readonly string[];
   readonly foldersGone: readonly string[];
 }
@@ -37,7 +37,7 @@ export interface CommandResult {
   readonly stderr: string;
   readonly exitCode: number;
   readonly changes: Changes;
-  /** What is to be said beside the output: what was cut, what was not kept. */
+  /** Notes beside the output: what was cut, what was not kept. */
   readonly notes: readonly string[];
 }
 
@@ -46,19 +46,19 @@ export interface SearchResult {
   readonly complete: boolean;
 }
 
-/** What the process says. */
+/** A message of the process. */
 export type ProcessMessage =
-  /** It has its job: its time begins. */
+  /** It has its job: its time limit begins. */
   | { readonly type: "begun" }
   | { readonly type: "need"; readonly paths: readonly string[] }
   | { readonly type: "done"; readonly result: CommandResult | SearchResult }
-  /** The job itself is at fault; the text may be shown. */
+  /** The job itself failed; the model may see the text. */
   | { readonly type: "failed"; readonly message: string };
 
-/** What it is told: its job first, then the contents it asks for, in the order asked; null for a file that is gone. */
+/** A message of the worker: the job first, then the contents requested, in the same order; null for a file that no longer exists. */
 export type WorkerMessage =
   | { readonly type: "job"; readonly job: ProcessJob }
   | { readonly type: "contents"; readonly contents: readonly (Uint8Array | null)[] };
 
-/** Asks the worker for contents. */
+/** Requests contents from the worker. */
 export type FetchContents = (paths: readonly string[]) => Promise<readonly (Uint8Array | null)[]>;

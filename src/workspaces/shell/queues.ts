@@ -1,4 +1,4 @@
-/** Lets what has one key follow each other, while different keys go on side by side. */
+/** Runs work of the same key one after the other, and work of different keys concurrently. */
 export class Queues {
   readonly #tails = new Map<string, Promise<void>>();
 

@@ -12,8 +12,8 @@ const longFlags = new Map([
 ]);
 
 /**
- * The command `rm`. The interpreter's own takes `-f` for leave to be silent about
- * everything, so that `rm -rf /` would look as if it had worked.
+ * The command `rm`. The interpreter's own reports no error at all with `-f`, so that
+ * `rm -rf /` would seem to have worked.
  */
 export const rm: Command = defineCommand("rm", async (args, { fs, cwd }) => {
   const { flags, operands, odd } = readArguments(args);
@@ -48,7 +48,7 @@ function readArguments(args: readonly string[]) {
   return { flags, operands, odd };
 }
 
-/** Why a path stays, in the words of a real `rm`; empty when it is not there and `-f` was given. */
+/** Returns why a path was not removed, in the words of a real `rm`; empty when it does not exist and `-f` was given. */
 function faultOf(error: unknown, isForced: boolean): string {
   const message = error instanceof Error ? error.message : String(error);
   const [code, reason] = reasons.find(([known]) => message.includes(known)) ?? ["", message];

@@ -8,7 +8,7 @@ import { JobCutError, runJob } from "./host.ts";
 import type { CommandResult, StoredFile } from "./protocol.ts";
 import { Queues } from "./queues.ts";
 
-/** For whom a command runs. */
+/** The tenant, workspace and session that a command runs for. */
 export interface CommandScope {
   readonly sql: Sql;
   readonly tenantId: string;
@@ -17,7 +17,7 @@ export interface CommandScope {
   readonly sessionId: string | null;
 }
 
-/** What a command answered. */
+/** The outcome of a command. */
 export interface CommandOutcome {
   readonly stdout: string;
   readonly stderr: string;
@@ -25,7 +25,7 @@ export interface CommandOutcome {
   readonly notes: readonly string[];
 }
 
-/** Commands of one workspace that met another's changes run again one after the other. */
+/** Commands of one workspace that met changes of another writer are run again one after the other. */
 const reruns = new Queues();
 
 /** The exit code of a command that ran out of its time. */
@@ -33,9 +33,9 @@ const timedOutExitCode = 124;
 
 /**
  * Runs a shell command over a workspace's files and keeps what it wrote, all or
- * nothing. A command that read or replaced a file which somebody else changed
- * meanwhile is run again on what is there now: only files are its effects, so
- * that running again loses nothing. Throws 404 `workspace_not_found`, 409
+ * nothing. A command that read or replaced a file which another writer changed in
+ * the meantime is run again on the current files: files are its only effects, so
+ * running it again loses nothing. Throws 404 `workspace_not_found`, 409
  * `workspace_delete_conflict`, the signal's reason.
  */
 export async function runShell(scope: CommandScope, command: string, signal: AbortSignal): Promise<CommandOutcome> {
@@ -98,7 +98,7 @@ async function snapshot(sql: Sql, workspaceId: string) {
   return { files, folders: folders.map(({ path }) => path), revisions };
 }
 
-/** The contents of files, in the order asked; null for one that is gone. */
+/** Returns the contents of files, in the order of `paths`; null for one that no longer exists. */
 export async function readContents(
   sql: AnySql,
   workspaceId: string,
@@ -110,7 +110,7 @@ export async function readContents(
   return paths.map((path) => contents.get(path) ?? null);
 }
 
-/** Writes what a command changed in one transaction, unless somebody was quicker. */
+/** Writes what a command changed in one transaction, unless another writer changed a file it used. */
 async function keep(
   scope: CommandScope,
   before: Revisions,
@@ -119,7 +119,7 @@ async function keep(
 ): Promise<CommandOutcome | "overtaken"> {
   const { writes, deletes, foldersMade, foldersGone } = changes;
   const changed = writes.length + deletes.length + foldersMade.length + foldersGone.length > 0;
-  // The process has checked its paths; it is not to be trusted with that.
+  // The process has checked its paths, but it runs untrusted commands: they are checked again.
   const odd = [...writes.map(({ path }) => path), ...foldersMade].find((path) => pathProblem(path) !== null);
   if (odd !== undefined) return { ...shown, exitCode: 1, notes: [...shown.notes, "No file was changed."] };
   const touched = [...new Set([...read, ...writes.map(({ path }) => path), ...deletes])];
@@ -139,7 +139,7 @@ async function keep(
       return shown;
     });
   } catch (error) {
-    // The workspace's limits, or a file in place of a folder that somebody else made meanwhile.
+    // The workspace's limits, or a file in place of a folder that another writer created in the meantime.
     if (!(error instanceof ApiError) || !isFileFault(error)) throw error;
     return { ...shown, exitCode: 1, notes: [...shown.notes, error.message, "No file was changed."] };
   }

@@ -1,6 +1,6 @@
 import type { FetchContents, SearchJob, SearchResult } from "./protocol.ts";
 
-/** Matches that one search answers. */
+/** The most matches of one search. */
 const matchesMax = 1_000;
 /** Characters of a line that a match shows. */
 const lineCharactersMax = 500;
@@ -8,7 +8,7 @@ const lineCharactersMax = 500;
 const fetchBytesMax = 4 * 1024 * 1024;
 const fetchFilesMax = 200;
 
-/** Searches files line by line; binary files are passed over. Throws SyntaxError for a broken pattern. */
+/** Searches files line by line; binary files are skipped. Throws SyntaxError for a broken pattern. */
 export async function search(job: SearchJob, fetch: FetchContents): Promise<SearchResult> {
   const pattern = new RegExp(job.pattern);
   const matches: SearchResult["matches"][number][] = [];

@@ -1,4 +1,4 @@
-/** Hands out a bounded number of slots, and no more than a share of them to one holder; who waits longest comes first. */
+/** Hands out a bounded number of slots, and only a share of them to one holder, first come first served. */
 export class Slots {
   readonly #max: number;
   readonly #perHolderMax: number;
@@ -11,7 +11,7 @@ export class Slots {
     this.#perHolderMax = perHolderMax;
   }
 
-  /** Waits for a slot; the answer gives it back. Rejects with the signal's reason. */
+  /** Waits for a slot and returns the function that releases it. Rejects with the signal's reason. */
   async take(holder: string, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
     if (!this.#hasRoom(holder)) await this.#wait(holder, signal);

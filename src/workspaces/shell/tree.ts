@@ -1,4 +1,4 @@
-/** What one command sees of a workspace: a tree of nodes that knows its limits. */
+/** A workspace as one command sees it: a tree of nodes with limits. */
 
 /** A file of the tree. Hard links are one node under several names. */
 export interface FileNode {
@@ -34,7 +34,7 @@ export interface LinkNode {
   mtime: Date;
 }
 
-/** `/dev/null` and its like: reads as empty, and swallows what is written. */
+/** `/dev/null` and the like: reads as empty, and discards what is written. */
 export interface DeviceNode {
   readonly kind: "device";
   readonly id: number;
@@ -65,12 +65,12 @@ export interface TreePlace {
 /** Symbolic links that one path may pass. */
 const linksFollowedMax = 40;
 
-/** An error as the shell's commands know them: the code, what it means, the call and the path. */
+/** Returns an error as the shell's commands expect it: the code, its meaning, the system call and the path. */
 export function fsError(code: string, meaning: string, call: string, path: string): Error {
   return new Error(`${code}: ${meaning}, ${call} '${path}'`);
 }
 
-/** A path's segments from the root, `.` and `..` followed, as far as its text goes. */
+/** Returns a path's segments from the root, with `.` and `..` resolved by the text alone. */
 export function segmentsOf(path: string): string[] {
   const segments: string[] = [];
   for (const segment of path.split("/")) {
@@ -80,7 +80,7 @@ export function segmentsOf(path: string): string[] {
   return segments;
 }
 
-/** The tree and its sums. Whatever would pass a limit throws ENOSPC or EFBIG before it changes anything. */
+/** The tree and its totals. A change that would exceed a limit throws ENOSPC or EFBIG before anything is changed. */
 export class Tree {
   readonly root: FolderNode;
   readonly limits: TreeLimits;
@@ -163,7 +163,7 @@ export class Tree {
     this.#bytes += node.size;
   }
 
-  /** Takes a name away, with all that lies below it. */
+  /** Removes a name with everything below it. */
   detach(folder: FolderNode, name: string): void {
     const node = folder.children.get(name);
     if (node === undefined) return;
