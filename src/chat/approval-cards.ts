@@ -1,10 +1,9 @@
 import type { Ctx } from "../kernel/context.ts";
 import { cardsToUpdate, type Delivery, enqueueDeliveriesAt, recordCardUpdate } from "./deliveries.ts";
-import { PlatformError } from "./platform.ts";
-import { endpointOf, platforms } from "./platforms.ts";
+import { type ChatAccount, PlatformError } from "./platform.ts";
+import { openConnectedChat } from "./platforms.ts";
 import { approvalOf, cardText } from "./reply.ts";
 import { putOffMsMax } from "./schema.ts";
-import { openChatCredentials } from "./store.ts";
 
 /** A card that could not be changed is tried again after this long, unless the platform says when. */
 const tryAgainMs = 5_000;
@@ -43,9 +42,7 @@ async function showOutcome(ctx: Ctx, card: Delivery): Promise<number | null> {
 
 async function edit(ctx: Ctx, card: Delivery, messageId: string, text: string): Promise<PlatformError | null> {
   const edited = async (representation: Delivery["representation"]) => {
-    const credentials = openChatCredentials(ctx.sealer, { ...card, id: card.connectionId });
-    const message = { text, representation, approvalId: null };
-    await platforms[card.platform].edit(endpointOf(ctx, card.platform), credentials, card.address, messageId, message);
+    await accountOf(ctx, card).edit(card.address, messageId, { text, representation, approvalId: null });
   };
   try {
     await edited(card.representation).catch((error) => {
@@ -63,10 +60,13 @@ async function edit(ctx: Ctx, card: Delivery, messageId: string, text: string): 
 /** Without this the button seems to hang; a press that cannot be acknowledged has been noticed all the same. */
 async function acknowledge(ctx: Ctx, card: Delivery, pressId: string): Promise<void> {
   try {
-    const credentials = openChatCredentials(ctx.sealer, { ...card, id: card.connectionId });
-    await platforms[card.platform].acknowledge(endpointOf(ctx, card.platform), credentials, pressId);
+    await accountOf(ctx, card).acknowledge(pressId);
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error;
     ctx.log.debug({ deliveryId: card.id, code: error.code }, "a press was not acknowledged");
   }
+}
+
+function accountOf(ctx: Ctx, card: Delivery): ChatAccount {
+  return openConnectedChat(ctx, { ...card, id: card.connectionId });
 }

@@ -12,10 +12,9 @@ import {
   type SendOutcome,
 } from "./deliveries.ts";
 import { type OutgoingMessage, PlatformError } from "./platform.ts";
-import { endpointOf, platforms } from "./platforms.ts";
+import { openConnectedChat } from "./platforms.ts";
 import { approvalOf, cardText, MessageGoneError, replyParts } from "./reply.ts";
-import { claimMs, type MessageReceipt, postTimeoutMs, putOffMsMax, unreachableMsMax } from "./schema.ts";
-import { openChatCredentials } from "./store.ts";
+import { claimMs, type MessageReceipt, putOffMsMax, unreachableMsMax } from "./schema.ts";
 
 /** The longest pause between two tries to reach a platform. */
 const unreachablePauseMsMax = 60_000;
@@ -96,11 +95,10 @@ async function nextMessage(ctx: Ctx, delivery: Delivery): Promise<NextMessage | 
 }
 
 async function send(ctx: Ctx, delivery: Delivery, next: NextMessage): Promise<SendOutcome> {
-  const { platform, address, attempt, receipts } = delivery;
+  const { address, attempt, receipts } = delivery;
   try {
-    const credentials = openChatCredentials(ctx.sealer, { ...delivery, id: delivery.connectionId });
-    const endpoint = endpointOf(ctx, platform, AbortSignal.timeout(postTimeoutMs));
-    const messageId = await platforms[platform].post(endpoint, credentials, address, next.outgoing);
+    const account = openConnectedChat(ctx, { ...delivery, id: delivery.connectionId });
+    const messageId = await account.post(address, next.outgoing);
     const receipt: MessageReceipt = { attempt, messageId };
     return { kind: "receipt", receipts: [...receipts, receipt], last: next.last, settled: next.settled };
   } catch (error) {

@@ -1,8 +1,8 @@
 import type { Ctx } from "../kernel/context.ts";
 import { PlatformError } from "./platform.ts";
-import { endpointOf, platforms } from "./platforms.ts";
+import { openConnectedChat } from "./platforms.ts";
 import { type ChatHealth, type CheckStatus, type HealthCheck, platformCheckMs } from "./schema.ts";
-import { type ChatConnectionRow, openChatCredentials } from "./store.ts";
+import type { ChatConnectionRow } from "./store.ts";
 
 /** Channels that are looked at side by side. */
 const membershipsAtOnce = 8;
@@ -36,10 +36,8 @@ export function withCheck(health: ChatHealth, code: HealthCheck["code"], status:
 
 /** Asks the platform about a connection: its token, its bot, its channels, its webhook. What cannot be told is `unknown`. */
 export async function checkHealth(ctx: Ctx, row: ChatConnectionRow): Promise<ChatHealth> {
-  const platform = platforms[row.platform];
-  const credentials = openChatCredentials(ctx.sealer, row);
-  const endpoint = endpointOf(ctx, row.platform, AbortSignal.timeout(platformCheckMs));
-  const identity = await answerOf(() => platform.identify(endpoint, credentials));
+  const account = openConnectedChat(ctx, row, platformCheckMs);
+  const identity = await resultOf(() => account.identify());
   const refused = identity instanceof PlatformError && identity.kind === "refused";
   const known = identity instanceof PlatformError ? null : identity;
   const same = known?.installation === row.installation;
@@ -47,16 +45,13 @@ export async function checkHealth(ctx: Ctx, row: ChatConnectionRow): Promise<Cha
   const memberships: HealthCheck[] = [];
   for (let at = 0; at < channels.length; at += membershipsAtOnce) {
     const looked = channels.slice(at, at + membershipsAtOnce).map(async (subject): Promise<HealthCheck> => {
-      const status = known === null ? "unknown" : await platform.membership(endpoint, credentials, row, subject);
+      const status = known === null ? "unknown" : await account.membership(row, subject);
       return { code: "channel_membership", status, subject };
     });
     memberships.push(...(await Promise.all(looked)));
   }
-  const told =
-    known === null
-      ? "unknown"
-      : await answerOf(() => platform.webhookStatus(endpoint, credentials, webhookUrlOf(ctx, row)));
-  const webhook = told instanceof PlatformError ? "unknown" : told;
+  const registered = known === null ? "unknown" : await resultOf(() => account.webhookStatus(webhookUrlOf(ctx, row)));
+  const webhook = registered instanceof PlatformError ? "unknown" : registered;
   return {
     checkedAt: new Date().toISOString(),
     // A platform that is out of reach says nothing about the token.
@@ -73,7 +68,7 @@ export async function checkHealth(ctx: Ctx, row: ChatConnectionRow): Promise<Cha
   };
 }
 
-async function answerOf<T>(ask: () => Promise<T>): Promise<T | PlatformError> {
+async function resultOf<T>(ask: () => Promise<T>): Promise<T | PlatformError> {
   try {
     return await ask();
   } catch (error) {

@@ -6,8 +6,8 @@ import { ApiError, invalid } from "../kernel/errors.ts";
 import { newId, randomBody } from "../kernel/ids.ts";
 import { unavailableRetryAfterSeconds } from "../kernel/limits.ts";
 import { checkHealth, verifiedHealth, webhookUrlOf, withCheck } from "./health.ts";
-import { type Endpoint, type KnownBot, PlatformError } from "./platform.ts";
-import { endpointOf, platforms } from "./platforms.ts";
+import { type ChatAccount, type KnownBot, PlatformError } from "./platform.ts";
+import { openChat, openConnectedChat, platforms } from "./platforms.ts";
 import {
   type ChatConfiguration,
   type ChatConnectionCreate,
@@ -22,7 +22,6 @@ import {
   checkChatConnectionLimit,
   getChatConnection,
   insertChatConnection,
-  openChatCredentials,
   removeChatConnection,
   updateChatConnection,
 } from "./store.ts";
@@ -45,8 +44,8 @@ export async function createChatConnection(
   const credentials = credentialsOf(platform, body.credentials);
   await getAgent(sql, tenantId, body.agentId);
   await checkChatConnectionLimit(sql, tenantId);
-  const endpoint = endpointOf(ctx, platform, AbortSignal.timeout(platformCheckMs));
-  const bot = await identify(endpoint, platform, credentials);
+  const account = openChat(ctx, platform, credentials, platformCheckMs);
+  const bot = await identify(account);
   const registers = platforms[platform].registersWebhook;
   const row = await insertChatConnection(sql, ctx.sealer, {
     id: newId("chatConnection"),
@@ -61,7 +60,7 @@ export async function createChatConnection(
     bot,
     health: verifiedHealth("unknown"),
   });
-  return registers ? enableAt(ctx, sql, row, endpoint) : row;
+  return registers ? registerAndEnable(ctx, sql, row, account) : row;
 }
 
 /** Which secrets a platform takes. Throws 400. */
@@ -77,13 +76,9 @@ function credentialsOf(
   return { botToken, webhookSecret: randomBody(webhookSecretLength) };
 }
 
-async function identify(
-  endpoint: Endpoint,
-  platform: ChatPlatformName,
-  credentials: ChatCredentials,
-): Promise<KnownBot> {
+async function identify(account: ChatAccount): Promise<KnownBot> {
   try {
-    return await platforms[platform].identify(endpoint, credentials);
+    return await account.identify();
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error;
     if (error.kind !== "refused") throw outOfReach();
@@ -101,23 +96,25 @@ function outOfReach(): ApiError {
 /** Enables a connection; one whose webhook cannot be registered stays disabled, with its check failed. Throws 404. */
 export async function enableChatConnection(ctx: Ctx, sql: AnySql, tenantId: string, id: string) {
   const row = await getChatConnection(sql, tenantId, id);
-  return enableAt(ctx, sql, row, endpointOf(ctx, row.platform, AbortSignal.timeout(platformCheckMs)));
+  if (!platforms[row.platform].registersWebhook) return updateChatConnection(sql, tenantId, id, { enabled: true });
+  return registerAndEnable(ctx, sql, row, openConnectedChat(ctx, row, platformCheckMs));
 }
 
-async function enableAt(ctx: Ctx, sql: AnySql, row: ChatConnectionRow, endpoint: Endpoint): Promise<ChatConnectionRow> {
-  if (!platforms[row.platform].registersWebhook)
-    return updateChatConnection(sql, row.tenantId, row.id, { enabled: true });
-  const failure = await register(ctx, row, endpoint);
+async function registerAndEnable(
+  ctx: Ctx,
+  sql: AnySql,
+  row: ChatConnectionRow,
+  account: ChatAccount,
+): Promise<ChatConnectionRow> {
+  const failure = await register(ctx, row, account);
   const health = withCheck(row.health, "webhook_url", failure === null ? "pass" : "fail");
   return updateChatConnection(sql, row.tenantId, row.id, { enabled: failure === null, health });
 }
 
-/** Registers the webhook; answers what kept it from that, or null. */
-async function register(ctx: Ctx, row: ChatConnectionRow, endpoint: Endpoint): Promise<PlatformError | null> {
-  const { businessMode = false } = row.configuration;
+/** Registers the webhook. Returns why it could not be, or null. */
+async function register(ctx: Ctx, row: ChatConnectionRow, account: ChatAccount): Promise<PlatformError | null> {
   try {
-    const credentials = openChatCredentials(ctx.sealer, row);
-    await platforms[row.platform].register(endpoint, credentials, webhookUrlOf(ctx, row), businessMode);
+    await account.register(webhookUrlOf(ctx, row), row.configuration.businessMode ?? false);
     return null;
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error;
@@ -144,9 +141,8 @@ export async function deleteChatConnection(ctx: Ctx, sql: AnySql, tenantId: stri
 
 /** Takes a connection's webhook back at the platform, in one try: a platform that fails to is only noted. */
 export async function unregister(ctx: Ctx, row: ChatConnectionRow): Promise<void> {
-  const endpoint = endpointOf(ctx, row.platform, AbortSignal.timeout(platformCheckMs));
   try {
-    await platforms[row.platform].unregister(endpoint, openChatCredentials(ctx.sealer, row));
+    await openConnectedChat(ctx, row, platformCheckMs).unregister();
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error;
     ctx.log.info({ connectionId: row.id, code: error.code }, "a chat webhook was not taken back");
@@ -178,7 +174,7 @@ export async function changeChatConnection(
     configuration,
   });
   if (!row.enabled || configuration.businessMode === before.configuration.businessMode) return row;
-  const failure = await register(ctx, row, endpointOf(ctx, row.platform, AbortSignal.timeout(platformCheckMs)));
+  const failure = await register(ctx, row, openConnectedChat(ctx, row, platformCheckMs));
   const health = withCheck(row.health, "webhook_url", failure === null ? "pass" : "fail");
   const checked = await updateChatConnection(sql, tenantId, id, { health });
   if (failure === null) return checked;

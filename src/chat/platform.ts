@@ -1,10 +1,10 @@
 import type { BotIdentity, ChatAddress, ChatConfiguration, ChatCredentials, CheckStatus } from "./schema.ts";
 
-/** Who a token's bot is. */
+/** The bot that a token belongs to. */
 export interface KnownBot extends BotIdentity {
-  /** Names the installation: one connection has it, over all tenants. */
+  /** Names the installation. It is unique: one connection has it, over all tenants. */
   readonly installation: string;
-  /** What people call the bot, where mentions go by name. */
+  /** The name that people mention the bot by; null where mentions go by id. */
   readonly botName: string | null;
 }
 
@@ -12,7 +12,7 @@ export interface KnownBot extends BotIdentity {
 export interface OutgoingMessage {
   /** Markdown, as models write it. */
   readonly text: string;
-  /** `native`: with the platform's own formatting; `text`: the very characters. */
+  /** `native`: with the platform's own formatting; `text`: the characters as they are. */
   readonly representation: "native" | "text";
   /** The approval that Approve and Deny buttons are for; null: no buttons. */
   readonly approvalId: string | null;
@@ -21,13 +21,13 @@ export interface OutgoingMessage {
 /** A message somebody sent to the bot. */
 export interface IncomingMessage {
   readonly kind: "message";
-  /** Names of the event and of the message: taken in only when all are new. */
+  /** Names of the event and of the message: received only when all are new. */
   readonly keys: readonly string[];
   readonly threadKey: string;
   readonly address: ChatAddress;
-  /** The platform's order within the thread. */
+  /** Orders the thread's messages, as the platform does. */
   readonly place: number;
-  /** Whose the session is: the person in a private conversation, else the channel. */
+  /** Who the session's end user is: the person in a private conversation, else the channel. */
   readonly owner: string;
   readonly text: string;
 }
@@ -38,80 +38,86 @@ export interface IncomingPress {
   readonly approvalId: string;
   readonly approved: boolean;
   readonly channel: string;
-  /** What the platform wants acknowledged; null: nothing. */
+  /** What the platform expects to be acknowledged; null: nothing. */
   readonly pressId: string | null;
 }
 
 export type Incoming = IncomingMessage | IncomingPress;
 
-/** What reading an event needs to know of its connection. */
+/** What reading a request needs to know of its connection. */
 export interface ReceivingBot {
   readonly identity: BotIdentity;
   readonly botName: string | null;
   readonly configuration: ChatConfiguration;
 }
 
-/** What a verified request says: something for the bot or nothing, and the body it is answered with. */
+/** What a verified request holds: something for the bot or nothing, and the body of the response to it (null: none). */
 export interface ReadWebhook {
   readonly incoming: Incoming | null;
-  readonly answer: unknown;
+  readonly responseBody: unknown;
 }
 
-/** A chat platform in the words of this service. Whatever talks to it throws `PlatformError`. */
+/** A chat platform, in this service's words: what is the same for all of its accounts. */
 export interface ChatPlatform {
-  /** Whether the webhook is ours to register (else a person enters it at the platform). */
+  /** Whether this service registers the webhook; else a person enters it at the platform. */
   readonly registersWebhook: boolean;
   /** A message holds at most so many UTF-16 units. */
   readonly messageUnitsMax: number;
 
-  identify(endpoint: Endpoint, credentials: ChatCredentials): Promise<KnownBot>;
-  register(endpoint: Endpoint, credentials: ChatCredentials, url: string, businessMode: boolean): Promise<void>;
-  unregister(endpoint: Endpoint, credentials: ChatCredentials): Promise<void>;
-  /** Whether the platform knows this webhook; `unknown` where it does not tell. */
-  webhookStatus(endpoint: Endpoint, credentials: ChatCredentials, url: string): Promise<CheckStatus>;
-  /** Whether the bot is in a channel. */
-  membership(endpoint: Endpoint, credentials: ChatCredentials, bot: BotIdentity, channel: string): Promise<CheckStatus>;
-
-  /** Whether a request is the platform's, by its headers and its very bytes. */
+  /** Whether a request is the platform's, by its headers and its exact bytes. Sends nothing. */
   verify(credentials: ChatCredentials, headers: Headers, body: Uint8Array): boolean;
   /** Reads a verified request. Throws `SyntaxError` when it is none of the platform's kinds. */
-  read(listener: ReceivingBot, body: Uint8Array, mediaType: string): ReadWebhook;
-
+  read(bot: ReceivingBot, body: Uint8Array, mediaType: string): ReadWebhook;
   /** Whether a piece of Markdown can be one message, in either representation. */
   fits(text: string): boolean;
-  /** Posts a message once, without trying again, and answers its id. */
-  post(endpoint: Endpoint, credentials: ChatCredentials, to: ChatAddress, message: OutgoingMessage): Promise<string>;
-  /** Changes a posted message; its buttons go when the new one has none. */
-  edit(
-    endpoint: Endpoint,
-    credentials: ChatCredentials,
-    to: ChatAddress,
-    messageId: string,
-    message: OutgoingMessage,
-  ): Promise<void>;
-  /** Tells whoever pressed a button that it was noticed. */
-  acknowledge(endpoint: Endpoint, credentials: ChatCredentials, pressId: string): Promise<void>;
+
+  /** Opens the account of a bot; nothing is sent yet. `openChat` chooses the platform. */
+  open(endpoint: Endpoint, credentials: ChatCredentials): ChatAccount;
 }
 
-/** Where a platform is reached, and until when. */
+/** A bot's account at its platform. Each method is one request or a few; all of them reject with `PlatformError`. */
+export interface ChatAccount {
+  /** The bot that the credentials belong to. */
+  identify(): Promise<KnownBot>;
+  /** Registers the webhook; does nothing where a person enters it. */
+  register(url: string, businessMode: boolean): Promise<void>;
+  /** Removes the webhook; does nothing where a person enters it. */
+  unregister(): Promise<void>;
+  /** Whether the platform knows this webhook; `unknown` where it does not tell. */
+  webhookStatus(url: string): Promise<CheckStatus>;
+  /** Whether the bot is in a channel. Never rejects: what cannot be told is `unknown`. */
+  membership(bot: BotIdentity, channel: string): Promise<CheckStatus>;
+  /** Posts a message once, without trying again, and returns its id. */
+  post(to: ChatAddress, message: OutgoingMessage): Promise<string>;
+  /** Changes a posted message; its buttons go when the new one has none. */
+  edit(to: ChatAddress, messageId: string, message: OutgoingMessage): Promise<void>;
+  /** Confirms a press on a button to the person who pressed it. */
+  acknowledge(pressId: string): Promise<void>;
+}
+
+/** Where a platform is reached, and the signal that ends every request to it. */
 export interface Endpoint {
   readonly url: string;
   readonly signal: AbortSignal;
 }
 
 /**
- * What a failed call means for what it was to do:
- * `refused` the platform will not do it; `unformatted` it refuses the formatting;
- * `limited` not now; `unreachable` nothing was sent; `unsure` it may have been done.
+ * What a failed request means for the work it was to do:
+ *
+ * - `refused`: the platform will not do it
+ * - `unformatted`: the platform refuses the formatting
+ * - `limited`: not now
+ * - `unreachable`: nothing was sent
+ * - `unsure`: it may have been done
  */
 export type FailureKind = "refused" | "unformatted" | "limited" | "unreachable" | "unsure";
 
-/** A chat platform did not do what it was asked. `code` is short and free of secrets. */
+/** A request to a chat platform failed. `code` is short and holds no secrets. */
 export class PlatformError extends Error {
   override readonly name = "PlatformError";
   readonly kind: FailureKind;
   readonly code: string;
-  /** Of `limited`: how long the platform asks to wait. */
+  /** For `limited`: how long the platform asks to wait. */
   readonly retryAfterMs: number | null;
 
   constructor(kind: FailureKind, code: string, retryAfterMs: number | null = null) {

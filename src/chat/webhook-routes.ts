@@ -32,7 +32,7 @@ async function receive(ctx: Ctx, request: Request, label: string, connectionId: 
   if (!platform.verify(openChatCredentials(ctx.sealer, connection), request.headers, body))
     throw new ApiError("unauthorized");
   const mediaType = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
-  const { incoming, answer } = read(() => platform.read(listenerOf(connection), body, mediaType));
+  const { incoming, responseBody } = read(() => platform.read(receivingBotOf(connection), body, mediaType));
   if (connection.webhookSeenAt === null)
     await noteWebhookSeen(ctx.sql, connection, withCheck(connection.health, "webhook_url", "pass"));
   if (incoming !== null && connection.enabled) {
@@ -41,10 +41,10 @@ async function receive(ctx: Ctx, request: Request, label: string, connectionId: 
       : receivePress(ctx.sql, connection, incoming));
     ctx.log.debug({ connectionId, kind: incoming.kind, taken }, "a chat platform called");
   }
-  return answer === null ? new Response(null, { status: 200 }) : Response.json(answer);
+  return responseBody === null ? new Response(null, { status: 200 }) : Response.json(responseBody);
 }
 
-function listenerOf(connection: ChatConnectionRow) {
+function receivingBotOf(connection: ChatConnectionRow) {
   return { identity: connection, botName: connection.botName, configuration: connection.configuration };
 }
 

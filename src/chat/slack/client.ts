@@ -20,12 +20,11 @@ const silent = {
   setName: () => {},
 };
 
-/** Runs one call of Slack's Web API, once. Throws `PlatformError`. */
-export async function callSlack<T>(
-  endpoint: Endpoint,
-  botToken: string,
-  call: (client: WebClient) => Promise<T>,
-): Promise<T> {
+/** Runs one call of Slack's Web API, once. Rejects with `PlatformError`. */
+export type CallSlack = <T>(call: (client: WebClient) => Promise<T>) => Promise<T>;
+
+/** Returns what calls Slack's Web API with a bot's token. */
+export function slackCaller(endpoint: Endpoint, botToken: string): CallSlack {
   const client = new WebClient(botToken, {
     slackApiUrl: `${endpoint.url.replace(/\/+$/, "")}/`,
     allowAbsoluteUrls: false,
@@ -34,11 +33,13 @@ export async function callSlack<T>(
     logger: silent,
     fetch: platformFetch(endpoint.signal),
   });
-  try {
-    return await call(client);
-  } catch (error) {
-    throw slackFailure(error);
-  }
+  return async (call) => {
+    try {
+      return await call(client);
+    } catch (error) {
+      throw slackFailure(error);
+    }
+  };
 }
 
 /** Slack's words for "try again later", for "something may have happened", and for formatting it does not take. */

@@ -60,15 +60,15 @@ type Payload = Static<typeof Payload>;
 const payloads = TypeCompiler.Compile(Payload);
 
 /** Reads a verified request: an event, or a press on a button, which comes as a form. Throws `SyntaxError`. */
-export function readSlack(listener: ReceivingBot, body: Uint8Array, mediaType: string): ReadWebhook {
+export function readSlack(bot: ReceivingBot, body: Uint8Array, mediaType: string): ReadWebhook {
   const text = new TextDecoder().decode(body);
   const isForm = mediaType === "application/x-www-form-urlencoded";
   const payload = JSON.parse((isForm ? new URLSearchParams(text).get("payload") : text) ?? "") as unknown;
   if (typeof payload !== "object" || payload === null) throw new SyntaxError("Not a payload of Slack's.");
   const { type, challenge } = payload as { type?: unknown; challenge?: unknown };
-  if (type === "url_verification") return { incoming: null, answer: { challenge } };
-  const heard = payloads.Check(payload) && isOurs(listener, payload);
-  return { incoming: heard ? incomingOf(listener, payload) : null, answer: null };
+  if (type === "url_verification") return { incoming: null, responseBody: { challenge } };
+  const heard = payloads.Check(payload) && isOurs(bot, payload);
+  return { incoming: heard ? incomingOf(bot, payload) : null, responseBody: null };
 }
 
 /** One app, and so one signing secret, may be installed in many workspaces; a connection is one installation. */
@@ -82,10 +82,10 @@ function isOurs({ identity }: ReceivingBot, payload: Payload): boolean {
   return named.length === 0 || identity.teamId === null || named.includes(identity.teamId);
 }
 
-function incomingOf(listener: ReceivingBot, payload: Payload): Incoming | null {
+function incomingOf(bot: ReceivingBot, payload: Payload): Incoming | null {
   if (payload.type === "event_callback" && payload.event !== undefined)
-    return messageOf(listener, payload.event, payload.event_id ?? "");
-  if (payload.type === "block_actions") return pressOf(listener, payload);
+    return messageOf(bot, payload.event, payload.event_id ?? "");
+  if (payload.type === "block_actions") return pressOf(bot, payload);
   return null;
 }
 

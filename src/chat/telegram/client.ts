@@ -5,24 +5,25 @@ import { limited, networkFailure, platformFetch } from "../transport.ts";
 /** The client's own limit, in seconds; ours is the endpoint's signal, which is shorter. */
 const clientTimeoutSeconds = 60;
 
-/** Runs one call of Telegram's Bot API, once. Throws `PlatformError`. */
-export async function callTelegram<T>(
-  endpoint: Endpoint,
-  botToken: string,
-  call: (api: Api) => Promise<T>,
-): Promise<T> {
-  // The token is part of the URL; anything else in its place would be another path.
-  if (!/^[A-Za-z0-9:_-]+$/.test(botToken)) throw new PlatformError("refused", "unauthorized");
-  const api = new Api(botToken, {
-    apiRoot: endpoint.url.replace(/\/+$/, ""),
-    fetch: platformFetch(endpoint.signal) as typeof fetch,
-    timeoutSeconds: clientTimeoutSeconds,
-  });
-  try {
-    return await call(api);
-  } catch (error) {
-    throw telegramFailure(error);
-  }
+/** Runs one call of Telegram's Bot API, once. Rejects with `PlatformError`. */
+export type CallTelegram = <T>(call: (api: Api) => Promise<T>) => Promise<T>;
+
+/** Returns what calls Telegram's Bot API with a bot's token. */
+export function telegramCaller(endpoint: Endpoint, botToken: string): CallTelegram {
+  return async (call) => {
+    // The token is part of the URL; with other characters it would be another path.
+    if (!/^[A-Za-z0-9:_-]+$/.test(botToken)) throw new PlatformError("refused", "unauthorized");
+    const api = new Api(botToken, {
+      apiRoot: endpoint.url.replace(/\/+$/, ""),
+      fetch: platformFetch(endpoint.signal) as typeof fetch,
+      timeoutSeconds: clientTimeoutSeconds,
+    });
+    try {
+      return await call(api);
+    } catch (error) {
+      throw telegramFailure(error);
+    }
+  };
 }
 
 function telegramFailure(error: unknown): PlatformError {

@@ -49,31 +49,31 @@ type Update = Static<typeof Update>;
 const updates = TypeCompiler.Compile(Update);
 
 /** Reads a verified update. Throws `SyntaxError`. */
-export function readTelegram(listener: ReceivingBot, body: Uint8Array): ReadWebhook {
+export function readTelegram(bot: ReceivingBot, body: Uint8Array): ReadWebhook {
   const update = JSON.parse(new TextDecoder().decode(body)) as unknown;
   if (typeof update !== "object" || update === null) throw new SyntaxError("Not an update of Telegram's.");
-  return { incoming: updates.Check(update) ? incomingOf(listener, update) : null, answer: null };
+  return { incoming: updates.Check(update) ? incomingOf(bot, update) : null, responseBody: null };
 }
 
-function incomingOf(listener: ReceivingBot, update: Update): Incoming | null {
-  if (update.callback_query !== undefined) return pressOf(listener, update.callback_query);
+function incomingOf(bot: ReceivingBot, update: Update): Incoming | null {
+  if (update.callback_query !== undefined) return pressOf(bot, update.callback_query);
   const business = update.business_message !== undefined;
-  if (business && listener.configuration.businessMode !== true) return null;
+  if (business && bot.configuration.businessMode !== true) return null;
   const message = update.business_message ?? update.message;
-  return message === undefined ? null : messageOf(listener, message, update.update_id ?? 0, business);
+  return message === undefined ? null : messageOf(bot, message, update.update_id ?? 0, business);
 }
 
 /** A private message, or a mention of the bot or a reply to it in a group; null for all else. */
-function messageOf(listener: ReceivingBot, message: Message, updateId: number, business: boolean): Incoming | null {
+function messageOf(bot: ReceivingBot, message: Message, updateId: number, business: boolean): Incoming | null {
   const { from, chat, message_id } = message;
   if (from?.id === undefined || chat?.id === undefined || message_id === undefined) return null;
-  if (from.is_bot === true || String(from.id) === listener.identity.botUserId) return null;
+  if (from.is_bot === true || String(from.id) === bot.identity.botUserId) return null;
   if (business && (message.sender_business_bot !== undefined || from.id !== chat.id)) return null;
   const isPrivate = chat.type === "private";
   const isGroup = chat.type === "group" || chat.type === "supergroup";
-  if (!isPrivate && !(isGroup && isAddressed(listener, message))) return null;
-  if (!isAllowed(listener, chat.id)) return null;
-  const text = withoutMention(listener, message).trim();
+  if (!isPrivate && !(isGroup && isAddressed(bot, message))) return null;
+  if (!isAllowed(bot, chat.id)) return null;
+  const text = withoutMention(bot, message).trim();
   if (text === "") return null;
   const channel = String(chat.id);
   const topic = message.is_topic_message === true ? (message.message_thread_id ?? null) : null;
@@ -90,17 +90,17 @@ function messageOf(listener: ReceivingBot, message: Message, updateId: number, b
   };
 }
 
-function pressOf(listener: ReceivingBot, query: Static<typeof Press>): Incoming | null {
+function pressOf(bot: ReceivingBot, query: Static<typeof Press>): Incoming | null {
   const [, action, approvalId] = /^(approve|deny):([\x21-\x7e]+)$/.exec(query.data ?? "") ?? [];
   const chat = query.message?.chat?.id;
-  if (approvalId === undefined || chat === undefined || !isAllowed(listener, chat)) return null;
+  if (approvalId === undefined || chat === undefined || !isAllowed(bot, chat)) return null;
   const pressId = query.id ?? null;
   return { kind: "press", approvalId, approved: action === "approve", channel: String(chat), pressId };
 }
 
-function isAddressed(listener: ReceivingBot, message: Message): boolean {
-  if (String(message.reply_to_message?.from?.id) === listener.identity.botUserId) return true;
-  return mentionsOf(listener, message).length > 0;
+function isAddressed(bot: ReceivingBot, message: Message): boolean {
+  if (String(message.reply_to_message?.from?.id) === bot.identity.botUserId) return true;
+  return mentionsOf(bot, message).length > 0;
 }
 
 /** Where a message names the bot. Offsets and lengths count UTF-16 units. */
@@ -117,9 +117,9 @@ function mentionsOf({ identity, botName }: ReceivingBot, message: Message): { st
   });
 }
 
-function withoutMention(listener: ReceivingBot, message: Message): string {
+function withoutMention(bot: ReceivingBot, message: Message): string {
   const text = message.text ?? message.caption ?? "";
-  const spans = mentionsOf(listener, message).sort((left, right) => right.start - left.start);
+  const spans = mentionsOf(bot, message).sort((left, right) => right.start - left.start);
   return spans.reduce((shown, { start, end }) => shown.slice(0, start) + shown.slice(end), text);
 }
 

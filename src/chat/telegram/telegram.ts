@@ -1,7 +1,12 @@
-import type { Api } from "grammy/web";
-import { type ChatPlatform, type Endpoint, type KnownBot, type OutgoingMessage, PlatformError } from "../platform.ts";
+import {
+  type ChatAccount,
+  type ChatPlatform,
+  type KnownBot,
+  type OutgoingMessage,
+  PlatformError,
+} from "../platform.ts";
 import type { BotIdentity, ChatAddress, ChatCredentials, CheckStatus } from "../schema.ts";
-import { callTelegram } from "./client.ts";
+import { type CallTelegram, telegramCaller } from "./client.ts";
 import { fitsTelegram, telegramText, telegramTextUnitsMax } from "./format.ts";
 import { isFromTelegram, readTelegram } from "./receive.ts";
 
@@ -9,63 +14,55 @@ import { isFromTelegram, readTelegram } from "./receive.ts";
 export const telegram: ChatPlatform = {
   registersWebhook: true,
   messageUnitsMax: telegramTextUnitsMax,
-  identify,
-  register,
-  unregister: async (endpoint, { botToken }) => {
-    await callTelegram(endpoint, botToken, (api) => api.deleteWebhook());
-  },
-  webhookStatus: async (endpoint, { botToken }, url) => {
-    const info = await callTelegram(endpoint, botToken, (api) => api.getWebhookInfo());
-    return info.url === url ? "pass" : "fail";
-  },
-  membership,
   verify: isFromTelegram,
   read: readTelegram,
   fits: fitsTelegram,
-  post,
-  edit,
-  acknowledge: async (endpoint, { botToken }, pressId) => {
-    await callTelegram(endpoint, botToken, (api) => api.answerCallbackQuery(pressId));
-  },
+  open: (endpoint, credentials) => openAccount(telegramCaller(endpoint, credentials.botToken), credentials),
 };
 
-async function identify(endpoint: Endpoint, { botToken }: ChatCredentials): Promise<KnownBot> {
-  const bot = await callTelegram(endpoint, botToken, (api) => api.getMe());
+function openAccount(call: CallTelegram, { webhookSecret }: ChatCredentials): ChatAccount {
+  return {
+    identify: () => identify(call),
+    register: (url, businessMode) => register(call, url, webhookSecret ?? "", businessMode),
+    unregister: async () => {
+      await call((api) => api.deleteWebhook());
+    },
+    webhookStatus: async (url) => {
+      const info = await call((api) => api.getWebhookInfo());
+      return info.url === url ? "pass" : "fail";
+    },
+    membership: (bot, chat) => membership(call, bot, chat),
+    post: (to, message) => post(call, to, message),
+    edit: (to, messageId, message) => edit(call, to, messageId, message),
+    acknowledge: async (pressId) => {
+      await call((api) => api.answerCallbackQuery(pressId));
+    },
+  };
+}
+
+async function identify(call: CallTelegram): Promise<KnownBot> {
+  const bot = await call((api) => api.getMe());
   const id = String(bot.id);
   return { installation: id, botId: id, botUserId: id, teamId: null, appId: null, botName: bot.username ?? null };
 }
 
-async function register(
-  endpoint: Endpoint,
-  { botToken, webhookSecret }: ChatCredentials,
-  url: string,
-  businessMode: boolean,
-): Promise<void> {
-  const asked = ["message", "callback_query"] as const;
+async function register(call: CallTelegram, url: string, secret: string, businessMode: boolean): Promise<void> {
+  const always = ["message", "callback_query"] as const;
   const ofBusiness = ["business_connection", "business_message"] as const;
-  await callTelegram(endpoint, botToken, (api) =>
-    api.setWebhook(url, {
-      secret_token: webhookSecret ?? "",
-      allowed_updates: businessMode ? [...asked, ...ofBusiness] : asked,
-    }),
-  );
+  const updates = businessMode ? [...always, ...ofBusiness] : always;
+  await call((api) => api.setWebhook(url, { secret_token: secret, allowed_updates: updates }));
 }
 
-async function membership(
-  endpoint: Endpoint,
-  { botToken }: ChatCredentials,
-  bot: BotIdentity,
-  chat: string,
-): Promise<CheckStatus> {
+async function membership(call: CallTelegram, bot: BotIdentity, chat: string): Promise<CheckStatus> {
   try {
-    const member = await callTelegram(endpoint, botToken, (api) => api.getChatMember(chat, Number(bot.botUserId)));
+    const member = await call((api) => api.getChatMember(chat, Number(bot.botUserId)));
     return member.status === "left" || member.status === "kicked" ? "fail" : "pass";
   } catch (error) {
     return error instanceof PlatformError && error.kind === "refused" ? "fail" : "unknown";
   }
 }
 
-/** What a sent and an edited message have in common. */
+/** The fields that a posted and an edited message share. */
 function formatOf(message: OutgoingMessage) {
   const { approvalId, representation } = message;
   const button = (action: string, text: string) => ({ text, callback_data: `${action}:${approvalId}` });
@@ -78,25 +75,19 @@ function formatOf(message: OutgoingMessage) {
   };
 }
 
-async function post(endpoint: Endpoint, credentials: ChatCredentials, to: ChatAddress, message: OutgoingMessage) {
-  const sent = await callTelegram(endpoint, credentials.botToken, (api: Api) =>
+async function post(call: CallTelegram, to: ChatAddress, message: OutgoingMessage): Promise<string> {
+  const posted = await call((api) =>
     api.sendMessage(to.channel, telegramText(message), {
       ...formatOf(message),
       ...(to.thread === null ? {} : { message_thread_id: Number(to.thread) }),
       ...(to.business === null ? {} : { business_connection_id: to.business }),
     }),
   );
-  return String(sent.message_id);
+  return String(posted.message_id);
 }
 
-async function edit(
-  endpoint: Endpoint,
-  credentials: ChatCredentials,
-  to: ChatAddress,
-  messageId: string,
-  message: OutgoingMessage,
-): Promise<void> {
-  await callTelegram(endpoint, credentials.botToken, (api: Api) =>
+async function edit(call: CallTelegram, to: ChatAddress, messageId: string, message: OutgoingMessage): Promise<void> {
+  await call((api) =>
     api.editMessageText(to.channel, Number(messageId), telegramText(message), {
       ...formatOf(message),
       ...(to.business === null ? {} : { business_connection_id: to.business }),
