@@ -1,5 +1,6 @@
 import type { Ctx } from "../kernel/context.ts";
-import { cardsToUpdate, type Delivery, enqueueDeliveriesAt, recordCardUpdate } from "./deliveries.ts";
+import { cardsToUpdate, type Delivery, enqueueDeliveriesAt } from "./deliveries.ts";
+import { recordCardUpdate } from "./delivery-states.ts";
 import { type ChatAccount, PlatformError } from "./platform.ts";
 import { openConnectedChat } from "./platforms.ts";
 import { approvalOf, cardText } from "./reply.ts";

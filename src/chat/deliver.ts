@@ -1,16 +1,15 @@
 import type { Ctx } from "../kernel/context.ts";
 import { isUnavailable } from "../kernel/database/client.ts";
 import { updateDecidedCards } from "./approval-cards.ts";
+import { type Delivery, enqueueDeliveriesAt, firstPendingDelivery } from "./deliveries.ts";
 import {
   claimDelivery,
-  type Delivery,
   type DeliveryClaim,
-  enqueueDeliveriesAt,
+  deleteEmptyDelivery,
   failUnsentDelivery,
-  firstPendingDelivery,
   recordSendOutcome,
   type SendOutcome,
-} from "./deliveries.ts";
+} from "./delivery-states.ts";
 import { type OutgoingMessage, PlatformError } from "./platform.ts";
 import { openConnectedChat } from "./platforms.ts";
 import { approvalOf, cardText, MessageGoneError, replyParts } from "./reply.ts";
@@ -51,10 +50,7 @@ async function sendNext(ctx: Ctx, workerId: string, delivery: Delivery): Promise
   if (!delivery.enabled) return failUnsentDelivery(ctx.sql, delivery, "connection_disabled");
   const next = await nextMessage(ctx, delivery);
   if (typeof next === "string") return failUnsentDelivery(ctx.sql, delivery, next);
-  if (next === null) {
-    await ctx.sql`delete from chat_deliveries where id = ${delivery.id} and status = 'pending' and claim is null`;
-    return;
-  }
+  if (next === null) return deleteEmptyDelivery(ctx.sql, delivery.id);
   const claim = await claimDelivery(ctx.sql, delivery, workerId);
   if (claim === null) return;
   const sent = await send(ctx, delivery, next);

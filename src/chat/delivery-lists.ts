@@ -3,7 +3,7 @@ import { type AnySql, tx } from "../kernel/database/client.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
 import { readMoment } from "../kernel/http/date-time.ts";
 import { type Page, readLimit, readTimeCursor, timePage } from "../kernel/http/page.ts";
-import { addDeliverJob } from "../sessions/run/hand-over.ts";
+import { repairLockedDelivery } from "./delivery-states.ts";
 import type {
   ChatAttentionQuery,
   ChatDeliveryQuery,
@@ -138,16 +138,6 @@ export async function repairDelivery(
       throw invalid("/expectedAttempt", "is not the delivery's current attempt");
     if (found.status !== "failed" && found.status !== "ambiguous")
       throw new ApiError("invalid_request", { message: `A delivery that is ${found.status} cannot be repaired.` });
-    const [row] = await inner<object[]>`
-      with repaired as (
-        update chat_deliveries set status = 'pending', attempt = attempt + 1, diagnostic = null, not_before = null, tries = 0,
-          attempt_since = now(), settled_at = null, credential_version = ${connection.credentialVersion}, updated_at = now()
-        where id = ${deliveryId} returning *
-      )
-      select r.id, r.session_id as "sessionId", th.key as "threadId", r.connection_id as "connectionId", r.kind, r.status,
-        r.attempt, (${addDeliverJob(inner)}).id as job
-      from repaired r join chat_threads th on th.id = r.thread_id`;
-    const { job, ...shown } = row as { job: unknown };
-    return shown;
+    return repairLockedDelivery(inner, deliveryId, connection.credentialVersion);
   });
 }

@@ -2,10 +2,11 @@ import type { Ctx } from "../kernel/context.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { reaperActions } from "../kernel/telemetry/metrics.ts";
 import { addDeliverJob, addInboxJob } from "../sessions/run/hand-over.ts";
+import { markLostDeliveries } from "./delivery-states.ts";
 import { eventsKeepHours } from "./schema.ts";
 
 /** Rows that one look moves at most, so that a large backlog is worked off in steps. */
-const lookRows = 500;
+const stepRows = 500;
 /** What has waited this long without a job is rung for again. */
 const staleMs = 5_000;
 /** Events that one statement of the sweep deletes. */
@@ -18,23 +19,15 @@ const sweepRows = 5_000;
  * Deliveries and messages that wait without a job are rung for.
  */
 export async function recoverChats({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void> {
-  const lost = await sql<{ id: string }[]>`
-    with lost as (
-      select id from chat_deliveries d where status = 'pending' and claim is not null
-        and (claim_until < now() or not exists (select 1 from workers w where w.id = d.claim_worker))
-      limit ${lookRows} for update skip locked
-    )
-    update chat_deliveries d set status = 'ambiguous', diagnostic = 'sender_lost', claim = null, claim_worker = null,
-      claim_until = null, updated_at = now()
-    from lost where d.id = lost.id returning d.id`;
+  const lost = await markLostDeliveries(sql, stepRows);
   if (lost.length > 0) reaperActions.inc({ action: "delivery_ambiguous" }, lost.length);
-  for (const { id } of lost) log.warn({ deliveryId: id }, "a chat delivery whose sender is lost is ambiguous");
+  for (const deliveryId of lost) log.warn({ deliveryId }, "a chat delivery whose sender is lost is ambiguous");
   await sql`
     with silent as (
       select distinct thread_id from chat_deliveries d where status = 'pending' and claim is null
         and created_at < now() - ${staleMs} * interval '1 millisecond'
         and coalesce(not_before, created_at) < now() - ${staleMs} * interval '1 millisecond' and ${jobless(sql, "chat.deliver:")}
-      limit ${lookRows}
+      limit ${stepRows}
     )
     select (${addDeliverJob(sql)}).id from silent`;
   await sql`
@@ -42,7 +35,7 @@ export async function recoverChats({ sql, log }: Pick<Ctx, "sql" | "log">): Prom
       select distinct d.thread_id from chat_inbox d join chat_threads th on th.id = d.thread_id
       where d.created_at < now() - ${staleMs} * interval '1 millisecond' and ${jobless(sql, "chat.inbox:")}
         and not exists (select 1 from turns t where t.session_id = th.session_id and t.status in ('queued', 'running', 'waiting'))
-      limit ${lookRows}
+      limit ${stepRows}
     )
     select (${addInboxJob(sql)}).id from silent`;
 }

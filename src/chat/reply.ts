@@ -1,7 +1,8 @@
-import { type AnySql, json } from "../kernel/database/client.ts";
+import type { AnySql } from "../kernel/database/client.ts";
 import { textsOf } from "../messages/text.ts";
 import type { UiMessage } from "../messages/ui-message.ts";
 import type { Delivery } from "./deliveries.ts";
+import { storeParts } from "./delivery-states.ts";
 import { platforms } from "./platforms.ts";
 import { splitMarkdown } from "./split.ts";
 
@@ -39,7 +40,7 @@ export async function replyParts(sql: AnySql, delivery: Delivery): Promise<reado
   const text = textBetween(row.content, row.said, delivery.uptoPart ?? row.content.parts.length);
   if (text === "" && row.said > 0) return null;
   const parts = text === "" ? [emptyText] : cutToParts(delivery, text);
-  await sql`update chat_deliveries set parts = ${json(sql, parts)} where id = ${delivery.id} and parts is null`;
+  await storeParts(sql, delivery.id, parts);
   return parts;
 }
 

@@ -1,0 +1,185 @@
+import { type AnySql, json, type Sql, type Tx } from "../kernel/database/client.ts";
+import { newId } from "../kernel/ids.ts";
+import { addDeliverJob } from "../sessions/run/hand-over.ts";
+import type { Delivery } from "./deliveries.ts";
+import { claimMs, type MessageReceipt } from "./schema.ts";
+
+/**
+ * The state machine of a delivery (`chat_deliveries`): every move is a guarded
+ * update, and zero rows means that another process moved the delivery first.
+ *
+ *     the end of a claim (`sessions/run/hand-over.ts`), a refused message
+ *                  │ insert
+ *                  ▼
+ *         ┌──── pending ────▶ failed (nothing was sent), deleted (nothing to post)
+ *         │      ▲    ▲
+ *   claim │      │    └──repair── failed, ambiguous
+ *         ▼      │
+ *       claimed ─┘ further messages follow, or this one is tried again
+ *         │
+ *         └──▶ confirmed | failed | ambiguous
+ *
+ * A claimed delivery is a pending one with the mark `claim`: one of its messages
+ * is being sent. A claim whose worker is lost leads to `ambiguous`, because
+ * nobody knows whether the message was posted.
+ *
+ * Three fields change beside the status: `parts`, stored once; and of a card
+ * `press_id`, a press to be acknowledged, and `settled_at`, since when it shows
+ * the decision.
+ */
+
+/** A worker's hold on a delivery while it sends one message. */
+export interface DeliveryClaim {
+  readonly deliveryId: string;
+  readonly token: string;
+}
+
+/** pending → claimed, before anything is sent. Null when the delivery has moved on. */
+export async function claimDelivery(sql: Sql, delivery: Delivery, workerId: string): Promise<DeliveryClaim | null> {
+  const token = newId("request");
+  const { count } = await sql`
+    update chat_deliveries set claim = ${token}, claim_worker = ${workerId},
+      claim_until = now() + ${claimMs} * interval '1 millisecond', updated_at = now()
+    where id = ${delivery.id} and status = 'pending' and attempt = ${delivery.attempt} and claim is null
+      and json_array_length(receipts) = ${delivery.receipts.length}`;
+  return count === 0 ? null : { deliveryId: delivery.id, token };
+}
+
+/** What became of one message: it was posted; its delivery ended; it is tried again later; or again as plain text. */
+export type SendOutcome =
+  | {
+      readonly kind: "receipt";
+      readonly receipts: readonly MessageReceipt[];
+      readonly last: boolean;
+      readonly settled: boolean;
+    }
+  | { readonly kind: "ended"; readonly status: "failed" | "ambiguous"; readonly diagnostic: string }
+  | { readonly kind: "later"; readonly notBefore: Date; readonly tries: number }
+  | { readonly kind: "plain" };
+
+/** claimed → pending or an end, as the outcome says; releases the claim. False when the claim is gone. */
+export async function recordSendOutcome(sql: Sql, claim: DeliveryClaim, outcome: SendOutcome): Promise<boolean> {
+  const change = () => {
+    switch (outcome.kind) {
+      case "receipt":
+        return sql`receipts = ${json(sql, outcome.receipts)}, status = ${outcome.last ? "confirmed" : "pending"}, diagnostic = null,
+          settled_at = case when ${outcome.settled} then now() end`;
+      case "ended":
+        return sql`status = ${outcome.status}, diagnostic = ${outcome.diagnostic}`;
+      case "later":
+        return sql`not_before = ${outcome.notBefore}, tries = ${outcome.tries}`;
+      case "plain":
+        return sql`representation = 'text'`;
+    }
+  };
+  const { count } = await sql`
+    update chat_deliveries set ${change()}, claim = null, claim_worker = null, claim_until = null, updated_at = now()
+    where id = ${claim.deliveryId} and claim = ${claim.token} and status = 'pending'`;
+  return count > 0;
+}
+
+/** pending → failed, when nothing can be sent. */
+export async function failUnsentDelivery(sql: Sql, delivery: Delivery, diagnostic: string): Promise<void> {
+  await sql`
+    update chat_deliveries set status = 'failed', diagnostic = ${diagnostic}, updated_at = now()
+    where id = ${delivery.id} and status = 'pending' and attempt = ${delivery.attempt} and claim is null`;
+}
+
+/** Deletes a pending delivery that has nothing to post. */
+export async function deleteEmptyDelivery(sql: Sql, id: string): Promise<void> {
+  await sql`delete from chat_deliveries where id = ${id} and status = 'pending' and claim is null`;
+}
+
+/**
+ * claimed → ambiguous, for claims whose worker is not among the living any more,
+ * and for claims older than any send. Moves at most `rowsMax` and returns their ids.
+ */
+export async function markLostDeliveries(sql: AnySql, rowsMax: number): Promise<string[]> {
+  const lost = await sql<{ id: string }[]>`
+    with lost as (
+      select id from chat_deliveries d where status = 'pending' and claim is not null
+        and (claim_until < now() or not exists (select 1 from workers w where w.id = d.claim_worker))
+      limit ${rowsMax} for update skip locked
+    )
+    update chat_deliveries d set status = 'ambiguous', diagnostic = 'sender_lost', claim = null, claim_worker = null,
+      claim_until = null, updated_at = now()
+    from lost where d.id = lost.id returning d.id`;
+  return lost.map(({ id }) => id);
+}
+
+/**
+ * failed, ambiguous → pending: a new attempt that posts what has no receipt yet,
+ * with its job. Returns the row as the operation shows it. The caller holds the
+ * row's lock and has checked its status.
+ */
+export async function repairLockedDelivery(inner: Tx, id: string, credentialVersion: number): Promise<object> {
+  const [row] = await inner<object[]>`
+    with repaired as (
+      update chat_deliveries set status = 'pending', attempt = attempt + 1, diagnostic = null, not_before = null, tries = 0,
+        attempt_since = now(), settled_at = null, credential_version = ${credentialVersion}, updated_at = now()
+      where id = ${id} returning *
+    )
+    select r.id, r.session_id as "sessionId", th.key as "threadId", r.connection_id as "connectionId", r.kind, r.status,
+      r.attempt, (${addDeliverJob(inner)}).id as job
+    from repaired r join chat_threads th on th.id = r.thread_id`;
+  const { job, ...delivery } = row as { job: unknown };
+  return delivery;
+}
+
+/** What a reply that no turn wrote belongs to. */
+export interface ReplyTarget {
+  readonly threadId: string;
+  readonly connectionId: string;
+  readonly tenantId: string;
+  readonly credentialVersion: number;
+  readonly sessionId: string | null;
+}
+
+/** Inserts a pending reply of one message that no turn wrote, with the job that posts it. */
+export async function insertNotice(inner: Tx, target: ReplyTarget, text: string): Promise<void> {
+  const { threadId, connectionId, tenantId, credentialVersion, sessionId } = target;
+  await inner`
+    with inserted as (
+      insert into chat_deliveries (id, tenant_id, connection_id, thread_id, kind, credential_version, session_id, parts)
+      values (${newId("chatDelivery")}, ${tenantId}, ${connectionId}, ${threadId}, 'reply', ${credentialVersion}, ${sessionId},
+        ${json(inner, [text])})
+      returning thread_id
+    )
+    select (${addDeliverJob(inner)}).id from inserted`;
+}
+
+/** Stores the messages that a reply is posted as, unless they are stored already. */
+export async function storeParts(sql: AnySql, id: string, parts: readonly string[]): Promise<void> {
+  await sql`update chat_deliveries set parts = ${json(sql, parts)} where id = ${id} and parts is null`;
+}
+
+/** A press on a card's button, as the platform reports it. */
+export interface CardPress {
+  readonly connectionId: string;
+  readonly approvalId: string;
+  readonly channel: string;
+  /** What is to be acknowledged; null: nothing. */
+  readonly pressId: string | null;
+}
+
+/**
+ * Notes a press on a card that this connection posted into this channel, and adds
+ * the job that acknowledges it. Returns the card's session; null when there is no such card.
+ */
+export async function recordPress(inner: Tx, press: CardPress): Promise<string | null> {
+  const [card] = await inner<{ session_id: string; thread_id: string }[]>`
+    update chat_deliveries d set press_id = coalesce(${press.pressId}, press_id)
+    from chat_threads th
+    where d.approval_id = ${press.approvalId} and d.connection_id = ${press.connectionId} and th.id = d.thread_id
+      and th.address ->> 'channel' = ${press.channel}
+    returning d.session_id, d.thread_id`;
+  if (card === undefined) return null;
+  await inner`select (${addDeliverJob(inner)}).id from (select ${card.thread_id}::text as thread_id) card`;
+  return card.session_id;
+}
+
+/** Notes that a card shows its decision or is not to be changed any more (`settled`), and that its press was acknowledged. */
+export async function recordCardUpdate(sql: Sql, id: string, settled: boolean): Promise<void> {
+  await sql`
+    update chat_deliveries set settled_at = case when ${settled} then now() end, press_id = null where id = ${id}`;
+}

@@ -1,0 +1,111 @@
+import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
+import { newId } from "../kernel/ids.ts";
+import { addInboxJob } from "../sessions/run/hand-over.ts";
+import { type ChatPlatformName, inboxRowsMax } from "./schema.ts";
+
+/**
+ * The life of a received message (`chat_inbox`) and of the thread it waits in
+ * (`chat_threads`); zero rows means that another process moved it first.
+ *
+ *     message:  insert ──▶ waiting ──▶ deleted: its turn is accepted, or it is
+ *                                      dropped, or refused with a notice
+ *
+ *     thread:   insert ──▶ without a session ──first turn──▶ with a session
+ *                                                              │  ▲
+ *                                         the session is deleted, the next
+ *                                         message begins another one
+ *
+ * A message leaves the inbox in the transaction that accepts its turn, so that
+ * none is lost and none runs twice.
+ */
+
+/** The message that is next in a thread, with what its turn needs. */
+export interface WaitingMessage {
+  readonly id: number;
+  readonly threadId: string;
+  readonly threadKey: string;
+  readonly sessionId: string | null;
+  readonly userId: string;
+  readonly text: string;
+  readonly connectionId: string;
+  readonly credentialVersion: number;
+  readonly platform: ChatPlatformName;
+  readonly enabled: boolean;
+  readonly tenantId: string;
+  readonly agentId: string;
+}
+
+/** A message to put into the inbox. */
+export interface NewInboxMessage {
+  readonly connectionId: string;
+  /** Names of the event and of the message: inserted only when all are new. */
+  readonly keys: readonly string[];
+  readonly threadKey: string;
+  /** Where the thread's replies are posted; the newest message's replaces the one before. */
+  readonly address: object;
+  readonly place: number;
+  readonly userId: string;
+  readonly text: string;
+}
+
+/**
+ * Puts a message into the inbox, with the job that begins its turn, and makes its
+ * thread if it is new. Returns false when the message was known, or the thread has
+ * too many that wait. One statement, so that all of it happens or none.
+ */
+export async function insertInboxMessage(sql: AnySql, message: NewInboxMessage): Promise<boolean> {
+  const { connectionId, keys, threadKey, address, place, userId, text } = message;
+  const rows = await sql`
+    with fresh as (
+      insert into chat_events (connection_id, key)
+      select ${connectionId}, key from unnest(${keys as string[]}::text[]) key
+      on conflict do nothing returning 1
+    ), thread as (
+      insert into chat_threads (id, connection_id, key, address)
+      select ${newId("chatThread")}, ${connectionId}, ${threadKey}, ${json(sql, address)}
+      where (select count(*) from fresh) = ${keys.length}
+      on conflict (connection_id, key) do update set address = excluded.address
+      returning id
+    ), waiting as (
+      insert into chat_inbox (thread_id, place, user_id, text)
+      select id, ${place}, ${userId}, ${text} from thread
+      where (select count(*) from chat_inbox i where i.thread_id = thread.id) < ${inboxRowsMax}
+      returning thread_id
+    )
+    select (${addInboxJob(sql)}).id from waiting`;
+  return rows.length > 0;
+}
+
+/** The thread's first message in the platform's order; null when none waits. */
+export async function nextWaitingMessage(sql: AnySql, threadId: string): Promise<WaitingMessage | null> {
+  const [row] = await sql<WaitingMessage[]>`
+    select i.id, th.id as "threadId", th.key as "threadKey", th.session_id as "sessionId", i.user_id as "userId", i.text,
+      c.id as "connectionId", c.credential_version as "credentialVersion", c.platform, c.enabled,
+      c.tenant_id as "tenantId", c.agent_id as "agentId"
+    from chat_inbox i join chat_threads th on th.id = i.thread_id join chat_connections c on c.id = th.connection_id
+    where i.thread_id = ${threadId} order by i.place, i.id limit 1`;
+  return row ?? null;
+}
+
+/** Another process moved the message, or gave the thread its session, just before. */
+export class InboxMovedError extends Error {
+  override readonly name = "InboxMovedError";
+}
+
+/**
+ * Takes a message out of the inbox and gives its thread the session of its turn.
+ * Throws `InboxMovedError`; then the caller's transaction must write nothing.
+ */
+export async function moveIntoSession(inner: Tx, waiting: WaitingMessage, sessionId: string | null): Promise<void> {
+  const { count } = await inner`
+    with taken as (delete from chat_inbox where id = ${waiting.id} returning thread_id)
+    update chat_threads th set session_id = ${sessionId} from taken
+    where th.id = taken.thread_id and th.session_id is not distinct from ${waiting.sessionId}`;
+  if (count === 0) throw new InboxMovedError("The message was taken.");
+}
+
+/** Takes a message out of the inbox without a turn. False when it is gone already. */
+export async function deleteInboxMessage(sql: AnySql, id: number): Promise<boolean> {
+  const { count } = await sql`delete from chat_inbox where id = ${id}`;
+  return count > 0;
+}
