@@ -15,7 +15,7 @@ interface BindingRow {
   updated_at: Date;
 }
 
-/** What a list of bindings asks for. */
+/** Which bindings a list is to hold. */
 export interface BindingFilter {
   /** Undefined: all. */
   readonly userId: string | undefined;
@@ -23,7 +23,7 @@ export interface BindingFilter {
   readonly limit: number;
 }
 
-/** A page of the current connection's bindings by `userId`. Throws 400 `invalid_cursor`, 404. */
+/** Returns a page of the current connection's bindings, sorted by `userId`. Throws 400 `invalid_cursor`, 404. */
 export async function listBindings(
   sql: AnySql,
   tenantId: string,
@@ -45,7 +45,7 @@ export async function listBindings(
 }
 
 /**
- * Binds an end user to a customer, in the place of an earlier one. Throws 404, 422
+ * Binds an end user to a customer, in place of an earlier one. Throws 404, 422
  * `merchant_customer_not_found`, 503 `merchant_provider_unavailable`.
  */
 export async function putBinding(
@@ -57,7 +57,7 @@ export async function putBinding(
 ): Promise<{ binding: Binding }> {
   const connection = await getCurrentConnection(sql, tenantId);
   if (!(await hasCustomer(ctx, connection, customerId))) throw new ApiError("merchant_customer_not_found");
-  // Replaced while the provider was asked: then the customer may be another account's.
+  // The connection may have been replaced during the request; then the customer may be another account's.
   const [row] = await sql<BindingRow[]>`
     insert into merchant_bindings (connection_id, user_id, customer_id)
     select id, ${userId}, ${customerId} from merchant_connections where id = ${connection.id} and retired_at is null
@@ -67,7 +67,7 @@ export async function putBinding(
   return { binding: showBinding(row) };
 }
 
-/** Takes a binding away; later usage of this user is `unmapped`. Throws 404 for the connection or the binding. */
+/** Deletes a binding; later usage of this user is `unmapped`. Throws 404 for the connection or the binding. */
 export async function deleteBinding(sql: AnySql, tenantId: string, userId: string): Promise<void> {
   const { id } = await getCurrentConnection(sql, tenantId);
   const { count } = await sql`delete from merchant_bindings where connection_id = ${id} and user_id = ${userId}`;

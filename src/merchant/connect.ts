@@ -25,7 +25,7 @@ import {
   showMerchantConnection,
 } from "./store.ts";
 
-/** GET /v1/merchant-connection: null when there is none. */
+/** `GET /v1/merchant-connection`: null when there is none. */
 export async function readMerchantConnection(
   sql: AnySql,
   tenantId: string,
@@ -35,8 +35,8 @@ export async function readMerchantConnection(
 }
 
 /**
- * POST /v1/merchant-connection: a connection in the place of the current one, once
- * the provider has accepted its credential. Throws 400, 422
+ * `POST /v1/merchant-connection`: stores a connection in place of the current one,
+ * once the provider has accepted its credential. Throws 400, 422
  * `merchant_credential_invalid`, 503 `merchant_provider_unavailable`.
  */
 export async function connectMerchant(
@@ -65,7 +65,7 @@ export async function connectMerchant(
 }
 
 /**
- * PATCH /v1/merchant-connection. Throws 400, 404, 409 `merchant_account_mismatch`,
+ * `PATCH /v1/merchant-connection`. Throws 400, 404, 409 `merchant_account_mismatch`,
  * 422 `merchant_credential_invalid`, 503 `merchant_provider_unavailable`; then
  * nothing is changed.
  */
@@ -90,13 +90,13 @@ export async function updateMerchantConnection(
   return { connection: showMerchantConnection(changes ? await changeMerchantConnection(sql, row.id, change) : row) };
 }
 
-/** A merchant's account at its provider, opened with the connection's own credential. */
+/** Opens a merchant's account with the connection's credential; nothing is sent yet. A request may take `limitMs`. */
 export function openMerchantAccount(ctx: Ctx, row: MerchantConnectionRow, limitMs: number): BillingProvider {
   const credential = ctx.sealer.open(row.sealedCredential, row.id);
   return openBilling(ctx, { ...row, credential }, limitMs);
 }
 
-/** An enabled guard without anything to ask for would let everybody pass. */
+/** An enabled guard that asks for nothing would let everybody pass. */
 function readGuard({ enabled, productIds = [], meterId = null }: GuardFields): GuardRule {
   if (enabled && productIds.length === 0 && meterId === null)
     throw invalid("/guard", "needs at least one of productIds, or a meterId, when it is enabled");

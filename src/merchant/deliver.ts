@@ -5,17 +5,17 @@ import { openMerchantAccount } from "./connect.ts";
 import { reportOf } from "./events.ts";
 import { type BillingProvider, deliverTimeoutMs, type UsageReceipt } from "./provider.ts";
 import { type ClaimedEvent, claimDue, failDisconnected, pauseConnection, recordReceipts } from "./states.ts";
-import { findMerchantConnection, forgetCredential } from "./store.ts";
+import { deleteUnneededCredential, findMerchantConnection } from "./store.ts";
 
-/** A job delivers for this long, then the next one goes on: a worker that is to stop need not wait for a backlog. */
+/** A job delivers for this long, then another job goes on, so that a worker that shuts down need not wait for a backlog. */
 const deliverRunMs = 10_000;
-/** A receipt that meets a database that went away is written again for this long; then its event becomes uncertain. */
-const settleTryMs = 60_000;
+/** While the database is unavailable, writing a receipt is tried for this long; then its event becomes uncertain. */
+const receiptTryMs = 60_000;
 
 /**
- * The job `merchant.deliver`: sends what is due of a connection, in batches,
- * until nothing is left or the provider cannot be reached. An event is claimed in
- * the ledger before it is sent, and settled by its receipt.
+ * The job `merchant.deliver`: sends a connection's due events in batches, until
+ * none is left or the provider cannot be reached. An event is claimed in the
+ * ledger before it is sent, and its receipt ends the claim.
  */
 export async function deliverEvents(ctx: Ctx, workerId: string, connectionId: string): Promise<void> {
   const expiresAt = Date.now() + deliverRunMs;
@@ -33,14 +33,14 @@ export async function deliverEvents(ctx: Ctx, workerId: string, connectionId: st
     const reached = await deliverBatch(ctx, billing, claim.events);
     if (!reached) return pauseConnection(ctx.sql, connectionId);
     if (!claim.more) {
-      if (connection.retired) await forgetCredential(ctx.sql, connectionId);
+      if (connection.retired) await deleteUnneededCredential(ctx.sql, connectionId);
       return;
     }
   }
   await enqueue(ctx.sql, "merchant.deliver", { connectionId }, { key: `merchant.deliver:${connectionId}` });
 }
 
-/** Sends one batch and writes its receipts. False when the provider could not be reached. */
+/** Sends one batch and writes its receipts. Returns false when the provider could not be reached. */
 async function deliverBatch(ctx: Ctx, billing: BillingProvider, events: readonly ClaimedEvent[]): Promise<boolean> {
   const sent = events.flatMap((event) => {
     const report = reportOf(event);
@@ -59,13 +59,13 @@ async function deliverBatch(ctx: Ctx, billing: BillingProvider, events: readonly
   return counts.later === undefined;
 }
 
-/** A receipt is the only proof of what happened, so that a passing blip of the database must not lose it. */
+/** A receipt is the only proof of what happened, so a short outage of the database must not lose it. */
 async function recordReceiptsSurely(
   sql: Sql,
   events: readonly ClaimedEvent[],
   receipts: readonly UsageReceipt[],
 ): Promise<void> {
-  const expiresAt = Date.now() + settleTryMs;
+  const expiresAt = Date.now() + receiptTryMs;
   for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, 2_000)) {
     try {
       return await recordReceipts(sql, events, receipts);

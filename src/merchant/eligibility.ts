@@ -1,10 +1,10 @@
 import type { Eligibility } from "./provider.ts";
 
-/** What is known of a customer is at most this old. */
+/** How long a customer's eligibility is kept. */
 const allowedMs = 30_000;
-/** A refusal is asked about again sooner, because somebody may have just paid. */
+/** A refusal is kept for less, because the customer may have just paid. */
 const refusedMs = 5_000;
-/** Customers remembered at most; beyond that the one asked about longest ago is forgotten. */
+/** Customers kept at most; beyond that the oldest entry is dropped. */
 const entriesMax = 10_000;
 
 interface Entry {
@@ -12,28 +12,28 @@ interface Entry {
   readonly expiresAt: number;
 }
 
-/** What a process knows of customers. Questions about one customer at the same moment are asked once; failures are not kept. */
+/** A process's cache of customers' eligibility. Concurrent requests for one customer share one; failures are not kept. */
 export class EligibilityCache {
   readonly #known = new Map<string, Entry>();
-  readonly #asking = new Map<string, Promise<Eligibility>>();
+  readonly #pending = new Map<string, Promise<Eligibility>>();
 
-  /** What is known under a key, or what `ask` finds out. */
-  async read(key: string, ask: () => Promise<Eligibility>): Promise<Eligibility> {
+  /** Returns the cached eligibility of a key, or what `load` returns. Rejects as `load` does. */
+  async read(key: string, load: () => Promise<Eligibility>): Promise<Eligibility> {
     const entry = this.#known.get(key);
     if (entry !== undefined && entry.expiresAt > Date.now()) return entry.eligibility;
-    const asking = this.#asking.get(key);
-    if (asking !== undefined) return asking;
-    const answer = this.#ask(key, ask).finally(() => this.#asking.delete(key));
-    this.#asking.set(key, answer);
-    return answer;
+    const pending = this.#pending.get(key);
+    if (pending !== undefined) return pending;
+    const result = this.#load(key, load).finally(() => this.#pending.delete(key));
+    this.#pending.set(key, result);
+    return result;
   }
 
-  async #ask(key: string, ask: () => Promise<Eligibility>): Promise<Eligibility> {
-    const askedAt = Date.now();
-    const eligibility = await ask();
+  async #load(key: string, load: () => Promise<Eligibility>): Promise<Eligibility> {
+    const loadedAt = Date.now();
+    const eligibility = await load();
     const { subscribed, funded } = eligibility;
     this.#known.delete(key);
-    this.#known.set(key, { eligibility, expiresAt: askedAt + (subscribed && funded ? allowedMs : refusedMs) });
+    this.#known.set(key, { eligibility, expiresAt: loadedAt + (subscribed && funded ? allowedMs : refusedMs) });
     const oldest = this.#known.keys().next();
     if (this.#known.size > entriesMax && !oldest.done) this.#known.delete(oldest.value);
     return eligibility;

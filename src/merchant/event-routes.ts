@@ -8,7 +8,7 @@ import { UsageEventPath, UsageEventQuery, UsageEventSummaryQuery } from "./schem
 import { discardUsageEvent, releaseUsageEvent, retryUsageEvent } from "./states.ts";
 import { readDays, summarizeUsageEvents } from "./summary.ts";
 
-/** The tenant's usage events (document 2, "Merchant billing"). */
+/** The operations on the tenant's usage events: `/v1/merchant-usage-events`. */
 export function merchantEventRoutes(ctx: Ctx) {
   const moves = {
     params: UsageEventPath,

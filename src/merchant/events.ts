@@ -28,16 +28,16 @@ export interface UsageEventRow {
   readonly last_error_code: string | null;
   readonly accepted_at: Date | null;
   readonly workflow_issue: string | null;
-  /** The event's connection is the tenant's current one no more. */
+  /** The event's connection is no longer the tenant's current one. */
   readonly connection_retired: boolean;
-  /** Microseconds since 1970 of `occurred_at`, for cursors. */
+  /** `occurred_at` in microseconds since 1970, for cursors. */
   readonly at: string;
 }
 
-/** What a person can do about an event, or whether that is nothing. */
+/** What a person can do about an event; `none` when there is nothing to do. */
 export type UsageEventNextAction = "wait" | "retry" | "bind_and_release" | "investigate" | "discard" | "none";
 
-/** A merchant usage event (document 2). */
+/** A usage event in the interface's form (`GET /v1/merchant-usage-events`). */
 export interface UsageEvent {
   readonly id: string;
   readonly turnId: string;
@@ -66,7 +66,7 @@ export interface UsageEvent {
   readonly nextAction: UsageEventNextAction;
 }
 
-/** The columns of an `UsageEventRow`, for a query that calls the table `e`. */
+/** Returns the columns of a `UsageEventRow`, for a query that names the table `e`. */
 export function eventColumns(sql: AnySql) {
   return sql`e.id, e.turn_id, e.connection_id, e.provider, e.user_id, e.customer_id, e.agent_id, e.session_id, e.model,
     e.model_provider, e.input_tokens, e.output_tokens, e.turn_status, e.started_at, e.occurred_at, e.status,
@@ -75,7 +75,7 @@ export function eventColumns(sql: AnySql) {
     (extract(epoch from e.occurred_at) * 1000000)::bigint::text as at`;
 }
 
-/** What a list of events asks for. */
+/** Which events a list is to hold. */
 export interface EventFilter {
   /** Undefined: all. */
   readonly status: UsageEventStatus | undefined;
@@ -83,7 +83,7 @@ export interface EventFilter {
   readonly limit: number;
 }
 
-/** A page of the tenant's events over all its connections, newest first. Throws 400 `invalid_cursor`. */
+/** Returns a page of the tenant's events over all its connections, newest first. Throws 400 `invalid_cursor`. */
 export async function listUsageEvents(
   sql: AnySql,
   tenantId: string,
@@ -100,7 +100,7 @@ export async function listUsageEvents(
   return timePage(list, rows, limit, showUsageEvent);
 }
 
-/** One of the tenant's events. Throws 404. */
+/** Returns one of the tenant's events. Throws 404. */
 export async function getUsageEvent(sql: AnySql, tenantId: string, id: string): Promise<UsageEvent> {
   const [row] = await sql<UsageEventRow[]>`
     select ${eventColumns(sql)} from merchant_events e where e.id = ${id} and e.tenant_id = ${tenantId}`;
@@ -108,7 +108,7 @@ export async function getUsageEvent(sql: AnySql, tenantId: string, id: string): 
   return showUsageEvent(row);
 }
 
-/** An event as it is shown. */
+/** Returns a row in the interface's form. */
 export function showUsageEvent(row: UsageEventRow): UsageEvent {
   const report = row.status === "incomplete" ? null : reportOf(row);
   return {
@@ -155,7 +155,7 @@ type Reportable = Pick<
   | "occurred_at"
 >;
 
-/** An event as it is reported; null without a customer. It follows from what was recorded, so that it is the same at every retry. */
+/** Returns an event's report to the provider; null without a customer. It depends on what was recorded only, so it is the same at every retry. */
 export function reportOf(row: Reportable): UsageReport | null {
   if (row.customer_id === null) return null;
   const metadata = {
@@ -175,7 +175,7 @@ export function reportOf(row: Reportable): UsageReport | null {
     external_id: row.id,
     name: usageEventName,
     timestamp: row.occurred_at.toISOString(),
-    // Polar refuses empty texts: a stateless generation has no session.
+    // Polar refuses empty texts, and a stateless generation has no session.
     metadata: Object.fromEntries(Object.entries(metadata).filter(([, value]) => value !== "")),
   };
 }
@@ -196,7 +196,7 @@ function nextAction({
     case "incomplete":
       return "investigate";
     case "unmapped":
-      // Nobody can be bound to a connection that is not current any more, and no binding names the empty user.
+      // No user can be bound to a connection that is no longer current, and no binding names the empty user.
       return customer_id === null && (connection_retired || user_id === "") ? "discard" : "bind_and_release";
     default:
       return "none";

@@ -1,28 +1,28 @@
 /**
- * What an exchange with a billing provider came to, when it was no success.
+ * How a request to a billing provider failed:
  *
  * - `unauthorized`: the credential was refused (401, 403)
- * - `missing`: there is no such thing (404)
+ * - `missing`: there is no such object (404)
  * - `refused`: the request was refused (any other 4xx)
- * - `unavailable`: the provider did not take it: a 5xx, a 429, or no connection
- * - `unknown`: the request may have arrived, but no answer came back
- * - `garbled`: the provider answered with success, in words that cannot be read
+ * - `unavailable`: the provider did not accept the request: a 5xx, a 429, or no connection
+ * - `unknown`: the request may have arrived, but no response came back
+ * - `garbled`: the status is a success, but the body cannot be read
  */
 export type FaultKind = "unauthorized" | "missing" | "refused" | "unavailable" | "unknown" | "garbled";
 
-/** The one error of this slice's exchanges. Its code is shown to tenants; it holds nothing secret. */
+/** The one error of this slice's requests to providers. Its reason is shown to tenants; it holds no secrets. */
 export class BillingFault extends Error {
   override readonly name = "BillingFault";
   readonly kind: FaultKind;
   /** A short machine-readable reason: the vendor's own code where it gave one. */
   readonly reason: string;
-  /** What the vendor wrote, for recognising a case that has no code of its own. Never shown. */
+  /** What the vendor wrote, to recognise a case that has no code of its own. Never shown. */
   readonly detail: string;
-  /** The provider asks to be left alone for so long. */
+  /** How long the provider asks to wait; null when it does not say. */
   readonly retryAfterMs: number | null;
 
   constructor(kind: FaultKind, reason: string, more: { detail?: string; retryAfterMs?: number | null } = {}) {
-    super(`The billing provider's answer: ${kind} (${reason}).`);
+    super(`The request to the billing provider failed: ${kind} (${reason}).`);
     this.kind = kind;
     this.reason = reason;
     this.detail = more.detail ?? "";
@@ -30,23 +30,23 @@ export class BillingFault extends Error {
   }
 }
 
-/** The fault in an error that a vendor's client threw, which may have wrapped it. */
+/** Returns the fault in an error that a vendor's client threw, which may have wrapped it. */
 export function faultOf(error: unknown): BillingFault {
   if (error instanceof BillingFault) return error;
   if (error instanceof Error && "detail" in error && error.detail instanceof BillingFault) return error.detail;
   return new BillingFault("unknown", "unexpected_answer", { detail: String(error) });
 }
 
-/** What a vendor's client answers. Rejects with a `BillingFault`. */
-export async function rethrowFault<T>(answer: Promise<T>): Promise<T> {
+/** Returns what a vendor's client resolves with. Rejects with a `BillingFault`. */
+export async function orFault<T>(result: Promise<T>): Promise<T> {
   try {
-    return await answer;
+    return await result;
   } catch (error) {
     throw faultOf(error);
   }
 }
 
-/** The fault that an answer's status means, with the code its body may name. */
+/** Returns the fault that a response's status means, with the code that its body may name. */
 export function faultOfStatus(status: number, headers: Headers, body: string): BillingFault {
   const { code, message } = readError(body);
   const more = { detail: message, retryAfterMs: retryAfterMs(headers) };
@@ -71,7 +71,7 @@ function readError(body: string): { code: string | null; message: string } {
   }
 }
 
-/** A vendor's code is repeated to the tenant only if it is one: a few letters, no prose. */
+/** A vendor's code is shown to the tenant only if it has the form of a code: a few letters, no prose. */
 function plainCode(code: unknown): string | null {
   return typeof code === "string" && /^[A-Za-z][A-Za-z0-9_.]{0,63}$/.test(code) ? code : null;
 }

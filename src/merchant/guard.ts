@@ -8,14 +8,14 @@ import { faultOf } from "./fault.ts";
 import { checkTimeoutMs, type Eligibility } from "./provider.ts";
 import { findCurrentConnection, type MerchantConnectionRow } from "./store.ts";
 
-/** One cache a process, kept with its context. */
+/** One cache per process, kept with its context. */
 const caches = new WeakMap<Ctx, EligibilityCache>();
 
 /**
- * The merchant guard, before every new turn through whichever door: the end
- * user's plan or balance with the tenant's billing provider (document 2,
- * "Events"; `decisions.md`, "Billing"). Costs nothing while the tenant's
- * monetization is off.
+ * The merchant guard, which every new turn passes, however it is sent:
+ * it checks the end user's plan or balance with the tenant's billing provider
+ * (docs/decisions.md, "Billing"). Costs nothing while the tenant's monetization is
+ * off.
  *
  * Throws 402 `merchant_subscription_required` or `merchant_balance_required`, 403
  * `merchant_customer_unmapped`, 503 `merchant_eligibility_unavailable`.
@@ -27,7 +27,7 @@ export async function merchantGuard(ctx: Ctx, tenant: Tenant, userId: string): P
   if (connection.status !== "active") throw new ApiError("merchant_eligibility_unavailable");
   const customerId = await customerOf(ctx.sql, connection.id, userId);
   if (customerId === null) throw new ApiError("merchant_customer_unmapped");
-  const { subscribed, funded } = await askEligibility(ctx, connection, customerId);
+  const { subscribed, funded } = await eligibilityOf(ctx, connection, customerId);
   if (!subscribed) throw new ApiError("merchant_subscription_required");
   if (!funded) throw new ApiError("merchant_balance_required");
 }
@@ -38,7 +38,7 @@ async function customerOf(sql: Sql, connectionId: string, userId: string): Promi
   return row?.customer_id ?? null;
 }
 
-async function askEligibility(ctx: Ctx, connection: MerchantConnectionRow, customerId: string): Promise<Eligibility> {
+async function eligibilityOf(ctx: Ctx, connection: MerchantConnectionRow, customerId: string): Promise<Eligibility> {
   const cache = caches.get(ctx) ?? new EligibilityCache();
   caches.set(ctx, cache);
   const key = `${connection.id}:${connection.configVersion}:${customerId}`;

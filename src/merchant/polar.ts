@@ -2,7 +2,7 @@ import { createPolarCore } from "@polar-sh/sdk/2026-10";
 import { getCustomers, getStateCustomers } from "@polar-sh/sdk/2026-10/services/customers";
 import { ingestEvents } from "@polar-sh/sdk/2026-10/services/events";
 import { listOrganizations } from "@polar-sh/sdk/2026-10/services/organizations";
-import { BillingFault, faultOf, rethrowFault } from "./fault.ts";
+import { BillingFault, faultOf, orFault } from "./fault.ts";
 import type { BillingAccount, BillingProvider, Eligibility, UsageReceipt, UsageReport } from "./provider.ts";
 import { acceptedReceipt, receiptOf } from "./receipt.ts";
 import type { GuardRule } from "./schema.ts";
@@ -10,15 +10,15 @@ import { billingFetch } from "./wire.ts";
 
 const liveUrl = "https://api.polar.sh";
 const sandboxUrl = "https://sandbox-api.polar.sh";
-/** Reports in one request: a page of ledger rows, some 40 KiB. */
+/** Reports in one request; together they are some 40 KiB. */
 const batchMax = 100;
 
-/** Subscriptions that count; texts, because the client gives them another enumeration's type. */
+/** The statuses of subscriptions that count. Strings, because the client types them as another enumeration. */
 const countingStatuses: ReadonlySet<string> = new Set(["active", "trialing"]);
 
 type Client = ReturnType<typeof createPolarCore>;
 
-/** `billing_a`: an organization at Polar, opened by an organization access token. */
+/** `billing_a`: opens an organization at Polar by an organization access token. A request may take `limitMs`. */
 export function polar(baseUrl: string, account: Omit<BillingAccount, "provider">, limitMs: number): BillingProvider {
   const client = openClient(baseUrl, account, limitMs);
   return {
@@ -36,19 +36,19 @@ function openClient(
   { environment, credential }: Omit<BillingAccount, "provider">,
   limitMs: number,
 ): Client {
-  // Polar's sandbox is a host of its own; an operator's stand-in serves both environments.
+  // Polar's sandbox is a host of its own; a server that an operator configured in place of Polar serves both environments.
   const isSandbox = environment === "sandbox" && baseUrl === liveUrl;
   const client = createPolarCore({ accessToken: credential, baseUrl: isSandbox ? sandboxUrl : baseUrl });
   const send = billingFetch(limitMs);
-  // The client's own transport reports every failed connection alike, and whether a request can have arrived matters here.
+  // The client's own transport does not tell a request that never left from one that may have arrived.
   client.sendRequest = ([url, init]) => send(url, init);
   return client;
 }
 
 async function findOrganization(client: Client): Promise<string> {
-  const { items } = await rethrowFault(listOrganizations(client)({ limit: 2 }));
+  const { items } = await orFault(listOrganizations(client)({ limit: 2 }));
   const [organization, another] = items;
-  // A person's token reaches all their organizations, and events would not know which of them is meant.
+  // A person's token reaches all their organizations, and an event does not say which one is meant.
   if (organization === undefined || another !== undefined)
     throw new BillingFault("unauthorized", "organization_ambiguous");
   return organization.id;
@@ -56,24 +56,24 @@ async function findOrganization(client: Client): Promise<string> {
 
 async function hasCustomer(client: Client, customerId: string): Promise<boolean> {
   try {
-    await rethrowFault(getCustomers(client)(customerId));
+    await orFault(getCustomers(client)(customerId));
     return true;
   } catch (error) {
-    // An id that is no UUID is refused before it is looked for.
+    // An id that is no UUID is refused before Polar searches for it.
     const { kind } = faultOf(error);
     if (kind === "missing" || kind === "refused") return false;
     throw error;
   }
 }
 
-/** A customer's state holds what is active: subscriptions, those on trial included, and meters with their balance. */
+/** A customer's state holds what is active: subscriptions, also those on trial, and meters with their balance. */
 async function eligibility(
   client: Client,
   customerId: string,
   { productIds, meterId }: GuardRule,
 ): Promise<Eligibility> {
   try {
-    const state = await rethrowFault(getStateCustomers(client)(customerId));
+    const state = await orFault(getStateCustomers(client)(customerId));
     const subscribed = (state.active_subscriptions ?? []).some(
       ({ product_id, status }) => productIds.includes(product_id) && countingStatuses.has(status),
     );
@@ -86,12 +86,12 @@ async function eligibility(
 }
 
 /**
- * Sends reports in one request. Polar takes a batch whole or not at all, so one
- * that is refused is halved until the reports that are to blame stand alone.
+ * Sends reports in one request. Polar accepts a batch as a whole or not at all, so
+ * one that is refused is halved until each refused report is alone.
  */
 async function deliver(client: Client, reports: readonly UsageReport[]): Promise<readonly UsageReceipt[]> {
   try {
-    await rethrowFault(ingestEvents(client)({ events: [...reports] }));
+    await orFault(ingestEvents(client)({ events: [...reports] }));
     return reports.map(() => acceptedReceipt);
   } catch (error) {
     const fault = faultOf(error);

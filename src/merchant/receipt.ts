@@ -1,12 +1,13 @@
 import type { BillingFault } from "./fault.ts";
 import type { UsageReceipt } from "./provider.ts";
 
+/** The receipt of a report that the provider has accepted. */
 export const acceptedReceipt: UsageReceipt = { outcome: "accepted", code: null, retryAfterMs: null };
 
-/** The receipt of a report whose exchange failed (`decisions.md`, "Billing"). */
+/** Returns the receipt of a report whose request failed (docs/decisions.md, "Billing"). */
 export function receiptOf({ kind, reason, retryAfterMs }: BillingFault): UsageReceipt {
   switch (kind) {
-    // A success is one, whatever else the answer says.
+    // A success status is a success, whatever the body says.
     case "garbled":
       return acceptedReceipt;
     case "unavailable":

@@ -5,19 +5,19 @@ import { addMerchantDeliverJob, deliverJobKey } from "./states.ts";
 
 /** What recording needs to know of a turn beside its row. */
 export interface RecordedUsage {
-  /** False: the worker that ran it is lost, and with it what it used. */
+  /** False: the worker that ran it is lost, and its token counts with it. */
   readonly known: boolean;
   readonly model: string | null;
   readonly providerType: ProviderType | null;
 }
 
 /**
- * The CTEs that record the usage event of an ended turn, for the statement that
- * ends it (after the CTE `ended`, with the turn's columns): `billed` writes the
- * event, `rung` rings for its delivery and must be read by the statement's
- * `select`. They write nothing unless the tenant has monetization on and a
- * connection. While a delivery of the connection waits or runs nobody is rung
- * for: it takes what has come meanwhile, and the sweep finds what it just missed.
+ * Returns the CTEs that record the usage event of an ended turn, for the statement
+ * that ends it (after the CTE `ended`, with the turn's columns): `billed` writes
+ * the event; `rung` adds the job that delivers it, and the statement's `select`
+ * must read it. They write nothing unless the tenant has monetization on and a
+ * connection. No job is added while one of the connection waits or runs: that one
+ * delivers this event too, and `recoverUsageEvents` finds what it just missed.
  */
 export function billEndedTurn(sql: AnySql, { known, model, providerType }: RecordedUsage) {
   return sql`

@@ -1,20 +1,20 @@
 import type { Ctx } from "../kernel/context.ts";
 import { reaperActions } from "../kernel/telemetry/metrics.ts";
-import { addMerchantDeliverJob, deliverJobKey, giveUpLost } from "./states.ts";
+import { addMerchantDeliverJob, deliverJobKey, markLostEvents } from "./states.ts";
 
 /**
- * Looks after usage events, beside the reaper of turns and as often. Every worker
- * runs it; its moves are guarded, so any number may run at once.
+ * Recovers usage events, beside the reaper of turns and as often. Every worker runs
+ * it; its moves are guarded, so any number may run at once.
  *
- * 1. Sends whose worker is gone become `uncertain`.
- * 2. Connections with events that are due, and without a job that delivers them,
- *    are rung for: that is how an event is sent again after its pause.
+ * 1. Sends whose worker is lost become `uncertain`.
+ * 2. Connections with due events and without a job that delivers them get one; that
+ *    is how an event is sent again after its pause.
  */
 export async function recoverUsageEvents({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void> {
-  const lost = await giveUpLost(sql);
+  const lost = await markLostEvents(sql);
   if (lost > 0) reaperActions.inc({ action: "usage_event_uncertain" }, lost);
   if (lost > 0) log.warn({ events: lost }, "usage events whose worker was lost while sending them are uncertain");
-  // One step of the index for each connection that has pending events, however many those are.
+  // One step in the index for each connection that has pending events, however many events it has.
   await sql`
     with recursive waiting as (
       (select min(connection_id) as connection_id from merchant_events where status = 'pending' and sending_by is null)

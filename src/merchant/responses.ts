@@ -4,7 +4,7 @@ import { Day, Moment, MomentOrNull, Text, TextOrNull, times } from "../kernel/ht
 import { Id } from "../kernel/ids.ts";
 import { billingProviders, usageEventStatuses } from "./schema.ts";
 
-/** What operations on merchant billing answer (document 2, "Merchant connection"), for the OpenAPI document. */
+/** The responses of the operations on merchant billing. */
 const Connection = Closed({
   id: Id("merchantConnection"),
   provider: OneOf(...billingProviders),

@@ -13,9 +13,13 @@ import {
 import { BindingPath, BindingPut, BindingQuery, MerchantConnectionCreate, MerchantConnectionUpdate } from "./schema.ts";
 import { deleteCurrentConnection } from "./store.ts";
 
-/** The tenant's merchant connection and its bindings (document 2, "Merchant billing"). */
+/** The operations on the tenant's merchant connection and its bindings: `/v1/merchant-connection`. */
 export function merchantRoutes(ctx: Ctx) {
-  return new Elysia({ prefix: "/v1/merchant-connection" })
+  return new Elysia({ prefix: "/v1/merchant-connection" }).use(connectionRoutes(ctx)).use(bindingRoutes(ctx));
+}
+
+function connectionRoutes(ctx: Ctx) {
+  return new Elysia()
     .get(
       "",
       operation(ctx, {
@@ -64,9 +68,13 @@ export function merchantRoutes(ctx: Ctx) {
         errors: ["merchant_connection_not_found"],
         handle: ({ sql, tenantId }) => deleteCurrentConnection(sql, tenantId),
       }),
-    )
+    );
+}
+
+function bindingRoutes(ctx: Ctx) {
+  return new Elysia({ prefix: "/bindings" })
     .get(
-      "/bindings",
+      "",
       operation(ctx, {
         id: "merchantBindings.list",
         summary: "List the bindings of end users to customers",
@@ -79,7 +87,7 @@ export function merchantRoutes(ctx: Ctx) {
       }),
     )
     .put(
-      "/bindings/:userId",
+      "/:userId",
       operation(ctx, {
         id: "merchantBindings.set",
         summary: "Bind an end user to a customer",
@@ -92,7 +100,7 @@ export function merchantRoutes(ctx: Ctx) {
       }),
     )
     .delete(
-      "/bindings/:userId",
+      "/:userId",
       operation(ctx, {
         id: "merchantBindings.delete",
         summary: "Delete a binding",

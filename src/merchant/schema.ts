@@ -2,23 +2,23 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Characters, Closed, Nullable, OneOf, pageQuery, UserId } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
 
-/** The billing providers (design section 3, "Billing providers"). */
+/** The billing providers by their labels; the interface never shows the vendors' names (docs/decisions.md, "Billing"). */
 export const billingProviders = ["billing_a", "billing_b"] as const;
 export type BillingProviderName = (typeof billingProviders)[number];
-/** The vendors' own names, accepted wherever a provider is and answered as the label. */
+/** The vendors' own names, accepted in requests; responses show the label. */
 export const billingAliases = {
   polar: "billing_a",
   stripe: "billing_b",
 } as const satisfies Record<string, BillingProviderName>;
 
-/** The name of the events that report a turn's tokens, as customers' meters filter by it. */
+/** The name of the events that report a turn's tokens; customers' meters filter by it. */
 export const usageEventName = "parley.model_tokens.v1";
 
 export type BillingEnvironment = "sandbox" | "live";
 
-/** A summary covers so many UTC days when it is not told. */
+/** A summary covers so many UTC days when the request does not say. */
 export const summaryDaysDefault = 30;
-/** A summary covers at most so many UTC days (document 2, "Limits"). */
+/** A summary covers at most so many UTC days. */
 export const summaryDaysMax = 90;
 /** A guard names at most this many products. */
 const guardProductsMax = 100;
@@ -27,14 +27,14 @@ const vendorIdLengthMax = 255;
 /** A credential has at most this many characters; vendors' tokens stay far below. */
 const credentialLengthMax = 4_096;
 
-/** An id that a vendor gave out. It travels in paths, so it holds nothing that means something there. */
+/** An id that a vendor issued. It is put into URL paths, so it holds no character that has a meaning there. */
 const VendorId = Type.String({
   maxLength: vendorIdLengthMax,
   pattern: "^[A-Za-z0-9_-][A-Za-z0-9_.:-]*$",
   errorMessage: `must be an id of 1 to ${vendorIdLengthMax} letters, digits, "_", "-", "." and ":"`,
 });
 
-/** A credential travels in a header, where other characters would fail at every call. */
+/** A credential is sent in a header, where other characters would fail at every request. */
 const Credential = Type.String({
   minLength: 1,
   maxLength: credentialLengthMax,
@@ -62,14 +62,14 @@ export const MerchantConnectionUpdate = Closed({
   guard: Type.Optional(GuardFields),
 });
 
-/** An end user that can be bound: the tenant itself, with its empty label, is no customer. */
+/** An end user that can be bound: not the empty one, which is the tenant itself. */
 const BoundUserId = Characters({ min: 1, max: 256 });
 
 export const BindingPath = Closed({ userId: BoundUserId });
 export const BindingPut = Closed({ customerId: VendorId });
 export const BindingQuery = Closed({ ...pageQuery, userId: Type.Optional(UserId) });
 
-/** Where a usage event stands (document 2, "Merchant connection"). */
+/** The statuses of a usage event; their moves are in `states.ts`. */
 export const usageEventStatuses = [
   "pending",
   "accepted",
@@ -86,14 +86,14 @@ export const UsageEventPath = Closed({ id: Id("merchantEvent") });
 export const UsageEventQuery = Closed({ ...pageQuery, status: Type.Optional(OneOf(...usageEventStatuses)) });
 export const UsageEventSummaryQuery = Closed({ days: Type.Optional(Type.String({ maxLength: 16 })) });
 
-/** What an end user needs before a turn. */
+/** What an end user needs before a turn: one of the products, or a balance on the meter. */
 export interface GuardRule {
   readonly enabled: boolean;
   readonly productIds: readonly string[];
   readonly meterId: string | null;
 }
 
-/** A merchant connection as it is shown: never its credential. */
+/** A merchant connection in the interface's form: never its credential. */
 export interface MerchantConnection {
   readonly id: string;
   readonly provider: BillingProviderName;
@@ -107,7 +107,7 @@ export interface MerchantConnection {
   readonly updatedAt: string;
 }
 
-/** Whose customer an end user is. */
+/** Which customer an end user is. */
 export interface Binding {
   readonly userId: string;
   readonly customerId: string;

@@ -4,44 +4,46 @@ import { eventColumns, getUsageEvent, showUsageEvent, type UsageEvent, type Usag
 import type { UsageReceipt } from "./provider.ts";
 
 /**
- * The state machine of a usage event: every move is a guarded update, and zero
- * rows means that somebody else moved the event first.
+ * The state machine of a usage event (`merchant_events`): every move is a guarded
+ * update, and zero rows means that another process moved the event first. The end
+ * of a turn inserts an event (`record.ts`) as `pending`, `unmapped` when its end
+ * user is bound to no customer, or `incomplete` when nobody knows the usage.
  *
  *     unmapped ──release──▶ pending ◀──retry── failed, uncertain
  *                            │  ▲
- *                       send │  │ it did not arrive: again, with growing pauses
+ *                       send │  │ it did not arrive: sent again, with growing pauses
  *                            ▼  │
  *                 accepted | failed | uncertain | expired
  *
  *     failed, unmapped, uncertain ──discard──▶ discarded
  *
- * `sending_by` is written before a send. It is the ledger's promise that a report
- * which may have left is never sent again by itself: whatever happens to the
- * worker, the event is either settled by its receipt or becomes `uncertain`.
- * `incomplete` is where an event begins and ends whose usage nobody knows.
+ * `sending_by` is written before a send. It guarantees that a report which may
+ * have left is never sent again without a person's decision: whatever happens to
+ * the worker, the event is either moved by its receipt or becomes `uncertain`.
+ * `incomplete` has no moves.
  */
 
-/** An event that did not arrive is sent again after half the time it has been tried for, within these bounds. */
+/** An event that did not arrive is sent again after half the time since its first try, within these bounds. */
 const retryPauseMinMs = 4_000;
 const retryPauseMaxMs = 60 * 60 * 1000;
-/** Automatic delivery tries for this long, then a person is to look. */
+/** Automatic delivery ends after this long; then a person decides. */
 const retryForHours = 24;
-/** A send whose worker lives has come to an end after this, receipt or not. */
+/** A send has ended after this long even if its worker lives. */
 const sendMaxMs = 180_000;
 /** Rows moved in one step. */
 const stepRows = 500;
 
-/** A send of one event: which one its receipt belongs to. */
+/** An event that a worker has claimed to send; attempt and generation say which send a receipt belongs to. */
 export type ClaimedEvent = UsageEventRow & { readonly customer_id: string };
 
-/** What there was to claim. */
+/** The events that a worker has claimed. */
 export interface EventClaim {
   readonly events: readonly ClaimedEvent[];
-  /** There may be more that is due. */
+  /** More events may be due. */
   readonly more: boolean;
 }
 
-/** Claims what is due of a connection for a worker to send; what is older than the provider takes becomes `expired`. */
+/** Claims a connection's due events for a worker to send; those older than the provider accepts become `expired`. */
 export async function claimDue(
   sql: Sql,
   { connectionId, workerId, limit, ageMaxMs }: ClaimRequest,
@@ -71,14 +73,14 @@ interface ClaimRequest {
   readonly connectionId: string;
   readonly workerId: string;
   readonly limit: number;
-  /** Null: however old. */
+  /** Null: events of any age. */
   readonly ageMaxMs: number | null;
 }
 
 /**
- * Writes the receipts of a send. A receipt that comes after its event was given
- * up as `uncertain` still counts, for it is the truth; one of an earlier attempt,
- * or for an event that a person has moved on, changes nothing.
+ * Writes the receipts of a send. A receipt that comes after its event became
+ * `uncertain` still counts, because it is certain; one of an earlier attempt, or of
+ * an event that a person has moved, changes nothing.
  */
 export async function recordReceipts(
   sql: AnySql,
@@ -117,14 +119,14 @@ function pause(sql: AnySql) {
     extract(epoch from now() - e.trying_since) * 1000 / 2, coalesce(receipt."retryAfterMs", 0)))`;
 }
 
-/** Leaves a provider alone for a moment that could not be reached: one delivery finds that out, not one for each event. */
+/** Pauses the deliveries of a connection whose provider could not be reached, so that one delivery finds that out, not one for each event. */
 export async function pauseConnection(sql: AnySql, connectionId: string): Promise<void> {
   await sql`
     update merchant_connections set paused_until = now() + ${retryPauseMinMs} * interval '1 millisecond'
     where id = ${connectionId}`;
 }
 
-/** Fails what is due of a disconnected connection, without sending it (document 2, "Merchant connection"). Answers how many. */
+/** Fails the due events of a disconnected connection, without sending them; at most 500. Returns how many. */
 export async function failDisconnected(sql: AnySql, connectionId: string): Promise<number> {
   const { count } = await sql`
     update merchant_events set status = 'failed', last_error_code = 'connection_disconnected', next_attempt_at = null
@@ -135,8 +137,8 @@ export async function failDisconnected(sql: AnySql, connectionId: string): Promi
   return count;
 }
 
-/** Gives up sends whose worker is gone, or whose end is overdue: whether they arrived is unknown. Answers how many. */
-export async function giveUpLost(sql: AnySql): Promise<number> {
+/** Moves sends whose worker is lost, or whose end is overdue, to `uncertain`, because nobody knows whether they arrived; at most 500. Returns how many. */
+export async function markLostEvents(sql: AnySql): Promise<number> {
   const { count } = await sql`
     update merchant_events set status = 'uncertain', sending_by = null, last_error_code = 'worker_lost', next_attempt_at = null
     where id in (
@@ -149,8 +151,9 @@ export async function giveUpLost(sql: AnySql): Promise<number> {
 }
 
 /**
- * POST …/retry: a failed or uncertain event, or a pending one that automatic
- * delivery gave up on, is sent again. Throws 404, 409 `merchant_event_state`.
+ * `POST /v1/merchant-usage-events/:id/retry`: a failed or uncertain event, or a
+ * pending one whose automatic delivery has ended, is sent again. Throws 404, 409
+ * `merchant_event_state`.
  */
 export function retryUsageEvent(sql: AnySql, tenantId: string, id: string): Promise<UsageEvent> {
   return moved(
@@ -159,7 +162,7 @@ export function retryUsageEvent(sql: AnySql, tenantId: string, id: string): Prom
     id,
     () => sql<UsageEventRow[]>`
     with moved as (
-      update merchant_events e set status = 'pending', ${setGoing(sql)}
+      update merchant_events e set status = 'pending', ${resetAttempts(sql)}
       where id = ${id} and tenant_id = ${tenantId}
         and (status in ('failed', 'uncertain') or (status = 'pending' and workflow_issue is not null))
       returning ${eventColumns(sql)}
@@ -169,9 +172,9 @@ export function retryUsageEvent(sql: AnySql, tenantId: string, id: string): Prom
 }
 
 /**
- * POST …/release: an unmapped event whose user is bound by now is sent. The
- * binding is one of the event's own connection, or of the current one where that
- * is the same account. Throws 404, 409 `merchant_event_state`.
+ * `POST /v1/merchant-usage-events/:id/release`: an unmapped event whose user is
+ * bound by now is sent. The binding is one of the event's own connection, or of the
+ * current one where that is the same account. Throws 404, 409 `merchant_event_state`.
  */
 export function releaseUsageEvent(sql: AnySql, tenantId: string, id: string): Promise<UsageEvent> {
   return moved(
@@ -188,7 +191,7 @@ export function releaseUsageEvent(sql: AnySql, tenantId: string, id: string): Pr
       where e.id = ${id} and e.tenant_id = ${tenantId}
       order by c.retired_at is null desc limit 1
     ), moved as (
-      update merchant_events e set status = 'pending', customer_id = bound.customer_id, ${setGoing(sql)}
+      update merchant_events e set status = 'pending', customer_id = bound.customer_id, ${resetAttempts(sql)}
       from bound where e.id = ${id} and e.tenant_id = ${tenantId} and e.status = 'unmapped'
       returning ${eventColumns(sql)}
     ), rung as materialized (select (${addMerchantDeliverJob(sql)}).id from moved)
@@ -196,7 +199,7 @@ export function releaseUsageEvent(sql: AnySql, tenantId: string, id: string): Pr
   );
 }
 
-/** POST …/discard: the event is not sent any more. Throws 404, 409 `merchant_event_state`. */
+/** `POST /v1/merchant-usage-events/:id/discard`: the event is never sent. Throws 404, 409 `merchant_event_state`. */
 export function discardUsageEvent(sql: AnySql, tenantId: string, id: string): Promise<UsageEvent> {
   return moved(
     sql,
@@ -209,7 +212,7 @@ export function discardUsageEvent(sql: AnySql, tenantId: string, id: string): Pr
   );
 }
 
-function setGoing(sql: AnySql) {
+function resetAttempts(sql: AnySql) {
   return sql`attempt_generation = e.attempt_generation + 1, trying_since = null, next_attempt_at = now(),
     workflow_issue = null, last_error_code = null`;
 }
@@ -226,15 +229,15 @@ async function moved(
   throw new ApiError("merchant_event_state");
 }
 
-/** Attempts the queue gives a delivery's job: they only bridge a database blip, for the sweep looks after the events. */
+/** Attempts of a delivery's job. They only cover a short outage of the database; `recoverUsageEvents` adds lost jobs again. */
 const deliverJobAttempts = 5;
 
-/** The SQL of a delivery job's key, for a query whose rows have `connection_id`. */
+/** Returns the SQL of a delivery job's key, for a query whose rows have `connection_id`. */
 export function deliverJobKey(sql: AnySql) {
   return sql`('merchant.deliver:' || connection_id)`;
 }
 
-/** The SQL that rings for a connection's deliveries, for a query whose rows have `connection_id`. One job a connection waits at a time. */
+/** Returns the SQL that adds the job that delivers a connection's events, for a query whose rows have `connection_id`. At most one job of a connection waits. */
 export function addMerchantDeliverJob(sql: AnySql) {
   return sql`graphile_worker.add_job('merchant.deliver', json_build_object('connectionId', connection_id),
     max_attempts => ${deliverJobAttempts}, job_key => ${deliverJobKey(sql)})`;

@@ -19,13 +19,13 @@ export interface MerchantConnectionRow {
   readonly updatedAt: Date;
 }
 
-/** What a new connection is made of; `id` is chosen before, because the credential is sealed under it. */
+/** The fields of a new connection; `id` is chosen before, because the credential is sealed under it. */
 export type NewMerchantConnection = Omit<
   MerchantConnectionRow,
   "status" | "configVersion" | "retired" | "createdAt" | "updatedAt"
 >;
 
-/** What an update changes; what is undefined stays. */
+/** The fields that an update changes; what is undefined stays. */
 export interface MerchantConnectionChange {
   readonly sealedCredential: Uint8Array | undefined;
   readonly keyFragment: string | undefined;
@@ -39,30 +39,30 @@ function columns(sql: AnySql) {
     retired_at is not null as retired, created_at as "createdAt", updated_at as "updatedAt"`;
 }
 
-/** The tenant's current connection; null when it has none. */
+/** Returns the tenant's current connection; null when it has none. */
 export async function findCurrentConnection(sql: AnySql, tenantId: string): Promise<MerchantConnectionRow | null> {
   const [row] = await sql<MerchantConnectionRow[]>`
     select ${columns(sql)} from merchant_connections where tenant_id = ${tenantId} and retired_at is null`;
   return row ?? null;
 }
 
-/** The tenant's current connection. Throws 404 `merchant_connection_not_found`. */
+/** Returns the tenant's current connection. Throws 404 `merchant_connection_not_found`. */
 export async function getCurrentConnection(sql: AnySql, tenantId: string): Promise<MerchantConnectionRow> {
   const row = await findCurrentConnection(sql, tenantId);
   if (row === null) throw new ApiError("merchant_connection_not_found");
   return row;
 }
 
-/** Any connection, a replaced or deleted one too: its events are delivered with it. */
+/** Returns any connection, also a replaced or deleted one, because its events are delivered with it. */
 export async function findMerchantConnection(sql: AnySql, id: string): Promise<MerchantConnectionRow | null> {
   const [row] = await sql<MerchantConnectionRow[]>`select ${columns(sql)} from merchant_connections where id = ${id}`;
   return row ?? null;
 }
 
-/** Stores a connection in the place of the current one, which retires with its bindings. */
+/** Stores a connection in place of the current one, which is retired with its bindings. */
 export function replaceCurrentConnection(sql: AnySql, made: NewMerchantConnection): Promise<MerchantConnectionRow> {
   return tx(sql, async (inner) => {
-    // The tenant's row is the lock: of two that replace at once, one comes after the other.
+    // The tenant's row is the lock that makes concurrent replacements run one after the other.
     await inner`select 1 from tenants where id = ${made.tenantId} for no key update`;
     await retire(inner, made.tenantId);
     const [row] = await inner<MerchantConnectionRow[]>`
@@ -106,15 +106,15 @@ async function retire(sql: AnySql | Tx, tenantId: string): Promise<number> {
   return count;
 }
 
-/** Retires a tenant's connections when it ends; a credential that pending events still need goes with the last of them. */
+/** Retires the connections of a deleted tenant. A credential that pending events still need is deleted with the last of them. */
 export async function retireTenantConnections(sql: AnySql, tenantId: string): Promise<void> {
   await retire(sql, tenantId);
   const rows = await sql<{ id: string }[]>`select id from merchant_connections where tenant_id = ${tenantId}`;
-  for (const { id } of rows) await forgetCredential(sql, id);
+  for (const { id } of rows) await deleteUnneededCredential(sql, id);
 }
 
-/** Forgets the credential of a connection whose tenant has ended, unless events of it are still to be sent. */
-export async function forgetCredential(sql: AnySql, id: string): Promise<void> {
+/** Deletes the credential of a connection whose tenant is deleted, unless events of it are still to be sent. */
+export async function deleteUnneededCredential(sql: AnySql, id: string): Promise<void> {
   await sql`
     update merchant_connections c set sealed_credential = '', key_fragment = ''
     from tenants t
@@ -123,7 +123,7 @@ export async function forgetCredential(sql: AnySql, id: string): Promise<void> {
       where e.connection_id = c.id and e.status = 'pending' and (e.sending_by is not null or e.next_attempt_at is not null))`;
 }
 
-/** A connection as it is shown. */
+/** Returns a row in the interface's form. */
 export function showMerchantConnection(row: MerchantConnectionRow): MerchantConnection {
   const { id, provider, environment, status, merchantAccountId, keyFragment, guard, configVersion } = row;
   return {

@@ -1,21 +1,21 @@
 import Stripe from "stripe";
-import { BillingFault, faultOf, rethrowFault } from "./fault.ts";
+import { BillingFault, faultOf, orFault } from "./fault.ts";
 import type { BillingAccount, BillingProvider, Eligibility, UsageReceipt, UsageReport } from "./provider.ts";
 import { acceptedReceipt, receiptOf } from "./receipt.ts";
 import type { BillingEnvironment, GuardRule } from "./schema.ts";
 import { billingFetch } from "./wire.ts";
 
 const apiUrl = "https://api.stripe.com";
-/** Reports in one go: each is a request of its own. */
+/** Reports that one `deliver` takes; each is a request of its own. */
 const batchMax = 20;
-/** Requests of one delivery side by side. */
+/** Concurrent requests of one delivery. */
 const requestsAtOnce = 10;
 /** Stripe refuses meter events that are 35 days old. */
 const eventAgeMaxMs = 35 * 24 * 60 * 60 * 1000;
-/** Of a customer's subscriptions, so many are looked through. */
+/** At most so many of a customer's subscriptions are checked. */
 const subscriptionsMax = 300;
 
-/** `billing_b`: an account at Stripe, opened by a secret or restricted key. */
+/** `billing_b`: opens an account at Stripe by a secret or restricted key. A request may take `limitMs`. */
 export function stripe(
   baseUrl: string,
   { environment, credential }: Omit<BillingAccount, "provider">,
@@ -23,10 +23,10 @@ export function stripe(
 ): BillingProvider {
   const send = billingFetch(limitMs);
   const client = new Stripe(credential, {
-    // Whether a report is sent again is for the ledger to decide.
+    // The ledger decides whether a report is sent again.
     maxNetworkRetries: 0,
     telemetry: false,
-    // Ours comes first; this one only keeps Stripe's own, which is longer, from mattering.
+    // `billingFetch` ends a request after `limitMs`. This value only has to be longer; without it Stripe's default would apply.
     timeout: 2 * limitMs,
     httpClient: Stripe.createFetchHttpClient(((url: string, init: RequestInit) =>
       send(url.replace(apiUrl, baseUrl), init)) as typeof fetch),
@@ -41,17 +41,17 @@ export function stripe(
   };
 }
 
-/** Stripe's keys say which mode they are for: `sk_test_…`, `rk_live_…`. */
+/** Stripe's keys name their mode: `sk_test_…`, `rk_live_…`. */
 async function findAccount(client: Stripe, environment: BillingEnvironment, credential: string): Promise<string> {
   const mode = /^[a-z]+_(test|live)_/.exec(credential)?.[1];
   if (mode !== undefined && (mode === "live") !== (environment === "live"))
     throw new BillingFault("unauthorized", "other_mode");
-  return (await rethrowFault(client.accounts.retrieveCurrent())).id;
+  return (await orFault(client.accounts.retrieveCurrent())).id;
 }
 
 async function hasCustomer(client: Stripe, customerId: string): Promise<boolean> {
   try {
-    return (await rethrowFault(client.customers.retrieve(customerId))).deleted !== true;
+    return (await orFault(client.customers.retrieve(customerId))).deleted !== true;
   } catch (error) {
     const { kind } = faultOf(error);
     if (kind === "missing" || kind === "refused") return false;
@@ -71,7 +71,7 @@ async function eligibility(
   return { subscribed, funded };
 }
 
-/** A customer that is not there has nothing. */
+/** A customer that does not exist has neither a subscription nor credit. */
 async function knownCustomer(check: Promise<boolean>): Promise<boolean> {
   try {
     return await check;
@@ -83,9 +83,9 @@ async function knownCustomer(check: Promise<boolean>): Promise<boolean> {
 }
 
 async function isSubscribed(client: Stripe, customerId: string, productIds: readonly string[]): Promise<boolean> {
-  let looked = 0;
-  for (let after: string | null = null; looked < subscriptionsMax; ) {
-    const page: Stripe.ApiList<Stripe.Subscription> = await rethrowFault(
+  let checked = 0;
+  for (let after: string | null = null; checked < subscriptionsMax; ) {
+    const page: Stripe.ApiList<Stripe.Subscription> = await orFault(
       client.subscriptions.list({
         customer: customerId,
         limit: 100,
@@ -100,16 +100,16 @@ async function isSubscribed(client: Stripe, customerId: string, productIds: read
         ),
     );
     if (subscribed) return true;
-    looked += page.data.length;
+    checked += page.data.length;
     after = page.data.at(-1)?.id ?? null;
     if (!page.has_more || after === null) return false;
   }
   return false;
 }
 
-/** Stripe keeps billing credits per customer, not per meter: what counts is the credit that metered prices may draw on. */
+/** Stripe keeps billing credits per customer, not per meter: what counts is the credit that can be used for metered prices. */
 async function hasCredit(client: Stripe, customerId: string): Promise<boolean> {
-  const { balances } = await rethrowFault(
+  const { balances } = await orFault(
     client.billing.creditBalanceSummaries.retrieve({
       customer: customerId,
       filter: { type: "applicability_scope", applicability_scope: { price_type: "metered" } },
@@ -127,10 +127,10 @@ async function deliver(client: Stripe, reports: readonly UsageReport[]): Promise
   return receipts;
 }
 
-/** One report is one meter event, told apart by its identifier, which Stripe takes once. */
+/** One report is one meter event. Stripe accepts its identifier once. */
 async function deliverOne(client: Stripe, report: UsageReport): Promise<UsageReceipt> {
   try {
-    await rethrowFault(
+    await orFault(
       client.billing.meterEvents.create({
         event_name: report.name,
         identifier: report.external_id,
@@ -142,7 +142,7 @@ async function deliverOne(client: Stripe, report: UsageReport): Promise<UsageRec
   } catch (error) {
     const fault = faultOf(error);
     if (fault.kind !== "refused") return receiptOf(fault);
-    // Refused because it is there already: an earlier attempt whose receipt was lost. The error has no code of its own.
+    // Refused because Stripe has it already, from an earlier attempt whose receipt was lost. The error has no code of its own.
     if (fault.reason === "duplicate_meter_event" || /already exists with identifier/i.test(fault.detail))
       return acceptedReceipt;
     if (fault.reason === "timestamp_too_far_in_past")

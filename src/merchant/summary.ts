@@ -2,7 +2,7 @@ import type { AnySql } from "../kernel/database/client.ts";
 import { invalid } from "../kernel/errors.ts";
 import { summaryDaysDefault, summaryDaysMax, type UsageEventStatus, usageEventStatuses } from "./schema.ts";
 
-/** One UTC day: what of its usage has been accepted, and what still waits. */
+/** One UTC day: how much of its usage was accepted, and how much waits. */
 export interface SummaryDay {
   /** YYYY-MM-DD. */
   readonly day: string;
@@ -11,18 +11,18 @@ export interface SummaryDay {
   readonly pendingEvents: number;
 }
 
-/** How a tenant's usage events stand. */
+/** A summary of a tenant's usage events. */
 export interface UsageEventSummary {
-  /** Of all time, every status named. */
+  /** Of all time; every status has a count. */
   readonly counts: Readonly<Record<UsageEventStatus, number>>;
   readonly lastAcceptedAt: string | null;
   /** When the oldest pending event occurred. */
   readonly oldestPendingAt: string | null;
-  /** Oldest day first, today last, days without events included. */
+  /** Oldest day first, today last, also days without events. */
   readonly series: readonly SummaryDay[];
 }
 
-/** Reads the `days` query field. Throws 400 naming it. */
+/** Reads the `days` query field. Throws 400 that names it. */
 export function readDays(days: string | undefined): number {
   if (days === undefined) return summaryDaysDefault;
   const number = /^\d{1,3}$/.test(days) ? Number(days) : 0;
@@ -31,7 +31,7 @@ export function readDays(days: string | undefined): number {
   return number;
 }
 
-/** GET /v1/merchant-usage-events/summary, over all the tenant's connections. */
+/** `GET /v1/merchant-usage-events/summary`, over all the tenant's connections. */
 export async function summarizeUsageEvents(sql: AnySql, tenantId: string, days: number): Promise<UsageEventSummary> {
   const [counts, series] = await Promise.all([readCounts(sql, tenantId), readSeries(sql, tenantId, days)]);
   const countOf = new Map(counts.map((row) => [row.status, row]));
@@ -51,7 +51,7 @@ function readCounts(sql: AnySql, tenantId: string) {
     from merchant_events where tenant_id = ${tenantId} group by status`;
 }
 
-/** Days are those on which the usage occurred, so that accepted and pending of one day add up. */
+/** A day's events are those whose usage occurred on it, so that accepted and pending add up. */
 function readSeries(sql: AnySql, tenantId: string, days: number) {
   return sql<SummaryDay[]>`
     with today as (select (now() at time zone 'UTC')::date as day),

@@ -2,21 +2,21 @@ import { readBounded } from "../kernel/http/json-body.ts";
 import { type Fetch, wasNeverSent } from "../kernel/outbound/fetch.ts";
 import { BillingFault, faultOfStatus } from "./fault.ts";
 
-/** An answer may weigh this much; a page of a hundred subscriptions stays far below. */
-const answerBytesMax = 8 * 1024 * 1024;
+/** A response has at most so many bytes; a page of a hundred subscriptions is far smaller. */
+const responseBytesMax = 8 * 1024 * 1024;
 
 /**
- * A fetch for the vendors' clients that tells what became of a request. Resolves
- * with a successful answer, read whole; rejects with a `BillingFault` for
- * everything else, so that "never sent" and "sent, but unanswered" stay apart
- * through whatever the client does with its errors. `limitMs` covers the request
- * up to the last byte of its answer.
+ * Returns a fetch for the vendors' clients that tells what became of a request. It
+ * resolves with a successful response whose body was read; it rejects with a
+ * `BillingFault` for everything else, so that "never sent" and "sent without a
+ * response" remain distinct whatever the client does with its errors. `limitMs`
+ * covers the request up to the last byte of its response.
  */
 export function billingFetch(limitMs: number): Fetch {
   return async (input, init) => {
     const signal = AbortSignal.timeout(limitMs);
     const response = await send(input, { ...init, signal });
-    const body = await readBounded(response.body, answerBytesMax).catch(() => null);
+    const body = await readBounded(response.body, responseBytesMax).catch(() => null);
     const text = body === null ? "" : new TextDecoder().decode(body);
     if (!response.ok) throw faultOfStatus(response.status, response.headers, text);
     if (body === null || !isJson(text)) throw new BillingFault("garbled", "unexpected_answer");
@@ -26,9 +26,9 @@ export function billingFetch(limitMs: number): Fetch {
 
 async function send(input: Parameters<Fetch>[0], init: RequestInit): Promise<Response> {
   try {
-    // A connection of its own each time. One from a pool may have been closed by the other side
-    // meanwhile, which cannot be told from one that was cut after the request had arrived; and when
-    // it breaks, runtimes send the request once more without being asked.
+    // Each request has a connection of its own. The other side may have closed one from a pool, which
+    // looks the same as one that broke after the request had arrived; and when it breaks, runtimes
+    // send the request a second time by themselves.
     const headers = new Headers(init.headers);
     headers.set("connection", "close");
     return await fetch(input, { ...init, headers, redirect: "manual", keepalive: false });
@@ -48,7 +48,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** The body is decoded already. */
+/** The headers without those that no longer fit, because the body is decoded already. */
 function plainHeaders(headers: Headers): Headers {
   const plain = new Headers(headers);
   plain.delete("content-encoding");

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import type { Form } from "../../src/kernel/errors.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { type UsageEventStatus, usageEventStatuses } from "../../src/merchant/schema.ts";
-import { claimDue, giveUpLost, recordReceipts } from "../../src/merchant/states.ts";
+import { claimDue, markLostEvents, recordReceipts } from "../../src/merchant/states.ts";
 import type { Answer } from "../harness/harness.ts";
 import { type Merchant, useMerchants } from "../harness/merchant-fixture.ts";
 
@@ -267,7 +267,7 @@ describe("the ledger", () => {
     const { id: connectionId } = await m.connect("polar");
     const [late, stale] = [await insertEvent(m, connectionId), await insertEvent(m, connectionId)];
     const first = await claimDue(h.sql, request(connectionId, "wk_gone"));
-    await giveUpLost(h.sql);
+    await markLostEvents(h.sql);
     for (const id of [late, stale])
       expect(await statusOf(m, id)).toMatchObject({ status: "uncertain", lastErrorCode: "worker_lost" });
     await m.call("POST", `${root}/${stale}/retry`);
@@ -288,10 +288,10 @@ describe("the ledger", () => {
     const id = await insertEvent(m, connectionId);
     await h.sql`insert into workers (id, application_name) values ('wk_lives', 'wk_lives')`;
     await claimDue(h.sql, request(connectionId, "wk_lives"));
-    await giveUpLost(h.sql);
+    await markLostEvents(h.sql);
     expect((await statusOf(m, id)).status).toBe("pending");
     await h.sql`update merchant_events set last_attempt_at = now() - interval '181 s' where id = ${id}`;
-    await giveUpLost(h.sql);
+    await markLostEvents(h.sql);
     expect((await statusOf(m, id)).status).toBe("uncertain");
   });
 
