@@ -4,12 +4,12 @@ import type { McpConnectionRow } from "./store.ts";
 import { isUsable, renewTokens } from "./tokens.ts";
 import type { Authorization } from "./transport.ts";
 
-/** Speaks with one token, or none, that nobody can renew. */
+/** Returns an authorization with one token, or none, that cannot be renewed. */
 export function fixedAuthorization(token: string | null): Authorization {
   return { token: () => Promise.resolve(token) };
 }
 
-/** Speaks as a stored connection; OAuth tokens are renewed when they end or are refused. */
+/** Returns the authorization of a stored connection; OAuth tokens are renewed when they expire or are refused. */
 export function authorizationOf(ctx: Ctx, row: McpConnectionRow): Authorization {
   if (row.authType === "none") return fixedAuthorization(null);
   if (row.authType === "bearer")

@@ -10,24 +10,24 @@ import {
   resourceUrlFromServerUrl,
 } from "./sdk.ts";
 
-/** The authorization server of an MCP server, as far as tokens need it. It is kept, so that credentials never go to another one. */
+/** What tokens need to know of an MCP server's authorization server. It is stored, so that credentials are never sent to another one. */
 export interface AuthorizationServer {
   readonly issuer: string;
   readonly metadata: OAuthMetadata;
   /** The `resource` that tokens are asked for (RFC 8707). */
   readonly resource: string;
-  /** The scope that the MCP server asked for when it refused us; null when it named none. */
+  /** The scope that the MCP server named when it refused the request without a token; null when it named none. */
   readonly askedScope: string | null;
-  /** Every scope of the resource, as its metadata list them. */
+  /** All scopes of the resource that its metadata list. */
   readonly scopesSupported: readonly string[];
 }
 
 /**
- * Finds the authorization server of an MCP server: protected resource metadata
- * (RFC 9728), then authorization server metadata (RFC 8414 or OpenID Connect);
- * a server that publishes neither is its own, at the usual paths. `fetch` is a
- * bounded one, because a hostile server names addresses here. Throws what
- * `failureOf` understands.
+ * Finds the authorization server of an MCP server: by protected resource metadata
+ * (RFC 9728), then authorization server metadata (RFC 8414 or OpenID Connect). A
+ * server that publishes neither is its own authorization server, at the
+ * conventional paths. `fetch` must be a bounded one, because a hostile server names
+ * the addresses here. Throws errors that `failureOf` reads.
  */
 export async function discoverAuthorizationServer(fetch: Fetch, url: string): Promise<AuthorizationServer> {
   const { resourceMetadataUrl, scope } = await challenge(fetch, url);
@@ -52,7 +52,7 @@ export async function discoverAuthorizationServer(fetch: Fetch, url: string): Pr
   };
 }
 
-/** Knocks without a credential: the refusal says where the metadata are, and no answer at all that nobody is there. */
+/** Sends a request without a credential: the refusal says where the metadata are; without a response, the server is unreachable. */
 async function challenge(fetch: Fetch, url: string): Promise<ReturnType<typeof extractWWWAuthenticateParams>> {
   const params = {
     protocolVersion: LATEST_PROTOCOL_VERSION,
@@ -68,7 +68,7 @@ async function challenge(fetch: Fetch, url: string): Promise<ReturnType<typeof e
   return extractWWWAuthenticateParams(response);
 }
 
-/** Only what tokens need, because it is sealed and stored. */
+/** Keeps only what tokens need, because it is sealed and stored. */
 function pickMetadata(metadata: AuthorizationServerMetadata): OAuthMetadata {
   const {
     issuer,

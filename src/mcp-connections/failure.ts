@@ -9,14 +9,14 @@ import {
   TooManyRequestsError,
 } from "./sdk.ts";
 
-/** Why an MCP server cannot be used; also the causes of the errors that say so. */
+/** Why an MCP server cannot be used; each is also the cause of an API error. */
 export type McpFailureCode =
   | "mcp_connection_invalid"
   | "mcp_connection_authentication_failed"
   | "mcp_connection_unreachable"
   | "mcp_connection_discovery_failed";
 
-/** An MCP server, or the authorization server before it, cannot be used. The message is ours: it holds nothing that the other side wrote. */
+/** An MCP server, or its authorization server, cannot be used. The message holds no text that the other side wrote. */
 export class McpFailure extends Error {
   override readonly name = "McpFailure";
   readonly code: McpFailureCode;
@@ -30,11 +30,15 @@ export class McpFailure extends Error {
 /** HTTP statuses that say "not now". */
 const passingStatuses = new Set([429, 502, 503, 504]);
 
+/** Returns the failure of a server that cannot be reached or does not respond in time. */
 export const unreachable = (message: string) => new McpFailure("mcp_connection_unreachable", message);
+/** Returns the failure of a server that does not speak the protocol. */
 export const notMcp = (message: string) => new McpFailure("mcp_connection_discovery_failed", message);
-export const notAllowedIn = (message: string) => new McpFailure("mcp_connection_authentication_failed", message);
+/** Returns the failure of credentials that are refused or missing. */
+export const authenticationFailed = (message: string) =>
+  new McpFailure("mcp_connection_authentication_failed", message);
 
-/** What any error on the way to an MCP server means (`decisions.md`, "MCP"). */
+/** Returns the failure that an error of a request to an MCP server means (docs/decisions.md, "MCP"). */
 export function failureOf(error: unknown): McpFailure {
   if (error instanceof McpFailure) return error;
   if (error instanceof RefusedAddressError)
@@ -47,7 +51,7 @@ export function failureOf(error: unknown): McpFailure {
 }
 
 function failureOfStatus(status: number, who: string): McpFailure {
-  if (status === 401 || status === 403) return notAllowedIn(`${who} refused the credentials (HTTP ${status}).`);
+  if (status === 401 || status === 403) return authenticationFailed(`${who} refused the credentials (HTTP ${status}).`);
   if (passingStatuses.has(status)) return unreachable(`${who} cannot serve right now (HTTP ${status}).`);
   if (status >= 300) return notMcp(`${who} answered HTTP ${status}.`);
   return notMcp("The address answers, but not as an MCP server.");
@@ -57,8 +61,8 @@ function failureOfGrant(error: OAuthError): McpFailure {
   if (error instanceof TemporarilyUnavailableError || error instanceof TooManyRequestsError)
     return unreachable(`The authorization server cannot serve right now (${error.errorCode}).`);
   if (!(error instanceof ServerError))
-    return notAllowedIn(`The authorization server refused the credentials (${knownCode(error)}).`);
-  // The SDK's way to say that the answer was no OAuth error; its text begins with the status.
+    return authenticationFailed(`The authorization server refused the credentials (${knownCode(error)}).`);
+  // The SDK throws this when the body is no OAuth error; its text begins with the status.
   const status = /^HTTP (\d{3}):/.exec(error.message)?.[1];
   if (status !== undefined) return failureOfStatus(Number(status), "The authorization server");
   return unreachable("The authorization server failed (server_error).");
@@ -70,7 +74,7 @@ function failureOfProtocol(error: McpError): McpFailure {
   return notMcp(`The MCP server answered with the error ${error.code}.`);
 }
 
-/** The SDK knows the codes of OAuth; anything else that a server sends is not repeated. */
+/** A code is repeated only when it has the form of one; other text from the server is not. */
 function knownCode(error: OAuthError): string {
   return /^[a-z_]{1,40}$/.test(error.errorCode) ? error.errorCode : "unknown";
 }

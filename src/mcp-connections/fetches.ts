@@ -3,12 +3,12 @@ import { type Fetch, tenantFetch } from "../kernel/outbound/fetch.ts";
 import { grantTimeoutMs, oauthResponseBytesMax, responseBytesMax } from "./limits.ts";
 import { boundedFetch } from "./wire.ts";
 
-/** The fetch for MCP servers. */
+/** Returns the fetch for MCP servers. */
 export function serverFetch({ config }: Pick<Ctx, "config">): Fetch {
   return boundedFetch(tenantFetch(config), { allowPrivate: config.allowPrivateNetwork, bytesMax: responseBytesMax });
 }
 
-/** The fetch for authorization servers; each request has its limit, and all end with `signal`. */
+/** Returns the fetch for authorization servers; each request has its own time limit, and all end with `signal`. */
 export function oauthFetch({ config }: Pick<Ctx, "config">, signal?: AbortSignal): Fetch {
   const send = boundedFetch(tenantFetch(config), {
     allowPrivate: config.allowPrivateNetwork,

@@ -5,10 +5,10 @@ import { poolOf } from "./pool.ts";
 import { findMcpConnection } from "./store.ts";
 
 /**
- * Whether an MCP server has a tool of this name (document 1, "ApprovalPolicy").
- * A list that lacks it is read again, because the tool may be new. False for a
- * connection that the tenant does not have. Throws 400
- * `mcp_connection_discovery_failed` when the tools cannot be listed.
+ * Returns whether an MCP server has a tool of this name, for the approval policy
+ * (docs/decisions.md, "Approval policy"). A list without it is read again, because
+ * the tool may be new. False for a connection that the tenant does not have. Throws
+ * 400 `mcp_connection_discovery_failed` when the tools cannot be listed.
  */
 export async function findMcpTool(ctx: Ctx, tenantId: string, mcpConnectionId: string, tool: string): Promise<boolean> {
   const row = await findMcpConnection(ctx.sql, tenantId, mcpConnectionId);

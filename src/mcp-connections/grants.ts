@@ -12,36 +12,39 @@ import {
   selectClientAuthMethod,
 } from "./sdk.ts";
 
-/** Tokens are renewed this long before they end, */
+/** Tokens are renewed this long before they expire, */
 const renewBeforeMs = 30_000;
-/** or after this part of a short life. */
+/** or after this part of a short lifetime. */
 const renewAfterPart = 0.8;
 
-/** A client and the server it is known at. */
+/** A client and the authorization server that knows it. */
 export interface GrantClient {
   readonly fetch: Fetch;
   readonly server: AuthorizationServer;
   readonly client: OAuthClient;
 }
 
-/** Asks for a token with the client's own credentials. Throws what `failureOf` understands. */
+/** Requests tokens with the client's own credentials. Throws errors that `failureOf` reads. */
 export async function grantToClient(
   { fetch, server, client }: GrantClient,
   scope: string | null,
 ): Promise<StoredTokens> {
-  const asked = scope ?? server.askedScope;
+  const requestedScope = scope ?? server.askedScope;
   const provider = {
     redirectUrl: undefined,
     clientMetadata: { redirect_uris: [] },
     clientInformation: () => informationOf(client),
     prepareTokenRequest: () =>
-      new URLSearchParams({ grant_type: "client_credentials", ...(asked === null ? {} : { scope: asked }) }),
+      new URLSearchParams({
+        grant_type: "client_credentials",
+        ...(requestedScope === null ? {} : { scope: requestedScope }),
+      }),
   } as unknown as OAuthClientProvider;
   const { metadata, resource } = server;
   return toTokens(await fetchToken(provider, server.issuer, { metadata, resource, fetchFn: fetch }), null);
 }
 
-/** Exchanges the code of a sign-in. Throws what `failureOf` understands. */
+/** Exchanges the code of a sign-in for tokens. Throws errors that `failureOf` reads. */
 export async function grantForCode(
   { fetch, server, client }: GrantClient,
   code: string,
@@ -60,7 +63,7 @@ export async function grantForCode(
   return toTokens(tokens, null);
 }
 
-/** Exchanges a refresh token. A server that gives no new one means that the old one stays good. */
+/** Exchanges a refresh token for new tokens; when the response has no new refresh token, the old one stays valid. Throws errors that `failureOf` reads. */
 export async function grantForRefresh(
   { fetch, server, client }: GrantClient,
   refreshToken: string,
@@ -75,7 +78,7 @@ export async function grantForRefresh(
   return toTokens(tokens, refreshToken);
 }
 
-/** Registers a client for one connection (RFC 7591). Throws what `failureOf` understands. */
+/** Registers a client for one connection (RFC 7591). Throws errors that `failureOf` reads. */
 export async function registerClient(
   fetch: Fetch,
   server: AuthorizationServer,
@@ -101,7 +104,7 @@ export async function registerClient(
   };
 }
 
-/** Revokes tokens where the server has an endpoint for it (RFC 7009). Throws when one could not be revoked. */
+/** Revokes tokens if the server has an endpoint for it (RFC 7009). Throws when one could not be revoked. */
 export async function revokeTokens({ fetch, server, client }: GrantClient, tokens: StoredTokens): Promise<void> {
   const endpoint = server.metadata.revocation_endpoint;
   if (endpoint === undefined) return;
@@ -129,7 +132,7 @@ function authenticate(client: OAuthClient, server: AuthorizationServer, headers:
   if (method === "client_secret_post" && clientSecret !== null) body.set("client_secret", clientSecret);
 }
 
-/** The client as the SDK wants it. */
+/** Returns the client in the SDK's form. */
 export function informationOf({ clientId, clientSecret, authMethod }: OAuthClient): OAuthClientInformationMixed {
   return {
     client_id: clientId,
@@ -140,11 +143,12 @@ export function informationOf({ clientId, clientSecret, authMethod }: OAuthClien
 
 function toTokens(tokens: OAuthTokens, previousRefreshToken: string | null): StoredTokens {
   const { access_token, refresh_token, expires_in } = tokens;
-  const lifeMs = expires_in === undefined ? null : Math.max(0, expires_in * 1000);
+  const lifetimeMs = expires_in === undefined ? null : Math.max(0, expires_in * 1000);
   return {
     accessToken: access_token,
     refreshToken: refresh_token ?? previousRefreshToken,
-    expiresAt: lifeMs === null ? null : Date.now() + lifeMs,
-    renewAt: lifeMs === null ? null : Date.now() + Math.max(lifeMs - renewBeforeMs, lifeMs * renewAfterPart),
+    expiresAt: lifetimeMs === null ? null : Date.now() + lifetimeMs,
+    renewAt:
+      lifetimeMs === null ? null : Date.now() + Math.max(lifetimeMs - renewBeforeMs, lifetimeMs * renewAfterPart),
   };
 }

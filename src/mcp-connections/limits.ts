@@ -1,49 +1,49 @@
-/** Live validation of a connection, with all its requests, takes at most this long; less than a database transaction may. */
+/** Validating a connection at its server, with all requests, takes at most this long; less than a database transaction may. */
 export const validateTimeoutMs = 6_000;
-/** A turn waits this long for the tools of its MCP servers; a server that is slower than this costs its own tools only. */
+/** A turn waits this long for the tools of its MCP servers; of a slower server, it goes without the tools. */
 export const toolsAtStartMs = 5_000;
 /** Opening an MCP session takes at most this long. */
 export const connectTimeoutMs = 5_000;
-/** Listing a server's tools, one page, takes at most this long. */
+/** Listing one page of a server's tools takes at most this long. */
 export const listTimeoutMs = 5_000;
-/** One tool call may run this long; tools that work for five minutes are common. */
+/** One tool call may run this long; tools that run for five minutes are common. */
 export const callTimeoutMs = 10 * 60_000;
-/** A message that expects no answer, and the end of a session, takes at most this long. */
+/** A message that expects no response, and the end of a session, take at most this long. */
 export const noticeTimeoutMs = 5_000;
 /** One request to an authorization server takes at most this long. */
 export const grantTimeoutMs = 5_000;
 /** Starting or finishing a sign-in, with all its requests, takes at most this long. */
 export const signInTimeoutMs = 15_000;
 
-/** One response of an MCP server may weigh this much. */
+/** One response of an MCP server has at most so many bytes. */
 export const responseBytesMax = 8 * 1024 * 1024;
-/** One response of an authorization server may weigh this much. */
+/** One response of an authorization server has at most so many bytes. */
 export const oauthResponseBytesMax = 256 * 1024;
-/** What a tool answers reaches the model up to this size. */
+/** The model gets at most so many bytes of a tool's result. */
 export const resultBytesMax = 256 * 1024;
 
 /** A server's tool list has at most this many pages, */
 export const toolPagesMax = 20;
-/** and this many tools; what comes after is left out. */
+/** and this many tools; the rest is left out. */
 export const toolsMax = 512;
-/** A tool list is asked for again after this long. */
+/** A tool list is used for this long, then read again. */
 export const toolsFreshMs = 30_000;
 
 /** A process keeps at most this many MCP sessions open, */
 export const sessionsMax = 256;
 /** each for at most this long after its last use. */
 export const sessionIdleMs = 5 * 60_000;
-/** Idle sessions are looked for this often. */
+/** Idle sessions are closed in scans this far apart. */
 export const sessionSweepMs = 60_000;
-/** An interrupted response is resumed at most this often, however soon the server wants it. */
+/** At least this long passes between two resumptions of interrupted responses, whatever pause the server suggests. */
 export const resumePauseMs = 500;
 
-/** A process that renews tokens has this long before another one may try. */
+/** A process that renews tokens has this long before another process may try. */
 export const renewLeaseMs = 15_000;
-/** A process waits this long for tokens that another one renews, */
+/** A process waits this long for tokens that another process renews, */
 export const renewWaitMs = 8_000;
-/** and looks this often. */
-export const renewLookMs = 100;
+/** and checks for them this often. */
+export const renewPollMs = 100;
 
-/** A link to sign in is good for this long, and so is the sign-in that it starts. */
+/** A link to sign in is valid for this long, and so is the sign-in that it starts. */
 export const signInMinutes = 10;

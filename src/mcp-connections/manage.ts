@@ -21,9 +21,9 @@ import {
 import { probeServer, validateTarget } from "./validation.ts";
 
 /**
- * Creates a connection once its server has been met (document 2, "POST
- * /v1/mcp-connections"). Throws 400 for broken fields, at the cap and as the
- * server's failure demands, 409 `mcp_connection_name_conflict`.
+ * `POST /v1/mcp-connections`: creates a connection once its server has been probed.
+ * Throws 400 for invalid fields, at the limit, and for a failure of the server; 409
+ * `mcp_connection_name_conflict`.
  */
 export async function createMcpConnection(
   ctx: Ctx,
@@ -38,9 +38,9 @@ export async function createMcpConnection(
 }
 
 /**
- * Replaces a connection's URL and credentials once the server has been met
- * (document 2, "reconnect"). Throws as `createMcpConnection`, 404, and 409
- * `mcp_connection_stale_credential_version` when they were changed meanwhile.
+ * `POST /v1/mcp-connections/:id/reconnect`: replaces a connection's URL and
+ * credentials once the server has been probed. Throws as `createMcpConnection`, 404,
+ * and 409 `mcp_connection_stale_credential_version` when they were changed during the probe.
  */
 export async function reconnectMcpConnection(
   ctx: Ctx,
@@ -59,7 +59,7 @@ export async function reconnectMcpConnection(
   return { status: row.status, connection: showMcpConnection(row) };
 }
 
-/** What a test found (document 2, "test"; `decisions.md`, "MCP"). */
+/** The result of `POST /v1/mcp-connections/:id/test` (docs/decisions.md, "MCP"). */
 export type TestResult =
   | {
       readonly ok: true;
@@ -70,25 +70,25 @@ export type TestResult =
     }
   | { readonly ok: false; readonly error: { readonly code: string; readonly message: string } };
 
-/** Meets a connection's server and records how that went. Throws 404. */
+/** Probes a connection's server and records the result. Throws 404. */
 export async function testMcpConnection(ctx: Ctx, sql: AnySql, tenantId: string, id: string): Promise<TestResult> {
   const row = await getMcpConnection(sql, tenantId, id);
   const startedAt = performance.now();
-  const met = await probeServer(ctx, row.url, authorizationOf(ctx, row)).catch(failureOf);
-  if (met instanceof McpFailure) {
-    await recordTest(sql, row, met.code);
-    return { ok: false, error: { code: met.code, message: met.message } };
+  const probe = await probeServer(ctx, row.url, authorizationOf(ctx, row)).catch(failureOf);
+  if (probe instanceof McpFailure) {
+    await recordTest(sql, row, probe.code);
+    return { ok: false, error: { code: probe.code, message: probe.message } };
   }
   const latencyMs = Math.round(performance.now() - startedAt);
   await recordTest(sql, row, null);
-  const toolNames = met.tools.map((tool) => tool.name);
-  return { ok: true, latencyMs, server: met.server, toolCount: toolNames.length, toolNames };
+  const toolNames = probe.tools.map((tool) => tool.name);
+  return { ok: true, latencyMs, server: probe.server, toolCount: toolNames.length, toolNames };
 }
 
 /** Deletes a connection, then revokes its OAuth tokens. Throws 404, 409 `mcp_connection_in_use`. */
 export async function deleteMcpConnection(ctx: Ctx, sql: AnySql, tenantId: string, id: string): Promise<void> {
   const row = await removeMcpConnection(sql, tenantId, id);
-  // The connection is gone whatever the authorization server says; tokens that it does not revoke end by themselves.
+  // The connection is deleted whatever the authorization server responds; tokens that it does not revoke expire.
   await revoke(ctx, row).catch((error: unknown) => {
     ctx.log.warn(
       { tenantId, mcpConnectionId: id, code: failureOf(error).code },

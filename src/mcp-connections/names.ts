@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 
-/** The model vendors take names of at most this many characters. */
+/** The model vendors accept names of at most this many characters. */
 const nameLengthMax = 64;
-/** Characters of the digest that tells two tools apart whose names would be the same. */
+/** Characters of the digest that distinguishes two tools whose names would be the same. */
 const digestLength = 8;
 
 /** A tool of one of an agent's MCP connections. */
@@ -13,10 +13,10 @@ export interface NamedTool {
 }
 
 /**
- * The names that the model sees: `{connection name}__{tool}`, characters outside
- * `[A-Za-z0-9_-]` as `_`, cut at 64 (`decisions.md`, "MCP"). Where that makes two
- * tools one, the tool of the oldest connection keeps the name, and the others
- * end in a digest of what they are, whatever the order they came in.
+ * Returns the names that the model sees: `{connection name}__{tool}`, characters
+ * outside `[A-Za-z0-9_-]` as `_`, cut at 64 (docs/decisions.md, "MCP"). Where two
+ * tools would have one name, the tool of the oldest connection keeps it, and the
+ * others end in a digest of their connection and name, whatever their order.
  */
 export function toolNames<T extends NamedTool>(tools: readonly T[]): Map<T, string> {
   const taken = new Set<string>();

@@ -1,5 +1,5 @@
-/** A page for a person's browser: one heading, one sentence, nothing from anywhere else. */
-export function page(status: number, title: string, text: string): Response {
+/** Returns a page for a person's browser: a heading and a sentence. It loads nothing from other addresses. */
+export function htmlPage(status: number, title: string, text: string): Response {
   const html = `<!doctype html>
 <html lang="en">
 <head>
@@ -17,12 +17,12 @@ export function page(status: number, title: string, text: string): Response {
   return new Response(html, { status, headers: { "Content-Type": "text/html; charset=utf-8", ...privateHeaders } });
 }
 
-/** Sends the browser on. */
+/** Returns a redirect of the browser. */
 export function redirect(url: string): Response {
   return new Response(null, { status: 302, headers: { Location: url, ...privateHeaders } });
 }
 
-/** The addresses of these pages hold secrets, and the pages nothing that may act. */
+/** The addresses of these pages hold secrets, and the pages need no scripts. */
 const privateHeaders = {
   "Cache-Control": "no-store",
   "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",

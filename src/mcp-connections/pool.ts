@@ -11,81 +11,81 @@ interface Entry {
   readonly session: Promise<McpSession>;
   users: number;
   usedAt: number;
-  /** Nobody new may use it; it closes when its last user is done. */
+  /** It gets no further users, and closes when its last user has finished. */
   isRetired: boolean;
 }
 
 /**
- * The MCP sessions of a process, one a connection, kept between turns. A session
- * is opened anew when the server has forgotten it, when it failed, and when the
- * connection's credentials have changed; it is closed when it was not used for a
- * while, and the least recently used goes first when there are too many.
+ * The MCP sessions of a process, one per connection, kept between turns. A session
+ * is replaced when the server does not know it any more, when it failed, and when
+ * the connection's credentials have changed. It is closed after five minutes
+ * without use; above 256 sessions the least recently used is closed first.
  */
 export class SessionPool {
-  private readonly ctx: Ctx;
+  readonly #ctx: Ctx;
   /** By connection id, the least recently used first. */
-  private readonly entries = new Map<string, Entry>();
-  private sweeper: ReturnType<typeof setInterval> | null = null;
+  readonly #entries = new Map<string, Entry>();
+  #sweeper: ReturnType<typeof setInterval> | null = null;
 
   constructor(ctx: Ctx) {
-    this.ctx = ctx;
+    this.#ctx = ctx;
   }
 
   /**
-   * Runs `work` on the connection's session. When the server has forgotten the
-   * session, `work` did nothing, and is run once more on a new one. Throws what
-   * `work` throws, and what `failureOf` understands.
+   * Runs `work` on the connection's session. When the server does not know the
+   * session any more, `work` had no effect, and runs once more on a new session.
+   * Throws what `work` throws, and errors that `failureOf` reads.
    */
   async use<T>(connection: McpConnectionRow, work: (session: McpSession) => Promise<T>): Promise<T> {
     try {
-      return await this.useOnce(connection, work);
+      return await this.#useOnce(connection, work);
     } catch (error) {
       if (!(error instanceof SessionLostError)) throw error;
-      return this.useOnce(connection, work);
+      return this.#useOnce(connection, work);
     }
   }
 
-  private async useOnce<T>(connection: McpConnectionRow, work: (session: McpSession) => Promise<T>): Promise<T> {
-    const entry = this.enter(connection);
+  async #useOnce<T>(connection: McpConnectionRow, work: (session: McpSession) => Promise<T>): Promise<T> {
+    const entry = this.#enter(connection);
     try {
       return await work(await entry.session);
     } catch (error) {
-      if (error instanceof SessionLostError) this.retire(connection.id, entry);
+      if (error instanceof SessionLostError) this.#retire(connection.id, entry);
       throw error;
     } finally {
       entry.users--;
       entry.usedAt = Date.now();
-      if (entry.isRetired) this.closeWhenFree(entry);
+      if (entry.isRetired) this.#closeWhenFree(entry);
     }
   }
 
-  /** How many sessions are open or opening. */
+  /** The number of sessions that are open or opening. */
   get size(): number {
-    return this.entries.size;
+    return this.#entries.size;
   }
 
-  /** Closes every session that nobody uses, and the others as soon as they are free. */
+  /** Closes the sessions without users now, and the others when their last user has finished. */
   close(): void {
-    for (const [id, entry] of this.entries) this.retire(id, entry);
+    for (const [id, entry] of this.#entries) this.#retire(id, entry);
   }
 
-  private enter(connection: McpConnectionRow): Entry {
+  #enter(connection: McpConnectionRow): Entry {
     const { id, credentialVersion } = connection;
-    let entry = this.entries.get(id);
-    // A turn that began before the change goes on with what is newer.
+    let entry = this.#entries.get(id);
+    // A turn that began before the change uses the newer session.
     if (entry !== undefined && entry.version < credentialVersion) {
-      this.retire(id, entry);
+      this.#retire(id, entry);
       entry = undefined;
     }
-    entry ??= this.open(connection);
-    this.entries.delete(id);
-    this.entries.set(id, entry);
+    entry ??= this.#open(connection);
+    this.#entries.delete(id);
+    this.#entries.set(id, entry);
     entry.users++;
     return entry;
   }
 
-  private open(connection: McpConnectionRow): Entry {
-    const { ctx } = this;
+  #open(connection: McpConnectionRow): Entry {
+    const ctx = this.#ctx;
     const target = { url: connection.url, send: serverFetch(ctx), authorization: authorizationOf(ctx, connection) };
     const session = McpSession.open(target, AbortSignal.timeout(connectTimeoutMs));
     const entry: Entry = {
@@ -95,32 +95,32 @@ export class SessionPool {
       usedAt: Date.now(),
       isRetired: false,
     };
-    session.catch(() => this.retire(connection.id, entry));
-    for (const [id, oldest] of this.entries) {
-      if (this.entries.size < sessionsMax) break;
-      this.retire(id, oldest);
+    session.catch(() => this.#retire(connection.id, entry));
+    for (const [id, oldest] of this.#entries) {
+      if (this.#entries.size < sessionsMax) break;
+      this.#retire(id, oldest);
     }
-    this.sweeper ??= setInterval(() => this.sweep(), sessionSweepMs).unref();
+    this.#sweeper ??= setInterval(() => this.#sweep(), sessionSweepMs).unref();
     return entry;
   }
 
-  private sweep(): void {
-    for (const [id, entry] of this.entries)
-      if (entry.users === 0 && entry.usedAt + sessionIdleMs < Date.now()) this.retire(id, entry);
+  #sweep(): void {
+    for (const [id, entry] of this.#entries)
+      if (entry.users === 0 && entry.usedAt + sessionIdleMs < Date.now()) this.#retire(id, entry);
   }
 
-  private retire(id: string, entry: Entry): void {
-    if (this.entries.get(id) === entry) this.entries.delete(id);
+  #retire(id: string, entry: Entry): void {
+    if (this.#entries.get(id) === entry) this.#entries.delete(id);
     if (!entry.isRetired) {
       entry.isRetired = true;
-      this.closeWhenFree(entry);
+      this.#closeWhenFree(entry);
     }
-    if (this.entries.size > 0 || this.sweeper === null) return;
-    clearInterval(this.sweeper);
-    this.sweeper = null;
+    if (this.#entries.size > 0 || this.#sweeper === null) return;
+    clearInterval(this.#sweeper);
+    this.#sweeper = null;
   }
 
-  private closeWhenFree(entry: Entry): void {
+  #closeWhenFree(entry: Entry): void {
     if (entry.users > 0) return;
     entry.session.then(
       (session) => session.close(),
@@ -129,9 +129,10 @@ export class SessionPool {
   }
 }
 
+/** One pool per process, kept with its context. */
 const pools = new WeakMap<Ctx, SessionPool>();
 
-/** The process's pool. */
+/** Returns the process's pool. */
 export function poolOf(ctx: Ctx): SessionPool {
   const known = pools.get(ctx);
   if (known !== undefined) return known;

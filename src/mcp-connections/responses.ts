@@ -4,7 +4,7 @@ import { Failure, listOf, MomentOrNull, Text, TextOrNull, times } from "../kerne
 import { Id } from "../kernel/ids.ts";
 import { authTypes } from "./schema.ts";
 
-/** What operations on MCP connections answer (document 2, "MCP connection"), for the OpenAPI document. */
+/** The responses of the operations on MCP connections. */
 export const McpConnectionResponse = Closed({
   id: Id("mcpConnection"),
   name: Text,

@@ -1,7 +1,7 @@
 import { resultBytesMax } from "./limits.ts";
 import type { CallToolResult, ContentBlock } from "./sdk.ts";
 
-/** What a tool answered as the text that the model reads, at most `resultBytesMax`; what is cut says so. */
+/** Returns a tool's result as the text that the model reads, at most `resultBytesMax` bytes; a cut text ends in a note. */
 export function resultText({ content, structuredContent }: CallToolResult): string {
   const text = content.map(blockText).join("\n");
   if (text !== "" || structuredContent === undefined) return cutText(text);
@@ -21,9 +21,9 @@ function blockText(block: ContentBlock): string {
   }
 }
 
-/** Cuts a text to `resultBytesMax` bytes, the note about it included, and never inside a character. */
+/** Cuts a text to `resultBytesMax` bytes, including the note about the cut, and never inside a character. */
 export function cutText(text: string): string {
-  // A UTF-16 unit is at most three bytes, so that most texts need not be measured.
+  // A UTF-16 unit is at most three bytes, so most texts need not be encoded to be measured.
   if (text.length * 3 <= resultBytesMax) return text;
   const bytes = new TextEncoder().encode(text);
   if (bytes.byteLength <= resultBytesMax) return text;

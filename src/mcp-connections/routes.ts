@@ -23,7 +23,7 @@ const targetErrors: readonly ErrorCause[] = [
   "mcp_connection_discovery_failed",
 ];
 
-/** MCP connections (document 2, "MCP connections"), and the pages of a sign-in. */
+/** The operations on MCP connections (`/v1/mcp-connections`), and the pages of a sign-in (`/connect`). */
 export function mcpConnectionRoutes(ctx: Ctx) {
   return new Elysia().use(recordRoutes(ctx)).use(serverRoutes(ctx)).use(signInRoutes(ctx));
 }
@@ -135,7 +135,7 @@ function serverRoutes(ctx: Ctx) {
     );
 }
 
-/** Pages for a person's browser: the link and the flow's `state` are their credentials. */
+/** Pages for a person's browser, authorized by the link's token and the flow's `state`. */
 function signInRoutes(ctx: Ctx) {
   return new Elysia({ prefix: "/connect" })
     .get("/mcp/:token", ({ params }) => startSignIn(ctx, params.token))

@@ -1,22 +1,23 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { Closed, Name, OneOf } from "../kernel/http/request-fields.ts";
 
-/** MCP connections a tenant may have at once (design section 3, "MCP connect"). */
+/** MCP connections that a tenant may have at once. */
 export const mcpConnectionsPerTenantMax = 50;
 /** A URL has at most this many characters. */
 const urlLengthMax = 2_048;
-/** A token, client id or client secret has at most this many characters; signed tokens may be long. */
+/** A token, client id or client secret has at most this many characters; signed tokens are long. */
 const credentialLengthMax = 8_192;
 /** A scope, a list of words, has at most this many characters. */
 const scopeLengthMax = 2_048;
 
-/** How a connection proves who it is (document 2, "MCP connection"). */
+/** How a connection authenticates at its server. */
 export const authTypes = ["none", "bearer", "oauth_client_credentials", "oauth_authorization_code"] as const;
 export type AuthType = (typeof authTypes)[number];
 
+/** The states of a connection; their moves are in `status.ts`. */
 export type McpConnectionStatus = "connected" | "needs_auth" | "error";
 
-/** Credentials travel in headers, where other characters would fail at every call. */
+/** Credentials are sent in headers, where other characters would fail at every request. */
 const Credential = Type.String({
   minLength: 1,
   maxLength: credentialLengthMax,
@@ -24,7 +25,7 @@ const Credential = Type.String({
   errorMessage: `must be 1 to ${credentialLengthMax} printable ASCII characters, without spaces around them`,
 });
 
-/** What create and reconnect share: where the server is, and as whom to speak to it. */
+/** The fields that create and reconnect share: where the server is, and the credentials for it. */
 const target = {
   url: Type.String({ minLength: 1, maxLength: urlLengthMax }),
   authType: OneOf(...authTypes),
@@ -46,7 +47,7 @@ export const McpConnectionCreate = Closed({ name: Name, ...target });
 export const McpConnectionReconnect = Closed(target);
 export const McpConnectionRename = Closed({ name: Name });
 
-/** The checked fields of a target. */
+/** Where a server is and the credentials for it, after the schema's checks. */
 export interface TargetFields {
   readonly url: string;
   readonly authType: AuthType;
@@ -56,7 +57,7 @@ export interface TargetFields {
   readonly scope?: string;
 }
 
-/** An MCP connection as it is shown: never its credentials. */
+/** An MCP connection in the interface's form: never its credentials. */
 export interface McpConnection {
   readonly id: string;
   readonly name: string;

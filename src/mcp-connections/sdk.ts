@@ -1,7 +1,7 @@
 /**
- * What is used of the official MCP SDK. Its package names the types of
- * `…/auth.js` as `…/auth.js.d.ts`, which is no file: TypeScript looks further,
- * Deno is told by the comments.
+ * The parts of the official MCP SDK in use. Its package names the types of
+ * `…/auth.js` as `…/auth.js.d.ts`, a file that does not exist. TypeScript finds the
+ * types nevertheless; Deno needs the `@ts-types` comments.
  */
 
 // @ts-types="@modelcontextprotocol/sdk/client/auth"

@@ -28,11 +28,11 @@ export interface McpTool {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: Record<string, unknown>;
-  /** The server says that it changes nothing. */
+  /** The server says that the tool changes nothing. */
   readonly readOnly: boolean;
 }
 
-/** Where a server is and as whom to speak to it. */
+/** Where a server is and how to authenticate there. */
 export interface McpSessionTarget {
   readonly url: string;
   /** A bounded fetch (`boundedFetch`). */
@@ -40,14 +40,14 @@ export interface McpSessionTarget {
   readonly authorization: Authorization;
 }
 
-/** The server does not know the session any more: the request did nothing, and a new session may repeat it. */
+/** The server does not know the session any more: the request had no effect, and may be repeated in a new session. */
 export class SessionLostError extends Error {
   override readonly name = "SessionLostError";
 }
 
-/** What servers are told of us. */
+/** The client's name and version that servers are told. */
 const clientInfo = { name: "parley", version: "1.0.0" };
-/** Compiling a stranger's schemas would run code made of them, and the model is the one who reads a result. */
+/** No validation of results: the validator compiles schemas to code, and these schemas are not trusted. The model reads the results anyway. */
 const noValidation: jsonSchemaValidator = {
   getValidator:
     <T>() =>
@@ -56,56 +56,56 @@ const noValidation: jsonSchemaValidator = {
 
 /** One initialised MCP session over Streamable HTTP. */
 export class McpSession {
-  private readonly client: Client;
-  private readonly transport: StreamableHTTPClientTransport;
-  private waiting = 0;
-  private list: { tools: Promise<McpTool[]>; readAt: number } | null = null;
+  readonly #client: Client;
+  readonly #transport: StreamableHTTPClientTransport;
+  #waiting = 0;
+  #list: { tools: Promise<McpTool[]>; readAt: number } | null = null;
 
   private constructor({ url, send, authorization }: McpSessionTarget) {
-    this.client = new Client(clientInfo, { capabilities: {}, jsonSchemaValidator: noValidation });
-    const fetch = transportFetch({ send, authorization, isBusy: () => this.waiting > 0 });
-    this.transport = new StreamableHTTPClientTransport(new URL(url), { fetch });
-    this.client.setNotificationHandler(ToolListChangedNotificationSchema, () => this.forgetTools());
+    this.#client = new Client(clientInfo, { capabilities: {}, jsonSchemaValidator: noValidation });
+    const fetch = transportFetch({ send, authorization, isBusy: () => this.#waiting > 0 });
+    this.#transport = new StreamableHTTPClientTransport(new URL(url), { fetch });
+    this.#client.setNotificationHandler(ToolListChangedNotificationSchema, () => this.forgetTools());
   }
 
-  /** Connects and initialises. Throws what `failureOf` understands. */
+  /** Connects and initialises. Throws errors that `failureOf` reads. */
   static async open(target: McpSessionTarget, signal: AbortSignal): Promise<McpSession> {
     const session = new McpSession(target);
-    await session.client.connect(session.transport as Transport, { timeout: connectTimeoutMs, signal });
+    await session.#client.connect(session.#transport as Transport, { timeout: connectTimeoutMs, signal });
     return session;
   }
 
-  /** Name and version as the server tells them. */
+  /** The server's name and version, as it tells them. */
   get server(): { name: string; version: string } {
-    const { name = "", version = "" } = this.client.getServerVersion() ?? {};
+    const { name = "", version = "" } = this.#client.getServerVersion() ?? {};
     return { name, version };
   }
 
-  /** The server's tools, from a list that is at most `toolsFreshMs` old. Throws what `failureOf` understands, and `SessionLostError`. */
+  /** Returns the server's tools, from a list that is at most `toolsFreshMs` old. Throws errors that `failureOf` reads, and `SessionLostError`. */
   tools(): Promise<McpTool[]> {
-    if (this.list === null || this.list.readAt + toolsFreshMs < Date.now()) {
-      const list = { tools: this.readTools(), readAt: Date.now() };
-      this.list = list;
+    if (this.#list === null || this.#list.readAt + toolsFreshMs < Date.now()) {
+      const list = { tools: this.#readTools(), readAt: Date.now() };
+      this.#list = list;
       list.tools.catch(() => {
-        if (this.list === list) this.list = null;
+        if (this.#list === list) this.#list = null;
       });
     }
-    return this.list.tools;
+    return this.#list.tools;
   }
 
-  /** Makes the next `tools()` ask the server. */
+  /** Makes the next `tools()` read the list from the server. */
   forgetTools(): void {
-    this.list = null;
+    this.#list = null;
   }
 
-  private async readTools(): Promise<McpTool[]> {
-    if (this.client.getServerCapabilities()?.tools === undefined) return [];
+  async #readTools(): Promise<McpTool[]> {
+    if (this.#client.getServerCapabilities()?.tools === undefined) return [];
     const tools = new Map<string, McpTool>();
     let cursor: string | undefined;
     for (let page = 0; page < toolPagesMax && tools.size < toolsMax; page++) {
       const params = cursor === undefined ? {} : { cursor };
-      const list = await this.wait(() =>
-        this.client.request({ method: "tools/list", params }, ListToolsResultSchema, { timeout: listTimeoutMs }),
+      const list = await this.#wait(() =>
+        this.#client.request({ method: "tools/list", params }, ListToolsResultSchema, { timeout: listTimeoutMs }),
       );
       for (const { name, description = "", inputSchema, annotations } of list.tools) {
         if (tools.size < toolsMax && !tools.has(name))
@@ -119,8 +119,8 @@ export class McpSession {
 
   /**
    * Calls a tool. When `signal` aborts, the server is told so and the call
-   * rejects. Throws `McpError` for what the server answers, `SessionLostError`,
-   * and what `failureOf` understands.
+   * rejects. Throws `McpError` for an error that the server returns,
+   * `SessionLostError`, and errors that `failureOf` reads.
    */
   async call(
     name: string,
@@ -129,14 +129,14 @@ export class McpSession {
     signal: AbortSignal | undefined,
   ): Promise<CallToolResult> {
     signal?.throwIfAborted();
-    // The SDK never lets go of a signal, so it gets one that ends with the call.
+    // The SDK never removes its listener from a signal, so it gets a signal that lives as long as the call.
     const stop = new AbortController();
     const abort = () => stop.abort(signal?.reason);
     signal?.addEventListener("abort", abort, { once: true });
     const params = { name, arguments: args, ...(meta === null ? {} : { _meta: meta }) };
     try {
-      return await this.wait(() =>
-        this.client.request({ method: "tools/call", params }, CallToolResultSchema, {
+      return await this.#wait(() =>
+        this.#client.request({ method: "tools/call", params }, CallToolResultSchema, {
           timeout: callTimeoutMs,
           signal: stop.signal,
         }),
@@ -146,29 +146,29 @@ export class McpSession {
     }
   }
 
-  private async wait<T>(request: () => Promise<T>): Promise<T> {
-    this.waiting++;
+  async #wait<T>(request: () => Promise<T>): Promise<T> {
+    this.#waiting++;
     try {
       return await request();
     } catch (error) {
-      throw this.isLost(error) ? new SessionLostError() : error;
+      throw this.#isLost(error) ? new SessionLostError() : error;
     } finally {
-      this.waiting--;
+      this.#waiting--;
     }
   }
 
-  /** 404 by the protocol; many servers say 400 when they know no such session. */
-  private isLost(error: unknown): boolean {
-    if (!(error instanceof StreamableHTTPError) || this.transport.sessionId === undefined) return false;
+  /** The protocol's status is 404; many servers use 400 for an unknown session. */
+  #isLost(error: unknown): boolean {
+    if (!(error instanceof StreamableHTTPError) || this.#transport.sessionId === undefined) return false;
     return error.code === 404 || error.code === 400;
   }
 
-  /** Ends the session at the server, if that answers in time, and closes the connection. Never throws. */
+  /** Ends the session at the server, if it responds in time, and closes the connection. Never throws. */
   async close(): Promise<void> {
     await settleOr(
-      this.transport.terminateSession().catch(() => {}),
+      this.#transport.terminateSession().catch(() => {}),
       noticeTimeoutMs,
     );
-    await this.client.close().catch(() => {});
+    await this.#client.close().catch(() => {});
   }
 }

@@ -4,35 +4,35 @@ import type { OAuthClient } from "./credentials.ts";
 import type { AuthorizationServer } from "./discovery.ts";
 import { signInMinutes } from "./limits.ts";
 
-/** Which connection a link or a flow is for, and the credentials it may replace. */
+/** The connection that a link or a flow is for, and the version of the credentials that it may replace. */
 export interface SignIn {
   readonly connectionId: string;
   readonly credentialVersion: number;
 }
 
-/** What a flow must remember until its callback. */
+/** What a flow needs again in its callback. */
 export interface SignInFlow {
   readonly codeVerifier: string;
   readonly client: OAuthClient;
   readonly server: AuthorizationServer;
 }
 
-interface TakenRow extends SignIn {
+interface ConsumedRow extends SignIn {
   readonly tenantId: string;
   readonly sealedFlow: Uint8Array | null;
 }
 
-/** Keeps a link, good once, for `signInMinutes`. */
+/** Stores a link, valid once, for `signInMinutes`. */
 export function storeLink(sql: AnySql, token: string, signIn: SignIn): Promise<void> {
-  return keep(sql, token, signIn, null);
+  return store(sql, token, signIn, null);
 }
 
-/** Keeps a flow under its `state`, good once, for `signInMinutes`. */
+/** Stores a flow under its `state`, valid once, for `signInMinutes`. */
 export function storeFlow(sql: AnySql, sealer: Sealer, state: string, signIn: SignIn, flow: SignInFlow): Promise<void> {
-  return keep(sql, state, signIn, sealer.seal(JSON.stringify(flow), `sign-in:${signIn.connectionId}`));
+  return store(sql, state, signIn, sealer.seal(JSON.stringify(flow), `sign-in:${signIn.connectionId}`));
 }
 
-function keep(sql: AnySql, secret: string, signIn: SignIn, sealedFlow: Buffer | null): Promise<void> {
+function store(sql: AnySql, secret: string, signIn: SignIn, sealedFlow: Buffer | null): Promise<void> {
   return tx(sql, async (inner) => {
     await inner`delete from mcp_sign_ins where expires_at < now()`;
     await inner`
@@ -42,25 +42,25 @@ function keep(sql: AnySql, secret: string, signIn: SignIn, sealedFlow: Buffer | 
   });
 }
 
-/** Uses up a link. Null when there is none, or it is used or too old. */
+/** Deletes a link and returns what it is for. Null when there is none, or it was used or is too old. */
 export async function consumeLink(sql: AnySql, token: string): Promise<(SignIn & { tenantId: string }) | null> {
-  return take(sql, token, false);
+  return consume(sql, token, false);
 }
 
-/** Uses up a flow. Null when there is none, or it is finished or too old. */
+/** Deletes a flow and returns it. Null when there is none, or it was finished or is too old. */
 export async function consumeFlow(
   sql: AnySql,
   sealer: Sealer,
   state: string,
 ): Promise<{ signIn: SignIn & { tenantId: string }; flow: SignInFlow } | null> {
-  const row = await take(sql, state, true);
+  const row = await consume(sql, state, true);
   if (row === null || row.sealedFlow === null) return null;
   const flow = JSON.parse(sealer.open(row.sealedFlow, `sign-in:${row.connectionId}`)) as SignInFlow;
   return { signIn: row, flow };
 }
 
-async function take(sql: AnySql, secret: string, isFlow: boolean): Promise<TakenRow | null> {
-  const [row] = await sql<TakenRow[]>`
+async function consume(sql: AnySql, secret: string, isFlow: boolean): Promise<ConsumedRow | null> {
+  const [row] = await sql<ConsumedRow[]>`
     delete from mcp_sign_ins s using mcp_connections c, tenants t
     where s.digest = ${digest(secret)} and s.expires_at > now() and (s.sealed_flow is not null) = ${isFlow}
       and c.id = s.mcp_connection_id and t.id = c.tenant_id and t.deleted_at is null

@@ -17,7 +17,7 @@ import { failureOf, McpFailure } from "./failure.ts";
 import { oauthFetch } from "./fetches.ts";
 import { grantForCode, informationOf, registerClient } from "./grants.ts";
 import { signInTimeoutMs } from "./limits.ts";
-import { page, redirect } from "./page.ts";
+import { htmlPage, redirect } from "./page.ts";
 import { startAuthorization } from "./sdk.ts";
 import { consumeFlow, consumeLink, type SignIn, type SignInFlow, storeFlow, storeLink } from "./sign-in-store.ts";
 import { recordSignIn } from "./status.ts";
@@ -28,9 +28,10 @@ import { probeServer, sealedTokens, shownServer } from "./validation.ts";
 const secretBytes = 32;
 
 /**
- * A link to this service where a person signs in (document 2, "connect"). Throws
- * 403 for all but a dashboard user, and 500 `internal` for a connection that is
- * missing, foreign, or not one that waits for a sign-in, as the document says.
+ * `POST /v1/mcp-connections/:id/connect`: returns a link to this service where a
+ * person signs in. Throws 403 for every caller but a dashboard user; and 500
+ * `internal`, as the interface demands, for a connection that is missing, another
+ * tenant's, or does not wait for a sign-in.
  */
 export async function createSignInLink(
   ctx: Ctx,
@@ -47,16 +48,16 @@ export async function createSignInLink(
   return { url: `${ctx.publicUrl}/connect/mcp/${token}` };
 }
 
-/** Uses up a link: finds the authorization server and sends the browser there. Answers a page when that fails. */
+/** Consumes a link: finds the authorization server and redirects the browser there. Returns a page when that fails. */
 export async function startSignIn(ctx: Ctx, token: string): Promise<Response> {
   const link = await consumeLink(ctx.sql, token);
   const row = link === null ? null : await connectionOf(ctx, link);
   if (link === null || row === null)
-    return page(410, "This link is no longer valid", "It was used before or is too old. Ask for a new one.");
+    return htmlPage(410, "This link is no longer valid", "It was used before or is too old. Ask for a new one.");
   try {
     return redirect(await startFlow(ctx, row));
   } catch (error) {
-    return failed(ctx, row, failureOf(error));
+    return failedPage(ctx, row, failureOf(error));
   }
 }
 
@@ -76,7 +77,7 @@ async function startFlow(ctx: Ctx, row: McpConnectionRow): Promise<string> {
     state,
     resource: server.resource,
   });
-  // A hostile server names this address too.
+  // A hostile server may have named this address as well.
   if (tenantUrlFault(authorizationUrl.href, ctx.config.allowPrivateNetwork) !== null)
     throw new McpFailure("mcp_connection_invalid", "The authorization server's address is not one to send people to.");
   const flow: SignInFlow = { codeVerifier, client, server };
@@ -85,44 +86,49 @@ async function startFlow(ctx: Ctx, row: McpConnectionRow): Promise<string> {
   return authorizationUrl.href;
 }
 
-/** Ends a sign-in: exchanges the code, meets the MCP server and keeps the tokens. Always answers a page. */
+/** Finishes a sign-in: exchanges the code, probes the MCP server and stores the tokens. Always returns a page. */
 export async function finishSignIn(ctx: Ctx, query: URLSearchParams): Promise<Response> {
   const found = await consumeFlow(ctx.sql, ctx.sealer, query.get("state") ?? "");
   const row = found === null ? null : await connectionOf(ctx, found.signIn);
   if (found === null || row === null)
-    return page(400, "This sign-in is not known", "It was finished before, took too long, or the connection changed.");
+    return htmlPage(
+      400,
+      "This sign-in is not known",
+      "It was finished before, took too long, or the connection changed.",
+    );
   const { client, server, codeVerifier } = found.flow;
   const refusal = refusalOf(query, server);
-  if (refusal !== null) return page(400, "The sign-in was not finished", refusal);
+  if (refusal !== null) return htmlPage(400, "The sign-in was not finished", refusal);
   let tokens: StoredTokens;
   try {
     const fetch = oauthFetch(ctx, AbortSignal.timeout(signInTimeoutMs));
     tokens = await grantForCode({ fetch, server, client }, query.get("code") ?? "", codeVerifier, callbackUrl(ctx));
   } catch (error) {
-    return failed(ctx, row, failureOf(error));
+    return failedPage(ctx, row, failureOf(error));
   }
-  return keepTokens(ctx, row, client, server, tokens);
+  return recordTokens(ctx, row, client, server, tokens);
 }
 
-/** Why there is no code to exchange, in a sentence; null when there is one, from the server that was asked (RFC 9207). */
+/** Returns a sentence that says why there is no code to exchange; null when there is one, from the right server (RFC 9207). */
 function refusalOf(query: URLSearchParams, { issuer, metadata }: AuthorizationServer): string | null {
-  const answeredBy = query.get("iss");
+  const answeringIssuer = query.get("iss");
   const mustName = metadata.authorization_response_iss_parameter_supported === true;
-  if (answeredBy === null ? mustName : answeredBy !== issuer) return "The answer is from another authorization server.";
+  if (answeringIssuer === null ? mustName : answeringIssuer !== issuer)
+    return "The answer is from another authorization server.";
   const error = query.get("error");
   if (error !== null) return `The authorization server answered ${/^[a-z_]{1,40}$/.test(error) ? error : "an error"}.`;
   return query.get("code") === null ? "The authorization server sent no code." : null;
 }
 
-async function keepTokens(
+async function recordTokens(
   ctx: Ctx,
   row: McpConnectionRow,
   client: OAuthClient,
   server: AuthorizationServer,
   tokens: StoredTokens,
 ): Promise<Response> {
-  const met = await probeServer(ctx, row.url, fixedAuthorization(tokens.accessToken)).catch(failureOf);
-  const failure = met instanceof McpFailure ? met : null;
+  const probe = await probeServer(ctx, row.url, fixedAuthorization(tokens.accessToken)).catch(failureOf);
+  const failure = probe instanceof McpFailure ? probe : null;
   const before = openCredentials(ctx.sealer, row.id, row.sealedCredentials);
   const credentials: McpCredentials = { ...before, client, server };
   const made = {
@@ -131,20 +137,20 @@ async function keepTokens(
     ...shownServer(credentials),
   };
   if (!(await recordSignIn(ctx.sql, row, made, failure?.code ?? null)))
-    return page(409, "The connection was changed", "It was changed while you signed in. Start again.");
-  if (failure !== null) return failed(ctx, row, failure);
-  return page(200, "Connected", `${row.name} is connected. You can close this window.`);
+    return htmlPage(409, "The connection was changed", "It was changed while you signed in. Start again.");
+  if (failure !== null) return failedPage(ctx, row, failure);
+  return htmlPage(200, "Connected", `${row.name} is connected. You can close this window.`);
 }
 
-/** The connection of a sign-in, unless its credentials were changed since. */
+/** Returns the connection of a sign-in; null when its credentials were changed since. */
 async function connectionOf(ctx: Ctx, { tenantId, connectionId, credentialVersion }: SignIn & { tenantId: string }) {
   const row = await findMcpConnection(ctx.sql, tenantId, connectionId);
   return row?.credentialVersion === credentialVersion ? row : null;
 }
 
-function failed(ctx: Ctx, row: McpConnectionRow, { code, message }: McpFailure): Response {
+function failedPage(ctx: Ctx, row: McpConnectionRow, { code, message }: McpFailure): Response {
   ctx.log.warn({ tenantId: row.tenantId, mcpConnectionId: row.id, code, reason: message }, "a sign-in failed");
-  return page(502, "The sign-in failed", `${row.name} could not be connected. ${message}`);
+  return htmlPage(502, "The sign-in failed", `${row.name} could not be connected. ${message}`);
 }
 
 function callbackUrl({ publicUrl }: Pick<Ctx, "publicUrl">): string {

@@ -4,31 +4,41 @@ import type { McpConnectionStatus } from "./schema.ts";
 import { type McpConnectionRow, mcpConnectionColumns, type ValidatedTarget } from "./store.ts";
 
 /**
- * Every move of a connection's state (document 2, "MCP connection status"). Each
- * is guarded by the credential version it was judged on: a verdict on old
- * credentials says nothing of new ones.
+ * The state machine of an MCP connection's status (docs/decisions.md, "MCP"): every
+ * move is guarded by the credential version that was tried, because the result says
+ * nothing about newer credentials.
+ *
+ *     create ──▶ connected, or needs_auth when a person has to sign in
+ *
+ *     connected ──────── a failure during a turn ────────▶ needs_auth | error
+ *     any ──── a test, a sign-in: a success ─────────────▶ connected
+ *     any ──── a test, a sign-in: refused credentials ───▶ needs_auth
+ *     any ──── a test, a sign-in: any other failure ─────▶ error
+ *     any ──── reconnect ────────────────────────────────▶ connected | needs_auth
+ *
+ * A creation inserts the row (`store.ts`); renewed tokens change no status (`tokens.ts`).
  */
 
-/** The state that a failure leads to. */
+/** The status that a failure leads to; null: a success. */
 function statusAfter(code: McpFailureCode | null): McpConnectionStatus {
   if (code === null) return "connected";
   return code === "mcp_connection_authentication_failed" ? "needs_auth" : "error";
 }
 
-type Judged = Pick<McpConnectionRow, "id" | "credentialVersion">;
+type TriedConnection = Pick<McpConnectionRow, "id" | "credentialVersion">;
 
-/** After a test, from any state; `code` is null when it succeeded. */
-export async function recordTest(sql: AnySql, { id, credentialVersion }: Judged, code: McpFailureCode | null) {
+/** Records a test, from any status; `code` is null when it succeeded. */
+export async function recordTest(sql: AnySql, { id, credentialVersion }: TriedConnection, code: McpFailureCode | null) {
   await sql`
     update mcp_connections set status = ${statusAfter(code)}, last_auth_error_code = ${code}, updated_at = now()
     where id = ${id} and credential_version = ${credentialVersion}
       and (status, last_auth_error_code) is distinct from (${statusAfter(code)}, ${code}::text)`;
 }
 
-/** After a failure while an agent used it, from `connected` only. Answers whether it moved. */
+/** Records a failure during a turn, from `connected` only. Returns whether the status moved. */
 export async function recordRuntimeFailure(
   sql: AnySql,
-  { id, credentialVersion }: Judged,
+  { id, credentialVersion }: TriedConnection,
   code: McpFailureCode,
 ): Promise<boolean> {
   const { count } = await sql`
@@ -37,10 +47,10 @@ export async function recordRuntimeFailure(
   return count > 0;
 }
 
-/** Replaces URL and credentials, from any state. Null when they were changed meanwhile, or the connection is gone. */
+/** Replaces URL and credentials, from any status. Returns null when they were changed meanwhile, or the connection is deleted. */
 export async function replaceTarget(
   sql: AnySql,
-  { id, credentialVersion }: Judged,
+  { id, credentialVersion }: TriedConnection,
   made: ValidatedTarget,
 ): Promise<McpConnectionRow | null> {
   const [row] = await sql<McpConnectionRow[]>`
@@ -55,10 +65,10 @@ export async function replaceTarget(
   return row ?? null;
 }
 
-/** Keeps what a sign-in brought; `code` says what the server made of it. False when the connection was changed meanwhile. */
+/** Stores what a sign-in obtained; `code` is the failure of the probe after it, or null. Returns false when the connection was changed meanwhile. */
 export async function recordSignIn(
   sql: AnySql,
-  { id, credentialVersion }: Judged,
+  { id, credentialVersion }: TriedConnection,
   made: Pick<
     ValidatedTarget,
     "sealedCredentials" | "sealedTokens" | "tokenExpiresAt" | "oauthIssuer" | "oauthResource"

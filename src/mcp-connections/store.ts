@@ -22,13 +22,13 @@ export interface McpConnectionRow {
   readonly updatedAt: Date;
 }
 
-/** What live validation made of a target: everything of a row but whose it is and what it is called. */
+/** A validated target: all of a row but its id, tenant and name. */
 export type ValidatedTarget = Omit<
   McpConnectionRow,
   "id" | "tenantId" | "name" | "credentialVersion" | "lastAuthErrorCode" | "createdAt" | "updatedAt"
 >;
 
-/** The columns of a `McpConnectionRow`. */
+/** Returns the columns of a `McpConnectionRow`. */
 export function mcpConnectionColumns(sql: AnySql) {
   return sql`id, tenant_id as "tenantId", name, url, auth_type as "authType", status,
     sealed_credentials as "sealedCredentials", credential_fragment as "credentialFragment",
@@ -37,31 +37,31 @@ export function mcpConnectionColumns(sql: AnySql) {
     created_at as "createdAt", updated_at as "updatedAt"`;
 }
 
-/** A tenant's connections by name, in the order of their code points. */
+/** Returns a tenant's connections by name, in the order of code points. */
 export function listMcpConnections(sql: AnySql, tenantId: string): Promise<McpConnectionRow[]> {
   return sql<McpConnectionRow[]>`
     select ${mcpConnectionColumns(sql)} from mcp_connections where tenant_id = ${tenantId} order by name collate "C"`;
 }
 
-/** Those of the named connections that are the tenant's. */
+/** Returns those of the connections that are the tenant's. */
 export function findMcpConnections(sql: AnySql, tenantId: string, ids: readonly string[]): Promise<McpConnectionRow[]> {
   return sql<McpConnectionRow[]>`
     select ${mcpConnectionColumns(sql)} from mcp_connections where tenant_id = ${tenantId} and id = any(${ids as string[]})`;
 }
 
-/** A tenant's connection; null when there is none or it is another tenant's. */
+/** Returns a tenant's connection; null when there is none or it is another tenant's. */
 export async function findMcpConnection(sql: AnySql, tenantId: string, id: string): Promise<McpConnectionRow | null> {
   return (await findMcpConnections(sql, tenantId, [id]))[0] ?? null;
 }
 
-/** A tenant's connection. Throws 404. */
+/** Returns a tenant's connection. Throws 404. */
 export async function getMcpConnection(sql: AnySql, tenantId: string, id: string): Promise<McpConnectionRow> {
   const row = await findMcpConnection(sql, tenantId, id);
   if (row === null) throw new ApiError("not_found");
   return row;
 }
 
-/** Throws 409 `mcp_connection_name_conflict` or 400 `mcp_connection_limit_reached` when there is no place for a new connection. */
+/** Throws 409 `mcp_connection_name_conflict` or 400 `mcp_connection_limit_reached` when a tenant may have no new connection of this name. */
 export async function checkNewMcpConnection(sql: AnySql, tenantId: string, name: string): Promise<void> {
   const [found] = await sql<{ total: number; named: number }[]>`
     select count(*)::int as total, count(*) filter (where name = ${name})::int as named
@@ -111,10 +111,10 @@ export async function renameMcpConnection(
   }
 }
 
-/** Deletes a connection and answers what it was. Throws 404, 409 `mcp_connection_in_use` while an agent is attached to it. */
+/** Deletes a connection and returns its row. Throws 404, 409 `mcp_connection_in_use` while an agent is attached to it. */
 export async function removeMcpConnection(sql: AnySql, tenantId: string, id: string): Promise<McpConnectionRow> {
   return tx(sql, async (inner) => {
-    // Waits for every transaction that is about to attach an agent, and keeps out new ones.
+    // Waits for every transaction that is attaching an agent, and blocks new ones.
     const [row] = await inner<McpConnectionRow[]>`
       select ${mcpConnectionColumns(inner)} from mcp_connections where id = ${id} and tenant_id = ${tenantId} for update`;
     if (row === undefined) throw new ApiError("not_found");
@@ -127,7 +127,7 @@ export async function removeMcpConnection(sql: AnySql, tenantId: string, id: str
   });
 }
 
-/** A connection as it is shown. */
+/** Returns a row in the interface's form. */
 export function showMcpConnection(row: McpConnectionRow): McpConnection {
   const { id, name, url, authType, status, credentialFragment, lastAuthErrorCode, oauthIssuer, oauthResource } = row;
   return {

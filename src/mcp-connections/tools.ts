@@ -12,24 +12,24 @@ import { type McpTool, SessionLostError } from "./session.ts";
 import { recordRuntimeFailure } from "./status.ts";
 import { findMcpConnections, type McpConnectionRow } from "./store.ts";
 
-/** What a server is told of a turn's session with every call (document 1, "MCP attachment"). */
+/** An MCP connection that an agent uses, and what of a turn's session is sent to its server with every call (`mcpAttachments` of `POST /v1/agents`). */
 export interface ToolAttachment {
   readonly mcpConnectionId: string;
   readonly forwardUserId: boolean;
   readonly forwardedMetadataKeys: readonly string[];
 }
 
-/** A connection whose tools a turn goes without. */
+/** A connection whose tools a turn has to do without. */
 export interface ToolsFailure {
   readonly mcpConnectionId: string;
-  /** `McpFailureCode`, or `not_found` when the connection is gone. */
+  /** `McpFailureCode`, or `not_found` when the connection was deleted. */
   readonly code: string;
 }
 
 /**
- * The tools of all attached MCP connections. Servers are asked at the same
- * time; one that is down or slow costs its own tools and `toolsAtStartMs` at
- * most. Throws only when the database fails.
+ * Returns the tools of all attached MCP connections. The servers' tools are listed
+ * concurrently; for one that is down or slow the turn waits `toolsAtStartMs` at most,
+ * and goes without its tools. Throws only when the database fails.
  */
 export async function mcpTools(
   scope: ToolScope,
@@ -60,7 +60,7 @@ export async function mcpTools(
           meta,
         }));
       } catch (error) {
-        const { code } = await noteFailure(ctx, row, error);
+        const { code } = await recordFailure(ctx, row, error);
         failures.push({ mcpConnectionId, code });
         return [];
       }
@@ -76,7 +76,7 @@ export async function mcpTools(
   return { tools, failures };
 }
 
-/** A connection's tools through the process's session with it. Throws what `failureOf` understands. */
+/** Lists a connection's tools through the process's session with it. Throws errors that `failureOf` reads. */
 function listTools(ctx: Ctx, row: McpConnectionRow): Promise<McpTool[]> {
   return poolOf(ctx).use(row, (session) => session.tools());
 }
@@ -105,7 +105,7 @@ function turnTool(
   });
 }
 
-/** Calls a tool; answers text. Throws an error whose message is meant for the model, or the signal's reason. */
+/** Calls a tool and returns its text. Throws an error whose message is meant for the model, or the signal's reason. */
 async function callTool(
   ctx: Ctx,
   row: McpConnectionRow,
@@ -121,18 +121,18 @@ async function callTool(
   } catch (error) {
     signal?.throwIfAborted();
     if (error instanceof ToolError) throw error;
-    if (isAnswer(error)) throw new ToolError(cutText(error.message));
-    throw new ToolError((await noteFailure(ctx, row, error)).message);
+    if (isErrorOfCall(error)) throw new ToolError(cutText(error.message));
+    throw new ToolError((await recordFailure(ctx, row, error)).message);
   }
 }
 
-/** Whether the server answered this one call with an error, or took too long for it: nothing is wrong with the connection. */
-function isAnswer(error: unknown): error is McpError {
+/** Whether the server returned an error for this one call, or took too long for it: then the connection is all right. */
+function isErrorOfCall(error: unknown): error is McpError {
   return error instanceof McpError && error.code !== ErrorCode.ConnectionClosed;
 }
 
-/** Moves the connection's status, and says so in the log once. */
-async function noteFailure(ctx: Ctx, row: McpConnectionRow, error: unknown): Promise<McpFailure> {
+/** Moves the connection's status, and logs that once. */
+async function recordFailure(ctx: Ctx, row: McpConnectionRow, error: unknown): Promise<McpFailure> {
   const failure =
     error instanceof SessionLostError ? unreachable("The MCP server keeps losing its session.") : failureOf(error);
   const { code, message } = failure;

@@ -3,12 +3,12 @@ import { noticeTimeoutMs, resumePauseMs } from "./limits.ts";
 import { ErrorCode, type JSONRPCMessage } from "./sdk.ts";
 import { withBody } from "./wire.ts";
 
-/** Who a session speaks as. */
+/** How a session authenticates. */
 export interface Authorization {
   /**
-   * The token for the `Authorization` header; null sends none. `rejected` is a
-   * token that the server has just refused: a token that can be renewed is, any
-   * other comes back as it is. Throws `McpFailure`.
+   * Returns the token for the `Authorization` header; null sends none. `rejected` is
+   * a token that the server has just refused: it is renewed if it can be, else
+   * returned again. Throws `McpFailure`.
    */
   token(rejected: string | null): Promise<string | null>;
 }
@@ -18,16 +18,16 @@ type RequestId = string | number;
 interface TransportOptions {
   readonly send: Fetch;
   readonly authorization: Authorization;
-  /** Whether a request waits for an answer: only then is an interrupted response worth resuming. */
+  /** Whether a request waits for its response: only then an interrupted response is resumed. */
   readonly isBusy: () => boolean;
 }
 
 /**
- * Makes the fetch under the SDK's Streamable HTTP transport. It adds the token
- * and renews it once when it is refused; closes the response of a request that
- * was cancelled; answers a request whose response stream ended without one; and
- * opens no standing stream, because that would hold a connection for every
- * server, and a hostile one could make the SDK reopen it without pause.
+ * Returns the fetch that the SDK's Streamable HTTP transport uses. It adds the token
+ * and renews it once when it is refused; closes the response of a request that was
+ * cancelled; supplies an error when a response stream ends without the response;
+ * and opens no standing stream, because that would hold a connection to every
+ * server, and a hostile server could make the SDK reopen it without a pause.
  */
 export function transportFetch({ send, authorization, isBusy }: TransportOptions): Fetch {
   const inFlight = new Map<RequestId, AbortController>();
@@ -65,7 +65,7 @@ export function transportFetch({ send, authorization, isBusy }: TransportOptions
     try {
       const response = await authorized(input, limited(init, stop.signal));
       if (response.body === null) forget();
-      return response.body === null ? response : withBody(response, answered(response, id, forget));
+      return response.body === null ? response : withBody(response, withResponse(response, id, forget));
     } catch (error) {
       forget();
       throw error;
@@ -93,12 +93,12 @@ function limited(init: RequestInit | undefined, signal: AbortSignal): RequestIni
 }
 
 /**
- * The body of the response to a request. The SDK waits for an answer that an
- * event stream ended without until the request times out, so such a stream is
- * given one: an error, which the SDK ignores when the answer has come. A stream
- * whose events have ids can be resumed, and is left alone.
+ * Returns the body of the response to a request. When an event stream ends without
+ * the JSON-RPC response, the SDK waits until the request times out. So an error is
+ * appended to such a stream; the SDK ignores it when the response has come. A
+ * stream whose events have ids can be resumed, and stays as it is.
  */
-function answered(response: Response, id: RequestId, ended: () => void): ReadableStream<Uint8Array> {
+function withResponse(response: Response, id: RequestId, ended: () => void): ReadableStream<Uint8Array> {
   const isStream = response.headers.get("content-type")?.toLowerCase().startsWith("text/event-stream") ?? false;
   const reader = (response.body as ReadableStream<Uint8Array>).getReader();
   let line = "\n";
@@ -118,7 +118,7 @@ function answered(response: Response, id: RequestId, ended: () => void): Readabl
         }
         ended();
         if (isResumable && "failed" in piece) return;
-        if (!isResumable) controller.enqueue(lostAnswer(id));
+        if (!isResumable) controller.enqueue(lostResponse(id));
         controller.close();
       },
       cancel(reason) {
@@ -130,8 +130,8 @@ function answered(response: Response, id: RequestId, ended: () => void): Readabl
   );
 }
 
-function lostAnswer(id: RequestId): Uint8Array {
+function lostResponse(id: RequestId): Uint8Array {
   const error = { code: ErrorCode.ConnectionClosed, message: "The connection closed before the answer." };
-  // The first empty line ends an event that was cut in the middle.
+  // The first empty line ends an event that may have been cut in the middle.
   return new TextEncoder().encode(`\n\ndata: ${JSON.stringify({ jsonrpc: "2.0", id, error })}\n\n`);
 }

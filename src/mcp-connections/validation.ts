@@ -19,13 +19,13 @@ import { McpSession, type McpTool } from "./session.ts";
 import type { ValidatedTarget } from "./store.ts";
 import type { Authorization } from "./transport.ts";
 
-/** What a server said of itself. */
+/** What a probe learned of a server. */
 export interface ServerProbe {
   readonly server: { readonly name: string; readonly version: string };
   readonly tools: readonly McpTool[];
 }
 
-/** Opens a session of its own, lists the tools and closes it. Throws `McpFailure`. */
+/** Opens a session with a server, lists the tools and closes the session. Throws `McpFailure`. */
 export async function probeServer(
   ctx: Ctx,
   url: string,
@@ -46,9 +46,9 @@ export async function probeServer(
 }
 
 /**
- * Checks a target with the servers themselves and makes a row's content of it
- * (document 2, "MCP connection status"). A sign-in connection is not contacted.
- * Throws 400 for broken fields and as the server's failure demands.
+ * Validates a target by requests to its servers and returns the row's content. The
+ * server of a connection that waits for a sign-in is not contacted. Throws 400 for
+ * invalid fields and for a failure of the server.
  */
 export async function validateTarget(ctx: Ctx, id: string, fields: TargetFields): Promise<ValidatedTarget> {
   const given = readCredentials(fields, ctx.config.allowPrivateNetwork);
@@ -84,7 +84,7 @@ async function obtain(
   return { credentials: { ...given, server }, tokens };
 }
 
-/** Tokens as a row keeps them. */
+/** Returns tokens as a row stores them. */
 export function sealedTokens(
   ctx: Pick<Ctx, "sealer">,
   id: string,
@@ -95,12 +95,12 @@ export function sealedTokens(
   return { sealedTokens: sealTokens(ctx.sealer, id, tokens), tokenExpiresAt };
 }
 
-/** What of the authorization server is shown. */
+/** Returns what the interface shows of the authorization server. */
 export function shownServer({ server }: McpCredentials): Pick<ValidatedTarget, "oauthIssuer" | "oauthResource"> {
   return { oauthIssuer: server?.issuer ?? null, oauthResource: server?.resource ?? null };
 }
 
-/** The failure as the 400 that create and reconnect answer. */
+/** Returns the 400 of create and reconnect that tells of a failure. */
 function asApiError(failure: McpFailure): ApiError {
   return new ApiError(failure.code, { message: failure.message });
 }

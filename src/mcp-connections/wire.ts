@@ -2,10 +2,10 @@ import { tenantUrlFault } from "../kernel/outbound/address.ts";
 import { type Fetch, RefusedAddressError } from "../kernel/outbound/fetch.ts";
 import { notMcp, unreachable } from "./failure.ts";
 
-/** What a server may make us do. */
+/** The bounds of requests to a tenant's servers. */
 export interface FetchBounds {
   readonly allowPrivate: boolean;
-  /** One response may weigh this much. */
+  /** One response has at most so many bytes. */
   readonly bytesMax: number;
 }
 
@@ -14,9 +14,9 @@ const redirectStatuses = new Set([301, 302, 303, 307, 308]);
 const bodilessStatuses = new Set([101, 204, 205, 304]);
 
 /**
- * Makes the fetch for one tenant's server and whatever that server names. Every
- * address is checked, those it redirects to as well; redirects are left to the
- * caller; a response ends with an error above its bound. Rejects with
+ * Returns the fetch for a tenant's server and the addresses that it names. Every
+ * address is checked, also that of a redirect; redirects are not followed; a
+ * response that exceeds its bound ends with an error. Rejects with
  * `RefusedAddressError`, `McpFailure`, or the signal's reason.
  */
 export function boundedFetch(send: Fetch, { allowPrivate, bytesMax }: FetchBounds): Fetch {
@@ -42,10 +42,10 @@ function networkFailure(error: unknown, signal: AbortSignal | null | undefined):
   return error instanceof RefusedAddressError ? error : unreachable("The server cannot be reached.");
 }
 
-/** The same response with another body. */
+/** Returns the same response with another body. */
 export function withBody(response: Response, body: ReadableStream<Uint8Array>): Response {
   const headers = new Headers(response.headers);
-  // What is read here is decoded already, and its length may change.
+  // The body is decoded already, and its length may change.
   for (const name of ["content-encoding", "content-length"]) headers.delete(name);
   return new Response(body as ReadableStream<Uint8Array<ArrayBuffer>>, {
     status: response.status,
