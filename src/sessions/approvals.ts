@@ -3,8 +3,9 @@ import { ApiError } from "../kernel/errors.ts";
 import { withDecisions } from "../messages/tool-calls.ts";
 import type { UiMessage } from "../messages/ui-message.ts";
 import { enqueueCards } from "./run/hand-over.ts";
-import { addTurnJob } from "./state/requeue.ts";
-import type { TurnError } from "./state/turn.ts";
+import { decideMove, queueContinuation } from "./state/continuation.ts";
+import { resumeTurn } from "./state/turn.ts";
+import type { TurnError } from "./state/turn-end.ts";
 
 /** A call that waits, or waited, for a person (design section 3, "ToolApprovalsResponse"). */
 export interface ToolApproval {
@@ -94,23 +95,15 @@ export function decideApproval(
       select turn_id, continuation_id from approvals where id = ${approvalId} and session_id = ${sessionId}`;
     if (found === undefined) throw new ApiError("not_found");
     await inner`select 1 from turns where id = ${found.turn_id} for no key update`;
-    const [approval] = await inner<ApprovalRow[]>`
-      update approvals set status = ${decision.approved ? "approved" : "denied"}, reason = ${decision.reason}, decided_at = now()
-      where id = ${approvalId} and status = 'pending' returning *`;
+    const [approval] = await inner<ApprovalRow[]>`${decideMove(inner, approvalId, decision)}`;
     if (approval === undefined) throw new ApiError("approval_decided");
     await writeDecision(inner, approval);
     await enqueueCards(inner, sessionId);
     const [left] = await inner`
       select 1 from approvals where continuation_id = ${found.continuation_id} and status = 'pending' limit 1`;
     if (left === undefined) {
-      await inner`update continuations set status = 'queued' where id = ${found.continuation_id} and status = 'waiting'`;
-      await inner`
-        with queued as (
-          update turns set status = 'queued'
-          where id = ${found.turn_id} and status = 'waiting' and continuation_id = ${found.continuation_id}
-          returning id, session_id
-        )
-        select (${addTurnJob(inner)}).id from queued`;
+      await queueContinuation(inner, found.continuation_id);
+      await resumeTurn(inner, found.turn_id, found.continuation_id);
     }
     const [continuation] = await inner<
       ContinuationRow[]

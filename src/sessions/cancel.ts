@@ -6,6 +6,7 @@ import { cancelChannel } from "./run/actor.ts";
 import { finishTurn } from "./run/finish.ts";
 import { canceledOutcome } from "./run/outcome.ts";
 import { findSession } from "./state/store.ts";
+import { requestCancel } from "./state/turn.ts";
 
 /**
  * Cancels the session's turn (design section 3, "Stop a turn"). The request is a
@@ -48,23 +49,17 @@ export async function cancelActive(
 ): Promise<CanceledTurn | null> {
   // The session first, then the turn: the order in which turns are accepted and ended.
   await inner`select 1 from sessions where id = ${sessionId} for no key update`;
-  const [turn] = await inner<
-    { id: string; status: "queued" | "running" | "waiting"; attempt: number; continuation_id: string | null }[]
-  >`
-    update turns set cancel_requested_at = coalesce(cancel_requested_at, now())
-    where session_id = ${sessionId} and status in ('queued', 'running', 'waiting')
-      ${turnId === null ? inner`` : inner`and id = ${turnId}`}
-    returning id, status, attempt, continuation_id`;
-  if (turn === undefined) return null;
+  const turn = await requestCancel(inner, sessionId, turnId);
+  if (turn === null) return null;
   if (turn.status === "running") {
     await inner`select pg_notify(${cancelChannel}, ${turn.id})`;
     return { turnId: turn.id, endedLog: null };
   }
   const fence = { turnId: turn.id, attempt: turn.attempt, statuses: [turn.status] };
-  const canceled = await canceledOutcome(inner, { id: turn.id, continuationId: turn.continuation_id });
+  const canceled = await canceledOutcome(inner, turn);
   const outcome = { ...canceled, error: { code: "turn_canceled", message: "The turn was canceled." }, relayEvents: 1 };
   const endedHere = await finishTurn(inner, fence, outcome);
-  const log = { id: turn.continuation_id ?? turn.id, attempt: turn.attempt + 1 };
+  const log = { id: turn.continuationId ?? turn.id, attempt: turn.attempt + 1 };
   return { turnId: turn.id, endedLog: endedHere ? log : null };
 }
 

@@ -3,6 +3,7 @@ import type { Ctx } from "../kernel/context.ts";
 import { type AnySql, tx } from "../kernel/database/client.ts";
 import { enqueue } from "../kernel/queue/catalogue.ts";
 import { retireTenantConnections } from "../merchant/store.ts";
+import { requestCancelOfWaiting } from "../sessions/state/turn.ts";
 
 /** A tenant whose turns still run is checked again after this long. */
 const checkAgainMs = 1_000;
@@ -20,8 +21,8 @@ export function deleteTenant(sql: AnySql, tenantId: string): Promise<"missing" |
     const { count } = await inner`
       update tenants set deleting_at = coalesce(deleting_at, now()) where id = ${tenantId} and deleted_at is null`;
     if (count === 0) return "missing";
-    // Nobody can decide the approvals of a waiting turn any more; the reaper ends and meters it.
-    await inner`update turns set cancel_requested_at = coalesce(cancel_requested_at, now()) where tenant_id = ${tenantId} and status = 'waiting'`;
+    // Nobody can decide a turn that waits for a person any more; the reaper ends and meters it.
+    await requestCancelOfWaiting(inner, tenantId);
     if (await endTenant(inner, tenantId)) return "ended";
     await checkAgain(inner, tenantId);
     return "deleting";

@@ -1,7 +1,7 @@
 import { Gather } from "../../kernel/async/batcher.ts";
 import { isPassing, isUnavailable, type Sql } from "../../kernel/database/client.ts";
 import { acceptGroupCharsMax, acceptGroupMax, acceptPatienceMs } from "../../kernel/limits.ts";
-import { addFirstTurnJob } from "../state/requeue.ts";
+import { addFirstTurnJob } from "../state/turn-job.ts";
 import { insertPlainTurn, type PlainTurn, runnableAgent } from "./insert.ts";
 
 /** Whether a turn was written; null for one that has to be written alone, and learns then what is in its way. */

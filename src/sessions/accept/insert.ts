@@ -10,8 +10,8 @@ import {
 import { ApiError } from "../../kernel/errors.ts";
 import { databaseWaitMs } from "../../kernel/limits.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
-import { addFirstTurnJob } from "../state/requeue.ts";
 import type { TurnKind } from "../state/turn.ts";
+import { addFirstTurnJob } from "../state/turn-job.ts";
 
 /** A turn about to be written, with the session it may bring along. */
 export interface NewTurn {

@@ -5,8 +5,7 @@ import { turnPatienceMs, turnWatchMs } from "../../kernel/limits.ts";
 import { formatEvent, type LogKey, lastOf, type Relay } from "../../kernel/relay/relay.ts";
 import { followersOpen } from "../../kernel/telemetry/metrics.ts";
 import { chunksOf } from "../../messages/to-chunks.ts";
-import { answerOf } from "../state/turn.ts";
-import { isEnded, type LogState, logAttemptOf, logStates } from "../state/turn-log.ts";
+import { answerOf, isEnded, type LogState, logAttemptOf, logStates } from "../state/turn-log.ts";
 import { hasMoved, type TurnWatch } from "./watch.ts";
 
 /** A log to follow: a turn's, or a continuation's. */

@@ -13,8 +13,10 @@ import { reaperActions } from "../../kernel/telemetry/metrics.ts";
 import { closeCalls, type Decided, withDecisions } from "../../messages/tool-calls.ts";
 import { finishTurn } from "../run/finish.ts";
 import { canceledOutcome } from "../run/outcome.ts";
-import { addTurnJob, requeueTurn } from "../state/requeue.ts";
-import { answerOf, badOutcome, type Fence, type TurnError } from "../state/turn.ts";
+import { type Fence, requeueTurn } from "../state/turn.ts";
+import { outcomeWithoutMessages, type TurnError } from "../state/turn-end.ts";
+import { addTurnJob } from "../state/turn-job.ts";
+import { answerOf } from "../state/turn-log.ts";
 
 /**
  * Looks after turns whose worker is lost (design section 1, rule 4). Every
@@ -241,7 +243,7 @@ export async function endLostTurn(
   const stored = isContinuation ? await answerOf(sql, fence.turnId) : null;
   const decided = stored === null ? null : withDecisions(stored, await readDecisions(sql, fence.turnId));
   const replaced = decided === null ? null : closeCalls(decided, error.message);
-  return finishTurn(sql, fence, { ...badOutcome("failed", error), usageKnown, replaced });
+  return finishTurn(sql, fence, { ...outcomeWithoutMessages("failed", error), usageKnown, replaced });
 }
 
 /** What was decided of the calls that this turn's last continuation waited for. */

@@ -8,8 +8,8 @@ import { databaseWaitMs, lockWaitMs, workerBeatMs } from "../../kernel/limits.ts
 import { forgetWorkers } from "../../kernel/queue/recover.ts";
 import type { Logger } from "../../kernel/telemetry/log.ts";
 import { sessionsHeld } from "../../kernel/telemetry/metrics.ts";
-import { unclaimTurn } from "../state/requeue.ts";
-import type { ClaimedTurn } from "../state/turn.ts";
+import type { ClaimedTurn } from "../state/claimed-turn.ts";
+import { unclaimTurn } from "../state/turn.ts";
 import { claimTurn, releaseLock } from "./claim.ts";
 
 /** Why a running turn is told to stop. */

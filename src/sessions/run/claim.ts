@@ -1,8 +1,10 @@
 import { agentOfTurn, type LoadedAgentRow, toLoadedAgent } from "../../agents/load.ts";
 import type { Sql } from "../../kernel/database/client.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
+import type { ClaimedTurn } from "../state/claimed-turn.ts";
+import { startContinuation } from "../state/continuation.ts";
 import { type HistoryRow, historyOfRow, historyOfTurn, noHistory } from "../state/history.ts";
-import type { ClaimedTurn, TurnKind } from "../state/turn.ts";
+import { claimMove, type TurnKind } from "../state/turn.ts";
 
 interface ClaimRow extends LoadedAgentRow, HistoryRow {
   locked: boolean;
@@ -42,15 +44,8 @@ export async function claimTurn(
 ): Promise<ClaimedTurn | "busy" | "gone"> {
   const [row] = await lockSql<ClaimRow[]>`
     with held as materialized (select pg_try_advisory_lock(hashtextextended(${lockKey}, 0)) as locked),
-    claimed as (
-      update turns set status = 'running', attempt = attempt + 1, worker_id = ${workerId}, claimed_at = now(),
-        log_attempt = case when continuation_id is null then attempt + 1 else log_attempt end
-      from held where held.locked and id = ${turnId} and coalesce(session_id, id) = ${lockKey}
-        and status = 'queued' and cancel_requested_at is null
-      returning turns.*
-    ), continued as (
-      update continuations c set status = 'running', started_at = coalesce(c.started_at, now()), log_attempt = claimed.attempt
-      from claimed where c.id = claimed.continuation_id
+    claimed as (${claimMove(lockSql, { turnId, lockKey, workerId })}
+    ), continued as (${startContinuation(lockSql)}
     )
     select held.locked, t.id, t.tenant_id, t.agent_id, t.session_id, t.kind, t.continuation_id, t.attempt, t.agent_version, t.input,
       t.keep_seq, t.assistant_message_id, t.user_id, t.metadata as turn_metadata, t.request_id, t.model_calls, t.answer,

@@ -1,6 +1,7 @@
 import { isUnavailable, type Sql } from "../../kernel/database/client.ts";
 import { turnPatienceMs } from "../../kernel/limits.ts";
-import { type ClaimedTurn, logIdOf, type TurnOutcome } from "../state/turn.ts";
+import { type ClaimedTurn, logIdOf } from "../state/claimed-turn.ts";
+import type { TurnOutcome } from "../state/turn-end.ts";
 import { logStates } from "../state/turn-log.ts";
 import { finishTurn } from "./finish.ts";
 

@@ -1,7 +1,9 @@
 import { type AnySql, json } from "../../kernel/database/client.ts";
 import { turnsEnded, turnsFailed } from "../../kernel/telemetry/metrics.ts";
 import { billEndedTurn } from "../../merchant/record.ts";
-import type { Fence, TurnKind, TurnOutcome } from "../state/turn.ts";
+import { askMove, endContinuation } from "../state/continuation.ts";
+import { type EndedParts, endMove, type Fence, type TurnKind } from "../state/turn.ts";
+import type { TurnOutcome } from "../state/turn-end.ts";
 import { handOverToChat } from "./hand-over.ts";
 
 /**
@@ -23,13 +25,13 @@ import { handOverToChat } from "./hand-over.ts";
 export async function finishTurn(sql: AnySql, fence: Fence, outcome: TurnOutcome): Promise<boolean> {
   const parts = partsOf(fence, outcome);
   const [row] = await sql<{ kind: TurnKind }[]>`
-    with ${endClaim(sql, fence, outcome, parts)}
+    with ${endMove(sql, fence, outcome, parts)}
     ${parts.cuts ? cutTranscript(sql) : sql``}
     ${parts.undoes ? undoMessages(sql) : sql``}
     ${writeMessages(sql, outcome, parts)}
     ${parts.inSession ? updateSession(sql, outcome, parts) : sql``}
     ${parts.continues ? endContinuation(sql, outcome, parts) : sql``}
-    ${parts.ends ? sql`` : ask(sql, outcome)}
+    ${parts.ends ? sql`` : askMove(sql, outcome)}
     ${parts.ends ? meter(sql, outcome, parts) : sql``}
     ${spend(sql, outcome)}
     , ${handOverToChat(sql, outcome, fence.claim)}
@@ -41,13 +43,7 @@ export async function finishTurn(sql: AnySql, fence: Fence, outcome: TurnOutcome
 }
 
 /** Which parts of the statement can concern a claim. */
-interface Parts {
-  /** The turn ends, rather than stops to ask. */
-  readonly ends: boolean;
-  readonly good: boolean;
-  readonly inSession: boolean;
-  /** The claim may be a continuation's. */
-  readonly continues: boolean;
+interface Parts extends EndedParts {
   /** A regeneration's cut, when it has succeeded, so that a failed one keeps the previous answer. */
   readonly cuts: boolean;
   /** What a cancelled turn had written when it stopped to ask is taken out again. */
@@ -66,36 +62,6 @@ function partsOf({ claim }: Fence, { status }: TurnOutcome): Parts {
     undoes: status === "canceled" && continues,
     isTask: claim === undefined || claim.kind === "task",
   };
-}
-
-/** The locks, the fence, and the turn's own row: the CTEs `home`, `was` and `ended`. */
-function endClaim(sql: AnySql, fence: Fence, outcome: TurnOutcome, { ends, good, inSession, continues }: Parts) {
-  const { error, usage, answer, relayEvents, continuationId } = outcome;
-  const lastChunk = json(sql, outcome.lastChunk);
-  // A continuation has a log of its own; the turn's is complete already.
-  const log = continues
-    ? sql`relay_events = case when was.leg is null then ${relayEvents}::int else relay_events end,
-        last_chunk = case when was.leg is null then ${lastChunk}::json else last_chunk end`
-    : sql`relay_events = ${relayEvents}, last_chunk = ${lastChunk}`;
-  const home = sql`home as materialized (
-      select s.id from turns t join sessions s on s.id = t.session_id where t.id = ${fence.turnId} for no key update of s
-    ),`;
-  return sql`
-    ${inSession ? home : sql``} was as materialized (
-      select id, continuation_id as leg from turns
-      where id = ${fence.turnId} and attempt = ${fence.attempt} and status = any(${fence.statuses as string[]})
-        ${good ? sql`and cancel_requested_at is null` : sql``} ${inSession ? sql`and (select count(*) from home) >= 0` : sql``}
-      for no key update
-    ), ended as (
-      update turns t set status = ${outcome.status}, error = ${error === null ? null : json(sql, error)},
-        ${continuationId === null ? sql`` : sql`continuation_id = ${continuationId},`}
-        ${ends ? sql`finished_at = now(),` : sql`worker_id = null, claimed_at = null, shown_at = null,`}
-        run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
-        input_tokens = input_tokens + ${usage.inputTokens}, output_tokens = output_tokens + ${usage.outputTokens},
-        model_calls = model_calls + ${usage.modelCalls}, ${log}, answer = ${answer === null ? null : json(sql, answer)}
-      from was where t.id = was.id
-      returning t.*, was.leg
-    )`;
 }
 
 function cutTranscript(sql: AnySql) {
@@ -151,34 +117,6 @@ function updateSession(sql: AnySql, { status, messages, preview }: TurnOutcome, 
         ${good ? sql`, updated_at = now()` : sql`, deleted_at = case when e.first_of_hidden_session then now() else deleted_at end`}
         ${preview === null ? sql`` : sql`, last_message_preview = ${preview}`}
       from ended e where s.id = e.session_id
-    )`;
-}
-
-function endContinuation(sql: AnySql, outcome: TurnOutcome, { good, ends }: Parts) {
-  const { error, relayEvents } = outcome;
-  const dropped = sql`, dropped as (
-      update approvals a set status = 'denied', decided_at = now(), reason = 'The turn ended before this was decided.'
-      from ended e where e.leg is not null and a.continuation_id = e.leg and a.status = 'pending'
-    )`;
-  return sql`, left_off as (
-      update continuations c set status = ${good ? "succeeded" : "failed"}, finished_at = now(),
-        relay_events = ${relayEvents}, last_chunk = ${json(sql, outcome.lastChunk)},
-        error = ${error === null ? null : json(sql, error)}
-      from ended e where c.id = e.leg
-    ) ${ends ? dropped : sql``}`;
-}
-
-/** The continuation that waits, and the approvals it waits for. */
-function ask(sql: AnySql, { continuationId, approvals }: TurnOutcome) {
-  return sql`, asks as (
-      insert into continuations (id, tenant_id, session_id, turn_id)
-      select ${continuationId}, e.tenant_id, e.session_id, e.id from ended e
-    ), asked as (
-      insert into approvals (id, tenant_id, session_id, turn_id, continuation_id, tool, tool_call_id, input, assistant_message_id, created_at)
-      select a ->> 'id', e.tenant_id, e.session_id, e.id, ${continuationId}, a ->> 'tool', a ->> 'toolCallId', a -> 'input',
-        e.assistant_message_id, now() + n.place * interval '1 microsecond'
-      from ended e cross join json_array_elements(${json(sql, approvals)}) with ordinality as n (a, place)
-      returning id
     )`;
 }
 

@@ -1,6 +1,7 @@
 import { turnDuration, turnFirstChunk, turnQueueWait } from "../../kernel/telemetry/metrics.ts";
 import type { OpenSpan, SpanFields } from "../../kernel/telemetry/trace.ts";
-import type { ClaimedTurn, TurnOutcome } from "../state/turn.ts";
+import type { ClaimedTurn } from "../state/claimed-turn.ts";
+import type { TurnOutcome } from "../state/turn-end.ts";
 
 /** A claim's span: it goes on in the trace of the request that asked for the turn. */
 export function claimSpan(turn: ClaimedTurn): SpanFields {

@@ -5,7 +5,8 @@ import { previewOf, storable } from "../../messages/text.ts";
 import { closeCalls, pendingCalls } from "../../messages/tool-calls.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import type { ModelResult } from "../../model/run-model.ts";
-import { badOutcome, type ClaimedTurn, type TurnError, type TurnOutcome, type TurnUsage } from "../state/turn.ts";
+import type { ClaimedTurn } from "../state/claimed-turn.ts";
+import { outcomeWithoutMessages, type TurnError, type TurnOutcome, type TurnUsage } from "../state/turn-end.ts";
 import type { PreparedTurn } from "./prepare.ts";
 
 /** What the model's result means for the usage row. */
@@ -35,7 +36,7 @@ export function goodOutcome(turn: ClaimedTurn, prepared: PreparedTurn, result: M
   const extended = prepared.extended !== null && !regenerates;
   const asked = turn.input === null || Array.isArray(turn.input) ? [] : [turn.input as UiMessage];
   return {
-    ...badOutcome("failed", null, usageOf(prepared, result)),
+    ...outcomeWithoutMessages("failed", null, usageOf(prepared, result)),
     status: asks ? "waiting" : "succeeded",
     messages: kept || extended ? [] : [...asked, message],
     replaced: extended ? message : null,
@@ -62,7 +63,7 @@ export function failedOutcome(
   const reached = prepared?.extended == null ? null : longer(prepared.extended, result?.message ?? null);
   const keeps = turn.continuationId !== null && turn.keepSeq === null && reached !== null;
   const replaced = keeps ? storable(closeCalls(reached, error.message)) : null;
-  return { ...badOutcome("failed", error, usage), replaced };
+  return { ...outcomeWithoutMessages("failed", error, usage), replaced };
 }
 
 /**
@@ -75,7 +76,7 @@ export async function canceledOutcome(
   usage: Partial<TurnUsage> = {},
 ): Promise<TurnOutcome> {
   const preview = turn.continuationId === null ? null : await previewWithout(sql, turn.id);
-  return { ...badOutcome("canceled", null, usage), preview };
+  return { ...outcomeWithoutMessages("canceled", null, usage), preview };
 }
 
 /** What a session's lists show of it when this turn's messages are taken out again. */

@@ -1,6 +1,7 @@
 import { isUnavailable, patiently, type Sql } from "../../kernel/database/client.ts";
 import { turnPatienceMs } from "../../kernel/limits.ts";
-import { type ClaimedTurn, markShown } from "../state/turn.ts";
+import type { ClaimedTurn } from "../state/claimed-turn.ts";
+import { markShown } from "../state/turn.ts";
 
 /** Chunks that show nothing: a turn that got no further can be run again unnoticed. */
 const silentChunks = new Set(["start", "start-step", "finish-step", "message-metadata"]);

@@ -6,9 +6,10 @@ import { defaultMessage, type ErrorCause } from "../../kernel/errors.ts";
 import { withDecisions } from "../../messages/tool-calls.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import { languageModel, type ModelProvider, openProvider } from "../../providers/client.ts";
+import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import type { PlacedMessage } from "../state/history.ts";
 import { readHistory } from "../state/history.ts";
-import type { ClaimedTurn, TurnError } from "../state/turn.ts";
+import type { TurnError } from "../state/turn-end.ts";
 import { type Compacted, type CompactionRequest, compact, tokensOf } from "./compact.ts";
 import { type Equipment, equip } from "./equip.ts";
 

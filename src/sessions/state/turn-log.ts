@@ -1,6 +1,6 @@
 import type { AnySql } from "../../kernel/database/client.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
-import type { TurnError } from "./turn.ts";
+import type { TurnError } from "./turn-end.ts";
 
 /**
  * What followers see of a turn: logs. A turn has one, up to its end or its first
@@ -71,6 +71,15 @@ export async function endOfTurn(
     left join messages m on m.session_id = t.session_id and m.id = t.assistant_message_id and m.role = 'assistant'
     where t.id = ${turnId}`;
   return row ?? null;
+}
+
+/** The message a turn answered with: from the transcript, or the stateless answer. Null while there is none. */
+export async function answerOf(sql: AnySql, turnId: string): Promise<UiMessage | null> {
+  const [row] = await sql<{ content: UiMessage | null }[]>`
+    select coalesce(t.answer, m.content) as content from turns t
+    left join messages m on m.session_id = t.session_id and m.id = t.assistant_message_id and m.role = 'assistant'
+    where t.id = ${turnId}`;
+  return row?.content ?? null;
 }
 
 /** Whether a log is complete. */

@@ -1,147 +1,173 @@
-import type { LoadedAgent } from "../../agents/load.ts";
-import type { ProviderType } from "../../kernel/config.ts";
-import type { AnySql } from "../../kernel/database/client.ts";
-import type { AskedApproval } from "../../messages/tool-calls.ts";
-import type { UiMessage } from "../../messages/ui-message.ts";
-import type { History } from "./history.ts";
+import { type AnySql, json } from "../../kernel/database/client.ts";
+import { turnAttemptsMax } from "../../kernel/limits.ts";
+import type { TurnOutcome } from "./turn-end.ts";
+import { addTurnJob } from "./turn-job.ts";
 
 /**
- * The state machine of a turn: every move is a guarded update, and zero rows
- * means that somebody else moved the turn first. A turn that stops to ask a
- * person goes on as a *continuation*, with a log of its own.
+ * The states of a turn, and every statement that moves one.
  *
- *     queued → running → succeeded | failed | canceled
- *                 ↓ asks        ↑
- *              waiting → queued → running …
+ *    accept           claim                      end
+ *   ────────► queued ────────────────► running ──────────► succeeded, failed, canceled
+ *              ▲ │ ▲  requeue, unclaim  │  │                  ▲      ▲
+ *              │ │ └────────────────────┘  │ ask              │      │
+ *              │ │                         ▼                  │      │
+ *              │ │      resume          waiting ──── end ─────┘      │
+ *              └─┼─────────────────────────┘                         │
+ *                └─────────────────── end ───────────────────────────┘
  *
- * `claim.ts` has the claim, `finish.ts` the end, `requeue.ts` the way back, `logs.ts`
- * what followers see.
+ * A turn that stops to ask a person (`waiting`) goes on as a *continuation*, which
+ * has a turn log of its own; the moves of continuations and approvals are in
+ * `continuation.ts`.
+ *
+ * Every move is one update that names the state it leaves (its guard). Zero rows
+ * mean that another process moved the turn first.
+ *
+ * | move    | from → to                  | made by                                   | guard beside the state |
+ * |---------|----------------------------|-------------------------------------------|------------------------|
+ * | accept  | none → queued              | `accept/insert.ts`, `insert-together.ts`  | the index `turns_one_active`: a session has one unfinished turn |
+ * | claim   | queued → running           | `run/claim.ts`: `claimMove`               | the session's advisory lock is held; no cancellation was asked for |
+ * | end     | running → succeeded, failed, canceled; queued, waiting → canceled; queued → failed (discarded by the operator) | `run/finish.ts`: `endMove` | the attempt; for a good end also that no cancellation was asked for |
+ * | ask     | running → waiting          | `run/finish.ts`: `endMove`                | as a good end |
+ * | resume  | waiting → queued           | `approvals.ts`: `resumeTurn`              | it waits for this very continuation |
+ * | requeue | running → queued           | a draining worker, the reaper: `requeueTurn` | the attempt; nothing was shown, no cancellation was asked for, attempts are left |
+ * | unclaim | running → queued           | `run/actor.ts`: `unclaimTurn`             | claimed by this very worker; nothing was shown |
+ *
+ * Two notes on a turn stop moves: `cancel_requested_at` (`requestCancel`; for all
+ * turns of an agent `cancelTurns` in `src/agents/store.ts`; for the waiting turns
+ * of a tenant `requestCancelOfWaiting`), and `shown_at` (`markShown`).
  */
 
 export type TurnStatus = "queued" | "running" | "waiting" | "succeeded" | "failed" | "canceled";
 
-/** The door a turn came through: a session over HTTP, a stateless generation, a task's run, a chat app. */
+/** How a turn was asked for: a session over HTTP, a stateless generation, a task's run, a chat app. */
 export type TurnKind = "session" | "generate" | "task" | "chat";
 
-/** Why a turn failed, as its error chunk says it. */
-export interface TurnError {
-  readonly code: string;
-  readonly message: string;
-}
-
-/** A claimed turn: what the worker needs to run it. */
-export interface ClaimedTurn {
-  readonly id: string;
-  readonly tenantId: string;
-  readonly agentId: string;
-  readonly sessionId: string | null;
+/** What decides which parts of the ending statement can concern a claim. */
+export interface ClaimKind {
   readonly kind: TurnKind;
-  /** The continuation this claim runs; null before the turn first stops to ask. */
+  /** Null: a stateless generation. */
+  readonly sessionId: string | null;
+  /** The continuation that this claim runs; null before the turn first stops to ask. */
   readonly continuationId: string | null;
-  readonly attempt: number;
-  readonly agentVersion: number;
-  /** The user's message, or all messages of a stateless generation; null for a regeneration. */
-  readonly input: UiMessage | readonly UiMessage[] | null;
+  /** A regeneration keeps the transcript up to this place; null for any other turn. */
   readonly keepSeq: number | null;
-  readonly assistantMessageId: string;
-  readonly userId: string;
-  readonly metadata: Readonly<Record<string, unknown>>;
-  readonly requestId: string | null;
-  /** Seconds from the acceptance to this claim, by the database's clock. */
-  readonly waitedSeconds: number;
-  /** The request's trace, when one is recorded. */
-  readonly traceparent: string | null;
-  /** Model calls of the turn before this claim. */
-  readonly modelCalls: number;
-  /** What a regeneration had answered when it stopped to ask. */
-  readonly answer: UiMessage | null;
-  /** The agent as it was when the turn was claimed; null when it was gone by then. */
-  readonly agent: LoadedAgent | null;
-  /** The session as the claim found it; null when that is too much for the claim and has to be read by itself. */
-  readonly history: History | null;
 }
 
-/** The log that holds a claim's chunks is named after the turn, or the continuation it runs. */
-export function logIdOf(turn: Pick<ClaimedTurn, "id" | "continuationId">): string {
-  return turn.continuationId ?? turn.id;
-}
-
-/** What a claim used. */
-export interface TurnUsage {
-  readonly provider: string | null;
-  readonly providerType: ProviderType | null;
-  readonly model: string | null;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly modelCalls: number;
-}
-
-/** How a claim ended: the turn with it, or (`waiting`) the turn stops to ask. */
-export interface TurnOutcome {
-  readonly status: "succeeded" | "failed" | "canceled" | "waiting";
-  readonly error: TurnError | null;
-  readonly usage: TurnUsage;
-  /** False when the worker is lost that alone knew what the claim used. */
-  readonly usageKnown: boolean;
-  /** Messages that join the transcript: what succeeded, or what was reached when the turn first stops to ask. */
-  readonly messages: readonly UiMessage[];
-  /** The answer as a continuation leaves it, in place of the one that was stored when it stopped to ask. */
-  readonly replaced: UiMessage | null;
-  /** Null leaves the session's as it is. */
-  readonly preview: string | null;
-  /** The answer of a stateless generation, or of a regeneration that stops to ask: it is not part of the transcript. */
-  readonly answer: UiMessage | null;
-  /** Events in the log once it is complete. */
-  readonly relayEvents: number;
-  readonly lastChunk: unknown;
-  /** Of a turn that stops to ask. */
-  readonly continuationId: string | null;
-  readonly approvals: readonly AskedApproval[];
-}
-
-/** Names the claim an ending belongs to. */
+/** Names the claim that may end a turn: of a later attempt, or in another state, nothing is written. */
 export interface Fence {
   readonly turnId: string;
   readonly attempt: number;
   readonly statuses: readonly TurnStatus[];
   /** What is known of the claim: what cannot concern it is left out of the statement that ends it. */
-  readonly claim?: Pick<ClaimedTurn, "sessionId" | "kind" | "continuationId" | "keepSeq">;
-}
-
-/** An outcome without messages: a turn that failed or was canceled, having used this much. */
-export function badOutcome(
-  status: "failed" | "canceled",
-  error: TurnError | null,
-  usage: Partial<TurnUsage> = {},
-): TurnOutcome {
-  return {
-    status,
-    error,
-    usage: {
-      provider: null,
-      providerType: null,
-      model: null,
-      inputTokens: 0,
-      outputTokens: 0,
-      modelCalls: 0,
-      ...usage,
-    },
-    usageKnown: true,
-    messages: [],
-    replaced: null,
-    preview: null,
-    answer: null,
-    relayEvents: 0,
-    lastChunk:
-      status === "canceled" ? { type: "abort" } : { type: "error", errorText: error?.message ?? "The turn failed." },
-    continuationId: null,
-    approvals: [],
-  };
+  readonly claim?: ClaimKind;
 }
 
 /**
- * Notes that somebody may have seen something of this attempt, or that a tool
- * runs: from now on the turn is not run again. False when the claim is gone.
+ * The move *claim*, to be used as a CTE behind a CTE `held` with the column
+ * `locked`: whether this connection holds the session's lock.
+ */
+export function claimMove(
+  sql: AnySql,
+  { turnId, lockKey, workerId }: { readonly turnId: string; readonly lockKey: string; readonly workerId: string },
+) {
+  return sql`
+      update turns set status = 'running', attempt = attempt + 1, worker_id = ${workerId}, claimed_at = now(),
+        log_attempt = case when continuation_id is null then attempt + 1 else log_attempt end
+      from held where held.locked and id = ${turnId} and coalesce(session_id, id) = ${lockKey}
+        and status = 'queued' and cancel_requested_at is null
+      returning turns.*`;
+}
+
+/** Which parts of the ending statement can concern a claim, as far as the turn's own row goes. */
+export interface EndedParts {
+  /** The turn ends, rather than stops to ask. */
+  readonly ends: boolean;
+  /** It succeeded, or stops to ask. */
+  readonly good: boolean;
+  readonly inSession: boolean;
+  /** The claim may be a continuation's. */
+  readonly continues: boolean;
+}
+
+/**
+ * The moves *end* and *ask* as CTEs: `home` (the session's row, locked first),
+ * `was` (the turn's row, locked behind the fence) and `ended` (the row as it is
+ * now, with `leg`: the continuation that the claim ran).
+ */
+export function endMove(sql: AnySql, fence: Fence, outcome: TurnOutcome, parts: EndedParts) {
+  const { ends, good, inSession, continues } = parts;
+  const { error, usage, answer, relayEvents, continuationId } = outcome;
+  const lastChunk = json(sql, outcome.lastChunk);
+  // A continuation has a turn log of its own; the turn's is complete already.
+  const log = continues
+    ? sql`relay_events = case when was.leg is null then ${relayEvents}::int else relay_events end,
+        last_chunk = case when was.leg is null then ${lastChunk}::json else last_chunk end`
+    : sql`relay_events = ${relayEvents}, last_chunk = ${lastChunk}`;
+  const home = sql`home as materialized (
+      select s.id from turns t join sessions s on s.id = t.session_id where t.id = ${fence.turnId} for no key update of s
+    ),`;
+  return sql`
+    ${inSession ? home : sql``} was as materialized (
+      select id, continuation_id as leg from turns
+      where id = ${fence.turnId} and attempt = ${fence.attempt} and status = any(${fence.statuses as string[]})
+        ${good ? sql`and cancel_requested_at is null` : sql``} ${inSession ? sql`and (select count(*) from home) >= 0` : sql``}
+      for no key update
+    ), ended as (
+      update turns t set status = ${outcome.status}, error = ${error === null ? null : json(sql, error)},
+        ${continuationId === null ? sql`` : sql`continuation_id = ${continuationId},`}
+        ${ends ? sql`finished_at = now(),` : sql`worker_id = null, claimed_at = null, shown_at = null,`}
+        run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
+        input_tokens = input_tokens + ${usage.inputTokens}, output_tokens = output_tokens + ${usage.outputTokens},
+        model_calls = model_calls + ${usage.modelCalls}, ${log}, answer = ${answer === null ? null : json(sql, answer)}
+      from was where t.id = was.id
+      returning t.*, was.leg
+    )`;
+}
+
+/** The move *resume*: queues a turn whose approvals are decided, with a job. Does nothing when it waits for another continuation. */
+export async function resumeTurn(sql: AnySql, turnId: string, continuationId: string): Promise<void> {
+  await sql`
+    with queued as (
+      update turns set status = 'queued'
+      where id = ${turnId} and status = 'waiting' and continuation_id = ${continuationId}
+      returning id, session_id
+    )
+    select (${addTurnJob(sql)}).id from queued`;
+}
+
+/**
+ * The move *requeue*: puts a turn that has shown nothing back into the queue,
+ * with a new job: a worker that wakes up later deletes its old job by number, and
+ * must not delete this one. Returns false when the claim is gone, the turn may
+ * not be run again, or its attempts are used up.
+ */
+export async function requeueTurn(sql: AnySql, turnId: string, attempt: number): Promise<boolean> {
+  const rows = await sql`
+    with requeued as (
+      update turns set status = 'queued', worker_id = null, claimed_at = null
+      where id = ${turnId} and attempt = ${attempt} and status = 'running' and shown_at is null
+        and cancel_requested_at is null and attempt < ${turnAttemptsMax}
+      returning id, session_id
+    )
+    select (${addTurnJob(sql)}).id from requeued`;
+  return rows.length > 0;
+}
+
+/**
+ * The move *unclaim*: takes back a claim of this worker whose result was lost with
+ * the connection, so that nobody runs the turn. The job of that claim is still
+ * held by this worker. Returns false when there is no such claim.
+ */
+export async function unclaimTurn(sql: AnySql, turnId: string, workerId: string): Promise<boolean> {
+  const { count } = await sql`
+    update turns set status = 'queued', worker_id = null, claimed_at = null
+    where id = ${turnId} and worker_id = ${workerId} and status = 'running' and shown_at is null`;
+  return count > 0;
+}
+
+/**
+ * Notes that a reader may have seen something of this attempt, or that a tool
+ * runs: from now on the turn is not run again. Returns false when the claim is gone.
  */
 export async function markShown(sql: AnySql, turnId: string, attempt: number): Promise<boolean> {
   const { count } = await sql`
@@ -149,26 +175,48 @@ export async function markShown(sql: AnySql, turnId: string, attempt: number): P
   return count > 0;
 }
 
-/** The turn that runs, or waits to run, in a session; null when it is idle. */
-export async function activeTurn(sql: AnySql, sessionId: string): Promise<ActiveTurn | null> {
-  const [row] = await sql<{ id: string; continuation_id: string | null; status: TurnStatus }[]>`
-    select id, continuation_id, status from turns
-    where session_id = ${sessionId} and status in ('queued', 'running', 'waiting')`;
-  return row === undefined ? null : { id: row.id, continuationId: row.continuation_id, status: row.status };
+/** A turn that was asked to stop, in the state in which it was found. */
+export interface StoppingTurn {
+  readonly id: string;
+  readonly status: "queued" | "running" | "waiting";
+  readonly attempt: number;
+  readonly continuationId: string | null;
 }
 
-/** A session's turn that has not ended. */
+/** Asks the session's unfinished turn to stop (only if it is `turnId`, where one is given). Returns null when there is none. */
+export async function requestCancel(
+  sql: AnySql,
+  sessionId: string,
+  turnId: string | null,
+): Promise<StoppingTurn | null> {
+  const [turn] = await sql<
+    { id: string; status: StoppingTurn["status"]; attempt: number; continuation_id: string | null }[]
+  >`
+    update turns set cancel_requested_at = coalesce(cancel_requested_at, now())
+    where session_id = ${sessionId} and status in ('queued', 'running', 'waiting')
+      ${turnId === null ? sql`` : sql`and id = ${turnId}`}
+    returning id, status, attempt, continuation_id`;
+  if (turn === undefined) return null;
+  return { id: turn.id, status: turn.status, attempt: turn.attempt, continuationId: turn.continuation_id };
+}
+
+/** Asks the turns of a tenant that wait for a person to stop; the reaper ends and meters them. */
+export async function requestCancelOfWaiting(sql: AnySql, tenantId: string): Promise<void> {
+  await sql`
+    update turns set cancel_requested_at = coalesce(cancel_requested_at, now()) where tenant_id = ${tenantId} and status = 'waiting'`;
+}
+
+/** The turn of a session that has not ended. */
 export interface ActiveTurn {
   readonly id: string;
   readonly continuationId: string | null;
   readonly status: TurnStatus;
 }
 
-/** The message a turn answered with: from the transcript, or the stateless answer. Null while there is none. */
-export async function answerOf(sql: AnySql, turnId: string): Promise<UiMessage | null> {
-  const [row] = await sql<{ content: UiMessage | null }[]>`
-    select coalesce(t.answer, m.content) as content from turns t
-    left join messages m on m.session_id = t.session_id and m.id = t.assistant_message_id and m.role = 'assistant'
-    where t.id = ${turnId}`;
-  return row?.content ?? null;
+/** The turn that runs, or waits to run, in a session; null when the session is idle. */
+export async function activeTurn(sql: AnySql, sessionId: string): Promise<ActiveTurn | null> {
+  const [row] = await sql<{ id: string; continuation_id: string | null; status: TurnStatus }[]>`
+    select id, continuation_id, status from turns
+    where session_id = ${sessionId} and status in ('queued', 'running', 'waiting')`;
+  return row === undefined ? null : { id: row.id, continuationId: row.continuation_id, status: row.status };
 }

@@ -1,0 +1,36 @@
+import type { LoadedAgent } from "../../agents/load.ts";
+import type { UiMessage } from "../../messages/ui-message.ts";
+import type { History } from "./history.ts";
+import type { ClaimKind } from "./turn.ts";
+
+/** A claimed turn: what the worker needs to run it. */
+export interface ClaimedTurn extends ClaimKind {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly agentId: string;
+  readonly attempt: number;
+  readonly agentVersion: number;
+  /** The user's message, or all messages of a stateless generation; null for a regeneration. */
+  readonly input: UiMessage | readonly UiMessage[] | null;
+  readonly assistantMessageId: string;
+  readonly userId: string;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly requestId: string | null;
+  /** Seconds from the acceptance to this claim, by the database's clock. */
+  readonly waitedSeconds: number;
+  /** The trace context of the request, when a trace is recorded. */
+  readonly traceparent: string | null;
+  /** Model calls of the turn before this claim. */
+  readonly modelCalls: number;
+  /** The answer of a regeneration as it was when the turn stopped to ask. */
+  readonly answer: UiMessage | null;
+  /** The agent as it was when the turn was claimed; null when it did not exist any more. */
+  readonly agent: LoadedAgent | null;
+  /** The session as the claim found it; null when it was too large for the claim and has to be read separately. */
+  readonly history: History | null;
+}
+
+/** The id of the turn log that holds a claim's chunks: the continuation that the claim runs, or else the turn. */
+export function logIdOf(turn: Pick<ClaimedTurn, "id" | "continuationId">): string {
+  return turn.continuationId ?? turn.id;
+}

@@ -1,0 +1,86 @@
+import { type AnySql, json } from "../../kernel/database/client.ts";
+import type { TurnOutcome } from "./turn-end.ts";
+
+/**
+ * The states of a continuation and of an approval, and every statement that moves
+ * one. They move in the statement or the transaction that moves their turn, whose
+ * row is their lock; see `turn.ts`.
+ *
+ *    continuation:
+ *
+ *     ask            resume           claim             end, ask
+ *   ──────► waiting ────────► queued ───────► running ───────────► succeeded, failed
+ *              │                │                                     ▲
+ *              └────────────────┴───────── end: failed ───────────────┘
+ *
+ *    approval:
+ *
+ *     ask             decide (a person)
+ *   ──────► pending ─────────────────────► approved, denied
+ *              └─────── end ─────────────► denied
+ *
+ * The move *unclaim* of a turn leaves its continuation as `running`, which the next
+ * claim sets again; a turn with a continuation is never requeued.
+ *
+ * A continuation that ends is `succeeded` when the turn succeeded or stops to ask
+ * again; otherwise it is `failed`, also when the turn was canceled.
+ */
+
+/** The CTEs of the move *ask*: the continuation that waits (`asks`), and the approvals it waits for (`asked`). They read `ended`. */
+export function askMove(sql: AnySql, { continuationId, approvals }: TurnOutcome) {
+  return sql`, asks as (
+      insert into continuations (id, tenant_id, session_id, turn_id)
+      select ${continuationId}, e.tenant_id, e.session_id, e.id from ended e
+    ), asked as (
+      insert into approvals (id, tenant_id, session_id, turn_id, continuation_id, tool, tool_call_id, input, assistant_message_id, created_at)
+      select a ->> 'id', e.tenant_id, e.session_id, e.id, ${continuationId}, a ->> 'tool', a ->> 'toolCallId', a -> 'input',
+        e.assistant_message_id, now() + n.place * interval '1 microsecond'
+      from ended e cross join json_array_elements(${json(sql, approvals)}) with ordinality as n (a, place)
+      returning id
+    )`;
+}
+
+/** The statement of the move *decide*; it returns the approval's row, or none when the approval is not pending any more. */
+export function decideMove(
+  sql: AnySql,
+  approvalId: string,
+  { approved, reason }: { readonly approved: boolean; readonly reason: string | null },
+) {
+  return sql`
+      update approvals set status = ${approved ? "approved" : "denied"}, reason = ${reason}, decided_at = now()
+      where id = ${approvalId} and status = 'pending' returning *`;
+}
+
+/** The move *resume*: the last approval was decided. */
+export async function queueContinuation(sql: AnySql, continuationId: string): Promise<void> {
+  await sql`update continuations set status = 'queued' where id = ${continuationId} and status = 'waiting'`;
+}
+
+/** The statement of the move *claim*, to be used as a CTE. It reads `claimed`, the turn's row. */
+export function startContinuation(sql: AnySql) {
+  return sql`
+      update continuations c set status = 'running', started_at = coalesce(c.started_at, now()), log_attempt = claimed.attempt
+      from claimed where c.id = claimed.continuation_id`;
+}
+
+/**
+ * The CTEs that end the continuation of a claim, and with the turn (`ends`) deny
+ * what still waits for a person. They read `ended`.
+ */
+export function endContinuation(
+  sql: AnySql,
+  outcome: TurnOutcome,
+  { good, ends }: { readonly good: boolean; readonly ends: boolean },
+) {
+  const { error, relayEvents } = outcome;
+  const dropped = sql`, dropped as (
+      update approvals a set status = 'denied', decided_at = now(), reason = 'The turn ended before this was decided.'
+      from ended e where e.leg is not null and a.continuation_id = e.leg and a.status = 'pending'
+    )`;
+  return sql`, left_off as (
+      update continuations c set status = ${good ? "succeeded" : "failed"}, finished_at = now(),
+        relay_events = ${relayEvents}, last_chunk = ${json(sql, outcome.lastChunk)},
+        error = ${error === null ? null : json(sql, error)}
+      from ended e where c.id = e.leg
+    ) ${ends ? dropped : sql``}`;
+}

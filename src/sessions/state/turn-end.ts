@@ -1,0 +1,74 @@
+import type { ProviderType } from "../../kernel/config.ts";
+import type { AskedApproval } from "../../messages/tool-calls.ts";
+import type { UiMessage } from "../../messages/ui-message.ts";
+
+/** Why a turn failed, as its error chunk says it. */
+export interface TurnError {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** What a claim used. */
+export interface TurnUsage {
+  readonly provider: string | null;
+  readonly providerType: ProviderType | null;
+  readonly model: string | null;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly modelCalls: number;
+}
+
+/** How a claim ended: the turn ended with it, or (`waiting`) the turn stops to ask. */
+export interface TurnOutcome {
+  readonly status: "succeeded" | "failed" | "canceled" | "waiting";
+  readonly error: TurnError | null;
+  readonly usage: TurnUsage;
+  /** False when only a worker that is lost knew what the claim used. */
+  readonly usageKnown: boolean;
+  /** Messages that are appended to the transcript: those of a success, or those up to where the turn first stops to ask. */
+  readonly messages: readonly UiMessage[];
+  /** The answer as a continuation leaves it, in place of the one that was stored when it stopped to ask. */
+  readonly replaced: UiMessage | null;
+  /** Null leaves the session's preview as it is. */
+  readonly preview: string | null;
+  /** The answer of a stateless generation, or of a regeneration that stops to ask: it is not part of the transcript. */
+  readonly answer: UiMessage | null;
+  /** Events in the turn log once it is complete. */
+  readonly relayEvents: number;
+  readonly lastChunk: unknown;
+  /** The new continuation of a turn that stops to ask. */
+  readonly continuationId: string | null;
+  /** What a turn that stops to ask asks for. */
+  readonly approvals: readonly AskedApproval[];
+}
+
+/** An outcome without messages: a turn that failed or was canceled, having used this much. */
+export function outcomeWithoutMessages(
+  status: "failed" | "canceled",
+  error: TurnError | null,
+  usage: Partial<TurnUsage> = {},
+): TurnOutcome {
+  return {
+    status,
+    error,
+    usage: {
+      provider: null,
+      providerType: null,
+      model: null,
+      inputTokens: 0,
+      outputTokens: 0,
+      modelCalls: 0,
+      ...usage,
+    },
+    usageKnown: true,
+    messages: [],
+    replaced: null,
+    preview: null,
+    answer: null,
+    relayEvents: 0,
+    lastChunk:
+      status === "canceled" ? { type: "abort" } : { type: "error", errorText: error?.message ?? "The turn failed." },
+    continuationId: null,
+    approvals: [],
+  };
+}
