@@ -17,8 +17,8 @@ export interface McpAttachment extends Omit<AttachmentRow, "createdAt" | "update
 }
 
 function columns(sql: AnySql) {
-  return sql`mcp_connection_id as "mcpConnectionId", forward_user_id as "forwardUserId",
-    forwarded_metadata_keys as "forwardedMetadataKeys", created_at as "createdAt", updated_at as "updatedAt"`;
+  return sql`mcp_connection_id, forward_user_id,
+    forwarded_metadata_keys, created_at, updated_at`;
 }
 
 /** All attachments of an agent, oldest first. Throws 404. */

@@ -52,7 +52,7 @@ export async function serveAvatar(
   const secondsLeft = Number(expires) - Math.floor(Date.now() / 1000);
   if (match === null || secondsLeft <= 0) throw new ApiError("not_found");
   const [picture] = await sql<Picture[]>`
-    select avatar_id as "avatarId", avatar_media_type as "mediaType", avatar as bytes from agents
+    select avatar_id, avatar_media_type as media_type, avatar as bytes from agents
     where id = ${agentId} and avatar_id is not null`;
   if (picture === undefined || !sameText(signature, sealer.sign(signedText(agentId, picture.avatarId, expires))))
     throw new ApiError("not_found");

@@ -53,13 +53,13 @@ export interface LoadedAgentRow {
  */
 export function agentOfTurn(sql: AnySql) {
   return sql`
-    select a.id as "aId", a.tenant_id as "aTenantId", a.status as "aStatus", a.managed as "aManaged",
-      a.workspace_id as "aWorkspaceId", coalesce(t.agent_version, a.version) as "aVersion", v.config as "aConfig",
-      exists (select 1 from agent_skills k where k.agent_id = a.id) as "hasSkills",
-      exists (select 1 from memories k where k.agent_id = a.id) as "hasMemories",
-      v.provider_id as "providerNamed", p.id as "pId", p.name as "pName", p.provider_type as "pType",
-      p.base_url as "pBaseUrl", p.sealed_key as "pSealedKey", p.key_fragment as "pKeyFragment",
-      p.created_at as "pCreatedAt", p.updated_at as "pUpdatedAt"
+    select a.id as a_id, a.tenant_id as a_tenant_id, a.status as a_status, a.managed as a_managed,
+      a.workspace_id as a_workspace_id, coalesce(t.agent_version, a.version) as a_version, v.config as a_config,
+      exists (select 1 from agent_skills k where k.agent_id = a.id) as has_skills,
+      exists (select 1 from memories k where k.agent_id = a.id) as has_memories,
+      v.provider_id as provider_named, p.id as p_id, p.name as p_name, p.provider_type as p_type,
+      p.base_url as p_base_url, p.sealed_key as p_sealed_key, p.key_fragment as p_key_fragment,
+      p.created_at as p_created_at, p.updated_at as p_updated_at
     from agents a
     left join agent_versions v on v.agent_id = a.id and v.version = coalesce(t.agent_version, a.version)
     left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id

@@ -26,8 +26,8 @@ export interface AgentRow {
 }
 
 function columns(sql: AnySql) {
-  return sql`id, tenant_id as "tenantId", user_id as "userId", status, managed, workspace_id as "workspaceId", version,
-    config, avatar_id as "avatarId", created_at as "createdAt", updated_at as "updatedAt"`;
+  return sql`id, tenant_id, user_id, status, managed, workspace_id, version,
+    config, avatar_id, created_at, updated_at`;
 }
 
 /** Reads a tenant's agent. Throws 404. */

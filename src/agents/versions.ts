@@ -34,7 +34,7 @@ export async function listVersions(
   if (typeof before !== "number" || before < 1 || before > versionMax) throw new ApiError("invalid_cursor");
   // The outer join distinguishes an agent whose page is empty from one that does not exist.
   const rows = await sql<VersionRow[]>`
-    select a.tenant_id as "tenantId", v.version, v.config, v.created_at as "createdAt"
+    select a.tenant_id, v.version, v.config, v.created_at
     from agents a left join lateral (
       select version, config, created_at from agent_versions
       where agent_id = a.id and version < ${before} order by version desc limit ${limit + 1}
@@ -50,7 +50,7 @@ export async function listVersions(
 /** Reads one version. Throws 404 `not_found` for the agent, and for the version (A: `AGENT_VERSION_NOT_FOUND`). */
 export async function getVersion(sql: AnySql, tenantId: string, agentId: string, version: number) {
   const [row] = await sql<VersionRow[]>`
-    select a.tenant_id as "tenantId", v.version, v.config, v.created_at as "createdAt"
+    select a.tenant_id, v.version, v.config, v.created_at
     from agents a left join agent_versions v on v.agent_id = a.id and v.version = ${version}
     where a.id = ${agentId} and a.tenant_id = ${tenantId}`;
   if (row === undefined) throw new ApiError("not_found");

@@ -10,8 +10,8 @@ interface ApiKeyRow {
   id: string;
   name: string;
   fragment: string;
-  created_at: Date;
-  expires_at: Date | null;
+  createdAt: Date;
+  expiresAt: Date | null;
 }
 
 /**
@@ -62,8 +62,8 @@ function showApiKey(row: ApiKeyRow): ApiKey {
     id: row.id,
     name: row.name,
     keyFragment: row.fragment,
-    createdAt: row.created_at.toISOString(),
-    expiresAt: row.expires_at?.toISOString() ?? null,
+    createdAt: row.createdAt.toISOString(),
+    expiresAt: row.expiresAt?.toISOString() ?? null,
   };
 }
 

@@ -34,11 +34,11 @@ export interface Delivery {
 }
 
 function columns(sql: AnySql) {
-  return sql`d.id, d.kind, d.attempt, d.representation, d.receipts, d.session_id as "sessionId", d.message_id as "messageId",
-    d.approval_id as "approvalId", d.parts, d.upto_part as "uptoPart", d.claim is not null as claimed,
-    d.not_before as "notBefore", d.tries, d.attempt_since as "attemptSince", d.press_id as "pressId",
-    d.thread_id as "threadId", th.address, c.id as "connectionId", c.platform, c.enabled,
-    c.sealed_credentials as "sealedCredentials"`;
+  return sql`d.id, d.kind, d.attempt, d.representation, d.receipts, d.session_id, d.message_id,
+    d.approval_id, d.parts, d.upto_part, d.claim is not null as claimed,
+    d.not_before, d.tries, d.attempt_since, d.press_id,
+    d.thread_id, th.address, c.id as connection_id, c.platform, c.enabled,
+    c.sealed_credentials`;
 }
 
 /** The thread's first pending delivery, or null: a thread's deliveries are posted one after the other. */

@@ -39,9 +39,9 @@ interface DeliveryRow {
 
 function columns(sql: AnySql) {
   return sql`d.id, (extract(epoch from d.created_at) * 1000000)::bigint::text as at, d.kind, d.status, d.attempt,
-    d.credential_version as "credentialVersion", d.representation, d.diagnostic, d.receipts, d.session_id as "sessionId",
-    d.message_id as "messageId", d.approval_id as "approvalId", th.key as "threadId", d.created_at as "createdAt",
-    d.updated_at as "updatedAt"`;
+    d.credential_version, d.representation, d.diagnostic, d.receipts, d.session_id,
+    d.message_id, d.approval_id, th.key as thread_id, d.created_at,
+    d.updated_at`;
 }
 
 function show<T extends DeliveryRow>({ at, createdAt, updatedAt, ...row }: T) {
@@ -91,7 +91,7 @@ export async function listAttention(
   const list = `chat-attention:${statuses.join(",")}:${since?.toISOString() ?? ""}`;
   const after = readTimeCursor(list, query.cursor);
   const rows = await sql<AttentionRow[]>`
-    select ${columns(sql)}, c.id as "connectionId", c.agent_id as "agentId", c.platform
+    select ${columns(sql)}, c.id as connection_id, c.agent_id, c.platform
     from chat_deliveries d join chat_threads th on th.id = d.thread_id join chat_connections c on c.id = d.connection_id
     where d.tenant_id = ${tenantId} and d.status in ('failed', 'ambiguous') and d.status = any(${statuses})
       ${since === null ? sql`` : sql`and d.created_at >= ${since}`} ${isAfter(sql, after)}

@@ -119,7 +119,7 @@ export async function repairLockedDelivery(inner: Tx, id: string, credentialVers
         attempt_since = now(), settled_at = null, credential_version = ${credentialVersion}, updated_at = now()
       where id = ${id} returning *
     )
-    select r.id, r.session_id as "sessionId", th.key as "threadId", r.connection_id as "connectionId", r.kind, r.status,
+    select r.id, r.session_id, th.key as thread_id, r.connection_id, r.kind, r.status,
       r.attempt, (${addDeliverJob(inner)}).id as job
     from repaired r join chat_threads th on th.id = r.thread_id`;
   const { job, ...delivery } = row as { job: unknown };
@@ -167,15 +167,15 @@ export interface CardPress {
  * the job that acknowledges it. Returns the card's session; null when there is no such card.
  */
 export async function recordPress(inner: Tx, press: CardPress): Promise<string | null> {
-  const [card] = await inner<{ session_id: string; thread_id: string }[]>`
+  const [card] = await inner<{ sessionId: string; threadId: string }[]>`
     update chat_deliveries d set press_id = coalesce(${press.pressId}, press_id)
     from chat_threads th
     where d.approval_id = ${press.approvalId} and d.connection_id = ${press.connectionId} and th.id = d.thread_id
       and th.address ->> 'channel' = ${press.channel}
     returning d.session_id, d.thread_id`;
   if (card === undefined) return null;
-  await inner`select (${addDeliverJob(inner)}).id from (select ${card.thread_id}::text as thread_id) card`;
-  return card.session_id;
+  await inner`select (${addDeliverJob(inner)}).id from (select ${card.threadId}::text as thread_id) card`;
+  return card.sessionId;
 }
 
 /** Notes that a card shows its decision or is not to be changed any more (`settled`), and that its press was acknowledged. */

@@ -79,9 +79,9 @@ export async function insertInboxMessage(sql: AnySql, message: NewInboxMessage):
 /** The thread's first message in the platform's order; null when none waits. */
 export async function nextWaitingMessage(sql: AnySql, threadId: string): Promise<WaitingMessage | null> {
   const [row] = await sql<WaitingMessage[]>`
-    select i.id, th.id as "threadId", th.key as "threadKey", th.session_id as "sessionId", i.user_id as "userId", i.text,
-      c.id as "connectionId", c.credential_version as "credentialVersion", c.platform, c.enabled,
-      c.tenant_id as "tenantId", c.agent_id as "agentId"
+    select i.id, th.id as thread_id, th.key as thread_key, th.session_id, i.user_id, i.text,
+      c.id as connection_id, c.credential_version, c.platform, c.enabled,
+      c.tenant_id, c.agent_id
     from chat_inbox i join chat_threads th on th.id = i.thread_id join chat_connections c on c.id = th.connection_id
     where i.thread_id = ${threadId} order by i.place, i.id limit 1`;
   return row ?? null;

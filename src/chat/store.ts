@@ -35,11 +35,11 @@ export interface ChatConnectionRow {
 }
 
 function columns(sql: AnySql) {
-  return sql`c.id, c.tenant_id as "tenantId", c.agent_id as "agentId", c.name, c.platform, c.enabled, c.configuration,
-    c.installation, c.bot_id as "botId", c.bot_user_id as "botUserId", c.bot_name as "botName", c.team_id as "teamId",
-    c.app_id as "appId", c.sealed_credentials as "sealedCredentials", c.credential_fragment as "credentialFragment",
-    c.credential_version as "credentialVersion", c.health, c.webhook_seen_at as "webhookSeenAt",
-    c.created_at as "createdAt", c.updated_at as "updatedAt"`;
+  return sql`c.id, c.tenant_id, c.agent_id, c.name, c.platform, c.enabled, c.configuration,
+    c.installation, c.bot_id, c.bot_user_id, c.bot_name, c.team_id,
+    c.app_id, c.sealed_credentials, c.credential_fragment,
+    c.credential_version, c.health, c.webhook_seen_at,
+    c.created_at, c.updated_at`;
 }
 
 /** A deleted agent's connections go with its purge; until then they are out of sight. */

@@ -64,7 +64,7 @@ async function consume(sql: AnySql, secret: string, isFlow: boolean): Promise<Co
     delete from mcp_sign_ins s using mcp_connections c, tenants t
     where s.digest = ${digest(secret)} and s.expires_at > now() and (s.sealed_flow is not null) = ${isFlow}
       and c.id = s.mcp_connection_id and t.id = c.tenant_id and t.deleted_at is null
-    returning s.mcp_connection_id as "connectionId", s.credential_version as "credentialVersion",
-      s.sealed_flow as "sealedFlow", c.tenant_id as "tenantId"`;
+    returning s.mcp_connection_id as connection_id, s.credential_version,
+      s.sealed_flow, c.tenant_id`;
   return row ?? null;
 }

@@ -30,11 +30,11 @@ export type ValidatedTarget = Omit<
 
 /** Returns the columns of a `McpConnectionRow`. */
 export function mcpConnectionColumns(sql: AnySql) {
-  return sql`id, tenant_id as "tenantId", name, url, auth_type as "authType", status,
-    sealed_credentials as "sealedCredentials", credential_fragment as "credentialFragment",
-    credential_version as "credentialVersion", sealed_tokens as "sealedTokens", token_expires_at as "tokenExpiresAt",
-    last_auth_error_code as "lastAuthErrorCode", oauth_issuer as "oauthIssuer", oauth_resource as "oauthResource",
-    created_at as "createdAt", updated_at as "updatedAt"`;
+  return sql`id, tenant_id, name, url, auth_type, status,
+    sealed_credentials, credential_fragment,
+    credential_version, sealed_tokens, token_expires_at,
+    last_auth_error_code, oauth_issuer, oauth_resource,
+    created_at, updated_at`;
 }
 
 /** Returns a tenant's connections by name, in the order of code points. */

@@ -73,7 +73,7 @@ async function renewOnce(ctx: Ctx, connection: Renewable, rejected: string | nul
 
 async function readTokens(ctx: Ctx, { id, credentialVersion }: Renewable): Promise<TokenRow> {
   const [row] = await ctx.sql<TokenRow[]>`
-    select auth_type as "authType", sealed_credentials as "sealedCredentials", sealed_tokens as "sealedTokens", token_version as "tokenVersion"
+    select auth_type, sealed_credentials, sealed_tokens, token_version
     from mcp_connections where id = ${id} and credential_version = ${credentialVersion}`;
   if (row === undefined) throw authenticationFailed("The connection's credentials were changed or deleted.");
   return row;

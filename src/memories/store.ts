@@ -9,13 +9,13 @@ import { wordsOf } from "./words.ts";
 
 interface MemoryRow {
   id: string;
-  tenant_id: string;
-  agent_id: string;
-  user_id: string;
+  tenantId: string;
+  agentId: string;
+  userId: string;
   text: string;
-  last_accessed_at: Date;
-  created_at: Date;
-  updated_at: Date;
+  lastAccessedAt: Date;
+  createdAt: Date;
+  updatedAt: Date;
   /** Microseconds since 1970 of `created_at`, for cursors. */
   at: string;
 }
@@ -166,12 +166,12 @@ function found(row: MemoryRow | undefined): Memory {
 function showMemory(row: MemoryRow): Memory {
   return {
     id: row.id,
-    tenantId: row.tenant_id,
-    agentId: row.agent_id,
-    userId: row.user_id,
+    tenantId: row.tenantId,
+    agentId: row.agentId,
+    userId: row.userId,
     text: row.text,
-    lastAccessedAt: row.last_accessed_at.toISOString(),
-    createdAt: row.created_at.toISOString(),
-    updatedAt: row.updated_at.toISOString(),
+    lastAccessedAt: row.lastAccessedAt.toISOString(),
+    createdAt: row.createdAt.toISOString(),
+    updatedAt: row.updatedAt.toISOString(),
   };
 }

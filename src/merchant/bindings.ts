@@ -9,10 +9,10 @@ import type { Binding } from "./schema.ts";
 import { getCurrentConnection, type MerchantConnectionRow } from "./store.ts";
 
 interface BindingRow {
-  user_id: string;
-  customer_id: string;
-  created_at: Date;
-  updated_at: Date;
+  userId: string;
+  customerId: string;
+  createdAt: Date;
+  updatedAt: Date;
 }
 
 /** Which bindings a list is to hold. */
@@ -40,7 +40,7 @@ export async function listBindings(
     order by user_id limit ${limit + 1}`;
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);
-  const nextCursor = rows.length > limit && last !== undefined ? writeCursor(list, [last.user_id]) : null;
+  const nextCursor = rows.length > limit && last !== undefined ? writeCursor(list, [last.userId]) : null;
   return { bindings: shown.map(showBinding), nextCursor };
 }
 
@@ -87,9 +87,9 @@ async function hasCustomer(ctx: Ctx, connection: MerchantConnectionRow, customer
 
 function showBinding(row: BindingRow): Binding {
   return {
-    userId: row.user_id,
-    customerId: row.customer_id,
-    createdAt: row.created_at.toISOString(),
-    updatedAt: row.updated_at.toISOString(),
+    userId: row.userId,
+    customerId: row.customerId,
+    createdAt: row.createdAt.toISOString(),
+    updatedAt: row.updatedAt.toISOString(),
   };
 }

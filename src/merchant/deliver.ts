@@ -55,7 +55,7 @@ async function deliverBatch(ctx: Ctx, billing: BillingProvider, events: readonly
   );
   const counts = Object.groupBy(receipts, ({ outcome }) => outcome);
   const outcomes = Object.fromEntries(Object.entries(counts).map(([outcome, group]) => [outcome, group.length]));
-  ctx.log.info({ connectionId: events[0]?.connection_id, ...outcomes }, "usage events sent");
+  ctx.log.info({ connectionId: events[0]?.connectionId, ...outcomes }, "usage events sent");
   return counts.later === undefined;
 }
 

@@ -7,29 +7,29 @@ import { type BillingProviderName, type UsageEventStatus, usageEventName } from 
 /** A usage event as the ledger holds it. */
 export interface UsageEventRow {
   readonly id: string;
-  readonly turn_id: string;
-  readonly connection_id: string;
+  readonly turnId: string;
+  readonly connectionId: string;
   readonly provider: BillingProviderName;
-  readonly user_id: string;
-  readonly customer_id: string | null;
-  readonly agent_id: string;
-  readonly session_id: string;
+  readonly userId: string;
+  readonly customerId: string | null;
+  readonly agentId: string;
+  readonly sessionId: string;
   readonly model: string | null;
-  readonly model_provider: string | null;
-  readonly input_tokens: number;
-  readonly output_tokens: number;
-  readonly turn_status: string;
-  readonly started_at: Date;
-  readonly occurred_at: Date;
+  readonly modelProvider: string | null;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly turnStatus: string;
+  readonly startedAt: Date;
+  readonly occurredAt: Date;
   readonly status: UsageEventStatus;
-  readonly attempt_count: number;
-  readonly attempt_generation: number;
-  readonly last_attempt_at: Date | null;
-  readonly last_error_code: string | null;
-  readonly accepted_at: Date | null;
-  readonly workflow_issue: string | null;
+  readonly attemptCount: number;
+  readonly attemptGeneration: number;
+  readonly lastAttemptAt: Date | null;
+  readonly lastErrorCode: string | null;
+  readonly acceptedAt: Date | null;
+  readonly workflowIssue: string | null;
   /** The event's connection is no longer the tenant's current one. */
-  readonly connection_retired: boolean;
+  readonly connectionRetired: boolean;
   /** `occurred_at` in microseconds since 1970, for cursors. */
   readonly at: string;
 }
@@ -113,29 +113,29 @@ export function showUsageEvent(row: UsageEventRow): UsageEvent {
   const report = row.status === "incomplete" ? null : reportOf(row);
   return {
     id: row.id,
-    turnId: row.turn_id,
-    connectionId: row.connection_id,
+    turnId: row.turnId,
+    connectionId: row.connectionId,
     provider: row.provider,
-    userId: row.user_id,
-    customerId: row.customer_id,
-    agentId: row.agent_id,
-    sessionId: row.session_id,
+    userId: row.userId,
+    customerId: row.customerId,
+    agentId: row.agentId,
+    sessionId: row.sessionId,
     model: row.model,
-    modelProvider: row.model_provider,
-    inputTokens: row.input_tokens,
-    outputTokens: row.output_tokens,
-    totalTokens: row.input_tokens + row.output_tokens,
-    turnStatus: row.turn_status,
-    startedAt: row.started_at.toISOString(),
-    occurredAt: row.occurred_at.toISOString(),
+    modelProvider: row.modelProvider,
+    inputTokens: row.inputTokens,
+    outputTokens: row.outputTokens,
+    totalTokens: row.inputTokens + row.outputTokens,
+    turnStatus: row.turnStatus,
+    startedAt: row.startedAt.toISOString(),
+    occurredAt: row.occurredAt.toISOString(),
     status: row.status,
     payload: report === null ? null : { events: [report] },
-    attemptCount: row.attempt_count,
-    attemptGeneration: row.attempt_generation,
-    lastAttemptAt: row.last_attempt_at?.toISOString() ?? null,
-    lastErrorCode: row.last_error_code,
-    acceptedAt: row.accepted_at?.toISOString() ?? null,
-    workflowIssue: row.workflow_issue,
+    attemptCount: row.attemptCount,
+    attemptGeneration: row.attemptGeneration,
+    lastAttemptAt: row.lastAttemptAt?.toISOString() ?? null,
+    lastErrorCode: row.lastErrorCode,
+    acceptedAt: row.acceptedAt?.toISOString() ?? null,
+    workflowIssue: row.workflowIssue,
     nextAction: nextAction(row),
   };
 }
@@ -143,38 +143,38 @@ export function showUsageEvent(row: UsageEventRow): UsageEvent {
 type Reportable = Pick<
   UsageEventRow,
   | "id"
-  | "turn_id"
-  | "customer_id"
-  | "agent_id"
-  | "session_id"
+  | "turnId"
+  | "customerId"
+  | "agentId"
+  | "sessionId"
   | "model"
-  | "model_provider"
-  | "input_tokens"
-  | "output_tokens"
-  | "turn_status"
-  | "occurred_at"
+  | "modelProvider"
+  | "inputTokens"
+  | "outputTokens"
+  | "turnStatus"
+  | "occurredAt"
 >;
 
 /** Returns an event's report to the provider; null without a customer. It depends on what was recorded only, so it is the same at every retry. */
 export function reportOf(row: Reportable): UsageReport | null {
-  if (row.customer_id === null) return null;
+  if (row.customerId === null) return null;
   const metadata = {
-    agent_id: row.agent_id,
+    agent_id: row.agentId,
     parley_event_id: row.id,
-    input_tokens: row.input_tokens,
+    input_tokens: row.inputTokens,
     model: row.model ?? "",
-    model_provider: row.model_provider ?? "",
-    output_tokens: row.output_tokens,
-    session_id: row.session_id,
-    status: row.turn_status,
-    total_tokens: row.input_tokens + row.output_tokens,
-    turn_id: row.turn_id,
+    model_provider: row.modelProvider ?? "",
+    output_tokens: row.outputTokens,
+    session_id: row.sessionId,
+    status: row.turnStatus,
+    total_tokens: row.inputTokens + row.outputTokens,
+    turn_id: row.turnId,
   };
   return {
-    customer_id: row.customer_id,
+    customer_id: row.customerId,
     external_id: row.id,
     name: usageEventName,
-    timestamp: row.occurred_at.toISOString(),
+    timestamp: row.occurredAt.toISOString(),
     // Polar refuses empty texts, and a stateless generation has no session.
     metadata: Object.fromEntries(Object.entries(metadata).filter(([, value]) => value !== "")),
   };
@@ -182,14 +182,14 @@ export function reportOf(row: Reportable): UsageReport | null {
 
 function nextAction({
   status,
-  workflow_issue,
-  connection_retired,
-  customer_id,
-  user_id,
+  workflowIssue,
+  connectionRetired,
+  customerId,
+  userId,
 }: UsageEventRow): UsageEventNextAction {
   switch (status) {
     case "pending":
-      return workflow_issue === null ? "wait" : "retry";
+      return workflowIssue === null ? "wait" : "retry";
     case "failed":
       return "retry";
     case "uncertain":
@@ -197,7 +197,7 @@ function nextAction({
       return "investigate";
     case "unmapped":
       // No user can be bound to a connection that is no longer current, and no binding names the empty user.
-      return customer_id === null && (connection_retired || user_id === "") ? "discard" : "bind_and_release";
+      return customerId === null && (connectionRetired || userId === "") ? "discard" : "bind_and_release";
     default:
       return "none";
   }

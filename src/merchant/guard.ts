@@ -33,9 +33,9 @@ export async function merchantGuard(ctx: Ctx, tenant: Tenant, userId: string): P
 }
 
 async function customerOf(sql: Sql, connectionId: string, userId: string): Promise<string | null> {
-  const [row] = await sql<{ customer_id: string }[]>`
+  const [row] = await sql<{ customerId: string }[]>`
     select customer_id from merchant_bindings where connection_id = ${connectionId} and user_id = ${userId}`;
-  return row?.customer_id ?? null;
+  return row?.customerId ?? null;
 }
 
 async function eligibilityOf(ctx: Ctx, connection: MerchantConnectionRow, customerId: string): Promise<Eligibility> {

@@ -34,7 +34,7 @@ const sendMaxMs = 180_000;
 const stepRows = 500;
 
 /** An event that a worker has claimed to send; attempt and generation say which send a receipt belongs to. */
-export type ClaimedEvent = UsageEventRow & { readonly customer_id: string };
+export type ClaimedEvent = UsageEventRow & { readonly customerId: string };
 
 /** The events that a worker has claimed. */
 export interface EventClaim {
@@ -89,8 +89,8 @@ export async function recordReceipts(
 ): Promise<void> {
   const rows = events.map((event, index) => ({
     id: event.id,
-    attempt: event.attempt_count,
-    generation: event.attempt_generation,
+    attempt: event.attemptCount,
+    generation: event.attemptGeneration,
     ...receipts[index],
   }));
   await sql`

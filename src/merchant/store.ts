@@ -34,9 +34,9 @@ export interface MerchantConnectionChange {
 }
 
 function columns(sql: AnySql) {
-  return sql`id, tenant_id as "tenantId", provider, environment, status, merchant_account_id as "merchantAccountId",
-    sealed_credential as "sealedCredential", key_fragment as "keyFragment", guard, config_version as "configVersion",
-    retired_at is not null as retired, created_at as "createdAt", updated_at as "updatedAt"`;
+  return sql`id, tenant_id, provider, environment, status, merchant_account_id,
+    sealed_credential, key_fragment, guard, config_version,
+    retired_at is not null as retired, created_at, updated_at`;
 }
 
 /** Returns the tenant's current connection; null when it has none. */

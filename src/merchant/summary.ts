@@ -39,14 +39,14 @@ export async function summarizeUsageEvents(sql: AnySql, tenantId: string, days: 
     counts: Object.fromEntries(
       usageEventStatuses.map((status) => [status, countOf.get(status)?.events ?? 0]),
     ) as Record<UsageEventStatus, number>,
-    lastAcceptedAt: countOf.get("accepted")?.last_accepted_at?.toISOString() ?? null,
-    oldestPendingAt: countOf.get("pending")?.oldest_at?.toISOString() ?? null,
+    lastAcceptedAt: countOf.get("accepted")?.lastAcceptedAt?.toISOString() ?? null,
+    oldestPendingAt: countOf.get("pending")?.oldestAt?.toISOString() ?? null,
     series,
   };
 }
 
 function readCounts(sql: AnySql, tenantId: string) {
-  return sql<{ status: UsageEventStatus; events: number; last_accepted_at: Date | null; oldest_at: Date | null }[]>`
+  return sql<{ status: UsageEventStatus; events: number; lastAcceptedAt: Date | null; oldestAt: Date | null }[]>`
     select status, count(*)::int as events, max(accepted_at) as last_accepted_at, min(occurred_at) as oldest_at
     from merchant_events where tenant_id = ${tenantId} group by status`;
 }
@@ -66,7 +66,7 @@ function readSeries(sql: AnySql, tenantId: string, days: number) {
         and occurred_at >= ((select min(day) from days)::timestamp at time zone 'UTC')
       group by 1
     )
-    select to_char(days.day, 'YYYY-MM-DD') as day, coalesce(sums.accepted, 0)::bigint as "acceptedEvents",
-      coalesce(sums.tokens, 0)::bigint as "acceptedTokens", coalesce(sums.pending, 0)::bigint as "pendingEvents"
+    select to_char(days.day, 'YYYY-MM-DD') as day, coalesce(sums.accepted, 0)::bigint as accepted_events,
+      coalesce(sums.tokens, 0)::bigint as accepted_tokens, coalesce(sums.pending, 0)::bigint as pending_events
     from days left join sums using (day) order by days.day`;
 }

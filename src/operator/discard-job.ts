@@ -52,12 +52,12 @@ async function endItsOwner(inner: Tx, { task, payload }: Job): Promise<Discarded
 
 /** Ends a queued turn as failed. One that waits for a person, or is over, has no use for the job; one that runs is its worker's. */
 async function endTurn(inner: Tx, turnId: string): Promise<Discarded> {
-  const [turn] = await inner<{ status: string; attempt: number; continuation_id: string | null }[]>`
+  const [turn] = await inner<{ status: string; attempt: number; continuationId: string | null }[]>`
     select status, attempt, continuation_id from turns where id = ${turnId}`;
   if (turn?.status === "running") return "running";
   if (turn?.status !== "queued") return "alone";
   const fence = { turnId, attempt: turn.attempt, statuses: ["queued" as const] };
-  const ended = await endLostTurn(inner, fence, "failed", turn.continuation_id !== null, discarded);
+  const ended = await endLostTurn(inner, fence, "failed", turn.continuationId !== null, discarded);
   return ended ? "turn" : "running";
 }
 

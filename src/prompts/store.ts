@@ -7,13 +7,13 @@ import { checkVariableCount, variablesOf } from "./template.ts";
 
 interface PromptRow {
   id: string;
-  tenant_id: string;
+  tenantId: string;
   name: string;
   template: string;
-  user_id: string;
+  userId: string;
   metadata: Record<string, unknown>;
-  created_at: Date;
-  updated_at: Date;
+  createdAt: Date;
+  updatedAt: Date;
 }
 
 /**
@@ -106,13 +106,13 @@ async function withUniqueName<T>(write: PromiseLike<T>): Promise<T> {
 function showPrompt(row: PromptRow): Prompt {
   return {
     id: row.id,
-    tenantId: row.tenant_id,
+    tenantId: row.tenantId,
     name: row.name,
     template: row.template,
     variables: variablesOf(row.template),
-    userId: row.user_id,
+    userId: row.userId,
     metadata: row.metadata,
-    createdAt: row.created_at.toISOString(),
-    updatedAt: row.updated_at.toISOString(),
+    createdAt: row.createdAt.toISOString(),
+    updatedAt: row.updatedAt.toISOString(),
   };
 }

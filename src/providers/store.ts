@@ -20,8 +20,8 @@ export interface ProviderRow {
 export type NewProvider = Omit<ProviderRow, "tenantId" | "createdAt" | "updatedAt">;
 
 function columns(sql: AnySql) {
-  return sql`id, tenant_id as "tenantId", name, provider_type as "providerType", base_url as "baseUrl",
-    sealed_key as "sealedKey", key_fragment as "keyFragment", created_at as "createdAt", updated_at as "updatedAt"`;
+  return sql`id, tenant_id, name, provider_type, base_url,
+    sealed_key, key_fragment, created_at, updated_at`;
 }
 
 /** Finds a tenant's provider; null when there is none or it is another tenant's. */

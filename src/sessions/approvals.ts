@@ -33,26 +33,26 @@ export interface Continuation {
 
 interface ApprovalRow {
   id: string;
-  session_id: string;
-  turn_id: string;
-  continuation_id: string;
+  sessionId: string;
+  turnId: string;
+  continuationId: string;
   tool: string;
-  tool_call_id: string;
+  toolCallId: string;
   input: unknown;
-  assistant_message_id: string;
+  assistantMessageId: string;
   status: ToolApproval["status"];
   reason: string | null;
-  created_at: Date;
-  decided_at: Date | null;
+  createdAt: Date;
+  decidedAt: Date | null;
 }
 
 interface ContinuationRow {
   id: string;
   status: Continuation["status"];
   error: TurnError | null;
-  created_at: Date;
-  started_at: Date | null;
-  finished_at: Date | null;
+  createdAt: Date;
+  startedAt: Date | null;
+  finishedAt: Date | null;
 }
 
 /** A session has at most this many approvals listed: the newest. */
@@ -91,23 +91,23 @@ export function decideApproval(
   decision: { readonly approved: boolean; readonly reason: string | null },
 ): Promise<{ approval: ToolApproval; continuation: Continuation }> {
   return tx(sql, async (inner) => {
-    const [found] = await inner<{ turn_id: string; continuation_id: string }[]>`
+    const [found] = await inner<{ turnId: string; continuationId: string }[]>`
       select turn_id, continuation_id from approvals where id = ${approvalId} and session_id = ${sessionId}`;
     if (found === undefined) throw new ApiError("not_found");
-    await inner`select 1 from turns where id = ${found.turn_id} for no key update`;
+    await inner`select 1 from turns where id = ${found.turnId} for no key update`;
     const [approval] = await inner<ApprovalRow[]>`${decideMove(inner, approvalId, decision)}`;
     if (approval === undefined) throw new ApiError("approval_decided");
     await writeDecision(inner, approval);
     await enqueueCards(inner, sessionId);
     const [left] = await inner`
-      select 1 from approvals where continuation_id = ${found.continuation_id} and status = 'pending' limit 1`;
+      select 1 from approvals where continuation_id = ${found.continuationId} and status = 'pending' limit 1`;
     if (left === undefined) {
-      await queueContinuation(inner, found.continuation_id);
-      await resumeTurn(inner, found.turn_id, found.continuation_id);
+      await queueContinuation(inner, found.continuationId);
+      await resumeTurn(inner, found.turnId, found.continuationId);
     }
     const [continuation] = await inner<
       ContinuationRow[]
-    >`select * from continuations where id = ${found.continuation_id}`;
+    >`select * from continuations where id = ${found.continuationId}`;
     return { approval: showApproval(approval), continuation: showContinuation(continuation as ContinuationRow) };
   });
 }
@@ -119,40 +119,40 @@ export function decideApproval(
  * is locked, so that of two decisions at once neither undoes the other's.
  */
 async function writeDecision(inner: Tx, approval: ApprovalRow): Promise<void> {
-  const { turn_id, session_id, assistant_message_id } = approval;
+  const { turnId, sessionId, assistantMessageId } = approval;
   const [stored] = await inner<{ kept: UiMessage | null; content: UiMessage | null }[]>`
     select t.answer as kept, m.content from turns t
     left join messages m on m.session_id = t.session_id and m.id = t.assistant_message_id and m.role = 'assistant'
-    where t.id = ${turn_id}`;
+    where t.id = ${turnId}`;
   const decided = (message: UiMessage) =>
     json(
       inner,
       withDecisions(message, [
-        { toolCallId: approval.tool_call_id, approved: approval.status === "approved", reason: approval.reason },
+        { toolCallId: approval.toolCallId, approved: approval.status === "approved", reason: approval.reason },
       ]),
     );
   // A regeneration's unfinished answer is in the turn's row; the transcript has the previous one.
-  if (stored?.kept != null) await inner`update turns set answer = ${decided(stored.kept)} where id = ${turn_id}`;
+  if (stored?.kept != null) await inner`update turns set answer = ${decided(stored.kept)} where id = ${turnId}`;
   else if (stored?.content != null) {
     await inner`
       update messages set content = ${decided(stored.content)}
-      where session_id = ${session_id} and id = ${assistant_message_id} and role = 'assistant'`;
+      where session_id = ${sessionId} and id = ${assistantMessageId} and role = 'assistant'`;
   }
 }
 
 function showApproval(row: ApprovalRow): ToolApproval {
   return {
     id: row.id,
-    sessionId: row.session_id,
-    turnId: row.turn_id,
+    sessionId: row.sessionId,
+    turnId: row.turnId,
     tool: row.tool,
-    toolCallId: row.tool_call_id,
+    toolCallId: row.toolCallId,
     input: row.input,
-    assistantMessageId: row.assistant_message_id,
+    assistantMessageId: row.assistantMessageId,
     status: row.status,
     reason: row.reason,
-    createdAt: row.created_at.toISOString(),
-    decidedAt: row.decided_at?.toISOString() ?? null,
+    createdAt: row.createdAt.toISOString(),
+    decidedAt: row.decidedAt?.toISOString() ?? null,
   };
 }
 
@@ -160,8 +160,8 @@ function showContinuation(row: ContinuationRow): Continuation {
   return {
     id: row.id,
     status: row.status,
-    createdAt: row.created_at.toISOString(),
-    startedAt: row.started_at?.toISOString() ?? null,
-    finishedAt: row.finished_at?.toISOString() ?? null,
+    createdAt: row.createdAt.toISOString(),
+    startedAt: row.startedAt?.toISOString() ?? null,
+    finishedAt: row.finishedAt?.toISOString() ?? null,
   };
 }

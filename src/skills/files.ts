@@ -18,6 +18,6 @@ export async function insertSkillFiles(
 /** The files of a version by path, without their contents. */
 export function listSkillFiles(sql: AnySql, skillId: string, version: number): Promise<SkillFile[]> {
   return sql<SkillFile[]>`
-    select path, octet_length(content) as "sizeBytes" from skill_files
+    select path, octet_length(content) as size_bytes from skill_files
     where skill_id = ${skillId} and version = ${version} order by path`;
 }

@@ -18,14 +18,14 @@ import {
 
 interface LibraryRow {
   id: string;
-  tenant_id: string | null;
+  tenantId: string | null;
   name: string;
   description: string;
-  user_id: string;
+  userId: string;
   metadata: Record<string, unknown>;
   version: number;
-  created_at: Date;
-  updated_at: Date;
+  createdAt: Date;
+  updatedAt: Date;
 }
 
 /** One version of a library skill, to be stored. */
@@ -192,20 +192,20 @@ async function lockTenants(inner: Tx, tenantId: string, id: string): Promise<Lib
 
 function changeable([row]: readonly LibraryRow[]): LibraryRow {
   if (row === undefined) throw new ApiError("not_found");
-  if (row.tenant_id === null) throw new ApiError("platform_skill_read_only");
+  if (row.tenantId === null) throw new ApiError("platform_skill_read_only");
   return row;
 }
 
 function showLibrarySkill(row: LibraryRow): LibrarySkill {
   return {
     id: row.id,
-    ownerKind: row.tenant_id === null ? "platform" : "tenant",
-    tenantId: row.tenant_id,
+    ownerKind: row.tenantId === null ? "platform" : "tenant",
+    tenantId: row.tenantId,
     name: row.name,
     description: row.description,
-    userId: row.user_id,
+    userId: row.userId,
     metadata: row.metadata,
-    createdAt: row.created_at.toISOString(),
-    updatedAt: row.updated_at.toISOString(),
+    createdAt: row.createdAt.toISOString(),
+    updatedAt: row.updatedAt.toISOString(),
   };
 }

@@ -18,13 +18,13 @@ import {
 
 export interface SkillRow {
   id: string;
-  tenant_id: string;
-  agent_id: string;
+  tenantId: string;
+  agentId: string;
   name: string;
   description: string;
   metadata: Record<string, unknown>;
-  created_at: Date;
-  updated_at: Date;
+  createdAt: Date;
+  updatedAt: Date;
 }
 
 /** Returns a page of an agent's skills, newest first. Throws 404, 400 `invalid_cursor`. */
@@ -123,13 +123,13 @@ export function deleteSkill(sql: AnySql, tenantId: string, agentId: string, id: 
 function showSkill(row: SkillRow): Skill {
   return {
     id: row.id,
-    tenantId: row.tenant_id,
-    agentId: row.agent_id,
+    tenantId: row.tenantId,
+    agentId: row.agentId,
     name: row.name,
     description: row.description,
     metadata: row.metadata,
-    createdAt: row.created_at.toISOString(),
-    updatedAt: row.updated_at.toISOString(),
+    createdAt: row.createdAt.toISOString(),
+    updatedAt: row.updatedAt.toISOString(),
   };
 }
 

@@ -75,8 +75,8 @@ export async function skipFire(inner: Tx, payload: JobPayloads["task.fire"], now
 /** Locks the task if this fire is still to come; null when it has happened or was canceled. */
 async function takeFire(inner: Tx, taskId: string, fireAt: Date): Promise<FiringTask | null> {
   const [task] = await inner<FiringTask[]>`
-    select id, tenant_id as "tenantId", agent_id as "agentId", agent_version as "agentVersion", prompt, schedule,
-      user_id as "userId", metadata
+    select id, tenant_id, agent_id, agent_version, prompt, schedule,
+      user_id, metadata
     from tasks where id = ${taskId} and next_fire_at = ${fireAt} and enabled and deleted_at is null for no key update`;
   return task ?? null;
 }

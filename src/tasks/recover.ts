@@ -19,7 +19,7 @@ export async function recoverTasks(ctx: Pick<Ctx, "sql" | "log">): Promise<void>
 
 async function recoverFires({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void> {
   const lost = await sql<{ id: string; fireAt: Date }[]>`
-    select due.id, due.next_fire_at as "fireAt" from (
+    select due.id, due.next_fire_at as fire_at from (
       select id, next_fire_at from tasks where next_fire_at < now() - ${queuedTurnStaleMs} * interval '1 millisecond'
       order by next_fire_at limit ${reapBatchRows}
     ) due
@@ -35,7 +35,7 @@ async function recoverFires({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<voi
 
 async function recoverRuns({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void> {
   const lost = await sql<{ id: string; gaveUp: boolean }[]>`
-    select queued.id, j.id is not null as "gaveUp" from (
+    select queued.id, j.id is not null as gave_up from (
       select id from task_runs
       where status = 'queued' and created_at < now() - ${queuedTurnStaleMs} * interval '1 millisecond'
       order by created_at limit ${reapBatchRows}

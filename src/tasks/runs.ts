@@ -51,11 +51,11 @@ export interface RunRow {
 }
 
 function columns(sql: AnySql) {
-  return sql`r.id, r.task_id as "taskId", r.tenant_id as "tenantId", r.agent_id as "agentId",
-    r.agent_version as "agentVersion", r.pinned, r.prompt, r.user_id as "userId", r.metadata, r.status, r.error,
-    r.session_id as "sessionId", r.turn_id as "turnId", r.request_id as "requestId", r.started_at as "startedAt",
-    r.finished_at as "finishedAt", r.cancel_requested_at as "cancelRequestedAt", r.canceled_at as "canceledAt",
-    r.created_at as "createdAt", r.updated_at as "updatedAt"`;
+  return sql`r.id, r.task_id, r.tenant_id, r.agent_id,
+    r.agent_version, r.pinned, r.prompt, r.user_id, r.metadata, r.status, r.error,
+    r.session_id, r.turn_id, r.request_id, r.started_at,
+    r.finished_at, r.cancel_requested_at, r.canceled_at,
+    r.created_at, r.updated_at`;
 }
 
 /** What a run is made of: the task's settings as they are at its start. */

@@ -61,7 +61,7 @@ export interface AgentFacts {
 /** Reads an agent with the version that a task names, or its current one; null when it was deleted. */
 export async function readAgent(sql: AnySql, agentId: string, version: number | null): Promise<AgentFacts | null> {
   const [row] = await sql<AgentFacts[]>`
-    select a.status, a.managed, coalesce(${version}::int, a.version) as version, v.version is not null as "hasVersion"
+    select a.status, a.managed, coalesce(${version}::int, a.version) as version, v.version is not null as has_version
     from agents a left join agent_versions v on v.agent_id = a.id and v.version = coalesce(${version}::int, a.version)
     where a.id = ${agentId}`;
   return row ?? null;

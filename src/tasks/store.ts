@@ -31,10 +31,10 @@ export interface TaskRow {
 /** The query of tasks that exist for the interface: not deleted, and with their agent. */
 function visibleTasks(sql: AnySql) {
   return sql`
-    select t.id, t.tenant_id as "tenantId", t.agent_id as "agentId", t.agent_version as "agentVersion", t.name, t.prompt,
-      t.schedule, t.enabled, t.next_fire_at as "nextFireAt", t.user_id as "userId", t.metadata,
-      t.created_at as "createdAt", t.updated_at as "updatedAt", run.id as "latestRunId", run.status as "latestRunStatus",
-      run.finished_at as "latestRunFinishedAt", (extract(epoch from t.updated_at) * 1000000)::bigint::text as at
+    select t.id, t.tenant_id, t.agent_id, t.agent_version, t.name, t.prompt,
+      t.schedule, t.enabled, t.next_fire_at, t.user_id, t.metadata,
+      t.created_at, t.updated_at, run.id as latest_run_id, run.status as latest_run_status,
+      run.finished_at as latest_run_finished_at, (extract(epoch from t.updated_at) * 1000000)::bigint::text as at
     from tasks t join agents a on a.id = t.agent_id left join lateral (
       select id, status, finished_at from task_runs where task_id = t.id order by created_at desc, id desc limit 1
     ) run on true

@@ -59,9 +59,9 @@ export function createTenantWithKey(sql: AnySql, tenant: NewTenant): Promise<{ t
 /** Returns all tenants that have not ended, oldest first. */
 export async function listTenants(sql: AnySql): Promise<TenantRecord[]> {
   const rows = await sql<(Omit<TenantRecord, "createdAt"> & { createdAt: Date })[]>`
-    select id as "tenantId", name, form, case when deleting_at is null then 'active' else 'deleting' end as status,
-      subscription, usage_credit as "usageCredit", quota_turns_per_day as "quotaTurnsPerDay",
-      rate_limit as "rateLimit", monetization, created_at as "createdAt"
+    select id as tenant_id, name, form, case when deleting_at is null then 'active' else 'deleting' end as status,
+      subscription, usage_credit, quota_turns_per_day,
+      rate_limit, monetization, created_at
     from tenants where deleted_at is null order by created_at, id`;
   return rows.map((row) => ({ ...row, createdAt: row.createdAt.toISOString() }));
 }

@@ -5,19 +5,19 @@ import type { UsageQuestion } from "./query.ts";
 
 /** What a session used within a range. */
 interface SessionRow {
-  session_id: string;
+  sessionId: string;
   turns: number;
-  input_tokens: number;
-  output_tokens: number;
-  duration_ms: number;
+  inputTokens: number;
+  outputTokens: number;
+  durationMs: number;
 }
 
 /** What was used in all: at least one turn. */
 interface TotalRow {
-  total_turns: number;
-  total_input_tokens: number;
-  total_output_tokens: number;
-  total_duration_ms: number;
+  totalTurns: number;
+  totalInputTokens: number;
+  totalOutputTokens: number;
+  totalDurationMs: number;
 }
 
 /** How far a search for the largest sessions goes. */
@@ -49,7 +49,7 @@ export async function largestSessions(
   if (totals === null) return [];
   const isFiltered = question.agentId !== undefined || question.userId !== undefined;
   const turnsMax = isFiltered ? reach.filteredTurnsMax : reach.turnsMax;
-  if (question.sessionId !== undefined || totals.total_turns <= turnsMax) return readAll(sql, tenantId, question);
+  if (question.sessionId !== undefined || totals.totalTurns <= turnsMax) return readAll(sql, tenantId, question);
   return tx(sql, async (inner) => {
     // One snapshot for the totals, for what is not summed, and for every step.
     await inner`set transaction isolation level repeatable read, read only`;
@@ -83,7 +83,7 @@ function readAll(sql: AnySql, tenantId: string, question: UsageQuestion): Promis
 /** The last session of a step. */
 interface LastSession {
   readonly tokens: number;
-  readonly session_id: string;
+  readonly sessionId: string;
 }
 
 /**
@@ -136,8 +136,8 @@ async function examine(
   const further =
     after === null
       ? sql``
-      : sql`and tokens <= ${after.tokens} and (tokens < ${after.tokens} or session_id > ${after.session_id})`;
-  const rows = await sql<(SessionRow & { looked: number; last_tokens: number; last_id: string })[]>`
+      : sql`and tokens <= ${after.tokens} and (tokens < ${after.tokens} or session_id > ${after.sessionId})`;
+  const rows = await sql<(SessionRow & { looked: number; lastTokens: number; lastId: string })[]>`
     with next as materialized (
       select session_id, tokens from usage_session_tokens where tenant_id = ${tenantId} ${further}
       order by tokens desc, session_id limit ${count}
@@ -154,20 +154,20 @@ async function examine(
   const [row] = rows;
   if (row === undefined) return { sessions: [], count: 0, last: null };
   return {
-    sessions: rows.flatMap(({ looked: _looked, last_tokens, last_id, ...session }) =>
-      session.session_id === null ? [] : [session],
+    sessions: rows.flatMap(({ looked: _looked, lastTokens, lastId, ...session }) =>
+      session.sessionId === null ? [] : [session],
     ),
     count: row.looked,
-    last: { tokens: row.last_tokens, session_id: row.last_id },
+    last: { tokens: row.lastTokens, sessionId: row.lastId },
   };
 }
 
-const tokensOf = ({ input_tokens, output_tokens }: SessionRow) => input_tokens + output_tokens;
+const tokensOf = ({ inputTokens, outputTokens }: SessionRow) => inputTokens + outputTokens;
 
 /** Each session once, most tokens first, by id where they are equal. */
 function largestOf(rows: readonly SessionRow[], limit: number): SessionRow[] {
-  const sessions = [...new Map(rows.map((row) => [row.session_id, row])).values()];
-  return sessions.sort((a, b) => tokensOf(b) - tokensOf(a) || (a.session_id < b.session_id ? -1 : 1)).slice(0, limit);
+  const sessions = [...new Map(rows.map((row) => [row.sessionId, row])).values()];
+  return sessions.sort((a, b) => tokensOf(b) - tokensOf(a) || (a.sessionId < b.sessionId ? -1 : 1)).slice(0, limit);
 }
 
 /** Returns whether the last of those found comes before any that is not examined yet, whatever that one used. */
@@ -175,5 +175,5 @@ function isComplete(found: readonly SessionRow[], last: LastSession, limit: numb
   const least = found[limit - 1];
   if (least === undefined) return false;
   const more = tokensOf(least) - last.tokens;
-  return more > 0 || (more === 0 && least.session_id <= last.session_id);
+  return more > 0 || (more === 0 && least.sessionId <= last.sessionId);
 }

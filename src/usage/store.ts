@@ -15,19 +15,19 @@ const keyColumns: Readonly<Record<UsageGroup, readonly string[]>> = {
 
 interface BucketRow {
   day?: Date;
-  agent_id?: string;
-  session_id?: string;
-  user_id?: string;
+  agentId?: string;
+  sessionId?: string;
+  userId?: string;
   provider?: string | null;
   model?: string | null;
-  input_tokens: number;
-  output_tokens: number;
+  inputTokens: number;
+  outputTokens: number;
   turns: number;
-  duration_ms: number;
-  total_input_tokens: number;
-  total_output_tokens: number;
-  total_turns: number;
-  total_duration_ms: number;
+  durationMs: number;
+  totalInputTokens: number;
+  totalOutputTokens: number;
+  totalTurns: number;
+  totalDurationMs: number;
 }
 
 /**
@@ -64,24 +64,24 @@ function allBuckets(sql: AnySql, tenantId: string, question: UsageQuestion) {
 function showBucket(row: BucketRow): UsageBucket {
   return {
     day: row.day?.toISOString().slice(0, "YYYY-MM-DD".length) ?? null,
-    agentId: row.agent_id ?? null,
-    sessionId: row.session_id ?? null,
-    userId: row.user_id ?? null,
+    agentId: row.agentId ?? null,
+    sessionId: row.sessionId ?? null,
+    userId: row.userId ?? null,
     provider: row.provider ?? null,
     model: row.model ?? null,
-    inputTokens: row.input_tokens,
-    outputTokens: row.output_tokens,
+    inputTokens: row.inputTokens,
+    outputTokens: row.outputTokens,
     requestCount: row.turns,
-    durationMs: row.duration_ms,
+    durationMs: row.durationMs,
   };
 }
 
 /** Every row carries the totals; without rows they are zero. */
 function showTotals(row: BucketRow | undefined): UsageTotals {
   return {
-    inputTokens: row?.total_input_tokens ?? 0,
-    outputTokens: row?.total_output_tokens ?? 0,
-    requestCount: row?.total_turns ?? 0,
-    durationMs: row?.total_duration_ms ?? 0,
+    inputTokens: row?.totalInputTokens ?? 0,
+    outputTokens: row?.totalOutputTokens ?? 0,
+    requestCount: row?.totalTurns ?? 0,
+    durationMs: row?.totalDurationMs ?? 0,
   };
 }

@@ -10,13 +10,13 @@ const nameFragmentLength = 8;
 
 interface WorkspaceRow {
   id: string;
-  tenant_id: string;
+  tenantId: string;
   name: string;
-  user_id: string;
+  userId: string;
   metadata: Record<string, unknown>;
   status: Workspace["status"];
-  created_at: Date;
-  updated_at: Date;
+  createdAt: Date;
+  updatedAt: Date;
 }
 
 /** Creates a workspace; `namePrefix` begins its name when none is given. */
@@ -118,12 +118,12 @@ function checkReady(row: { status: Workspace["status"] } | undefined): void {
 function showWorkspace(row: WorkspaceRow): Workspace {
   return {
     id: row.id,
-    tenantId: row.tenant_id,
+    tenantId: row.tenantId,
     name: row.name,
-    userId: row.user_id,
+    userId: row.userId,
     metadata: row.metadata,
     status: row.status,
-    createdAt: row.created_at.toISOString(),
-    updatedAt: row.updated_at.toISOString(),
+    createdAt: row.createdAt.toISOString(),
+    updatedAt: row.updatedAt.toISOString(),
   };
 }

@@ -155,7 +155,7 @@ describe("GET /v1/avatars/:agentId", () => {
     expect(secondsLeft).toBeLessThanOrEqual(15 * 60);
     const [row] = await h.sql`select avatar_id from agents where id = ${agent.id}`;
     const past = String(Math.floor(Date.now() / 1000) - 1);
-    const signature = h.ctx.sealer.sign(`avatar:${agent.id}:${row?.avatar_id}:${past}`);
+    const signature = h.ctx.sealer.sign(`avatar:${agent.id}:${row?.avatarId}:${past}`);
     const expired = `${h.ctx.publicUrl}/v1/avatars/${agent.id}?expires=${past}&signature=${signature}`;
     expect((await fetchPicture(expired)).status).toBe(404);
   });

@@ -125,7 +125,7 @@ describe("the purge of a deleted agent", () => {
     await purgeAgent(h.ctx.sql, agent.id, agentPurges);
     expect(await left(agent.id)).toEqual([1, 0, 1, 0]);
     const [row] = await h.sql`select cancel_requested_at from turns where id = ${running}`;
-    expect(row?.cancel_requested_at).not.toBeNull();
+    expect(row?.cancelRequestedAt).not.toBeNull();
     const again = await h.sql`select run_at > now() as later from graphile_worker.jobs
       where key = ${`agent.purge:${agent.id}:again`}`;
     expect(again.map((job) => job.later)).toEqual([true]);

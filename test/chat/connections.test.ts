@@ -43,7 +43,7 @@ describe("POST /v1/chat-connections", () => {
     const read = await t.call("GET", `${path}/${made.body.id}`, { form: "a" });
     expect(read.body).toEqual(made.body);
     const [row] = await fixture.h.sql`select sealed_credentials from chat_connections where id = ${made.body.id}`;
-    expect(Buffer.from(row?.sealed_credentials).includes(bot.token)).toBe(false);
+    expect(Buffer.from(row?.sealedCredentials).includes(bot.token)).toBe(false);
   });
 
   test("201 for Telegram registers the webhook with a secret; one that cannot be registered is saved disabled", async () => {

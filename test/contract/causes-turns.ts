@@ -104,7 +104,7 @@ async function canceled(s: Scene, form: Form, op: string): Promise<Answer> {
   const answer = turn(s, form, op, at, {}, '[[sim: text="one two" hangAfterChunks=1]]');
   const sessionId = await eventually(async () => {
     const [row] = await s.sql`select session_id from turns where agent_id = ${at.agentId} and status = 'running'`;
-    return row?.session_id as string | undefined;
+    return row?.sessionId as string | undefined;
   });
   await s.cancel({ agentId: at.agentId, sessionId });
   return answer;

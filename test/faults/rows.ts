@@ -51,15 +51,15 @@ export interface Remains {
 /** Reads what the database holds of a tenant. */
 export async function readRows(sql: Sql, tenantId: string): Promise<Omit<Remains, "transcripts" | "requestCount">> {
   const turns = await sql<TurnRecord[]>`
-    select id, metadata ->> 'op' as op, session_id as "sessionId", status, attempt, trigger, error,
-      continuation_id as "continuationId", assistant_message_id as "assistantMessageId", accepted_at as "acceptedAt",
-      claimed_at as "claimedAt", finished_at as "finishedAt", cancel_requested_at is not null as "cancelRequested",
-      (select count(*)::int from usage u where u.turn_id = t.id) as "usageRows"
+    select id, metadata ->> 'op' as op, session_id, status, attempt, trigger, error,
+      continuation_id, assistant_message_id, accepted_at,
+      claimed_at, finished_at, cancel_requested_at is not null as cancel_requested,
+      (select count(*)::int from usage u where u.turn_id = t.id) as usage_rows
     from turns t where tenant_id = ${tenantId} order by coalesce(finished_at, accepted_at), id`;
   const sessions = await sql<SessionRecord[]>`
-    select id, agent_id as "agentId", deleted_at is not null as deleted from sessions where tenant_id = ${tenantId}`;
+    select id, agent_id, deleted_at is not null as deleted from sessions where tenant_id = ${tenantId}`;
   const approvals = await sql<ApprovalRecord[]>`
-    select id, turn_id as "turnId", status, input from approvals where tenant_id = ${tenantId}`;
+    select id, turn_id, status, input from approvals where tenant_id = ${tenantId}`;
   const memories = await sql<{ text: string }[]>`select text from memories where tenant_id = ${tenantId}`;
   const [stray] = await sql<{ n: number }[]>`
     select count(*)::int as n from usage u where tenant_id = ${tenantId} and not exists (select 1 from turns t where t.id = u.turn_id)`;

@@ -173,7 +173,7 @@ export async function idle(h: Pick<Harness, "sql">, sessionId: string): Promise<
 
 /** What a turn has been metered with; null while it has not been. */
 export async function usageOf(h: Pick<Harness, "sql">, turnId: string) {
-  const [row] = await h.sql<{ input_tokens: number; output_tokens: number; session_id: string; user_id: string }[]>`
+  const [row] = await h.sql<{ inputTokens: number; outputTokens: number; sessionId: string; userId: string }[]>`
     select input_tokens, output_tokens, session_id, user_id from usage where turn_id = ${turnId}`;
   return row ?? null;
 }

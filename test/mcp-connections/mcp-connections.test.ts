@@ -64,7 +64,7 @@ describe("POST /v1/mcp-connections", () => {
     expect([status, body.status, body.credentialFragment]).toEqual([201, "connected", "1234"]);
     expect(JSON.stringify(body)).not.toContain("secret");
     const [row] = await h.sql`select sealed_credentials from mcp_connections where id = ${body.id}`;
-    expect(row?.sealed_credentials.toString("latin1")).not.toContain("secret");
+    expect(row?.sealedCredentials.toString("latin1")).not.toContain("secret");
   });
 
   test("201 needs_auth, oauth_authorization_code: the server is not contacted", async () => {

@@ -77,7 +77,7 @@ describe("renewing tokens", () => {
     const renewal = renewTokens(h.ctx, row, mcp.tokens.at(-1) as string);
     await eventually(async () => {
       const [now] = await h.sql`select renewing_until from mcp_connections where id = ${row.id}`;
-      return now?.renewing_until !== null;
+      return now?.renewingUntil !== null;
     });
     const target = { url: mcp.url, authType: "oauth_authorization_code" };
     await t.call("POST", `/v1/mcp-connections/${row.id}/reconnect`, { body: target });

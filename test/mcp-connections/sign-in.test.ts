@@ -264,7 +264,7 @@ describe("tokens of a sign-in", () => {
     await eventually(async () => {
       const [row] = await h.sql`select token_expires_at - now() < interval '150 milliseconds' as is_late
         from mcp_connections where id = ${id}`;
-      return row?.is_late;
+      return row?.isLate;
     });
     auth.settings.expiresInSeconds = 3600;
     const refused = mcp.tokens.length;

@@ -32,7 +32,7 @@ describe("what is recorded and sent", () => {
     });
     const event = await m.event(played.turnId, "accepted");
     const [usage] = await h.sql`select input_tokens, output_tokens from usage where turn_id = ${played.turnId}`;
-    const tokens = { inputTokens: usage?.input_tokens, outputTokens: usage?.output_tokens };
+    const tokens = { inputTokens: usage?.inputTokens, outputTokens: usage?.outputTokens };
     const totalTokens = tokens.inputTokens + tokens.outputTokens;
     expect(totalTokens).toBeGreaterThan(0);
     const payload = {
@@ -140,7 +140,7 @@ describe("what is recorded and sent", () => {
     const event = await m.event(asked.turnId, "accepted");
     const [usage] = await h.sql`
       select input_tokens + output_tokens as tokens, model_calls from turns where id = ${asked.turnId}`;
-    expect([event.totalTokens, usage?.model_calls]).toEqual([usage?.tokens, 2]);
+    expect([event.totalTokens, usage?.modelCalls]).toEqual([usage?.tokens, 2]);
     expect(await eventsOf(m)).toHaveLength(1);
   });
 
@@ -316,7 +316,7 @@ describe("what takes a while", () => {
     await eventually(() => h.polar.events.has(id), 15_000);
     await eventually(async () => {
       const [row] = await h.sql`select sealed_credential from merchant_connections where id = ${connection.id}`;
-      return row?.sealed_credential.length === 0;
+      return row?.sealedCredential.length === 0;
     });
   }, 30_000);
 });

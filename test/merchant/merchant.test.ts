@@ -48,7 +48,9 @@ describe("POST /v1/merchant-connection", () => {
       ]);
       expect((await m.call("GET", root, { form })).body).toEqual(made.body);
       const [row] = await h.sql`select * from merchant_connections where id = ${made.body.connection.id}`;
-      expect(JSON.stringify({ ...row, sealed: row?.sealed_credential.toString("latin1") })).not.toContain(m.polarToken);
+      expect(JSON.stringify({ ...row, sealedCredential: row?.sealedCredential.toString("latin1") })).not.toContain(
+        m.polarToken,
+      );
       const asked = h.polar.requests.filter(({ token }) => token === m.polarToken);
       expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual(["GET /v1/organizations/"]);
     });

@@ -134,7 +134,7 @@ describe.skipIf(!inProcess)("the queue's commands", () => {
     const schedule = { kind: "interval", config: { everyMs: 60_000 } };
     const made = await t.call("POST", "/v1/tasks", { body: { agentId: agent, name: "s", prompt: "p", schedule } });
     const fires = async () => {
-      const [row] = await h.sql<{ next: Date; id: string; run_at: Date }[]>`
+      const [row] = await h.sql<{ next: Date; id: string; runAt: Date }[]>`
         select next_fire_at as next, j.id::text, j.run_at from tasks join graphile_worker._private_jobs j on j.key = 'task.fire:' || tasks.id
         where tasks.id = ${made.body.task.id}`;
       return row!;
@@ -143,7 +143,7 @@ describe.skipIf(!inProcess)("the queue's commands", () => {
     expect(await run("discard", "--job", before.id)).toContain("its schedule goes on with the next fire");
     const after = await fires();
     expect(after.next.getTime() - before.next.getTime()).toBe(60_000);
-    expect(after.run_at).toEqual(after.next);
+    expect(after.runAt).toEqual(after.next);
     expect((await t.call("GET", `/v1/tasks/${made.body.task.id}/runs`)).body.data).toEqual([]);
   });
 

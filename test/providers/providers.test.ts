@@ -59,7 +59,7 @@ describe("POST /v1/providers", () => {
       updatedAt: expect.any(String),
     });
     const [row] = await h.sql`select * from providers where id = ${made.body.id}`;
-    expect(JSON.stringify({ ...row, sealed_key: row?.sealed_key.toString("latin1") })).not.toContain(secret);
+    expect(JSON.stringify({ ...row, sealedKey: row?.sealedKey.toString("latin1") })).not.toContain(secret);
     const found = (await findProvider(h.sql, t.id, made.body.id)) as ProviderRow;
     expect(h.ctx.sealer.open(found.sealedKey, found.id)).toBe(secret);
   });

@@ -79,7 +79,7 @@ describe.skipIf(sharedRedisUrl === null)("SIGTERM of a worker", () => {
     const jobs = await house.sql`
       select key, locked_by, locked_at, attempts from graphile_worker._private_jobs
       where run_at > now() + interval '30 minutes' order by run_at`;
-    const waiting = { locked_by: null, locked_at: null, attempts: 0 };
+    const waiting = { lockedBy: null, lockedAt: null, attempts: 0 };
     expect([...jobs]).toEqual(["lost", "new"].map((key) => ({ key, ...waiting })));
   }, 30_000);
 });

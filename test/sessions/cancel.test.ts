@@ -58,7 +58,7 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId/cancel", () => {
       expect(types(await live.rest()).slice(-2)).toEqual(["abort", "[DONE]"]);
       await eventually(() => requestsOf(h, message)[0]?.aborted, 1_000);
       expect((requestsOf(h, message)[0]?.finishedAt ?? 0) - canceledAt).toBeLessThan(1_000);
-      expect(await usageOf(h, live.turnId)).toMatchObject({ session_id: sessionId });
+      expect(await usageOf(h, live.turnId)).toMatchObject({ sessionId });
       expect(await messagesOf(t, agentId, sessionId)).toEqual(before);
       expect((await play(t, agentId, sessionId, { message: say("on"), stream: false }, { form })).status).toBe(200);
     });
@@ -193,11 +193,11 @@ describe("cancelling a turn that waits for a worker", () => {
         const canceled = await own.call("POST", `${path}/${live.sessionId}/cancel`);
         expect(canceled.status).toBe(202);
         expect(types(await live.rest())).toEqual(["abort", "[DONE]"]);
-        expect(await usageOf(quiet, live.turnId)).toMatchObject({ input_tokens: 0, output_tokens: 0 });
+        expect(await usageOf(quiet, live.turnId)).toMatchObject({ inputTokens: 0, outputTokens: 0 });
         const again = await own.call("POST", `${path}/${live.sessionId}/cancel`);
         expect(code(again)).toEqual(form === "a" ? [404, "not_found"] : [409, "session_idle"]);
-        const [other] = await quiet.sql<{ session_id: string }[]>`select session_id from turns where status = 'queued'`;
-        await own.call("POST", `${path}/${other?.session_id}/cancel`);
+        const [other] = await quiet.sql<{ sessionId: string }[]>`select session_id from turns where status = 'queued'`;
+        await own.call("POST", `${path}/${other?.sessionId}/cancel`);
         expect(code(await json)).toEqual([409, "turn_canceled"]);
 
         const pool = await quiet.startWorkers();

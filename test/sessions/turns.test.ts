@@ -101,7 +101,7 @@ describe("turns: what a session keeps", () => {
     expect(list.body.data[0]).toMatchObject({ userId: "ada", metadata: { a: 1 }, agentVersion: null });
     const usage = await h.sql`
       select user_id, metadata from usage where session_id = ${first.sessionId} order by created_at`;
-    expect(usage.map((row) => [row.user_id, row.metadata])).toEqual([
+    expect(usage.map((row) => [row.userId, row.metadata])).toEqual([
       ["ada", { a: 1 }],
       ["ada", { b: 2 }],
     ]);

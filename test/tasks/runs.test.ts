@@ -49,7 +49,7 @@ describe("POST /v1/tasks/:taskId/runs", () => {
     expect((await t.call("GET", path)).body).toMatchObject({ activeRunId: null, latestRunId: queued.id });
     const [listed] = (await t.call("GET", `/v1/tasks?agentId=${agentId}&limit=1`)).body.data;
     expect(listed.latestRun).toEqual({ id: queued.id, status: "succeeded", finishedAt: run.finishedAt });
-    expect(await usageOf(h, run.turnId)).toMatchObject({ session_id: run.sessionId, user_id: "u1" });
+    expect(await usageOf(h, run.turnId)).toMatchObject({ sessionId: run.sessionId, userId: "u1" });
     const [session] = (await t.call("GET", `/v1/agents/${agentId}/sessions?userId=u1`)).body.data;
     expect(session).toMatchObject({ id: run.sessionId, agentVersion: null, messageCount: 2, metadata: { k: 1 } });
   });
@@ -105,7 +105,7 @@ describe("POST /v1/tasks/:taskId/runs", () => {
     const run = await fixture.working(() => fixture.ended(runPath));
     expect(run).toMatchObject({ status: "succeeded", agentVersion: 1, metadata: { v: 1 } });
     const [turn] = await h.sql`select agent_version, kind from turns where id = ${run.turnId}`;
-    expect(turn).toEqual({ agent_version: 1, kind: "task" });
+    expect(turn).toEqual({ agentVersion: 1, kind: "task" });
     expect((await fixture.read(`${runPath}/messages`)).data[1].parts.at(-1).text).toBe("old");
     await t.call("PATCH", path, { body: { agentVersion: 1 } });
     expect((await fixture.ran(path)).agentVersion).toBe(1);

@@ -29,14 +29,14 @@ async function armedFor(taskId: string): Promise<Date | null> {
 /** The job that waits to fire a task. */
 async function fireJob(taskId: string): Promise<{ runAt: Date; fireAt: string } | null> {
   const [row] = await h.sql<{ runAt: Date; fireAt: string }[]>`
-    select run_at as "runAt", payload ->> 'fireAt' as "fireAt" from graphile_worker._private_jobs
+    select run_at, payload ->> 'fireAt' as fire_at from graphile_worker._private_jobs
     where key = ${`task.fire:${taskId}`} and attempts < max_attempts`;
   return row ?? null;
 }
 
 async function runsOf(taskId: string) {
   return h.sql<{ id: string; status: string; createdAt: Date }[]>`
-    select id, status, created_at as "createdAt" from task_runs where task_id = ${taskId} order by created_at`;
+    select id, status, created_at from task_runs where task_id = ${taskId} order by created_at`;
 }
 
 /** Ends whatever runs, as if its turn had succeeded. */

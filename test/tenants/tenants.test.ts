@@ -205,7 +205,7 @@ describe("tenant delete", () => {
     expect(code(await takeTurn(t, agentId))).toEqual([409, "tenant_deleting"]);
     expect((await t.call("GET", "/v1/agents")).status).toBe(200);
     expect((await tenant("list")).stdout).toMatch(new RegExp(`${t.id} .*deleting`));
-    expect((await t.call("POST", `/v1/agents/${agentId}/sessions/${turn?.session_id}/cancel`)).status).toBe(202);
+    expect((await t.call("POST", `/v1/agents/${agentId}/sessions/${turn?.sessionId}/cancel`)).status).toBe(202);
     expect((await running).body).toContain('"type":"abort"');
     await eventually(async () => (await t.call("GET", "/v1/agents")).status === 401);
     expect((await tenant("list")).stdout).not.toContain(t.id);

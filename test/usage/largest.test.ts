@@ -72,7 +72,7 @@ describe("the largest sessions of a range", () => {
       }
     }
     const [stateless] = await read();
-    expect(stateless?.session_id).toBe("");
+    expect(stateless?.sessionId).toBe("");
     expect(await read({ from: "2025-01-01", to: "2025-01-31" })).toEqual([]);
     expect(await read()).toHaveLength(50);
   });
@@ -82,7 +82,7 @@ describe("the largest sessions of a range", () => {
     await sumUsage(h.sql);
     const [, first, second] = await read({ limit: 3 });
     // Were all turns read, this would change nothing.
-    await h.sql`delete from usage_session_tokens where tenant_id = ${tenantId} and session_id = ${first?.session_id ?? ""}`;
+    await h.sql`delete from usage_session_tokens where tenant_id = ${tenantId} and session_id = ${first?.sessionId ?? ""}`;
     expect((await seek({ limit: 2 }))[1]).toEqual(second as never);
     // One that used more in all than any within the range is looked at in vain; with the steps at an end, all are read.
     await h.sql`

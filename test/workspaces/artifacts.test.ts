@@ -73,7 +73,7 @@ describe("Artifacts: DELETE /v1/agents/:agentId/sessions/:sessionId", () => {
   test("a stateless generation's files are nobody's artifacts", async () => {
     await run("write", { path: "a", content: "1" }, { ...scope, sessionId: null });
     const [row] = await h.sql`select session_id from workspace_files where workspace_id = ${scope.workspaceId}`;
-    expect(row?.session_id).toBeNull();
+    expect(row?.sessionId).toBeNull();
   });
 });
 

@@ -63,9 +63,9 @@ interface TenantRow {
   id: string;
   form: Form;
   subscription: "active" | "inactive";
-  usage_credit: number | null;
-  quota_turns_per_day: number | null;
-  rate_limit: number | null;
+  usageCredit: number | null;
+  quotaTurnsPerDay: number | null;
+  rateLimit: number | null;
   monetization: boolean;
   deleting: boolean;
   now: Date;
@@ -134,9 +134,9 @@ function showTenant(row: TenantRow): Tenant {
     id: row.id,
     form: row.form,
     subscription: row.subscription,
-    usageCredit: row.usage_credit,
-    quotaTurnsPerDay: row.quota_turns_per_day,
-    rateLimit: row.rate_limit,
+    usageCredit: row.usageCredit,
+    quotaTurnsPerDay: row.quotaTurnsPerDay,
+    rateLimit: row.rateLimit,
     monetization: row.monetization,
     deleting: row.deleting,
   };

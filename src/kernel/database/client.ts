@@ -28,6 +28,12 @@ export const statementTimeoutMs = databaseWaitMs - 2_000;
 /** So a connection that is silent for this long, while something was not answered, is a dead one. It is known to within a second. */
 const silentMs = databaseWaitMs - 1_500;
 
+/**
+ * SQL is snake_case, TypeScript camelCase: the driver's option that names the columns
+ * of a result so. It translates them when a statement is described, not with each row.
+ */
+export const camelCaseColumns = { column: { from: postgres.toCamel } };
+
 /** Opens the pool. Connects at the first query. */
 export function openDatabase({ url, max, applicationName }: PoolOptions): Sql {
   const use = watchPool(applicationName, max);
@@ -41,6 +47,7 @@ export function openDatabase({ url, max, applicationName }: PoolOptions): Sql {
       ...connections.driverOption,
       onnotice: () => {},
       types: { bigint: bigintAsNumber },
+      transform: camelCaseColumns,
       connection: {
         application_name: applicationName,
         statement_timeout: statementTimeoutMs,

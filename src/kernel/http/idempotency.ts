@@ -56,10 +56,10 @@ export async function recallKey(
     select request_digest, turn_id, status, headers, sealed_body from idempotency_keys
     where tenant_id = ${key.tenantId} and key = ${key.key} and created_at > now() - make_interval(hours => ${idempotencyKeepHours})`;
   if (row === undefined) return null;
-  if (!row.request_digest.equals(key.requestDigest)) throw new ApiError("idempotency_key_reused");
-  if (row.status === null) return { turnId: row.turn_id, answer: null };
-  const body = row.sealed_body === null ? null : sealer.open(row.sealed_body, lockNameOf(key));
-  return { turnId: row.turn_id, answer: { status: row.status, headers: row.headers ?? {}, body } };
+  if (!row.requestDigest.equals(key.requestDigest)) throw new ApiError("idempotency_key_reused");
+  if (row.status === null) return { turnId: row.turnId, answer: null };
+  const body = row.sealedBody === null ? null : sealer.open(row.sealedBody, lockNameOf(key));
+  return { turnId: row.turnId, answer: { status: row.status, headers: row.headers ?? {}, body } };
 }
 
 /**
@@ -89,11 +89,11 @@ export function once(
 }
 
 interface KeyRow {
-  request_digest: Buffer;
-  turn_id: string | null;
+  requestDigest: Buffer;
+  turnId: string | null;
   status: number | null;
   headers: Record<string, string> | null;
-  sealed_body: Buffer | null;
+  sealedBody: Buffer | null;
 }
 
 /** Takes the key's lock until the transaction ends. Throws 409 when another request holds it. */

@@ -33,7 +33,7 @@ export async function readDepths(sql: AnySql): Promise<TaskDepth[]> {
         where attempts >= max_attempts and locked_at is null limit ${queueCountMax}
       ) given_up group by task_id
     )
-    select t.identifier as task, coalesce(due.jobs, 0) as ready, coalesce(due.oldest, 0) as "oldestSeconds",
+    select t.identifier as task, coalesce(due.jobs, 0) as ready, coalesce(due.oldest, 0) as oldest_seconds,
       coalesce(dead.jobs, 0) as dead
     from due full join dead using (task_id) join graphile_worker._private_tasks t on t.id = task_id
     order by task`;

@@ -35,7 +35,7 @@ export interface Job {
 export async function countJobs(sql: AnySql): Promise<TaskCounts[]> {
   return sql<TaskCounts[]>`
     select t.identifier as task, count(*) filter (where waits and run_at <= now())::int as ready,
-      coalesce(extract(epoch from now() - min(run_at) filter (where waits and run_at <= now())), 0)::float8 as "oldestSeconds",
+      coalesce(extract(epoch from now() - min(run_at) filter (where waits and run_at <= now())), 0)::float8 as oldest_seconds,
       count(*) filter (where waits and run_at > now())::int as scheduled,
       count(*) filter (where locked_at is not null)::int as running,
       count(*) filter (where locked_at is null and not waits)::int as dead
@@ -61,9 +61,9 @@ export async function findJob(sql: AnySql, id: string): Promise<Job | null> {
 
 async function readJobs(sql: AnySql, which: ReturnType<typeof sql>): Promise<Job[]> {
   return sql<Job[]>`
-    select j.id::text, t.identifier as task, j.payload, j.attempts, j.max_attempts as "maxAttempts",
-      j.attempts >= j.max_attempts and j.locked_at is null as dead, j.last_error as "lastError", j.run_at as "runAt",
-      j.created_at as "createdAt", j.updated_at as "updatedAt", j.locked_at as "lockedAt"
+    select j.id::text, t.identifier as task, j.payload, j.attempts, j.max_attempts,
+      j.attempts >= j.max_attempts and j.locked_at is null as dead, j.last_error, j.run_at,
+      j.created_at, j.updated_at, j.locked_at
     from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
     where ${which}`;
 }

@@ -17,11 +17,11 @@ export interface WorkerRecord {
 /** All worker processes, the oldest first. */
 export async function listWorkers(sql: AnySql): Promise<WorkerRecord[]> {
   return sql<WorkerRecord[]>`
-    select w.id as "workerId", w.host, w.pid, w.started_at as "startedAt",
+    select w.id as worker_id, w.host, w.pid, w.started_at,
       case when w.beat_at < now() - ${workerDeadMs} * interval '1 millisecond' then 'silent'
         when w.drain_requested_at is not null then 'draining' else 'working' end as state,
       (select count(*)::int from turns t where t.status = 'running' and t.worker_id = w.id) as turns,
-      greatest(0, extract(epoch from now() - w.beat_at))::float8 as "beatSecondsAgo"
+      greatest(0, extract(epoch from now() - w.beat_at))::float8 as beat_seconds_ago
     from workers w order by w.started_at, w.id`;
 }
 

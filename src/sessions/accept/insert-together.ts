@@ -32,7 +32,7 @@ async function insertGroup(sql: Sql, turns: readonly PlainTurn[]): Promise<Writt
   if (first !== undefined && turns.length === 1) return [await insertPlainTurn(sql, first)];
   try {
     const rows = await insertAll(sql, turns);
-    const written = new Set(rows.map(({ turn_id }) => turn_id));
+    const written = new Set(rows.map(({ turnId }) => turnId));
     return turns.map(({ turnId }) => written.has(turnId) || null);
   } catch (error) {
     // A database that did not answer in time will not answer each of them either.
@@ -45,7 +45,7 @@ async function insertGroup(sql: Sql, turns: readonly PlainTurn[]): Promise<Writt
  * Writes the turns that nothing is in the way of. A session whose row somebody
  * holds is left out, so that no turn waits for another one's session.
  */
-function insertAll(sql: Sql, turns: readonly PlainTurn[]): PromiseLike<{ turn_id: string }[]> {
+function insertAll(sql: Sql, turns: readonly PlainTurn[]): PromiseLike<{ turnId: string }[]> {
   const texts = (of: (turn: PlainTurn) => string | null) => sql`${turns.map(of)}::text[]`;
   // One for all: it is the process's own setting.
   const hasPlatformProvider = turns.every((turn) => turn.hasPlatformProvider);
@@ -56,7 +56,7 @@ function insertAll(sql: Sql, turns: readonly PlainTurn[]): PromiseLike<{ turn_id
     version,
     hasPlatformProvider,
   });
-  return sql<{ turn_id: string }[]>`
+  return sql<{ turnId: string }[]>`
     with asked as materialized (
       select turn_id, tenant_id, agent_id, session_id, kind, new_session::boolean, visible::boolean, pinned_version::int,
         trigger, input::json, assistant_message_id, user_id, metadata::json, request_id, traceparent

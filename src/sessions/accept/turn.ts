@@ -296,10 +296,10 @@ async function joinByKey(sql: AnySql, ctx: Ctx, key: IdempotencyKey): Promise<Ac
   if (known.turnId === null) throw new ApiError("idempotency_key_reused");
   const [log] = await logStates(sql, [known.turnId]);
   if (log === undefined) return null;
-  const [row] = await sql<{ session_id: string | null }[]>`select session_id from turns where id = ${known.turnId}`;
+  const [row] = await sql<{ sessionId: string | null }[]>`select session_id from turns where id = ${known.turnId}`;
   return {
     turnId: log.id,
-    sessionId: row?.session_id ?? null,
+    sessionId: row?.sessionId ?? null,
     assistantMessageId: log.assistantMessageId,
     attempt: logAttemptOf(log),
   };

@@ -90,7 +90,7 @@ export class Reaper {
       const since = this.suspects.get(key) ?? Date.now();
       seen.set(key, since);
       // A living worker that has lost its lock connection takes the locks again within a beat.
-      if (!orphan.worker_lives || Date.now() - since >= workerDeadMs) lost.push({ orphan, since });
+      if (!orphan.workerLives || Date.now() - since >= workerDeadMs) lost.push({ orphan, since });
     }
     this.suspects = seen;
     // Side by side, because a relay that does not answer would hold up all that come after.
@@ -103,11 +103,11 @@ export class Reaper {
   /** Ends a lost turn, or has it run again; `since` is when it was first seen so. */
   private async endOrphan(orphan: OrphanRow, since: number): Promise<void> {
     const { sql, relay, log } = this.ctx;
-    const { id, attempt, continuation_id, shown, cancel_requested } = orphan;
+    const { id, attempt, continuationId, shown, cancelRequested } = orphan;
     // Sealed first: whatever its worker still writes counts no more, and the answer to "has it shown anything?" is final.
-    const sealed = await relay.seal({ logId: continuation_id ?? id, attempt }).catch(() => "unknown" as const);
+    const sealed = await relay.seal({ logId: continuationId ?? id, attempt }).catch(() => "unknown" as const);
     // A continuation is not run again: which of its approved calls ran is unknown.
-    const mayRunAgain = !shown && continuation_id === null && !cancel_requested && attempt < turnAttemptsMax;
+    const mayRunAgain = !shown && continuationId === null && !cancelRequested && attempt < turnAttemptsMax;
     // What Postgres knows of it is a moment old, so a relay that does not answer is asked once more.
     if (mayRunAgain && sealed === "unknown" && Date.now() - since < sealPatienceMs) return;
     const showedNothing = sealed === "empty" || sealed === "unknown";
@@ -116,12 +116,12 @@ export class Reaper {
       log.warn({ turnId: id, attempt }, "a turn whose worker is lost will be run again");
       return;
     }
-    const status = cancel_requested ? "canceled" : "failed";
+    const status = cancelRequested ? "canceled" : "failed";
     const ended = await endLostTurn(
       sql,
       { turnId: id, attempt, statuses: ["running"] },
       status,
-      continuation_id !== null,
+      continuationId !== null,
     );
     if (!ended) return;
     reaperActions.inc({ action: "turn_ended" });
@@ -131,12 +131,12 @@ export class Reaper {
   /** Turns that were cancelled while no worker had them, by a door that could not end them itself. */
   private async endCanceled(): Promise<void> {
     const { sql } = this.ctx;
-    const canceled = await sql<{ id: string; attempt: number; continuation_id: string | null }[]>`
+    const canceled = await sql<{ id: string; attempt: number; continuationId: string | null }[]>`
       select id, attempt, continuation_id from turns
       where status in ('queued', 'waiting') and cancel_requested_at is not null limit ${reapBatchRows}`;
-    for (const { id, attempt, continuation_id } of canceled) {
+    for (const { id, attempt, continuationId } of canceled) {
       const fence = { turnId: id, attempt, statuses: ["queued", "waiting"] as const };
-      if (await endLostTurn(sql, fence, "canceled", continuation_id !== null))
+      if (await endLostTurn(sql, fence, "canceled", continuationId !== null))
         reaperActions.inc({ action: "turn_canceled" });
     }
   }
@@ -165,10 +165,10 @@ export class Reaper {
 interface OrphanRow {
   id: string;
   attempt: number;
-  continuation_id: string | null;
+  continuationId: string | null;
   shown: boolean;
-  cancel_requested: boolean;
-  worker_lives: boolean;
+  cancelRequested: boolean;
+  workerLives: boolean;
 }
 
 /** For so long a relay that does not answer is asked again what a lost turn has shown: twice, and a connection to it that was lost is back by then. */
@@ -249,7 +249,7 @@ export async function endLostTurn(
 /** What was decided of the calls that this turn's last continuation waited for. */
 async function readDecisions(sql: AnySql, turnId: string): Promise<Decided[]> {
   return sql<Decided[]>`
-    select tool_call_id as "toolCallId", a.status = 'approved' as approved, reason
+    select tool_call_id, a.status = 'approved' as approved, reason
     from turns t join approvals a on a.continuation_id = t.continuation_id and a.status <> 'pending'
     where t.id = ${turnId}`;
 }

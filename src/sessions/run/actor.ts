@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import postgres from "postgres";
-import { isPassing, type Sql, withLongStartup } from "../../kernel/database/client.ts";
+import { camelCaseColumns, isPassing, type Sql, withLongStartup } from "../../kernel/database/client.ts";
 import { withDeadline } from "../../kernel/database/deadline.ts";
 import { plainlyEnding } from "../../kernel/database/socket.ts";
 import { newId } from "../../kernel/ids.ts";
@@ -65,6 +65,7 @@ export class Actor {
       connect_timeout: 10,
       backoff: (attempt) => Math.min(0.05 * 2 ** attempt, 1),
       types: { bigint: { to: 20, from: [20], serialize: String, parse: Number } },
+      transform: camelCaseColumns,
       ...plainlyEnding,
       onnotice: () => {},
       connection: { application_name: this.applicationName },

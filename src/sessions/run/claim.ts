@@ -9,22 +9,22 @@ import { claimMove, type TurnKind } from "../state/turn.ts";
 interface ClaimRow extends LoadedAgentRow, HistoryRow {
   locked: boolean;
   id: string | null;
-  tenant_id: string;
-  agent_id: string;
-  session_id: string | null;
+  tenantId: string;
+  agentId: string;
+  sessionId: string | null;
   kind: TurnKind;
-  continuation_id: string | null;
+  continuationId: string | null;
   attempt: number;
-  agent_version: number;
+  agentVersion: number;
   input: UiMessage | UiMessage[] | null;
-  keep_seq: number | null;
-  assistant_message_id: string;
-  user_id: string;
-  turn_metadata: Record<string, unknown>;
-  request_id: string | null;
-  waited_seconds: number;
+  keepSeq: number | null;
+  assistantMessageId: string;
+  userId: string;
+  turnMetadata: Record<string, unknown>;
+  requestId: string | null;
+  waitedSeconds: number;
   traceparent: string | null;
-  model_calls: number;
+  modelCalls: number;
   answer: UiMessage | null;
 }
 
@@ -60,25 +60,25 @@ export async function claimTurn(
   }
   return {
     id: row.id,
-    tenantId: row.tenant_id,
-    agentId: row.agent_id,
-    sessionId: row.session_id,
+    tenantId: row.tenantId,
+    agentId: row.agentId,
+    sessionId: row.sessionId,
     kind: row.kind,
-    continuationId: row.continuation_id,
+    continuationId: row.continuationId,
     attempt: row.attempt,
-    agentVersion: row.agent_version,
+    agentVersion: row.agentVersion,
     input: row.input,
-    keepSeq: row.keep_seq,
-    assistantMessageId: row.assistant_message_id,
-    userId: row.user_id,
-    metadata: row.turn_metadata,
-    requestId: row.request_id,
-    waitedSeconds: row.waited_seconds,
+    keepSeq: row.keepSeq,
+    assistantMessageId: row.assistantMessageId,
+    userId: row.userId,
+    metadata: row.turnMetadata,
+    requestId: row.requestId,
+    waitedSeconds: row.waitedSeconds,
     traceparent: row.traceparent,
-    modelCalls: row.model_calls,
+    modelCalls: row.modelCalls,
     answer: row.answer,
     agent: toLoadedAgent(row),
-    history: row.session_id === null ? noHistory(row.turn_metadata) : historyOfRow(row),
+    history: row.sessionId === null ? noHistory(row.turnMetadata) : historyOfRow(row),
   };
 }
 

@@ -28,7 +28,7 @@ export interface History {
 export interface HistoryRow {
   /** The session's; null where no session was found beside a row that was. */
   metadata: Record<string, unknown> | null;
-  upto_seq: number | null;
+  uptoSeq: number | null;
   summary: string | null;
   /** The messages and, beside them, their places; null when only a small transcript was asked for and this is not. */
   transcript: { seqs: number[] | null; messages: UiMessage[] | null } | null;
@@ -75,13 +75,13 @@ export function historyOfTurn(sql: AnySql, size: "small" | "any") {
 }
 
 /** A row of `historyOfTurn`; null when it does not hold the transcript. */
-export function historyOfRow({ metadata, transcript, decisions, upto_seq, summary }: HistoryRow): History | null {
+export function historyOfRow({ metadata, transcript, decisions, uptoSeq, summary }: HistoryRow): History | null {
   if (metadata === null) return noHistory();
   if (transcript === null) return null;
   const { seqs, messages } = transcript;
   return {
     metadata,
-    summary: upto_seq === null || summary === null ? null : { uptoSeq: upto_seq, text: summary },
+    summary: uptoSeq === null || summary === null ? null : { uptoSeq: uptoSeq, text: summary },
     messages: (messages ?? []).map((message, index) => ({ seq: seqs?.[index] ?? null, message })),
     decisions: decisions ?? [],
   };

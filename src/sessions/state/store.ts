@@ -32,19 +32,19 @@ export interface LatestSession extends SessionSummary {
 }
 
 interface SessionRow extends TimePlace {
-  pinned_version: number | null;
-  message_count: number;
-  last_message_preview: string;
-  user_id: string;
+  pinnedVersion: number | null;
+  messageCount: number;
+  lastMessagePreview: string;
+  userId: string;
   metadata: Record<string, unknown>;
-  created_at: Date;
-  updated_at: Date;
+  createdAt: Date;
+  updatedAt: Date;
 }
 
 interface LatestRow extends SessionRow {
-  agent_id: string;
+  agentId: string;
   model: string | null;
-  thinking_level: string | null;
+  thinkingLevel: string | null;
   status: "active" | "disabled";
 }
 
@@ -63,11 +63,11 @@ export async function findSession(
   agentId: string,
   sessionId: string,
 ): Promise<SessionFacts | null> {
-  const [row] = await sql<{ pinned_version: number | null; visible: boolean; user_id: string }[]>`
+  const [row] = await sql<{ pinnedVersion: number | null; visible: boolean; userId: string }[]>`
     select s.pinned_version, s.visible, s.user_id from sessions s
     where s.id = ${sessionId} and s.tenant_id = ${tenantId} and s.agent_id = ${agentId} and s.deleted_at is null
       and exists (select 1 from agents a where a.id = s.agent_id)`;
-  return row === undefined ? null : { pinnedVersion: row.pinned_version, visible: row.visible, userId: row.user_id };
+  return row === undefined ? null : { pinnedVersion: row.pinnedVersion, visible: row.visible, userId: row.userId };
 }
 
 export interface SessionListFilter {
@@ -121,9 +121,9 @@ export async function listLatest(
         order by s.updated_at desc, s.id desc limit ${filter.limit + 1}`;
   return timePage(list, rows, filter.limit, (row) => ({
     ...showSummary(row),
-    agentId: row.agent_id,
+    agentId: row.agentId,
     model: row.model,
-    thinkingLevel: row.thinking_level,
+    thinkingLevel: row.thinkingLevel,
     status: row.status,
   }));
 }
@@ -141,13 +141,13 @@ function before(sql: AnySql, place: TimePlace | null) {
 function showSummary(row: SessionRow): SessionSummary {
   return {
     id: row.id,
-    agentVersion: row.pinned_version,
-    messageCount: row.message_count,
-    lastMessagePreview: row.last_message_preview,
-    userId: row.user_id,
+    agentVersion: row.pinnedVersion,
+    messageCount: row.messageCount,
+    lastMessagePreview: row.lastMessagePreview,
+    userId: row.userId,
     metadata: row.metadata,
-    createdAt: row.created_at.toISOString(),
-    updatedAt: row.updated_at.toISOString(),
+    createdAt: row.createdAt.toISOString(),
+    updatedAt: row.updatedAt.toISOString(),
   };
 }
 

@@ -24,13 +24,13 @@ export interface LogState {
 
 interface LogRow {
   id: string;
-  turn_id: string;
+  turnId: string;
   status: LogStatus;
   attempt: number;
-  assistant_message_id: string;
+  assistantMessageId: string;
   error: TurnError | null;
-  relay_events: number | null;
-  last_chunk: unknown;
+  relayEvents: number | null;
+  lastChunk: unknown;
 }
 
 /** The states of some logs, by turn or continuation id. A log that ends because its turn asks has succeeded. */
@@ -49,13 +49,13 @@ export async function logStates(sql: AnySql, ids: readonly string[]): Promise<Lo
     from continuations c join turns t on t.id = c.turn_id where c.id = any(${continuationIds})`;
   return rows.map((row) => ({
     id: row.id,
-    turnId: row.turn_id,
+    turnId: row.turnId,
     status: row.status,
     attempt: row.attempt,
-    assistantMessageId: row.assistant_message_id,
+    assistantMessageId: row.assistantMessageId,
     error: row.error,
-    relayEvents: row.relay_events,
-    lastChunk: row.last_chunk,
+    relayEvents: row.relayEvents,
+    lastChunk: row.lastChunk,
   }));
 }
 

@@ -190,14 +190,14 @@ export async function requestCancel(
   turnId: string | null,
 ): Promise<StoppingTurn | null> {
   const [turn] = await sql<
-    { id: string; status: StoppingTurn["status"]; attempt: number; continuation_id: string | null }[]
+    { id: string; status: StoppingTurn["status"]; attempt: number; continuationId: string | null }[]
   >`
     update turns set cancel_requested_at = coalesce(cancel_requested_at, now())
     where session_id = ${sessionId} and status in ('queued', 'running', 'waiting')
       ${turnId === null ? sql`` : sql`and id = ${turnId}`}
     returning id, status, attempt, continuation_id`;
   if (turn === undefined) return null;
-  return { id: turn.id, status: turn.status, attempt: turn.attempt, continuationId: turn.continuation_id };
+  return { id: turn.id, status: turn.status, attempt: turn.attempt, continuationId: turn.continuationId };
 }
 
 /** Asks the turns of a tenant that wait for a person to stop; the reaper ends and meters them. */
@@ -215,8 +215,8 @@ export interface ActiveTurn {
 
 /** The turn that runs, or waits to run, in a session; null when the session is idle. */
 export async function activeTurn(sql: AnySql, sessionId: string): Promise<ActiveTurn | null> {
-  const [row] = await sql<{ id: string; continuation_id: string | null; status: TurnStatus }[]>`
+  const [row] = await sql<{ id: string; continuationId: string | null; status: TurnStatus }[]>`
     select id, continuation_id, status from turns
     where session_id = ${sessionId} and status in ('queued', 'running', 'waiting')`;
-  return row === undefined ? null : { id: row.id, continuationId: row.continuation_id, status: row.status };
+  return row === undefined ? null : { id: row.id, continuationId: row.continuationId, status: row.status };
 }

@@ -83,16 +83,16 @@ type Revisions = ReadonlyMap<string, number>;
 
 async function snapshot(sql: Sql, workspaceId: string) {
   const [rows, folders] = await Promise.all([
-    sql<{ path: string; size: number; executable: boolean; revision: number; updated_at: Date }[]>`
+    sql<{ path: string; size: number; executable: boolean; revision: number; updatedAt: Date }[]>`
       select path, size, executable, revision, updated_at from workspace_files
       where workspace_id = ${workspaceId} order by path`,
     sql<{ path: string }[]>`select path from workspace_folders where workspace_id = ${workspaceId} order by path`,
   ]);
-  const files: StoredFile[] = rows.map(({ path, size, executable, updated_at }) => ({
+  const files: StoredFile[] = rows.map(({ path, size, executable, updatedAt }) => ({
     path,
     size,
     executable,
-    mtimeMs: updated_at.getTime(),
+    mtimeMs: updatedAt.getTime(),
   }));
   const revisions: Revisions = new Map(rows.map(({ path, revision }) => [path, revision]));
   return { files, folders: folders.map(({ path }) => path), revisions };

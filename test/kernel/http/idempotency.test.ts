@@ -177,7 +177,7 @@ describe("Idempotency-Key on turns", () => {
       const rows = await h.sql`select session_id from turns where input::text like ${`%${body.message.id}%`}`;
       return rows.length > 0 ? rows : null;
     });
-    await t.call("POST", sessionPath(agentId, row?.session_id, "/cancel"));
+    await t.call("POST", sessionPath(agentId, row?.sessionId, "/cancel"));
     expect(code(await first)).toEqual([409, "turn_canceled"]);
     expect(code(await play(t, agentId, null, body, { headers }))).toEqual([409, "turn_canceled"]);
   });

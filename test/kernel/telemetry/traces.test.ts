@@ -70,10 +70,10 @@ describe.skipIf(sharedRedisUrl === null)("traces", () => {
       "gen_ai.request.model": "simulated/model",
       "gen_ai.response.finish_reasons": ["stop"],
     });
-    const [usage] = await house.sql<{ input_tokens: number; output_tokens: number }[]>`
+    const [usage] = await house.sql<{ inputTokens: number; outputTokens: number }[]>`
       select input_tokens, output_tokens from usage where turn_id = ${turnId}`;
-    expect(call.attributes["gen_ai.usage.input_tokens"]).toBe(usage!.input_tokens);
-    expect(call.attributes["gen_ai.usage.output_tokens"]).toBe(usage!.output_tokens);
+    expect(call.attributes["gen_ai.usage.input_tokens"]).toBe(usage!.inputTokens);
+    expect(call.attributes["gen_ai.usage.output_tokens"]).toBe(usage!.outputTokens);
     for (const body of collector.bodies) expect(body).not.toMatch(/secret|hidden|sk-test/);
   });
 

@@ -25,7 +25,7 @@ for (const form of ["a", "b"] as const) {
       expect(turnId).toMatch(/^turn_/);
       expect(textOf(chunksOf(answer.body))).toBe("Hello there");
       expect(sseEvents(answer.body).at(-1)?.data).toBe("[DONE]");
-      expect(await usageOf(h, turnId)).toMatchObject({ session_id: "", user_id: "gen" });
+      expect(await usageOf(h, turnId)).toMatchObject({ sessionId: "", userId: "gen" });
       const stateless = await t.call("GET", "/v1/usage?sessionId=&userId=gen");
       expect(stateless.body.totals.requestCount).toBeGreaterThan(0);
       expect((await t.call("GET", sessionPath(agentId, null))).body.data).toEqual([]);
@@ -93,7 +93,7 @@ for (const form of ["a", "b"] as const) {
       const streamed = await generate({ messages: [script("fail=401")] }, form);
       expect([streamed.status, chunksOf(streamed.body).at(-1)?.type]).toEqual([200, "error"]);
       for (const { headers } of [waited, streamed])
-        expect(await usageOf(h, headers.get("x-turn-id") ?? "")).toMatchObject({ session_id: "" });
+        expect(await usageOf(h, headers.get("x-turn-id") ?? "")).toMatchObject({ sessionId: "" });
     });
 
     test("an Idempotency-Key runs it once", async () => {

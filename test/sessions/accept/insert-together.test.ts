@@ -92,14 +92,12 @@ describe("turns that are asked for at once", () => {
       where t.id = any(${turnIds})`;
     expect(rows).toHaveLength(22);
     for (const row of rows)
-      expect(row).toMatchObject({ status: "queued", agent_version: 1, jobs: 1, user_id: row.session_user });
+      expect(row).toMatchObject({ status: "queued", agentVersion: 1, jobs: 1, userId: row.sessionUser });
     expect(
-      rows
-        .filter(({ user_id }) => user_id === "u2")
-        .map(({ metadata, session_metadata }) => [metadata, session_metadata]),
+      rows.filter(({ userId }) => userId === "u2").map(({ metadata, sessionMetadata }) => [metadata, sessionMetadata]),
     ).toEqual(Array.from({ length: 10 }, () => ['{"b":1,"a":[2]}', '{"b":1,"a":[2]}']));
-    expect(rows.find(({ id }) => id === resumed?.turnId)?.user_id).toBe("u1");
-    expect(rows.filter(({ tenant_id }) => tenant_id === other.id)).toHaveLength(10);
+    expect(rows.find(({ id }) => id === resumed?.turnId)?.userId).toBe("u1");
+    expect(rows.filter(({ tenantId }) => tenantId === other.id)).toHaveLength(10);
   });
 
   test("get into no session by way of its owner's turn beside them", async () => {
@@ -121,7 +119,7 @@ describe("turns that are asked for at once", () => {
     const turnIds = answers.flatMap(({ turnId }) => (turnId === "" ? [] : [turnId]));
     expect(await transactionsOf(turnIds)).toBeLessThan(6);
     const rows = await h.sql`select tenant_id, agent_id from turns where session_id = any(${sessions})`;
-    expect([...rows]).toEqual(sessions.map(() => ({ tenant_id: t.id, agent_id: agentId })));
+    expect([...rows]).toEqual(sessions.map(() => ({ tenantId: t.id, agentId })));
   });
 
   test("keep every message as it was sent, the large ones too", async () => {

@@ -40,18 +40,18 @@ describe("the queue", () => {
     }
     await eventually(async () => (await jobsLeft()) === 0);
     const dead = await h.sql`select distinct last_error, attempts from graphile_worker.jobs`;
-    expect([...dead]).toEqual([{ last_error: expect.stringContaining("malformed"), attempts: 1 }]);
+    expect([...dead]).toEqual([{ lastError: expect.stringContaining("malformed"), attempts: 1 }]);
     expect((await ask('[[sim: text="all the same"]]')).status).toBe(201);
   });
 
   test("a job that names a running turn, or one under a wrong lock, does not disturb it", async () => {
     const answer = ask('[[sim: firstDelayMs=1500 text="undisturbed"]]');
     const turn = await eventually(async () => {
-      const [row] = await h.sql<{ id: string; session_id: string }[]>`
+      const [row] = await h.sql<{ id: string; sessionId: string }[]>`
         select id, session_id from turns where status = 'running'`;
       return row;
     });
-    for (const lockKey of [turn.session_id, turn.id, "elsewhere"]) {
+    for (const lockKey of [turn.sessionId, turn.id, "elsewhere"]) {
       const payload = JSON.stringify({ turnId: turn.id, lockKey });
       await h.sql`select graphile_worker.add_job('turn', ${payload}::text::json)`;
     }

@@ -36,7 +36,7 @@ describe("compaction", () => {
     const usage = (await t.call("GET", `/v1/usage?sessionId=${path.split("/").at(-1)}&groupBy=session`)).body;
     expect(usage.totals.requestCount).toBe(3);
     const [turn] = await h.sql`select model_calls, input_tokens from turns order by id desc limit 1`;
-    expect(turn?.model_calls).toBe(2);
+    expect(turn?.modelCalls).toBe(2);
   });
 
   test("a summary is used until it is outgrown, and dropped when a regeneration cuts before it", async () => {
@@ -47,7 +47,7 @@ describe("compaction", () => {
     expect(h.model.requests()).toHaveLength(1);
     const [summary] =
       await h.sql`select upto_seq from session_summaries where session_id = ${path.split("/").at(-1) ?? ""}`;
-    expect(summary?.upto_seq).toBe(2);
+    expect(summary?.uptoSeq).toBe(2);
     const first = (await t.call("GET", `${path}/messages`)).body.data[0];
     h.model.clear();
     expect((await resume(path, { trigger: "regenerate-message", messageId: first.id })).status).toBe(200);

@@ -151,14 +151,14 @@ describe("finish reasons and tokens", () => {
 
   test("a provider that reports no usage: the turn is metered without tokens", async () => {
     const made = await play(t, agentId, null, { message: script("text=a usage=none"), stream: false });
-    expect([made.status, await usageOf(h, made.turnId)]).toMatchObject([201, { input_tokens: 0, output_tokens: 0 }]);
+    expect([made.status, await usageOf(h, made.turnId)]).toMatchObject([201, { inputTokens: 0, outputTokens: 0 }]);
   });
 
   test("a turn that fails after a step is metered with what that step used", async () => {
     const message = script("tool=nothing inputTokens=30 outputTokens=7; fail=401");
     const made = await play(t, agentId, null, { message });
     expectErrorEnd(made, 201, answered(401));
-    expect(await usageOf(h, made.turnId)).toMatchObject({ input_tokens: 30, output_tokens: 7 });
+    expect(await usageOf(h, made.turnId)).toMatchObject({ inputTokens: 30, outputTokens: 7 });
   });
 
   test("a call of a tool that does not exist is told to the model and the turn goes on", async () => {
