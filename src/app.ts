@@ -4,7 +4,7 @@ import { apiKeyRoutes } from "./apikeys/routes.ts";
 import { chatRoutes } from "./chat/routes.ts";
 import { chatWebhookRoutes } from "./chat/webhook-routes.ts";
 import type { Ctx } from "./kernel/context.ts";
-import { isPassing, isUnavailable, unavailable } from "./kernel/database/client.ts";
+import { isTransient, isUnavailable, unavailable } from "./kernel/database/failure.ts";
 import { ApiError } from "./kernel/errors.ts";
 import { allowedMethods, literalsBeside } from "./kernel/http/allowed-methods.ts";
 import { docsRoutes } from "./kernel/http/docs-page.ts";
@@ -95,7 +95,7 @@ export function createApp(ctx: Ctx): App {
     if (isUnavailable(error)) {
       context.log.warn({ requestId: requestIdOf(request), err: error }, "the database cannot answer");
       const response = envelope(request, unavailable());
-      if (isPassing(error)) passing.add(response);
+      if (isTransient(error)) passing.add(response);
       return response;
     }
     context.log.error(

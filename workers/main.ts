@@ -1,5 +1,5 @@
 import { recoverChats } from "../src/chat/recover.ts";
-import { settleOr } from "../src/kernel/async/wait.ts";
+import { waitAtMost } from "../src/kernel/async/wait.ts";
 import type { Ctx } from "../src/kernel/context.ts";
 import { reapEveryMs, workerFrozenMs } from "../src/kernel/limits.ts";
 import { recoverUsageEvents } from "../src/merchant/recover.ts";
@@ -54,9 +54,9 @@ export async function startWorkerPool(ctx: Ctx, options: WorkerPoolOptions): Pro
       // First of all: a look of the reaper may take a moment, and nothing new must be taken meanwhile.
       const stopped = queue.stop();
       await stopReaping();
-      await settleOr(stopped, limitMs);
+      await waitAtMost(stopped, limitMs);
       for (const { turn } of actor.turns) actor.stop(turn.id, "drained");
-      await settleOr(stopped, stoppedTurnMs);
+      await waitAtMost(stopped, stoppedTurnMs);
       await actor.close();
     },
   };

@@ -1,5 +1,7 @@
 import type { Ctx } from "../kernel/context.ts";
-import { type AnySql, type Tx, tx, unavailable, violatedConstraint } from "../kernel/database/client.ts";
+import type { AnySql, Tx } from "../kernel/database/client.ts";
+import { unavailable, violatedConstraint } from "../kernel/database/failure.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { newId } from "../kernel/ids.ts";
 import {

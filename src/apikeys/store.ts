@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { tokenBodyLength, tokenPrefix } from "../kernel/auth/authenticator.ts";
-import { type AnySql, tx } from "../kernel/database/client.ts";
+import type { AnySql } from "../kernel/database/client.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { newId } from "../kernel/ids.ts";
 import { digest, fragment } from "../kernel/seal.ts";

@@ -1,5 +1,5 @@
 import type { Ctx } from "../kernel/context.ts";
-import { isUnavailable } from "../kernel/database/client.ts";
+import { isUnavailable } from "../kernel/database/failure.ts";
 import { updateDecidedCards } from "./approval-cards.ts";
 import { type Delivery, enqueueDeliveriesAt, firstPendingDelivery } from "./deliveries.ts";
 import {

@@ -1,5 +1,6 @@
 import type { Static } from "@sinclair/typebox";
-import { type AnySql, tx } from "../kernel/database/client.ts";
+import type { AnySql } from "../kernel/database/client.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
 import { readMoment } from "../kernel/http/date-time.ts";
 import { type Page, readLimit, readTimeCursor, timePage } from "../kernel/http/page.ts";

@@ -1,6 +1,8 @@
 import { findTenant, tenantPrincipal } from "../kernel/auth/authenticator.ts";
 import type { Ctx } from "../kernel/context.ts";
-import { isUnavailable, type Sql, tx } from "../kernel/database/client.ts";
+import type { Sql } from "../kernel/database/client.ts";
+import { isUnavailable } from "../kernel/database/failure.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { newId } from "../kernel/ids.ts";
 import { acceptTurn } from "../sessions/accept/turn.ts";

@@ -1,5 +1,6 @@
 import type { Ctx } from "../kernel/context.ts";
-import { type AnySql, tx } from "../kernel/database/client.ts";
+import type { AnySql } from "../kernel/database/client.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import { enqueue } from "../kernel/queue/catalogue.ts";
 import { unregister } from "./manage.ts";
 import { platforms } from "./platforms.ts";

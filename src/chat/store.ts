@@ -1,4 +1,5 @@
-import { type AnySql, json, tx } from "../kernel/database/client.ts";
+import { type AnySql, json } from "../kernel/database/client.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { fragment, type Sealer } from "../kernel/seal.ts";
 import type { KnownBot } from "./platform.ts";

@@ -1,4 +1,4 @@
-import { settleOr } from "../kernel/async/wait.ts";
+import { waitAtMost } from "../kernel/async/wait.ts";
 import type { Fetch } from "../kernel/outbound/fetch.ts";
 import {
   callTimeoutMs,
@@ -165,7 +165,7 @@ export class McpSession {
 
   /** Ends the session at the server, if it responds in time, and closes the connection. Never throws. */
   async close(): Promise<void> {
-    await settleOr(
+    await waitAtMost(
       this.#transport.terminateSession().catch(() => {}),
       noticeTimeoutMs,
     );

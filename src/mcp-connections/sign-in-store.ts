@@ -1,4 +1,5 @@
-import { type AnySql, tx } from "../kernel/database/client.ts";
+import type { AnySql } from "../kernel/database/client.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import { digest, type Sealer } from "../kernel/seal.ts";
 import type { OAuthClient } from "./credentials.ts";
 import type { AuthorizationServer } from "./discovery.ts";

@@ -1,4 +1,6 @@
-import { type AnySql, tx, violatedConstraint } from "../kernel/database/client.ts";
+import type { AnySql } from "../kernel/database/client.ts";
+import { violatedConstraint } from "../kernel/database/failure.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { type AuthType, type McpConnection, type McpConnectionStatus, mcpConnectionsPerTenantMax } from "./schema.ts";
 

@@ -1,5 +1,5 @@
 import type { Ctx } from "../kernel/context.ts";
-import { tx } from "../kernel/database/client.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import { type McpCredentials, openCredentials, openTokens, type StoredTokens, sealTokens } from "./credentials.ts";
 import { authenticationFailed, failureOf, unreachable } from "./failure.ts";
 import { oauthFetch } from "./fetches.ts";

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { lockAgent } from "../agents/store.ts";
-import { type AnySql, type Tx, tx } from "../kernel/database/client.ts";
+import type { AnySql, Tx } from "../kernel/database/client.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
 import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
 import { newId } from "../kernel/ids.ts";

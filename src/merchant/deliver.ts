@@ -1,5 +1,6 @@
 import type { Ctx } from "../kernel/context.ts";
-import { isUnavailable, type Sql } from "../kernel/database/client.ts";
+import type { Sql } from "../kernel/database/client.ts";
+import { isUnavailable } from "../kernel/database/failure.ts";
 import { enqueue } from "../kernel/queue/catalogue.ts";
 import { openMerchantAccount } from "./connect.ts";
 import { reportOf } from "./events.ts";

@@ -1,4 +1,5 @@
-import { type AnySql, type Tx, tx } from "../kernel/database/client.ts";
+import type { AnySql, Tx } from "../kernel/database/client.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import type { ErrorCause } from "../kernel/errors.ts";
 import { isJobName, isPayload, type JobName, type JobPayloads } from "../kernel/queue/catalogue.ts";
 import { findJob, type Job } from "../kernel/queue/stored-jobs.ts";

@@ -1,5 +1,7 @@
 import type { Static } from "@sinclair/typebox";
-import { type AnySql, json, tx, violatedConstraint } from "../kernel/database/client.ts";
+import { type AnySql, json } from "../kernel/database/client.ts";
+import { violatedConstraint } from "../kernel/database/failure.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { newId } from "../kernel/ids.ts";
 import { type Prompt, type PromptCreate, type PromptUpdate, promptsPerTenantMax } from "./schema.ts";

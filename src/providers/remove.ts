@@ -1,4 +1,5 @@
-import { type AnySql, type Tx, tx } from "../kernel/database/client.ts";
+import type { AnySql, Tx } from "../kernel/database/client.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 
 /** An error names at most this many users of each kind. */

@@ -1,5 +1,7 @@
 import type { ProviderType } from "../kernel/config.ts";
-import { type AnySql, type Tx, tx, violatedConstraint } from "../kernel/database/client.ts";
+import type { AnySql, Tx } from "../kernel/database/client.ts";
+import { violatedConstraint } from "../kernel/database/failure.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { providersPerTenantMax } from "./schema.ts";
 

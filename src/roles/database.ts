@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { isPassing, isUnavailable } from "../kernel/database/client.ts";
+import { isTransient, isUnavailable } from "../kernel/database/failure.ts";
 import { missingMigrations, OldNumberingError } from "../kernel/database/migrate.ts";
 import { databaseWaitMs } from "../kernel/limits.ts";
 import { OperatorError, reasonOf } from "./operator-error.ts";
@@ -29,7 +29,7 @@ export async function reach<T>(ask: () => Promise<T>): Promise<T> {
       return await ask();
     } catch (error) {
       if (error instanceof OperatorError) throw error;
-      if (!isPassing(error) || Date.now() > expiresAt) throw explained(error);
+      if (!isTransient(error) || Date.now() > expiresAt) throw explained(error);
       await sleep(pauseMs);
     }
   }

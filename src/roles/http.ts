@@ -1,5 +1,5 @@
 import type { App } from "../app.ts";
-import { settleOr } from "../kernel/async/wait.ts";
+import { waitAtMost } from "../kernel/async/wait.ts";
 import type { Config } from "../kernel/config.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { envelope } from "../kernel/http/error-envelope.ts";
@@ -30,7 +30,7 @@ export function takePort(config: Pick<Config, "host" | "port" | "publicUrl">, va
       app = opened;
     },
     async drain(limitMs) {
-      await settleOr(server.stop(false), limitMs);
+      await waitAtMost(server.stop(false), limitMs);
       await server.stop(true);
     },
   };

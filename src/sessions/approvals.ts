@@ -1,4 +1,5 @@
-import { type AnySql, json, type Tx, tx } from "../kernel/database/client.ts";
+import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { withDecisions } from "../messages/tool-calls.ts";
 import type { UiMessage } from "../messages/ui-message.ts";

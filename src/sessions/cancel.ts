@@ -1,5 +1,6 @@
 import type { Ctx } from "../kernel/context.ts";
-import { type Tx, tx } from "../kernel/database/client.ts";
+import type { Tx } from "../kernel/database/client.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { formatEvent } from "../kernel/relay/relay.ts";
 import { cancelChannel } from "./run/actor.ts";

@@ -1,5 +1,6 @@
 import { cancelTurns } from "../agents/store.ts";
-import { type Sql, type Tx, tx } from "../kernel/database/client.ts";
+import type { Sql, Tx } from "../kernel/database/client.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import { enqueue } from "../kernel/queue/catalogue.ts";
 
 /**

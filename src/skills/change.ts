@@ -1,5 +1,6 @@
 import { getAgent, lockAgent } from "../agents/store.ts";
-import { type AnySql, json, type Tx, tx } from "../kernel/database/client.ts";
+import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
 import { agentSkillVersion } from "./files.ts";
 import { readManifest } from "./manifest.ts";

@@ -1,5 +1,7 @@
 import { lockAgent } from "../agents/store.ts";
-import { type AnySql, isUnavailable, type Tx, tx, unavailable } from "../kernel/database/client.ts";
+import type { AnySql, Tx } from "../kernel/database/client.ts";
+import { isUnavailable, unavailable } from "../kernel/database/failure.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import { ApiError, type Form, spell } from "../kernel/errors.ts";
 import type { SkillPlace } from "./change.ts";
 import { agentSkillVersion } from "./files.ts";

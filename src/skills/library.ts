@@ -1,7 +1,8 @@
 import { hasSkill } from "../agents/has-skill.ts";
 import { policyIssues } from "../agents/policy.ts";
 import type { AgentConfig } from "../agents/schema.ts";
-import { type AnySql, json, type Tx, tx } from "../kernel/database/client.ts";
+import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
 import { newId } from "../kernel/ids.ts";
 import { enqueue } from "../kernel/queue/catalogue.ts";

@@ -1,6 +1,7 @@
 import { lstat, readdir, readFile } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
-import { type AnySql, tx } from "../kernel/database/client.ts";
+import type { AnySql } from "../kernel/database/client.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { insertLibrarySkill, type LibraryContent, replaceContent } from "./library.ts";
 import { readManifest } from "./manifest.ts";

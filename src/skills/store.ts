@@ -1,7 +1,8 @@
 import { hasSkill } from "../agents/has-skill.ts";
 import { policyIssues } from "../agents/policy.ts";
 import { getAgent, lockAgent } from "../agents/store.ts";
-import { type AnySql, json, type Tx, tx } from "../kernel/database/client.ts";
+import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
 import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
 import { newId } from "../kernel/ids.ts";

@@ -1,5 +1,5 @@
 import type { Ctx } from "../kernel/context.ts";
-import { tx } from "../kernel/database/client.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import { announceCancel, cancelActive } from "../sessions/cancel.ts";
 import { findRunOf } from "./runs.ts";
 import { getTask } from "./store.ts";

@@ -1,5 +1,6 @@
 import type { Ctx } from "../kernel/context.ts";
-import { type Tx, tx } from "../kernel/database/client.ts";
+import type { Tx } from "../kernel/database/client.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import { newId } from "../kernel/ids.ts";
 import type { JobPayloads } from "../kernel/queue/catalogue.ts";
 import { arm, disarm } from "./arm.ts";

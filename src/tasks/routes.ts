@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import type { Ctx } from "../kernel/context.ts";
-import { tx } from "../kernel/database/client.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import { ApiError, type ErrorCause, invalid } from "../kernel/errors.ts";
 import { operation, Reply } from "../kernel/http/operation.ts";
 import { readLimit } from "../kernel/http/page.ts";

@@ -1,5 +1,6 @@
 import type { Tenant } from "../kernel/auth/authenticator.ts";
-import { type AnySql, tx } from "../kernel/database/client.ts";
+import type { AnySql } from "../kernel/database/client.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { hasActiveRun, hasRun, insertRun, runIdOf } from "./runs.ts";
 import { lockTask } from "./store.ts";

@@ -1,6 +1,7 @@
 import { purgeChatConnections } from "../chat/purge.ts";
 import type { Ctx } from "../kernel/context.ts";
-import { type AnySql, tx } from "../kernel/database/client.ts";
+import type { AnySql } from "../kernel/database/client.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import { enqueue } from "../kernel/queue/catalogue.ts";
 import { retireTenantConnections } from "../merchant/store.ts";
 import { requestCancelOfWaiting } from "../sessions/state/turn.ts";

@@ -1,6 +1,7 @@
 import { createManagedAgent } from "../agents/managed.ts";
 import { createApiKey } from "../apikeys/store.ts";
-import { type AnySql, tx } from "../kernel/database/client.ts";
+import type { AnySql } from "../kernel/database/client.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import type { Form } from "../kernel/errors.ts";
 import { newId } from "../kernel/ids.ts";
 

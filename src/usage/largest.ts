@@ -1,5 +1,6 @@
 import type postgres from "postgres";
-import { type AnySql, type Tx, tx } from "../kernel/database/client.ts";
+import type { AnySql, Tx } from "../kernel/database/client.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import { conditions, counted, sums } from "./counted.ts";
 import type { UsageQuestion } from "./query.ts";
 

@@ -1,5 +1,6 @@
 import type { Ctx } from "../kernel/context.ts";
-import { type AnySql, type Sql, tx } from "../kernel/database/client.ts";
+import type { AnySql, Sql } from "../kernel/database/client.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { enqueue } from "../kernel/queue/catalogue.ts";
 import { bytesDeletedAtOnceMax, filesDeletedAtOnceMax } from "./limits.ts";

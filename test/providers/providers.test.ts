@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { json, tx } from "../../src/kernel/database/client.ts";
+import { json } from "../../src/kernel/database/client.ts";
+import { tx } from "../../src/kernel/database/transaction.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { findProvider, lockProvider, type ProviderRow } from "../../src/providers/store.ts";
 import { useTenant } from "../harness/fixture.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { tx } from "../../src/kernel/database/client.ts";
+import { tx } from "../../src/kernel/database/transaction.ts";
 import { arm } from "../../src/tasks/arm.ts";
 import { fireTask } from "../../src/tasks/fire.ts";
 import { recoverTasks } from "../../src/tasks/recover.ts";

@@ -1,10 +1,10 @@
-import { settleOr } from "./wait.ts";
+import { waitAtMost } from "./wait.ts";
 
 /** Sends items together and answers one by one, in their order. When it rejects, every item does. */
 export type SendGroup<T, A> = (items: readonly T[]) => Promise<readonly A[]>;
 
 /** How large groups may be, and how long they are waited for. */
-export interface GatherOptions<T> {
+export interface BatcherOptions<T> {
   readonly countMax: number;
   /** The size of an item, and of all items of a group; a single one may be larger. */
   readonly size?: { of(item: T): number; readonly max: number };
@@ -23,13 +23,13 @@ interface Waiting<T, A> {
  * gather for the next. One alone goes at once, and the more there are the more
  * share a command.
  */
-export class Gather<T, A> {
+export class Batcher<T, A> {
   readonly #send: SendGroup<T, A>;
-  readonly #options: GatherOptions<T>;
+  readonly #options: BatcherOptions<T>;
   #waiting: Waiting<T, A>[] = [];
   #running = false;
 
-  constructor(send: SendGroup<T, A>, options: GatherOptions<T>) {
+  constructor(send: SendGroup<T, A>, options: BatcherOptions<T>) {
     this.#send = send;
     this.#options = options;
   }
@@ -47,7 +47,7 @@ export class Gather<T, A> {
     this.#running = true;
     while (this.#waiting.length > 0) {
       const answered = this.#sendGroup(this.#waiting.splice(0, this.#groupLength()));
-      await (patienceMs === undefined ? answered : settleOr(answered, patienceMs));
+      await (patienceMs === undefined ? answered : waitAtMost(answered, patienceMs));
     }
     this.#running = false;
   }

@@ -1,6 +1,6 @@
 import { createRemoteJWKSet, customFetch, errors, type FetchImplementation, type JWTPayload, jwtVerify } from "jose";
 import type { Config } from "../config.ts";
-import { unavailable } from "../database/client.ts";
+import { unavailable } from "../database/failure.ts";
 import { ApiError } from "../errors.ts";
 import { readBounded } from "../http/json-body.ts";
 

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { type AnySql, json, type Sql, type Tx, tx } from "../database/client.ts";
+import { type AnySql, json, type Sql, type Tx } from "../database/client.ts";
+import { tx } from "../database/transaction.ts";
 import { ApiError, type Form } from "../errors.ts";
 import { idempotencyKeepHours, idempotencyKeyLengthMax } from "../limits.ts";
 import type { Sealer } from "../seal.ts";

@@ -2,7 +2,8 @@ import { type Static, type TObject, type TSchema, Type } from "@sinclair/typebox
 import type { Principal } from "../auth/authenticator.ts";
 import { requestGate } from "../auth/gates.ts";
 import type { Ctx } from "../context.ts";
-import { type AnySql, patiently } from "../database/client.ts";
+import type { AnySql } from "../database/client.ts";
+import { retryWhileUnavailable } from "../database/retry.ts";
 import { ApiError, type ErrorCause, type Form, invalidAs } from "../errors.ts";
 import { askedForm, errorInA, type FormChange, showIn } from "./form.ts";
 import { type KeptAnswer, once, readIdempotencyKey } from "./idempotency.ts";
@@ -110,9 +111,12 @@ export function operation<
   const handler = async ({ request, params }: RouteContext) => {
     const asked = askedForm(request);
     if (asked !== null) rememberForm(request, asked);
-    const principal = await patiently(() => ctx.authenticator.authenticate(request.headers.get("authorization")), {
-      limitMs: waitsUntil(request) - Date.now(),
-    });
+    const principal = await retryWhileUnavailable(
+      () => ctx.authenticator.authenticate(request.headers.get("authorization")),
+      {
+        limitMs: waitsUntil(request) - Date.now(),
+      },
+    );
     const form = asked ?? principal.tenant.form;
     rememberForm(request, form);
     await requestGate(principal, ctx.rateLimiter);

@@ -1,4 +1,4 @@
-import { Gather } from "../async/batcher.ts";
+import { Batcher } from "../async/batcher.ts";
 import { type Batch, relayGroupCharsMax, relayGroupMax } from "./relay.ts";
 
 /** What is to be appended to one log. */
@@ -16,10 +16,10 @@ type Answer = string | number | undefined;
 
 /** The appends of all logs of a process. Sharing commands halves the cost of each, in this process as in Redis. */
 export class Appends {
-  readonly #gather: Gather<Append, Answer>;
+  readonly #batcher: Batcher<Append, Answer>;
 
   constructor(send: SendAppends) {
-    this.#gather = new Gather((group) => sendGroup(send, group), {
+    this.#batcher = new Batcher((group) => sendGroup(send, group), {
       countMax: relayGroupMax,
       size: { of: ({ batch }) => batch.sse.length, max: relayGroupCharsMax },
     });
@@ -27,7 +27,7 @@ export class Appends {
 
   /** What the script says of this append. Rejects when the command failed, or Redis refused this one. */
   async add(append: Append): Promise<string | number> {
-    const answer = await this.#gather.add(append);
+    const answer = await this.#batcher.add(append);
     if (answer === undefined || (typeof answer === "string" && answer.startsWith("error")))
       throw new Error(`Redis refused an append: ${answer}.`);
     return answer;

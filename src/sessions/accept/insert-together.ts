@@ -1,30 +1,31 @@
-import { Gather } from "../../kernel/async/batcher.ts";
-import { isPassing, isUnavailable, type Sql } from "../../kernel/database/client.ts";
+import { Batcher } from "../../kernel/async/batcher.ts";
+import type { Sql } from "../../kernel/database/client.ts";
+import { isTransient, isUnavailable } from "../../kernel/database/failure.ts";
 import { acceptGroupCharsMax, acceptGroupMax, acceptPatienceMs } from "../../kernel/limits.ts";
 import { addFirstTurnJob } from "../state/turn-job.ts";
 import { insertPlainTurn, type PlainTurn, runnableAgent } from "./insert.ts";
 
 /** Whether a turn was written; null for one that has to be written alone, and learns then what is in its way. */
 type Written = boolean | null;
-const gathers = new WeakMap<Sql, Gather<PlainTurn, Written>>();
+const batchers = new WeakMap<Sql, Batcher<PlainTurn, Written>>();
 
 /**
  * `insertPlainTurn`, and under load for many at once: while one statement is under
- * way, the turns that come gather for the next. Each added job's NOTIFY makes its
+ * way, the turns that arrive are collected for the next. Each added job's NOTIFY makes its
  * commit wait for all others that add one, so that only about 2,000 a second get
  * through, however many turns each of them writes.
  */
 export async function insertPlainTurnTogether(sql: Sql, turn: PlainTurn): Promise<boolean> {
-  let gather = gathers.get(sql);
-  if (gather === undefined) {
-    gather = new Gather((turns) => insertGroup(sql, turns), {
+  let batcher = batchers.get(sql);
+  if (batcher === undefined) {
+    batcher = new Batcher((turns) => insertGroup(sql, turns), {
       countMax: acceptGroupMax,
       size: { of: ({ input }) => JSON.stringify(input).length, max: acceptGroupCharsMax },
       patienceMs: acceptPatienceMs,
     });
-    gathers.set(sql, gather);
+    batchers.set(sql, batcher);
   }
-  return (await gather.add(turn)) ?? insertPlainTurn(sql, turn);
+  return (await batcher.add(turn)) ?? insertPlainTurn(sql, turn);
 }
 
 async function insertGroup(sql: Sql, turns: readonly PlainTurn[]): Promise<Written[]> {
@@ -36,7 +37,7 @@ async function insertGroup(sql: Sql, turns: readonly PlainTurn[]): Promise<Writt
     return turns.map(({ turnId }) => written.has(turnId) || null);
   } catch (error) {
     // A database that did not answer in time will not answer each of them either.
-    if (isUnavailable(error) && !isPassing(error)) throw error;
+    if (isUnavailable(error) && !isTransient(error)) throw error;
     return turns.map(() => null);
   }
 }

@@ -1,12 +1,6 @@
 import type postgres from "postgres";
-import {
-  type AnySql,
-  isPassing,
-  json,
-  type Sql,
-  unavailable,
-  violatedConstraint,
-} from "../../kernel/database/client.ts";
+import { type AnySql, json, type Sql } from "../../kernel/database/client.ts";
+import { isTransient, unavailable, violatedConstraint } from "../../kernel/database/failure.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { databaseWaitMs } from "../../kernel/limits.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
@@ -106,7 +100,7 @@ async function untilSure(insert: () => Promise<boolean>): Promise<boolean> {
     } catch (error) {
       const constraint = violatedConstraint(error);
       if (constraint === "turns_pkey" || constraint === "sessions_pkey") return true;
-      if (!isPassing(error) || Date.now() + retryPauseMs > expiresAt) throw error;
+      if (!isTransient(error) || Date.now() + retryPauseMs > expiresAt) throw error;
       await new Promise((resolve) => setTimeout(resolve, retryPauseMs));
     }
   }

@@ -2,7 +2,9 @@ import { type LoadedAgent, loadAgentForTurn } from "../../agents/load.ts";
 import type { Principal } from "../../kernel/auth/authenticator.ts";
 import { quotaExceeded, turnGate } from "../../kernel/auth/gates.ts";
 import type { Ctx } from "../../kernel/context.ts";
-import { type AnySql, isCommitUnsure, patiently, type Sql, type Tx, tx } from "../../kernel/database/client.ts";
+import type { AnySql, Sql, Tx } from "../../kernel/database/client.ts";
+import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
+import { isCommitUnsure, tx } from "../../kernel/database/transaction.ts";
 import { ApiError, invalid } from "../../kernel/errors.ts";
 import { type IdempotencyKey, keepTurn, recallKey, waitForKey } from "../../kernel/http/idempotency.ts";
 import { newId } from "../../kernel/ids.ts";
@@ -278,7 +280,7 @@ async function acceptInTransaction(
         return inner`select 1 from turns where id = ${answer.turnId}`;
       });
     const limitMs = Math.max(lookUpMs, databaseWaitMs - (Date.now() - startedAt));
-    const found = await patiently(lookUp, { limitMs }).catch(() => []);
+    const found = await retryWhileUnavailable(lookUp, { limitMs }).catch(() => []);
     if (found.length === 0) throw error;
     return answer;
   }

@@ -1,5 +1,6 @@
 import type { Ctx } from "../../kernel/context.ts";
-import { isUnavailable, patiently } from "../../kernel/database/client.ts";
+import { isUnavailable } from "../../kernel/database/failure.ts";
+import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
 import { doneEvent } from "../../kernel/http/sse.ts";
 import { turnPatienceMs, turnWatchMs } from "../../kernel/limits.ts";
 import { formatEvent, type LogKey, lastOf, type Relay } from "../../kernel/relay/relay.ts";
@@ -188,8 +189,8 @@ async function lastChunks(
     const events = state.relayEvents ?? 0;
     if (position > events) return [];
     if (position === events) return [state.lastChunk];
-    const patience = { limitMs: turnPatienceMs, heals: isUnavailable };
-    const answer = position === 1 ? await patiently(() => answerOf(sql, log.turnId), patience) : null;
+    const patience = { limitMs: turnPatienceMs, retryIf: isUnavailable };
+    const answer = position === 1 ? await retryWhileUnavailable(() => answerOf(sql, log.turnId), patience) : null;
     if (answer !== null) return [...chunksOf(answer), state.lastChunk];
   }
   return [{ type: "error", errorText: "The live stream was lost. Read the session's messages for the answer." }];

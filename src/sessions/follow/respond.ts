@@ -1,5 +1,6 @@
 import type { Ctx } from "../../kernel/context.ts";
-import { isUnavailable, patiently } from "../../kernel/database/client.ts";
+import { isUnavailable } from "../../kernel/database/failure.ts";
+import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
 import { ApiError, type ErrorCause, errorCauses } from "../../kernel/errors.ts";
 import { sseResponse } from "../../kernel/http/sse.ts";
 import { turnPatienceMs } from "../../kernel/limits.ts";
@@ -67,7 +68,10 @@ async function turnAsJson(
     // The message itself is read from the transcript, where it is whole.
   }
   const { sql } = streams.ctx;
-  const end = await patiently(() => endOfTurn(sql, log.turnId), { limitMs: turnPatienceMs, heals: isUnavailable });
+  const end = await retryWhileUnavailable(() => endOfTurn(sql, log.turnId), {
+    limitMs: turnPatienceMs,
+    retryIf: isUnavailable,
+  });
   if (end?.status === "succeeded") {
     if (end.message !== null) return Response.json({ message: end.message }, { status, headers });
     // Asked for again by its Idempotency-Key after a regeneration has cut it away.

@@ -1,7 +1,8 @@
 import { hostname } from "node:os";
 import postgres from "postgres";
-import { camelCaseColumns, isPassing, type Sql, withLongStartup } from "../../kernel/database/client.ts";
+import { camelCaseColumns, type Sql, withLongStartup } from "../../kernel/database/client.ts";
 import { withDeadline } from "../../kernel/database/deadline.ts";
+import { isTransient } from "../../kernel/database/failure.ts";
 import { plainlyEnding } from "../../kernel/database/socket.ts";
 import { newId } from "../../kernel/ids.ts";
 import { databaseWaitMs, lockWaitMs, workerBeatMs } from "../../kernel/limits.ts";
@@ -141,7 +142,7 @@ export class Actor {
       } catch (error) {
         // A statement that fails keeps the lock it took; one that lost its connection lost that too.
         releaseLock(this.sql, lockKey).catch(() => {});
-        if (!isPassing(error) || Date.now() > awayUntil) throw error;
+        if (!isTransient(error) || Date.now() > awayUntil) throw error;
         unsure = true;
         busyUntil = Date.now() + lockWaitMs;
       }

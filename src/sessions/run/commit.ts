@@ -1,4 +1,5 @@
-import { isUnavailable, type Sql } from "../../kernel/database/client.ts";
+import type { Sql } from "../../kernel/database/client.ts";
+import { isUnavailable } from "../../kernel/database/failure.ts";
 import { turnPatienceMs } from "../../kernel/limits.ts";
 import { type ClaimedTurn, logIdOf } from "../state/claimed-turn.ts";
 import type { TurnOutcome } from "../state/turn-end.ts";

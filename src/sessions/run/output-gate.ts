@@ -1,4 +1,6 @@
-import { isUnavailable, patiently, type Sql } from "../../kernel/database/client.ts";
+import type { Sql } from "../../kernel/database/client.ts";
+import { isUnavailable } from "../../kernel/database/failure.ts";
+import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
 import { turnPatienceMs } from "../../kernel/limits.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import { markShown } from "../state/turn.ts";
@@ -50,9 +52,9 @@ export class OutputGate {
    */
   async note(): Promise<boolean> {
     this.close();
-    this.noted ??= patiently(() => markShown(this.sql, this.turn.id, this.turn.attempt), {
+    this.noted ??= retryWhileUnavailable(() => markShown(this.sql, this.turn.id, this.turn.attempt), {
       limitMs: turnPatienceMs,
-      heals: isUnavailable,
+      retryIf: isUnavailable,
     });
     return this.noted;
   }

@@ -1,7 +1,8 @@
 import { Buffer } from "node:buffer";
 import type { UIMessageChunk } from "ai";
 import type { Ctx } from "../../kernel/context.ts";
-import { isUnavailable, patiently } from "../../kernel/database/client.ts";
+import { isUnavailable } from "../../kernel/database/failure.ts";
+import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
 import {
   answerBytesMax,
   answerChunksMax,
@@ -138,9 +139,9 @@ async function play(
 /** What cannot be prepared now cannot be prepared by another worker either, unless it was the database that was away. */
 async function prepare(ctx: Ctx, { turn, stop }: RunningTurn): Promise<PreparedTurn | TurnError> {
   try {
-    return await patiently(() => prepareTurn(ctx, turn, stop.signal), {
+    return await retryWhileUnavailable(() => prepareTurn(ctx, turn, stop.signal), {
       limitMs: turnPatienceMs,
-      heals: (error) => isUnavailable(error) && !stop.signal.aborted,
+      retryIf: (error) => isUnavailable(error) && !stop.signal.aborted,
     });
   } catch (error) {
     if (isUnavailable(error)) throw error;

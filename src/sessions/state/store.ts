@@ -1,4 +1,5 @@
-import { type AnySql, tx } from "../../kernel/database/client.ts";
+import type { AnySql } from "../../kernel/database/client.ts";
+import { tx } from "../../kernel/database/transaction.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import {
   type Page,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { Gather } from "../../../src/kernel/async/batcher.ts";
+import { Batcher } from "../../../src/kernel/async/batcher.ts";
 import { eventually } from "../../harness/eventually.ts";
 
 /** Groups that wait to be answered, as they were sent. */
@@ -25,12 +25,12 @@ class Sent {
 describe("items that are sent together", () => {
   test("the first goes alone, and those that come meanwhile go next, each with its own answer", async () => {
     const sent = new Sent();
-    const gather = new Gather(sent.send, { countMax: 100 });
-    const answers = Promise.all([1, 2, 3, 4].map((item) => gather.add(item)));
+    const batcher = new Batcher(sent.send, { countMax: 100 });
+    const answers = Promise.all([1, 2, 3, 4].map((item) => batcher.add(item)));
     await sent.answer();
     await sent.answer();
     expect(await answers).toEqual([2, 4, 6, 8]);
-    const last = gather.add(5);
+    const last = batcher.add(5);
     await sent.answer();
     expect(await last).toBe(10);
     expect(sent.groups).toEqual([[1], [2, 3, 4], [5]]);
@@ -38,9 +38,9 @@ describe("items that are sent together", () => {
 
   test("a group has at most so many items and so much in all, but for one that is larger by itself", async () => {
     const sent = new Sent();
-    const gather = new Gather(sent.send, { countMax: 3, size: { of: (item) => item, max: 20 } });
+    const batcher = new Batcher(sent.send, { countMax: 3, size: { of: (item) => item, max: 20 } });
     const items = [1, 2, 3, 4, 5, 11, 8, 2, 50, 1];
-    const answers = Promise.all(items.map((item) => gather.add(item)));
+    const answers = Promise.all(items.map((item) => batcher.add(item)));
     const groups = [[1], [2, 3, 4], [5, 11], [8, 2], [50], [1]];
     for (const _group of groups) await sent.answer();
     expect(await answers).toEqual(items.map((item) => 2 * item));
@@ -49,16 +49,16 @@ describe("items that are sent together", () => {
 
   test("what fails fails for its group, and those behind it go on", async () => {
     const sent = new Sent();
-    const gather = new Gather(sent.send, { countMax: 2 });
-    const answers = Promise.allSettled([1, 13, 2, 3].map((item) => gather.add(item)));
+    const batcher = new Batcher(sent.send, { countMax: 2 });
+    const answers = Promise.allSettled([1, 13, 2, 3].map((item) => batcher.add(item)));
     for (let n = 0; n < 3; n++) await sent.answer();
     expect((await answers).map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected", "fulfilled"]);
   });
 
   test("a group that is not answered holds those behind it up no longer than the patience lasts", async () => {
     const sent = new Sent();
-    const gather = new Gather(sent.send, { countMax: 100, patienceMs: 20 });
-    const answers = Promise.all([1, 2].map((item) => gather.add(item)));
+    const batcher = new Batcher(sent.send, { countMax: 100, patienceMs: 20 });
+    const answers = Promise.all([1, 2].map((item) => batcher.add(item)));
     await eventually(() => sent.groups.length === 2);
     expect(sent.groups).toEqual([[1], [2]]);
     await sent.answer();

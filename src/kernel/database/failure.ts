@@ -1,0 +1,66 @@
+import postgres from "postgres";
+import { ApiError } from "../errors.ts";
+import { unavailableRetryAfterSeconds } from "../limits.ts";
+import { DeadlineError } from "./deadline.ts";
+
+/** SQLSTATEs after which a retry may succeed: deadlock, serialisation, server restarting, too many connections. */
+const transientStates = new Set(["40001", "40P01", "57P01", "57P02", "57P03", "53300"]);
+/** SQLSTATEs that mean "not now": the above, cancelled statement, lock and idle time-outs, no disk or memory, read-only standby. */
+const unavailableStates = new Set([
+  ...transientStates,
+  "57014",
+  "55P03",
+  "25P03",
+  "25P04",
+  "53100",
+  "53200",
+  "53400",
+  "25006",
+]);
+/** Error codes of the driver and of the system for a connection that is not there. */
+const connectionCodes = new Set([
+  "CONNECT_TIMEOUT",
+  "CONNECTION_CLOSED",
+  "CONNECTION_ENDED",
+  "CONNECTION_DESTROYED",
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ETIMEDOUT",
+  "EPIPE",
+  "ENOENT",
+  "ConnectionRefused",
+  "ConnectionClosed",
+]);
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "";
+}
+
+/** Returns whether a database error may go away by itself within moments. */
+export function isTransient(error: unknown): boolean {
+  const code = codeOf(error);
+  return transientStates.has(code) || connectionCodes.has(code);
+}
+
+/** Returns whether an error says that Postgres cannot serve now; the caller gets a 503 then (docs/decisions.md, "Postgres and Redis"). */
+export function isUnavailable(error: unknown): boolean {
+  const code = codeOf(error);
+  return (
+    error instanceof DeadlineError || unavailableStates.has(code) || connectionCodes.has(code) || code.startsWith("08")
+  );
+}
+
+/** Returns the 503 for a service that cannot work now. */
+export function unavailable(): ApiError {
+  return new ApiError("service_unavailable", { headers: { "Retry-After": String(unavailableRetryAfterSeconds) } });
+}
+
+/** Returns the constraint or unique index that a write violated, or null. Slices map its name to a cause. */
+export function violatedConstraint(error: unknown): string | null {
+  if (!(error instanceof postgres.PostgresError) || !error.code.startsWith("23")) return null;
+  return error.constraint_name ?? null;
+}

@@ -1,0 +1,65 @@
+import { sleep, within } from "../async/wait.ts";
+import { databaseWaitMs } from "../limits.ts";
+import { type AnySql, poolOf, type Sql, type Tx } from "./client.ts";
+import { DeadlineError } from "./deadline.ts";
+import { isTransient, isUnavailable } from "./failure.ts";
+
+/**
+ * Runs `work` in one transaction, or inside the caller's when `sql` already is one.
+ *
+ * The wait for a connection and for all statements together has a limit
+ * (`databaseWaitMs`); a transaction that outlives it is rolled back. A
+ * connection that broke before the commit, a deadlock or a serialisation failure
+ * is retried within the limit: a short outage is not an error. Therefore `work` must
+ * change nothing but the database. Returns what `work` returns.
+ */
+export async function tx<T>(sql: AnySql, work: (tx: Tx) => Promise<T>): Promise<T> {
+  if ("savepoint" in sql) return work(sql);
+  const expiresAt = Date.now() + databaseWaitMs;
+  for (;;) {
+    const state = { expired: false, committing: false };
+    try {
+      return await withLimit(expiresAt, state, sql, work);
+    } catch (error) {
+      if (state.committing && error instanceof Error) unsureCommits.add(error);
+      const pauseMs = 50 + Math.random() * 150;
+      if (state.committing || !isTransient(error) || Date.now() + pauseMs > expiresAt) throw error;
+      await sleep(pauseMs);
+    }
+  }
+}
+
+/** Errors of transactions that broke in the commit. */
+const unsureCommits = new WeakSet<Error>();
+
+/** Returns whether a transaction failed so late that it may have been committed all the same. */
+export function isCommitUnsure(error: unknown): boolean {
+  return error instanceof Error && unsureCommits.has(error) && isUnavailable(error);
+}
+
+async function withLimit<T>(
+  expiresAt: number,
+  state: { expired: boolean; committing: boolean },
+  sql: Sql,
+  work: (tx: Tx) => Promise<T>,
+): Promise<T> {
+  const pool = poolOf(sql);
+  if (pool !== undefined) pool.use.transactions += 1;
+  const run = sql.begin(async (inner) => {
+    if (state.expired) throw new DeadlineError("The caller gave up while waiting for a connection.");
+    const result = await work(inner);
+    if (state.expired) throw new DeadlineError("The caller gave up while the transaction ran.");
+    state.committing = true;
+    return result;
+  }) as Promise<T>;
+  run
+    .catch(() => {}) // Whoever still waits gets the error below; after the limit nobody does.
+    .finally(() => {
+      if (pool !== undefined) pool.use.transactions -= 1;
+    });
+  return await within(run, expiresAt - Date.now(), () => {
+    state.expired = true;
+    pool?.closeSilent();
+    throw new DeadlineError(`The transaction did not end within ${databaseWaitMs} ms.`);
+  });
+}
