@@ -20,6 +20,7 @@ const roles: Readonly<Record<string, () => Promise<unknown>>> = {
   // The operator's command line again, with `skill` or `queue` as its first word.
   skill: async () => (await import("./operator/run-command.ts")).tenant(["skill", ...words]),
   queue: async () => (await import("./operator/run-command.ts")).tenant(["queue", ...words]),
+  openapi: async () => process.stdout.write(await (await import("./operator/openapi.ts")).openApiText(readConfig())),
 };
 
 try {

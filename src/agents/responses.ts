@@ -1,4 +1,5 @@
 import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
+import { Component, example } from "../kernel/http/component.ts";
 import { Closed, Metadata, Nullable, OneOf } from "../kernel/http/request-fields.ts";
 import { attribution, listOf, Moment, pageOf, Text, TextOrNull, times } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
@@ -6,54 +7,58 @@ import { approvalModes } from "../tools/policy.ts";
 import { SandboxId } from "../workspaces/sandbox-id.ts";
 import { toolGroups } from "./schema.ts";
 
-/** The response schemas of operations on agents, for the OpenAPI document. */
+/** What operations on agents respond with, for the OpenAPI document. */
 
-const Policy = Closed({
+const Policy = Component("ApprovalPolicy", {
   default: OneOf(...approvalModes),
-  overrides: Type.Array(
-    Closed({ tool: Text, mcpConnectionId: Nullable(Id("mcpConnection")), mode: OneOf(...approvalModes, "deny") }),
+  overrides: example(
+    Type.Array(
+      Closed({ tool: Text, mcpConnectionId: Nullable(Id("mcpConnection")), mode: OneOf(...approvalModes, "deny") }),
+    ),
+    [{ tool: "bash", mcpConnectionId: null, mode: "manual" }],
   ),
 });
 
 const config = {
-  name: Text,
-  model: TextOrNull,
+  name: example(Text, "Support"),
+  model: example(TextOrNull, "gpt-5-mini"),
   providerId: Nullable(Id("provider")),
   memoryInjectionEnabled: Type.Boolean(),
-  instructions: Text,
+  instructions: example(Text, "You answer questions about orders, in one or two sentences."),
   metadata: Metadata,
   mcpConnectionIds: Type.Array(Id("mcpConnection")),
 };
 const configInB = {
   ...config,
-  thinkingLevel: TextOrNull,
+  thinkingLevel: example(TextOrNull, null),
   autoCompaction: Type.Boolean(),
-  compactionReserveTokens: Type.Integer(),
+  compactionReserveTokens: example(Type.Integer(), 16_384),
   tools: Type.Array(OneOf(...toolGroups)),
   approvalInChat: Policy,
   approvalInTasks: Policy,
 };
 const configInA = {
   ...config,
+  model: example(TextOrNull, "openai/gpt-5-mini"),
   skills: Type.Array(Id("skill")),
   tools: Type.Array(OneOf("file_operation_sandbox", "write_todos", "memory")),
 };
 
-function agent(more: TProperties) {
-  return Closed({
+function agent(component: string, more: TProperties) {
+  return Component(component, {
     id: Id("agent"),
     tenantId: Id("tenant"),
     ...more,
     ...attribution,
-    avatarUrl: TextOrNull,
+    avatarUrl: example(TextOrNull, null),
     version: Type.Integer(),
     status: OneOf("active", "disabled"),
     ...times,
   });
 }
 
-function version(more: TProperties) {
-  return Closed({
+function version(component: string, more: TProperties) {
+  return Component(component, {
     agentId: Id("agent"),
     tenantId: Id("tenant"),
     version: Type.Integer(),
@@ -63,18 +68,26 @@ function version(more: TProperties) {
 }
 
 const inBoth = (b: TSchema, a: TSchema) => ({ answer: b, answerInA: a });
-const AgentInB = agent({ ...configInB, workspaceId: Nullable(Id("workspace")) });
-const AgentInA = agent({ ...configInA, sandboxId: Nullable(SandboxId) });
+const AgentInB = agent("Agent", { ...configInB, workspaceId: Nullable(Id("workspace")) });
+const AgentInA = agent("AgentA", { ...configInA, sandboxId: Nullable(SandboxId) });
+const VersionInB = version("AgentVersion", configInB);
+const VersionInA = version("AgentVersionA", configInA);
 
 export const agentResponse = inBoth(AgentInB, AgentInA);
-export const agentListResponse = inBoth(listOf("agents", AgentInB), listOf("agents", AgentInA));
-export const agentVersionResponse = inBoth(version(configInB), version(configInA));
-export const agentVersionListResponse = inBoth(pageOf(version(configInB)), pageOf(version(configInA)));
+export const agentListResponse = inBoth(
+  listOf("AgentList", "agents", AgentInB),
+  listOf("AgentListA", "agents", AgentInA),
+);
+export const agentVersionResponse = inBoth(VersionInB, VersionInA);
+export const agentVersionListResponse = inBoth(
+  pageOf("AgentVersionPage", VersionInB),
+  pageOf("AgentVersionPageA", VersionInA),
+);
 
-export const McpAttachmentResponse = Closed({
+export const McpAttachmentResponse = Component("McpAttachment", {
   mcpConnectionId: Id("mcpConnection"),
   forwardUserId: Type.Boolean(),
-  forwardedMetadataKeys: Type.Array(Text),
+  forwardedMetadataKeys: example(Type.Array(Text), ["plan"]),
   ...times,
 });
-export const McpAttachmentListResponse = listOf("mcpAttachments", McpAttachmentResponse);
+export const McpAttachmentListResponse = listOf("McpAttachmentList", "mcpAttachments", McpAttachmentResponse);

@@ -1,4 +1,3 @@
-import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import type { Ctx } from "../kernel/context.ts";
 import type { AnySql } from "../kernel/database/client.ts";
@@ -6,7 +5,7 @@ import type { ErrorCause, Form } from "../kernel/errors.ts";
 import { agentChange } from "../kernel/http/form.ts";
 import { type OperationId, operation, pathIds } from "../kernel/http/operation.ts";
 import { readLimit } from "../kernel/http/page.ts";
-import { Closed, pageQuery } from "../kernel/http/request-fields.ts";
+import { Closed, Digits, pageQuery } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
 import { defaultModel } from "../kernel/limits.ts";
 import { findMcpTool as findToolOfServer } from "../mcp-connections/find-tool.ts";
@@ -26,11 +25,14 @@ import {
 import {
   AgentCreate,
   AgentCreateInA,
+  AgentCreateShownInA,
   AgentList,
   AgentListInA,
   AgentUpdate,
   AgentUpdateInA,
+  AgentUpdateShownInA,
   AttachmentUpdate,
+  AvatarUpload,
 } from "./schema.ts";
 import { showAgent } from "./show.ts";
 import { deleteAgent, getAgent, listAgents, refuseManaged, setAgentStatus, setAvatar } from "./store.ts";
@@ -86,6 +88,7 @@ function recordRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
         summary: "Create an agent",
         body: AgentCreate,
         bodyInA: AgentCreateInA,
+        shownInA: AgentCreateShownInA,
         success: 201,
         ...agentResponse,
         change: agentChange,
@@ -130,6 +133,7 @@ function recordRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
         params: agentPath,
         body: AgentUpdate,
         bodyInA: AgentUpdateInA,
+        shownInA: AgentUpdateShownInA,
         success: 200,
         ...agentResponse,
         change: agentChange,
@@ -178,6 +182,7 @@ function avatarRoutes(ctx: Ctx) {
         summary: "Upload an agent's picture",
         params: agentPath,
         body: "raw",
+        rawBody: { "multipart/form-data": AvatarUpload },
         // A repeat leaves the same picture, so no response needs to be kept.
         idempotency: "own",
         success: 200,
@@ -236,7 +241,7 @@ function versionRoutes(ctx: Ctx) {
       operation(ctx, {
         id: "agents.getVersion",
         summary: "Read a version of an agent",
-        params: pathIds({ agentId: Id("agent"), version: Type.String() }),
+        params: pathIds({ agentId: Id("agent"), version: Digits({ minimum: 1 }, Number.POSITIVE_INFINITY) }),
         success: 200,
         ...agentVersionResponse,
         change: agentChange,

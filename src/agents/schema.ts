@@ -1,7 +1,19 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Change, Characters, Closed, Metadata, Name, Nullable, OneOf, UserId } from "../kernel/http/request-fields.ts";
+import { Component, example } from "../kernel/http/component.ts";
+import {
+  Change,
+  Characters,
+  Closed,
+  FileBytes,
+  Metadata,
+  Name,
+  Nullable,
+  OneOf,
+  UserId,
+} from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
 import { type ApprovalPolicy, approvalModes } from "../tools/policy.ts";
+import { SandboxId } from "../workspaces/sandbox-id.ts";
 
 /** Agents a tenant may have at once, in both forms. */
 export const agentsPerTenantMax = 100;
@@ -29,9 +41,12 @@ const Override = Closed({
   mode: OneOf(...approvalModes, "deny"),
 });
 const overrides = Type.Optional(Type.Array(Override, { maxItems: overridesPerPolicyMax }));
-const PolicyOnCreate = Closed({ default: Type.Optional(OneOf(...approvalModes)), overrides });
+const PolicyOnCreate = Component("ApprovalPolicyCreate", {
+  default: Type.Optional(OneOf(...approvalModes)),
+  overrides,
+});
 /** A policy is replaced as a whole, so its default is required. */
-const PolicyOnUpdate = Closed({ default: OneOf(...approvalModes), overrides });
+const PolicyOnUpdate = Component("ApprovalPolicyUpdate", { default: OneOf(...approvalModes), overrides });
 
 /** The versioned configuration of an agent, as its row and each version's row hold it. */
 export interface AgentConfig {
@@ -75,14 +90,19 @@ const optional = {
   providerId: Type.Optional(Nullable(Id("provider"))),
   tools: Type.Optional(Type.Array(OneOf(...toolGroups), { uniqueItems: true })),
   memoryInjectionEnabled: Type.Optional(Type.Boolean()),
-  instructions: Type.Optional(Characters({ max: instructionsCharactersMax })),
+  instructions: Type.Optional(
+    example(
+      Characters({ max: instructionsCharactersMax }),
+      "You answer questions about orders, in one or two sentences.",
+    ),
+  ),
   metadata: Type.Optional(Metadata),
   mcpConnectionIds: Type.Optional(Type.Array(Id("mcpConnection"), { maxItems: mcpConnectionsPerAgentMax })),
 };
 
 const optionalInB = {
   ...optional,
-  model: Type.Optional(Nullable(Characters({ min: 1, max: modelCharactersMax }))),
+  model: Type.Optional(example(Nullable(Characters({ min: 1, max: modelCharactersMax })), "gpt-5-mini")),
   workspaceId: Type.Optional(Id("workspace")),
   thinkingLevel: Type.Optional(Nullable(Characters({ min: 1, max: 64 }))),
   autoCompaction: Type.Optional(Type.Boolean()),
@@ -93,12 +113,22 @@ const optionalInB = {
 const optionalInA = {
   ...optional,
   // A vendor, and the model behind a slash.
-  model: Type.Optional(Nullable(Characters({ max: modelCharactersMax, pattern: "^[^/]+/.+$" }))),
+  model: Type.Optional(
+    example(Nullable(Characters({ max: modelCharactersMax, pattern: "^[^/]+/.+$" })), "openai/gpt-5-mini"),
+  ),
   workspaceId: Type.Optional(Nullable(Id("workspace"))),
   skills: Type.Optional(Type.Array(Id("skill"), { uniqueItems: true, maxItems: librarySkillsPerAgentMax })),
 };
 
-export const AgentCreate = Closed({
+const { workspaceId: _, ...sharedInA } = optionalInA;
+/** Form A's fields as a client sends them. */
+const sentInA = {
+  ...sharedInA,
+  sandboxId: Type.Optional(Nullable(SandboxId)),
+  tools: Type.Optional(Type.Array(OneOf("file_operation_sandbox", "write_todos", "memory"), { uniqueItems: true })),
+};
+
+export const AgentCreate = Component("AgentCreate", {
   ...optionalInB,
   name: Name,
   userId: Type.Optional(UserId),
@@ -107,15 +137,23 @@ export const AgentCreate = Closed({
 });
 
 export const AgentCreateInA = Closed({ ...optionalInA, name: Name, userId: Type.Optional(UserId) });
+/** The same as a client sends it. */
+export const AgentCreateShownInA = Component("AgentCreateA", {
+  ...sentInA,
+  name: Name,
+  userId: Type.Optional(UserId),
+});
 
-export const AgentUpdate = Change({
+export const AgentUpdate = Change("AgentUpdate", {
   ...optionalInB,
   name: Name,
   approvalInChat: PolicyOnUpdate,
   approvalInTasks: PolicyOnUpdate,
 });
 
-export const AgentUpdateInA = Change({ ...optionalInA, name: Name });
+export const AgentUpdateInA = Change("AgentUpdateRaisedA", { ...optionalInA, name: Name });
+/** The same as a client sends it. */
+export const AgentUpdateShownInA = Change("AgentUpdateA", { ...sentInA, name: Name });
 
 /** What a request may set of an agent's configuration and workspace, in either form. */
 export type AgentFields = Partial<
@@ -131,8 +169,11 @@ export const AgentList = Closed({
 });
 export const AgentListInA = Closed({ userId: Type.Optional(UserId) });
 
-export const AttachmentUpdate = Change({
-  forwardUserId: Type.Boolean(),
+/** The form that a picture is sent in. */
+export const AvatarUpload = Component("AvatarUpload", { file: FileBytes });
+
+export const AttachmentUpdate = Change("McpAttachmentUpdate", {
+  forwardUserId: example(Type.Boolean(), true),
   forwardedMetadataKeys: Type.Array(Characters({ min: 1, max: 256 }), {
     uniqueItems: true,
     maxItems: forwardedKeysMax,

@@ -1,14 +1,17 @@
-import { Closed } from "../kernel/http/request-fields.ts";
+import { Component, example } from "../kernel/http/component.ts";
 import { listOf, Moment, MomentOrNull, Text } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
 
-/** The response schemas of operations on API keys, for the OpenAPI document. */
-const ApiKeyResponse = Closed({
+/** What operations on API keys respond with, for the OpenAPI document. */
+const ApiKeyResponse = Component("ApiKey", {
   id: Id("apiKey"),
-  name: Text,
-  keyFragment: Text,
+  name: example(Text, "Production"),
+  keyFragment: example(Text, "3f9a"),
   createdAt: Moment,
-  expiresAt: MomentOrNull,
+  expiresAt: example(MomentOrNull, null),
 });
-export const ApiKeyCreatedResponse = Closed({ apiKey: ApiKeyResponse, token: Text });
-export const ApiKeyListResponse = listOf("apiKeys", ApiKeyResponse);
+export const ApiKeyCreatedResponse = Component("ApiKeyCreated", {
+  apiKey: ApiKeyResponse,
+  token: example(Text, "parley_0mk7q2v5c8d1f4h6j9n3p0rt"),
+});
+export const ApiKeyListResponse = listOf("ApiKeyList", "apiKeys", ApiKeyResponse);

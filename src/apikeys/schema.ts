@@ -1,11 +1,15 @@
 import { Type } from "@sinclair/typebox";
+import { Component, example } from "../kernel/http/component.ts";
 import { MomentText } from "../kernel/http/date-time.ts";
-import { Closed, Name, Nullable } from "../kernel/http/request-fields.ts";
+import { Name, Nullable } from "../kernel/http/request-fields.ts";
 
 /** API keys a tenant may have at once. */
 export const apiKeysPerTenantMax = 5;
 
-export const ApiKeyCreate = Closed({ name: Name, expiresAt: Type.Optional(Nullable(MomentText)) });
+export const ApiKeyCreate = Component("ApiKeyCreate", {
+  name: example(Name, "Production"),
+  expiresAt: Type.Optional(Nullable(MomentText)),
+});
 
 /** An API key as it is shown: never its token or digest. */
 export interface ApiKey {

@@ -5,19 +5,17 @@ import { ApiError, invalid } from "../kernel/errors.ts";
 import { readMoment } from "../kernel/http/date-time.ts";
 import { type Page, readLimit, readTimeCursor, timePage } from "../kernel/http/page.ts";
 import { repairLockedDelivery } from "./delivery-states.ts";
-import type {
-  ChatAttentionQuery,
-  ChatDeliveryQuery,
-  ChatDeliveryRepair,
-  ChatDeliveryStatus,
-  ChatPlatformName,
-  MessageReceipt,
+import {
+  attentionPage,
+  type ChatAttentionQuery,
+  type ChatDeliveryQuery,
+  type ChatDeliveryRepair,
+  type ChatDeliveryStatus,
+  type ChatPlatformName,
+  deliveryPage,
+  type MessageReceipt,
 } from "./schema.ts";
 import { getChatConnection } from "./store.ts";
-
-/** Sizes of the lists' pages (document 2, "Limits"). */
-const connectionPage = { max: 100, default: 100 };
-const attentionPage = { max: 100, default: 50 };
 
 /** A delivery as it is shown: never what it says. */
 interface DeliveryRow {
@@ -58,7 +56,7 @@ export async function listDeliveries(
   connectionId: string,
   query: Static<typeof ChatDeliveryQuery>,
 ): Promise<Page<Shown>> {
-  const limit = readLimit(query.limit, connectionPage);
+  const limit = readLimit(query.limit, deliveryPage);
   const list = `chat-deliveries:${connectionId}`;
   const after = readTimeCursor(list, query.cursor);
   await getChatConnection(sql, tenantId, connectionId);

@@ -1,13 +1,14 @@
 import { Type } from "@sinclair/typebox";
+import { Component, example } from "../kernel/http/component.ts";
 import { Closed, Nullable, OneOf } from "../kernel/http/request-fields.ts";
 import { listOf, MomentOrNull, pageOf, Text, TextOrNull, times } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
 import { chatPlatforms } from "./schema.ts";
 
-/** What operations on chat connections answer (document 2, "Chat connection" and "Chat delivery"), for the OpenAPI document. */
+/** What operations on chat connections and deliveries respond with, for the OpenAPI document. */
 const Configuration = Closed({
   platform: OneOf(...chatPlatforms),
-  channelIds: Type.Optional(Type.Array(Text)),
+  channelIds: Type.Optional(example(Type.Array(Text), ["C0123456789"])),
   chatIds: Type.Optional(Type.Array(Text)),
   businessMode: Type.Optional(Type.Boolean()),
 });
@@ -23,48 +24,58 @@ const Health = Closed({
     }),
   ),
 });
-export const ChatConnectionResponse = Closed({
+const Identity = example(Closed({ botId: TextOrNull, botUserId: TextOrNull, teamId: TextOrNull, appId: TextOrNull }), {
+  botId: "B0123456789",
+  botUserId: "U0123456789",
+  teamId: "T0123456789",
+  appId: "A0123456789",
+});
+export const ChatConnectionResponse = Component("ChatConnection", {
   id: Id("chatConnection"),
   tenantId: Id("tenant"),
   agentId: Id("agent"),
-  name: Text,
+  name: example(Text, "Support in Slack"),
   platform: OneOf(...chatPlatforms),
   enabled: Type.Boolean(),
   configuration: Configuration,
-  webhookUrl: Text,
-  identity: Closed({ botId: TextOrNull, botUserId: TextOrNull, teamId: TextOrNull, appId: TextOrNull }),
+  webhookUrl: example(Text, "https://parley.example.org/v1/chat/webhooks/chat_a/cc_0mk7q2v5c8d1f4h6j9n3p0rt"),
+  identity: Identity,
   health: Health,
-  credentialFragment: Text,
+  credentialFragment: example(Text, "3f9a"),
   credentialVersion: Type.Integer(),
   ...times,
 });
-export const ChatConnectionListResponse = listOf("chatConnections", ChatConnectionResponse);
+export const ChatConnectionListResponse = listOf("ChatConnectionList", "chatConnections", ChatConnectionResponse);
 
 const state = {
   id: Id("chatDelivery"),
   kind: OneOf("reply", "approval_card"),
-  status: OneOf("pending", "confirmed", "failed", "ambiguous"),
+  status: example(OneOf("pending", "confirmed", "failed", "ambiguous"), "ambiguous"),
   attempt: Type.Integer(),
   sessionId: Nullable(Id("session")),
-  threadId: Text,
+  threadId: example(Text, "C0123456789:1767225600.000100"),
 };
 const delivery = {
   ...state,
   credentialVersion: Type.Integer(),
   representation: OneOf("native", "text"),
-  diagnostic: TextOrNull,
-  receipts: Type.Array(Closed({ attempt: Type.Integer(), messageId: Text })),
-  messageId: TextOrNull,
-  approvalId: Nullable(Id("approval")),
+  diagnostic: example(TextOrNull, null),
+  receipts: example(Type.Array(Closed({ attempt: Type.Integer(), messageId: Text })), []),
+  messageId: example(TextOrNull, null),
+  approvalId: example(Nullable(Id("approval")), null),
   ...times,
 };
-export const ChatDeliveryListResponse = pageOf(Closed(delivery));
+export const ChatDeliveryListResponse = pageOf("ChatDeliveryPage", Component("ChatDelivery", delivery));
 export const ChatAttentionListResponse = pageOf(
-  Closed({
+  "UnresolvedChatDeliveryPage",
+  Component("UnresolvedChatDelivery", {
     ...delivery,
     connectionId: Id("chatConnection"),
     agentId: Id("agent"),
     platform: OneOf(...chatPlatforms),
   }),
 );
-export const ChatDeliveryRepairResponse = Closed({ ...state, connectionId: Id("chatConnection") });
+export const ChatDeliveryRepairResponse = Component("ChatDeliveryRepaired", {
+  ...state,
+  connectionId: Id("chatConnection"),
+});

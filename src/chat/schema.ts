@@ -1,7 +1,13 @@
 import { Type } from "@sinclair/typebox";
-import { Change, Closed, Name, OneOf, pageQuery } from "../kernel/http/request-fields.ts";
+import { Component, example } from "../kernel/http/component.ts";
+import type { PageSize } from "../kernel/http/page.ts";
+import { Change, Closed, Name, OneOf, pageQueryOf } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
 
+/** Pages of a connection's deliveries. */
+export const deliveryPage: PageSize = { max: 100, default: 100 };
+/** Pages of the deliveries that wait for a person. */
+export const attentionPage: PageSize = { max: 100, default: 50 };
 /** Chat connections a tenant may have at once. */
 export const chatConnectionsPerTenantMax = 20;
 /** Channels or chats an allow-list may name. */
@@ -44,11 +50,14 @@ const Secret = Type.String({
   errorMessage: "must be 1 to 512 visible characters",
 });
 
-export const ChatConnectionCreate = Closed({
-  name: Name,
+export const ChatConnectionCreate = Component("ChatConnectionCreate", {
+  name: example(Name, "Support in Slack"),
   agentId: Id("agent"),
   platform: Platform,
-  credentials: Closed({ botToken: Secret, signingSecret: Type.Optional(Secret) }),
+  credentials: Closed({
+    botToken: example(Secret, "xoxb-0123456789"),
+    signingSecret: Type.Optional(example(Secret, "0123456789abcdef")),
+  }),
 });
 
 const AllowList = Type.Array(Type.String({ minLength: 1, maxLength: 64, pattern: "^[\\x21-\\x7e]+$" }), {
@@ -56,8 +65,8 @@ const AllowList = Type.Array(Type.String({ minLength: 1, maxLength: 64, pattern:
   uniqueItems: true,
 });
 
-export const ChatConnectionPatch = Change({
-  name: Name,
+export const ChatConnectionPatch = Change("ChatConnectionUpdate", {
+  name: example(Name, "Support in Slack"),
   configuration: Closed({
     platform: Type.Optional(Platform),
     channelIds: Type.Optional(AllowList),
@@ -66,17 +75,17 @@ export const ChatConnectionPatch = Change({
   }),
 });
 
-export const ChatDeliveryRepair = Closed({
+export const ChatDeliveryRepair = Component("ChatDeliveryRepair", {
   expectedAttempt: Type.Integer({ minimum: 0, maximum: 99 }),
   previousSenderStopped: Type.Literal(true, { errorMessage: "must be true" }),
   acceptDuplicateRisk: Type.Literal(true, { errorMessage: "must be true" }),
 });
 
 /** Query of a connection's deliveries; see `readLimit`. */
-export const ChatDeliveryQuery = Closed(pageQuery);
+export const ChatDeliveryQuery = Closed(pageQueryOf(deliveryPage));
 
 export const ChatAttentionQuery = Closed({
-  ...pageQuery,
+  ...pageQueryOf(attentionPage),
   status: Type.Optional(Type.String({ maxLength: 64 })),
   since: Type.Optional(
     Type.String({

@@ -1,36 +1,42 @@
 import { Type } from "@sinclair/typebox";
+import { Component, component, example } from "../kernel/http/component.ts";
 import { Closed, OneOf } from "../kernel/http/request-fields.ts";
 import { Failure, listOf, MomentOrNull, Text, TextOrNull, times } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
 import { authTypes } from "./schema.ts";
 
-/** The responses of the operations on MCP connections. */
-export const McpConnectionResponse = Closed({
+/** What operations on MCP connections respond with, for the OpenAPI document. */
+export const McpConnectionResponse = Component("McpConnection", {
   id: Id("mcpConnection"),
-  name: Text,
-  url: Text,
-  authType: OneOf(...authTypes),
+  name: example(Text, "Clock"),
+  url: example(Text, "https://mcp.example.org/mcp"),
+  authType: example(OneOf(...authTypes), "bearer"),
   status: OneOf("connected", "needs_auth", "error"),
-  credentialFragment: Text,
-  lastAuthErrorCode: TextOrNull,
-  oauthIssuer: TextOrNull,
-  oauthResource: TextOrNull,
-  tokenExpiresAt: MomentOrNull,
+  credentialFragment: example(Text, "3f9a"),
+  lastAuthErrorCode: example(TextOrNull, null),
+  oauthIssuer: example(TextOrNull, null),
+  oauthResource: example(TextOrNull, null),
+  tokenExpiresAt: example(MomentOrNull, null),
   ...times,
 });
-export const McpConnectionListResponse = listOf("mcpConnections", McpConnectionResponse);
-export const McpReconnectResponse = Closed({
+export const McpConnectionListResponse = listOf("McpConnectionList", "mcpConnections", McpConnectionResponse);
+export const McpReconnectResponse = Component("McpReconnected", {
   status: OneOf("connected", "needs_auth"),
   connection: McpConnectionResponse,
 });
-export const SignInLinkResponse = Closed({ url: Text });
-export const McpConnectionTestResponse = Type.Union([
-  Closed({
-    ok: Type.Literal(true),
-    latencyMs: Type.Integer(),
-    server: Closed({ name: Text, version: Text }),
-    toolCount: Type.Integer(),
-    toolNames: Type.Array(Text),
-  }),
-  Closed({ ok: Type.Literal(false), error: Failure }),
-]);
+export const SignInLinkResponse = Component("McpSignInLink", {
+  url: example(Text, "https://parley.example.org/connect/mcp/0mk7q2v5c8d1f4h6j9n3p0rt"),
+});
+export const McpConnectionTestResponse = component(
+  "McpConnectionTest",
+  Type.Union([
+    Closed({
+      ok: Type.Literal(true),
+      latencyMs: example(Type.Integer(), 120),
+      server: Closed({ name: example(Text, "clock"), version: example(Text, "1.0.0") }),
+      toolCount: Type.Integer(),
+      toolNames: example(Type.Array(Text), ["time"]),
+    }),
+    Closed({ ok: Type.Literal(false), error: Failure }),
+  ]),
+);

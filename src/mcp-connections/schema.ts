@@ -1,5 +1,6 @@
 import { type TSchema, Type } from "@sinclair/typebox";
-import { Closed, Name, OneOf } from "../kernel/http/request-fields.ts";
+import { Component, example } from "../kernel/http/component.ts";
+import { Name, OneOf } from "../kernel/http/request-fields.ts";
 
 /** MCP connections that a tenant may have at once. */
 export const mcpConnectionsPerTenantMax = 50;
@@ -27,9 +28,9 @@ const Credential = Type.String({
 
 /** The fields that create and reconnect share: where the server is, and the credentials for it. */
 const target = {
-  url: Type.String({ minLength: 1, maxLength: urlLengthMax }),
-  authType: OneOf(...authTypes),
-  bearerToken: Type.Optional(Credential),
+  url: example(Type.String({ minLength: 1, maxLength: urlLengthMax }), "https://mcp.example.org/mcp"),
+  authType: example(OneOf(...authTypes), "bearer"),
+  bearerToken: Type.Optional(example(Credential, "0123456789abcdef")),
   clientId: Type.Optional(Credential),
   clientSecret: Type.Optional(Credential),
   // RFC 6749, appendix A.4: words of printable ASCII without quotes and backslashes.
@@ -43,9 +44,9 @@ const target = {
   ),
 } satisfies Record<string, TSchema>;
 
-export const McpConnectionCreate = Closed({ name: Name, ...target });
-export const McpConnectionReconnect = Closed(target);
-export const McpConnectionRename = Closed({ name: Name });
+export const McpConnectionCreate = Component("McpConnectionCreate", { name: example(Name, "Clock"), ...target });
+export const McpConnectionReconnect = Component("McpConnectionReconnect", target);
+export const McpConnectionRename = Component("McpConnectionUpdate", { name: example(Name, "Clock") });
 
 /** Where a server is and the credentials for it, after the schema's checks. */
 export interface TargetFields {

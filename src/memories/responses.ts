@@ -1,15 +1,15 @@
-import { Closed } from "../kernel/http/request-fields.ts";
+import { Component, example } from "../kernel/http/component.ts";
 import { Moment, pageOf, Text, times } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
 
-/** The response schemas of operations on memories, for the OpenAPI document. */
-export const MemoryResponse = Closed({
+/** What operations on memories respond with, for the OpenAPI document. */
+export const MemoryResponse = Component("Memory", {
   id: Id("memory"),
   tenantId: Id("tenant"),
   agentId: Id("agent"),
-  userId: Text,
-  text: Text,
+  userId: example(Text, "user-42"),
+  text: example(Text, "Prefers short answers."),
   lastAccessedAt: Moment,
   ...times,
 });
-export const MemoryListResponse = pageOf(MemoryResponse);
+export const MemoryListResponse = pageOf("MemoryPage", MemoryResponse);

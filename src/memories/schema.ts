@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
+import { Component } from "../kernel/http/component.ts";
 import type { PageSize } from "../kernel/http/page.ts";
-import { Closed, pageQuery, UserId } from "../kernel/http/request-fields.ts";
+import { Closed, pageQueryOf, UserId } from "../kernel/http/request-fields.ts";
 
 /** Memories one agent may have; the least recently accessed makes room. */
 export const memoriesPerAgentMax = 500;
@@ -11,17 +12,18 @@ export const memoryPage: PageSize = { max: 100, default: 50 };
 
 /** No text has more characters than bytes; `checkMemoryText` counts the bytes. */
 const MemoryText = Type.String({
+  example: "Prefers short answers.",
   minLength: 1,
   maxLength: memoryTextBytesMax,
   errorMessage: `must be a text of 1 to ${memoryTextBytesMax} bytes`,
 });
 
-export const MemoryCreate = Closed({ text: MemoryText, userId: Type.Optional(UserId) });
+export const MemoryCreate = Component("MemoryCreate", { text: MemoryText, userId: Type.Optional(UserId) });
 
-export const MemoryUpdate = Closed({ text: MemoryText });
+export const MemoryUpdate = Component("MemoryUpdate", { text: MemoryText });
 
 export const MemoryQuery = Closed({
-  ...pageQuery,
+  ...pageQueryOf(memoryPage),
   userId: Type.Optional(UserId),
   search: Type.Optional(Type.String({ minLength: 1, maxLength: memoryTextBytesMax })),
 });

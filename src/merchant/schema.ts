@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Characters, Closed, Nullable, OneOf, pageQuery, UserId } from "../kernel/http/request-fields.ts";
+import { Component } from "../kernel/http/component.ts";
+import { Characters, Closed, Digits, Nullable, OneOf, pageQuery, UserId } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
 
 /** The billing providers by their labels; the interface never shows the vendors' names (docs/decisions.md, "Billing"). */
@@ -29,6 +30,7 @@ const credentialLengthMax = 4_096;
 
 /** An id that a vendor issued. It is put into URL paths, so it holds no character that has a meaning there. */
 const VendorId = Type.String({
+  example: "cus_1",
   maxLength: vendorIdLengthMax,
   pattern: "^[A-Za-z0-9_-][A-Za-z0-9_.:-]*$",
   errorMessage: `must be an id of 1 to ${vendorIdLengthMax} letters, digits, "_", "-", "." and ":"`,
@@ -36,27 +38,28 @@ const VendorId = Type.String({
 
 /** A credential is sent in a header, where other characters would fail at every request. */
 const Credential = Type.String({
+  example: "sk_test_0123456789",
   minLength: 1,
   maxLength: credentialLengthMax,
   pattern: "^[!-~]+$",
   errorMessage: `must be 1 to ${credentialLengthMax} printable ASCII characters without spaces`,
 });
 
-const GuardFields = Closed({
+const GuardFields = Component("MerchantGuard", {
   enabled: Type.Boolean(),
   productIds: Type.Optional(Type.Array(VendorId, { maxItems: guardProductsMax, uniqueItems: true })),
   meterId: Type.Optional(Nullable(VendorId)),
 });
 export type GuardFields = Static<typeof GuardFields>;
 
-export const MerchantConnectionCreate = Closed({
+export const MerchantConnectionCreate = Component("MerchantConnectionCreate", {
   provider: OneOf(...billingProviders, ...(Object.keys(billingAliases) as (keyof typeof billingAliases)[])),
   environment: OneOf<BillingEnvironment>("sandbox", "live"),
   credential: Credential,
   guard: Type.Optional(GuardFields),
 });
 
-export const MerchantConnectionUpdate = Closed({
+export const MerchantConnectionUpdate = Component("MerchantConnectionUpdate", {
   credential: Type.Optional(Credential),
   status: Type.Optional(OneOf<"active" | "disconnected">("active", "disconnected")),
   guard: Type.Optional(GuardFields),
@@ -66,7 +69,7 @@ export const MerchantConnectionUpdate = Closed({
 const BoundUserId = Characters({ min: 1, max: 256 });
 
 export const BindingPath = Closed({ userId: BoundUserId });
-export const BindingPut = Closed({ customerId: VendorId });
+export const BindingPut = Component("MerchantBindingSet", { customerId: VendorId });
 export const BindingQuery = Closed({ ...pageQuery, userId: Type.Optional(UserId) });
 
 /** The statuses of a usage event; their moves are in `states.ts`. */
@@ -84,7 +87,9 @@ export type UsageEventStatus = (typeof usageEventStatuses)[number];
 
 export const UsageEventPath = Closed({ id: Id("merchantEvent") });
 export const UsageEventQuery = Closed({ ...pageQuery, status: Type.Optional(OneOf(...usageEventStatuses)) });
-export const UsageEventSummaryQuery = Closed({ days: Type.Optional(Type.String({ maxLength: 16 })) });
+export const UsageEventSummaryQuery = Closed({
+  days: Type.Optional(Digits({ minimum: 1, maximum: summaryDaysMax, default: summaryDaysDefault })),
+});
 
 /** What an end user needs before a turn: one of the products, or a balance on the meter. */
 export interface GuardRule {

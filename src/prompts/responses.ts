@@ -1,16 +1,16 @@
 import { Type } from "@sinclair/typebox";
-import { Closed } from "../kernel/http/request-fields.ts";
+import { Component, example } from "../kernel/http/component.ts";
 import { attribution, listOf, Text, times } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
 
-/** The response schemas of operations on prompts, for the OpenAPI document. */
-export const PromptResponse = Closed({
+/** What operations on prompts respond with, for the OpenAPI document. */
+export const PromptResponse = Component("Prompt", {
   id: Id("prompt"),
   tenantId: Id("tenant"),
-  name: Text,
-  template: Text,
-  variables: Type.Array(Text),
+  name: example(Text, "Greeting"),
+  template: example(Text, "Greet {{name}} in one sentence."),
+  variables: example(Type.Array(Text), ["name"]),
   ...attribution,
   ...times,
 });
-export const PromptListResponse = listOf("prompts", PromptResponse);
+export const PromptListResponse = listOf("PromptList", "prompts", PromptResponse);

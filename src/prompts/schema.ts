@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { Component, example } from "../kernel/http/component.ts";
 import { Change, Characters, Closed, Metadata, Name, UserId } from "../kernel/http/request-fields.ts";
 
 /** Prompts a tenant may have at once. */
@@ -6,16 +7,20 @@ export const promptsPerTenantMax = 100;
 /** A template has at most this many characters. */
 const templateCharactersMax = 10_240;
 
-const Template = Characters({ min: 1, max: templateCharactersMax });
+const Template = example(Characters({ min: 1, max: templateCharactersMax }), "Greet {{name}} in one sentence.");
 
-export const PromptCreate = Closed({
-  name: Name,
+export const PromptCreate = Component("PromptCreate", {
+  name: example(Name, "Greeting"),
   template: Template,
   userId: Type.Optional(UserId),
   metadata: Type.Optional(Metadata),
 });
 
-export const PromptUpdate = Change({ name: Name, template: Template, metadata: Metadata });
+export const PromptUpdate = Change("PromptUpdate", {
+  name: example(Name, "Greeting"),
+  template: Template,
+  metadata: Metadata,
+});
 
 export const PromptQuery = Closed({ userId: Type.Optional(UserId) });
 

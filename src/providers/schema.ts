@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { type ProviderType, providerAliases, providerTypes } from "../kernel/config.ts";
-import { Closed, Name, Nullable, OneOf } from "../kernel/http/request-fields.ts";
+import { Component, example } from "../kernel/http/component.ts";
+import { Closed, Flag, Name, Nullable, OneOf } from "../kernel/http/request-fields.ts";
 
 /** Providers a tenant may have at once. */
 export const providersPerTenantMax = 20;
@@ -12,12 +13,13 @@ const apiKeyLengthMax = 4_096;
 /** The six types and the vendors' own names for four of them. */
 const ProviderTypeName = OneOf(...providerTypes, ...(Object.keys(providerAliases) as (keyof typeof providerAliases)[]));
 
-export const ProviderCreate = Closed({
-  name: Name,
+export const ProviderCreate = Component("ProviderCreate", {
+  name: example(Name, "Vendor A"),
   providerType: ProviderTypeName,
   baseUrl: Type.Optional(Nullable(Type.String({ maxLength: baseUrlLengthMax }))),
   // A key travels in a header, where other characters would fail at every call.
   apiKey: Type.String({
+    example: "sk-0123456789",
     minLength: 1,
     maxLength: apiKeyLengthMax,
     pattern: "^[!-~]([ -~]*[!-~])?$",
@@ -25,10 +27,10 @@ export const ProviderCreate = Closed({
   }),
 });
 
-export const ProviderRename = Closed({ name: Name });
+export const ProviderRename = Component("ProviderUpdate", { name: example(Name, "Vendor A") });
 
 export const ProviderDeleteQuery = Closed({
-  confirmVersionInvalidation: Type.Optional(OneOf("true", "false")),
+  confirmVersionInvalidation: Type.Optional(Flag),
 });
 
 export const ThinkingLevelsQuery = Closed({ model: Type.String({ minLength: 1, maxLength: 512 }) });

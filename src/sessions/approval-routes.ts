@@ -1,9 +1,11 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { ApiError } from "../kernel/errors.ts";
+import { Component } from "../kernel/http/component.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
-import { Characters, Closed } from "../kernel/http/request-fields.ts";
+import { Characters } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
+import { MessageStream } from "../messages/schema.ts";
 import { decideApproval, listApprovals } from "./approvals.ts";
 import { eventAfter } from "./follow/join.ts";
 import { type StreamContext, streamTurnLog } from "./follow/respond.ts";
@@ -15,7 +17,7 @@ import { logAttemptOf, logStates } from "./state/turn-log.ts";
 /** A reason has at most this many characters (document 1, "Limits"). */
 const reasonCharactersMax = 1_000;
 
-const Decision = Closed({
+const Decision = Component("ToolApprovalDecide", {
   approved: Type.Boolean(),
   reason: Type.Optional(Characters({ max: reasonCharactersMax })),
 });
@@ -65,7 +67,7 @@ export function approvalRoutes(streams: StreamContext) {
         summary: "Join the continuation of a turn that stopped to ask",
         params: pathIds({ ...sessionPath, continuationId: Id("continuation") }),
         success: 200,
-        answer: "stream",
+        answer: MessageStream,
         errors: ["not_found", "session_busy"],
         handle: async ({ sql, tenantId, params, request }) => {
           await requireSession(ctx, tenantId, params);

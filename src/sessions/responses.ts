@@ -1,65 +1,73 @@
 import { Type } from "@sinclair/typebox";
-import { Closed, Metadata, Nullable, OneOf } from "../kernel/http/request-fields.ts";
-import { attribution, Moment, MomentOrNull, pageOf, Text, TextOrNull, times } from "../kernel/http/response-fields.ts";
+import { Component, example } from "../kernel/http/component.ts";
+import { Nullable, OneOf } from "../kernel/http/request-fields.ts";
+import {
+  attribution,
+  Moment,
+  MomentOrNull,
+  NextCursor,
+  pageOf,
+  Text,
+  TextOrNull,
+  times,
+} from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
+import { Message } from "../messages/schema.ts";
 
-/** What operations on sessions answer (document 1, "Session summary" and on), for the OpenAPI document. */
+/** What operations on sessions respond with, for the OpenAPI document. */
 
 const summary = {
   id: Id("session"),
-  agentVersion: Nullable(Type.Integer()),
-  messageCount: Type.Integer(),
-  lastMessagePreview: Text,
+  agentVersion: example(Nullable(Type.Integer()), null),
+  messageCount: example(Type.Integer(), 2),
+  lastMessagePreview: example(Text, "It is half past nine."),
   ...attribution,
   ...times,
 };
-export const SessionListResponse = pageOf(Closed(summary));
+export const SessionListResponse = pageOf("SessionPage", Component("Session", summary));
 export const LatestSessionListResponse = pageOf(
-  Closed({
+  "LatestSessionPage",
+  Component("LatestSession", {
     ...summary,
     agentId: Id("agent"),
-    model: TextOrNull,
-    thinkingLevel: TextOrNull,
+    model: example(TextOrNull, "gpt-5-mini"),
+    thinkingLevel: example(TextOrNull, null),
     status: OneOf("active", "disabled"),
   }),
 );
 
-/** A UI message of the AI SDK. */
-const Message = Closed({
-  id: Text,
-  role: OneOf("user", "assistant"),
-  parts: Type.Array(Metadata),
-  metadata: Type.Optional(Type.Unknown()),
-});
-export const MessageResponse = Closed({ message: Message });
-export const CancelResponse = Closed({ turnId: Id("turn") });
+export const MessageResponse = Component("Turn", { message: Message });
+export const CancelResponse = Component("TurnCanceled", { turnId: Id("turn") });
 
 /** A page of a transcript, and what a task's run adds to it. */
-export const messagePage = { data: Type.Array(Message), nextCursor: TextOrNull, latestCursor: TextOrNull };
-export const MessageListResponse = Closed(messagePage);
+export const messagePage = { data: Type.Array(Message), nextCursor: NextCursor, latestCursor: NextCursor };
+export const MessageListResponse = Component("MessagePage", messagePage);
 
-const Approval = Closed({
+const Approval = Component("ToolApproval", {
   id: Id("approval"),
   sessionId: Id("session"),
   turnId: Id("turn"),
-  tool: Text,
-  toolCallId: Text,
-  input: Type.Unknown(),
+  tool: example(Text, "bash"),
+  toolCallId: example(Text, "call_1"),
+  input: example(Type.Unknown(), { command: "ls" }),
   assistantMessageId: Id("message"),
-  status: OneOf("pending", "approved", "denied"),
-  reason: TextOrNull,
+  status: example(OneOf("pending", "approved", "denied"), "approved"),
+  reason: example(TextOrNull, null),
   createdAt: Moment,
   decidedAt: MomentOrNull,
 });
-const Continuation = Closed({
+const Continuation = Component("Continuation", {
   id: Id("continuation"),
   status: OneOf("waiting", "queued", "running", "succeeded", "failed"),
   createdAt: Moment,
-  startedAt: MomentOrNull,
-  finishedAt: MomentOrNull,
+  startedAt: example(MomentOrNull, null),
+  finishedAt: example(MomentOrNull, null),
 });
-export const ToolApprovalListResponse = Closed({
+export const ToolApprovalListResponse = Component("ToolApprovals", {
   approvals: Type.Array(Approval),
   continuation: Nullable(Continuation),
 });
-export const ApprovalDecisionResponse = Closed({ approval: Approval, continuation: Continuation });
+export const ApprovalDecisionResponse = Component("ToolApprovalDecided", {
+  approval: Approval,
+  continuation: Continuation,
+});

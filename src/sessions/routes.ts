@@ -4,8 +4,9 @@ import { ApiError, invalid } from "../kernel/errors.ts";
 import { readIdempotencyKey } from "../kernel/http/idempotency.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
 import { readLimit } from "../kernel/http/page.ts";
-import { Closed, OneOf } from "../kernel/http/request-fields.ts";
+import { Closed, Flag } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
+import { MessageStream } from "../messages/schema.ts";
 import { checkGenerateMessages } from "./accept/generate.ts";
 import { acceptGeneration, acceptTurn } from "./accept/turn.ts";
 import { approvalRoutes } from "./approval-routes.ts";
@@ -31,7 +32,7 @@ import {
 } from "./schema.ts";
 import { deleteSession, findSession, listLatest, listSessions, messagesAfter, messagesBefore } from "./state/store.ts";
 
-const DeleteQuery = Closed({ deleteArtifacts: OneOf("true", "false") });
+const DeleteQuery = Closed({ deleteArtifacts: Flag });
 const agentPath = pathIds({ agentId: Id("agent") });
 const sessionParams = pathIds(sessionPath);
 /** What accepting a turn may answer beyond the shared errors (document 1, "POST …/sessions"). */
@@ -74,7 +75,7 @@ function turnRoutes(streams: StreamContext) {
         params: agentPath,
         body: TurnCreate,
         success: 201,
-        answer: [MessageResponse, "stream"],
+        answer: [MessageResponse, MessageStream],
         errors: turnErrors,
         idempotency: "own",
         handle: async (input) => {
@@ -103,7 +104,7 @@ function turnRoutes(streams: StreamContext) {
         params: sessionParams,
         body: TurnResume,
         success: 200,
-        answer: [MessageResponse, "stream"],
+        answer: [MessageResponse, MessageStream],
         errors: [...turnErrors, "message_not_found", "session_busy"],
         idempotency: "own",
         handle: async (input) => {
@@ -121,7 +122,7 @@ function turnRoutes(streams: StreamContext) {
         summary: "Join the session's running turn",
         params: sessionParams,
         success: 200,
-        answer: "stream",
+        answer: MessageStream,
         otherwise: { 204: null },
         errors: ["not_found"],
         handle: (input) => joinTurn(streams, input),
@@ -148,7 +149,7 @@ function turnRoutes(streams: StreamContext) {
         params: agentPath,
         body: Generate,
         success: 200,
-        answer: [MessageResponse, "stream"],
+        answer: [MessageResponse, MessageStream],
         errors: turnErrors,
         idempotency: "own",
         handle: async (input) => {

@@ -1,19 +1,27 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Characters, Closed, Cursor, Metadata, pageQuery, UserId } from "../kernel/http/request-fields.ts";
+import { Component, example, shownAs } from "../kernel/http/component.ts";
+import { Characters, Closed, Cursor, Flag, Metadata, pageQuery, UserId } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
+import { MessagePart, UserMessagePart } from "../messages/schema.ts";
 
 const MessageId = Characters({ min: 1, max: 256 });
 
 /** A user's UI message. Further fields of a part are stored as sent; `checkParts` checks the parts. */
-export const UserMessage = Closed({
-  id: MessageId,
+export const UserMessage = Component("UserMessage", {
+  id: example(MessageId, "message-1"),
   role: Type.Literal("user", { errorMessage: 'must be "user"' }),
-  parts: Type.Array(Type.Unknown(), { minItems: 1 }),
+  parts: Type.Array(shownAs(Type.Unknown(), UserMessagePart), { minItems: 1 }),
   metadata: Type.Optional(Type.Unknown()),
 });
 
 const turnFields = {
-  message: Type.Optional(UserMessage),
+  message: Type.Optional(
+    example(UserMessage, {
+      id: "message-1",
+      role: "user",
+      parts: [{ type: "text", text: "What time is it in Lisbon?" }],
+    }),
+  ),
   promptId: Type.Optional(Id("prompt")),
   variables: Type.Optional(Type.Record(Type.String(), Type.String())),
   trigger: Type.Optional(Type.Union([Type.Literal("submit-message"), Type.Literal("regenerate-message")])),
@@ -27,24 +35,21 @@ const turnFields = {
 export const VersionNumber = Type.Integer({ minimum: 1, maximum: 2_147_483_647 });
 
 /** The body that creates a session with its first turn (document 1, "Turn body"). */
-export const TurnCreate = Closed({ ...turnFields, version: Type.Optional(VersionNumber) });
+export const TurnCreate = Component("TurnCreate", { ...turnFields, version: Type.Optional(VersionNumber) });
 /** The body that resumes a session; a version is fixed at creation. */
-export const TurnResume = Closed(turnFields);
+export const TurnResume = Component("TurnResume", turnFields);
 /** The fields both bodies have. */
 export type TurnBody = Static<typeof TurnResume>;
 
 /** The body of a stateless generation (design section 3). */
-export const Generate = Closed({
+export const Generate = Component("Generate", {
   messages: Type.Array(
-    Type.Object(
-      {
-        id: Type.Optional(MessageId),
-        role: Type.Union([Type.Literal("user"), Type.Literal("assistant")]),
-        parts: Type.Array(Type.Unknown(), { minItems: 1 }),
-        metadata: Type.Optional(Type.Unknown()),
-      },
-      { additionalProperties: false },
-    ),
+    Component("GenerateMessage", {
+      id: Type.Optional(MessageId),
+      role: Type.Union([Type.Literal("user"), Type.Literal("assistant")]),
+      parts: Type.Array(shownAs(Type.Unknown(), MessagePart), { minItems: 1 }),
+      metadata: Type.Optional(Type.Unknown()),
+    }),
     { minItems: 1, maxItems: 2_000 },
   ),
   stream: Type.Optional(Type.Boolean()),
@@ -59,6 +64,6 @@ export const SessionListQuery = Closed({ ...pageQuery, userId: Type.Optional(Typ
 export const LatestQuery = Closed({
   ...pageQuery,
   userId: Type.Optional(Type.String()),
-  byAgent: Type.Optional(Type.Union([Type.Literal("true"), Type.Literal("false")])),
+  byAgent: Type.Optional(Flag),
 });
 export const MessagesQuery = Closed({ ...pageQuery, after: Type.Optional(Cursor) });

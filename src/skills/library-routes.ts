@@ -11,7 +11,13 @@ import {
   updateLibrarySkill,
 } from "./library.ts";
 import { LibrarySkillListResponse, LibrarySkillResponse } from "./responses.ts";
-import { LibraryCreateFields, LibraryQuery, LibraryUpdateFields } from "./schema.ts";
+import {
+  LibraryCreateFields,
+  LibraryQuery,
+  LibrarySkillCreate,
+  LibrarySkillUpdate,
+  LibraryUpdateFields,
+} from "./schema.ts";
 import { readLibraryUpload } from "./upload.ts";
 
 /** The library: skills of the tenant and of the platform, `/v1/skills`. */
@@ -24,6 +30,7 @@ export function libraryRoutes(ctx: Ctx) {
         id: "skillLibrary.create",
         summary: "Add a skill to the library",
         body: "raw",
+        rawBody: { "multipart/form-data": LibrarySkillCreate },
         idempotency: "own",
         success: 201,
         answer: LibrarySkillResponse,
@@ -70,6 +77,7 @@ export function libraryRoutes(ctx: Ctx) {
         summary: "Replace a skill of the library, which stores its next version",
         params,
         body: "raw",
+        rawBody: { "multipart/form-data": LibrarySkillUpdate },
         success: 200,
         answer: LibrarySkillResponse,
         errors: ["invalid_request", "platform_skill_read_only", "not_found", "payload_too_large"],

@@ -9,7 +9,7 @@ import { readSkillFile, removeSkillFile, writeSkillFile } from "./change.ts";
 import { copySkill } from "./copies.ts";
 import { checkFilePath } from "./paths.ts";
 import { SkillCopiesResponse, SkillListResponse, SkillResponse } from "./responses.ts";
-import { manifestPath, SkillCopies, SkillCreate, SkillFileQuery, SkillList, skillPage } from "./schema.ts";
+import { manifestPath, SkillCopies, SkillCreate, SkillFileQuery, SkillList, SkillUpload, skillPage } from "./schema.ts";
 import { createSkill, deleteSkill, getSkill, listSkills } from "./store.ts";
 import { readFileBody, readSkillUpload } from "./upload.ts";
 
@@ -81,6 +81,7 @@ function folderRoutes(ctx: Ctx) {
         summary: "Create a skill from an archive",
         params: ofAgent,
         body: "raw",
+        rawBody: { "multipart/form-data": SkillUpload },
         idempotency: "own",
         success: 201,
         answer: SkillResponse,
@@ -145,6 +146,7 @@ function fileRoutes(ctx: Ctx) {
         params: ofSkill,
         query: SkillFileQuery,
         body: "raw",
+        rawBody: { "application/octet-stream": "bytes" },
         success: 200,
         answer: SkillResponse,
         errors: [

@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
+import { Component, example } from "../kernel/http/component.ts";
 import type { PageSize } from "../kernel/http/page.ts";
-import { Characters, Closed, OneOf, pageQuery, UserId } from "../kernel/http/request-fields.ts";
+import { Characters, Closed, FileBytes, OneOf, pageQueryOf, UserId } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
 
 /** The file at a skill's root that describes the skill. */
@@ -26,13 +27,19 @@ export const skillPage: PageSize = { max: 100, default: 50 };
 const archiveTypes = ["zip", "tar", "tar.gz"] as const;
 export type ArchiveType = (typeof archiveTypes)[number];
 
-export const SkillList = Closed(pageQuery);
+export const SkillList = Closed(pageQueryOf(skillPage));
 
-export const SkillCreate = Closed({ path: Type.Literal(manifestPath), content: Type.String() });
+export const SkillCreate = Component("SkillCreate", {
+  path: Type.Literal(manifestPath),
+  content: example(
+    Type.String(),
+    "---\nname: refunds\ndescription: How refunds are decided and booked.\n---\n\nAsk for the order's number first.\n",
+  ),
+});
 
 export const SkillFileQuery = Closed({ path: Type.String() });
 
-export const SkillCopies = Closed({
+export const SkillCopies = Component("SkillCopyCreate", {
   agentIds: Type.Array(Id("agent"), { minItems: 1, maxItems: copiesPerRequestMax, uniqueItems: true }),
 });
 
@@ -50,6 +57,17 @@ export const LibraryCreateFields = Closed({
 export const LibraryUpdateFields = Closed({
   filename: LibraryCreateFields.properties.filename,
   metadata: LibraryCreateFields.properties.metadata,
+});
+
+/** The same forms with their file, for the OpenAPI document. */
+export const SkillUpload = Component("SkillUpload", { file: FileBytes, ...UploadFields.properties });
+export const LibrarySkillCreate = Component("LibrarySkillCreate", {
+  file: FileBytes,
+  ...LibraryCreateFields.properties,
+});
+export const LibrarySkillUpdate = Component("LibrarySkillUpdate", {
+  file: FileBytes,
+  ...LibraryUpdateFields.properties,
 });
 
 const libraryFilters = ["all", "built-in", "my"] as const;

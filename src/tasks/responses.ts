@@ -1,37 +1,47 @@
 import { Type } from "@sinclair/typebox";
-import { Closed, Nullable, OneOf } from "../kernel/http/request-fields.ts";
+import { Component, component, example } from "../kernel/http/component.ts";
+import { Nullable, OneOf } from "../kernel/http/request-fields.ts";
 import { attribution, Failure, MomentOrNull, pageOf, Text, times } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
 import { messagePage } from "../sessions/responses.ts";
 import { ScheduleField } from "./schedule.ts";
 
-/** The response schemas of operations on tasks and runs, for the OpenAPI document. */
-const RunStatus = OneOf("queued", "running", "blocked", "succeeded", "failed", "canceled");
+/** What operations on tasks and runs respond with, for the OpenAPI document. */
+const RunStatus = component(
+  "TaskRunStatus",
+  example(OneOf("queued", "running", "blocked", "succeeded", "failed", "canceled"), "succeeded"),
+);
 const task = {
   id: Id("task"),
   tenantId: Id("tenant"),
   agentId: Id("agent"),
-  agentVersion: Nullable(Type.Integer()),
-  name: Text,
-  prompt: Text,
+  agentVersion: example(Nullable(Type.Integer()), null),
+  name: example(Text, "Morning report"),
+  prompt: example(Text, "Sum up what came in over night."),
   schedule: ScheduleField,
   enabled: Type.Boolean(),
-  activeRunId: Nullable(Id("taskRun")),
+  activeRunId: example(Nullable(Id("taskRun")), null),
   latestRunId: Nullable(Id("taskRun")),
   ...attribution,
-  deletedAt: MomentOrNull,
+  deletedAt: example(MomentOrNull, null),
   ...times,
 };
-export const TaskResponse = Closed(task);
+const error = example(Nullable(Failure), null);
+
+export const TaskResponse = Component("Task", task);
 export const TaskListResponse = pageOf(
-  Closed({
+  "TaskPage",
+  Component("TaskSummary", {
     ...task,
-    latestRun: Nullable(Closed({ id: Id("taskRun"), status: RunStatus, finishedAt: MomentOrNull })),
+    latestRun: Nullable(Component("LatestTaskRun", { id: Id("taskRun"), status: RunStatus, finishedAt: MomentOrNull })),
   }),
 );
-export const TaskCreatedResponse = Closed({ task: TaskResponse, runId: Nullable(Id("taskRun")) });
-export const TaskRunStartedResponse = Closed({ runId: Id("taskRun") });
-export const TaskRunResponse = Closed({
+export const TaskCreatedResponse = Component("TaskCreated", {
+  task: TaskResponse,
+  runId: example(Nullable(Id("taskRun")), null),
+});
+export const TaskRunStartedResponse = Component("TaskRunStarted", { runId: Id("taskRun") });
+export const TaskRunResponse = Component("TaskRun", {
   id: Id("taskRun"),
   taskId: Id("task"),
   tenantId: Id("tenant"),
@@ -40,18 +50,18 @@ export const TaskRunResponse = Closed({
   sessionId: Nullable(Id("session")),
   turnId: Nullable(Id("turn")),
   status: RunStatus,
-  error: Nullable(Failure),
+  error,
   ...attribution,
   startedAt: MomentOrNull,
   finishedAt: MomentOrNull,
-  cancelRequestedAt: MomentOrNull,
-  canceledAt: MomentOrNull,
+  cancelRequestedAt: example(MomentOrNull, null),
+  canceledAt: example(MomentOrNull, null),
   ...times,
 });
-export const TaskRunListResponse = pageOf(TaskRunResponse);
-export const TaskRunMessagesResponse = Closed({
+export const TaskRunListResponse = pageOf("TaskRunPage", TaskRunResponse);
+export const TaskRunMessagesResponse = Component("TaskRunMessages", {
   ...messagePage,
   status: RunStatus,
-  error: Nullable(Failure),
+  error,
   finishedAt: MomentOrNull,
 });

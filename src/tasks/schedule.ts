@@ -29,6 +29,7 @@ const kinds = Object.keys(configs) as Kind[];
  * by its kind, because the issues of a union would only report that no variant fits.
  */
 export const ScheduleField = Type.Unknown({
+  example: { kind: "cron", config: { expression: "0 7 * * 1-5", timezone: "Europe/Lisbon" } },
   anyOf: [...kinds.map((kind) => Closed({ kind: Type.Literal(kind), config: configs[kind] })), Type.Null()],
 });
 

@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { Component, example } from "../kernel/http/component.ts";
 import { pathIds } from "../kernel/http/operation.ts";
 import {
   Change,
@@ -19,12 +20,13 @@ const promptCharactersMax = 6_000;
 /** A run's idempotency key has at most this many characters. */
 const runKeyCharactersMax = 255;
 
-const Prompt = Characters({ min: 1, max: promptCharactersMax });
+const Prompt = example(Characters({ min: 1, max: promptCharactersMax }), "Sum up what came in over night.");
+const TaskName = example(Name, "Morning report");
 
-export const TaskCreate = Closed({
+export const TaskCreate = Component("TaskCreate", {
   agentId: Id("agent"),
   agentVersion: Type.Optional(Nullable(VersionNumber)),
-  name: Name,
+  name: TaskName,
   prompt: Prompt,
   schedule: Type.Optional(ScheduleField),
   enabled: Type.Optional(Type.Boolean()),
@@ -33,16 +35,16 @@ export const TaskCreate = Closed({
   metadata: Type.Optional(Metadata),
 });
 
-export const TaskUpdate = Change({
+export const TaskUpdate = Change("TaskUpdate", {
   agentVersion: Nullable(VersionNumber),
-  name: Name,
+  name: TaskName,
   prompt: Prompt,
   schedule: ScheduleField,
   enabled: Type.Boolean(),
   metadata: Metadata,
 });
 
-export const RunStart = Closed({
+export const RunStart = Component("TaskRunStart", {
   idempotencyKey: Type.Optional(Characters({ min: 1, max: runKeyCharactersMax })),
 });
 

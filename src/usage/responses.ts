@@ -1,22 +1,26 @@
 import { Type } from "@sinclair/typebox";
-import { Closed, Nullable } from "../kernel/http/request-fields.ts";
+import { Component, example } from "../kernel/http/component.ts";
+import { Nullable } from "../kernel/http/request-fields.ts";
 import { Day, TextOrNull } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
 
-/** The response schema of usage, for the OpenAPI document. */
+/** What operations on usage respond with, for the OpenAPI document. */
 const totals = {
-  inputTokens: Type.Integer(),
-  outputTokens: Type.Integer(),
-  requestCount: Type.Integer(),
-  durationMs: Type.Integer(),
+  inputTokens: example(Type.Integer(), 81_200),
+  outputTokens: example(Type.Integer(), 9_600),
+  requestCount: example(Type.Integer(), 100),
+  durationMs: example(Type.Integer(), 240_000),
 };
-const Bucket = Closed({
+const Bucket = Component("UsageBucket", {
   ...totals,
   day: Nullable(Day),
-  agentId: Nullable(Id("agent")),
-  sessionId: TextOrNull,
-  userId: TextOrNull,
-  provider: TextOrNull,
-  model: TextOrNull,
+  agentId: example(Nullable(Id("agent")), null),
+  sessionId: example(TextOrNull, null),
+  userId: example(TextOrNull, null),
+  provider: example(TextOrNull, null),
+  model: example(TextOrNull, null),
 });
-export const UsageResponse = Closed({ buckets: Type.Array(Bucket), totals: Closed(totals) });
+export const UsageResponse = Component("Usage", {
+  buckets: Type.Array(Bucket),
+  totals: Component("UsageTotals", totals),
+});

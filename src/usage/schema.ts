@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { Closed, OneOf, UserId } from "../kernel/http/request-fields.ts";
+import { commonPage } from "../kernel/http/page.ts";
+import { Closed, Digits, OneOf, UserId } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
 
 /** What usage can be grouped by. */
@@ -26,7 +27,9 @@ const filters = {
   ),
   userId: Type.Optional(UserId),
   groupBy: Type.Optional(OneOf(...usageGroups)),
-  limit: Type.Optional(Type.String()),
+  limit: Type.Optional(
+    Digits({ minimum: 1, maximum: commonPage.max, default: commonPage.default }, Number.POSITIVE_INFINITY),
+  ),
 };
 
 export const UsageQuery = Closed({ ...filters, agentId: Type.Optional(Id("agent")) });

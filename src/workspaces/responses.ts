@@ -1,17 +1,28 @@
 import { type TSchema, Type } from "@sinclair/typebox";
-import { Closed, OneOf } from "../kernel/http/request-fields.ts";
+import { Component, example } from "../kernel/http/component.ts";
+import { OneOf } from "../kernel/http/request-fields.ts";
 import { attribution, listOf, pageOf, Text, times } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
 import { SandboxId } from "./sandbox-id.ts";
 
-/** The response schemas of operations on workspaces and sandboxes, for the OpenAPI document. */
-const under = (id: TSchema) =>
-  Closed({ id, tenantId: Id("tenant"), name: Text, ...attribution, status: OneOf("ready", "deleting"), ...times });
-export const WorkspaceResponse = under(Id("workspace"));
-export const SandboxResponse = under(SandboxId);
-export const WorkspaceListResponse = pageOf(WorkspaceResponse);
-export const SandboxListResponse = pageOf(SandboxResponse);
-/** A workspace with many files is deleted by a job. */
-export const WorkspaceDeletingResponse = Closed({ status: Type.Literal("deleting") });
-export const WorkspaceFileResponse = Closed({ path: Text, sizeBytes: Type.Integer() });
-export const WorkspaceFileListResponse = listOf("files", WorkspaceFileResponse);
+/** What operations on workspaces and sandboxes respond with, for the OpenAPI document. */
+const under = (component: string, id: TSchema) =>
+  Component(component, {
+    id,
+    tenantId: Id("tenant"),
+    name: example(Text, "Reports"),
+    ...attribution,
+    status: OneOf("ready", "deleting"),
+    ...times,
+  });
+export const WorkspaceResponse = under("Workspace", Id("workspace"));
+export const SandboxResponse = under("Sandbox", SandboxId);
+export const WorkspaceListResponse = pageOf("WorkspacePage", WorkspaceResponse);
+export const SandboxListResponse = pageOf("SandboxPage", SandboxResponse);
+/** Many files are deleted by and by. */
+export const WorkspaceDeletingResponse = Component("WorkspaceDeleting", { status: Type.Literal("deleting") });
+export const WorkspaceFileResponse = Component("WorkspaceFile", {
+  path: example(Text, "reports/march.md"),
+  sizeBytes: example(Type.Integer(), 640),
+});
+export const WorkspaceFileListResponse = listOf("WorkspaceFileList", "files", WorkspaceFileResponse);

@@ -232,6 +232,7 @@ function fileRoutes(ctx: Ctx) {
         params: workspacePath,
         query: FileQuery,
         body: "raw",
+        rawBody: { "application/octet-stream": "bytes" },
         success: 200,
         answer: WorkspaceFileResponse,
         errors: [...errors, "invalid_request", "payload_too_large"],

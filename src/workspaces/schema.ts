@@ -1,14 +1,15 @@
 import { Type } from "@sinclair/typebox";
+import { Component, example } from "../kernel/http/component.ts";
 import { Change, Characters, Closed, Metadata, Name, pageQuery, UserId } from "../kernel/http/request-fields.ts";
 import { workspacePathBytesMax } from "./limits.ts";
 
-export const WorkspaceCreate = Closed({
-  name: Type.Optional(Name),
+export const WorkspaceCreate = Component("WorkspaceCreate", {
+  name: Type.Optional(example(Name, "Reports")),
   userId: Type.Optional(UserId),
   metadata: Type.Optional(Metadata),
 });
 
-export const WorkspaceUpdate = Change({ name: Name, metadata: Metadata });
+export const WorkspaceUpdate = Change("WorkspaceUpdate", { name: example(Name, "Reports"), metadata: Metadata });
 
 export const WorkspaceList = Closed({ ...pageQuery, userId: Type.Optional(UserId) });
 

@@ -1,18 +1,32 @@
 import { describe, expect, test } from "bun:test";
+import { missingExample } from "../../src/kernel/openapi/example.ts";
 import { useTenant } from "../harness/fixture.ts";
 import { type Contract, errorsOf, formsOf, methodOf, pathOf, spelled } from "./contract.ts";
+import { dereference } from "./dereference.ts";
+import { misfits } from "./invalid-values.ts";
 import { operations } from "./table.ts";
 import { unprovoked } from "./unprovoked.ts";
 
+interface Content {
+  readonly schema?: object;
+  readonly example?: unknown;
+}
+
 interface Described {
+  readonly operationId: string;
+  readonly tags: readonly string[];
   readonly parameters: readonly { readonly name: string; readonly in: string }[];
-  readonly requestBody?: object;
-  readonly responses: Readonly<Record<string, { readonly description: string; readonly content?: object }>>;
+  readonly requestBody?: { readonly content: Readonly<Record<string, Content>> };
+  readonly responses: Readonly<
+    Record<string, { readonly description: string; readonly content?: Readonly<Record<string, Content>> }>
+  >;
 }
 
 const { t } = await useTenant();
-const paths: Record<string, Record<string, Described>> = (await t.call("GET", "/openapi.json", { token: null })).body
-  .paths;
+const document = dereference((await t.call("GET", "/openapi.json", { token: null })).body);
+const paths: Record<string, Record<string, Described>> = document.paths;
+const schemas: Record<string, { readonly examples: readonly unknown[] }> = document.components.schemas;
+const tags: readonly { readonly name: string; readonly description: string }[] = document.tags;
 
 const documentPath = (contract: Contract) => pathOf(contract).replace(/:([A-Za-z]+)/g, "{$1}");
 const described = (contract: Contract) => paths[documentPath(contract)]?.[methodOf(contract).toLowerCase()];
@@ -54,5 +68,46 @@ describe("the OpenAPI document", () => {
         const text = operation.responses[status]?.description ?? "";
         for (const name of names) expect([status, text]).toEqual([status, expect.stringContaining(`\`${name}\``)]);
       }
+    });
+
+  test("names each operation once, by a noun that is its tag", () => {
+    const all = Object.values(paths).flatMap((methods) => Object.values(methods));
+    const ids = all.map(({ operationId }) => operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const { operationId, tags: own } of all) {
+      expect(operationId).toMatch(/^[a-z][A-Za-z]*\.[a-z][A-Za-z]*$/);
+      expect(own).toEqual([operationId.split(".")[0] ?? ""]);
+    }
+    expect(tags.map(({ name }) => name).sort()).toEqual([...new Set(all.flatMap((one) => one.tags))].sort());
+  });
+
+  test("has an example of each schema, which fits it", () => {
+    for (const [name, schema] of Object.entries(schemas)) {
+      expect([name, schema.examples.length]).toEqual([name, 1]);
+      expect([name, misfits(`schema ${name}`, () => schema, schema.examples[0])]).toEqual([name, []]);
+      expect([name, JSON.stringify(schema.examples)]).toEqual([
+        name,
+        expect.not.stringContaining(JSON.stringify(missingExample)),
+      ]);
+    }
+  });
+
+  for (const contract of operations)
+    test(`shows an example of each body of ${contract.op}, which fits`, () => {
+      const { requestBody, responses } = described(contract) as Described;
+      for (const [place, content] of [
+        ["request", requestBody?.content ?? {}],
+        ...Object.entries(responses).map(([status, response]) => [status, response.content ?? {}] as const),
+      ] as const)
+        for (const [type, { schema, example }] of Object.entries(content)) {
+          if (type === "application/octet-stream") continue;
+          const key = `${contract.op} ${place} ${type}`;
+          expect([key, example === undefined]).toEqual([key, false]);
+          expect([key, misfits(key, () => schema ?? {}, example)]).toEqual([key, []]);
+          expect([key, JSON.stringify(example)]).toEqual([
+            key,
+            expect.not.stringContaining(JSON.stringify(missingExample)),
+          ]);
+        }
     });
 });

@@ -4,6 +4,7 @@ import type { Answer } from "../harness/harness.ts";
 import type { Caller } from "./caller.ts";
 import { callOf, variants } from "./calls.ts";
 import { formsOf } from "./contract.ts";
+import { dereference } from "./dereference.ts";
 import { misfits } from "./invalid-values.ts";
 import { Scene } from "./scene.ts";
 import { schemaOf } from "./shapes.ts";
@@ -17,8 +18,9 @@ interface Described {
 const seen = new Set<string>();
 const w = await useWorld();
 let s = await Scene.open(w);
-const documented: Record<string, Record<string, Described>> = (await s.t.call("GET", "/openapi.json", { token: null }))
-  .body.paths;
+const documented: Record<string, Record<string, Described>> = dereference(
+  (await s.t.call("GET", "/openapi.json", { token: null })).body,
+).paths;
 afterAll(() => {
   const all = operations.flatMap((contract) => formsOf(contract).map((form) => `${contract.op} ${form}`));
   process.stdout.write(`contract: ${seen.size} of ${all.length} operations (each form counted) answer as described\n`);

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { callOf } from "../contract/calls.ts";
 import { formsOf } from "../contract/contract.ts";
+import { dereference } from "../contract/dereference.ts";
 import { Scene } from "../contract/scene.ts";
 import { operations } from "../contract/table.ts";
 import { useWorld } from "../contract/world.ts";
@@ -17,7 +18,7 @@ const timeoutMs = 60_000 + count * 100;
 const w = await useWorld();
 const [own, foreign] = [await Scene.open(w), await Scene.open(w)];
 const { body } = await own.t.call("GET", "/openapi.json", { token: null });
-const targets = await targetsOf(own, body.paths);
+const targets = await targetsOf(own, dereference(body).paths);
 const ids: Ids = { own: await idsOf(own), foreign: await idsOf(foreign) };
 // From here on nobody runs turns, so that a write comes from a request.
 await w.workers.drain(0);

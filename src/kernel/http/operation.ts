@@ -39,8 +39,8 @@ export class Reply {
   }
 }
 
-/** The body of an answer: JSON of a schema, an event stream, or a file. */
-export type AnswerBody = TSchema | "stream" | "bytes";
+/** The body of a response: JSON of a schema, an event stream (a schema with that `contentMediaType`), or a file. */
+export type AnswerBody = TSchema | "bytes";
 
 /** What an Idempotency-Key may be answered, where a POST remembers its answer (see `idempotency.ts`). */
 export const keyErrors: readonly ErrorCause[] = ["idempotency_key_reused", "idempotency_in_progress"];
@@ -62,6 +62,10 @@ export interface Operation<P extends TObject, Q extends TObject, B extends TSche
   /** What form A takes where it differs: fewer query fields; the body as `change.up` leaves it. */
   readonly queryInA?: TObject;
   readonly bodyInA?: A;
+  /** Form A's body as the client sends it, for the OpenAPI document, where `change.up` leaves another one. */
+  readonly shownInA?: TSchema;
+  /** What a `raw` body may be, by media type, for the OpenAPI document. */
+  readonly rawBody?: Readonly<Record<string, AnswerBody>>;
   readonly success: 200 | 201 | 202 | 204;
   /** What a success answers, described for the OpenAPI document only; left out where there is no body. */
   readonly answer?: AnswerBody | readonly AnswerBody[];

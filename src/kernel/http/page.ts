@@ -8,7 +8,7 @@ export interface PageSize {
 }
 
 /** The page size most lists have (document 1, "Limits"). */
-const commonPage: PageSize = { max: 200, default: 50 };
+export const commonPage: PageSize = { max: 200, default: 50 };
 
 /** A page of a list. */
 export interface Page<T> {

@@ -8,15 +8,18 @@ import {
   TypeRegistry,
 } from "@sinclair/typebox";
 import { cursorLengthMax, metadataBytesMax } from "../limits.ts";
+import { example } from "./component.ts";
+import { commonPage, type PageSize } from "./page.ts";
 
 /** An object that takes no field beyond those named: unknown fields are 400. */
 export function Closed<T extends TProperties>(properties: T): TObject<T> {
   return Type.Object(properties, { additionalProperties: false });
 }
 
-/** The fields of a change: any of these, and one at least. */
-export function Change<T extends TProperties>(properties: T) {
+/** The fields of a change: any of these, and one at least; and its component's name. */
+export function Change<T extends TProperties>(component: string, properties: T) {
   return Type.Partial(Closed(properties), {
+    title: component,
     minProperties: 1,
     errorMessage: "must be an object that names at least one field",
   });
@@ -51,7 +54,7 @@ export function Characters(rule: { min?: number; max: number; pattern?: string }
 }
 
 /** A name, 1 to 80 characters. */
-export const Name = Characters({ min: 1, max: 80 });
+export const Name = example(Characters({ min: 1, max: 80 }), "Support");
 
 /** A label for whose a resource is, not access control; the empty string means the tenant's own. */
 export const UserId = Characters({ max: 256 });
@@ -67,6 +70,8 @@ TypeRegistry.Set(metadataKind, (_, value) => {
 export const Metadata = Type.Unsafe<Record<string, unknown>>({
   [Kind]: metadataKind,
   type: "object",
+  additionalProperties: true,
+  example: { plan: "pro" },
   errorMessage: `must be an object of at most ${metadataBytesMax} bytes as JSON`,
 });
 
@@ -93,8 +98,53 @@ export function takesCursor(schema: TSchema, field: string): boolean {
   return schema.properties?.[field]?.[Kind] === cursorKind;
 }
 
-/** Query fields of a paged list; `readLimit` and `readTimeCursor` give them meaning. */
-export const pageQuery = {
-  cursor: Type.Optional(Cursor),
-  limit: Type.Optional(Type.String({ maxLength: 16 })),
-};
+/** A file in a multipart form, for the OpenAPI document: OpenAPI 3.1 describes one by its media type alone. */
+export const FileBytes = Type.Unsafe<Blob>({
+  [Kind]: "FileBytes",
+  type: "string",
+  contentMediaType: "application/octet-stream",
+  example: "(the bytes of the file)",
+});
+
+const digitsKind = "Digits";
+
+TypeRegistry.Set<{ digitsMax: number }>(
+  digitsKind,
+  ({ digitsMax }, value) => typeof value === "string" && value.length <= digitsMax,
+);
+
+/**
+ * A whole number in a path or query, which are text. It is documented as the integer
+ * that it means; whoever reads it checks that it is one.
+ */
+export function Digits(range: { minimum: number; maximum?: number; default?: number }, digitsMax = 16) {
+  const errorMessage = `must have at most ${digitsMax} characters`;
+  return Type.Unsafe<string>({
+    [Kind]: digitsKind,
+    digitsMax,
+    errorMessage,
+    shown: { [Kind]: "Integer", type: "integer", ...range },
+  });
+}
+
+const flagKind = "Flag";
+
+TypeRegistry.Set(flagKind, (_, value) => value === "true" || value === "false");
+
+/** Yes or no in a query, as text; documented as the boolean that it means. */
+export const Flag = Type.Unsafe<"true" | "false">({
+  [Kind]: flagKind,
+  errorMessage: 'must be one of "true", "false"',
+  shown: { [Kind]: "Boolean", type: "boolean" },
+});
+
+/** Query fields of a paged list with pages of such a size; `readLimit` and `readTimeCursor` give them meaning. */
+export function pageQueryOf({ max, default: usual }: PageSize) {
+  return {
+    cursor: Type.Optional(Cursor),
+    limit: Type.Optional(Digits({ minimum: 1, maximum: max, default: usual })),
+  };
+}
+
+/** Query fields of most paged lists. */
+export const pageQuery = pageQueryOf(commonPage);

@@ -1,5 +1,6 @@
 import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
-import { Closed, Metadata, Nullable } from "./request-fields.ts";
+import { Component, example } from "./component.ts";
+import { Metadata, Nullable } from "./request-fields.ts";
 
 /** Words that the slices describe their answers with, for the OpenAPI document. */
 
@@ -14,17 +15,23 @@ export const MomentOrNull = Nullable(Moment);
 /** When something was made and last changed. */
 export const times = { createdAt: Moment, updatedAt: Moment };
 /** Whose it is, and the data kept with it. */
-export const attribution = { userId: Text, metadata: Metadata };
+export const attribution = { userId: example(Text, "user-42"), metadata: Metadata };
 
-/** A page of a list. */
-export function pageOf<T extends TSchema>(of: T) {
-  return Closed({ data: Type.Array(of), nextCursor: TextOrNull });
+/** Where a page's next one begins; null on the last page. */
+export const NextCursor = example(TextOrNull, null);
+
+/** A page of a list, and its component's name. */
+export function pageOf<T extends TSchema>(component: string, of: T) {
+  return Component(component, { data: Type.Array(of), nextCursor: NextCursor });
 }
 
-/** A list that is bounded and not paged, under its name. */
-export function listOf<T extends TSchema>(name: string, of: T) {
-  return Closed({ [name]: Type.Array(of) } as TProperties);
+/** A list that is bounded and not paged, under its name, and its component's name. */
+export function listOf<T extends TSchema>(component: string, name: string, of: T) {
+  return Component(component, { [name]: Type.Array(of) } as TProperties);
 }
 
 /** What went wrong, inside an answer that is a success. */
-export const Failure = Closed({ code: Text, message: Text });
+export const Failure = Component("Failure", {
+  code: example(Text, "provider_error"),
+  message: example(Text, "The model provider failed."),
+});

@@ -3,7 +3,8 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { Elysia } from "elysia";
 import type { Ctx } from "../context.ts";
-import { type MountedOperation, openApiDocument } from "./openapi.ts";
+import type { MountedOperation } from "./describe-operation.ts";
+import { openApiDocument } from "./document.ts";
 
 /** Files of the documentation browser that the page needs, with their media types. */
 const assets: Readonly<Record<string, string>> = {

@@ -16,7 +16,8 @@ describe("GET /openapi.json", () => {
     ]);
     expect(create.responses["409"].description).toContain("`agent_disabled`");
     expect(create.responses["409"].description).toContain("`AGENT_DISABLED` (form A)");
-    expect(create.requestBody.content["application/json"].schema.properties.message).toBeDefined();
+    expect(create.requestBody.content["application/json"].schema.$ref).toBe("#/components/schemas/TurnCreate");
+    expect(body.components.schemas.TurnCreate.properties.message.$ref).toBe("#/components/schemas/UserMessage");
     expect(Object.keys(body.paths).every((path) => path.startsWith("/v1/"))).toBe(true);
   });
 });

@@ -1,0 +1,58 @@
+import { version } from "../version.ts";
+import { Components } from "./components.ts";
+import { describeOperation, type MountedOperation } from "./describe-operation.ts";
+import { errorSchema } from "./errors.ts";
+import { tagOf, tags } from "./tags.ts";
+
+const description = `A multi-tenant agent runtime: agents, sessions and turns over HTTP.
+
+**Forms.** The interface has two forms. Fields and paths are shown in form B; where form A differs, the media type
+\`application/json; form=a\` describes it. The header \`API-Form: a\` or \`API-Form: b\` chooses one; without it the tenant's
+default holds. Each error lists its code in form B and, where it differs, in form A.
+
+**Lists.** A list that can grow without bound is paged: it takes \`cursor\` and \`limit\`, and its response holds
+\`nextCursor\`, which is null on the last page. Its rows stand under \`data\`, for merchant billing under the noun. A list
+that a limit keeps short comes whole, under the noun.
+
+**Errors.** Every error has one envelope, the schema \`Error\`. Beside the errors that an operation lists, each may respond
+400 for a field that breaks a rule, 401, 402, 429, 500 and 503.
+
+**Streams.** A turn is streamed as \`text/event-stream\`: UI message chunks of the AI SDK, one in each event, and
+\`[DONE]\` at the end.`;
+
+/** The OpenAPI 3.1 document of the mounted operations, in form B, with form A's bodies and spelling of each error beside it. */
+export function openApiDocument(operations: readonly MountedOperation[], publicUrl: string): object {
+  const components = new Components();
+  const paths: Record<string, Record<string, object>> = {};
+  for (const operation of operations) {
+    const path = operation.path.replace(/:([A-Za-z]+)/g, "{$1}").replace(/(.)\/$/, "$1");
+    const described = { tags: [tagOf(operation.spec.id)], ...describeOperation(operation, components) };
+    paths[path] = { ...paths[path], [operation.method.toLowerCase()]: described };
+  }
+  const error = components.describe(errorSchema);
+  if (!("$ref" in error)) throw new Error("The error envelope has lost its name.");
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Parley",
+      version,
+      description,
+      license: { name: "MIT", identifier: "MIT" },
+      contact: { name: "The operator of this installation", url: publicUrl },
+    },
+    servers: [{ url: publicUrl, description: "This installation" }],
+    security: [{ bearer: [] }],
+    tags,
+    paths,
+    components: {
+      securitySchemes: {
+        bearer: {
+          type: "http",
+          scheme: "bearer",
+          description: "An API key (`POST /v1/apikeys`), or a dashboard JWT where the operator set one up.",
+        },
+      },
+      schemas: components.schemas,
+    },
+  };
+}

@@ -1,0 +1,35 @@
+import type { OperationId } from "../http/operation.ts";
+
+/** What the operations are grouped under in the document, each by the noun of its operations' ids. */
+const descriptions = {
+  agents: "Agents, their versions, pictures and MCP attachments, and generation without a session.",
+  sessions: "Sessions, their turns and transcripts.",
+  toolApprovals: "Tool calls that wait for a person, and the continuations of their turns.",
+  memories: "What an agent keeps from one session to the next.",
+  skills: "Skills of one agent.",
+  skillLibrary: "Skills of the tenant and of the platform.",
+  workspaces: "Places of files that agents work in. Form B only.",
+  sandboxes: "Workspaces as form A names them. Form A only.",
+  prompts: "Templates with variables, for the first message of a turn.",
+  providers: "Model vendors, with the tenant's own credentials.",
+  mcpConnections: "MCP servers whose tools agents may call.",
+  tasks: "Prompts that run by hand or on a schedule.",
+  taskRuns: "Runs of a task, each a turn in a session of its own.",
+  chatConnections: "Agents that are reached through a chat app.",
+  chatDeliveries: "Messages on their way to a chat app.",
+  usage: "Tokens, requests and time, summed by day, agent, model, session or user.",
+  merchantConnection: "The tenant's own billing provider.",
+  merchantBindings: "Which end user is which customer of the billing provider.",
+  merchantEvents: "Usage on its way to the billing provider.",
+  apiKeys: "Credentials of the tenant.",
+} as const;
+
+/** The tags of the document. */
+export const tags = Object.entries(descriptions).map(([name, description]) => ({ name, description }));
+
+/** The tag of an operation: its noun. Throws an error for a noun that has no description here. */
+export function tagOf(id: OperationId): string {
+  const noun = id.slice(0, id.indexOf("."));
+  if (!Object.hasOwn(descriptions, noun)) throw new Error(`The noun of ${id} has no description.`);
+  return noun;
+}

@@ -1,0 +1,27 @@
+import { createApp } from "../app.ts";
+import type { Config } from "../kernel/config.ts";
+import { createContext } from "../kernel/context.ts";
+import { openDatabase } from "../kernel/database/client.ts";
+import { MemoryRelay } from "../kernel/relay/memory.ts";
+import { createLogger } from "../kernel/telemetry/log.ts";
+
+/** What the document names as its server where no PUBLIC_URL says it. */
+const unnamedUrl = "https://parley.example.org";
+
+/** The service's OpenAPI document as JSON, made from the code alone: no database is asked. */
+export async function openApiText(config: Config): Promise<string> {
+  const app = createApp(
+    createContext({
+      config,
+      log: createLogger(config.logLevel),
+      // Connects when it is first asked, which is never.
+      sql: openDatabase({ url: "postgres://nowhere.invalid/none", max: 1, applicationName: "parley-openapi" }),
+      relay: new MemoryRelay(),
+      redis: null,
+      encryptionKey: Buffer.alloc(32),
+      publicUrl: config.publicUrl ?? unnamedUrl,
+    }),
+  );
+  const response = await app(new Request("http://localhost/openapi.json"));
+  return `${JSON.stringify(await response.json(), null, 2)}\n`;
+}
