@@ -6,26 +6,26 @@ import { openConnectedChat } from "./platforms.ts";
 import { approvalOf, cardText } from "./reply.ts";
 import { putOffMsMax } from "./schema.ts";
 
-/** A card that could not be changed is tried again after this long, unless the platform says when. */
-const tryAgainMs = 5_000;
+/** After this long a card that could not be changed is tried again, unless the platform says when. */
+const retryPauseMs = 5_000;
 
 /**
- * Shows the outcome on the cards of a thread whose approvals are decided, through
- * whichever door, and takes their buttons away. Changing a card twice does no
- * harm, so this needs no marks: what fails is simply done again later.
+ * Shows the decision on the cards of a thread whose approvals are decided, by
+ * whichever operation, and removes their buttons. Changing a card twice does no
+ * harm, so this claims nothing: what fails is done again later.
  */
 export async function updateDecidedCards(ctx: Ctx, threadId: string): Promise<void> {
-  let againMs: number | null = null;
+  let retryMs: number | null = null;
   for (const card of await cardsToUpdate(ctx.sql, threadId)) {
     if (card.pressId !== null) await acknowledge(ctx, card, card.pressId);
-    const waitMs = card.enabled ? await showOutcome(ctx, card) : null;
-    if (waitMs !== null) againMs = Math.max(againMs ?? 0, waitMs);
+    const waitMs = card.enabled ? await showDecision(ctx, card) : null;
+    if (waitMs !== null) retryMs = Math.max(retryMs ?? 0, waitMs);
   }
-  if (againMs !== null) await enqueueDeliveriesAt(ctx.sql, threadId, new Date(Date.now() + againMs));
+  if (retryMs !== null) await enqueueDeliveriesAt(ctx.sql, threadId, new Date(Date.now() + retryMs));
 }
 
-/** Shows one card's outcome. Answers how long to wait when it could not; null when there is nothing more to do. */
-async function showOutcome(ctx: Ctx, card: Delivery): Promise<number | null> {
+/** Shows one card's decision. Returns the milliseconds until the next try when it failed; null when there is nothing left to do. */
+async function showDecision(ctx: Ctx, card: Delivery): Promise<number | null> {
   const approval = card.approvalId === null ? null : await approvalOf(ctx.sql, card.approvalId);
   const posted = card.receipts.at(-1);
   if (approval?.status === "pending") {
@@ -34,7 +34,7 @@ async function showOutcome(ctx: Ctx, card: Delivery): Promise<number | null> {
   }
   const failure =
     approval === null || posted === undefined ? null : await edit(ctx, card, posted.messageId, cardText(approval));
-  const waitMs = failure === null || failure.kind === "refused" ? null : (failure.retryAfterMs ?? tryAgainMs);
+  const waitMs = failure === null || failure.kind === "refused" ? null : (failure.retryAfterMs ?? retryPauseMs);
   const late = Date.now() - card.attemptSince.getTime() > putOffMsMax;
   if (waitMs !== null && !late) return waitMs;
   await recordCardUpdate(ctx.sql, card.id, true);
@@ -58,7 +58,7 @@ async function edit(ctx: Ctx, card: Delivery, messageId: string, text: string): 
   }
 }
 
-/** Without this the button seems to hang; a press that cannot be acknowledged has been noticed all the same. */
+/** Acknowledges a press; without that the button appears to hang. The press counts even when this fails. */
 async function acknowledge(ctx: Ctx, card: Delivery, pressId: string): Promise<void> {
   try {
     await accountOf(ctx, card).acknowledge(pressId);

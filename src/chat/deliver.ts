@@ -1,10 +1,10 @@
 import type { Ctx } from "../kernel/context.ts";
 import { isUnavailable } from "../kernel/database/failure.ts";
+import { retryWhileUnavailable } from "../kernel/database/retry.ts";
 import { updateDecidedCards } from "./approval-cards.ts";
 import { type Delivery, enqueueDeliveriesAt, firstPendingDelivery } from "./deliveries.ts";
 import {
   claimDelivery,
-  type DeliveryClaim,
   deleteEmptyDelivery,
   failUnsentDelivery,
   recordSendOutcome,
@@ -19,15 +19,15 @@ import { claimMs, type MessageReceipt, putOffMsMax, unreachableMsMax } from "./s
 const unreachablePauseMsMax = 60_000;
 
 /**
- * The job `chat.deliver`: posts what a thread has to be told, one message after
- * the other, then shows the outcomes of decided cards. Before each message the
- * attempt is marked, after it the receipt is written; in between nobody else
- * posts in this thread, and a worker that is lost leaves the delivery ambiguous.
+ * The job `chat.deliver`: posts a thread's deliveries, one message after the other,
+ * then shows the decisions on its cards. It claims the delivery before each message
+ * and writes the receipt after it. Meanwhile no other job posts in this thread; if
+ * the worker is lost, the delivery becomes ambiguous.
  */
 export async function deliverThread(ctx: Ctx, workerId: string, threadId: string): Promise<void> {
   for (;;) {
     const delivery = await firstPendingDelivery(ctx.sql, threadId);
-    // Whoever has claimed it goes on with the thread; if that worker is lost, the look-out does.
+    // The job that has claimed it continues with the thread; if its worker is lost, `recoverChats` does.
     if (delivery === null || delivery.claimed) break;
     if (delivery.notBefore !== null && delivery.notBefore.getTime() > Date.now()) {
       await enqueueDeliveriesAt(ctx.sql, threadId, delivery.notBefore);
@@ -38,11 +38,12 @@ export async function deliverThread(ctx: Ctx, workerId: string, threadId: string
   await updateDecidedCards(ctx, threadId);
 }
 
-/** The next message of a delivery, and whether it is the last one. */
+/** The next message of a delivery. */
 interface NextMessage {
   readonly outgoing: OutgoingMessage;
+  /** It is the delivery's last message. */
   readonly last: boolean;
-  /** A card that shows its outcome already. */
+  /** It is a card that shows its decision from the start. */
   readonly settled: boolean;
 }
 
@@ -61,10 +62,14 @@ async function sendNext(ctx: Ctx, workerId: string, delivery: Delivery): Promise
       "a chat delivery ended",
     );
   }
-  await record(ctx, claim, sent);
+  // The worker holds the claim for that long; writing twice changes nothing.
+  await retryWhileUnavailable(() => recordSendOutcome(ctx.sql, claim, sent), {
+    limitMs: claimMs,
+    retryIf: isUnavailable,
+  });
 }
 
-/** What is to be sent next; null when there is nothing to say, a diagnostic when it cannot be said. */
+/** Returns the message to send next; null when there is nothing to post, a diagnostic when it cannot be made. */
 async function nextMessage(ctx: Ctx, delivery: Delivery): Promise<NextMessage | string | null> {
   const { representation, approvalId, receipts } = delivery;
   try {
@@ -84,7 +89,7 @@ async function nextMessage(ctx: Ctx, delivery: Delivery): Promise<NextMessage | 
   } catch (error) {
     if (error instanceof MessageGoneError) return "message_gone";
     if (isUnavailable(error)) throw error;
-    // A text that cannot be shown now cannot be shown later either.
+    // A text that cannot be rendered now cannot be rendered later either.
     ctx.log.error({ deliveryId: delivery.id, err: error }, "a chat delivery cannot be made");
     return "internal";
   }
@@ -103,7 +108,7 @@ async function send(ctx: Ctx, delivery: Delivery, next: NextMessage): Promise<Se
   }
 }
 
-/** What a failed call means for its delivery (`decisions.md`, "Chat"). */
+/** Returns what a failed request means for its delivery (docs/decisions.md, "Chat"). */
 function meaningOf(error: PlatformError, delivery: Delivery): SendOutcome {
   const ended = (status: "failed" | "ambiguous", diagnostic: string): SendOutcome => ({
     kind: "ended",
@@ -127,20 +132,6 @@ function meaningOf(error: PlatformError, delivery: Delivery): SendOutcome {
       const pauseMs = Math.min(1_000 * 2 ** delivery.tries, unreachablePauseMsMax);
       if (sinceMs + pauseMs > unreachableMsMax) return ended("failed", error.code);
       return { kind: "later", notBefore: new Date(Date.now() + pauseMs), tries: delivery.tries + 1 };
-    }
-  }
-}
-
-/** Writes down what became of a message; a database that went away is asked again until the claim runs out. */
-async function record(ctx: Ctx, claim: DeliveryClaim, sent: SendOutcome): Promise<void> {
-  const expiresAt = Date.now() + claimMs;
-  for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, 2_000)) {
-    try {
-      await recordSendOutcome(ctx.sql, claim, sent);
-      return;
-    } catch (error) {
-      if (!isUnavailable(error) || Date.now() + pauseMs > expiresAt) throw error;
-      await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   }
 }

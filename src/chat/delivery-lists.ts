@@ -17,7 +17,7 @@ import {
 } from "./schema.ts";
 import { getChatConnection } from "./store.ts";
 
-/** A delivery as it is shown: never what it says. */
+/** A delivery in the interface's form, which never holds its text. */
 interface DeliveryRow {
   readonly id: string;
   readonly at: string;
@@ -49,7 +49,7 @@ function show<T extends DeliveryRow>({ at, createdAt, updatedAt, ...row }: T) {
 
 type Shown = ReturnType<typeof show<DeliveryRow>>;
 
-/** A connection's deliveries, newest first. Throws 400, 404. */
+/** `GET /v1/chat-connections/:id/deliveries`: returns a page of a connection's deliveries, newest first. Throws 400, 404. */
 export async function listDeliveries(
   sql: AnySql,
   tenantId: string,
@@ -78,7 +78,7 @@ interface AttentionRow extends DeliveryRow {
   readonly platform: ChatPlatformName;
 }
 
-/** A tenant's deliveries that somebody should look at, newest first. Throws 400. */
+/** `GET /v1/chat-deliveries`: returns a page of the tenant's failed and ambiguous deliveries, newest first. Throws 400. */
 export async function listAttention(
   sql: AnySql,
   tenantId: string,
@@ -116,10 +116,10 @@ function sinceOf(since: string | undefined): Date | null {
 }
 
 /**
- * Has a failed or ambiguous delivery posted again, without a turn or a tool
- * (document 2, "POST …/repair"): a job sends what has no receipt yet. Throws 404,
- * and 400 when the connection is disabled, the attempt is another, or nothing
- * is to be repaired.
+ * `POST /v1/chat-connections/:id/deliveries/:deliveryId/repair`: posts a failed or
+ * ambiguous delivery again, without a turn or a tool; a job sends what has no
+ * receipt yet. Throws 404, and 400 when the connection is disabled, the attempt is
+ * not the current one, or the delivery is neither failed nor ambiguous.
  */
 export async function repairDelivery(
   sql: AnySql,

@@ -4,10 +4,10 @@ import { openConnectedChat } from "./platforms.ts";
 import { type ChatHealth, type CheckStatus, type HealthCheck, platformCheckMs } from "./schema.ts";
 import type { ChatConnectionRow } from "./store.ts";
 
-/** Channels that are looked at side by side. */
+/** Channels that are checked concurrently. */
 const membershipsAtOnce = 8;
 
-/** The address that the platform calls. */
+/** Returns the address that the platform calls. */
 export function webhookUrlOf(
   ctx: Pick<Ctx, "publicUrl">,
   { platform, id }: Pick<ChatConnectionRow, "platform" | "id">,
@@ -15,7 +15,7 @@ export function webhookUrlOf(
   return `${ctx.publicUrl}/v1/chat/webhooks/${platform}/${id}`;
 }
 
-/** The health of a connection whose token has just been verified. */
+/** Returns the health of a connection whose token has just been verified. */
 export function verifiedHealth(webhook: CheckStatus): ChatHealth {
   return {
     checkedAt: new Date().toISOString(),
@@ -28,13 +28,13 @@ export function verifiedHealth(webhook: CheckStatus): ChatHealth {
   };
 }
 
-/** A health with another answer to one question. */
+/** Returns a health with another status of one check. */
 export function withCheck(health: ChatHealth, code: HealthCheck["code"], status: CheckStatus): ChatHealth {
   const others = health.checks.filter((check) => check.code !== code);
   return { ...health, checks: [...others, { code, status }] };
 }
 
-/** Asks the platform about a connection: its token, its bot, its channels, its webhook. What cannot be told is `unknown`. */
+/** Returns the result of checking a connection at its platform: its token, bot, channels and webhook. What cannot be told is `unknown`. */
 export async function checkHealth(ctx: Ctx, row: ChatConnectionRow): Promise<ChatHealth> {
   const account = openConnectedChat(ctx, row, platformCheckMs);
   const identity = await resultOf(() => account.identify());
@@ -44,17 +44,17 @@ export async function checkHealth(ctx: Ctx, row: ChatConnectionRow): Promise<Cha
   const channels = row.configuration.channelIds ?? row.configuration.chatIds ?? [];
   const memberships: HealthCheck[] = [];
   for (let at = 0; at < channels.length; at += membershipsAtOnce) {
-    const looked = channels.slice(at, at + membershipsAtOnce).map(async (subject): Promise<HealthCheck> => {
+    const checks = channels.slice(at, at + membershipsAtOnce).map(async (subject): Promise<HealthCheck> => {
       const status = known === null ? "unknown" : await account.membership(row, subject);
       return { code: "channel_membership", status, subject };
     });
-    memberships.push(...(await Promise.all(looked)));
+    memberships.push(...(await Promise.all(checks)));
   }
   const registered = known === null ? "unknown" : await resultOf(() => account.webhookStatus(webhookUrlOf(ctx, row)));
   const webhook = registered instanceof PlatformError ? "unknown" : registered;
   return {
     checkedAt: new Date().toISOString(),
-    // A platform that is out of reach says nothing about the token.
+    // A platform that cannot be reached says nothing about the token.
     tokenValid: known === null && !refused ? row.health.tokenValid : !refused,
     identityVerified: known === null && !refused ? row.health.identityVerified : same,
     checks: [

@@ -30,9 +30,9 @@ import {
 const webhookSecretLength = 48;
 
 /**
- * Connects a bot (document 2, "POST /v1/chat-connections"): asks the platform who
- * it is, stores the connection, and registers the webhook where that is ours to
- * do. Throws 400, 404 for the agent, 503 when the platform is out of reach.
+ * `POST /v1/chat-connections`: asks the platform who the bot is, stores the
+ * connection, and registers the webhook if the platform lets this service do it.
+ * Throws 400, 404 for the agent, 503 when the platform cannot be reached.
  */
 export async function createChatConnection(
   ctx: Ctx,
@@ -53,7 +53,7 @@ export async function createChatConnection(
     agentId: body.agentId,
     name: body.name,
     platform,
-    // Nothing comes in before the webhook is registered.
+    // No message arrives before the webhook is registered.
     enabled: !registers,
     configuration: platform === "chat_a" ? { channelIds: [] } : { chatIds: [], businessMode: false },
     credentials,
@@ -63,7 +63,7 @@ export async function createChatConnection(
   return registers ? registerAndEnable(ctx, sql, row, account) : row;
 }
 
-/** Which secrets a platform takes. Throws 400. */
+/** Returns the secrets that the platform needs. Throws 400 for a missing or foreign one. */
 function credentialsOf(
   platform: ChatPlatformName,
   { botToken, signingSecret }: Static<typeof ChatConnectionCreate>["credentials"],
@@ -81,19 +81,19 @@ async function identify(account: ChatAccount): Promise<KnownBot> {
     return await account.identify();
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error;
-    if (error.kind !== "refused") throw outOfReach();
+    if (error.kind !== "refused") throw platformUnavailable();
     throw new ApiError("invalid_request", { message: "The chat platform refused the bot token." });
   }
 }
 
-function outOfReach(): ApiError {
+function platformUnavailable(): ApiError {
   return new ApiError("service_unavailable", {
     message: "The chat platform cannot be reached right now.",
     headers: { "Retry-After": String(unavailableRetryAfterSeconds) },
   });
 }
 
-/** Enables a connection; one whose webhook cannot be registered stays disabled, with its check failed. Throws 404. */
+/** `POST /v1/chat-connections/:id/enable`. A connection whose webhook cannot be registered stays disabled, with its check failed. Throws 404. */
 export async function enableChatConnection(ctx: Ctx, sql: AnySql, tenantId: string, id: string) {
   const row = await getChatConnection(sql, tenantId, id);
   if (!platforms[row.platform].registersWebhook) return updateChatConnection(sql, tenantId, id, { enabled: true });
@@ -123,7 +123,7 @@ async function register(ctx: Ctx, row: ChatConnectionRow, account: ChatAccount):
   }
 }
 
-/** Disables a connection, whether or not the platform can be told. Throws 404. */
+/** `POST /v1/chat-connections/:id/disable`, also when the platform cannot be reached. Throws 404. */
 export async function disableChatConnection(ctx: Ctx, sql: AnySql, tenantId: string, id: string) {
   const row = await getChatConnection(sql, tenantId, id);
   await unregister(ctx, row);
@@ -133,13 +133,13 @@ export async function disableChatConnection(ctx: Ctx, sql: AnySql, tenantId: str
   return updateChatConnection(sql, tenantId, id, { enabled: false, health });
 }
 
-/** Deletes a connection, whether or not the platform can be told. Throws 404. */
+/** `DELETE /v1/chat-connections/:id`, also when the platform cannot be reached. Throws 404. */
 export async function deleteChatConnection(ctx: Ctx, sql: AnySql, tenantId: string, id: string): Promise<void> {
   await unregister(ctx, await getChatConnection(sql, tenantId, id));
   await removeChatConnection(sql, tenantId, id);
 }
 
-/** Takes a connection's webhook back at the platform, in one try: a platform that fails to is only noted. */
+/** Removes a connection's webhook at its platform, in one try; a failure is only logged. Throws when the credentials cannot be unsealed. */
 export async function unregister(ctx: Ctx, row: ChatConnectionRow): Promise<void> {
   try {
     await openConnectedChat(ctx, row, platformCheckMs).unregister();
@@ -149,16 +149,17 @@ export async function unregister(ctx: Ctx, row: ChatConnectionRow): Promise<void
   }
 }
 
-/** Looks at a connection's health and keeps the result. Throws 404. */
+/** `POST /v1/chat-connections/:id/check`: checks a connection's health and stores the result. Throws 404. */
 export async function checkChatConnection(ctx: Ctx, sql: AnySql, tenantId: string, id: string) {
   const row = await getChatConnection(sql, tenantId, id);
   return updateChatConnection(sql, tenantId, id, { health: await checkHealth(ctx, row) });
 }
 
 /**
- * Changes name and configuration. Another `businessMode` of an enabled connection
- * registers its webhook anew; when that fails the change stays, and the error is
- * answered: 503, or 400 `invalid_request` when the platform refuses.
+ * `PATCH /v1/chat-connections/:id`: changes name and configuration. A change of an
+ * enabled connection's `businessMode` registers its webhook anew; when that fails
+ * the change stays, and this throws 503, or 400 `invalid_request` when the platform
+ * refuses. Throws 404.
  */
 export async function changeChatConnection(
   ctx: Ctx,
@@ -178,13 +179,13 @@ export async function changeChatConnection(
   const health = withCheck(row.health, "webhook_url", failure === null ? "pass" : "fail");
   const checked = await updateChatConnection(sql, tenantId, id, { health });
   if (failure === null) return checked;
-  if (failure.kind !== "refused") throw outOfReach();
+  if (failure.kind !== "refused") throw platformUnavailable();
   throw new ApiError("invalid_request", { message: "The change is saved, but the platform refused the webhook." });
 }
 
 type PatchedConfiguration = NonNullable<Static<typeof ChatConnectionPatch>["configuration"]>;
 
-/** The configuration with the given fields in place of the old ones. Throws 400 for a field of the other platform. */
+/** Returns the configuration with the given fields in place of the old ones. Throws 400 for a field of the other platform. */
 function merged(row: ChatConnectionRow, given: PatchedConfiguration): ChatConfiguration {
   const { platform, ...fields } = given;
   if (platform !== undefined && platformNamed(platform as ChatPlatformName) !== row.platform)

@@ -1,7 +1,7 @@
 import { Marked, type Token, type Tokens } from "marked";
 import { sectionsOf } from "./split.ts";
 
-/** How a platform writes what Markdown means. Every function is given text that is rendered already, but for `escape`, `code` and `pre`. */
+/** How a platform writes Markdown's elements. Every function gets text that is rendered already, except `escape`, `code` and `pre`. */
 export interface Style {
   escape(text: string): string;
   bold(inner: string): string;
@@ -14,13 +14,13 @@ export interface Style {
 }
 
 const reader = new Marked({ gfm: true });
-/** Addresses that may stand behind a link; any other is shown as text. */
+/** Addresses that a link may have; any other is shown as text. */
 const linkable = /^(https?:|mailto:)/i;
 
-/** Reading takes time with the square of the length, so Markdown is read in sections of this size; a larger one is shown as it is. */
+/** Parsing time grows with the square of the length, so Markdown is parsed in sections of this size; a larger section is shown as it is. */
 const sectionUnitsMax = 4_096;
 
-/** Markdown in a platform's own formatting. */
+/** Returns Markdown in a platform's own formatting. */
 export function renderMarkdown(text: string, style: Style): string {
   const sections = sectionsOf(text, sectionUnitsMax).map((section) => renderSection(section, style));
   return sections
@@ -34,7 +34,7 @@ function renderSection(section: string, style: Style): string {
   try {
     return blocks(reader.lexer(section), style);
   } catch (error) {
-    // Nested deeper than the reader's stack.
+    // Nested too deep for the parser's stack.
     if (!(error instanceof RangeError)) throw error;
     return style.escape(section);
   }
@@ -61,7 +61,7 @@ function block(token: Token, style: Style): string {
     case "list":
       return list(token as Tokens.List, style, "");
     case "table":
-      // A table keeps its columns only where all characters are of one width.
+      // A table's columns are aligned only where all characters have the same width.
       return style.pre(token.raw.trimEnd(), "");
     case "paragraph":
     case "text":

@@ -10,9 +10,9 @@ import { findOrphanedChatConnection } from "./store.ts";
 const registering = chatPlatforms.filter((name) => platforms[name].registersWebhook);
 
 /**
- * Lets go of the connections of a deleted agent or tenant, with their threads and
- * deliveries. One whose webhook is ours to take back is disabled here and goes
- * with its job, so that no platform holds up the deletion.
+ * Deletes the connections of a deleted agent or tenant, with their threads and
+ * deliveries. One whose webhook this service has to remove is disabled here and
+ * deleted by the job `chat.purge`, so that no platform delays the deletion.
  */
 export function purgeChatConnections(sql: AnySql, owner: { agentId: string } | { tenantId: string }): Promise<void> {
   return tx(sql, async (inner) => {
@@ -25,9 +25,9 @@ export function purgeChatConnections(sql: AnySql, owner: { agentId: string } | {
 }
 
 /**
- * The job `chat.purge`: takes the webhook back with the credentials that the row
- * still holds, then deletes the row, whether or not the platform could be told.
- * Does nothing while the connection's agent and tenant exist.
+ * The job `chat.purge`: removes the webhook with the credentials that the row still
+ * holds, then deletes the row, also when the platform cannot be reached. Does
+ * nothing while the connection's agent and tenant exist.
  */
 export async function purgeChatConnection(ctx: Ctx, id: string): Promise<void> {
   const connection = await findOrphanedChatConnection(ctx.sql, id);
@@ -35,7 +35,7 @@ export async function purgeChatConnection(ctx: Ctx, id: string): Promise<void> {
   try {
     await unregister(ctx, connection);
   } catch (error) {
-    // Credentials that cannot be opened any more must not keep the row.
+    // Credentials that cannot be unsealed any more must not prevent the deletion.
     ctx.log.warn({ err: error, connectionId: id }, "a deleted connection's webhook was not taken back");
   }
   await ctx.sql`delete from chat_connections where id = ${id}`;

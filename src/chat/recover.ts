@@ -5,49 +5,49 @@ import { addDeliverJob, addInboxJob } from "../sessions/run/hand-over.ts";
 import { markLostDeliveries } from "./delivery-states.ts";
 import { eventsKeepHours } from "./schema.ts";
 
-/** Rows that one look moves at most, so that a large backlog is worked off in steps. */
+/** Rows that one scan moves at most, so that a large backlog is processed in steps. */
 const stepRows = 500;
-/** What has waited this long without a job is rung for again. */
+/** What has waited this long without a job gets one. */
 const staleMs = 5_000;
-/** Events that one statement of the sweep deletes. */
+/** Events that one statement of the job `chat.sweep` deletes. */
 const sweepRows = 5_000;
 
 /**
- * Looks after what a lost worker left of the chats; every worker process does,
+ * Recovers what a lost worker left of the chats; every worker process runs it,
  * beside the reaper. Deliveries whose sender is lost become ambiguous: its worker
- * is not among the living any more, or the claim is older than any sending takes.
- * Deliveries and messages that wait without a job are rung for.
+ * is dead, or the claim is older than any send takes. Deliveries and messages that
+ * wait without a job get one.
  */
 export async function recoverChats({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void> {
   const lost = await markLostDeliveries(sql, stepRows);
   if (lost.length > 0) reaperActions.inc({ action: "delivery_ambiguous" }, lost.length);
   for (const deliveryId of lost) log.warn({ deliveryId }, "a chat delivery whose sender is lost is ambiguous");
   await sql`
-    with silent as (
+    with stranded as (
       select distinct thread_id from chat_deliveries d where status = 'pending' and claim is null
         and created_at < now() - ${staleMs} * interval '1 millisecond'
         and coalesce(not_before, created_at) < now() - ${staleMs} * interval '1 millisecond' and ${jobless(sql, "chat.deliver:")}
       limit ${stepRows}
     )
-    select (${addDeliverJob(sql)}).id from silent`;
+    select (${addDeliverJob(sql)}).id from stranded`;
   await sql`
-    with silent as (
+    with stranded as (
       select distinct d.thread_id from chat_inbox d join chat_threads th on th.id = d.thread_id
       where d.created_at < now() - ${staleMs} * interval '1 millisecond' and ${jobless(sql, "chat.inbox:")}
         and not exists (select 1 from turns t where t.session_id = th.session_id and t.status in ('queued', 'running', 'waiting'))
       limit ${stepRows}
     )
-    select (${addInboxJob(sql)}).id from silent`;
+    select (${addInboxJob(sql)}).id from stranded`;
 }
 
-/** Whether no job that will still run has this thread's key. */
+/** The SQL of: no job that will still run has this thread's key. */
 function jobless(sql: AnySql, prefix: string) {
   return sql`not exists (
     select 1 from graphile_worker._private_jobs j
     where j.key = ${prefix} || d.thread_id and (j.attempts < j.max_attempts or j.locked_at is not null))`;
 }
 
-/** The job `chat.sweep`: forgets events that no platform repeats any more. */
+/** The job `chat.sweep`: deletes events that no platform repeats any more. */
 export async function sweepChatEvents(sql: AnySql): Promise<void> {
   for (;;) {
     const { count } = await sql`

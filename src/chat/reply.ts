@@ -6,13 +6,13 @@ import { storeParts } from "./delivery-states.ts";
 import { platforms } from "./platforms.ts";
 import { splitMarkdown } from "./split.ts";
 
-/** A card shows at most so many characters of a call's arguments. */
+/** A card shows at most so many UTF-16 units of a call's arguments. */
 const argumentsUnitsMax = 1_500;
-/** A chat is told at most so many characters of one answer. */
+/** A chat gets at most so many UTF-16 units of one answer. */
 const replyUnitsMax = 128 * 1024;
-/** Said after so many. */
+/** Posted in place of the rest. */
 const cutText = "(The answer goes on, but it is too long for a chat.)";
-/** What the chat is told when the model answered nothing at all. */
+/** What the chat is told when the model's answer is empty. */
 const emptyText = "I have no answer to this.";
 
 /** The approval that a card is about. */
@@ -23,22 +23,22 @@ export interface CardApproval {
 }
 
 /**
- * The messages a reply is posted as. The first time they are made from the
- * transcript and written into the ledger, so that whatever becomes of the
- * transcript, the same are sent again. Null when there is nothing to say beyond
- * earlier replies; throws `MessageGoneError` when the message does not exist any more.
+ * Returns the messages that a reply is posted as. The first time they are made from
+ * the transcript and stored with the delivery, so that a repair posts the same ones
+ * whatever happens to the transcript. Null when earlier replies have posted all of
+ * it. Throws `MessageGoneError` when the message does not exist any more.
  */
 export async function replyParts(sql: AnySql, delivery: Delivery): Promise<readonly string[] | null> {
   if (delivery.parts !== null) return delivery.parts;
-  const [row] = await sql<{ content: UiMessage; said: number }[]>`
+  const [row] = await sql<{ content: UiMessage; posted: number }[]>`
     select content, coalesce((
       select max(upto_part) from chat_deliveries d
       where d.thread_id = ${delivery.threadId} and d.message_id = ${delivery.messageId} and d.id <> ${delivery.id}
-        and d.upto_part <= ${delivery.uptoPart}), 0) as said
+        and d.upto_part <= ${delivery.uptoPart}), 0) as posted
     from messages where session_id = ${delivery.sessionId} and id = ${delivery.messageId} and role = 'assistant'`;
   if (row === undefined) throw new MessageGoneError("The message is gone.");
-  const text = textBetween(row.content, row.said, delivery.uptoPart ?? row.content.parts.length);
-  if (text === "" && row.said > 0) return null;
+  const text = textBetween(row.content, row.posted, delivery.uptoPart ?? row.content.parts.length);
+  if (text === "" && row.posted > 0) return null;
   const parts = text === "" ? [emptyText] : cutToParts(delivery, text);
   await storeParts(sql, delivery.id, parts);
   return parts;
@@ -51,7 +51,7 @@ function cutToParts({ platform }: Pick<Delivery, "platform">, text: string): str
   return [...splitMarkdown(kept, messageUnitsMax, fits), cutText];
 }
 
-/** What a delivery was to say does not exist any more. */
+/** The message of a delivery does not exist any more. */
 export class MessageGoneError extends Error {
   override readonly name = "Gone";
 }
@@ -63,13 +63,13 @@ function textBetween(message: UiMessage, from: number, upto: number): string {
     .join("\n\n");
 }
 
-/** The approval of a card; null when it is gone with its session. */
+/** Returns the approval of a card; null when it was deleted with its session. */
 export async function approvalOf(sql: AnySql, approvalId: string): Promise<CardApproval | null> {
   const [row] = await sql<CardApproval[]>`select tool, input, status from approvals where id = ${approvalId}`;
   return row ?? null;
 }
 
-/** What a card says: the call that waits, or what became of it. */
+/** Returns a card's text: the call that waits, or the decision on it. */
 export function cardText(approval: CardApproval): string {
   const call = `\`${approval.tool.replaceAll("`", "'")}\``;
   const head =
@@ -84,7 +84,7 @@ function shown(input: unknown): string {
   return text.length > argumentsUnitsMax ? `${text.slice(0, argumentsUnitsMax).toWellFormed()}…` : text;
 }
 
-/** Behind a fence longer than any in the text, so that the text cannot end it. */
+/** Returns a code block whose fence is longer than any in the text, so that the text cannot end it. */
 function fenced(text: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));
   const fence = "`".repeat(longest + 1);

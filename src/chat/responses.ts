@@ -5,7 +5,7 @@ import { listOf, MomentOrNull, pageOf, Text, TextOrNull, times } from "../kernel
 import { Id } from "../kernel/ids.ts";
 import { chatPlatforms } from "./schema.ts";
 
-/** What operations on chat connections and deliveries respond with, for the OpenAPI document. */
+/** The responses of the operations on chat connections and their deliveries. */
 const Configuration = Closed({
   platform: OneOf(...chatPlatforms),
   channelIds: Type.Optional(example(Type.Array(Text), ["C0123456789"])),

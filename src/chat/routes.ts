@@ -30,7 +30,7 @@ import { getChatConnection, listChatConnections } from "./store.ts";
 
 const params = pathIds({ id: Id("chatConnection") });
 
-/** Chat connections and their deliveries (document 2, "Chat connections"). */
+/** The operations on chat connections and their deliveries. */
 export function chatRoutes(ctx: Ctx) {
   return new Elysia({ prefix: "/v1" }).use(recordRoutes(ctx)).use(stateRoutes(ctx)).use(deliveryRoutes(ctx));
 }

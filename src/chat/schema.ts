@@ -8,35 +8,35 @@ import { Id } from "../kernel/ids.ts";
 export const deliveryPage: PageSize = { max: 100, default: 100 };
 /** Pages of the deliveries that wait for a person. */
 export const attentionPage: PageSize = { max: 100, default: 50 };
-/** Chat connections a tenant may have at once. */
+/** Chat connections that a tenant may have at once. */
 export const chatConnectionsPerTenantMax = 20;
-/** Channels or chats an allow-list may name. */
+/** Channels or chats that an allow-list may name. */
 const allowListMax = 100;
-/** All that one request asks a platform takes at most this long; less than a database transaction may. */
+/** All requests to a platform during one operation take at most this long; less than a database transaction may. */
 export const platformCheckMs = 6_500;
-/** A webhook request may weigh this much. */
+/** A webhook request has at most so many bytes. */
 export const webhookBytesMax = 1024 * 1024;
 /** Messages that may wait in one thread; further ones are dropped. */
 export const inboxRowsMax = 1_000;
 /** Posting one message takes at most this long. */
 export const postTimeoutMs = 15_000;
-/** An attempt mark that is older than this has lost its sender, whatever the worker says. */
+/** The sender of an older claim is lost, even if its worker lives. */
 export const claimMs = 30_000;
-/** A delivery that the platform keeps putting off is given up after this long. */
+/** A delivery that the platform keeps asking to send later fails after this long. */
 export const putOffMsMax = 24 * 60 * 60 * 1000;
-/** A delivery that never reached the platform is given up after this long. */
+/** A delivery that never reached the platform fails after this long. */
 export const unreachableMsMax = 60 * 60 * 1000;
-/** Event ids are remembered this long; both platforms give up repeating an event far earlier. */
+/** Events are kept this long, in hours; both platforms stop repeating an event far earlier. */
 export const eventsKeepHours = 72;
 
-/** The platforms, as the interface calls them. */
+/** The platforms by their labels, as the interface names them. */
 export const chatPlatforms = ["chat_a", "chat_b"] as const;
 export type ChatPlatformName = (typeof chatPlatforms)[number];
 
-/** The platforms' own names, accepted wherever a platform is and answered as the label. */
+/** The platforms' own names, accepted in requests; responses show the label. */
 const aliases = { slack: "chat_a", telegram: "chat_b" } as const satisfies Record<string, ChatPlatformName>;
 
-/** The platform that a label or an own name means. */
+/** Returns the label of a platform that a label or its own name means. */
 export function platformNamed(name: ChatPlatformName | keyof typeof aliases): ChatPlatformName {
   return name === "slack" || name === "telegram" ? aliases[name] : name;
 }
@@ -81,7 +81,7 @@ export const ChatDeliveryRepair = Component("ChatDeliveryRepair", {
   acceptDuplicateRisk: Type.Literal(true, { errorMessage: "must be true" }),
 });
 
-/** Query of a connection's deliveries; see `readLimit`. */
+/** The query of a connection's deliveries; see `readLimit`. */
 export const ChatDeliveryQuery = Closed(pageQueryOf(deliveryPage));
 
 export const ChatAttentionQuery = Closed({
@@ -96,10 +96,10 @@ export const ChatAttentionQuery = Closed({
   ),
 });
 
-/** An id that a platform sends. Whatever else it sent could not be stored, or would not fit an index. */
+/** An id that a platform sends. Anything else could not be stored, or would not fit into an index. */
 export const ChatId = Type.String({ maxLength: 256, pattern: "^[\\x21-\\x7e]+$" });
 
-/** Who the bot is, in the platform's words. */
+/** Who the bot is, by the platform's ids. */
 export interface BotIdentity {
   readonly botId: string | null;
   readonly botUserId: string | null;
@@ -107,16 +107,17 @@ export interface BotIdentity {
   readonly appId: string | null;
 }
 
+/** The result of a check; `unknown` when the platform did not tell. */
 export type CheckStatus = "pass" | "fail" | "unknown";
 
-/** One thing that was looked at; `subject` is the channel it is about. */
+/** One check of a connection; `subject` is the channel that it is about. */
 export interface HealthCheck {
   readonly code: "bot_identity" | "channel_membership" | "webhook_url";
   readonly status: CheckStatus;
   readonly subject?: string;
 }
 
-/** The last look at a connection. */
+/** The results of the last check of a connection. */
 export interface ChatHealth {
   readonly checkedAt: string | null;
   readonly tokenValid: boolean;
@@ -124,27 +125,28 @@ export interface ChatHealth {
   readonly checks: readonly HealthCheck[];
 }
 
-/** What a connection serves; the fields of the other platform are left out. */
+/** What a connection serves; it holds the fields of its own platform only. */
 export interface ChatConfiguration {
   readonly channelIds?: readonly string[];
   readonly chatIds?: readonly string[];
   readonly businessMode?: boolean;
 }
 
-/** What a connection knows the platform by. Telegram's webhook secret is ours. */
+/** The secrets of a connection. This service generates Telegram's webhook secret. */
 export interface ChatCredentials {
   readonly botToken: string;
   readonly signingSecret?: string;
   readonly webhookSecret?: string;
 }
 
-/** Where a thread is: a channel or chat, a thread or topic in it, and the business connection it is reached through. */
+/** Where a thread is: a channel or chat, a thread or topic in it, and the business connection through which it is reached. */
 export interface ChatAddress {
   readonly channel: string;
   readonly thread: string | null;
   readonly business: string | null;
 }
 
+/** The statuses of a delivery; their moves are in `delivery-states.ts`. */
 export type ChatDeliveryStatus = "pending" | "confirmed" | "failed" | "ambiguous";
 
 /** A message that the platform accepted, and the attempt that posted it. */

@@ -2,7 +2,7 @@ import type { Ctx } from "../kernel/context.ts";
 import { webhookUrlOf } from "./health.ts";
 import type { ChatConnectionRow } from "./store.ts";
 
-/** A connection as it is shown: never its secrets. */
+/** Returns a connection in the interface's form: never its secrets. */
 export function showChatConnection(ctx: Pick<Ctx, "publicUrl">, row: ChatConnectionRow) {
   const { id, tenantId, agentId, name, platform, enabled, configuration, health } = row;
   return {

@@ -1,15 +1,15 @@
-/** An opening fence line is repeated at the start of the next part; a longer one only by its marker. */
+/** An opening fence line is repeated at the start of the next part; of a longer line, only its marker. */
 const fenceLineUnitsMax = 40;
 /** A fence's marker is repeated up to this length. */
 const fenceMarkerUnitsMax = 8;
-/** A cut at a paragraph, line or word is taken when it leaves a part at least this full. */
+/** A cut at a paragraph, line or word is used when the part is at least this full. */
 const fillMin = 0.5;
 
 /**
  * Cuts Markdown into parts that fit a platform's message, at paragraphs, lines or
- * words where there are any; a code block that is cut is closed and opened again.
- * `fits` tells whether a part is small enough once it is rendered; the same text
- * is always cut the same way. Nothing is cut from a text that fits.
+ * words where there are any. A code block that is cut is closed, and opened again in
+ * the next part. `fits` tells whether a part is small enough when it is rendered.
+ * The same text is always cut the same way; a text that fits is returned as it is.
  */
 export function splitMarkdown(text: string, unitsMax: number, fits: (part: string) => boolean): string[] {
   for (let units = unitsMax; ; units = Math.floor(units / 2)) {
@@ -26,7 +26,7 @@ function cut(text: string, unitsMax: number): string[] {
     const head: string = fence === null ? "" : `${fence.line}\n`;
     if (head.length + rest.length <= unitsMax) return [...parts, head + rest];
     let at = cutPlace(rest, unitsMax - head.length);
-    // A cut inside a code block is made again, with room for the line that closes the block.
+    // A cut inside a code block is moved, to leave room for the line that closes the block.
     if (openFence(head + rest.slice(0, at)) !== null)
       at = cutPlace(rest, unitsMax - head.length - fenceMarkerUnitsMax - 1);
     const piece: string = head + rest.slice(0, at).trimEnd();
@@ -38,10 +38,10 @@ function cut(text: string, unitsMax: number): string[] {
 }
 
 function cutPlace(text: string, unitsMax: number): number {
-  const least = Math.floor(unitsMax * fillMin);
+  const atMin = Math.floor(unitsMax * fillMin);
   for (const gap of ["\n\n", "\n", " "]) {
     const at = text.lastIndexOf(gap, unitsMax);
-    if (at >= least) return at;
+    if (at >= atMin) return at;
   }
   // Not between the halves of a surrogate pair.
   const code = text.charCodeAt(unitsMax - 1);
@@ -53,12 +53,12 @@ interface Fence {
   readonly line: string;
 }
 
-/** The code block that is still open at the end of a text. */
+/** Returns the code block that is still open at the end of a text; null when there is none. */
 function openFence(text: string): Fence | null {
   return text.split("\n").reduce(fenceAfter, null);
 }
 
-/** The code block that is open after one more line. */
+/** Returns the code block that is open after one more line. */
 function fenceAfter(open: Fence | null, line: string): Fence | null {
   const [, marker, info = ""] = /^ {0,3}(`{3,}|~{3,})(.*)$/.exec(line) ?? [];
   if (marker === undefined) return open;
@@ -71,7 +71,7 @@ function fenceAfter(open: Fence | null, line: string): Fence | null {
 
 /**
  * Cuts Markdown at blank lines outside of code blocks into sections of at most
- * `unitsMax`, as long as it has such lines: what has none stays one section.
+ * `unitsMax` UTF-16 units. A part without such lines stays one section, however long.
  */
 export function sectionsOf(text: string, unitsMax: number): string[] {
   if (text.length <= unitsMax) return [text];

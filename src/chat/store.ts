@@ -43,18 +43,18 @@ function columns(sql: AnySql) {
     c.created_at, c.updated_at`;
 }
 
-/** A deleted agent's connections go with its purge; until then they are out of sight. */
+/** The SQL of: the connection's agent exists. The purge of a deleted agent deletes its connections; until then they are hidden. */
 function live(sql: AnySql) {
   return sql`exists (select 1 from agents a where a.id = c.agent_id)`;
 }
 
-/** A tenant's connections, oldest first. */
+/** Returns a tenant's connections, oldest first. */
 export function listChatConnections(sql: AnySql, tenantId: string): Promise<ChatConnectionRow[]> {
   return sql<ChatConnectionRow[]>`
     select ${columns(sql)} from chat_connections c where c.tenant_id = ${tenantId} and ${live(sql)} order by c.created_at, c.id`;
 }
 
-/** A tenant's connection. Throws 404. */
+/** Returns a tenant's connection. Throws 404. */
 export async function getChatConnection(sql: AnySql, tenantId: string, id: string): Promise<ChatConnectionRow> {
   const [row] = await sql<ChatConnectionRow[]>`
     select ${columns(sql)} from chat_connections c where c.id = ${id} and c.tenant_id = ${tenantId} and ${live(sql)}`;
@@ -62,7 +62,7 @@ export async function getChatConnection(sql: AnySql, tenantId: string, id: strin
   return row;
 }
 
-/** The connection that a webhook names; null when there is none. */
+/** Returns the connection that a webhook's address names; null when there is none. */
 export async function findWebhookConnection(
   sql: AnySql,
   platform: ChatPlatformName,
@@ -73,7 +73,7 @@ export async function findWebhookConnection(
   return row ?? null;
 }
 
-/** A connection whose agent or tenant is deleted; null when it is not, or there is none. */
+/** Returns a connection whose agent or tenant is deleted; null when they exist, or there is no such connection. */
 export async function findOrphanedChatConnection(sql: AnySql, id: string): Promise<ChatConnectionRow | null> {
   const [row] = await sql<ChatConnectionRow[]>`
     select ${columns(sql)} from chat_connections c where c.id = ${id}
@@ -81,7 +81,7 @@ export async function findOrphanedChatConnection(sql: AnySql, id: string): Promi
   return row ?? null;
 }
 
-/** What a new connection is made of. */
+/** The fields of a new connection. */
 export interface NewChatConnection
   extends Pick<
     ChatConnectionRow,
@@ -91,7 +91,7 @@ export interface NewChatConnection
   readonly bot: KnownBot;
 }
 
-/** Throws 400 `invalid_request` when the tenant has no place for a further connection. */
+/** Throws 400 `invalid_request` when the tenant may have no further connection. */
 export async function checkChatConnectionLimit(sql: AnySql, tenantId: string): Promise<void> {
   const [count] = await sql<{ connections: number }[]>`
     select count(*)::int as connections from chat_connections where tenant_id = ${tenantId}`;
@@ -101,7 +101,7 @@ export async function checkChatConnectionLimit(sql: AnySql, tenantId: string): P
     });
 }
 
-/** Stores a connection. Throws 400 `invalid_request` at the cap, or when the bot has a connection already, in any tenant. */
+/** Stores a connection. Throws 400 `invalid_request` at the limit, or when the bot has a connection already, in any tenant. */
 export async function insertChatConnection(
   sql: AnySql,
   sealer: Sealer,
@@ -128,7 +128,7 @@ export async function insertChatConnection(
   });
 }
 
-/** What an operation may change of a connection; fields that are left out stay. */
+/** The fields of a connection that an operation may change; those left out stay. */
 export interface ChatConnectionChange {
   readonly name?: string;
   readonly enabled?: boolean;
@@ -152,8 +152,8 @@ export async function updateChatConnection(
   return row;
 }
 
-/** Notes the first verified request of the platform: the webhook is right. */
-export async function noteWebhookSeen(sql: AnySql, row: ChatConnectionRow, health: ChatHealth): Promise<void> {
+/** Records the platform's first verified request, which proves that the webhook is right. */
+export async function recordWebhookSeen(sql: AnySql, row: ChatConnectionRow, health: ChatHealth): Promise<void> {
   await sql`
     update chat_connections set webhook_seen_at = now(), health = ${json(sql, health)}
     where id = ${row.id} and webhook_seen_at is null`;
@@ -165,7 +165,7 @@ export async function removeChatConnection(sql: AnySql, tenantId: string, id: st
   if (count === 0) throw new ApiError("not_found");
 }
 
-/** A connection's secrets. */
+/** Returns a connection's unsealed secrets. */
 export function openChatCredentials(
   sealer: Sealer,
   row: Pick<ChatConnectionRow, "id" | "sealedCredentials">,

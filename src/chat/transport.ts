@@ -1,14 +1,14 @@
 import { directFetch, type Fetch, isUnsent } from "../kernel/outbound/fetch.ts";
 import { PlatformError } from "./platform.ts";
 
-/** The wait when a platform says "too many requests" and not for how long. */
+/** The wait when a platform says "too many requests" but not how long to wait. */
 const retryAfterMsDefault = 5_000;
 
 /**
- * The fetch that the platforms' clients are given. Every request has a connection
- * of its own: a runtime that finds a kept one closed sends the request again by
- * itself, and a message would be posted twice. Rejects with `PlatformError` for
- * what the HTTP status alone tells.
+ * Returns the fetch for the platforms' clients. Every request has a connection of
+ * its own: a runtime that finds a kept connection closed sends the request again by
+ * itself, and a message would be posted twice. Rejects with `PlatformError` for the
+ * statuses 429 and 5xx.
  */
 export function platformFetch(signal: AbortSignal): Fetch {
   return async (input, init) => {
@@ -28,13 +28,13 @@ export function platformFetch(signal: AbortSignal): Fetch {
   };
 }
 
-/** "Too many requests"; `seconds` as the platform told, null when it did not. */
+/** Returns the error for "too many requests"; `seconds` is the platform's wait, null when it did not say. */
 export function limited(seconds: number | null): PlatformError {
   const waitMs = seconds === null ? retryAfterMsDefault : Math.max(1, seconds) * 1000;
   return new PlatformError("limited", "rate_limited", waitMs);
 }
 
-/** How many seconds to wait: Slack says it in the header, Telegram in the body. */
+/** The seconds to wait: Slack says them in the header, Telegram in the body. */
 async function retryAfterOf(response: Response): Promise<number | null> {
   const header = response.headers.get("retry-after")?.trim() ?? "";
   if (/^\d{1,9}$/.test(header)) return Number(header);
@@ -43,7 +43,7 @@ async function retryAfterOf(response: Response): Promise<number | null> {
   return typeof seconds === "number" && Number.isFinite(seconds) ? seconds : null;
 }
 
-/** What an error of the network means. Only what is known to come before the sending counts as unsent. */
+/** Returns what an error of the network means. Only one that certainly came before the sending counts as unsent. */
 export function networkFailure(error: unknown): PlatformError {
   if (error instanceof PlatformError) return error;
   const chain = [error, error instanceof Error ? error.cause : null];

@@ -8,9 +8,9 @@ import type { ReadWebhook } from "./platform.ts";
 import { platforms } from "./platforms.ts";
 import { receiveMessage, receivePress } from "./receive.ts";
 import { chatPlatforms, webhookBytesMax } from "./schema.ts";
-import { type ChatConnectionRow, findWebhookConnection, noteWebhookSeen, openChatCredentials } from "./store.ts";
+import { type ChatConnectionRow, findWebhookConnection, openChatCredentials, recordWebhookSeen } from "./store.ts";
 
-/** Where the chat platforms call (design section 3, "Chat platforms"). Their signature or secret is the credential. */
+/** The operations that the chat platforms call, authorized by their signature or secret (docs/decisions.md, "Chat"). */
 export function chatWebhookRoutes(ctx: Ctx) {
   return new Elysia({ prefix: "/v1/chat/webhooks" }).post("/:platform/:connectionId", ({ request, params }) =>
     receive(ctx, request, params.platform, params.connectionId),
@@ -18,9 +18,9 @@ export function chatWebhookRoutes(ctx: Ctx) {
 }
 
 /**
- * Verifies a request, notes what it says and answers at once; the turn is a job.
- * Throws 401 for a request that is not verifiably the platform's: it leaves no
- * trace, and does not learn whether there is such a connection.
+ * Verifies a request, stores what it says and responds at once; a job begins the
+ * turn. Throws 401 for a request that is not verifiably the platform's: it stores
+ * nothing, and does not reveal whether there is such a connection.
  */
 async function receive(ctx: Ctx, request: Request, label: string, connectionId: string): Promise<Response> {
   const body = await readBytes(request, webhookBytesMax);
@@ -34,12 +34,12 @@ async function receive(ctx: Ctx, request: Request, label: string, connectionId: 
   const mediaType = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
   const { incoming, responseBody } = read(() => platform.read(receivingBotOf(connection), body, mediaType));
   if (connection.webhookSeenAt === null)
-    await noteWebhookSeen(ctx.sql, connection, withCheck(connection.health, "webhook_url", "pass"));
+    await recordWebhookSeen(ctx.sql, connection, withCheck(connection.health, "webhook_url", "pass"));
   if (incoming !== null && connection.enabled) {
-    const taken = await (incoming.kind === "message"
+    const received = await (incoming.kind === "message"
       ? receiveMessage(ctx.sql, connection, incoming)
       : receivePress(ctx.sql, connection, incoming));
-    ctx.log.debug({ connectionId, kind: incoming.kind, taken }, "a chat platform called");
+    ctx.log.debug({ connectionId, kind: incoming.kind, taken: received }, "a chat platform called");
   }
   return responseBody === null ? new Response(null, { status: 200 }) : Response.json(responseBody);
 }

@@ -1,10 +1,10 @@
 import type { Ctx } from "../kernel/context.ts";
-import type { Sql } from "../kernel/database/client.ts";
 import { isUnavailable } from "../kernel/database/failure.ts";
+import { retryWhileUnavailable } from "../kernel/database/retry.ts";
 import { enqueue } from "../kernel/queue/catalogue.ts";
 import { openMerchantAccount } from "./connect.ts";
 import { reportOf } from "./events.ts";
-import { type BillingProvider, deliverTimeoutMs, type UsageReceipt } from "./provider.ts";
+import { type BillingProvider, deliverTimeoutMs } from "./provider.ts";
 import { type ClaimedEvent, claimDue, failDisconnected, pauseConnection, recordReceipts } from "./states.ts";
 import { deleteUnneededCredential, findMerchantConnection } from "./store.ts";
 
@@ -49,30 +49,14 @@ async function deliverBatch(ctx: Ctx, billing: BillingProvider, events: readonly
   });
   if (sent.length === 0) return true;
   const receipts = await billing.deliver(sent.map(({ report }) => report));
-  await recordReceiptsSurely(
-    ctx.sql,
-    sent.map(({ event }) => event),
-    receipts,
-  );
+  const claimed = sent.map(({ event }) => event);
+  // A receipt is the only proof of what happened, so a short outage of the database must not lose it.
+  await retryWhileUnavailable(() => recordReceipts(ctx.sql, claimed, receipts), {
+    limitMs: receiptTryMs,
+    retryIf: isUnavailable,
+  });
   const counts = Object.groupBy(receipts, ({ outcome }) => outcome);
   const outcomes = Object.fromEntries(Object.entries(counts).map(([outcome, group]) => [outcome, group.length]));
   ctx.log.info({ connectionId: events[0]?.connectionId, ...outcomes }, "usage events sent");
   return counts.later === undefined;
-}
-
-/** A receipt is the only proof of what happened, so a short outage of the database must not lose it. */
-async function recordReceiptsSurely(
-  sql: Sql,
-  events: readonly ClaimedEvent[],
-  receipts: readonly UsageReceipt[],
-): Promise<void> {
-  const expiresAt = Date.now() + receiptTryMs;
-  for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, 2_000)) {
-    try {
-      return await recordReceipts(sql, events, receipts);
-    } catch (error) {
-      if (!isUnavailable(error) || Date.now() + pauseMs > expiresAt) throw error;
-      await new Promise((resolve) => setTimeout(resolve, pauseMs));
-    }
-  }
 }

@@ -9,7 +9,7 @@ import {
 import { type Endpoint, PlatformError } from "../platform.ts";
 import { limited, networkFailure, platformFetch } from "../transport.ts";
 
-/** The client's own log lines would hold tokens and messages. */
+/** A logger that writes nothing, because the client's log lines would hold tokens and messages. */
 const silent = {
   debug: () => {},
   info: () => {},
@@ -42,7 +42,7 @@ export function slackCaller(endpoint: Endpoint, botToken: string): CallSlack {
   };
 }
 
-/** Slack's words for "try again later", for "something may have happened", and for formatting it does not take. */
+/** Slack's codes for "try again later", for "it may have been done", and for formatting that it refuses. */
 const limitCodes = new Set(["ratelimited", "rate_limited"]);
 const unsureCodes = new Set(["internal_error", "fatal_error", "request_timeout", "service_unavailable"]);
 const formatCodes = new Set(["invalid_blocks", "invalid_blocks_format"]);
@@ -53,7 +53,7 @@ function slackFailure(error: unknown): PlatformError {
   if (error instanceof WebAPIHTTPError) return new PlatformError("refused", `http_${error.statusCode}`);
   if (!(error instanceof WebAPIPlatformError)) return networkFailure(error);
   const code = error.data.error;
-  // What is no code is the text of an answer that was not Slack's.
+  // A text that is no code comes from a response that was not Slack's.
   if (typeof code !== "string" || !/^[a-z0-9_]{1,64}$/.test(code))
     return new PlatformError("unsure", "unreadable_answer");
   if (limitCodes.has(code)) return limited(error.data.response_metadata?.retryAfter ?? null);

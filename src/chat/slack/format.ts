@@ -6,14 +6,14 @@ export const slackTextUnitsMax = 40_000;
 /** The text of one block holds at most so many characters. */
 const slackBlockUnitsMax = 3_000;
 
-/** The three characters that mean something to Slack wherever they stand. */
+/** Escapes the three characters that have a meaning for Slack anywhere. */
 function escapeText(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
 const mrkdwn: Style = {
   escape: escapeText,
-  // The same mark inside itself would end it.
+  // The same mark inside would end it.
   bold: (inner) => `*${inner.replaceAll("*", "")}*`,
   italic: (inner) => `_${inner}_`,
   strike: (inner) => `~${inner}~`,
@@ -30,12 +30,12 @@ const mrkdwn: Style = {
   },
 };
 
-/** Markdown as Slack shows it: mrkdwn, or the very characters. */
+/** Returns Markdown in Slack's formatting (mrkdwn), or with its characters as they are. */
 export function slackText({ text, representation }: Pick<OutgoingMessage, "text" | "representation">): string {
   return representation === "native" ? renderMarkdown(text, mrkdwn) : escapeText(text);
 }
 
-/** Buttons of a card, and its text in a block of its own. */
+/** Returns a card's blocks: its text, and the buttons of an open approval. */
 export function cardBlocks(text: string, representation: OutgoingMessage["representation"], approvalId: string | null) {
   const kind = representation === "native" ? ("mrkdwn" as const) : ("plain_text" as const);
   const section = { type: "section" as const, text: { type: kind, text: text.slice(0, slackBlockUnitsMax) } };
@@ -51,6 +51,7 @@ export function cardBlocks(text: string, representation: OutgoingMessage["repres
   return [section, { type: "actions" as const, block_id: "decision", elements }];
 }
 
+/** Slack's references to users, channels, groups and addresses, and how a person reads them. */
 const references: readonly (readonly [RegExp, (found: string[]) => string])[] = [
   [/<@([A-Z0-9]+)(?:\|([^>]*))?>/g, ([, id, name]) => `@${name ?? id}`],
   [/<#([A-Z0-9]+)(?:\|([^>]*))?>/g, ([, id, name]) => `#${name || id}`],
@@ -65,7 +66,7 @@ const references: readonly (readonly [RegExp, (found: string[]) => string])[] = 
   ],
 ];
 
-/** A message's text as a person reads it, without the bot's own mention. */
+/** Returns a message's text as a person reads it, without the bot's own mention. */
 export function plainText(text: string, botUserId: string | null): string {
   const unmentioned = botUserId === null ? text : text.replaceAll(new RegExp(`<@${botUserId}(\\|[^>]*)?>`, "g"), "");
   const named = references.reduce(

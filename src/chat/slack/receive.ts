@@ -6,10 +6,10 @@ import type { Incoming, ReadWebhook, ReceivingBot } from "../platform.ts";
 import { type ChatCredentials, ChatId } from "../schema.ts";
 import { plainText } from "./format.ts";
 
-/** A request that was signed longer ago, or further ahead, is not taken (design section 3, "Chat platforms"). */
+/** A request whose signature is older, or further in the future, is refused. */
 const skewSecondsMax = 5 * 60;
 
-/** Whether Slack signed these very bytes, just now: HMAC-SHA-256 over `v0:timestamp:body`. */
+/** Returns whether Slack signed exactly these bytes, within five minutes: HMAC-SHA-256 over `v0:timestamp:body`. */
 export function isSignedBySlack(credentials: ChatCredentials, headers: Headers, body: Uint8Array): boolean {
   const timestamp = headers.get("x-slack-request-timestamp") ?? "";
   if (!/^\d{1,12}$/.test(timestamp)) return false;
@@ -36,7 +36,7 @@ const SlackEvent = Type.Object({
   user: PlainId,
   bot_id: Text,
   text: Text,
-  // Seconds since 1970, and micros; it is what orders a thread.
+  // Seconds since 1970 with microseconds; it orders a thread.
   ts: Type.Optional(Type.String({ pattern: "^\\d{1,10}(\\.\\d{1,6})?$" })),
   thread_ts: PlainId,
   edited: Type.Optional(Type.Unknown()),
@@ -44,7 +44,7 @@ const SlackEvent = Type.Object({
 });
 type SlackEvent = Static<typeof SlackEvent>;
 
-/** The parts of Slack's payloads that are read here. What does not fit is no message and no press. */
+/** The parts of Slack's payloads that are read. A payload that does not match is neither a message nor a press. */
 const Payload = Type.Object({
   type: Text,
   event_id: PlainId,
@@ -59,7 +59,7 @@ const Payload = Type.Object({
 type Payload = Static<typeof Payload>;
 const payloads = TypeCompiler.Compile(Payload);
 
-/** Reads a verified request: an event, or a press on a button, which comes as a form. Throws `SyntaxError`. */
+/** Reads a verified request: an event, or a press on a button, which is sent as a form. Throws `SyntaxError`. */
 export function readSlack(bot: ReceivingBot, body: Uint8Array, mediaType: string): ReadWebhook {
   const text = new TextDecoder().decode(body);
   const isForm = mediaType === "application/x-www-form-urlencoded";
@@ -67,11 +67,11 @@ export function readSlack(bot: ReceivingBot, body: Uint8Array, mediaType: string
   if (typeof payload !== "object" || payload === null) throw new SyntaxError("Not a payload of Slack's.");
   const { type, challenge } = payload as { type?: unknown; challenge?: unknown };
   if (type === "url_verification") return { incoming: null, responseBody: { challenge } };
-  const heard = payloads.Check(payload) && isOurs(bot, payload);
-  return { incoming: heard ? incomingOf(bot, payload) : null, responseBody: null };
+  const isForBot = payloads.Check(payload) && isOurs(bot, payload);
+  return { incoming: isForBot ? incomingOf(bot, payload) : null, responseBody: null };
 }
 
-/** One app, and so one signing secret, may be installed in many workspaces; a connection is one installation. */
+/** Whether a payload is for this installation: one app, with one signing secret, may be installed in many workspaces. */
 function isOurs({ identity }: ReceivingBot, payload: Payload): boolean {
   const named = [
     payload.team_id,
@@ -89,10 +89,10 @@ function incomingOf(bot: ReceivingBot, payload: Payload): Incoming | null {
   return null;
 }
 
-/** Subtypes of what people write; all others are edits, deletions, joins and other bots. */
+/** Subtypes of messages that people write; all others are edits, deletions, joins and messages of other bots. */
 const writtenSubtypes = new Set([undefined, "file_share", "thread_broadcast"]);
 
-/** A mention or a direct message; null for all else, the bot's own messages and edits among it. */
+/** Returns a mention or a direct message; null for everything else, also for the bot's own messages and for edits. */
 function messageOf({ identity, configuration }: ReceivingBot, event: SlackEvent, eventId: string): Incoming | null {
   const { channel, user, ts, thread_ts } = event;
   if (channel === undefined || user === undefined || ts === undefined) return null;
@@ -104,7 +104,7 @@ function messageOf({ identity, configuration }: ReceivingBot, event: SlackEvent,
   if (!isAllowed(configuration.channelIds, channel)) return null;
   const text = plainText(event.text ?? "", identity.botUserId);
   if (text === "") return null;
-  // A direct conversation is one thread by itself; in a channel each message begins one.
+  // A direct conversation is one thread; in a channel each message begins a thread.
   const thread = thread_ts ?? (direct ? null : ts);
   return {
     kind: "message",
@@ -117,7 +117,7 @@ function messageOf({ identity, configuration }: ReceivingBot, event: SlackEvent,
   };
 }
 
-/** Whether a text names a user. Another user's id may begin with theirs. */
+/** Whether a text mentions a user. Another user's id may begin with the same characters. */
 function mentions(text: string, userId: string): boolean {
   return text.includes(`<@${userId}>`) || text.includes(`<@${userId}|`);
 }

@@ -2,7 +2,7 @@ import { Api, GrammyError, HttpError } from "grammy/web";
 import { type Endpoint, PlatformError } from "../platform.ts";
 import { limited, networkFailure, platformFetch } from "../transport.ts";
 
-/** The client's own limit, in seconds; ours is the endpoint's signal, which is shorter. */
+/** The client's own limit, in seconds; the endpoint's signal ends a call earlier. */
 const clientTimeoutSeconds = 60;
 
 /** Runs one call of Telegram's Bot API, once. Rejects with `PlatformError`. */
@@ -36,7 +36,7 @@ function telegramFailure(error: unknown): PlatformError {
   return new PlatformError(description.includes("can't parse entities") ? "unformatted" : "refused", code);
 }
 
-/** "Forbidden: bot was blocked by the user" → `bot_was_blocked_by_the_user`; Telegram has no shorter codes. */
+/** Returns "Forbidden: bot was blocked by the user" as `bot_was_blocked_by_the_user`; Telegram has no shorter codes. */
 function codeOf(description: string): string {
   const words = description.replace(/^[A-Za-z ]+: /, "").toLowerCase();
   return (

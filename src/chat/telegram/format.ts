@@ -1,7 +1,7 @@
 import { renderMarkdown, type Style } from "../markdown.ts";
 import type { OutgoingMessage } from "../platform.ts";
 
-/** A message holds at most so many UTF-16 units, counted after its formatting is taken out. */
+/** A message holds at most so many UTF-16 units, not counting its formatting. */
 export const telegramTextUnitsMax = 4_096;
 
 function escapeText(text: string): string {
@@ -25,12 +25,12 @@ const html: Style = {
   link: (inner, href) => `<a href="${escapeText(href)}">${inner}</a>`,
 };
 
-/** Markdown as Telegram takes it: its HTML, or the very characters. */
+/** Returns Markdown in Telegram's formatting (HTML), or with its characters as they are. */
 export function telegramText({ text, representation }: Pick<OutgoingMessage, "text" | "representation">): string {
   return representation === "native" ? renderMarkdown(text, html) : text;
 }
 
-/** Whether a piece of Markdown can be one message, in either representation. */
+/** Returns whether a piece of Markdown can be one message, in either representation. */
 export function fitsTelegram(text: string): boolean {
   const shown = renderMarkdown(text, html)
     .replaceAll(/<[^>]*>/g, "")

@@ -4,7 +4,7 @@ import { sameText } from "../../kernel/seal.ts";
 import type { Incoming, ReadWebhook, ReceivingBot } from "../platform.ts";
 import { type ChatCredentials, ChatId } from "../schema.ts";
 
-/** Whether a request carries the secret that the webhook was registered with. */
+/** Returns whether a request carries the secret that the webhook was registered with. */
 export function isFromTelegram(credentials: ChatCredentials, headers: Headers): boolean {
   const given = headers.get("x-telegram-bot-api-secret-token");
   return given !== null && credentials.webhookSecret !== undefined && sameText(given, credentials.webhookSecret);
@@ -38,7 +38,7 @@ const Press = Type.Object({
   message: Type.Optional(Type.Object({ chat: Type.Optional(Type.Object({ id: Whole })) })),
 });
 
-/** The parts of Telegram's updates that are read here. What does not fit is no message and no press. */
+/** The parts of Telegram's updates that are read. An update that does not match is neither a message nor a press. */
 const Update = Type.Object({
   update_id: Whole,
   message: Type.Optional(Message),
@@ -63,7 +63,7 @@ function incomingOf(bot: ReceivingBot, update: Update): Incoming | null {
   return message === undefined ? null : messageOf(bot, message, update.update_id ?? 0, business);
 }
 
-/** A private message, or a mention of the bot or a reply to it in a group; null for all else. */
+/** Returns a private message, or in a group a mention of the bot or a reply to it; null for everything else. */
 function messageOf(bot: ReceivingBot, message: Message, updateId: number, business: boolean): Incoming | null {
   const { from, chat, message_id } = message;
   if (from?.id === undefined || chat?.id === undefined || message_id === undefined) return null;
@@ -103,7 +103,7 @@ function isAddressed(bot: ReceivingBot, message: Message): boolean {
   return mentionsOf(bot, message).length > 0;
 }
 
-/** Where a message names the bot. Offsets and lengths count UTF-16 units. */
+/** The places where a message mentions the bot. Offsets and lengths count UTF-16 units. */
 function mentionsOf({ identity, botName }: ReceivingBot, message: Message): { start: number; end: number }[] {
   const text = message.text ?? message.caption ?? "";
   const name = botName === null ? null : `@${botName.toLowerCase()}`;
@@ -112,7 +112,7 @@ function mentionsOf({ identity, botName }: ReceivingBot, message: Message): { st
     const shown = text.slice(span.start, span.end).toLowerCase();
     if (type === "text_mention") return String(user?.id) === identity.botUserId ? [span] : [];
     if (name === null || (type !== "mention" && type !== "bot_command") || !shown.endsWith(name)) return [];
-    // Of `/command@bot` the command stays.
+    // Only the mention is removed from `/command@bot`.
     return [{ start: span.end - name.length, end: span.end }];
   });
 }
