@@ -13,9 +13,9 @@ import { deliverEvents } from "../src/merchant/deliver.ts";
 import { purgeSessions } from "../src/sessions/purge.ts";
 import { runTurnJob, type TurnRunner } from "../src/sessions/run/run.ts";
 import { purgeLibrarySkill, purgeSkills } from "../src/skills/purge.ts";
+import { beginRun } from "../src/tasks/begin-run.ts";
 import { fireTask } from "../src/tasks/fire.ts";
 import { purgeTasks } from "../src/tasks/purge.ts";
-import { startQueuedRun } from "../src/tasks/run.ts";
 import { purgeTenant } from "../src/tenants/purge.ts";
 import { sumUsage } from "../src/usage/sums.ts";
 import { purgeWorkspace } from "../src/workspaces/remove.ts";
@@ -33,7 +33,7 @@ export function taskList(runner: TurnRunner): TaskList {
   const { ctx, actor } = runner;
   return refuseMalformed(ctx, {
     turn: (payload) => runTurnJob(runner, payload as never),
-    "task.run": (payload) => startQueuedRun(ctx, (payload as JobPayloads["task.run"]).runId),
+    "task.run": (payload) => beginRun(ctx, (payload as JobPayloads["task.run"]).runId),
     "task.fire": (payload) => fireTask(ctx, payload as JobPayloads["task.fire"]),
     "chat.inbox": (payload) => drainInbox(ctx, (payload as JobPayloads["chat.inbox"]).threadId),
     "chat.deliver": (payload) => deliverThread(ctx, actor.workerId, (payload as JobPayloads["chat.deliver"]).threadId),

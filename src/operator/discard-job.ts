@@ -5,7 +5,7 @@ import { isJobName, isPayload, type JobName, type JobPayloads } from "../kernel/
 import { findJob, type Job } from "../kernel/queue/stored-jobs.ts";
 import { endLostTurn } from "../sessions/recover/reap.ts";
 import { skipFire } from "../tasks/fire.ts";
-import { refuseRun } from "../tasks/runs.ts";
+import { refuseRun } from "../tasks/run-states.ts";
 
 /**
  * What became of a job that was to be discarded. `turn`, `run`: what it was to

@@ -3,10 +3,11 @@ import type { Tx } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { newId } from "../kernel/ids.ts";
 import type { JobPayloads } from "../kernel/queue/catalogue.ts";
-import { arm, disarm } from "./arm.ts";
-import { hasActiveRun, hasRun, insertRun, runIdOf } from "./runs.ts";
+import { setNextFire } from "./next-fire.ts";
+import { insertRun } from "./run-states.ts";
+import { hasActiveRun, hasRun, runIdOf } from "./runs.ts";
 import { nextFire, type Schedule } from "./schedule.ts";
-import { readAgent } from "./start.ts";
+import { readTaskAgent } from "./task-agent.ts";
 
 interface FiringTask {
   readonly id: string;
@@ -39,13 +40,12 @@ export async function fireTask(
     if (task === null) return;
     const [tenant] = await inner<{ subscription: "active" | "inactive" }[]>`
       select subscription from tenants where id = ${task.tenantId} and deleting_at is null and deleted_at is null`;
-    const agent = await readAgent(inner, task.agentId, task.agentVersion);
-    if (tenant === undefined || agent === null) return disarm(inner, task.id);
+    const agent = await readTaskAgent(inner, task.agentId, task.agentVersion);
+    if (tenant === undefined || agent === null) return setNextFire(inner, task.id, null);
 
     const now = clock();
     // This process's clock may be behind the queue's, and must not find the same fire again.
-    const next = nextFire(task.schedule, now > fireAt ? now : fireAt, fireAt);
-    await (next === null ? disarm(inner, task.id) : arm(inner, task.id, next));
+    await setNextFire(inner, task.id, nextFire(task.schedule, now > fireAt ? now : fireAt, fireAt));
 
     if (tenant.subscription !== "active" || agent.status === "disabled" || agent.managed) return;
     if (await hasActiveRun(inner, task.id)) return;
@@ -68,8 +68,7 @@ export async function skipFire(inner: Tx, payload: JobPayloads["task.fire"], now
   const fireAt = new Date(payload.fireAt);
   const task = Number.isNaN(fireAt.getTime()) ? null : await takeFire(inner, payload.taskId, fireAt);
   if (task === null) return false;
-  const next = nextFire(task.schedule, now > fireAt ? now : fireAt, fireAt);
-  await (next === null ? disarm(inner, task.id) : arm(inner, task.id, next));
+  await setNextFire(inner, task.id, nextFire(task.schedule, now > fireAt ? now : fireAt, fireAt));
   return true;
 }
 

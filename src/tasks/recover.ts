@@ -3,8 +3,8 @@ import { defaultMessage } from "../kernel/errors.ts";
 import { queuedTurnStaleMs, reapBatchRows } from "../kernel/limits.ts";
 import { enqueue } from "../kernel/queue/catalogue.ts";
 import { reaperActions } from "../kernel/telemetry/metrics.ts";
-import { enqueueFire } from "./arm.ts";
-import { refuseRun, runJobKey } from "./runs.ts";
+import { enqueueFire } from "./next-fire.ts";
+import { refuseRun, runJobKey } from "./run-states.ts";
 
 /**
  * Finds fires and queued runs whose jobs are lost (the queue was emptied, or a job

@@ -6,6 +6,7 @@ import { operation, Reply } from "../kernel/http/operation.ts";
 import { readLimit } from "../kernel/http/page.ts";
 import { MessagesQuery } from "../sessions/schema.ts";
 import { cancelRun } from "./cancel.ts";
+import { queueRun } from "./queue-run.ts";
 import {
   TaskCreatedResponse,
   TaskListResponse,
@@ -18,7 +19,6 @@ import {
 import { findRunOf, listRuns } from "./runs.ts";
 import { RunListQuery, RunStart, runPath, TaskCreate, TaskListQuery, TaskUpdate, taskPath } from "./schema.ts";
 import { showListedTask, showRun, showTask, showTranscript } from "./show.ts";
-import { startRun } from "./start.ts";
 import { createTask, deleteTask, getTask, listTasks, updateTask } from "./store.ts";
 
 /** The errors of starting a run beyond the shared ones. */
@@ -68,7 +68,7 @@ function recordRoutes(ctx: Ctx) {
             return { task: showTask(await createTask(sql, tenantId, body, new Date())), runId: null };
           return tx(sql, async (inner) => {
             const { id } = await createTask(inner, tenantId, body, new Date());
-            const runId = await startRun(inner, { tenant, taskId: id, idempotencyKey: null, requestId });
+            const runId = await queueRun(inner, { tenant, taskId: id, idempotencyKey: null, requestId });
             return new Reply({ task: showTask(await getTask(inner, tenantId, id)), runId }, { status: 202 });
           });
         },
@@ -143,7 +143,7 @@ function runRoutes(ctx: Ctx) {
         answer: TaskRunStartedResponse,
         errors: [...startErrors, "task_active_run_exists"],
         handle: async ({ sql, principal, params, body, requestId }) => ({
-          runId: await startRun(sql, {
+          runId: await queueRun(sql, {
             tenant: principal.tenant,
             taskId: params.taskId,
             idempotencyKey: body.idempotencyKey ?? null,

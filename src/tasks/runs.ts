@@ -1,47 +1,14 @@
-import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
-import type { ErrorCause } from "../kernel/errors.ts";
+import type { AnySql } from "../kernel/database/client.ts";
 import { type Page, readTimeCursor, type TimePlace, timePage } from "../kernel/http/page.ts";
 import { derivedId, newId } from "../kernel/ids.ts";
-import { enqueue } from "../kernel/queue/catalogue.ts";
-
-/**
- * The state machine of a run: every move is a guarded update.
- *
- *     queued → running → succeeded | failed | canceled
- *        ↓ refused, or canceled before it began
- *     blocked | failed | canceled
- *
- * Here are the beginning and the refusal. Two moves are part of a turn's own
- * statements, so that neither can happen without the other: queued → running of
- * the turn's acceptance (`sessions/accept.ts`), the end of the turn's end
- * (`sessions/turns.ts`).
- */
-export type RunStatus = "queued" | "running" | "blocked" | "succeeded" | "failed" | "canceled";
-
-/** Why a run did not succeed. */
-export interface RunError {
-  /** A cause; each form spells it its own way. */
-  readonly code: string;
-  readonly message: string;
-}
+import type { NewRun, RunError, RunStatus } from "./run-states.ts";
 
 /** A run as the database holds it. */
-export interface RunRow {
-  readonly id: string;
-  readonly taskId: string;
-  readonly tenantId: string;
-  readonly agentId: string;
-  readonly agentVersion: number;
-  /** Whether the task named that version. */
-  readonly pinned: boolean;
-  readonly prompt: string;
-  readonly userId: string;
-  readonly metadata: Readonly<Record<string, unknown>>;
+export interface RunRow extends NewRun {
   readonly status: RunStatus;
   readonly error: RunError | null;
   readonly sessionId: string | null;
   readonly turnId: string | null;
-  readonly requestId: string;
   readonly startedAt: Date | null;
   readonly finishedAt: Date | null;
   readonly cancelRequestedAt: Date | null;
@@ -58,71 +25,38 @@ function columns(sql: AnySql) {
     r.created_at, r.updated_at`;
 }
 
-/** What a run is made of: the task's settings as they are at its start. */
-export type NewRun = Pick<
-  RunRow,
-  "id" | "taskId" | "tenantId" | "agentId" | "agentVersion" | "pinned" | "prompt" | "userId" | "metadata" | "requestId"
->;
-
-/** The id of a run that nothing names; or the one that `name` stands for, the same each time. */
+/** Returns a new id of a run; or, with a `name`, the id derived from it, the same each time. */
 export function runIdOf(taskId: string, name: string | null, at: Date | null = null): string {
   return name === null ? newId("taskRun") : derivedId("taskRun", `${taskId}\n${name}`, at);
 }
 
-/** Writes a queued run and its job. The caller holds the task's lock and has seen that no run is active. */
-export async function insertRun(inner: Tx, run: NewRun): Promise<void> {
-  await inner`
-    insert into task_runs (id, task_id, tenant_id, agent_id, agent_version, pinned, prompt, user_id, metadata, request_id)
-    values (${run.id}, ${run.taskId}, ${run.tenantId}, ${run.agentId}, ${run.agentVersion}, ${run.pinned}, ${run.prompt},
-      ${run.userId}, ${json(inner, run.metadata)}, ${run.requestId})`;
-  await enqueue(inner, "task.run", { runId: run.id }, { key: runJobKey(run.id) });
-}
-
-/** One job a run waits at a time. */
-export function runJobKey(runId: string): string {
-  return `task.run:${runId}`;
-}
-
-/** Whether a run of the task is queued or running. */
+/** Returns whether a run of the task is queued or running. */
 export async function hasActiveRun(sql: AnySql, taskId: string): Promise<boolean> {
   const [active] = await sql`
     select 1 from task_runs where task_id = ${taskId} and status in ('queued', 'running')`;
   return active !== undefined;
 }
 
-/** Whether the task has a run of this id already. */
+/** Returns whether the task has a run of this id already. */
 export async function hasRun(sql: AnySql, taskId: string, runId: string): Promise<boolean> {
   const [run] = await sql`select 1 from task_runs where id = ${runId} and task_id = ${taskId}`;
   return run !== undefined;
 }
 
-/** Ends a run that has not begun, because it may not. False when it is not queued any more. */
-export async function refuseRun(
-  sql: AnySql,
-  runId: string,
-  status: "blocked" | "failed",
-  error: { readonly code: ErrorCause; readonly message: string },
-): Promise<boolean> {
-  const { count } = await sql`
-    update task_runs set status = ${status}, error = ${json(sql, error)}, finished_at = now(), updated_at = now()
-    where id = ${runId} and status = 'queued'`;
-  return count > 0;
-}
-
-/** A run by its id alone, for its job; null when it is gone. */
+/** Reads a run by its id alone, for its job; null when it was deleted. */
 export async function findRun(sql: AnySql, runId: string): Promise<RunRow | null> {
   const [row] = await sql<RunRow[]>`select ${columns(sql)} from task_runs r where r.id = ${runId}`;
   return row ?? null;
 }
 
-/** A run of a task; null when the task has none of this id. Whether the task can be seen is the caller's question. */
+/** Reads a run of a task; null when the task has none of this id. The caller checks that the task exists for the tenant. */
 export async function findRunOf(sql: AnySql, taskId: string, runId: string): Promise<RunRow | null> {
   const [row] = await sql<RunRow[]>`
     select ${columns(sql)} from task_runs r where r.id = ${runId} and r.task_id = ${taskId}`;
   return row ?? null;
 }
 
-/** A page of a task's runs, newest first. */
+/** Returns a page of a task's runs, newest first. */
 export async function listRuns<T>(
   sql: AnySql,
   taskId: string,

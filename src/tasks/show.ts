@@ -1,7 +1,8 @@
 import type { AnySql } from "../kernel/database/client.ts";
 import { ApiError, type ErrorCause, errorCauses, type Form, spell } from "../kernel/errors.ts";
 import { type MessagePage, messagesAfter, messagesBefore } from "../sessions/state/store.ts";
-import type { RunError, RunRow, RunStatus } from "./runs.ts";
+import type { RunError, RunStatus } from "./run-states.ts";
+import type { RunRow } from "./runs.ts";
 import type { TaskRow } from "./store.ts";
 
 /** Returns a task as responses show it. */

@@ -3,10 +3,12 @@ import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { type Page, readTimeCursor, type TimePlace, timePage } from "../kernel/http/page.ts";
 import { newId } from "../kernel/ids.ts";
-import { arm, disarm } from "./arm.ts";
-import { hasActiveRun, type RunStatus } from "./runs.ts";
+import { setNextFire } from "./next-fire.ts";
+import type { RunStatus } from "./run-states.ts";
+import { hasActiveRun } from "./runs.ts";
 import { firstFire, nextFire, readSchedule, type Schedule } from "./schedule.ts";
 import type { TaskChanges, TaskFields } from "./schema.ts";
+import { readTaskAgent, runnableTaskAgent } from "./task-agent.ts";
 
 /** A task as the database holds it, with its newest run. */
 export interface TaskRow {
@@ -102,19 +104,17 @@ export function createTask(sql: AnySql, tenantId: string, fields: TaskFields, no
   const enabled = fields.enabled ?? true;
   const version = fields.agentVersion ?? null;
   return tx(sql, async (inner) => {
-    const [agent] = await inner<{ status: "active" | "disabled"; managed: boolean }[]>`
-      select status, managed from agents where id = ${fields.agentId} and tenant_id = ${tenantId} for key share`;
-    if (agent === undefined) throw new ApiError("not_found");
-    if (agent.managed) throw new ApiError("admin_agent_managed");
-    await checkVersion(inner, fields.agentId, version);
-    if (agent.status === "disabled") throw new ApiError("agent_disabled");
+    const [own] = await inner`
+      select 1 from agents where id = ${fields.agentId} and tenant_id = ${tenantId} for key share`;
+    if (own === undefined) throw new ApiError("not_found");
+    runnableTaskAgent(await readTaskAgent(inner, fields.agentId, version));
     const id = newId("task");
     await inner`
       insert into tasks (id, tenant_id, agent_id, agent_version, name, prompt, schedule, enabled, user_id, metadata)
       values (${id}, ${tenantId}, ${fields.agentId}, ${version}, ${fields.name}, ${fields.prompt},
         ${schedule === null ? null : json(inner, schedule)}, ${enabled}, ${fields.userId ?? ""},
         ${json(inner, fields.metadata ?? {})})`;
-    if (enabled && fire !== null) await arm(inner, id, fire);
+    if (enabled && fire !== null) await setNextFire(inner, id, fire);
     return getTask(inner, tenantId, id);
   });
 }
@@ -148,7 +148,7 @@ export function updateTask(
     const first = isNew && schedule !== null ? firstFire(schedule, now) : null;
     if (isNew || enabled !== was.enabled) {
       const fire = schedule === null || !enabled ? null : (first ?? nextFire(schedule, now, now));
-      await (fire === null ? disarm(inner, id) : arm(inner, id, fire));
+      await setNextFire(inner, id, fire);
     }
     return getTask(inner, tenantId, id);
   });
@@ -182,6 +182,6 @@ export function deleteTask(sql: AnySql, tenantId: string, id: string): Promise<v
     await lockTask(inner, tenantId, id);
     if (await hasActiveRun(inner, id)) throw new ApiError("task_active_run_exists");
     await inner`update tasks set deleted_at = now(), updated_at = now() where id = ${id}`;
-    await disarm(inner, id);
+    await setNextFire(inner, id, null);
   });
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { newId } from "../../src/kernel/ids.ts";
-import { startQueuedRun } from "../../src/tasks/run.ts";
+import { beginRun } from "../../src/tasks/begin-run.ts";
 import { useAgent } from "../harness/fixture.ts";
 import { eventually } from "../harness/harness.ts";
 import { say } from "../harness/seed.ts";
@@ -55,7 +55,7 @@ describe("POST /v1/tasks/:taskId/runs/:runId/cancel", () => {
       await fixture.started(await fixture.made("hello")),
       await fixture.started(await fixture.made("hello")),
     ];
-    for (const path of [first, second]) await startQueuedRun(h.ctx, lastOf(path));
+    for (const path of [first, second]) await beginRun(h.ctx, lastOf(path));
     expect((await cancel(first)).status).toBe(204);
     expect(await fixture.read(first)).toMatchObject({
       status: "canceled",

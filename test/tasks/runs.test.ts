@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { startQueuedRun } from "../../src/tasks/run.ts";
+import { beginRun } from "../../src/tasks/begin-run.ts";
 import { useAgent } from "../harness/fixture.ts";
 import type { Answer } from "../harness/harness.ts";
 import { makeAgent, say } from "../harness/seed.ts";
@@ -207,24 +207,24 @@ describe("a run that is under way", () => {
     const path = await fixture.made("hello");
     const runPath = await fixture.started(path);
     const id = lastOf(runPath);
-    await Promise.all(Array.from({ length: 10 }, () => startQueuedRun(h.ctx, id)));
+    await Promise.all(Array.from({ length: 10 }, () => beginRun(h.ctx, id)));
     const run = await fixture.read(runPath);
     expect([run.status, (await h.sql`select 1 from turns where id = ${run.turnId}`).length]).toEqual(["running", 1]);
     expect(await h.sql`select 1 from sessions where metadata::text = '{}' and id = ${run.sessionId}`).toHaveLength(1);
     expect((await fixture.working(() => fixture.ended(runPath))).status).toBe("succeeded");
 
     const second = await fixture.started(path);
-    await Promise.all([startQueuedRun(h.ctx, lastOf(second)), t.call("POST", `${second}/cancel`)]);
+    await Promise.all([beginRun(h.ctx, lastOf(second)), t.call("POST", `${second}/cancel`)]);
     const canceled = await fixture.working(() => fixture.ended(second));
     expect(canceled.status).toBe("canceled");
-    await startQueuedRun(h.ctx, lastOf(second));
+    await beginRun(h.ctx, lastOf(second));
     expect(await fixture.read(second)).toEqual(canceled);
   });
 
   test("ends with its turn's worker: a run whose turn is given up is failed and the task is free", async () => {
     const path = await fixture.made("hello");
     const runPath = await fixture.started(path);
-    await startQueuedRun(h.ctx, lastOf(runPath));
+    await beginRun(h.ctx, lastOf(runPath));
     // A worker that showed something and died.
     const { turnId } = await fixture.read(runPath);
     await h.sql`update turns set status = 'running', attempt = 1, shown_at = now(), worker_id = 'wk_gone' where id = ${turnId}`;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { tx } from "../../src/kernel/database/transaction.ts";
-import { arm } from "../../src/tasks/arm.ts";
 import { fireTask } from "../../src/tasks/fire.ts";
+import { setNextFire } from "../../src/tasks/next-fire.ts";
 import { recoverTasks } from "../../src/tasks/recover.ts";
 import { nextFire, readSchedule, type Schedule } from "../../src/tasks/schedule.ts";
 import { createTask } from "../../src/tasks/store.ts";
@@ -201,7 +201,7 @@ describe("with workers", () => {
   /** Makes a task's next fire due now, as when time has passed. */
   async function due(taskId: string, msAgo = 0): Promise<Date> {
     const at = new Date(Date.now() - msAgo);
-    await tx(h.sql, (inner) => arm(inner, taskId, at));
+    await tx(h.sql, (inner) => setNextFire(inner, taskId, at));
     return at;
   }
 

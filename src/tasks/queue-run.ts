@@ -2,8 +2,10 @@ import type { Tenant } from "../kernel/auth/authenticator.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
-import { hasActiveRun, hasRun, insertRun, runIdOf } from "./runs.ts";
+import { insertRun } from "./run-states.ts";
+import { hasActiveRun, hasRun, runIdOf } from "./runs.ts";
 import { lockTask } from "./store.ts";
+import { readTaskAgent, runnableTaskAgent } from "./task-agent.ts";
 
 /** A request for a run. */
 export interface RunRequest {
@@ -22,17 +24,13 @@ export interface RunRequest {
  * Throws 404 `not_found` or `agent_version_not_found`, 409 `tenant_deleting`,
  * `admin_agent_managed`, `agent_disabled` or `task_active_run_exists`.
  */
-export function startRun(sql: AnySql, { tenant, taskId, idempotencyKey, requestId }: RunRequest): Promise<string> {
+export function queueRun(sql: AnySql, { tenant, taskId, idempotencyKey, requestId }: RunRequest): Promise<string> {
   const runId = runIdOf(taskId, idempotencyKey === null ? null : `key:${idempotencyKey}`);
   return tx(sql, async (inner) => {
     const task = await lockTask(inner, tenant.id, taskId);
     if (idempotencyKey !== null && (await hasRun(inner, taskId, runId))) return runId;
     if (tenant.deleting) throw new ApiError("tenant_deleting");
-    const agent = await readAgent(inner, task.agentId, task.agentVersion);
-    if (agent === null) throw new ApiError("not_found");
-    if (agent.managed) throw new ApiError("admin_agent_managed");
-    if (agent.status === "disabled") throw new ApiError("agent_disabled");
-    if (!agent.hasVersion) throw new ApiError("version_missing_for_run");
+    const agent = runnableTaskAgent(await readTaskAgent(inner, task.agentId, task.agentVersion));
     if (await hasActiveRun(inner, taskId)) throw new ApiError("task_active_run_exists");
     await insertRun(inner, {
       id: runId,
@@ -48,22 +46,4 @@ export function startRun(sql: AnySql, { tenant, taskId, idempotencyKey, requestI
     });
     return runId;
   });
-}
-
-/** What a start needs of the task's agent. */
-export interface AgentFacts {
-  readonly status: "active" | "disabled";
-  readonly managed: boolean;
-  /** The version a run started now runs on. */
-  readonly version: number;
-  readonly hasVersion: boolean;
-}
-
-/** Reads an agent with the version that a task names, or its current one; null when it was deleted. */
-export async function readAgent(sql: AnySql, agentId: string, version: number | null): Promise<AgentFacts | null> {
-  const [row] = await sql<AgentFacts[]>`
-    select a.status, a.managed, coalesce(${version}::int, a.version) as version, v.version is not null as has_version
-    from agents a left join agent_versions v on v.agent_id = a.id and v.version = coalesce(${version}::int, a.version)
-    where a.id = ${agentId}`;
-  return row ?? null;
 }

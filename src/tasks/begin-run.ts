@@ -3,7 +3,8 @@ import type { Ctx } from "../kernel/context.ts";
 import { ApiError, defaultMessage, type ErrorCause } from "../kernel/errors.ts";
 import { newId } from "../kernel/ids.ts";
 import { acceptTurn } from "../sessions/accept/turn.ts";
-import { findRun, type RunRow, refuseRun } from "./runs.ts";
+import { refuseRun } from "./run-states.ts";
+import { findRun, type RunRow } from "./runs.ts";
 
 /** Refusals because of the tenant's quota or credit: the run ends as `blocked`, not as `failed`. */
 const blocking: ReadonlySet<ErrorCause> = new Set(["quota_exceeded", "usage_credit_required"]);
@@ -12,7 +13,7 @@ const blocking: ReadonlySet<ErrorCause> = new Set(["quota_exceeded", "usage_cred
  * The job `task.run`: turns a queued run into a turn of a new session, or ends it
  * when it may not begin. Throws only errors that a later attempt may not meet.
  */
-export async function startQueuedRun(ctx: Ctx, runId: string): Promise<void> {
+export async function beginRun(ctx: Ctx, runId: string): Promise<void> {
   const run = await findRun(ctx.sql, runId);
   if (run === null || run.status !== "queued") return;
   try {

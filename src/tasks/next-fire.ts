@@ -1,0 +1,30 @@
+import type { AnySql, Tx } from "../kernel/database/client.ts";
+import { enqueue } from "../kernel/queue/catalogue.ts";
+
+/**
+ * The states of a task's schedule, every move of which is here:
+ *
+ *     no next fire ──the schedule is set or enabled──▶ armed (`next_fire_at`, and one job that waits for it)
+ *     armed ──it fires, or an operator skips it──▶ armed for the next fire, or no next fire
+ *     armed ──removed or disabled; the task, its agent or its tenant deleted──▶ no next fire
+ *
+ * Sets a task's next fire, or with null ends its schedule until it is set again. The
+ * row has the time, and one job of the queue waits for it, in place of the job that
+ * waited before.
+ */
+export async function setNextFire(inner: Tx, taskId: string, fireAt: Date | null): Promise<void> {
+  await inner`update tasks set next_fire_at = ${fireAt} where id = ${taskId}`;
+  if (fireAt === null) await inner`select graphile_worker.remove_job(${fireJobKey(taskId)})`;
+  else await enqueueFire(inner, taskId, fireAt);
+}
+
+/** Adds the job of the fire that the row has. */
+export function enqueueFire(sql: AnySql, taskId: string, fireAt: Date): Promise<void> {
+  const payload = { taskId, fireAt: fireAt.toISOString() };
+  return enqueue(sql, "task.fire", payload, { key: fireJobKey(taskId), runAt: fireAt });
+}
+
+/** One fire of a task waits at a time. */
+function fireJobKey(taskId: string): string {
+  return `task.fire:${taskId}`;
+}

@@ -1,0 +1,82 @@
+import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
+import type { ErrorCause } from "../kernel/errors.ts";
+import { enqueue } from "../kernel/queue/catalogue.ts";
+
+/**
+ * The state machine of a run. Every move is a guarded update, and every move is here
+ * but two:
+ *
+ *     queued ──its turn is accepted──▶ running ──its turn ends──▶ succeeded | failed | canceled
+ *        │
+ *        ├─refuse─▶ blocked | failed
+ *        └─cancel─▶ canceled
+ *
+ * Those two are part of the turn's own statements, so that neither can happen without
+ * the other: queued → running in `sessions/accept/insert.ts`, the end of a running run
+ * in `sessions/run/finish.ts`.
+ */
+export type RunStatus = "queued" | "running" | "blocked" | "succeeded" | "failed" | "canceled";
+
+/** Why a run did not succeed. */
+export interface RunError {
+  /** A cause; each form has its own code for it. */
+  readonly code: string;
+  readonly message: string;
+}
+
+/** The columns of a new run: the task's settings as they are at its start. */
+export interface NewRun {
+  readonly id: string;
+  readonly taskId: string;
+  readonly tenantId: string;
+  readonly agentId: string;
+  readonly agentVersion: number;
+  /** Whether the task names that version. */
+  readonly pinned: boolean;
+  readonly prompt: string;
+  readonly userId: string;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly requestId: string;
+}
+
+/** Writes a queued run and its job. The caller holds the task's lock and has checked that no run is active. */
+export async function insertRun(inner: Tx, run: NewRun): Promise<void> {
+  await inner`
+    insert into task_runs (id, task_id, tenant_id, agent_id, agent_version, pinned, prompt, user_id, metadata, request_id)
+    values (${run.id}, ${run.taskId}, ${run.tenantId}, ${run.agentId}, ${run.agentVersion}, ${run.pinned}, ${run.prompt},
+      ${run.userId}, ${json(inner, run.metadata)}, ${run.requestId})`;
+  await enqueue(inner, "task.run", { runId: run.id }, { key: runJobKey(run.id) });
+}
+
+/** Returns the key of a run's job: one of them waits at a time. */
+export function runJobKey(runId: string): string {
+  return `task.run:${runId}`;
+}
+
+/** Ends a run that may not begin. Returns false when it is not queued any more. */
+export async function refuseRun(
+  sql: AnySql,
+  runId: string,
+  status: "blocked" | "failed",
+  error: { readonly code: ErrorCause; readonly message: string },
+): Promise<boolean> {
+  const { count } = await sql`
+    update task_runs set status = ${status}, error = ${json(sql, error)}, finished_at = now(), updated_at = now()
+    where id = ${runId} and status = 'queued'`;
+  return count > 0;
+}
+
+/** Ends a run that has not begun. Returns false when it is not queued any more. */
+export async function cancelQueuedRun(sql: AnySql, taskId: string, runId: string): Promise<boolean> {
+  const { count } = await sql`
+    update task_runs set status = 'canceled', cancel_requested_at = now(), canceled_at = now(), finished_at = now(),
+      updated_at = now()
+    where id = ${runId} and task_id = ${taskId} and status = 'queued'`;
+  return count > 0;
+}
+
+/** Marks that a running run is asked to stop; it ends with its turn. */
+export async function markCancelRequested(inner: Tx, runId: string): Promise<void> {
+  await inner`
+    update task_runs set cancel_requested_at = coalesce(cancel_requested_at, now()), updated_at = now() where id = ${runId}`;
+}
