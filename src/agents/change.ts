@@ -4,6 +4,7 @@ import { unavailable, violatedConstraint } from "../kernel/database/failure.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { newId } from "../kernel/ids.ts";
+import { createWorkspace } from "../workspaces/store.ts";
 import {
   type Confirmation,
   confirmAll,
@@ -13,7 +14,7 @@ import {
 } from "./confirmations.ts";
 import { type AgentRules, applyFields, checkEffective, type EffectiveState } from "./effective.ts";
 import { hasSkill } from "./has-skill.ts";
-import { checkMcpConnections, createOwnWorkspace, lockReferences } from "./references.ts";
+import { checkMcpConnections, lockReferences } from "./references.ts";
 import { type AgentFields, agentsPerTenantMax, configDefaults } from "./schema.ts";
 import { type AgentRow, getAgent, insertAgent, lockAgent, saveNextVersion } from "./store.ts";
 
@@ -53,7 +54,7 @@ export async function createAgent(
   return named(
     tx(sql, async (inner) => {
       await countAgents(inner, tenantId);
-      if (ownWorkspaceId !== null) await createOwnWorkspace(inner, tenantId, ownWorkspaceId, userId);
+      if (ownWorkspaceId !== null) await createWorkspace(inner, tenantId, { userId }, "workspace", ownWorkspaceId);
       await lockReferences(inner, tenantId, id, null, state, rules.exclusiveWorkspace);
       return insertAgent(inner, { id, tenantId, userId, managed: false, ...state });
     }),

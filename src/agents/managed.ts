@@ -1,7 +1,7 @@
 import type { AnySql } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { newId } from "../kernel/ids.ts";
-import { createOwnWorkspace } from "./references.ts";
+import { createWorkspace } from "../workspaces/store.ts";
 import { configDefaults } from "./schema.ts";
 import { insertAgent } from "./store.ts";
 
@@ -14,14 +14,13 @@ const managedAgentName = "Admin agent";
  */
 export function createManagedAgent(sql: AnySql, tenantId: string): Promise<string> {
   return tx(sql, async (inner) => {
-    const workspaceId = newId("workspace");
-    await createOwnWorkspace(inner, tenantId, workspaceId, "");
+    const workspace = await createWorkspace(inner, tenantId, {}, "workspace");
     const agent = await insertAgent(inner, {
       id: newId("agent"),
       tenantId,
       userId: "",
       managed: true,
-      workspaceId,
+      workspaceId: workspace.id,
       config: { ...configDefaults, name: managedAgentName },
     });
     return agent.id;

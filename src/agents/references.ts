@@ -4,9 +4,6 @@ import { lockProvider } from "../providers/store.ts";
 import { providerMissing } from "./confirmations.ts";
 import type { EffectiveState } from "./effective.ts";
 
-/** Characters of a workspace's id that go into the name it gets when none is given. */
-const nameFragmentLength = 8;
-
 /**
  * Checks that every resource a change newly refers to is the tenant's, and keeps
  * it from being deleted until the transaction ends. `exclusive`: the workspace
@@ -15,7 +12,7 @@ const nameFragmentLength = 8;
  * `workspace_in_use`.
  */
 export async function lockReferences(
-  tx: Tx,
+  inner: Tx,
   tenantId: string,
   agentId: string,
   before: EffectiveState | null,
@@ -24,29 +21,35 @@ export async function lockReferences(
 ): Promise<void> {
   const { providerId, mcpConnectionIds, skills } = after.config;
   if (providerId !== null && providerId !== before?.config.providerId) {
-    if ((await lockProvider(tx, tenantId, providerId)) === null) throw providerMissing();
+    if ((await lockProvider(inner, tenantId, providerId)) === null) throw providerMissing();
   }
   if (after.workspaceId !== null && after.workspaceId !== before?.workspaceId)
-    await lockWorkspace(tx, tenantId, agentId, after.workspaceId, exclusive);
+    await lockWorkspace(inner, tenantId, agentId, after.workspaceId, exclusive);
   const attached = new Set(before?.config.mcpConnectionIds);
   await checkMcpConnections(
-    tx,
+    inner,
     tenantId,
     mcpConnectionIds.filter((id) => !attached.has(id)),
     mcpConnectionIds,
   );
   const had = new Set(before?.config.skills);
   await checkSkills(
-    tx,
+    inner,
     tenantId,
     skills.filter((id) => !had.has(id)),
     skills,
   );
 }
 
-async function lockWorkspace(tx: Tx, tenantId: string, agentId: string, id: string, exclusive: boolean): Promise<void> {
+async function lockWorkspace(
+  inner: Tx,
+  tenantId: string,
+  agentId: string,
+  id: string,
+  exclusive: boolean,
+): Promise<void> {
   // This lock makes exclusive attachments of one workspace wait for each other.
-  const [workspace] = await tx`
+  const [workspace] = await inner`
     select 1 from workspaces where id = ${id} and tenant_id = ${tenantId} and status = 'ready' for no key update`;
   if (workspace === undefined) {
     throw new ApiError("workspace_missing_for_agent", {
@@ -54,14 +57,8 @@ async function lockWorkspace(tx: Tx, tenantId: string, agentId: string, id: stri
     });
   }
   if (!exclusive) return;
-  const [other] = await tx`select 1 from agents where workspace_id = ${id} and id <> ${agentId} limit 1`;
+  const [other] = await inner`select 1 from agents where workspace_id = ${id} and id <> ${agentId} limit 1`;
   if (other !== undefined) throw new ApiError("workspace_in_use");
-}
-
-/** Makes the workspace that a new agent gets when its creator names none. */
-export async function createOwnWorkspace(tx: Tx, tenantId: string, id: string, userId: string): Promise<void> {
-  const name = `workspace--${id.slice(-nameFragmentLength)}`;
-  await tx`insert into workspaces (id, tenant_id, name, user_id) values (${id}, ${tenantId}, ${name}, ${userId})`;
 }
 
 /**

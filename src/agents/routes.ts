@@ -7,7 +7,6 @@ import { type OperationId, operation, pathIds } from "../kernel/http/operation.t
 import { readLimit } from "../kernel/http/page.ts";
 import { Closed, Digits, pageQuery } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
-import { defaultModel } from "../kernel/limits.ts";
 import { findMcpTool as findToolOfServer } from "../mcp-connections/find-tool.ts";
 import { listAttachments, updateAttachment } from "./attachments.ts";
 import { newAvatarId, serveAvatar } from "./avatar.ts";
@@ -33,6 +32,7 @@ import {
   AgentUpdateShownInA,
   AttachmentUpdate,
   AvatarUpload,
+  defaultModel,
 } from "./schema.ts";
 import { showAgent } from "./show.ts";
 import { deleteAgent, getAgent, listAgents, refuseManaged, setAgentStatus, setAvatar } from "./store.ts";

@@ -27,6 +27,8 @@ const mcpConnectionsPerAgentMax = 50;
 export const librarySkillsPerAgentMax = 100;
 /** Overrides one approval policy may hold. */
 const overridesPerPolicyMax = 200;
+/** The model of a new agent in form A that names none (`POST /v1/agents`). */
+export const defaultModel = "openai/gpt-4o-mini";
 /** Tokens kept free for the model's answer by default. */
 const compactionReserveTokensDefault = 16_384;
 /** Session metadata keys an attachment may forward. */

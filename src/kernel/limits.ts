@@ -64,8 +64,5 @@ export const queuedTurnStaleMs = 5_000;
 /** A worker tries this long to take a session's lock, then hands the job back. */
 export const lockWaitMs = 2_000;
 
-/** The form-A model an agent gets when none is named. */
-export const defaultModel = "openai/gpt-4o-mini";
-
 /** A tool's result may weigh this much as JSON; what is longer is cut, and says so. */
 export const toolResultBytesMax = 256 * 1024;

@@ -20,14 +20,14 @@ interface WorkspaceRow {
   updatedAt: Date;
 }
 
-/** Creates a workspace; `namePrefix` begins its name when none is given. */
+/** Creates a workspace; `namePrefix` begins its name when none is given. Its id may be chosen before. */
 export async function createWorkspace(
   sql: AnySql,
   tenantId: string,
   { name, userId = "", metadata = {} }: Static<typeof WorkspaceCreate>,
-  namePrefix: string,
+  namePrefix: "workspace" | "sandbox",
+  id: string = newId("workspace"),
 ): Promise<Workspace> {
-  const id = newId("workspace");
   const named = name ?? `${namePrefix}--${id.slice(-nameFragmentLength)}`;
   const [row] = await sql<WorkspaceRow[]>`
     insert into workspaces (id, tenant_id, name, user_id, metadata)
