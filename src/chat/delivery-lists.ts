@@ -1,5 +1,6 @@
 import type { Static } from "@sinclair/typebox";
 import type { AnySql } from "../kernel/database/client.ts";
+import { olderThan, placeInTime } from "../kernel/database/keyset.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
 import { readMoment } from "../kernel/http/date-time.ts";
@@ -37,7 +38,7 @@ interface DeliveryRow {
 }
 
 function columns(sql: AnySql) {
-  return sql`d.id, (extract(epoch from d.created_at) * 1000000)::bigint::text as at, d.kind, d.status, d.attempt,
+  return sql`d.id, ${placeInTime(sql, "d.created_at")}, d.kind, d.status, d.attempt,
     d.credential_version, d.representation, d.diagnostic, d.receipts, d.session_id,
     d.message_id, d.approval_id, th.key as thread_id, d.created_at,
     d.updated_at`;
@@ -62,14 +63,9 @@ export async function listDeliveries(
   await getChatConnection(sql, tenantId, connectionId);
   const rows = await sql<DeliveryRow[]>`
     select ${columns(sql)} from chat_deliveries d join chat_threads th on th.id = d.thread_id
-    where d.connection_id = ${connectionId} ${isAfter(sql, after)}
+    where d.connection_id = ${connectionId} ${olderThan(sql, after, "d.created_at", "d.id")}
     order by d.created_at desc, d.id desc limit ${limit + 1}`;
   return timePage(list, rows, limit, show);
-}
-
-function isAfter(sql: AnySql, after: { at: string; id: string } | null) {
-  if (after === null) return sql``;
-  return sql`and (d.created_at, d.id) < ('epoch'::timestamptz + ${after.at}::bigint * interval '1 microsecond', ${after.id})`;
 }
 
 interface AttentionRow extends DeliveryRow {
@@ -93,7 +89,7 @@ export async function listAttention(
     select ${columns(sql)}, c.id as connection_id, c.agent_id, c.platform
     from chat_deliveries d join chat_threads th on th.id = d.thread_id join chat_connections c on c.id = d.connection_id
     where d.tenant_id = ${tenantId} and d.status in ('failed', 'ambiguous') and d.status = any(${statuses})
-      ${since === null ? sql`` : sql`and d.created_at >= ${since}`} ${isAfter(sql, after)}
+      ${since === null ? sql`` : sql`and d.created_at >= ${since}`} ${olderThan(sql, after, "d.created_at", "d.id")}
     order by d.created_at desc, d.id desc limit ${limit + 1}`;
   return timePage(list, rows, limit, show);
 }

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { lockAgent } from "../agents/store.ts";
 import type { AnySql, Tx } from "../kernel/database/client.ts";
+import { olderThan, placeInTime } from "../kernel/database/keyset.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
 import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
@@ -90,12 +91,11 @@ export async function listMemories(
     .digest("base64url");
   const list = `memories:${agentId}:${filters}`;
   const place = readTimeCursor(list, cursor);
-  const before = place === null ? null : sql`'epoch'::timestamptz + ${place.at}::bigint * interval '1 microsecond'`;
   const rows = await sql<MemoryRow[]>`
     select ${columns(sql)} from memories where tenant_id = ${tenantId} and agent_id = ${agentId}
       ${userId === undefined ? sql`` : sql`and user_id = ${userId}`}
       ${search === undefined ? sql`` : sql`and words @@ plainto_tsquery('simple', ${wordsOf(search)})`}
-      ${place === null ? sql`` : sql`and (created_at, id) < (${before}, ${place.id})`}
+      ${olderThan(sql, place, "created_at", "id")}
     order by created_at desc, id desc limit ${limit + 1}`;
   return timePage(list, rows, limit, showMemory);
 }
@@ -156,7 +156,7 @@ function reached(sql: AnySql, { tenantId, agentId, userIds }: MemoryScope, id: s
 
 function columns(sql: AnySql) {
   return sql`id, tenant_id, agent_id, user_id, text, last_accessed_at, created_at, updated_at,
-    (extract(epoch from created_at) * 1000000)::bigint::text as at`;
+    ${placeInTime(sql, "created_at")}`;
 }
 
 function found(row: MemoryRow | undefined): Memory {

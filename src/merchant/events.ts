@@ -1,4 +1,5 @@
 import type { AnySql } from "../kernel/database/client.ts";
+import { olderThan, placeInTime } from "../kernel/database/keyset.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
 import type { UsageReport } from "./provider.ts";
@@ -72,7 +73,7 @@ export function eventColumns(sql: AnySql) {
     e.model_provider, e.input_tokens, e.output_tokens, e.turn_status, e.started_at, e.occurred_at, e.status,
     e.attempt_count, e.attempt_generation, e.last_attempt_at, e.last_error_code, e.accepted_at, e.workflow_issue,
     (select c.retired_at is not null from merchant_connections c where c.id = e.connection_id) as connection_retired,
-    (extract(epoch from e.occurred_at) * 1000000)::bigint::text as at`;
+    ${placeInTime(sql, "e.occurred_at")}`;
 }
 
 /** Which events a list is to hold. */
@@ -91,11 +92,10 @@ export async function listUsageEvents(
 ): Promise<Page<UsageEvent>> {
   const list = `merchant-events:${status ?? ""}`;
   const place = readTimeCursor(list, cursor);
-  const before = place === null ? null : sql`'epoch'::timestamptz + ${place.at}::bigint * interval '1 microsecond'`;
   const rows = await sql<UsageEventRow[]>`
     select ${eventColumns(sql)} from merchant_events e where e.tenant_id = ${tenantId}
       ${status === undefined ? sql`` : sql`and e.status = ${status}`}
-      ${place === null ? sql`` : sql`and (e.occurred_at, e.id) < (${before}, ${place.id})`}
+      ${olderThan(sql, place, "e.occurred_at", "e.id")}
     order by e.occurred_at desc, e.id desc limit ${limit + 1}`;
   return timePage(list, rows, limit, showUsageEvent);
 }

@@ -2,6 +2,7 @@ import { hasSkill } from "../agents/has-skill.ts";
 import { policyIssues } from "../agents/policy.ts";
 import { getAgent, lockAgent } from "../agents/store.ts";
 import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
+import { olderThan, placeInTime } from "../kernel/database/keyset.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
 import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
@@ -39,11 +40,10 @@ export async function listSkills(
   const list = `skills:${agentId}`;
   const place = readTimeCursor(list, cursor);
   await getAgent(sql, tenantId, agentId);
-  const before = place === null ? null : sql`'epoch'::timestamptz + ${place.at}::bigint * interval '1 microsecond'`;
   const rows = await sql<(SkillRow & { at: string })[]>`
-    select *, (extract(epoch from created_at) * 1000000)::bigint::text as at from agent_skills
+    select *, ${placeInTime(sql, "created_at")} from agent_skills
     where agent_id = ${agentId} and tenant_id = ${tenantId}
-      ${place === null ? sql`` : sql`and (created_at, id) < (${before}, ${place.id})`}
+      ${olderThan(sql, place, "created_at", "id")}
     order by created_at desc, id desc limit ${limit + 1}`;
   return timePage(list, rows, limit, showSkill);
 }

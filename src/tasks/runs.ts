@@ -1,5 +1,6 @@
 import type { AnySql } from "../kernel/database/client.ts";
-import { type Page, readTimeCursor, type TimePlace, timePage } from "../kernel/http/page.ts";
+import { olderThan, placeInTime, type TimePlace } from "../kernel/database/keyset.ts";
+import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
 import { derivedId, newId } from "../kernel/ids.ts";
 import type { NewRun, RunError, RunStatus } from "./run-states.ts";
 
@@ -65,13 +66,9 @@ export async function listRuns<T>(
 ): Promise<Page<T>> {
   const list = `runs:${taskId}`;
   const place = readTimeCursor(list, cursor);
-  const before =
-    place === null
-      ? sql``
-      : sql`and (r.created_at, r.id) < ('epoch'::timestamptz + ${place.at}::bigint * interval '1 microsecond', ${place.id})`;
   const rows = await sql<(RunRow & TimePlace)[]>`
-    select ${columns(sql)}, (extract(epoch from r.created_at) * 1000000)::bigint::text as at
-    from task_runs r where r.task_id = ${taskId} ${before}
+    select ${columns(sql)}, ${placeInTime(sql, "r.created_at")}
+    from task_runs r where r.task_id = ${taskId} ${olderThan(sql, place, "r.created_at", "r.id")}
     order by r.created_at desc, r.id desc limit ${limit + 1}`;
   return timePage(list, rows, limit, show);
 }

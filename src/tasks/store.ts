@@ -1,7 +1,8 @@
 import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
+import { olderThan, placeInTime, type TimePlace } from "../kernel/database/keyset.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
-import { type Page, readTimeCursor, type TimePlace, timePage } from "../kernel/http/page.ts";
+import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
 import { newId } from "../kernel/ids.ts";
 import { setNextFire } from "./next-fire.ts";
 import type { RunStatus } from "./run-states.ts";
@@ -37,7 +38,7 @@ function visibleTasks(sql: AnySql) {
     select t.id, t.tenant_id, t.agent_id, t.agent_version, t.name, t.prompt,
       t.schedule, t.enabled, t.next_fire_at, t.user_id, t.metadata,
       t.created_at, t.updated_at, run.id as latest_run_id, run.status as latest_run_status,
-      run.finished_at as latest_run_finished_at, (extract(epoch from t.updated_at) * 1000000)::bigint::text as at
+      run.finished_at as latest_run_finished_at, ${placeInTime(sql, "t.updated_at")}
     from tasks t join agents a on a.id = t.agent_id left join lateral (
       select id, status, finished_at from task_runs where task_id = t.id order by created_at desc, id desc limit 1
     ) run on true
@@ -81,14 +82,10 @@ export async function listTasks<T>(
 ): Promise<Page<T>> {
   const list = `tasks:${agentId ?? "*"}:${userId ?? "*"}`;
   const place = readTimeCursor(list, cursor);
-  const before =
-    place === null
-      ? sql``
-      : sql`and (t.updated_at, t.id) < ('epoch'::timestamptz + ${place.at}::bigint * interval '1 microsecond', ${place.id})`;
   const rows = await sql<(TaskRow & TimePlace)[]>`
     ${visibleTasks(sql)} and t.tenant_id = ${tenantId}
       ${agentId === undefined ? sql`` : sql`and t.agent_id = ${agentId}`}
-      ${userId === undefined ? sql`` : sql`and t.user_id = ${userId}`} ${before}
+      ${userId === undefined ? sql`` : sql`and t.user_id = ${userId}`} ${olderThan(sql, place, "t.updated_at", "t.id")}
     order by t.updated_at desc, t.id desc limit ${limit + 1}`;
   return timePage(list, rows, limit, show);
 }

@@ -1,8 +1,9 @@
 import type { Static } from "@sinclair/typebox";
 import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
+import { olderThan, placeInTime, type TimePlace } from "../kernel/database/keyset.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
-import { type Page, readTimeCursor, type TimePlace, timePage } from "../kernel/http/page.ts";
+import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
 import { newId } from "../kernel/ids.ts";
 import type { Workspace, WorkspaceCreate, WorkspaceUpdate } from "./schema.ts";
 
@@ -49,13 +50,9 @@ export async function listWorkspaces(sql: AnySql, filter: WorkspaceListFilter): 
   const list = `workspaces:${userId ?? "*"}`;
   const place = readTimeCursor(list, cursor);
   const rows = await sql<(WorkspaceRow & TimePlace)[]>`
-    select *, (extract(epoch from created_at) * 1000000)::bigint::text as at from workspaces
+    select *, ${placeInTime(sql, "created_at")} from workspaces
     where tenant_id = ${tenantId} ${userId === undefined ? sql`` : sql`and user_id = ${userId}`}
-      ${
-        place === null
-          ? sql``
-          : sql`and (created_at, id) < ('epoch'::timestamptz + ${place.at}::bigint * interval '1 microsecond', ${place.id})`
-      }
+      ${olderThan(sql, place, "created_at", "id")}
     order by created_at desc, id desc limit ${limit + 1}`;
   return timePage(list, rows, limit, showWorkspace);
 }

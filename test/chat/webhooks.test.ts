@@ -135,7 +135,7 @@ describe("POST /v1/chat/webhooks/chat_a/:connectionId", () => {
       select s.user_id, (select content from messages m where m.session_id = s.id order by seq limit 1) as first
       from sessions s join chat_threads th on th.session_id = s.id where th.key = 'D42'`;
     expect(row?.first.parts[0].text).toBe("see the page (https://x.example/a?b=1) & ask @ann in #ops <now>");
-    expect(row?.user_id).toBe("chat_a:UP");
+    expect(row?.userId).toBe("chat_a:UP");
   });
 
   const eventuallyIn = async (channel: string, count: number) => {

@@ -1,3 +1,4 @@
+import type { TimePlace } from "../database/keyset.ts";
 import { ApiError, invalid } from "../errors.ts";
 import { cursorLengthMax } from "../limits.ts";
 
@@ -7,7 +8,7 @@ export interface PageSize {
   readonly default: number;
 }
 
-/** The page size most lists have (document 1, "Limits"). */
+/** The page size of most lists. */
 export const commonPage: PageSize = { max: 200, default: 50 };
 
 /** A page of a list. */
@@ -51,12 +52,6 @@ function parse(cursor: string): unknown {
   } catch {
     return null;
   }
-}
-
-/** A place in a list sorted by time and id, newest first. `at` is microseconds since 1970, as the database counts them. */
-export interface TimePlace {
-  readonly at: string;
-  readonly id: string;
 }
 
 /** Reads a cursor of a list sorted by time and id; null when there is none. */

@@ -1,14 +1,8 @@
 import type { AnySql } from "../../kernel/database/client.ts";
+import { olderThan, placeInTime, type TimePlace } from "../../kernel/database/keyset.ts";
 import { tx } from "../../kernel/database/transaction.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import {
-  type Page,
-  readCursor,
-  readTimeCursor,
-  type TimePlace,
-  timePage,
-  writeCursor,
-} from "../../kernel/http/page.ts";
+import { type Page, readCursor, readTimeCursor, timePage, writeCursor } from "../../kernel/http/page.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import { deleteArtifacts } from "../../workspaces/artifacts.ts";
 
@@ -91,7 +85,7 @@ export async function listSessions(
     select ${summaryColumns(sql)} from sessions s
     where s.tenant_id = ${filter.tenantId} and s.agent_id = ${agentId} and s.visible and s.deleted_at is null
       and exists (select 1 from agents a where a.id = ${agentId})
-      ${filter.userId === undefined ? sql`` : sql`and s.user_id = ${filter.userId}`} ${before(sql, place)}
+      ${filter.userId === undefined ? sql`` : sql`and s.user_id = ${filter.userId}`} ${olderThan(sql, place, "s.updated_at", "s.id")}
     order by s.updated_at desc, s.id desc limit ${filter.limit + 1}`;
   return timePage(list, rows, filter.limit, showSummary);
 }
@@ -114,11 +108,11 @@ export async function listLatest(
           select * from sessions s where s.tenant_id = a.tenant_id and s.agent_id = a.id and ${shown} ${user}
           order by s.updated_at desc, s.id desc limit 1
         ) s
-        where a.tenant_id = ${filter.tenantId} ${before(sql, place)}
+        where a.tenant_id = ${filter.tenantId} ${olderThan(sql, place, "s.updated_at", "s.id")}
         order by s.updated_at desc, s.id desc limit ${filter.limit + 1}`
     : await sql<LatestRow[]>`
         select ${summaryColumns(sql)}, ${agentColumns} from sessions s join agents a on a.id = s.agent_id
-        where s.tenant_id = ${filter.tenantId} and ${shown} ${user} ${before(sql, place)}
+        where s.tenant_id = ${filter.tenantId} and ${shown} ${user} ${olderThan(sql, place, "s.updated_at", "s.id")}
         order by s.updated_at desc, s.id desc limit ${filter.limit + 1}`;
   return timePage(list, rows, filter.limit, (row) => ({
     ...showSummary(row),
@@ -131,12 +125,7 @@ export async function listLatest(
 
 function summaryColumns(sql: AnySql) {
   return sql`s.id, s.pinned_version, s.message_count, s.last_message_preview, s.user_id, s.metadata, s.created_at, s.updated_at,
-    (extract(epoch from s.updated_at) * 1000000)::bigint::text as at`;
-}
-
-function before(sql: AnySql, place: TimePlace | null) {
-  if (place === null) return sql``;
-  return sql`and (s.updated_at, s.id) < ('epoch'::timestamptz + ${place.at}::bigint * interval '1 microsecond', ${place.id})`;
+    ${placeInTime(sql, "s.updated_at")}`;
 }
 
 function showSummary(row: SessionRow): SessionSummary {
