@@ -1,8 +1,19 @@
 import type { Static } from "@sinclair/typebox";
+import { loadAgentForTurn } from "../../agents/load.ts";
+import { requireRunnable } from "../../agents/runnable.ts";
+import type { Principal } from "../../kernel/auth/authenticator.ts";
+import { turnGate } from "../../kernel/auth/gates.ts";
+import type { Ctx } from "../../kernel/context.ts";
 import { invalid } from "../../kernel/errors.ts";
+import type { IdempotencyKey } from "../../kernel/http/idempotency.ts";
 import { newId } from "../../kernel/ids.ts";
+import { currentTraceparent } from "../../kernel/telemetry/trace.ts";
+import { merchantGuard } from "../../merchant/guard.ts";
 import { checkParts, type UiMessage } from "../../messages/ui-message.ts";
 import type { Generate } from "../schema.ts";
+import { type AcceptedTurn, logAccepted } from "./accepted.ts";
+import { joinByKey } from "./join-by-key.ts";
+import { writeTurn } from "./write.ts";
 
 /**
  * Checks the messages of a stateless generation: the last one is the user's, and
@@ -28,4 +39,49 @@ function checkAssistantParts(parts: readonly unknown[], pointer: string): void {
     if (typeof type !== "string") throw invalid(`${pointer}/${index}/type`, "must be text");
     if (type === "text" && typeof text !== "string") throw invalid(`${pointer}/${index}/text`, "must be text");
   }
+}
+
+/** A stateless generation somebody asks for. */
+export interface GenerationRequest {
+  readonly principal: Principal;
+  readonly agentId: string;
+  readonly messages: readonly UiMessage[];
+  readonly version: number | null;
+  readonly userId: string;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly requestId: string;
+  readonly key: IdempotencyKey | null;
+}
+
+/** Accepts a stateless generation: a turn without a session, behind the same gates. */
+export async function acceptGeneration(ctx: Ctx, request: GenerationRequest): Promise<AcceptedTurn> {
+  const joined = request.key === null ? null : await joinByKey(ctx.sql, ctx, request.key);
+  if (joined !== null) return logAccepted(ctx, request, joined, "a repeated request joined its turn");
+  const { principal, agentId } = request;
+  turnGate(principal.tenant);
+  const agent = await loadAgentForTurn(ctx.sql, principal.tenant.id, agentId, request.version);
+  requireRunnable(agent, ctx.config.platformProvider !== null);
+  await merchantGuard(ctx, principal.tenant, request.userId);
+  const accepted = await writeTurn(ctx, request, {
+    turnId: newId("turn"),
+    tenantId: principal.tenant.id,
+    agentId,
+    sessionId: null,
+    kind: "generate",
+    taskRunId: null,
+    newSession: false,
+    visible: false,
+    pinnedVersion: null,
+    agentVersion: agent.version,
+    trigger: "submit-message",
+    input: request.messages,
+    keepSeq: null,
+    assistantMessageId: newId("message"),
+    userId: request.userId,
+    metadata: request.metadata,
+    requestId: request.requestId,
+    traceparent: currentTraceparent(),
+    writeBefore: principal.writeBefore,
+  });
+  return logAccepted(ctx, request, accepted, "turn accepted");
 }

@@ -1,9 +1,10 @@
+import { runnableVersion } from "../../agents/runnable.ts";
 import { Batcher } from "../../kernel/async/batcher.ts";
 import type { Sql } from "../../kernel/database/client.ts";
 import { isTransient, isUnavailable } from "../../kernel/database/failure.ts";
 import { acceptGroupCharsMax, acceptGroupMax, acceptPatienceMs } from "../../kernel/limits.ts";
 import { addFirstTurnJob } from "../state/turn-job.ts";
-import { insertPlainTurn, type PlainTurn, runnableAgent } from "./insert.ts";
+import { insertPlainTurn, type PlainTurn } from "./insert.ts";
 
 /** Whether a turn was written; null for one that has to be written alone, and learns then what is in its way. */
 type Written = boolean | null;
@@ -51,7 +52,7 @@ function insertAll(sql: Sql, turns: readonly PlainTurn[]): PromiseLike<{ turnId:
   // One for all: it is the process's own setting.
   const hasPlatformProvider = turns.every((turn) => turn.hasPlatformProvider);
   const version = sql`case when asked.new_session then asked.pinned_version else held.pinned_version end`;
-  const agent = runnableAgent(sql, {
+  const agent = runnableVersion(sql, {
     tenantId: sql`asked.tenant_id`,
     agentId: sql`asked.agent_id`,
     version,

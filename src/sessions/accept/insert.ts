@@ -1,4 +1,6 @@
 import type postgres from "postgres";
+import { runnableVersion } from "../../agents/runnable.ts";
+import { sleep } from "../../kernel/async/wait.ts";
 import { type AnySql, json, type Sql } from "../../kernel/database/client.ts";
 import { isTransient, unavailable, violatedConstraint } from "../../kernel/database/failure.ts";
 import { ApiError } from "../../kernel/errors.ts";
@@ -101,7 +103,7 @@ async function untilSure(insert: () => Promise<boolean>): Promise<boolean> {
       const constraint = violatedConstraint(error);
       if (constraint === "turns_pkey" || constraint === "sessions_pkey") return true;
       if (!isTransient(error) || Date.now() + retryPauseMs > expiresAt) throw error;
-      await new Promise((resolve) => setTimeout(resolve, retryPauseMs));
+      await sleep(retryPauseMs);
     }
   }
 }
@@ -109,7 +111,7 @@ async function untilSure(insert: () => Promise<boolean>): Promise<boolean> {
 function insertWithAgent(sql: AnySql, turn: PlainTurn) {
   const { tenantId, agentId, hasPlatformProvider } = turn;
   const agent = (version: postgres.Fragment) =>
-    runnableAgent(sql, { tenantId: sql`${tenantId}`, agentId: sql`${agentId}`, hasPlatformProvider, version });
+    runnableVersion(sql, { tenantId: sql`${tenantId}`, agentId: sql`${agentId}`, hasPlatformProvider, version });
   if (turn.newSession) {
     const due = sql`select 1 from agent where clock_timestamp() < ${turn.writeBefore}`;
     return sql`
@@ -120,28 +122,6 @@ function insertWithAgent(sql: AnySql, turn: PlainTurn) {
     with session as materialized (${existingSession(sql, turn, sql`, pinned_version`)}),
     agent as materialized (${agent(sql`(select pinned_version from session)`)}),
     ${insertRow(sql, turn, false, sql`(select version from agent)`, sql`where exists (select 1 from agent)`)}`;
-}
-
-/** An agent in SQL, and the version that is asked for: null for its newest. */
-interface AskedAgent {
-  readonly tenantId: postgres.Fragment;
-  readonly agentId: postgres.Fragment;
-  readonly version: postgres.Fragment;
-  readonly hasPlatformProvider: boolean;
-}
-
-/** The version of an agent that can run now; `checkRunnable` says of any other why it cannot. */
-export function runnableAgent(
-  sql: AnySql,
-  { tenantId, agentId, version, hasPlatformProvider }: AskedAgent,
-): postgres.Fragment {
-  return sql`
-    select v.version from agents a
-    join agent_versions v on v.agent_id = a.id and v.version = coalesce(${version}, a.version)
-    left join providers p on p.id = v.provider_id and p.tenant_id = a.tenant_id
-    where a.id = ${agentId} and a.tenant_id = ${tenantId} and a.status = 'active' and v.config ->> 'model' is not null
-      and case when v.provider_id is null then ${hasPlatformProvider} else p.id is not null end
-      and (a.workspace_id is not null or not coalesce((v.config -> 'tools')::jsonb ? 'workspace', false))`;
 }
 
 function insertWithSession(sql: AnySql, turn: NewTurn) {

@@ -4,7 +4,7 @@ import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
 import { ApiError, type ErrorCause, errorCauses } from "../../kernel/errors.ts";
 import { sseResponse } from "../../kernel/http/sse.ts";
 import { turnPatienceMs } from "../../kernel/limits.ts";
-import type { AcceptedTurn } from "../accept/turn.ts";
+import type { AcceptedTurn } from "../accept/accepted.ts";
 import { endOfTurn, type LogState } from "../state/turn-log.ts";
 import { type FollowedLog, followLog } from "./follow.ts";
 import type { TurnWatch } from "./watch.ts";

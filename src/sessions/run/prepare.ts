@@ -1,5 +1,6 @@
 import type { LanguageModel } from "ai";
 import type { LoadedAgent } from "../../agents/load.ts";
+import { type CompleteAgent, type MissingPart, missingOf } from "../../agents/runnable.ts";
 import type { AgentConfig } from "../../agents/schema.ts";
 import type { Ctx } from "../../kernel/context.ts";
 import { defaultMessage, type ErrorCause } from "../../kernel/errors.ts";
@@ -36,7 +37,7 @@ export interface PreparedTurn {
  */
 export async function prepareTurn(ctx: Ctx, turn: ClaimedTurn, signal: AbortSignal): Promise<PreparedTurn | TurnError> {
   const { agent } = turn;
-  const runnable = checkRunnable(ctx, agent);
+  const runnable = runnableOf(ctx, agent);
   if ("code" in runnable) return runnable;
   const history = turn.history ?? (await readHistory(ctx.sql, turn.id));
   const equipment = await equip(
@@ -113,12 +114,26 @@ async function compactIfAsked(
 
 type Runnable = Pick<PreparedTurn, "config" | "provider" | "model">;
 
-function checkRunnable(ctx: Ctx, agent: LoadedAgent | null): Runnable | TurnError {
-  if (agent?.config == null) return errorOf("not_found", "The agent does not exist any more.");
-  if (agent.providerMissing) return errorOf("provider_not_found");
-  const provider = agent.provider === null ? platformProvider(ctx) : openProvider(ctx, agent.provider);
-  if (provider === null || agent.config.model === null) return errorOf("provider_required");
-  return { config: agent.config, provider, model: agent.config.model };
+/** Why a turn that was accepted cannot run any more. */
+const causeOfMissing = {
+  agent: "not_found",
+  version: "not_found",
+  provider: "provider_not_found",
+  "provider or model": "provider_required",
+} as const satisfies Record<MissingPart, ErrorCause>;
+
+function runnableOf(ctx: Ctx, agent: LoadedAgent | null): Runnable | TurnError {
+  const missing = missingOf(agent, ctx.config.platformProvider !== null);
+  if (missing !== null) {
+    const isGone = missing === "agent" || missing === "version";
+    return errorOf(causeOfMissing[missing], isGone ? "The agent does not exist any more." : undefined);
+  }
+  const { config, provider } = agent as CompleteAgent;
+  return {
+    config,
+    provider: provider === null ? platformProvider(ctx) : openProvider(ctx, provider),
+    model: config.model,
+  };
 }
 
 /** A turn's error by its cause. */
@@ -126,7 +141,7 @@ export function errorOf(code: ErrorCause, message?: string): TurnError {
   return { code, message: message ?? defaultMessage(code) };
 }
 
-function platformProvider(ctx: Ctx): ModelProvider | null {
-  const platform = ctx.config.platformProvider;
-  return platform === null ? null : { id: null, ...platform };
+/** The operator's own provider; only called where there is one. */
+function platformProvider(ctx: Ctx): ModelProvider {
+  return { id: null, ...(ctx.config.platformProvider as NonNullable<typeof ctx.config.platformProvider>) };
 }

@@ -1,0 +1,22 @@
+import type { Ctx } from "../../kernel/context.ts";
+import type { AnySql } from "../../kernel/database/client.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import { type IdempotencyKey, recallKey } from "../../kernel/http/idempotency.ts";
+import { logAttemptOf, logStates } from "../state/turn-log.ts";
+import type { AcceptedTurn } from "./accepted.ts";
+
+/** The turn a repeated Idempotency-Key stands for; null when the key is new. Throws 422 when it stood for something else. */
+export async function joinByKey(sql: AnySql, ctx: Ctx, key: IdempotencyKey): Promise<AcceptedTurn | null> {
+  const known = await recallKey(sql, ctx.sealer, key);
+  if (known === null) return null;
+  if (known.turnId === null) throw new ApiError("idempotency_key_reused");
+  const [log] = await logStates(sql, [known.turnId]);
+  if (log === undefined) return null;
+  const [row] = await sql<{ sessionId: string | null }[]>`select session_id from turns where id = ${known.turnId}`;
+  return {
+    turnId: log.id,
+    sessionId: row?.sessionId ?? null,
+    assistantMessageId: log.assistantMessageId,
+    attempt: logAttemptOf(log),
+  };
+}

@@ -1,0 +1,31 @@
+import type { AnySql } from "../../kernel/database/client.ts";
+import { invalid } from "../../kernel/errors.ts";
+import { newId } from "../../kernel/ids.ts";
+import { checkParts, type UiMessage } from "../../messages/ui-message.ts";
+import { renderPrompt } from "../../prompts/render.ts";
+import type { TurnBody } from "../schema.ts";
+
+/** Checks the rules of a turn's body that tie fields together. Throws 400 naming the field. */
+export function checkTurnBody(body: TurnBody, resumes: boolean): void {
+  if (body.variables !== undefined && body.promptId === undefined)
+    throw invalid("/variables", "is allowed only with promptId");
+  if (body.message !== undefined) checkParts(body.message.parts, "/message/parts");
+  if (body.trigger === "regenerate-message") {
+    if (!resumes) throw invalid("/trigger", "a new session has nothing to regenerate");
+    if (body.promptId !== undefined) throw invalid("/promptId", "is not allowed with a regeneration");
+    return;
+  }
+  if (body.messageId !== undefined) throw invalid("/messageId", "is allowed only with a regeneration");
+  if (body.message === undefined && body.promptId === undefined)
+    throw invalid("/message", "is required, or promptId in its place");
+  if (body.message !== undefined && body.promptId !== undefined)
+    throw invalid("/promptId", "and message exclude each other");
+}
+
+/** Returns the user's message: as sent, or a prompt rendered to text; null for a regeneration. */
+export async function messageOf(sql: AnySql, tenantId: string, body: TurnBody): Promise<UiMessage | null> {
+  if (body.trigger === "regenerate-message") return null;
+  if (body.promptId === undefined) return body.message as UiMessage;
+  const text = await renderPrompt(sql, tenantId, body.promptId, body.variables ?? {});
+  return { id: newId("message"), role: "user", parts: [{ type: "text", text }] };
+}

@@ -1,0 +1,96 @@
+import type { Principal } from "../../kernel/auth/authenticator.ts";
+import { quotaExceeded } from "../../kernel/auth/gates.ts";
+import type { Ctx } from "../../kernel/context.ts";
+import type { Sql, Tx } from "../../kernel/database/client.ts";
+import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
+import { isCommitUnsure, tx } from "../../kernel/database/transaction.ts";
+import { type IdempotencyKey, keepTurn, waitForKey } from "../../kernel/http/idempotency.ts";
+import { databaseWaitMs } from "../../kernel/limits.ts";
+import type { TurnBody } from "../schema.ts";
+import { type AcceptedTurn, acceptedOf } from "./accepted.ts";
+import { insertTurn, insertTurnAlone, type NewTurn } from "./insert.ts";
+import { joinByKey } from "./join-by-key.ts";
+import { findKeepSeq } from "./regenerate.ts";
+
+/** What writing a turn needs of the request for it. */
+interface WrittenRequest {
+  readonly principal: Principal;
+  readonly key: IdempotencyKey | null;
+  readonly body?: TurnBody;
+  readonly alongside?: ((inner: Tx, accepted: AcceptedTurn) => Promise<void>) | undefined;
+}
+
+/** Writes a turn: in one statement where that is enough, in a transaction where a quota, an Idempotency-Key or a regeneration's place goes with it. */
+export async function writeTurn(
+  ctx: Ctx,
+  { principal, key, ...request }: WrittenRequest,
+  turn: NewTurn,
+): Promise<AcceptedTurn> {
+  const quota = principal.tenant.quotaTurnsPerDay;
+  const accepted = acceptedOf(turn);
+  if (quota === null && key === null && turn.input !== null && request.alongside === undefined) {
+    await insertTurnAlone(ctx.sql, turn);
+    return accepted;
+  }
+  return acceptInTransaction(ctx.sql, turn, key, async (inner) => {
+    if (key !== null) {
+      await waitForKey(inner, key);
+      const joined = await joinByKey(inner, ctx, key);
+      if (joined !== null) return joined;
+    }
+    const keepSeq = turn.input === null ? await findKeepSeq(inner, turn, request.body ?? {}) : null;
+    if (quota !== null) await countTowardsQuota(inner, turn.tenantId, quota);
+    await insertTurn(inner, { ...turn, keepSeq });
+    await request.alongside?.(inner, accepted);
+    if (key !== null) await keepTurn(inner, key, turn.turnId);
+    return accepted;
+  });
+}
+
+/** A lookup after a broken commit gets at least this long, however late the commit broke. */
+const lookUpMs = 1_000;
+
+/**
+ * Runs the accepting transaction. When its connection breaks in the commit, nobody
+ * knows whether that was done: then the turn is looked for by its id, behind the
+ * locks that an unfinished commit still holds. A 503 in its place would be for a
+ * turn that runs.
+ */
+async function acceptInTransaction(
+  sql: Sql,
+  { sessionId }: NewTurn,
+  key: IdempotencyKey | null,
+  accept: (inner: Tx) => Promise<AcceptedTurn>,
+): Promise<AcceptedTurn> {
+  const startedAt = Date.now();
+  const answers: AcceptedTurn[] = [];
+  try {
+    return await tx(sql, async (inner) => {
+      answers[0] = await accept(inner);
+      return answers[0];
+    });
+  } catch (error) {
+    const [answer] = answers;
+    if (answer === undefined || !isCommitUnsure(error)) throw error;
+    const lookUp = () =>
+      tx(sql, async (inner) => {
+        if (key !== null) await waitForKey(inner, key);
+        await inner`select 1 from sessions where id = ${sessionId} for no key update`;
+        return inner`select 1 from turns where id = ${answer.turnId}`;
+      });
+    const limitMs = Math.max(lookUpMs, databaseWaitMs - (Date.now() - startedAt));
+    const found = await retryWhileUnavailable(lookUp, { limitMs }).catch(() => []);
+    if (found.length === 0) throw error;
+    return answer;
+  }
+}
+
+/** Counts one turn of the UTC day. Throws 429 when the day's are used up; the count is the lock. */
+async function countTowardsQuota(inner: Tx, tenantId: string, quota: number): Promise<void> {
+  const rows = await inner`
+    insert into turn_quota_days as q (tenant_id, day, turns)
+    select ${tenantId}, (now() at time zone 'UTC')::date, 1 where ${quota} > 0
+    on conflict (tenant_id, day) do update set turns = q.turns + 1 where q.turns < ${quota}
+    returning turns`;
+  if (rows.length === 0) throw quotaExceeded(new Date());
+}
