@@ -14,7 +14,7 @@ default holds. Each error lists its code in form B and, where it differs, in for
 \`nextCursor\`, which is null on the last page. Its rows stand under \`data\`, for merchant billing under the noun. A list
 that a limit keeps short comes whole, under the noun.
 
-**Errors.** Every error has one envelope, the schema \`Error\`. Beside the errors that an operation lists, each may respond
+**Errors.** Every error has one envelope, the schema \`ErrorResponse\`. Beside the errors that an operation lists, each may respond
 400 for a field that breaks a rule, 401, 402, 429, 500 and 503.
 
 **Streams.** A turn is streamed as \`text/event-stream\`: UI message chunks of the AI SDK, one in each event, and

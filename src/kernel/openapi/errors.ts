@@ -8,7 +8,7 @@ const exampleRequestId = "req_0mk7q2v5c8d1f4h6j9n3p0rt";
 
 /** The envelope of every error. */
 export const errorSchema = component(
-  "Error",
+  "ErrorResponse",
   Type.Object({
     error: Type.Object({
       code: example(Type.String({ description: "What went wrong, for programs." }), "validation_failed"),

@@ -1,0 +1,1126 @@
+/** Made from the OpenAPI document by `npm run client`; not to be edited. */
+
+export interface Agent {
+  id: string;
+  tenantId: string;
+  name: string;
+  model: string | null;
+  providerId: string | null;
+  memoryInjectionEnabled: boolean;
+  instructions: string;
+  metadata: Record<string, unknown>;
+  mcpConnectionIds: Array<string>;
+  thinkingLevel: string | null;
+  autoCompaction: boolean;
+  compactionReserveTokens: number;
+  tools: Array<"workspace" | "write_todos" | "memory">;
+  approvalInChat: ApprovalPolicy;
+  approvalInTasks: ApprovalPolicy;
+  workspaceId: string | null;
+  userId: string;
+  avatarUrl: string | null;
+  version: number;
+  status: "active" | "disabled";
+  createdAt: string;
+  updatedAt: string;
+}
+
+export interface AgentCreate {
+  providerId?: string | null;
+  tools?: Array<"workspace" | "write_todos" | "memory">;
+  memoryInjectionEnabled?: boolean;
+  instructions?: string;
+  metadata?: Record<string, unknown>;
+  mcpConnectionIds?: Array<string>;
+  model?: string | null;
+  workspaceId?: string;
+  thinkingLevel?: string | null;
+  autoCompaction?: boolean;
+  compactionReserveTokens?: number;
+  name: string;
+  userId?: string;
+  approvalInChat?: ApprovalPolicyCreate;
+  approvalInTasks?: ApprovalPolicyCreate;
+}
+
+export interface AgentList {
+  agents: Array<Agent>;
+}
+
+export interface AgentUpdate {
+  providerId?: string | null;
+  tools?: Array<"workspace" | "write_todos" | "memory">;
+  memoryInjectionEnabled?: boolean;
+  instructions?: string;
+  metadata?: Record<string, unknown>;
+  mcpConnectionIds?: Array<string>;
+  model?: string | null;
+  workspaceId?: string;
+  thinkingLevel?: string | null;
+  autoCompaction?: boolean;
+  compactionReserveTokens?: number;
+  name?: string;
+  approvalInChat?: ApprovalPolicyUpdate;
+  approvalInTasks?: ApprovalPolicyUpdate;
+}
+
+export interface AgentVersion {
+  agentId: string;
+  tenantId: string;
+  version: number;
+  name: string;
+  model: string | null;
+  providerId: string | null;
+  memoryInjectionEnabled: boolean;
+  instructions: string;
+  metadata: Record<string, unknown>;
+  mcpConnectionIds: Array<string>;
+  thinkingLevel: string | null;
+  autoCompaction: boolean;
+  compactionReserveTokens: number;
+  tools: Array<"workspace" | "write_todos" | "memory">;
+  approvalInChat: ApprovalPolicy;
+  approvalInTasks: ApprovalPolicy;
+  createdAt: string;
+}
+
+export interface AgentVersionPage {
+  data: Array<AgentVersion>;
+  nextCursor: string | null;
+}
+
+export interface ApiKey {
+  id: string;
+  name: string;
+  keyFragment: string;
+  createdAt: string;
+  expiresAt: string | null;
+}
+
+export interface ApiKeyCreate {
+  name: string;
+  expiresAt?: string | null;
+}
+
+export interface ApiKeyCreated {
+  apiKey: ApiKey;
+  token: string;
+}
+
+export interface ApiKeyList {
+  apiKeys: Array<ApiKey>;
+}
+
+export interface ApprovalPolicy {
+  default: "full" | "auto" | "manual";
+  overrides: Array<{ tool: string; mcpConnectionId: string | null; mode: "full" | "auto" | "manual" | "deny" }>;
+}
+
+export interface ApprovalPolicyCreate {
+  default?: "full" | "auto" | "manual";
+  overrides?: Array<{ tool: string; mcpConnectionId?: string | null; mode: "full" | "auto" | "manual" | "deny" }>;
+}
+
+export interface ApprovalPolicyUpdate {
+  default: "full" | "auto" | "manual";
+  overrides?: Array<{ tool: string; mcpConnectionId?: string | null; mode: "full" | "auto" | "manual" | "deny" }>;
+}
+
+export interface AvatarUpload {
+  file: Blob;
+}
+
+export interface ChatConnection {
+  id: string;
+  tenantId: string;
+  agentId: string;
+  name: string;
+  platform: "chat_a" | "chat_b";
+  enabled: boolean;
+  configuration: {
+    platform: "chat_a" | "chat_b";
+    channelIds?: Array<string>;
+    chatIds?: Array<string>;
+    businessMode?: boolean;
+  };
+  webhookUrl: string;
+  identity: { botId: string | null; botUserId: string | null; teamId: string | null; appId: string | null };
+  health: {
+    checkedAt: string | null;
+    tokenValid: boolean;
+    identityVerified: boolean;
+    checks: Array<{
+      code: "bot_identity" | "channel_membership" | "webhook_url";
+      status: "pass" | "fail" | "unknown";
+      subject?: string;
+    }>;
+  };
+  credentialFragment: string;
+  credentialVersion: number;
+  createdAt: string;
+  updatedAt: string;
+}
+
+export interface ChatConnectionCreate {
+  name: string;
+  agentId: string;
+  platform: "chat_a" | "chat_b" | "slack" | "telegram";
+  credentials: { botToken: string; signingSecret?: string };
+}
+
+export interface ChatConnectionList {
+  chatConnections: Array<ChatConnection>;
+}
+
+export interface ChatConnectionUpdate {
+  name?: string;
+  configuration?: {
+    platform?: "chat_a" | "chat_b" | "slack" | "telegram";
+    channelIds?: Array<string>;
+    chatIds?: Array<string>;
+    businessMode?: boolean;
+  };
+}
+
+export interface ChatDelivery {
+  id: string;
+  kind: "reply" | "approval_card";
+  status: "pending" | "confirmed" | "failed" | "ambiguous";
+  attempt: number;
+  sessionId: string | null;
+  threadId: string;
+  credentialVersion: number;
+  representation: "native" | "text";
+  diagnostic: string | null;
+  receipts: Array<{ attempt: number; messageId: string }>;
+  messageId: string | null;
+  approvalId: string | null;
+  createdAt: string;
+  updatedAt: string;
+}
+
+export interface ChatDeliveryPage {
+  data: Array<ChatDelivery>;
+  nextCursor: string | null;
+}
+
+export interface ChatDeliveryRepair {
+  expectedAttempt: number;
+  previousSenderStopped: true;
+  acceptDuplicateRisk: true;
+}
+
+export interface ChatDeliveryRepaired {
+  id: string;
+  kind: "reply" | "approval_card";
+  status: "pending" | "confirmed" | "failed" | "ambiguous";
+  attempt: number;
+  sessionId: string | null;
+  threadId: string;
+  connectionId: string;
+}
+
+export interface Continuation {
+  id: string;
+  status: "waiting" | "queued" | "running" | "succeeded" | "failed";
+  createdAt: string;
+  startedAt: string | null;
+  finishedAt: string | null;
+}
+
+export interface CurrentMerchantConnection {
+  connection: MerchantConnection | null;
+}
+
+export interface DataPart {
+  type: `data-${string}`;
+  id?: string;
+  data: unknown;
+}
+
+export interface DynamicToolPart {
+  type: "dynamic-tool";
+  toolName: string;
+  toolCallId: string;
+  state:
+    | "input-streaming"
+    | "input-available"
+    | "approval-requested"
+    | "approval-responded"
+    | "output-available"
+    | "output-error"
+    | "output-denied";
+  input?: unknown;
+  output?: unknown;
+  errorText?: string;
+  approval?: { id: string; approved?: boolean; reason?: string };
+}
+
+export interface ErrorResponse {
+  error: {
+    code: string;
+    message: string;
+    details?: { issues?: Array<{ path: string; message: string }> };
+    requestId: string;
+  };
+}
+
+export interface Failure {
+  code: string;
+  message: string;
+}
+
+export interface FilePart {
+  type: "file";
+  mediaType: string;
+  url: string;
+  filename?: string;
+  providerMetadata?: Record<string, Record<string, unknown>>;
+}
+
+export interface Generate {
+  messages: Array<GenerateMessage>;
+  stream?: boolean;
+  version?: number;
+  userId?: string;
+  metadata?: Record<string, unknown>;
+}
+
+export interface GenerateMessage {
+  id?: string;
+  role: "user" | "assistant";
+  parts: Array<MessagePart>;
+  metadata?: unknown;
+}
+
+export interface LatestSession {
+  id: string;
+  agentVersion: number | null;
+  messageCount: number;
+  lastMessagePreview: string;
+  userId: string;
+  metadata: Record<string, unknown>;
+  createdAt: string;
+  updatedAt: string;
+  agentId: string;
+  model: string | null;
+  thinkingLevel: string | null;
+  status: "active" | "disabled";
+}
+
+export interface LatestSessionPage {
+  data: Array<LatestSession>;
+  nextCursor: string | null;
+}
+
+export interface LatestTaskRun {
+  id: string;
+  status: TaskRunStatus;
+  finishedAt: string | null;
+}
+
+export interface LibrarySkill {
+  id: string;
+  name: string;
+  description: string;
+  metadata: Record<string, unknown>;
+  createdAt: string;
+  updatedAt: string;
+  ownerKind: "platform" | "tenant";
+  tenantId: string | null;
+  userId: string;
+  meta: Record<string, unknown>;
+  files: Array<SkillFile>;
+}
+
+export interface LibrarySkillCreate {
+  file: Blob;
+  filename?: string;
+  userId?: string;
+  metadata?: string;
+}
+
+export interface LibrarySkillList {
+  skills: Array<LibrarySkillSummary>;
+}
+
+export interface LibrarySkillSummary {
+  id: string;
+  name: string;
+  description: string;
+  metadata: Record<string, unknown>;
+  createdAt: string;
+  updatedAt: string;
+  ownerKind: "platform" | "tenant";
+  tenantId: string | null;
+  userId: string;
+}
+
+export interface LibrarySkillUpdate {
+  file: Blob;
+  filename?: string;
+  metadata?: string;
+}
+
+export interface McpAttachment {
+  mcpConnectionId: string;
+  forwardUserId: boolean;
+  forwardedMetadataKeys: Array<string>;
+  createdAt: string;
+  updatedAt: string;
+}
+
+export interface McpAttachmentList {
+  mcpAttachments: Array<McpAttachment>;
+}
+
+export interface McpAttachmentUpdate {
+  forwardUserId?: boolean;
+  forwardedMetadataKeys?: Array<string>;
+}
+
+export interface McpConnection {
+  id: string;
+  name: string;
+  url: string;
+  authType: "none" | "bearer" | "oauth_client_credentials" | "oauth_authorization_code";
+  status: "connected" | "needs_auth" | "error";
+  credentialFragment: string;
+  lastAuthErrorCode: string | null;
+  oauthIssuer: string | null;
+  oauthResource: string | null;
+  tokenExpiresAt: string | null;
+  createdAt: string;
+  updatedAt: string;
+}
+
+export interface McpConnectionCreate {
+  name: string;
+  url: string;
+  authType: "none" | "bearer" | "oauth_client_credentials" | "oauth_authorization_code";
+  bearerToken?: string;
+  clientId?: string;
+  clientSecret?: string;
+  scope?: string;
+}
+
+export interface McpConnectionList {
+  mcpConnections: Array<McpConnection>;
+}
+
+export interface McpConnectionReconnect {
+  url: string;
+  authType: "none" | "bearer" | "oauth_client_credentials" | "oauth_authorization_code";
+  bearerToken?: string;
+  clientId?: string;
+  clientSecret?: string;
+  scope?: string;
+}
+
+export type McpConnectionTest =
+  | {
+      ok: true;
+      latencyMs: number;
+      server: { name: string; version: string };
+      toolCount: number;
+      toolNames: Array<string>;
+    }
+  | { ok: false; error: Failure };
+
+export interface McpConnectionUpdate {
+  name: string;
+}
+
+export interface McpReconnected {
+  status: "connected" | "needs_auth";
+  connection: McpConnection;
+}
+
+export interface McpSignInLink {
+  url: string;
+}
+
+export interface Memory {
+  id: string;
+  tenantId: string;
+  agentId: string;
+  userId: string;
+  text: string;
+  lastAccessedAt: string;
+  createdAt: string;
+  updatedAt: string;
+}
+
+export interface MemoryCreate {
+  text: string;
+  userId?: string;
+}
+
+export interface MemoryPage {
+  data: Array<Memory>;
+  nextCursor: string | null;
+}
+
+export interface MemoryUpdate {
+  text: string;
+}
+
+export interface MerchantBinding {
+  userId: string;
+  customerId: string;
+  createdAt: string;
+  updatedAt: string;
+}
+
+export interface MerchantBindingPage {
+  bindings: Array<MerchantBinding>;
+  nextCursor: string | null;
+}
+
+export interface MerchantBindingSet {
+  customerId: string;
+}
+
+export interface MerchantConnection {
+  id: string;
+  provider: "billing_a" | "billing_b";
+  environment: "sandbox" | "live";
+  status: "active" | "disconnected";
+  merchantAccountId: string;
+  keyFragment: string;
+  guard: { enabled: boolean; productIds: Array<string>; meterId: string | null };
+  configVersion: number;
+  createdAt: string;
+  updatedAt: string;
+}
+
+export interface MerchantConnectionCreate {
+  provider: "billing_a" | "billing_b" | "polar" | "stripe";
+  environment: "sandbox" | "live";
+  credential: string;
+  guard?: MerchantGuard;
+}
+
+export interface MerchantConnectionUpdate {
+  credential?: string;
+  status?: "active" | "disconnected";
+  guard?: MerchantGuard;
+}
+
+export interface MerchantEvent {
+  id: string;
+  turnId: string;
+  connectionId: string;
+  provider: "billing_a" | "billing_b";
+  userId: string;
+  customerId: string | null;
+  agentId: string;
+  sessionId: string;
+  model: string | null;
+  modelProvider: string | null;
+  inputTokens: number;
+  outputTokens: number;
+  totalTokens: number;
+  turnStatus: string;
+  startedAt: string;
+  occurredAt: string;
+  status: "pending" | "accepted" | "failed" | "uncertain" | "unmapped" | "incomplete" | "discarded" | "expired";
+  payload: Record<string, unknown> | null;
+  attemptCount: number;
+  attemptGeneration: number;
+  lastAttemptAt: string | null;
+  lastErrorCode: string | null;
+  acceptedAt: string | null;
+  workflowIssue: string | null;
+  nextAction: "wait" | "retry" | "bind_and_release" | "investigate" | "discard" | "none";
+}
+
+export interface MerchantEventPage {
+  events: Array<MerchantEvent>;
+  nextCursor: string | null;
+}
+
+export interface MerchantEventSummary {
+  counts: Record<string, number>;
+  lastAcceptedAt: string | null;
+  oldestPendingAt: string | null;
+  series: Array<{ day: string; acceptedEvents: number; acceptedTokens: number; pendingEvents: number }>;
+}
+
+export interface MerchantGuard {
+  enabled: boolean;
+  productIds?: Array<string>;
+  meterId?: string | null;
+}
+
+export interface MessagePage {
+  data: Array<UIMessage>;
+  nextCursor: string | null;
+  latestCursor: string | null;
+}
+
+export type MessagePart =
+  | TextPart
+  | ReasoningPart
+  | FilePart
+  | ToolPart
+  | DynamicToolPart
+  | SourceUrlPart
+  | SourceDocumentPart
+  | DataPart
+  | StepStartPart;
+
+export interface Prompt {
+  id: string;
+  tenantId: string;
+  name: string;
+  template: string;
+  variables: Array<string>;
+  userId: string;
+  metadata: Record<string, unknown>;
+  createdAt: string;
+  updatedAt: string;
+}
+
+export interface PromptCreate {
+  name: string;
+  template: string;
+  userId?: string;
+  metadata?: Record<string, unknown>;
+}
+
+export interface PromptList {
+  prompts: Array<Prompt>;
+}
+
+export interface PromptUpdate {
+  name?: string;
+  template?: string;
+  metadata?: Record<string, unknown>;
+}
+
+export interface Provider {
+  id: string;
+  name: string;
+  providerType: "llm_vendor_a" | "llm_vendor_b" | "llm_vendor_c" | "router_vendor" | "gateway" | "custom";
+  createdAt: string;
+  updatedAt: string;
+  baseUrl: string | null;
+  keyFragment: string;
+}
+
+export interface ProviderCreate {
+  name: string;
+  providerType:
+    | "llm_vendor_a"
+    | "llm_vendor_b"
+    | "llm_vendor_c"
+    | "router_vendor"
+    | "gateway"
+    | "custom"
+    | "openai"
+    | "anthropic"
+    | "google"
+    | "openrouter";
+  baseUrl?: string | null;
+  apiKey: string;
+}
+
+export interface ProviderList {
+  providers: Array<ProviderSummary>;
+}
+
+export interface ProviderModel {
+  id: string;
+}
+
+export interface ProviderModelList {
+  models: Array<ProviderModel>;
+}
+
+export interface ProviderSummary {
+  id: string;
+  name: string;
+  providerType: "llm_vendor_a" | "llm_vendor_b" | "llm_vendor_c" | "router_vendor" | "gateway" | "custom";
+  createdAt: string;
+  updatedAt: string;
+}
+
+export interface ProviderUpdate {
+  name: string;
+}
+
+export interface ReasoningPart {
+  type: "reasoning";
+  text: string;
+  state?: "streaming" | "done";
+  providerMetadata?: Record<string, Record<string, unknown>>;
+}
+
+export interface SavedMerchantBinding {
+  binding: MerchantBinding;
+}
+
+export interface SavedMerchantConnection {
+  connection: MerchantConnection;
+}
+
+export interface Session {
+  id: string;
+  agentVersion: number | null;
+  messageCount: number;
+  lastMessagePreview: string;
+  userId: string;
+  metadata: Record<string, unknown>;
+  createdAt: string;
+  updatedAt: string;
+}
+
+export interface SessionPage {
+  data: Array<Session>;
+  nextCursor: string | null;
+}
+
+export interface Skill {
+  id: string;
+  name: string;
+  description: string;
+  metadata: Record<string, unknown>;
+  createdAt: string;
+  updatedAt: string;
+  tenantId: string;
+  agentId: string;
+  files: Array<SkillFile>;
+}
+
+export type SkillCopy =
+  | { agentId: string; status: "created"; skill: Skill }
+  | { agentId: string; status: "failed"; error: Failure };
+
+export interface SkillCopyCreate {
+  agentIds: Array<string>;
+}
+
+export type SkillCopyList = Array<SkillCopy>;
+
+export interface SkillCreate {
+  path: "SKILL.md";
+  content: string;
+}
+
+export interface SkillFile {
+  path: string;
+  sizeBytes: number;
+}
+
+export interface SkillPage {
+  data: Array<SkillSummary>;
+  nextCursor: string | null;
+}
+
+export interface SkillSummary {
+  id: string;
+  name: string;
+  description: string;
+  metadata: Record<string, unknown>;
+  createdAt: string;
+  updatedAt: string;
+  tenantId: string;
+  agentId: string;
+}
+
+export interface SkillUpload {
+  file: Blob;
+  type: "zip" | "tar" | "tar.gz";
+}
+
+export interface SourceDocumentPart {
+  type: "source-document";
+  sourceId: string;
+  mediaType: string;
+  title: string;
+  filename?: string;
+  providerMetadata?: Record<string, Record<string, unknown>>;
+}
+
+export interface SourceUrlPart {
+  type: "source-url";
+  sourceId: string;
+  url: string;
+  title?: string;
+  providerMetadata?: Record<string, Record<string, unknown>>;
+}
+
+export interface StepStartPart {
+  type: "step-start";
+}
+
+export interface Task {
+  id: string;
+  tenantId: string;
+  agentId: string;
+  agentVersion: number | null;
+  name: string;
+  prompt: string;
+  schedule:
+    | { kind: "once"; config: { at: string } }
+    | { kind: "interval"; config: { everyMs: number } }
+    | { kind: "cron"; config: { expression: string; timezone: string } }
+    | null;
+  enabled: boolean;
+  activeRunId: string | null;
+  latestRunId: string | null;
+  userId: string;
+  metadata: Record<string, unknown>;
+  deletedAt: string | null;
+  createdAt: string;
+  updatedAt: string;
+}
+
+export interface TaskCreate {
+  agentId: string;
+  agentVersion?: number | null;
+  name: string;
+  prompt: string;
+  schedule?:
+    | { kind: "once"; config: { at: string } }
+    | { kind: "interval"; config: { everyMs: number } }
+    | { kind: "cron"; config: { expression: string; timezone: string } }
+    | null;
+  enabled?: boolean;
+  submit?: boolean;
+  userId?: string;
+  metadata?: Record<string, unknown>;
+}
+
+export interface TaskCreated {
+  task: Task;
+  runId: string | null;
+}
+
+export interface TaskPage {
+  data: Array<TaskSummary>;
+  nextCursor: string | null;
+}
+
+export interface TaskRun {
+  id: string;
+  taskId: string;
+  tenantId: string;
+  agentId: string;
+  agentVersion: number;
+  sessionId: string | null;
+  turnId: string | null;
+  status: TaskRunStatus;
+  error: Failure | null;
+  userId: string;
+  metadata: Record<string, unknown>;
+  startedAt: string | null;
+  finishedAt: string | null;
+  cancelRequestedAt: string | null;
+  canceledAt: string | null;
+  createdAt: string;
+  updatedAt: string;
+}
+
+export interface TaskRunMessages {
+  data: Array<UIMessage>;
+  nextCursor: string | null;
+  latestCursor: string | null;
+  status: TaskRunStatus;
+  error: Failure | null;
+  finishedAt: string | null;
+}
+
+export interface TaskRunPage {
+  data: Array<TaskRun>;
+  nextCursor: string | null;
+}
+
+export interface TaskRunStart {
+  idempotencyKey?: string;
+}
+
+export interface TaskRunStarted {
+  runId: string;
+}
+
+export type TaskRunStatus = "queued" | "running" | "blocked" | "succeeded" | "failed" | "canceled";
+
+export interface TaskSummary {
+  id: string;
+  tenantId: string;
+  agentId: string;
+  agentVersion: number | null;
+  name: string;
+  prompt: string;
+  schedule:
+    | { kind: "once"; config: { at: string } }
+    | { kind: "interval"; config: { everyMs: number } }
+    | { kind: "cron"; config: { expression: string; timezone: string } }
+    | null;
+  enabled: boolean;
+  activeRunId: string | null;
+  latestRunId: string | null;
+  userId: string;
+  metadata: Record<string, unknown>;
+  deletedAt: string | null;
+  createdAt: string;
+  updatedAt: string;
+  latestRun: LatestTaskRun | null;
+}
+
+export interface TaskUpdate {
+  agentVersion?: number | null;
+  name?: string;
+  prompt?: string;
+  schedule?:
+    | { kind: "once"; config: { at: string } }
+    | { kind: "interval"; config: { everyMs: number } }
+    | { kind: "cron"; config: { expression: string; timezone: string } }
+    | null;
+  enabled?: boolean;
+  metadata?: Record<string, unknown>;
+}
+
+export interface TextPart {
+  type: "text";
+  text: string;
+  state?: "streaming" | "done";
+  providerMetadata?: Record<string, Record<string, unknown>>;
+}
+
+export interface ThinkingLevels {
+  known: boolean;
+  levels: Array<string>;
+}
+
+export interface ToolApproval {
+  id: string;
+  sessionId: string;
+  turnId: string;
+  tool: string;
+  toolCallId: string;
+  input: unknown;
+  assistantMessageId: string;
+  status: "pending" | "approved" | "denied";
+  reason: string | null;
+  createdAt: string;
+  decidedAt: string | null;
+}
+
+export interface ToolApprovalDecide {
+  approved: boolean;
+  reason?: string;
+}
+
+export interface ToolApprovalDecided {
+  approval: ToolApproval;
+  continuation: Continuation;
+}
+
+export interface ToolApprovals {
+  approvals: Array<ToolApproval>;
+  continuation: Continuation | null;
+}
+
+export interface ToolPart {
+  type: `tool-${string}`;
+  toolCallId: string;
+  state:
+    | "input-streaming"
+    | "input-available"
+    | "approval-requested"
+    | "approval-responded"
+    | "output-available"
+    | "output-error"
+    | "output-denied";
+  input?: unknown;
+  output?: unknown;
+  errorText?: string;
+  approval?: { id: string; approved?: boolean; reason?: string };
+}
+
+export interface Turn {
+  message: UIMessage;
+}
+
+export interface TurnCanceled {
+  turnId: string;
+}
+
+export interface TurnCreate {
+  message?: UserMessage;
+  promptId?: string;
+  variables?: Record<string, string>;
+  trigger?: "submit-message" | "regenerate-message";
+  messageId?: string;
+  stream?: boolean;
+  userId?: string;
+  metadata?: Record<string, unknown>;
+  version?: number;
+}
+
+export interface TurnResume {
+  message?: UserMessage;
+  promptId?: string;
+  variables?: Record<string, string>;
+  trigger?: "submit-message" | "regenerate-message";
+  messageId?: string;
+  stream?: boolean;
+  userId?: string;
+  metadata?: Record<string, unknown>;
+}
+
+export interface UIMessage {
+  id: string;
+  role: "user" | "assistant";
+  parts: Array<MessagePart>;
+  metadata?: unknown;
+}
+
+export type UIMessageChunk =
+  | { type: "text-delta"; id: string; delta: string; providerMetadata?: Record<string, Record<string, unknown>> }
+  | { type: "text-start"; id: string; providerMetadata?: Record<string, Record<string, unknown>> }
+  | { type: "text-end"; id: string; providerMetadata?: Record<string, Record<string, unknown>> }
+  | { type: "reasoning-start"; id: string; providerMetadata?: Record<string, Record<string, unknown>> }
+  | { type: "reasoning-delta"; id: string; delta: string; providerMetadata?: Record<string, Record<string, unknown>> }
+  | { type: "reasoning-end"; id: string; providerMetadata?: Record<string, Record<string, unknown>> }
+  | { type: "tool-input-start"; toolCallId: string; toolName: string; dynamic?: boolean }
+  | { type: "tool-input-delta"; toolCallId: string; inputTextDelta: string }
+  | { type: "tool-input-available"; toolCallId: string; toolName: string; dynamic?: boolean; input: unknown }
+  | {
+      type: "tool-input-error";
+      toolCallId: string;
+      toolName: string;
+      dynamic?: boolean;
+      input: unknown;
+      errorText: string;
+    }
+  | { type: "tool-approval-request"; toolCallId: string; approvalId: string }
+  | { type: "tool-approval-response"; approvalId: string; approved: boolean; reason?: string }
+  | { type: "tool-output-available"; toolCallId: string; dynamic?: boolean; output: unknown; preliminary?: boolean }
+  | { type: "tool-output-error"; toolCallId: string; dynamic?: boolean; errorText: string }
+  | { type: "tool-output-denied"; toolCallId: string }
+  | { type: "file"; url: string; mediaType: string; providerMetadata?: Record<string, Record<string, unknown>> }
+  | {
+      type: "source-url";
+      sourceId: string;
+      url: string;
+      title?: string;
+      providerMetadata?: Record<string, Record<string, unknown>>;
+    }
+  | {
+      type: "source-document";
+      sourceId: string;
+      mediaType: string;
+      title: string;
+      providerMetadata?: Record<string, Record<string, unknown>>;
+    }
+  | { type: `data-${string}`; data: unknown }
+  | { type: "start"; messageId?: string; messageMetadata?: unknown }
+  | { type: "start-step" }
+  | { type: "finish-step" }
+  | { type: "message-metadata"; messageMetadata: unknown }
+  | { type: "finish"; finishReason?: string; messageMetadata?: unknown }
+  | { type: "abort"; reason?: string }
+  | { type: "error"; errorText: string };
+
+export interface UnresolvedChatDelivery {
+  id: string;
+  kind: "reply" | "approval_card";
+  status: "pending" | "confirmed" | "failed" | "ambiguous";
+  attempt: number;
+  sessionId: string | null;
+  threadId: string;
+  credentialVersion: number;
+  representation: "native" | "text";
+  diagnostic: string | null;
+  receipts: Array<{ attempt: number; messageId: string }>;
+  messageId: string | null;
+  approvalId: string | null;
+  createdAt: string;
+  updatedAt: string;
+  connectionId: string;
+  agentId: string;
+  platform: "chat_a" | "chat_b";
+}
+
+export interface UnresolvedChatDeliveryPage {
+  data: Array<UnresolvedChatDelivery>;
+  nextCursor: string | null;
+}
+
+export interface Usage {
+  buckets: Array<UsageBucket>;
+  totals: UsageTotals;
+}
+
+export interface UsageBucket {
+  inputTokens: number;
+  outputTokens: number;
+  requestCount: number;
+  durationMs: number;
+  day: string | null;
+  agentId: string | null;
+  sessionId: string | null;
+  userId: string | null;
+  provider: string | null;
+  model: string | null;
+}
+
+export interface UsageTotals {
+  inputTokens: number;
+  outputTokens: number;
+  requestCount: number;
+  durationMs: number;
+}
+
+export interface UserMessage {
+  id: string;
+  role: "user";
+  parts: Array<UserMessagePart>;
+  metadata?: unknown;
+}
+
+export type UserMessagePart = TextPart | FilePart;
+
+export interface Workspace {
+  id: string;
+  tenantId: string;
+  name: string;
+  userId: string;
+  metadata: Record<string, unknown>;
+  status: "ready" | "deleting";
+  createdAt: string;
+  updatedAt: string;
+}
+
+export interface WorkspaceCreate {
+  name?: string;
+  userId?: string;
+  metadata?: Record<string, unknown>;
+}
+
+export interface WorkspaceDeleting {
+  status: "deleting";
+}
+
+export interface WorkspaceFile {
+  path: string;
+  sizeBytes: number;
+}
+
+export interface WorkspaceFileList {
+  files: Array<WorkspaceFile>;
+}
+
+export interface WorkspacePage {
+  data: Array<Workspace>;
+  nextCursor: string | null;
+}
+
+export interface WorkspaceUpdate {
+  name?: string;
+  metadata?: Record<string, unknown>;
+}
