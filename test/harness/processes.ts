@@ -22,7 +22,7 @@ export interface Client {
   /** Starts a turn of a new session, or of `sessionId`, and follows its stream. */
   turn(text: string, sessionId?: string): Promise<Turn>;
   /** The same without a stream: resolves when the turn has ended. */
-  json(text: string, sessionId?: string): Promise<JsonAnswer>;
+  json(text: string, sessionId?: string): Promise<JsonResponse>;
   /** Joins the running turn. Throws when nothing runs. */
   join(sessionId: string): Promise<Turn>;
   /** The same tenant at another HTTP process. */
@@ -36,11 +36,11 @@ export interface Turn {
   readonly stream: StreamReader;
 }
 
-export interface JsonAnswer {
+export interface JsonResponse {
   readonly status: number;
   readonly turnId: string | null;
   readonly headers: Headers;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers freely.
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into responses freely.
   readonly body: any;
 }
 
@@ -54,8 +54,8 @@ export interface Installation extends AsyncDisposable {
   readonly env: Readonly<Record<string, string>>;
   serve(env?: Record<string, string>): Promise<ServeProcess>;
   work(env?: Record<string, string>): Promise<WorkProcess>;
-  /** A tenant that talks to this process. */
-  client(url: string): Promise<Client>;
+  /** A tenant that talks to this process; its agent is on the simulated model, or on another one. */
+  client(url: string, modelUrl?: string): Promise<Client>;
   /** Kills every process it started, and drops the database when it made it. */
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -83,7 +83,7 @@ export async function startInstallation(
     env,
     serve: (more = {}) => launchServe({ ...env, ...more }, (process) => started.push(process)),
     work: (more = {}) => launchWork({ ...env, ...more }, (process) => started.push(process)),
-    client: (url) => makeClient({ url, sql, modelUrl: model.url }),
+    client: (url, modelUrl = model.url) => makeClient({ url, sql, modelUrl }),
     [Symbol.asyncDispose]: async () => {
       await Promise.all(started.map((process) => process.kill()));
       await model.stop();
@@ -119,11 +119,11 @@ function clientAt(url: string, who: Pick<Client, "tenantId" | "token" | "agentId
     ...who,
     request,
     turn: async (text, sessionId) => {
-      const response = await request("POST", pathOf(sessionId), { message: say(text) });
+      const response = await request("POST", pathOf(sessionId), { message: userMessage(text) });
       return follow(response, sessionId ?? response.headers.get("location")?.split("/").at(-1) ?? "");
     },
     json: async (text, sessionId) => {
-      const response = await request("POST", pathOf(sessionId), { message: say(text), stream: false });
+      const response = await request("POST", pathOf(sessionId), { message: userMessage(text), stream: false });
       const { status, headers } = response;
       return { status, headers, turnId: headers.get("x-turn-id"), body: await response.json() };
     },
@@ -143,7 +143,7 @@ async function made(answer: Promise<Response>): Promise<{ id: string }> {
   return response.json() as Promise<{ id: string }>;
 }
 
-function say(text: string) {
+function userMessage(text: string) {
   return { id: `m-${newId("message")}`, role: "user", parts: [{ type: "text", text }] };
 }
 

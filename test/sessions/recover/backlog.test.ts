@@ -3,9 +3,9 @@ import { MemoryRelay } from "../../../src/kernel/relay/memory.ts";
 import { Reaper } from "../../../src/sessions/recover/reap.ts";
 import { useAgent } from "../../harness/fixture.ts";
 import { eventually } from "../../harness/harness.ts";
-import { say } from "../../harness/seed.ts";
+import { userMessage } from "../../harness/seed.ts";
 
-/** Answers of a service that is not held up. */
+/** A service that is not held up responds within this. */
 const promptMs = 3_000;
 const backlogRows = 50_000;
 
@@ -15,8 +15,8 @@ const sessions = `/v1/agents/${agentId}/sessions`;
 describe("the queue", () => {
   const ask = async (text: string) => {
     const startedAt = Date.now();
-    const answer = await t.call("POST", sessions, { body: { message: say(text), stream: false } });
-    return { ...answer, tookMs: Date.now() - startedAt };
+    const response = await t.call("POST", sessions, { body: { message: userMessage(text), stream: false } });
+    return { ...response, tookMs: Date.now() - startedAt };
   };
 
   test("malformed jobs are dead letters at once, those that name nothing are done, and neither harms anything", async () => {
@@ -45,7 +45,7 @@ describe("the queue", () => {
   });
 
   test("a job that names a running turn, or one under a wrong lock, does not disturb it", async () => {
-    const answer = ask('[[sim: firstDelayMs=1500 text="undisturbed"]]');
+    const response = ask('[[sim: firstDelayMs=1500 text="undisturbed"]]');
     const turn = await eventually(async () => {
       const [row] = await h.sql<{ id: string; sessionId: string }[]>`
         select id, session_id from turns where status = 'running'`;
@@ -55,7 +55,7 @@ describe("the queue", () => {
       const payload = JSON.stringify({ turnId: turn.id, lockKey });
       await h.sql`select graphile_worker.add_job('turn', ${payload}::text::json)`;
     }
-    expect((await answer).status).toBe(201);
+    expect((await response).status).toBe(201);
     const [row] = await h.sql`select status, attempt from turns where id = ${turn.id}`;
     expect(row).toEqual({ status: "succeeded", attempt: 1 });
     const locks =

@@ -6,6 +6,7 @@ import { RedisRelay } from "../../../src/kernel/relay/redis.ts";
 import { createLogger } from "../../../src/kernel/telemetry/log.ts";
 import { startWorkerPool } from "../../../workers/main.ts";
 import { eventually } from "../../harness/harness.ts";
+import { heldMark, holdModel } from "../../harness/held-model.ts";
 import { aftermathOf, callsOf, type Installation, sharedRedisUrl, startInstallation } from "../../harness/processes.ts";
 import { logged } from "../../harness/service-process.ts";
 import { expectBroken, expectFree, expectWhole, hasShown } from "../../harness/turn-checks.ts";
@@ -17,49 +18,49 @@ const ranOnce = { status: "succeeded", attempt: 1, metered: 1, messages: 2 };
 
 describe.skipIf(sharedRedisUrl === null)("SIGSTOP of a worker", () => {
   test.concurrent("it is replaced within 45 s, and nothing it writes after SIGCONT counts", async () => {
-    await using house = await startInstallation();
-    await scenario(house, async () => {
-      await house.work();
+    await using installation = await startInstallation();
+    await scenario(installation, async () => {
+      await installation.work();
     });
   }, 120_000);
 
   test.concurrent("with a shorter limit: the successor's job is still there when the frozen one wakes up", async () => {
-    await using house = await startInstallation();
+    await using installation = await startInstallation();
     await using pools = new AsyncDisposableStack();
-    await scenario(house, async () => {
-      pools.use(await startImpatientWorker(house, 6_000));
+    await scenario(installation, async () => {
+      pools.use(await startImpatientWorker(installation, 6_000));
     });
   }, 60_000);
 });
 
 describe.skipIf(sharedRedisUrl === null)("a running turn", () => {
   test.concurrent("whose worker loses the lock connection goes on as if nothing had been, beside other workers", async () => {
-    await using house = await startInstallation();
-    const c = await house.client((await house.serve()).url);
-    const worker = await house.work();
+    await using installation = await startInstallation();
+    const c = await installation.client((await installation.serve()).url);
+    const worker = await installation.work();
     const turn = await c.turn("cut [[sim: chunks=60 delayMs=100]]");
     const silent = await c.turn('cut-silent [[sim: firstDelayMs=6000 text="kept"]]');
     await hasShown(turn);
-    await house.work();
-    await cutLockConnection(house, worker.workerId);
+    await installation.work();
+    await cutLockConnection(installation, worker.workerId);
     await logged(worker, "the lock connection was made anew");
-    expect(await heldLocks(house, worker.workerId)).toBe(2);
-    await cutLockConnection(house, worker.workerId);
+    expect(await heldLocks(installation, worker.workerId)).toBe(2);
+    await cutLockConnection(installation, worker.workerId);
     await Promise.all([turn, silent].map(({ stream }) => stream.closed));
     expectWhole(turn);
     expectWhole(silent, "kept");
-    for (const { turnId } of [turn, silent]) expect(await aftermathOf(house.sql, turnId)).toEqual(ranOnce);
-    expect(callsOf(house.model, "cut [[")).toBe(1);
-    expect(callsOf(house.model, "cut-silent [[")).toBe(1);
+    for (const { turnId } of [turn, silent]) expect(await aftermathOf(installation.sql, turnId)).toEqual(ranOnce);
+    expect(callsOf(installation.model, "cut [[")).toBe(1);
+    expect(callsOf(installation.model, "cut-silent [[")).toBe(1);
     for (const { sessionId } of [turn, silent]) await expectFree(c, sessionId);
-    await eventually(async () => (await heldLocks(house, worker.workerId)) === 0);
+    await eventually(async () => (await heldLocks(installation, worker.workerId)) === 0);
   }, 60_000);
 
   test.concurrent("that is quiet for longer than any limit of the reaper calls its model once", async () => {
-    await using house = await startInstallation();
-    const c = await house.client((await house.serve()).url);
-    await house.work();
-    await house.work();
+    await using installation = await startInstallation();
+    const c = await installation.client((await installation.serve()).url);
+    await installation.work();
+    await installation.work();
     const quiet = await c.turn('long-quiet [[sim: firstDelayMs=12000 text="at last"]]');
     const pausing = await c.turn("long-pause [[sim: chunks=3 delayMs=6000]]");
     const json = await c.json('long-json [[sim: firstDelayMs=12000 text="at last"]]');
@@ -67,50 +68,58 @@ describe.skipIf(sharedRedisUrl === null)("a running turn", () => {
     expectWhole(quiet, "at last");
     expectWhole(pausing);
     expect(json.status).toBe(201);
-    for (const { turnId } of [quiet, pausing]) expect(await aftermathOf(house.sql, turnId)).toEqual(ranOnce);
-    for (const mark of ["long-quiet [[", "long-pause [[", "long-json [["]) expect(callsOf(house.model, mark)).toBe(1);
+    for (const { turnId } of [quiet, pausing]) expect(await aftermathOf(installation.sql, turnId)).toEqual(ranOnce);
+    for (const mark of ["long-quiet [[", "long-pause [[", "long-json [["])
+      expect(callsOf(installation.model, mark)).toBe(1);
   }, 60_000);
 });
 
 /** Freezes a worker with a turn that has shown chunks and one that has not, starts another, and wakes the first while the second still runs. */
-async function scenario(house: Installation, startSuccessor: () => Promise<void>): Promise<void> {
-  const c = await house.client((await house.serve()).url);
-  const doomed = await house.work();
-  const silent = await c.turn('silent [[sim: firstDelayMs=8000 text="late answer" chunks=2]]');
+async function scenario(installation: Installation, startSuccessor: () => Promise<void>): Promise<void> {
+  await using model = holdModel(installation.model);
+  const c = await installation.client((await installation.serve()).url, model.url);
+  const doomed = await installation.work();
+  const silent = await c.turn(`silent ${heldMark} [[sim: text="late answer" chunks=2]]`);
   const shown = await c.turn("shown [[sim: chunks=3000 delayMs=20]]");
   await hasShown(shown);
-  await eventually(() => callsOf(house.model, "silent [[") === 1);
+  await eventually(() => callsOf(installation.model, `silent ${heldMark}`) === 1);
   doomed.signal("SIGSTOP");
   const frozenAt = Date.now();
   await startSuccessor();
 
   await shown.stream.closed;
   const brokenMs = Date.now() - frozenAt;
-  await eventually(() => callsOf(house.model, "silent [[") === 2, limitMs);
+  await eventually(() => callsOf(installation.model, `silent ${heldMark}`) === 2, 60_000);
   const againMs = Date.now() - frozenAt;
   process.stderr.write(`  frozen: failed after ${brokenMs} ms, run again after ${againMs} ms\n`);
   expect(Math.max(brokenMs, againMs)).toBeLessThan(limitMs);
-  const before = await rowsOf(house, shown.turnId);
+  const before = await rowsOf(installation, shown.turnId);
 
   doomed.signal("SIGCONT");
   await eventually(() => doomed.log.some(({ msg }) => msg === "the lock connection was made anew"), 20_000);
   // It ends its old jobs by number, sooner or later; the successor's has another one, and the turn's key.
-  const jobs = await house.sql`select 1 from graphile_worker._private_jobs where key = ${silent.turnId}`;
+  const jobs = await installation.sql`select 1 from graphile_worker._private_jobs where key = ${silent.turnId}`;
   expect(jobs).toHaveLength(1);
+  model.release();
   await silent.stream.closed;
   expectBroken(shown);
   expectWhole(silent, "late answer");
   const ranAgain = { status: "succeeded", attempt: 2, metered: 1, messages: 2 };
-  expect(await aftermathOf(house.sql, silent.turnId)).toEqual(ranAgain);
-  expect(await aftermathOf(house.sql, shown.turnId)).toEqual({ status: "failed", attempt: 1, metered: 1, messages: 0 });
-  expect(await rowsOf(house, shown.turnId)).toEqual(before);
-  expect(callsOf(house.model, "silent [[")).toBe(2);
+  expect(await aftermathOf(installation.sql, silent.turnId)).toEqual(ranAgain);
+  expect(await aftermathOf(installation.sql, shown.turnId)).toEqual({
+    status: "failed",
+    attempt: 1,
+    metered: 1,
+    messages: 0,
+  });
+  expect(await rowsOf(installation, shown.turnId)).toEqual(before);
+  expect(callsOf(installation.model, `silent ${heldMark}`)).toBe(2);
   for (const { sessionId } of [silent, shown]) await expectFree(c, sessionId);
   // The woken worker takes part again.
   await eventually(async () => {
     await c.json("more work");
     const [row] =
-      await house.sql`select 1 from turns where worker_id = ${doomed.workerId} and accepted_at > now() - interval '5 s'`;
+      await installation.sql`select 1 from turns where worker_id = ${doomed.workerId} and accepted_at > now() - interval '5 s'`;
     return row !== undefined;
   }, 20_000);
 }
@@ -125,14 +134,14 @@ async function rowsOf({ sql }: Installation, turnId: string): Promise<unknown> {
 }
 
 /** A worker pool in this process that takes a beat of `frozenMs` for frozen. */
-async function startImpatientWorker(house: Installation, frozenMs: number): Promise<AsyncDisposable> {
-  const config = readConfig({ ...house.env, LOG_LEVEL: "silent" });
+async function startImpatientWorker(installation: Installation, frozenMs: number): Promise<AsyncDisposable> {
+  const config = readConfig({ ...installation.env, LOG_LEVEL: "silent" });
   const log = createLogger(config.logLevel);
-  const sql = openDatabase({ url: house.databaseUrl, max: 10, applicationName: "parley-worker" });
-  const relay = new RedisRelay({ url: house.env.REDIS_URL ?? "" });
+  const sql = openDatabase({ url: installation.databaseUrl, max: 10, applicationName: "parley-worker" });
+  const relay = new RedisRelay({ url: installation.env.REDIS_URL ?? "" });
   const encryptionKey = config.encryptionKey ?? Buffer.alloc(32);
   const ctx = createContext({ config, log, sql, relay, redis: null, encryptionKey, publicUrl: "" });
-  const pool = await startWorkerPool(ctx, { databaseUrl: house.databaseUrl, frozenMs });
+  const pool = await startWorkerPool(ctx, { databaseUrl: installation.databaseUrl, frozenMs });
   return {
     [Symbol.asyncDispose]: async () => {
       await pool.drain(0);
