@@ -1,22 +1,20 @@
 import { expect, test } from "bun:test";
 import { allSources } from "./harness/sources.ts";
-import { linksResolve } from "./laws/citations.ts";
+import { noCircleOfFiles } from "./laws/circles.ts";
+import { citedHeadingsExist, linksResolve } from "./laws/citations.ts";
 import * as code from "./laws/code.ts";
 import * as imports from "./laws/imports.ts";
 import type { Law } from "./laws/law.ts";
-import { foldersHaveMeaning, halfOfTheFilesAreSmall } from "./laws/sizes.ts";
-import { migrationsAreNumbered, rootIsKept } from "./laws/tree.ts";
+import * as sizes from "./laws/sizes.ts";
+import * as tree from "./laws/tree.ts";
 
 const sources = allSources();
 const { fieldsArePrivate: _, ...keptCode } = code;
 const laws: Law[] = [
-  ...Object.values(imports),
-  ...Object.values(keptCode),
-  foldersHaveMeaning,
-  halfOfTheFilesAreSmall,
+  noCircleOfFiles,
+  ...[imports, sizes, keptCode, tree].flatMap((file) => Object.values<Law>(file)),
+  citedHeadingsExist,
   linksResolve,
-  migrationsAreNumbered,
-  rootIsKept,
 ];
 
 for (const { title, violations, broken } of laws) {

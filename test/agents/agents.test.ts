@@ -1,18 +1,18 @@
 import { describe, expect, test } from "bun:test";
 import { newId, sandboxIdOf } from "../../src/kernel/ids.ts";
 import { useTenant } from "../harness/fixture.ts";
-import type { Answer, TestTenant } from "../harness/harness.ts";
+import type { ApiResponse, TestTenant } from "../harness/harness.ts";
 
 const { h, t } = await useTenant();
 
 let named = 0;
 const name = () => `agent ${++named}`;
 
-/** Creates an agent and answers it. Fails the test when it is not created. */
+/** Creates an agent and returns it. Fails the test when it is not created. */
 async function made(tenant: TestTenant, fields: object = {}, form: "a" | "b" = "b") {
-  const answer = await tenant.call("POST", "/v1/agents", { body: { name: name(), ...fields }, form });
-  expect([answer.status, answer.body.error]).toEqual([201, undefined]);
-  return answer.body;
+  const response = await tenant.call("POST", "/v1/agents", { body: { name: name(), ...fields }, form });
+  expect([response.status, response.body.error]).toEqual([201, undefined]);
+  return response.body;
 }
 
 async function workspace(tenant: TestTenant): Promise<string> {
@@ -28,7 +28,7 @@ async function connection(tenant: TestTenant): Promise<string> {
   return id;
 }
 
-const error = ({ status, body }: Answer) => [status, body.error?.code, body.error?.details?.issues?.[0]?.path];
+const error = ({ status, body }: ApiResponse) => [status, body.error?.code, body.error?.details?.issues?.[0]?.path];
 const policy = { default: "full", overrides: [] };
 
 describe("POST /v1/agents", () => {
@@ -153,8 +153,8 @@ describe("POST /v1/agents", () => {
     ["form A's sandboxId", { sandboxId: null }, "/sandboxId"],
     ["version is not for callers", { version: 2 }, "/version"],
   ])("400 validation_failed in form B: %s", async (_case, fields, path) => {
-    const answer = await t.call("POST", "/v1/agents", { body: { name: "x", ...fields } });
-    expect(error(answer)).toEqual([400, "validation_failed", path]);
+    const response = await t.call("POST", "/v1/agents", { body: { name: "x", ...fields } });
+    expect(error(response)).toEqual([400, "validation_failed", path]);
   });
 
   test.each([
@@ -174,8 +174,8 @@ describe("POST /v1/agents", () => {
     ["provider that is not there", { providerId: newId("provider") }, "/providerId"],
     ["unknown field", { extra: 1 }, "/extra"],
   ])("400 invalid_request in form A: %s", async (_case, fields, path) => {
-    const answer = await t.call("POST", "/v1/agents", { body: { name: "x", ...fields }, form: "a" });
-    expect(error(answer)).toEqual([400, "invalid_request", path]);
+    const response = await t.call("POST", "/v1/agents", { body: { name: "x", ...fields }, form: "a" });
+    expect(error(response)).toEqual([400, "invalid_request", path]);
   });
 
   test("404 provider_not_found, workspace_not_found; 400 agent_mcp_connection_not_found, agent_mcp_connections_invalid", async () => {
@@ -207,11 +207,11 @@ describe("POST /v1/agents", () => {
     expect(error(required)).toEqual([409, "SANDBOX_REQUIRED", "/tools"]);
     const workspaceId = await workspace(t);
     const sandboxId = sandboxIdOf(workspaceId);
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 6 }, () => t.call("POST", "/v1/agents", { body: { name: name(), sandboxId }, form: "a" })),
     );
-    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
-    const refused = answers.filter(({ status }) => status === 409);
+    expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
+    const refused = responses.filter(({ status }) => status === 409);
     expect(refused.map(({ body }) => body.error.code)).toEqual(Array(5).fill("SANDBOX_IN_USE"));
     expect(await made(t, { workspaceId })).toMatchObject({ workspaceId });
   });
@@ -222,16 +222,16 @@ describe("POST /v1/agents", () => {
     await h.sql`insert into library_skills (id, tenant_id, name) values
       (${own}, ${t.id}, 'own'), (${platform}, null, 'platform'), (${foreign}, ${other.id}, 'foreign')`;
     expect((await made(t, { skills: [own, platform] }, "a")).skills).toEqual([own, platform]);
-    const answer = await t.call("POST", "/v1/agents", { body: { name: "x", skills: [own, foreign] }, form: "a" });
-    expect(error(answer)).toEqual([400, "invalid_request", "/skills/1"]);
+    const response = await t.call("POST", "/v1/agents", { body: { name: "x", skills: [own, foreign] }, form: "a" });
+    expect(error(response)).toEqual([400, "invalid_request", "/skills/1"]);
   });
 
   test("409 agent_name_conflict (A: 400 invalid_request): 10 at once of one name make one agent", async () => {
     const body = { name: name() };
-    const answers = await Promise.all(Array.from({ length: 10 }, () => t.call("POST", "/v1/agents", { body })));
-    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
-    for (const answer of answers.filter(({ status }) => status !== 201))
-      expect([answer.status, answer.body.error.code]).toEqual([409, "agent_name_conflict"]);
+    const responses = await Promise.all(Array.from({ length: 10 }, () => t.call("POST", "/v1/agents", { body })));
+    expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
+    for (const response of responses.filter(({ status }) => status !== 201))
+      expect([response.status, response.body.error.code]).toEqual([409, "agent_name_conflict"]);
     const inA = await t.call("POST", "/v1/agents", { body, form: "a" });
     expect([inA.status, inA.body.error.code]).toEqual([400, "invalid_request"]);
     const elsewhere = await h.tenant();
@@ -243,13 +243,13 @@ describe("POST /v1/agents", () => {
     const body = (n: number) => ({ name: `cap ${n}` });
     await h.sql`insert into agents (id, tenant_id, name, config)
       select 'ag_' || lpad(n::text, 24, '0'), ${tenant.id}, 'cap ' || n, '{}' from generate_series(1, 97) n`;
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 8 }, (_, n) => tenant.call("POST", "/v1/agents", { body: body(200 + n) })),
     );
-    const created = answers.filter(({ status }) => status === 201);
+    const created = responses.filter(({ status }) => status === 201);
     expect(created).toHaveLength(3);
-    for (const answer of answers.filter(({ status }) => status !== 201))
-      expect([answer.status, answer.body.error.code]).toEqual([400, "invalid_request"]);
+    for (const response of responses.filter(({ status }) => status !== 201))
+      expect([response.status, response.body.error.code]).toEqual([400, "invalid_request"]);
     const agent = created[0]?.body;
     expect((await tenant.call("DELETE", `/v1/agents/${agent.id}`)).status).toBe(204);
     expect((await tenant.call("POST", "/v1/agents", { body: { name: agent.name } })).status).toBe(201);
@@ -259,8 +259,10 @@ describe("POST /v1/agents", () => {
   test("201 once for an Idempotency-Key, 422 for another body under it", async () => {
     const headers = { "idempotency-key": "agent" };
     const body = { name: name() };
-    const answers = await Promise.all(Array.from({ length: 5 }, () => t.call("POST", "/v1/agents", { body, headers })));
-    expect(answers.filter(({ status }) => status === 201 || status === 409)).toHaveLength(5);
+    const responses = await Promise.all(
+      Array.from({ length: 5 }, () => t.call("POST", "/v1/agents", { body, headers })),
+    );
+    expect(responses.filter(({ status }) => status === 201 || status === 409)).toHaveLength(5);
     const again = await t.call("POST", "/v1/agents", { body, headers });
     expect([again.status, again.body.name]).toEqual([201, body.name]);
     const other = await t.call("POST", "/v1/agents", { body: { name: name() }, headers });
@@ -268,8 +270,8 @@ describe("POST /v1/agents", () => {
   });
 
   test("401 without a credential", async () => {
-    const answer = await t.call("POST", "/v1/agents", { body: { name: name() }, token: null });
-    expect([answer.status, answer.body.error.code]).toEqual([401, "unauthorized"]);
+    const response = await t.call("POST", "/v1/agents", { body: { name: name() }, token: null });
+    expect([response.status, response.body.error.code]).toEqual([401, "unauthorized"]);
   });
 });
 
@@ -281,9 +283,9 @@ describe("GET /v1/agents", () => {
     const third = await made(tenant, { workspaceId: first.workspaceId });
     await tenant.call("PUT", `/v1/agents/${second.id}`, { body: { instructions: "x" } });
     const ids = async (query: string) => {
-      const answer = await tenant.call("GET", `/v1/agents${query}`);
-      expect(answer.status).toBe(200);
-      return answer.body.agents.map((agent: { id: string }) => agent.id);
+      const response = await tenant.call("GET", `/v1/agents${query}`);
+      expect(response.status).toBe(200);
+      return response.body.agents.map((agent: { id: string }) => agent.id);
     };
     expect(await ids("")).toEqual([second.id, third.id, first.id]);
     expect(await ids("?userId=u")).toEqual([first.id]);
@@ -333,20 +335,20 @@ describe("an agent of another tenant", () => {
     for (const form of ["a", "b"] as const) {
       for (const [method, path, body] of operations) {
         const ask = async (id: string) => {
-          const answer = await t.call(method, `/v1/agents/${id}${path}`, {
+          const response = await t.call(method, `/v1/agents/${id}${path}`, {
             form,
             ...(body === undefined ? {} : { body }),
           });
-          return JSON.stringify([answer.status, { ...answer.body.error, requestId: "" }]);
+          return JSON.stringify([response.status, { ...response.body.error, requestId: "" }]);
         };
-        const answer = await ask(missing);
-        expect([method, path, JSON.parse(answer)[0], JSON.parse(answer)[1].code]).toEqual([
+        const response = await ask(missing);
+        expect([method, path, JSON.parse(response)[0], JSON.parse(response)[1].code]).toEqual([
           method,
           path,
           404,
           "not_found",
         ]);
-        expect(await ask(foreign.id)).toBe(answer);
+        expect(await ask(foreign.id)).toBe(response);
         expect(JSON.parse(await ask("ag_x"))[0]).toBe(400);
       }
     }
@@ -354,7 +356,7 @@ describe("an agent of another tenant", () => {
   });
 
   test("405 with Allow for another method", async () => {
-    const answer = await t.call("PATCH", `/v1/agents/${newId("agent")}`, { body: {} });
-    expect([answer.status, answer.headers.get("allow")]).toEqual([405, "DELETE, GET, PUT"]);
+    const response = await t.call("PATCH", `/v1/agents/${newId("agent")}`, { body: {} });
+    expect([response.status, response.headers.get("allow")]).toEqual([405, "DELETE, GET, PUT"]);
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { sniff } from "../../src/agents/upload.ts";
 import { deleteTenant } from "../../src/tenants/purge.ts";
 import { useTenant } from "../harness/fixture.ts";
-import type { Answer } from "../harness/harness.ts";
+import type { ApiResponse } from "../harness/harness.ts";
 
 const { h, t } = await useTenant();
 
@@ -17,9 +17,9 @@ const webp = new TextEncoder().encode("RIFF\x04\0\0\0WEBPVP8 ");
 
 let named = 0;
 async function made() {
-  const answer = await t.call("POST", "/v1/agents", { body: { name: `agent ${++named}` } });
-  expect(answer.status).toBe(201);
-  return answer.body;
+  const response = await t.call("POST", "/v1/agents", { body: { name: `agent ${++named}` } });
+  expect(response.status).toBe(201);
+  return response.body;
 }
 
 function form(bytes: Uint8Array<ArrayBuffer>, type = "image/png", field = "file"): FormData {
@@ -30,7 +30,7 @@ function form(bytes: Uint8Array<ArrayBuffer>, type = "image/png", field = "file"
 
 const upload = (id: string, body: unknown, headers: Record<string, string> = {}, formName: "a" | "b" = "b") =>
   t.call("POST", `/v1/agents/${id}/avatar`, { body, headers, form: formName });
-const refusal = ({ status, body }: Answer) => [status, body.error?.code];
+const refusal = ({ status, body }: ApiResponse) => [status, body.error?.code];
 const fetchPicture = (url: string) => h.app(new Request(url));
 
 describe("POST /v1/agents/:agentId/avatar", () => {
@@ -42,10 +42,10 @@ describe("POST /v1/agents/:agentId/avatar", () => {
       [webp, "", "image/webp"],
       [png(bytesMax), "image/png", "image/png"],
     ] as const) {
-      const answer = await upload(agent.id, form(bytes, declared));
-      expect([answer.status, answer.body.version]).toEqual([200, 1]);
-      expect(answer.body.avatarUrl).toStartWith(`${h.ctx.publicUrl}/v1/avatars/`);
-      const picture = await fetchPicture(answer.body.avatarUrl);
+      const response = await upload(agent.id, form(bytes, declared));
+      expect([response.status, response.body.version]).toEqual([200, 1]);
+      expect(response.body.avatarUrl).toStartWith(`${h.ctx.publicUrl}/v1/avatars/`);
+      const picture = await fetchPicture(response.body.avatarUrl);
       expect([picture.status, picture.headers.get("content-type")]).toEqual([200, type]);
       expect(picture.headers.get("x-content-type-options")).toBe("nosniff");
       expect(picture.headers.get("cache-control")).toMatch(/^private, max-age=\d+$/);
@@ -116,8 +116,8 @@ describe("DELETE /v1/agents/:agentId/avatar", () => {
     const agent = await made();
     await upload(agent.id, form(png()));
     for (let n = 0; n < 2; n++) {
-      const answer = await t.call("DELETE", `/v1/agents/${agent.id}/avatar`);
-      expect([answer.status, answer.body.avatarUrl, answer.body.version]).toEqual([200, null, 1]);
+      const response = await t.call("DELETE", `/v1/agents/${agent.id}/avatar`);
+      expect([response.status, response.body.avatarUrl, response.body.version]).toEqual([200, null, 1]);
     }
   });
 });
@@ -179,9 +179,9 @@ describe("a tenant's end", () => {
   test("404 for its pictures from that moment on, however long their URLs are good", async () => {
     const tenant = await h.tenant();
     const { body: agent } = await tenant.call("POST", "/v1/agents", { body: { name: "seen" } });
-    const answer = await tenant.call("POST", `/v1/agents/${agent.id}/avatar`, { body: form(png()) });
-    expect((await fetchPicture(answer.body.avatarUrl)).status).toBe(200);
+    const response = await tenant.call("POST", `/v1/agents/${agent.id}/avatar`, { body: form(png()) });
+    expect((await fetchPicture(response.body.avatarUrl)).status).toBe(200);
     expect(await deleteTenant(h.sql, tenant.id)).toBe("ended");
-    expect((await fetchPicture(answer.body.avatarUrl)).status).toBe(404);
+    expect((await fetchPicture(response.body.avatarUrl)).status).toBe(404);
   });
 });

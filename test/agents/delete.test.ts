@@ -12,9 +12,9 @@ const { h, t } = await useTenant();
 
 let named = 0;
 async function made(fields: object = {}) {
-  const answer = await t.call("POST", "/v1/agents", { body: { name: `agent ${++named}`, ...fields } });
-  expect([answer.status, answer.body.error]).toEqual([201, undefined]);
-  return answer.body;
+  const response = await t.call("POST", "/v1/agents", { body: { name: `agent ${++named}`, ...fields } });
+  expect([response.status, response.body.error]).toEqual([201, undefined]);
+  return response.body;
 }
 
 async function turn(agentId: string, sessionId: string, status: string): Promise<string> {
@@ -61,8 +61,8 @@ describe("DELETE /v1/agents/:agentId", () => {
     const heard: string[] = [];
     const listener = postgres(h.databaseUrl, { max: 1 });
     await listener.listen("parley_cancel", (turnId) => heard.push(turnId));
-    const answer = await t.call("DELETE", `/v1/agents/${agent.id}`);
-    expect([answer.status, answer.body]).toEqual([204, null]);
+    const response = await t.call("DELETE", `/v1/agents/${agent.id}`);
+    expect([response.status, response.body]).toEqual([204, null]);
     await eventually(() => heard.length > 0);
     await listener.end();
     expect(heard).toEqual([running]);

@@ -9,7 +9,7 @@ import { listen } from "../../src/kernel/runtime.ts";
 import { createProvider } from "../../src/providers/store.ts";
 import type { ApprovalOverride } from "../../src/tools/policy.ts";
 import { useTenant } from "../harness/fixture.ts";
-import type { Answer } from "../harness/harness.ts";
+import type { ApiResponse } from "../harness/harness.ts";
 
 const mcp = newId("mcpConnection");
 const rule = (
@@ -80,12 +80,12 @@ afterAll(() => listServer.stop(true));
 
 let named = 0;
 async function made(fields: object = {}) {
-  const answer = await t.call("POST", "/v1/agents", { body: { name: `agent ${++named}`, ...fields } });
-  expect([answer.status, answer.body.error]).toEqual([201, undefined]);
-  return answer.body;
+  const response = await t.call("POST", "/v1/agents", { body: { name: `agent ${++named}`, ...fields } });
+  expect([response.status, response.body.error]).toEqual([201, undefined]);
+  return response.body;
 }
 const put = (id: string, body: object) => t.call("PUT", `/v1/agents/${id}`, { body });
-const error = ({ status, body }: Answer) => [status, body.error?.code, body.error?.details?.issues?.[0]?.path];
+const error = ({ status, body }: ApiResponse) => [status, body.error?.code, body.error?.details?.issues?.[0]?.path];
 
 async function connection(): Promise<IdOf<"mcpConnection">> {
   const id = newId("mcpConnection");
@@ -146,8 +146,8 @@ describe("approval policies of agents", () => {
   test("400 mcp_connection_discovery_failed: the server cannot be asked; nothing is saved", async () => {
     const id = await connection();
     const fields = { mcpConnectionIds: [id], approvalInChat: { default: "full", overrides: [rule("search", id)] } };
-    const answer = await t.call("POST", "/v1/agents", { body: { name: "unasked", ...fields } });
-    expect([answer.status, answer.body.error.code]).toEqual([400, "mcp_connection_discovery_failed"]);
+    const response = await t.call("POST", "/v1/agents", { body: { name: "unasked", ...fields } });
+    expect([response.status, response.body.error.code]).toEqual([400, "mcp_connection_discovery_failed"]);
     const [left] = await h.sql`select count(*)::int as n from agents where name = 'unasked'`;
     expect(left?.n).toBe(0);
   });

@@ -4,7 +4,7 @@ import { newId, sandboxIdOf } from "../../src/kernel/ids.ts";
 import { listen } from "../../src/kernel/runtime.ts";
 import { createProvider } from "../../src/providers/store.ts";
 import { useTenant } from "../harness/fixture.ts";
-import type { Answer } from "../harness/harness.ts";
+import type { ApiResponse } from "../harness/harness.ts";
 
 /** A provider's model list; null makes it fail. */
 let models: string[] | null = ["openai/gpt-5", "openai/gpt-4o", "acme/one"];
@@ -21,12 +21,12 @@ afterAll(() => listServer.stop(true));
 let named = 0;
 const name = () => `agent ${++named}`;
 const put = (id: string, body: object, form: "a" | "b" = "b") => t.call("PUT", `/v1/agents/${id}`, { body, form });
-const error = ({ status, body }: Answer) => [status, body.error?.code, body.error?.details?.issues?.[0]?.path];
+const error = ({ status, body }: ApiResponse) => [status, body.error?.code, body.error?.details?.issues?.[0]?.path];
 
 async function made(fields: object = {}, form: "a" | "b" = "b") {
-  const answer = await t.call("POST", "/v1/agents", { body: { name: name(), ...fields }, form });
-  expect([answer.status, answer.body.error]).toEqual([201, undefined]);
-  return answer.body;
+  const response = await t.call("POST", "/v1/agents", { body: { name: name(), ...fields }, form });
+  expect([response.status, response.body.error]).toEqual([201, undefined]);
+  return response.body;
 }
 
 async function provider(providerType: "custom" | "router_vendor"): Promise<string> {
@@ -65,13 +65,13 @@ describe("PUT /v1/agents/:agentId", () => {
 
   test("200: 20 at once make 20 distinct versions, each one whole", async () => {
     const agent = await made();
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 20 }, (_, n) => put(agent.id, { instructions: `${n}`, metadata: { n } })),
     );
-    expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(200));
-    const versions = answers.map(({ body }) => body.version).sort((a, b) => a - b);
+    expect(responses.map(({ status }) => status)).toEqual(Array(20).fill(200));
+    const versions = responses.map(({ body }) => body.version).sort((a, b) => a - b);
     expect(versions).toEqual(Array.from({ length: 20 }, (_, n) => n + 2));
-    for (const { body } of answers) {
+    for (const { body } of responses) {
       const version = await t.call("GET", `/v1/agents/${agent.id}/versions/${body.version}`);
       expect([version.body.instructions, version.body.metadata.n]).toEqual([
         body.instructions,
@@ -256,8 +256,8 @@ describe("agent versions", () => {
     await put(other.id, { instructions: "2" });
     const foreign = (await t.call("GET", `/v1/agents/${other.id}/versions?limit=1`)).body.nextCursor;
     for (const cursor of ["x", "", foreign]) {
-      const answer = await t.call("GET", `${path}?cursor=${cursor}`);
-      expect([answer.status, answer.body.error.code]).toEqual([400, "invalid_cursor"]);
+      const response = await t.call("GET", `${path}?cursor=${cursor}`);
+      expect([response.status, response.body.error.code]).toEqual([400, "invalid_cursor"]);
     }
   });
 });
@@ -271,9 +271,9 @@ describe("disable and enable", () => {
       ["enable", "active"],
       ["enable", "active"],
     ]) {
-      const answer = await t.call("POST", `/v1/agents/${agent.id}/${operation}`, { form: "a" });
-      expect([answer.status, answer.body.status, answer.body.version]).toEqual([200, status, 1]);
-      expect(answer.body.sandboxId).toBeNull();
+      const response = await t.call("POST", `/v1/agents/${agent.id}/${operation}`, { form: "a" });
+      expect([response.status, response.body.status, response.body.version]).toEqual([200, status, 1]);
+      expect(response.body.sandboxId).toBeNull();
     }
     expect((await t.call("POST", `/v1/agents/${agent.id}/disable`, { body: { x: 1 } })).status).toBe(400);
     expect((await t.call("POST", `/v1/agents/${agent.id}/disable`)).body.status).toBe("disabled");
@@ -321,8 +321,8 @@ describe("MCP attachments", () => {
       [{ x: 1 }, "/x"],
     ] as const)
       expect(error(await t.call("PATCH", `${path}/${id}`, { body }))).toEqual([400, "validation_failed", at]);
-    const answer = await t.call("PATCH", `${path}/${newId("mcpConnection")}`, { body: { forwardUserId: true } });
-    expect([answer.status, answer.body.error.code]).toEqual([404, "not_found"]);
+    const response = await t.call("PATCH", `${path}/${newId("mcpConnection")}`, { body: { forwardUserId: true } });
+    expect([response.status, response.body.error.code]).toEqual([404, "not_found"]);
     expect((await t.call("PATCH", `${path}/x`, { body: { forwardUserId: true } })).status).toBe(400);
   });
 });
@@ -345,8 +345,8 @@ describe("the managed agent", () => {
         ["b", "admin_agent_managed"],
         ["a", "ADMIN_AGENT_MANAGED"],
       ] as const) {
-        const answer = await tenant.call(method, `/v1/agents/${id}${path}`, { form, ...(body ? { body } : {}) });
-        expect([method, path, answer.status, answer.body.error.code]).toEqual([method, path, 409, code]);
+        const response = await tenant.call(method, `/v1/agents/${id}${path}`, { form, ...(body ? { body } : {}) });
+        expect([method, path, response.status, response.body.error.code]).toEqual([method, path, 409, code]);
       }
     }
     const providerId = await provider("router_vendor");

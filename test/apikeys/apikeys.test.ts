@@ -34,16 +34,16 @@ describe("POST /v1/apikeys", () => {
       "2099-01-01T00:00:00",
       "2099-01-01T25:00:00Z",
     ]) {
-      const answer = await tenant.call("POST", "/v1/apikeys", { body: { name: "x", expiresAt } });
-      expect([answer.status, answer.body.error.code]).toEqual([400, "invalid_request"]);
-      expect(answer.body.error.details.issues[0].path).toBe("/expiresAt");
+      const response = await tenant.call("POST", "/v1/apikeys", { body: { name: "x", expiresAt } });
+      expect([response.status, response.body.error.code]).toEqual([400, "invalid_request"]);
+      expect(response.body.error.details.issues[0].path).toBe("/expiresAt");
     }
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 10 }, () => tenant.call("POST", "/v1/apikeys", { body: { name: "x" } })),
     );
-    expect(answers.filter((answer) => answer.status === 201)).toHaveLength(4);
+    expect(responses.filter((response) => response.status === 201)).toHaveLength(4);
     expect(
-      answers.filter((answer) => answer.status === 400 && answer.body.error.code === "invalid_request"),
+      responses.filter((response) => response.status === 400 && response.body.error.code === "invalid_request"),
     ).toHaveLength(6);
   });
 
@@ -61,11 +61,11 @@ describe("POST /v1/apikeys", () => {
     const tenant = await h.tenant();
     const headers = { "idempotency-key": "once" };
     const send = () => tenant.call("POST", "/v1/apikeys", { body: { name: "x" }, headers });
-    const answers = await Promise.all(Array.from({ length: 10 }, send));
-    const made = answers.filter((answer) => answer.status === 201);
-    expect(new Set(made.map((answer) => answer.body.apiKey.id)).size).toBe(1);
-    for (const answer of answers)
-      if (answer.status !== 201) expect(answer.body.error.code).toBe("idempotency_in_progress");
+    const responses = await Promise.all(Array.from({ length: 10 }, send));
+    const made = responses.filter((response) => response.status === 201);
+    expect(new Set(made.map((response) => response.body.apiKey.id)).size).toBe(1);
+    for (const response of responses)
+      if (response.status !== 201) expect(response.body.error.code).toBe("idempotency_in_progress");
     expect((await send()).body.token).toBe(made[0]?.body.token);
     const other = await tenant.call("POST", "/v1/apikeys", { body: { name: "y" }, headers });
     expect([other.status, other.body.error.code]).toEqual([422, "idempotency_key_reused"]);

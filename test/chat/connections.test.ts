@@ -88,9 +88,9 @@ describe("POST /v1/chat-connections", () => {
       [{ credentials, agentId: "nope" }, "/agentId"],
     ];
     for (const [fields, pointer] of broken) {
-      const answer = await create(fields);
-      expect([answer.status, answer.body.error.code]).toEqual([400, "validation_failed"]);
-      expect(answer.body.error.details.issues.map((issue: { path: string }) => issue.path)).toContain(pointer);
+      const response = await create(fields);
+      expect([response.status, response.body.error.code]).toEqual([400, "validation_failed"]);
+      expect(response.body.error.details.issues.map((issue: { path: string }) => issue.path)).toContain(pointer);
     }
     const inA = await t.call("POST", path, { body: { name: "" }, form: "a" });
     expect([inA.status, inA.body.error.code]).toEqual([400, "invalid_request"]);
@@ -136,8 +136,8 @@ describe("POST /v1/chat-connections", () => {
     const bot = fixture.slack.install();
     for (const mishap of ["cut before", { status: 500, body: {} }] as const) {
       fixture.slack.befall("/api/auth.test", mishap, bot.token);
-      const answer = await create({ credentials: slackCredentials(bot) });
-      expect([answer.status, answer.body.error.code, answer.headers.has("retry-after")]).toEqual([
+      const response = await create({ credentials: slackCredentials(bot) });
+      expect([response.status, response.body.error.code, response.headers.has("retry-after")]).toEqual([
         503,
         "service_unavailable",
         true,

@@ -175,8 +175,8 @@ describe("POST /v1/chat-connections/:id/deliveries/:deliveryId/repair", () => {
     const ambiguous = await fixture.delivery(t, telegram.id, chat, "ambiguous");
     expect([ambiguous.attempt, ambiguous.receipts.length]).toEqual([0, 1]);
     expect(fixture.telegram.asked(path).length).toBe(befell + 2);
-    const answer = await repair(telegram.id, ambiguous.id, 0);
-    expect([answer.status, answer.body]).toEqual([
+    const response = await repair(telegram.id, ambiguous.id, 0);
+    expect([response.status, response.body]).toEqual([
       200,
       {
         id: ambiguous.id,

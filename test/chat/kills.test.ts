@@ -3,19 +3,19 @@ import { eventually } from "../harness/harness.ts";
 import { type Client, type Installation, sharedRedisUrl, startInstallation } from "../harness/processes.ts";
 import { type SlackBot, SlackServer, slackEvent, slackRequest } from "../servers/slack.ts";
 
-/** What a lost worker leaves is noticed within this (design section 1, rule 4). */
+/** What a lost worker leaves is noticed within this (docs/architecture.md, "Dead and frozen workers"). */
 const limitMs = 10_000;
 const post = "/api/chat.postMessage";
 
 /** Processes of the service, a stand-in for Slack, and a bot that is connected. */
 interface Chat extends AsyncDisposable {
-  readonly house: Installation;
+  readonly installation: Installation;
   readonly slack: SlackServer;
   readonly client: Client;
   readonly connectionId: string;
   /** The settings of a process that talks to this Slack. */
   readonly env: Record<string, string>;
-  /** Somebody mentions the bot; answers the message's ts. */
+  /** Somebody mentions the bot; returns the message's ts. */
   mention(text: string, thread?: string): Promise<string>;
   /** What the bot has said in a thread. */
   said(thread: string): string[];
@@ -26,9 +26,9 @@ async function openChat(): Promise<Chat> {
   const slack = new SlackServer();
   await slack.start();
   const env = { CHAT_A_API_URL: slack.apiUrl };
-  const house = await startInstallation();
-  const { url } = await house.serve(env);
-  const client = await house.client(url);
+  const installation = await startInstallation();
+  const { url } = await installation.serve(env);
+  const client = await installation.client(url);
   const bot: SlackBot = slack.install();
   const made = await client.request("POST", "/v1/chat-connections", {
     name: "S",
@@ -38,7 +38,7 @@ async function openChat(): Promise<Chat> {
   });
   const connection = (await made.json()) as { id: string; webhookUrl: string };
   return {
-    house,
+    installation,
     slack,
     client,
     env,
@@ -52,11 +52,11 @@ async function openChat(): Promise<Chat> {
     },
     said: (thread) => slack.messages.filter((message) => message.thread === thread).map(({ text }) => text),
     deliveries: async () => {
-      const answer = await client.request("GET", `/v1/chat-connections/${connection.id}/deliveries`);
-      return ((await answer.json()) as { data: [] }).data;
+      const response = await client.request("GET", `/v1/chat-connections/${connection.id}/deliveries`);
+      return ((await response.json()) as { data: [] }).data;
     },
     [Symbol.asyncDispose]: async () => {
-      await house[Symbol.asyncDispose]();
+      await installation[Symbol.asyncDispose]();
       await slack.stop();
     },
   };
@@ -65,13 +65,13 @@ async function openChat(): Promise<Chat> {
 describe.skipIf(sharedRedisUrl === null)("kill -9 of a worker", () => {
   test.concurrent("between sending and receipt: ambiguous within 10 s, never resent by itself, posted again by a repair", async () => {
     await using chat = await openChat();
-    const doomed = await chat.house.work(chat.env);
+    const doomed = await chat.installation.work(chat.env);
     const hanging = Promise.withResolvers<void>();
     chat.slack.befall(post, hanging.promise);
     const thread = await chat.mention('[[sim: text="perhaps"]]');
     await eventually(() => chat.slack.asked(post).length === 1);
     await chat.mention('[[sim: text="behind it"]]', thread);
-    await chat.house.work(chat.env);
+    await chat.installation.work(chat.env);
     const killedAt = Date.now();
     await doomed.kill();
     hanging.resolve();
@@ -92,7 +92,7 @@ describe.skipIf(sharedRedisUrl === null)("kill -9 of a worker", () => {
 
   test.concurrent("between ledger and sending: another worker posts it, once", async () => {
     await using chat = await openChat();
-    const doomed = await chat.house.work(chat.env);
+    const doomed = await chat.installation.work(chat.env);
     chat.slack.befall(post, {
       status: 429,
       body: { ok: false, error: "ratelimited" },
@@ -100,26 +100,27 @@ describe.skipIf(sharedRedisUrl === null)("kill -9 of a worker", () => {
     });
     const thread = await chat.mention('[[sim: text="once"]]');
     await eventually(async () => {
-      const [row] = await chat.house.sql`select 1 from chat_deliveries where not_before is not null and claim is null`;
+      const [row] = await chat.installation
+        .sql`select 1 from chat_deliveries where not_before is not null and claim is null`;
       return row !== undefined;
     });
     await doomed.kill();
-    await chat.house.work(chat.env);
+    await chat.installation.work(chat.env);
     await eventually(async () => (await chat.deliveries())[0]?.status === "confirmed", limitMs);
     expect(chat.said(thread)).toEqual(["once"]);
   });
 
   test.concurrent("while messages wait: none is lost, none is answered twice, and their order stays", async () => {
     await using chat = await openChat();
-    const doomed = await chat.house.work(chat.env);
+    const doomed = await chat.installation.work(chat.env);
     const thread = await chat.mention('[[sim: firstDelayMs=1500 text="one"]]');
-    await eventually(() => chat.house.model.requests().length === 1);
+    await eventually(() => chat.installation.model.requests().length === 1);
     for (const word of ["two", "three", "four"]) await chat.mention(`[[sim: text="${word}"]]`, thread);
     await doomed.kill();
-    await chat.house.work(chat.env);
+    await chat.installation.work(chat.env);
     await eventually(() => chat.said(thread).length >= 4, 2 * limitMs);
     expect(chat.said(thread)).toEqual(["one", "two", "three", "four"]);
-    const [sessions] = await chat.house.sql`select count(*)::int as rows from sessions`;
+    const [sessions] = await chat.installation.sql`select count(*)::int as rows from sessions`;
     expect(sessions?.rows).toBe(1);
   });
 });

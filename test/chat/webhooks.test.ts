@@ -34,7 +34,7 @@ describe("POST /v1/chat/webhooks/chat_a/:connectionId", () => {
     const before = await countEvents();
     const unsigned = new Request(webhookUrl, { method: "POST", body: JSON.stringify(payload) });
     const unknown = webhookUrl.replace(connection.id, `cc_${"0".repeat(24)}`);
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       send(payload, { secret: "wrong" }),
       send(payload, { ageSeconds: 301 }),
       send(payload, { ageSeconds: -301 }),
@@ -44,9 +44,9 @@ describe("POST /v1/chat/webhooks/chat_a/:connectionId", () => {
       fixture.h.app(slackRequest(bot, webhookUrl.replace("chat_a", "slack"), payload)),
       fixture.h.app(slackRequest(bot, webhookUrl.replace(connection.id, "nope"), payload)),
     ]);
-    for (const answer of answers) {
-      expect(answer.status).toBe(401);
-      expect((await answer.json()).error.code).toBe("unauthorized");
+    for (const response of responses) {
+      expect(response.status).toBe(401);
+      expect((await response.json()).error.code).toBe("unauthorized");
     }
     expect([await countEvents(), await countTaken(connection)]).toEqual([before, 0]);
     expect((await send(payload, { ageSeconds: 290 })).status).toBe(200);
@@ -67,8 +67,8 @@ describe("POST /v1/chat/webhooks/chat_a/:connectionId", () => {
   });
 
   test("200 with the challenge", async () => {
-    const answer = await send({ type: "url_verification", challenge: "c-123", token: "t" });
-    expect([answer.status, await answer.json()]).toEqual([200, { challenge: "c-123" }]);
+    const response = await send({ type: "url_verification", challenge: "c-123", token: "t" });
+    expect([response.status, await response.json()]).toEqual([200, { challenge: "c-123" }]);
     expect((await send({ type: "url_verification", challenge: "c-123" }, { secret: "x" })).status).toBe(401);
   });
 
@@ -115,8 +115,8 @@ describe("POST /v1/chat/webhooks/chat_a/:connectionId", () => {
     const text = `<@${bot.userId}> [[sim: text="once"]]`;
     const mention = slackEvent(bot, message({ type: "app_mention", ts, text }), "EvONE");
     const plain = slackEvent(bot, message({ ts, text, channel_type: "channel" }), "EvTWO");
-    const answers = await Promise.all([mention, plain, mention, plain, mention].map((payload) => send(payload)));
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+    const responses = await Promise.all([mention, plain, mention, plain, mention].map((payload) => send(payload)));
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
     await fixture.inThread(ts, 1);
     expect((await send(mention)).status).toBe(200);
     await fixture.inThread(await fixture.mention(connection, '[[sim: text="later"]]'), 1);
@@ -261,8 +261,8 @@ describe("POST /v1/chat/webhooks/chat_b/:connectionId", () => {
     await send({
       message: message({ chat: group, text: '[[sim: text="to a reply"]]', reply_to_message: { from: bot } }),
     });
-    const answers = await fixture.inChat(-100, 2);
-    expect(answers.map(({ text }) => text)).toEqual(["to a mention", "to a reply"]);
+    const responses = await fixture.inChat(-100, 2);
+    expect(responses.map(({ text }) => text)).toEqual(["to a mention", "to a reply"]);
   });
 
   test("a topic of a forum is answered in the topic; chatIds are an allow-list", async () => {
@@ -279,8 +279,8 @@ describe("POST /v1/chat/webhooks/chat_b/:connectionId", () => {
       reply_to_message: { from: bot },
     });
     await fixture.h.app(telegramRequest(own.bot, own.webhookUrl, telegramUpdate({ message: asked })));
-    const [answer] = await fixture.inChat(-300, 1);
-    expect([answer?.text, answer?.topic]).toEqual(["here", 4]);
+    const [response] = await fixture.inChat(-300, 1);
+    expect([response?.text, response?.topic]).toEqual(["here", 4]);
   });
 
   test("businessMode answers the customers of a business account, and not the account's own messages", async () => {
@@ -300,7 +300,7 @@ describe("POST /v1/chat/webhooks/chat_b/:connectionId", () => {
     await business({ ...customer, from: { id: 1 } });
     expect(await countTaken(own)).toBe(0);
     await business(customer);
-    const [answer] = await fixture.inChat(41, 1);
-    expect([answer?.text, answer?.business]).toEqual(["served", "bc7"]);
+    const [response] = await fixture.inChat(41, 1);
+    expect([response?.text, response?.business]).toEqual(["served", "bc7"]);
   });
 });

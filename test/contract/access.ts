@@ -3,7 +3,7 @@ import { ascii, type Contract, cap, characters, pageLimit } from "./contract.ts"
 const provider = { id: ["prv", "404 provider_not_found"] } as const;
 const taken = "409 provider_name_conflict";
 
-/** Document 1, "Usage"; document 2, "API keys" and "Providers". */
+/** Usage, API keys and providers. */
 export const access: readonly Contract[] = [
   {
     op: "GET /v1/usage",

@@ -28,7 +28,7 @@ const fields = [
   cap("MCP connections of an agent", 50, invalid),
 ] as const;
 
-/** Document 1, "Agents". */
+/** Agents, their versions and avatars: docs/decisions.md, "Agents". */
 export const agents: readonly Contract[] = [
   {
     op: "POST /v1/agents",

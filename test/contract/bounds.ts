@@ -1,6 +1,6 @@
 import type { Form } from "../../src/kernel/errors.ts";
 import { form as multipart, skillMd, zip } from "../harness/archives.ts";
-import type { Answer } from "../harness/harness.ts";
+import type { ApiResponse } from "../harness/harness.ts";
 import { fillMemories } from "../harness/seed.ts";
 import { callOf, newEntry, png, skillZip } from "./calls.ts";
 import { ask, missing } from "./causes.ts";
@@ -11,7 +11,7 @@ const mib = 1024 * 1024;
 const json = { "content-type": "application/json" };
 
 /** A cap or the size of a file: the last request that is taken, and then the first that is not. */
-type Bound = (s: Scene, op: string, form: Form) => Promise<{ last: Answer; beyond: Answer }>;
+type Bound = (s: Scene, op: string, form: Form) => Promise<{ last: ApiResponse; beyond: ApiResponse }>;
 
 /** What is taken with one change and refused with another. */
 const between =

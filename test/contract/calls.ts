@@ -1,6 +1,6 @@
 import type { Form } from "../../src/kernel/errors.ts";
 import { form as multipart, skillMd, zip } from "../harness/archives.ts";
-import { say } from "../harness/seed.ts";
+import { userMessage } from "../harness/seed.ts";
 import { type Caller, idOf, nothing } from "./caller.ts";
 import { outsideCalls } from "./calls-outside.ts";
 import { freshName, type Scene } from "./scene.ts";
@@ -15,7 +15,7 @@ const model = { model: "simulated/model" };
 const ofAgent: Caller = async (s) => ({ params: { agentId: await s.theAgent() } });
 const ofSession: Caller = async (s) => ({ params: { ...(await s.theSession()) } });
 const ofSkill: Caller = async (s) => ({ params: { ...(await s.theSkill()) } });
-const turn = () => ({ message: say("hi"), stream: false });
+const turn = () => ({ message: userMessage("hi"), stream: false });
 
 const agents: Record<string, Caller> = {
   "POST /v1/agents": async (s) => ({ body: { name: freshName(), ...model, providerId: await s.theProvider() } }),
@@ -49,7 +49,7 @@ const sessions: Record<string, Caller> = {
   [`POST ${session}`]: async (s) => ({ params: { ...(await s.theSession()) }, body: turn() }),
   "POST /v1/agents/:agentId/generate": async (s) => ({
     params: { agentId: await s.theAgent() },
-    body: { messages: [say("hi")], stream: false },
+    body: { messages: [userMessage("hi")], stream: false },
   }),
   [`GET ${session}/stream`]: async (s) => ({
     params: { ...(await s.newRunning('text="one two three four" delayMs=40')) },
@@ -262,19 +262,19 @@ export const variants: readonly { op: string; status: number; shape: string | nu
     op: "POST /v1/agents/:agentId/sessions",
     status: 201,
     shape: "stream",
-    call: async (s) => ({ params: { agentId: await s.theAgent() }, body: { message: say("hi") } }),
+    call: async (s) => ({ params: { agentId: await s.theAgent() }, body: { message: userMessage("hi") } }),
   },
   {
     op: `POST ${session}`,
     status: 200,
     shape: "stream",
-    call: async (s) => ({ params: { ...(await s.theSession()) }, body: { message: say("hi") } }),
+    call: async (s) => ({ params: { ...(await s.theSession()) }, body: { message: userMessage("hi") } }),
   },
   {
     op: "POST /v1/agents/:agentId/generate",
     status: 200,
     shape: "stream",
-    call: async (s) => ({ params: { agentId: await s.theAgent() }, body: { messages: [say("hi")] } }),
+    call: async (s) => ({ params: { agentId: await s.theAgent() }, body: { messages: [userMessage("hi")] } }),
   },
   {
     op: `GET ${session}/stream`,

@@ -76,9 +76,9 @@ const mcpConnections: readonly Cause[] = [
     async meet(s, form, op) {
       const server = new McpServer();
       server.settings.accepts = (token) => token === "right";
-      const answer = await ask(s, op, form, { body: { url: server.url, authType: "bearer", bearerToken: "wrong" } });
+      const response = await ask(s, op, form, { body: { url: server.url, authType: "bearer", bearerToken: "wrong" } });
       await server.stop();
-      return answer;
+      return response;
     },
   },
   changed(mcp, "400 mcp_connection_unreachable | 400 invalid_request", () => ({ body: { url: closed } })),
@@ -128,9 +128,9 @@ async function overtaken(s: Scene, form: Form, op: string) {
   await arrived.promise;
   await reconnect(s.w.mcp.url);
   held.resolve();
-  const answer = await late;
+  const response = await late;
   await slow.stop();
-  return answer;
+  return response;
 }
 
 const files = "/v1/workspaces/:workspaceId/files";
@@ -224,9 +224,9 @@ const tasks: readonly Cause[] = [
     row: "409 task_active_run_exists",
     async meet(s, form, op) {
       const { taskId, runId } = await s.newActiveRun();
-      const answer = await ask(s, op, form, { params: { taskId } });
+      const response = await ask(s, op, form, { params: { taskId } });
       await s.t.call("POST", `/v1/tasks/${taskId}/runs/${runId}/cancel`);
-      return answer;
+      return response;
     },
   },
 ];

@@ -1,6 +1,6 @@
 import type { Form } from "../../src/kernel/errors.ts";
-import { type Answer, eventually } from "../harness/harness.ts";
-import { say } from "../harness/seed.ts";
+import { type ApiResponse, eventually } from "../harness/harness.ts";
+import { userMessage } from "../harness/seed.ts";
 import { type Cause, missing } from "./causes.ts";
 import { newBinding, newMerchant } from "./outside.ts";
 import type { Scene } from "./scene.ts";
@@ -18,14 +18,14 @@ interface Door {
 
 /** A turn through one of the doors. */
 function turn(s: Scene, form: Form, op: string, { agentId, sessionId }: Door, fields: object = {}, text = "hi") {
-  const said = op === generate ? { messages: [say(text)] } : { message: say(text) };
+  const said = op === generate ? { messages: [userMessage(text)] } : { message: userMessage(text) };
   return send(s.t, op, form, { params: { agentId, sessionId }, body: { ...said, stream: false, ...fields } });
 }
 
 /** An agent of its own with a session, whose turns may then be made to fail. */
 async function door(s: Scene, fields: object = {}, agent: object = {}): Promise<Door> {
   const agentId = await s.newAgent(agent);
-  const made = await s.made(`/v1/agents/${agentId}/sessions`, { message: say("hi"), stream: false, ...fields });
+  const made = await s.made(`/v1/agents/${agentId}/sessions`, { message: userMessage("hi"), stream: false, ...fields });
   return { agentId, sessionId: made.headers.get("location")?.split("/").at(-1) ?? "" };
 }
 
@@ -94,20 +94,20 @@ async function withSandbox(s: Scene): Promise<Door> {
   const more = { model: "simulated/model", providerId: await s.theProvider() };
   const agent = await s.t.call("POST", "/v1/agents", { form: "a", body: { ...body, ...more } });
   const agentId: string = agent.body.id;
-  const first = { message: say("hi"), stream: false, version: 1 };
+  const first = { message: userMessage("hi"), stream: false, version: 1 };
   const made = await s.made(`/v1/agents/${agentId}/sessions`, first);
   return { agentId, sessionId: made.headers.get("location")?.split("/").at(-1) ?? "" };
 }
 
-async function canceled(s: Scene, form: Form, op: string): Promise<Answer> {
+async function canceled(s: Scene, form: Form, op: string): Promise<ApiResponse> {
   const at = await door(s);
-  const answer = turn(s, form, op, at, {}, '[[sim: text="one two" hangAfterChunks=1]]');
+  const response = turn(s, form, op, at, {}, '[[sim: text="one two" hangAfterChunks=1]]');
   const sessionId = await eventually(async () => {
     const [row] = await s.sql`select session_id from turns where agent_id = ${at.agentId} and status = 'running'`;
     return row?.sessionId as string | undefined;
   });
   await s.cancel({ agentId: at.agentId, sessionId });
-  return answer;
+  return response;
 }
 
 const busyAt = async (s: Scene) => s.theWaiting();

@@ -1,5 +1,5 @@
 import type { Form } from "../../src/kernel/errors.ts";
-import type { Answer } from "../harness/harness.ts";
+import type { ApiResponse } from "../harness/harness.ts";
 import { callOf } from "./calls.ts";
 import type { Scene } from "./scene.ts";
 import { type Call, send } from "./world.ts";
@@ -11,13 +11,13 @@ export interface Cause {
   readonly row: string;
   /** Changes its tenant, so it needs one of its own. */
   readonly alone?: true;
-  meet(s: Scene, form: Form, op: string): Promise<Answer>;
+  meet(s: Scene, form: Form, op: string): Promise<ApiResponse>;
 }
 
 type Change = (call: Call, s: Scene, form: Form) => Partial<Call> | Promise<Partial<Call>>;
 
 /** A call that would succeed, with some parts changed; a body's fields are merged. */
-export async function ask(s: Scene, op: string, form: Form, change: Partial<Call> = {}): Promise<Answer> {
+export async function ask(s: Scene, op: string, form: Form, change: Partial<Call> = {}): Promise<ApiResponse> {
   const call = await callOf(s, op, form);
   const isFields = (body: unknown) => typeof body === "object" && body?.constructor === Object;
   const body =

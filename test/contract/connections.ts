@@ -10,14 +10,14 @@ const target = [
 ];
 const full = "400 mcp_connection_limit_reached | 400 invalid_request";
 
-/** README, "Limits". */
+/** docs/configuration.md, "Limits". */
 const reached: readonly Limit[] = [
   { field: "/url", unit: "ascii", max: 2_048 },
   ascii("/bearerToken", 1, 8_192),
   ascii("/scope", 1, 2_048),
 ];
 
-/** Document 2, "MCP connections"; design section 3, "MCP connect". */
+/** MCP connections: docs/decisions.md, "MCP". */
 export const mcpConnections: readonly Contract[] = [
   { op: "GET /v1/mcp-connections", success: [200], shape: "McpConnectionList", errors: [] },
   {
@@ -84,7 +84,7 @@ const fields = [characters("/name", 1, 80), metadata];
 const conflict = "409 workspace_delete_conflict | 409 SANDBOX_DELETE_CONFLICT";
 const inUse = "409 workspace_in_use | 409 SANDBOX_IN_USE";
 
-/** Document 2, "Sandboxes"; design section 3, "Workspaces and sandboxes". */
+/** Workspaces, which form A calls sandboxes: docs/decisions.md, "Workspaces". */
 export const workspaces: readonly Contract[] = [
   {
     op: "POST /v1/sandboxes",

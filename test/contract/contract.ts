@@ -55,9 +55,9 @@ export const pageLimit = (max: number): Limit => ({ field: "limit", unit: "query
 export const cap = (field: string, max: number, beyond: string): Limit => ({ field, unit: "cap", max, beyond });
 export const file = (field: string, max: number, beyond: string): Limit => ({ field, unit: "file", max, beyond });
 
-/** What a resource's or a turn's free data may weigh as JSON (README, "Limits"). */
+/** What a resource's or a turn's free data may weigh as JSON (docs/configuration.md, "Limits"). */
 export const metadata: Limit = { field: "/metadata", unit: "json", max: 64 * 1024 };
-/** README, "Limits". */
+/** docs/configuration.md, "Limits". */
 export const userId = characters("/userId", 0, 256);
 const idempotencyKey: Limit = { field: "Idempotency-Key", unit: "header", max: 255 };
 
@@ -89,7 +89,7 @@ export function formsOf({ form }: { readonly form?: Form | undefined }): readonl
 export const methodOf = ({ op }: Contract): string => op.split(" ")[0] ?? "";
 export const pathOf = ({ op }: Contract): string => op.split(" ")[1] ?? "";
 
-/** What every operation may answer (document 1, "Errors" and "Authentication"; `decisions.md`, "Requests"). */
+/** Errors of every operation: docs/decisions.md, "Errors" and "Credentials". */
 export const sharedErrors = {
   unauthorized: "401 unauthorized",
   subscription: "402 subscription_required",

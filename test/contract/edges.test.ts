@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Form } from "../../src/kernel/errors.ts";
-import type { Answer } from "../harness/harness.ts";
+import type { ApiResponse } from "../harness/harness.ts";
 import { callOf } from "./calls.ts";
 import { type Contract, formsOf, methodOf, pathOf } from "./contract.ts";
 import { Scene } from "./scene.ts";
@@ -18,10 +18,10 @@ afterAll(() => {
 
 const everyCase = operations.flatMap((contract) => formsOf(contract).map((form) => ({ contract, form })));
 
-function expectInvalid({ plainInvalid }: Contract, form: Form, answer: Answer, path: string | null): void {
-  const { error } = answer.body ?? {};
+function expectInvalid({ plainInvalid }: Contract, form: Form, response: ApiResponse, path: string | null): void {
+  const { error } = response.body ?? {};
   const code = form === "a" || plainInvalid ? "invalid_request" : "validation_failed";
-  expect([answer.status, error?.code]).toEqual([400, code]);
+  expect([response.status, error?.code]).toEqual([400, code]);
   if (path !== null) expect(error.details.issues.map((issue: { path: string }) => issue.path)).toEqual([path]);
 }
 
@@ -51,17 +51,17 @@ describe("an unknown field is 400", () => {
   for (const { contract, form } of everyCase) {
     test(`${contract.op} in the query, form ${form}`, async () => {
       const call = await callOf(s, contract.op, form);
-      const answer = await send(s.t, contract.op, form, { ...call, query: { ...call.query, surprise: "1" } });
-      expectInvalid(contract, form, answer, "surprise");
+      const response = await send(s.t, contract.op, form, { ...call, query: { ...call.query, surprise: "1" } });
+      expectInvalid(contract, form, response, "surprise");
       done.unknown += 1;
     });
     if (withUnknownField(contract, {}) !== null)
       test(`${contract.op} in the body, form ${form}`, async () => {
         const call = withUnknownField(contract, await callOf(s, contract.op, form)) as Call;
         const isPicture = contract.op.includes("/avatar");
-        const answer = await send(s.t, contract.op, form, call);
-        if (isPicture && contract.body === "multipart") expect(answer.body.error.code).toBe("invalid_request");
-        else expectInvalid(contract, form, answer, "/surprise");
+        const response = await send(s.t, contract.op, form, call);
+        if (isPicture && contract.body === "multipart") expect(response.body.error.code).toBe("invalid_request");
+        else expectInvalid(contract, form, response, "/surprise");
         done.unknown += 1;
       });
   }
@@ -94,8 +94,8 @@ describe("a body that is no JSON is 400", () => {
           [new Uint8Array([0x22, 0xff, 0x22]), "application/json"],
           ['{"name":"\\u0000"}', "application/json"],
         ] as const) {
-          const answer = await send(s.t, contract.op, form, { ...call, body, headers: { "content-type": type } });
-          expectInvalid(contract, form, answer, null);
+          const response = await send(s.t, contract.op, form, { ...call, body, headers: { "content-type": type } });
+          expectInvalid(contract, form, response, null);
         }
       });
 });
@@ -113,8 +113,8 @@ describe("a method that a path does not take is 405, with those it takes in Allo
     test(path, async () => {
       for (const method of methods.filter((one) => !taken.includes(one)))
         for (const form of ["a", "b"] as const) {
-          const answer = await s.t.call(method, concrete, { form });
-          expect([method, answer.status, answer.body.error.code, answer.headers.get("allow")]).toEqual([
+          const response = await s.t.call(method, concrete, { form });
+          expect([method, response.status, response.body.error.code, response.headers.get("allow")]).toEqual([
             method,
             405,
             "method_not_allowed",

@@ -3,7 +3,7 @@ import { createApp } from "../../src/app.ts";
 import { createContext } from "../../src/kernel/context.ts";
 import { openDatabase } from "../../src/kernel/database/client.ts";
 import type { Form } from "../../src/kernel/errors.ts";
-import type { Answer, Harness, TestTenant } from "../harness/harness.ts";
+import type { ApiResponse, Harness, TestTenant } from "../harness/harness.ts";
 import { startHarness } from "../harness/harness.ts";
 import { callOf } from "./calls.ts";
 import { ask, type Cause, missing } from "./causes.ts";
@@ -25,13 +25,13 @@ afterAll(() => {
 });
 
 /** What an answer must be to count as this error: its status, its code, and nothing but the envelope. */
-function verdict({ status, headers, body }: Answer): unknown[] {
+function verdict({ status, headers, body }: ApiResponse): unknown[] {
   const { code, message, requestId } = body?.error ?? {};
   const plain = typeof message === "string" && message !== "" && requestId === headers.get("x-request-id");
   return [status, code, plain && Object.keys(body).length === 1];
 }
 
-function expectError(contract: Contract, row: string, form: Form, answer: Answer): void {
+function expectError(contract: Contract, row: string, form: Form, answer: ApiResponse): void {
   const { status, code } = spelled(row, form) ?? { status: 0, code: "" };
   expect([contract.op, form, ...verdict(answer)]).toEqual([contract.op, form, status, code, true]);
   expect([contract.op, answer.headers.get("api-form")]).toEqual([
@@ -101,10 +101,10 @@ async function askWithoutDatabase() {
   const encryptionKey = Buffer.alloc(32);
   const app = createApp(createContext({ config, log, sql, relay, redis: null, encryptionKey, publicUrl }));
   const startedAt = Date.now();
-  const answers = await askAll(sharedErrors.away, tenantOn(app, s.t));
+  const responses = await askAll(sharedErrors.away, tenantOn(app, s.t));
   const tookMs = Date.now() - startedAt;
   await sql.end({ timeout: 0 });
-  return { answers, tookMs };
+  return { responses, tookMs };
 }
 
 /** The same tenant at another process. */
@@ -125,7 +125,7 @@ function tenantOn(app: Harness["app"], t: TestTenant): TestTenant {
 }
 
 /** One test for each form in which an operation can meet an error. */
-function each(contract: Contract, row: string, meet: (form: Form) => Promise<Answer>): void {
+function each(contract: Contract, row: string, meet: (form: Form) => Promise<ApiResponse>): void {
   for (const form of formsWith(contract, row)) {
     const { status, code } = spelled(row, form) ?? { status: 0, code: "" };
     test(`${contract.op} ${status} ${code} in form ${form}`, async () => {
@@ -178,13 +178,13 @@ describe("an Idempotency-Key", () => {
 });
 
 /** Asks while another request with the same key is under way. */
-async function whileHeld(contract: Contract, form: Form): Promise<Answer> {
+async function whileHeld(contract: Contract, form: Form): Promise<ApiResponse> {
   const key = crypto.randomUUID();
   const call = await callOf(s, contract.op, form);
   return s.sql.begin(async (inner) => {
     await inner`select pg_advisory_xact_lock(hashtextextended(${`idempotency:${s.t.id}:${key}`}, 0))`;
     return send(s.t, contract.op, form, { ...call, headers: { ...call.headers, "idempotency-key": key } });
-  }) as Promise<Answer>;
+  }) as Promise<ApiResponse>;
 }
 
 function provoke(cause: Cause): void {
@@ -201,8 +201,8 @@ describe("all else", () => restCauses.forEach(provoke));
 
 describe("without its database every operation answers", () => {
   test(sharedErrors.away, async () => {
-    const { answers, tookMs } = await away;
-    for (const { contract, form, answer } of answers) expectError(contract, sharedErrors.away, form, answer);
+    const { responses, tookMs } = await away;
+    for (const { contract, form, answer } of responses) expectError(contract, sharedErrors.away, form, answer);
     expect(tookMs).toBeLessThan(14_000);
   });
 });

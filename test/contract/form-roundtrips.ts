@@ -1,19 +1,19 @@
 import type { Form } from "../../src/kernel/errors.ts";
-import { type Answer, eventually } from "../harness/harness.ts";
+import { type ApiResponse, eventually } from "../harness/harness.ts";
 import { callOf } from "./calls.ts";
 import { type Scene, sessionOf } from "./scene.ts";
 import { type Call, send } from "./world.ts";
 
 /** How a resource that is written in one form is read in the other. */
-export interface Crossing {
+export interface FormRoundtrip {
   readonly what: string;
   /** The operation that writes it; where the forms have one each, both. */
   readonly write: string | Readonly<Record<Form, string>>;
   readonly read: string | Readonly<Record<Form, string>>;
   /** Waits for what the writing set going, so that both forms read the same. */
-  readonly settled?: (s: Scene, written: Answer) => Promise<unknown>;
+  readonly settled?: (s: Scene, written: ApiResponse) => Promise<unknown>;
   /** The call that reads what was written. */
-  at(written: Answer, call: Call): Call;
+  at(written: ApiResponse, call: Call): Call;
   /** The resource in the answers, where it is not the whole of them. */
   readonly inWritten?: (body: never) => unknown;
   readonly inRead?: (body: never, written: never) => unknown;
@@ -21,14 +21,14 @@ export interface Crossing {
 
 const byId =
   (name: string) =>
-  ({ body }: Answer, call: Call): Call => ({ params: { ...call.params, [name]: body.id } });
+  ({ body }: ApiResponse, call: Call): Call => ({ params: { ...call.params, [name]: body.id } });
 const sameOf =
   (list: string) =>
   (body: Record<string, { id: string }[]>, written: { id: string }): unknown =>
     body[list]?.find(({ id }) => id === written.id);
 
 /** Every resource of the interface. */
-export const crossings: readonly Crossing[] = [
+export const formRoundtrips: readonly FormRoundtrip[] = [
   { what: "agent", write: "POST /v1/agents", read: "GET /v1/agents/:agentId", at: byId("agentId") },
   {
     what: "agent, changed",
@@ -143,19 +143,19 @@ export const crossings: readonly Crossing[] = [
   },
 ];
 
-const inForm = (op: Crossing["write"], form: Form) => (typeof op === "string" ? op : op[form]);
+const inForm = (op: FormRoundtrip["write"], form: Form) => (typeof op === "string" ? op : op[form]);
 
 /** Writes a resource in one form, and reads it in both. */
-export async function cross(s: Scene, crossing: Crossing, form: Form) {
-  const write = inForm(crossing.write, form);
+export async function playRoundtrip(s: Scene, roundtrip: FormRoundtrip, form: Form) {
+  const write = inForm(roundtrip.write, form);
   const call = await callOf(s, write, form);
   const written = await send(s.t, write, form, call);
-  await crossing.settled?.(s, written);
-  const resource = (crossing.inWritten ?? ((body: unknown) => body))(written.body as never) as Record<string, unknown>;
+  await roundtrip.settled?.(s, written);
+  const resource = (roundtrip.inWritten ?? ((body: unknown) => body))(written.body as never) as Record<string, unknown>;
   const read = async (asked: Form) => {
-    const answer = await send(s.t, inForm(crossing.read, asked), asked, crossing.at(written, call));
-    const shown = (crossing.inRead ?? ((body: unknown) => body))(answer.body as never, resource as never);
-    return { status: answer.status, resource: shown as Record<string, unknown> };
+    const response = await send(s.t, inForm(roundtrip.read, asked), asked, roundtrip.at(written, call));
+    const shown = (roundtrip.inRead ?? ((body: unknown) => body))(response.body as never, resource as never);
+    return { status: response.status, resource: shown as Record<string, unknown> };
   };
   return { written: { status: written.status, resource }, a: await read("a"), b: await read("b") };
 }

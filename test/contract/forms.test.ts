@@ -1,18 +1,18 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { cross, crossings } from "./form-roundtrips.ts";
+import { formRoundtrips, playRoundtrip } from "./form-roundtrips.ts";
 import { Scene } from "./scene.ts";
 import { useWorld } from "./world.ts";
 
-let crossed = 0;
+let compared = 0;
 const w = await useWorld();
 const s = await Scene.open(w);
 afterAll(() => {
   process.stdout.write(
-    `contract: ${crossed} of ${2 * crossings.length} crossings: written in one form, read in both\n`,
+    `contract: ${compared} of ${2 * formRoundtrips.length} formRoundtrips: written in one form, read in both\n`,
   );
 });
 
-/** Fields that the forms spell differently (document 1, "Agent"), or that pass with time. */
+/** Fields that the forms spell differently (docs/forms.md, "Fields"), or that pass with time. */
 const spelledDifferently = ["tools", "id", "avatarUrl"];
 
 /** The fields that both have. */
@@ -26,10 +26,10 @@ function common(one: Record<string, unknown>, other: Record<string, unknown>) {
 const bodyOf = (id: unknown) => (typeof id === "string" ? id.split("_").at(-1) : id);
 
 describe("what is written in one form is read in both", () => {
-  for (const crossing of crossings)
+  for (const roundtrip of formRoundtrips)
     for (const form of ["a", "b"] as const)
-      test(`${crossing.what}, written in form ${form}`, async () => {
-        const { written, a, b } = await cross(s, crossing, form);
+      test(`${roundtrip.what}, written in form ${form}`, async () => {
+        const { written, a, b } = await playRoundtrip(s, roundtrip, form);
         expect([written.status < 300, a.status, b.status]).toEqual([true, 200, 200]);
         const [inA, inB] = common(a.resource, b.resource);
         expect(Object.keys(inA).length).toBeGreaterThan(1);
@@ -39,6 +39,6 @@ describe("what is written in one form is read in both", () => {
         const [then, now] = common(written.resource, same);
         expect({ ...then, updatedAt: now.updatedAt }).toEqual({ ...now, updatedAt: now.updatedAt });
         expect([same.tools, same.id]).toEqual([written.resource.tools ?? same.tools, written.resource.id ?? same.id]);
-        crossed += 1;
+        compared += 1;
       });
 });

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Form } from "../../src/kernel/errors.ts";
-import type { Answer } from "../harness/harness.ts";
+import type { ApiResponse } from "../harness/harness.ts";
 import { callOf } from "./calls.ts";
 import { missing } from "./causes.ts";
 import { formsOf } from "./contract.ts";
@@ -20,7 +20,7 @@ afterAll(() => {
 });
 
 /** All of an answer but what is its own: the request's id. */
-function seen({ status, headers, body }: Answer): unknown {
+function seen({ status, headers, body }: ApiResponse): unknown {
   const requestId = headers.get("x-request-id") ?? "";
   // Two answers may lie on either side of a second.
   const fields = [...headers].flatMap(([name, value]) => (name === "date" ? [] : [`${name}: ${value}`])).sort();
@@ -65,9 +65,9 @@ describe("an id of another shape is 400", () => {
       for (const id of malformed(prefix)) {
         const others = { version: "1", ...params, [name]: id };
         const body = contract.body === "json" ? { body: {} } : {};
-        const answer = await send(s.t, op, form, { ...body, params: others });
-        const paths = answer.body?.error?.details?.issues?.map(({ path }: { path: string }) => path);
-        expect([id, answer.status, answer.body?.error?.code, paths]).toEqual([
+        const response = await send(s.t, op, form, { ...body, params: others });
+        const paths = response.body?.error?.details?.issues?.map(({ path }: { path: string }) => path);
+        expect([id, response.status, response.body?.error?.code, paths]).toEqual([
           id,
           400,
           codeIn(form, plainInvalid),

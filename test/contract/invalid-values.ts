@@ -4,7 +4,7 @@ const ajv = new Ajv2020({ allErrors: true, strict: false, validateFormats: false
 const compiled = new Map<string, ValidateFunction>();
 
 /** What of a value does not fit a JSON schema, in words; the schema is compiled once for its key. */
-export function misfits(key: string, schema: () => object, value: unknown): string[] {
+export function invalidValues(key: string, schema: () => object, value: unknown): string[] {
   let check = compiled.get(key);
   if (check === undefined) {
     check = ajv.compile(schema());

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Form } from "../../src/kernel/errors.ts";
-import type { Answer } from "../harness/harness.ts";
+import type { ApiResponse } from "../harness/harness.ts";
 import { bounds, missingAgents } from "./bounds.ts";
 import { callOf } from "./calls.ts";
 import { ask } from "./causes.ts";
@@ -49,7 +49,7 @@ function fieldOf({ unit }: Limit, size: number): unknown {
 }
 
 /** Asks with a field at a size. */
-async function askWith({ op }: Contract, limit: Limit, form: Form, size: number): Promise<Answer> {
+async function askWith({ op }: Contract, limit: Limit, form: Form, size: number): Promise<ApiResponse> {
   if (limit.unit === "header") return ask(s, op, form, { headers: { [limit.field]: headerOf(size) } });
   const value = fieldOf(limit, size);
   if (limit.unit === "query") return ask(s, op, form, { query: { [limit.field]: String(value) } });
@@ -58,16 +58,19 @@ async function askWith({ op }: Contract, limit: Limit, form: Form, size: number)
   return ask(s, op, form, prepared);
 }
 
-function expectRefused(contract: Contract, limit: Limit, form: Form, answer: Answer): void {
+function expectRefused(contract: Contract, limit: Limit, form: Form, response: ApiResponse): void {
   const code = form === "a" || contract.plainInvalid ? "invalid_request" : "validation_failed";
-  const paths = answer.body?.error?.details?.issues?.map(({ path }: { path: string }) => path);
-  expect([answer.status, answer.body?.error?.code, paths]).toEqual([400, code, [limit.field]]);
+  const paths = response.body?.error?.details?.issues?.map(({ path }: { path: string }) => path);
+  expect([response.status, response.body?.error?.code, paths]).toEqual([400, code, [limit.field]]);
 }
 
 /** A version that is beyond those there are is missing, but within the bound. */
-function expectTaken(contract: Contract, answer: Answer): void {
-  if (answer.body?.error?.code?.toLowerCase() === "agent_version_not_found") return;
-  expect([answer.status, answer.status < 300 ? undefined : answer.body]).toEqual([contract.success[0], undefined]);
+function expectTaken(contract: Contract, response: ApiResponse): void {
+  if (response.body?.error?.code?.toLowerCase() === "agent_version_not_found") return;
+  expect([response.status, response.status < 300 ? undefined : response.body]).toEqual([
+    contract.success[0],
+    undefined,
+  ]);
 }
 
 describe("a field", () => {

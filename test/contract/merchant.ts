@@ -12,7 +12,7 @@ const move = {
   errors: ["409 merchant_event_state"],
 } as const;
 
-/** Document 2, "Merchant billing"; design section 3, "Billing providers". */
+/** A tenant's billing provider, bindings and usage events: docs/decisions.md, "Billing". */
 export const merchant: readonly Contract[] = [
   { op: "GET /v1/merchant-connection", success: [200], shape: "MerchantConnectionRead", errors: [] },
   {

@@ -3,7 +3,7 @@ import { missingExample } from "../../src/kernel/openapi/example.ts";
 import { useTenant } from "../harness/fixture.ts";
 import { type Contract, errorsOf, formsOf, methodOf, pathOf, spelled } from "./contract.ts";
 import { dereference } from "./dereference.ts";
-import { misfits } from "./invalid-values.ts";
+import { invalidValues } from "./invalid-values.ts";
 import { operations } from "./table.ts";
 import { unprovoked } from "./unprovoked.ts";
 
@@ -84,7 +84,7 @@ describe("the OpenAPI document", () => {
   test("has an example of each schema, which fits it", () => {
     for (const [name, schema] of Object.entries(schemas)) {
       expect([name, schema.examples.length]).toEqual([name, 1]);
-      expect([name, misfits(`schema ${name}`, () => schema, schema.examples[0])]).toEqual([name, []]);
+      expect([name, invalidValues(`schema ${name}`, () => schema, schema.examples[0])]).toEqual([name, []]);
       expect([name, JSON.stringify(schema.examples)]).toEqual([
         name,
         expect.not.stringContaining(JSON.stringify(missingExample)),
@@ -103,7 +103,7 @@ describe("the OpenAPI document", () => {
           if (type === "application/octet-stream") continue;
           const key = `${contract.op} ${place} ${type}`;
           expect([key, example === undefined]).toEqual([key, false]);
-          expect([key, misfits(key, () => schema ?? {}, example)]).toEqual([key, []]);
+          expect([key, invalidValues(key, () => schema ?? {}, example)]).toEqual([key, []]);
           expect([key, JSON.stringify(example)]).toEqual([
             key,
             expect.not.stringContaining(JSON.stringify(missingExample)),

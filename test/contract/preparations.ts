@@ -1,6 +1,6 @@
 import type { Form } from "../../src/kernel/errors.ts";
 import { form as multipart } from "../harness/archives.ts";
-import { say } from "../harness/seed.ts";
+import { userMessage } from "../harness/seed.ts";
 import { textTool } from "../servers/mcp.ts";
 import { skillZip } from "./calls.ts";
 import { newDelivery } from "./outside.ts";
@@ -39,8 +39,8 @@ export const preparations: Readonly<Record<string, Prepare>> = {
   }),
   "/approvalInChat/overrides": policy("approvalInChat"),
   "/approvalInTasks/overrides": policy("approvalInTasks"),
-  "/message/id": (_, id) => ({ body: { message: { ...say("hi"), id } } }),
-  "/messages/0/id": (_, id) => ({ body: { messages: [{ ...say("hi"), id }] } }),
+  "/message/id": (_, id) => ({ body: { message: { ...userMessage("hi"), id } } }),
+  "/messages/0/id": (_, id) => ({ body: { messages: [{ ...userMessage("hi"), id }] } }),
   "/baseUrl": (s, value) => ({ body: { baseUrl: padded(`${s.w.h.model.url}/`, value) } }),
   "/url": (s, value) => ({ body: { url: padded(`${s.w.mcp.url}?`, value) } }),
   "/bearerToken": (_, bearerToken) => ({ body: { authType: "bearer", bearerToken } }),

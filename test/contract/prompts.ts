@@ -9,7 +9,7 @@ const fields = [
   metadata,
 ];
 
-/** Document 1, "Prompts". */
+/** Prompts: docs/decisions.md, "Prompts". */
 export const prompts: readonly Contract[] = [
   {
     op: "POST /v1/prompts",

@@ -1,7 +1,7 @@
 import { newId } from "../../src/kernel/ids.ts";
 import { skillMd } from "../harness/archives.ts";
-import { type Answer, eventually, type TestTenant } from "../harness/harness.ts";
-import { say } from "../harness/seed.ts";
+import { type ApiResponse, eventually, type TestTenant } from "../harness/harness.ts";
+import { userMessage } from "../harness/seed.ts";
 import type { World } from "./world.ts";
 
 let names = 0;
@@ -52,15 +52,15 @@ export class Scene {
     return made;
   }
 
-  /** Makes something in form B and answers its id. */
+  /** Makes something in form B and returns its id. */
   async make(path: string, body: unknown): Promise<string> {
     return (await this.made(path, body)).body.id;
   }
 
-  async made(path: string, body: unknown): Promise<Answer> {
-    const answer = await this.t.call("POST", path, { form: "b", body });
-    if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
-    return answer;
+  async made(path: string, body: unknown): Promise<ApiResponse> {
+    const response = await this.t.call("POST", path, { form: "b", body });
+    if (response.status >= 300) throw new Error(`${path}: ${response.status} ${JSON.stringify(response.body)}`);
+    return response;
   }
 
   theProvider = () => this.once("provider", () => this.newProvider());
@@ -85,7 +85,7 @@ export class Scene {
   theSession = () => this.once("session", () => this.newSession());
   newSession = async (fields: object = {}): Promise<SessionIds> => {
     const agentId = await this.theAgent();
-    const body = { message: say("hi"), stream: false, ...fields };
+    const body = { message: userMessage("hi"), stream: false, ...fields };
     return { agentId, sessionId: sessionOf(await this.made(`/v1/agents/${agentId}/sessions`, body)) };
   };
 
@@ -95,7 +95,7 @@ export class Scene {
   newWaiting = async (): Promise<WaitingIds> => {
     const agentId = await this.theAsker();
     const ask = '[[sim: tool=memory_save args={"text":"tea"} ; text="Done."]]';
-    const sessionId = sessionOf(await this.made(`/v1/agents/${agentId}/sessions`, { message: say(ask) }));
+    const sessionId = sessionOf(await this.made(`/v1/agents/${agentId}/sessions`, { message: userMessage(ask) }));
     const { body } = await this.t.call("GET", `/v1/agents/${agentId}/sessions/${sessionId}/tool-approvals`);
     return { agentId, sessionId, approvalId: body.approvals[0].id, continuationId: body.continuation.id };
   };
@@ -104,7 +104,7 @@ export class Scene {
   newRunning = async (script = 'text="one two" hangAfterChunks=1'): Promise<SessionIds> => {
     const ids = await this.newSession();
     const path = `/v1/agents/${ids.agentId}/sessions/${ids.sessionId}`;
-    const body = { message: say(`[[sim: ${script}]]`) };
+    const body = { message: userMessage(`[[sim: ${script}]]`) };
     void this.t.call("POST", path, { form: "b", body });
     await eventually(async () => {
       const [row] = await this.sql`select 1 from turns where session_id = ${ids.sessionId} and status = 'running'`;
@@ -189,6 +189,6 @@ export class Scene {
 }
 
 /** The session that an answer's `Location` names. */
-export function sessionOf(answer: Answer): string {
-  return answer.headers.get("location")?.split("/").at(-1) ?? "";
+export function sessionOf(response: ApiResponse): string {
+  return response.headers.get("location")?.split("/").at(-1) ?? "";
 }

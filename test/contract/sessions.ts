@@ -24,11 +24,11 @@ const prompts = [
   "400 prompt_variable_unknown | 400 invalid_request",
 ];
 const canceled = "409 turn_canceled";
-/** README, "Limits". */
+/** docs/configuration.md, "Limits". */
 const messageId = (field: string) => characters(field, 1, 256);
 const version = "404 agent_version_not_found | 404 AGENT_VERSION_NOT_FOUND";
 
-/** Document 1, "Sessions"; design section 3, "Beyond the spec". */
+/** Sessions, turns, approvals and generation: docs/decisions.md, "Sessions" and "Turns". */
 export const sessions: readonly Contract[] = [
   {
     op: "POST /v1/agents/:agentId/sessions",

@@ -1,11 +1,11 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Form } from "../../src/kernel/errors.ts";
-import type { Answer } from "../harness/harness.ts";
+import type { ApiResponse } from "../harness/harness.ts";
 import type { Caller } from "./caller.ts";
 import { callOf, variants } from "./calls.ts";
 import { formsOf } from "./contract.ts";
 import { dereference } from "./dereference.ts";
-import { misfits } from "./invalid-values.ts";
+import { invalidValues } from "./invalid-values.ts";
 import { Scene } from "./scene.ts";
 import { schemaOf } from "./shapes.ts";
 import { contractOf, operations } from "./table.ts";
@@ -34,7 +34,7 @@ function documentedContent(op: string, status: number): Record<string, { schema?
 }
 
 /** Holds an answer against the OpenAPI document as well: its media type, and its body where that is JSON. */
-function expectDocumented(op: string, form: Form, { status, headers, body }: Answer): void {
+function expectDocumented(op: string, form: Form, { status, headers, body }: ApiResponse): void {
   const content = documentedContent(op, status);
   const type = headers.get("content-type")?.split(";")[0] ?? "";
   expect([op, type === "" ? [] : Object.keys(content)]).toEqual([
@@ -45,22 +45,22 @@ function expectDocumented(op: string, form: Form, { status, headers, body }: Ans
   const inA = form === "a" ? content["application/json; form=a"] : undefined;
   const { schema } = inA ?? content[type] ?? {};
   expect(schema).toBeDefined();
-  expect(misfits(`${op} ${status} ${inA === undefined ? "" : "a"}`, () => schema ?? {}, body)).toEqual([]);
+  expect(invalidValues(`${op} ${status} ${inA === undefined ? "" : "a"}`, () => schema ?? {}, body)).toEqual([]);
 }
 
-function expectShape(shape: string | null, form: Form, answer: Answer): void {
-  const type = answer.headers.get("content-type") ?? "";
+function expectShape(shape: string | null, form: Form, response: ApiResponse): void {
+  const type = response.headers.get("content-type") ?? "";
   if (shape === null) {
-    expect([answer.status, answer.body]).toEqual([204, null]);
+    expect([response.status, response.body]).toEqual([204, null]);
   } else if (shape === "stream") {
     expect(type).toStartWith("text/event-stream");
-    expect(answer.headers.get("x-vercel-ai-ui-message-stream")).toBe("v1");
-    expect(String(answer.body)).toEndWith("data: [DONE]\n\n");
+    expect(response.headers.get("x-vercel-ai-ui-message-stream")).toBe("v1");
+    expect(String(response.body)).toEndWith("data: [DONE]\n\n");
   } else if (shape === "bytes") {
     expect(type).toBe("application/octet-stream");
   } else {
     expect(type).toStartWith("application/json");
-    expect(misfits(`${shape} ${form}`, () => schemaOf(shape, form), answer.body)).toEqual([]);
+    expect(invalidValues(`${shape} ${form}`, () => schemaOf(shape, form), response.body)).toEqual([]);
   }
 }
 
@@ -69,11 +69,11 @@ async function expectSuccess(
   form: Form,
   { status, shape, call }: { status: number; shape: string | null; call: Caller },
 ): Promise<void> {
-  const answer = await send(s.t, op, form, await call(s, form));
-  expect([answer.status, answer.status >= 400 ? answer.body : null]).toEqual([status, null]);
-  expectShape(shape, form, answer);
-  expectDocumented(op, form, answer);
-  expect([answer.headers.get("api-form"), answer.headers.get("x-request-id")]).toEqual([form, expect.any(String)]);
+  const response = await send(s.t, op, form, await call(s, form));
+  expect([response.status, response.status >= 400 ? response.body : null]).toEqual([status, null]);
+  expectShape(shape, form, response);
+  expectDocumented(op, form, response);
+  expect([response.headers.get("api-form"), response.headers.get("x-request-id")]).toEqual([form, expect.any(String)]);
 }
 
 describe("each operation succeeds", () => {

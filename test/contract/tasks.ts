@@ -15,7 +15,7 @@ const fields = [
   metadata,
 ];
 
-/** Document 2, "Tasks". */
+/** Tasks, schedules and runs: docs/decisions.md, "Tasks" and "Schedules". */
 export const tasks: readonly Contract[] = [
   { op: "GET /v1/tasks", success: [200], shape: "TaskPage", errors: [cursor], limits: [pageLimit(200)] },
   {

@@ -3,6 +3,6 @@ export const unprovoked: readonly { readonly op: string; readonly row: string; r
   {
     op: "DELETE /v1/sandboxes/:sandboxId",
     row: "409 workspace_delete_conflict | 409 SANDBOX_DELETE_CONFLICT",
-    why: "A sandbox that is being deleted answers the same 202 again, as document 2 lets it, so nothing conflicts.",
+    why: "A sandbox that is being deleted gets the same 202 again, so nothing conflicts.",
   },
 ];

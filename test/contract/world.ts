@@ -1,7 +1,7 @@
 import { afterAll } from "bun:test";
 import { createHmac } from "node:crypto";
 import type { Form } from "../../src/kernel/errors.ts";
-import { type Answer, type CallOptions, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
+import { type ApiResponse, type CallOptions, type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
 import type { Workers } from "../harness/service.ts";
 import { McpServer } from "../servers/mcp.ts";
 import { PolarServer } from "../servers/polar.ts";
@@ -94,7 +94,7 @@ export interface Call {
 }
 
 /** Sends a call of an operation. */
-export function send(t: TestTenant, op: string, form: Form | undefined, call: Call): Promise<Answer> {
+export function send(t: TestTenant, op: string, form: Form | undefined, call: Call): Promise<ApiResponse> {
   const [method = "", path = ""] = op.split(" ");
   const options: CallOptions = {
     ...(form === undefined ? {} : { form }),

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { createOperatorApp } from "../../src/kernel/http/operator-app.ts";
 import { useService } from "../harness/fixture.ts";
 import { metricsOf, samplesOf } from "../harness/prometheus.ts";
+import { inRepository } from "../harness/repository.ts";
 import { inProcess } from "../harness/runtimes.ts";
 
 interface Panel {
@@ -10,7 +11,7 @@ interface Panel {
   readonly targets?: readonly { readonly expr: string }[];
 }
 
-const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
+const read = (path: string) => readFileSync(inRepository(path), "utf8");
 const { panels } = JSON.parse(read("docs/grafana.json")) as { panels: Panel[] };
 const queries = panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => ({ title, expr })));
 const named = new Set(queries.flatMap(({ expr }) => expr.match(/\b(parley|process|nodejs)_\w+/g) ?? []));

@@ -7,10 +7,10 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import postgres from "postgres";
 import { findBinaries } from "../../src/embedded/binaries.ts";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/embedded/postgres.ts";
+import { inRepository } from "../harness/repository.ts";
 
 setDefaultTimeout(20_000);
 
@@ -44,7 +44,7 @@ interface Service {
 
 /** Starts a service in another process; the line is its database's URL or its error. */
 async function startService(home: string, mode = "fast"): Promise<Service> {
-  const program = fileURLToPath(new URL("../harness/embedded-postgres-service.ts", import.meta.url));
+  const program = inRepository("test/harness/embedded-postgres-service.ts");
   // A session of its own, so that a test can signal its process group as a terminal would.
   const child = spawn(process.execPath, [program, home, mode], { stdio: ["pipe", "pipe", "inherit"], detached: true });
   processes.push(child);
@@ -92,7 +92,7 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
 }
 
 /** Whether a server accepts connections at the URL's port. */
-async function answers(url: string): Promise<boolean> {
+async function responses(url: string): Promise<boolean> {
   return query(url, (sql) => sql`select 1`).then(
     () => true,
     () => false,
@@ -111,7 +111,7 @@ test("a stopped database is there again at the next start", async () => {
   await remember(first.url, "one");
   await first.stop();
   await first.stop();
-  expect(await answers(first.url)).toBe(false);
+  expect(await responses(first.url)).toBe(false);
 
   const second = await start(home);
   expect(await words(second.url)).toEqual(["one"]);
@@ -144,7 +144,7 @@ test("a killed service takes its server along, and the next start has all that w
   const service = await startService(home, "durable");
   await remember(service.line, "one");
   await kill(service.child, "SIGKILL");
-  await until(async () => !(await answers(service.line)));
+  await until(async () => !(await responses(service.line)));
 
   // Killed together with its server, which then leaves its pid file and no checkpoint.
   const again = await startService(home, "durable");
@@ -184,9 +184,9 @@ test("Ctrl-C leaves the server to the service", async () => {
   const service = await startService(join(root, "interrupted"));
   process.kill(-service.child.pid!, "SIGINT");
   expect((await service.lines.next()).value).toBe("draining");
-  expect(await answers(service.line)).toBe(true);
+  expect(await responses(service.line)).toBe(true);
   await kill(service.child, "SIGTERM");
-  await until(async () => !(await answers(service.line)));
+  await until(async () => !(await responses(service.line)));
 });
 
 test("a taken port is named", async () => {

@@ -15,9 +15,9 @@ interface Expected {
 /** Every session holds what its turns made of it, one after another, and its messages are what clients were answered. */
 export async function checkTranscripts(history: History, remains: Remains): Promise<string[]> {
   const ops = new Map(history.entries.filter(({ message }) => message !== undefined).map((entry) => [entry.op, entry]));
-  const answers = await answersOf(history);
+  const responses = await answersOf(history);
   const faults: string[] = [];
-  for (const [turnId, given] of answers) {
+  for (const [turnId, given] of responses) {
     const [first, ...others] = given;
     const other = others.find(({ message }) => !isDeepStrictEqual(message, first?.message));
     if (other !== undefined)
@@ -34,7 +34,7 @@ export async function checkTranscripts(history: History, remains: Remains): Prom
       faults.push(`${session.id} holds ${shape(stored)} in place of ${shape(expected)}`);
       continue;
     }
-    for (const [index, place] of expected.entries()) faults.push(...checkMessage(stored[index]!, place, answers));
+    for (const [index, place] of expected.entries()) faults.push(...checkMessage(stored[index]!, place, responses));
   }
   return faults;
 }
@@ -68,7 +68,7 @@ function cut(messages: readonly Expected[], at: string | null): Expected[] {
 function checkMessage(
   stored: Message,
   { sent, turn }: Expected,
-  answers: Awaited<ReturnType<typeof answersOf>>,
+  responses: Awaited<ReturnType<typeof answersOf>>,
 ): string[] {
   if (sent !== null)
     return isDeepStrictEqual(stored, sent)
@@ -78,7 +78,7 @@ function checkMessage(
   const faults = open.map((part) => `${turn.id}: a call is left open: ${JSON.stringify(part)}`);
   // A continuation extends the message that was answered.
   if (turn.continuationId !== null) return faults;
-  const other = answers.get(turn.id)?.find(({ message }) => !isDeepStrictEqual(stored, message));
+  const other = responses.get(turn.id)?.find(({ message }) => !isDeepStrictEqual(stored, message));
   if (other !== undefined)
     faults.push(`${turn.id}: ${JSON.stringify(other)} was answered, and stored is ${JSON.stringify(stored)}`);
   return faults;
@@ -86,14 +86,14 @@ function checkMessage(
 
 /** What clients were answered as a turn's whole message: as JSON, or by a stream that they saw from its start to its good end. */
 async function answersOf({ entries }: History): Promise<ReadonlyMap<string, { by: string; message: Message }[]>> {
-  const answers = new Map<string, { by: string; message: Message }[]>();
+  const responses = new Map<string, { by: string; message: Message }[]>();
   for (const entry of entries) {
     const message = entry.body?.message ?? (await assembled(entry));
     const isTurns = entry.reading === null || logOf(entry.reading) === entry.turnId;
     if (message === null || message === undefined || entry.turnId === null || !isTurns) continue;
-    answers.set(entry.turnId, [...(answers.get(entry.turnId) ?? []), { by: entry.id, message }]);
+    responses.set(entry.turnId, [...(responses.get(entry.turnId) ?? []), { by: entry.id, message }]);
   }
-  return answers;
+  return responses;
 }
 
 /** The message that the AI SDK makes of what was read; null when that is not all of it. */

@@ -3,7 +3,7 @@ import { checkTranscripts } from "./check-transcripts.ts";
 import type { Entry, History } from "./record.ts";
 import type { Remains, TurnRecord } from "./rows.ts";
 
-/** Holds what clients were answered, under the faults of which `told` tells, against what is there. Answers each contradiction in words. */
+/** Holds what clients were answered, under the faults of which `told` tells, against what is there. Returns each contradiction in words. */
 export async function check(history: History, remains: Remains, told: readonly string[]): Promise<string[]> {
   const faults: string[] = [];
   const ops = new Map<string, Entry[]>();

@@ -5,7 +5,7 @@ import { aftermathOf, type Client, callsOf, sharedRedisUrl, type Turn } from "..
 import type { WorkProcess } from "../harness/service-process.ts";
 import { StreamReader } from "../harness/stream-reader.ts";
 import { expectBroken, expectFree, expectOneSequence, expectWhole, hasShown } from "../harness/turn-checks.ts";
-import { type House, type Member, openHouse } from "./installation.ts";
+import { type LinkedInstallation, type Member, openLinkedInstallation } from "./installation.ts";
 import { type Disturbance, disturbances, type Link, openLink } from "./link.ts";
 
 /** A request that Postgres cannot answer is refused within this, on a busy machine. */
@@ -21,19 +21,19 @@ const testMs = 120_000;
 
 /** A network that fails between each two programs, one pair after another. */
 describe.skipIf(sharedRedisUrl === null)("the network", () => {
-  let house: House;
+  let linked: LinkedInstallation;
   let http: Member;
   let workers: readonly Member[];
   let c: Client;
   beforeAll(async () => {
-    house = await openHouse({ serve: 1, work: 2 });
-    http = house.members[0]!;
-    workers = house.members.slice(1);
-    c = await house.installation.client(http.url);
+    linked = await openLinkedInstallation({ serve: 1, work: 2 });
+    http = linked.members[0]!;
+    workers = linked.members.slice(1);
+    c = await linked.installation.client(http.url);
   }, testMs);
   afterAll(async () => {
-    const misdeeds = house?.misdeeds() ?? [];
-    await house?.[Symbol.asyncDispose]();
+    const misdeeds = linked?.misdeeds() ?? [];
+    await linked?.[Symbol.asyncDispose]();
     expect(misdeeds).toEqual([]);
   }, testMs);
 
@@ -64,7 +64,7 @@ describe.skipIf(sharedRedisUrl === null)("the network", () => {
         expect(joined.stream.ids.slice(0, turn.stream.ids.length)).toEqual(turn.stream.ids);
         if (how === "stall") expectWhole(turn);
         else expect(turn.stream.finished).toBe(false);
-        expect(await aftermathOf(house.installation.sql, turn.turnId)).toEqual(ranOnce);
+        expect(await aftermathOf(linked.installation.sql, turn.turnId)).toEqual(ranOnce);
       },
       testMs,
     );
@@ -80,7 +80,7 @@ describe.skipIf(sharedRedisUrl === null)("the network", () => {
           await hasShown(turn);
           await disturbed(links(), how, async () => {
             const joined = await c.join(turn.sessionId);
-            expect(await aftermathOf(house.installation.sql, turn.turnId)).toEqual(ranOnce);
+            expect(await aftermathOf(linked.installation.sql, turn.turnId)).toEqual(ranOnce);
             await within(streamEndMs, Promise.all([turn, joined].map(({ stream }) => stream.closed)));
             for (const { stream } of [turn, joined]) {
               expect(stream.finished).toBe(true);
@@ -90,7 +90,7 @@ describe.skipIf(sharedRedisUrl === null)("the network", () => {
             const meanwhile = await c.json('[[sim: text="meanwhile"]]');
             expect(meanwhile.body.message.parts.at(-1).text).toBe("meanwhile");
           });
-          await expectLive(c, house.installation.sql);
+          await expectLive(c, linked.installation.sql);
         },
         testMs,
       );
@@ -118,8 +118,8 @@ describe.skipIf(sharedRedisUrl === null)("the network", () => {
         await eventually(async () => (await fetch(`${http.url}/readyz`)).status === 200, 20_000);
         await turn.stream.closed;
         expectWhole(turn);
-        await expectLive(c, house.installation.sql);
-        const rows = await house.installation.sql`select 1 from turns where input::text like ${`%${mark}"%`}`;
+        await expectLive(c, linked.installation.sql);
+        const rows = await linked.installation.sql`select 1 from turns where input::text like ${`%${mark}"%`}`;
         expect(rows).toHaveLength(how === "drop" ? 1 : 0);
       },
       testMs,
@@ -133,7 +133,7 @@ describe.skipIf(sharedRedisUrl === null)("the network", () => {
         const silent = await c.turn(`${quiet} [[sim: firstDelayMs=4000 text="late"]]`);
         await hasShown(shown);
         // A claim that the break meets on its way is made anew, so the turn has to be beyond it.
-        const { model } = house.installation;
+        const { model } = linked.installation;
         await eventually(() => callsOf(model, quiet) === 1);
         const links = workers.map(({ postgres }) => postgres);
         await disturbed(links, how, () => lasting(2_000));
@@ -141,9 +141,9 @@ describe.skipIf(sharedRedisUrl === null)("the network", () => {
         expectWhole(shown);
         expectWhole(silent, "late");
         for (const { turnId } of [shown, silent])
-          expect(await aftermathOf(house.installation.sql, turnId)).toEqual(ranOnce);
+          expect(await aftermathOf(linked.installation.sql, turnId)).toEqual(ranOnce);
         expect(callsOf(model, quiet)).toBe(1);
-        await expectLive(c, house.installation.sql);
+        await expectLive(c, linked.installation.sql);
       },
       testMs,
     );
@@ -151,7 +151,7 @@ describe.skipIf(sharedRedisUrl === null)("the network", () => {
     test(
       `worker and model, ${how}: the turn ends, well or as failed, and the session is free`,
       async () => {
-        await using link = await openLink(house.installation.model.port);
+        await using link = await openLink(linked.installation.model.port);
         const agentId = await agentBehind(c, link);
         const path = `/v1/agents/${agentId}/sessions`;
         const text = `model-${how} [[sim: chunks=40 delayMs=50]]`;
@@ -166,7 +166,7 @@ describe.skipIf(sharedRedisUrl === null)("the network", () => {
         else expectBroken(started);
         const status = how === "stall" ? "succeeded" : "failed";
         const messages = how === "stall" ? 2 : 0;
-        expect(await aftermathOf(house.installation.sql, started.turnId)).toEqual({ ...ranOnce, status, messages });
+        expect(await aftermathOf(linked.installation.sql, started.turnId)).toEqual({ ...ranOnce, status, messages });
         const again = await start(c, `${path}/${started.sessionId}`, '[[sim: text="again"]]', started.sessionId);
         await again.stream.closed;
         expectWhole(again, "again");
@@ -181,10 +181,10 @@ describe.skipIf(sharedRedisUrl === null)("the network", () => {
       http.postgres.lose();
       // Every connection of the pool, not only the first that is missed.
       await eventually(async () => {
-        const answers = await Promise.all(Array.from({ length: 30 }, () => c.request("GET", "/v1/agents")));
-        return answers.every(({ status }) => status === 200);
+        const responses = await Promise.all(Array.from({ length: 30 }, () => c.request("GET", "/v1/agents")));
+        return responses.every(({ status }) => status === 200);
       }, lostMs);
-      await expectLive(c, house.installation.sql);
+      await expectLive(c, linked.installation.sql);
     },
     testMs,
   );
@@ -200,7 +200,7 @@ describe.skipIf(sharedRedisUrl === null)("the network", () => {
       await within(lostMs, Promise.all([shown, waiting].map(({ stream }) => stream.closed)));
       process.stderr.write(`  lost: ended after ${Date.now() - since} ms\n`);
       expectWhole(waiting, "waited");
-      await expectLive(c, house.installation.sql);
+      await expectLive(c, linked.installation.sql);
     },
     testMs,
   );
@@ -208,8 +208,8 @@ describe.skipIf(sharedRedisUrl === null)("the network", () => {
   test(
     "everybody and Redis, what is open lost for good: turns are streamed again in bounded time",
     async () => {
-      for (const { redis } of house.members) redis.lose();
-      await expectLive(c, house.installation.sql);
+      for (const { redis } of linked.members) redis.lose();
+      await expectLive(c, linked.installation.sql);
     },
     testMs,
   );
@@ -220,7 +220,7 @@ describe.skipIf(sharedRedisUrl === null)("the network", () => {
       async () => {
         const turn = await c.turn(`lost-${how} [[sim: chunks=3000 delayMs=30]]`);
         await hasShown(turn);
-        const { sql } = house.installation;
+        const { sql } = linked.installation;
         const [row] = await sql<{ worker: string }[]>`select worker_id as worker from turns where id = ${turn.turnId}`;
         const member = workers.find(({ process }) => (process as WorkProcess).workerId === row?.worker);
         await disturbed([member!.postgres], how, async () => {

@@ -2,7 +2,13 @@ import { describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { eventually } from "../harness/eventually.ts";
 import { startPostgres } from "../harness/postgres.ts";
-import { aftermathOf, type Client, type JsonAnswer, sharedRedisUrl, startInstallation } from "../harness/processes.ts";
+import {
+  aftermathOf,
+  type Client,
+  type JsonResponse,
+  sharedRedisUrl,
+  startInstallation,
+} from "../harness/processes.ts";
 import { expectFree, hasShown } from "../harness/turn-checks.ts";
 import { mountSmallDisk } from "./small-disk.ts";
 
@@ -23,41 +29,41 @@ describe.skipIf(disk === null)("a database out of disk", () => {
   test("refuses with 503, writes nothing by halves, and goes on once there is room", async () => {
     await using small = disk!;
     await using postgres = await startPostgres(small.folder);
-    await using house = await startInstallation({ databaseUrl: postgres.url });
-    const http = await house.serve();
-    const c = await house.client(http.url);
-    const worker = await house.work();
+    await using installation = await startInstallation({ databaseUrl: postgres.url });
+    const http = await installation.serve();
+    const c = await installation.client(http.url);
+    const worker = await installation.work();
     const before = await c.json('before [[sim: text="room enough"]]');
     expect(before.status).toBe(201);
     const running = await c.turn("running [[sim: chunks=400 delayMs=50 size=20000]]");
     await hasShown(running);
 
     await small.fill();
-    const refused: { mark: string; answer: JsonAnswer }[] = [];
-    const accepted: { mark: string; answer: Promise<JsonAnswer> }[] = [];
+    const refused: { mark: string; response: JsonResponse }[] = [];
+    const accepted: { mark: string; response: Promise<JsonResponse> }[] = [];
     for (let turn = 0; refused.length < 3; turn++) {
       if (turn > turnsMax) throw new Error(`After ${turnsMax} turns the disk still takes more.`);
       const mark = `full-${turn}`;
       const askedAt = Date.now();
       // Nothing that Postgres could make smaller.
-      const answer = c.json(`${mark} ${randomBytes(150_000).toString("base64")} [[sim: text="squeezed in"]]`);
-      const settled = await Promise.race([answer, until(refusedMs)]);
+      const response = c.json(`${mark} ${randomBytes(150_000).toString("base64")} [[sim: text="squeezed in"]]`);
+      const settled = await Promise.race([response, until(refusedMs)]);
       if (settled?.status === 503 && settled.turnId === null) {
         expect(Date.now() - askedAt).toBeLessThan(refusedMs);
-        refused.push({ mark, answer: settled });
-      } else accepted.push({ mark, answer });
+        refused.push({ mark, response: settled });
+      } else accepted.push({ mark, response });
     }
     process.stderr.write(`  disk: full after ${accepted.length} turns\n`);
-    for (const { answer } of refused) {
-      expect(answer.body.error).toMatchObject({ code: "service_unavailable", requestId: expect.any(String) });
-      expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
+    for (const { response } of refused) {
+      expect(response.body.error).toMatchObject({ code: "service_unavailable", requestId: expect.any(String) });
+      expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
     }
     expect((await fetch(`${http.url}/healthz`)).status).toBe(200);
 
     await small.empty();
     // A Postgres that had no room for its log ends by itself; whoever runs it starts it again.
     await eventually(
-      () => answers(house.sql).then((well) => well || postgres.restart().then(() => false)),
+      () => responses(installation.sql).then((well) => well || postgres.restart().then(() => false)),
       recoveredMs,
     );
     await eventually(async () => (await fetch(`${http.url}/readyz`)).status === 200, recoveredMs);
@@ -65,31 +71,31 @@ describe.skipIf(disk === null)("a database out of disk", () => {
 
     await running.stream.closed;
     expect(running.stream.finished).toBe(true);
-    for (const { answer } of accepted) {
-      const { status, turnId, body } = await answer;
+    for (const { response } of accepted) {
+      const { status, turnId, body } = await response;
       if (turnId === null) throw new Error(`${status} ${JSON.stringify(body)}`);
-      expect(["succeeded", "failed"]).toContain((await aftermathOf(house.sql, turnId)).status);
+      expect(["succeeded", "failed"]).toContain((await aftermathOf(installation.sql, turnId)).status);
     }
-    await eventually(async () => (await unfinished(house.sql)) === 0, recoveredMs);
-    const halves = await house.sql`
+    await eventually(async () => (await unfinished(installation.sql)) === 0, recoveredMs);
+    const halves = await installation.sql`
       select t.id, t.status, u.rows as usage, m.rows as messages from turns t,
         lateral (select count(*)::int as rows from usage where turn_id = t.id) u,
         lateral (select count(*)::int as rows from messages where turn_id = t.id) m
       where u.rows <> 1 or m.rows <> case t.status when 'succeeded' then 2 else 0 end`;
     expect([...halves]).toEqual([]);
     for (const { mark } of refused)
-      expect(await house.sql`select 1 from turns where input::text like ${`%${mark} %`}`).toHaveLength(0);
+      expect(await installation.sql`select 1 from turns where input::text like ${`%${mark} %`}`).toHaveLength(0);
     expect(
-      await house.sql`select 1 from sessions s where not exists (select 1 from turns t where t.session_id = s.id)`,
+      await installation.sql`select 1 from sessions s where not exists (select 1 from turns t where t.session_id = s.id)`,
     ).toHaveLength(0);
-    await expectAllFree(c, house.sql);
+    await expectAllFree(c, installation.sql);
     expect([...http.log, ...worker.log].filter(({ msg }) => /unforeseen/.test(msg))).toEqual([]);
   }, 400_000);
 });
 
 type Sql = Awaited<ReturnType<typeof startInstallation>>["sql"];
 
-async function answers(sql: Sql): Promise<boolean> {
+async function responses(sql: Sql): Promise<boolean> {
   return sql`select 1`.then(
     () => true,
     () => false,

@@ -5,7 +5,7 @@ import { eventually } from "../harness/eventually.ts";
 import type { Client } from "../harness/processes.ts";
 import { check } from "./check.ts";
 import { RandomClient, type World } from "./client.ts";
-import { type House, openHouse } from "./installation.ts";
+import { type LinkedInstallation, openLinkedInstallation } from "./installation.ts";
 import { troubleProcesses, troubleStores } from "./nemesis.ts";
 import { Random } from "./random.ts";
 import { History, type Message } from "./record.ts";
@@ -27,11 +27,11 @@ const endedMs = 90_000;
 /** So many faults are shown. */
 const shownMax = 30;
 
-/** Plays a history from its seed and answers what is wrong with it. */
+/** Plays a history from its seed and returns what is wrong with it. */
 export async function playHistory({ seed, seconds, clients, log }: HistoryOptions): Promise<string[]> {
-  await using house = await openHouse({ serve: 2, work: 2 });
-  const urls = house.members.filter(({ role }) => role === "serve").map(({ url }) => url);
-  const client = await house.installation.client(urls[0]!);
+  await using linked = await openLinkedInstallation({ serve: 2, work: 2 });
+  const urls = linked.members.filter(({ role }) => role === "serve").map(({ url }) => url);
+  const client = await linked.installation.client(urls[0]!);
   const world: World = {
     history: new History(),
     token: client.token,
@@ -41,12 +41,12 @@ export async function playHistory({ seed, seconds, clients, log }: HistoryOption
   };
   const faults: string[] = [];
   const told: string[] = [];
-  await play(house, world, { seed, seconds, clients, log: (line) => told.push(line) }, faults);
-  faults.push(...(await settle(house, client, world)));
-  const remains = await readRemains(house, client, world).catch((error) => {
-    throw new Error([String(error), ...house.misdeeds()].join("\n"));
+  await play(linked, world, { seed, seconds, clients, log: (line) => told.push(line) }, faults);
+  faults.push(...(await settle(linked, client, world)));
+  const remains = await readRemains(linked, client, world).catch((error) => {
+    throw new Error([String(error), ...linked.misdeeds()].join("\n"));
   });
-  faults.push(...(await check(world.history, remains, told)), ...house.misdeeds());
+  faults.push(...(await check(world.history, remains, told)), ...linked.misdeeds());
   faults.push(...(await proveFree(client, world, remains)));
   log(`seed ${seed}: ${told.length} faults: ${told.join("; ")}`);
   log(world.history.summary());
@@ -82,8 +82,13 @@ async function makeAgents(client: Client): Promise<string[]> {
   return agents;
 }
 
-/** Lets the clients do what they do while faults befall the house; then all faults end, and everybody gets an answer. */
-async function play(house: House, world: World, options: HistoryOptions, faults: string[]): Promise<void> {
+/** Lets the clients do what they do while faults happen to the installation; then all faults end, and everybody gets an answer. */
+async function play(
+  linked: LinkedInstallation,
+  world: World,
+  options: HistoryOptions,
+  faults: string[],
+): Promise<void> {
   const { seed, seconds, clients, log } = options;
   const until = Date.now() + seconds * 1_000;
   const over = () => Date.now() >= until;
@@ -93,14 +98,14 @@ async function play(house: House, world: World, options: HistoryOptions, faults:
   });
   const running = all.map((client) => client.run(over));
   await Promise.all([
-    troubleProcesses(house, new Random(seed, "processes"), over, log),
-    troubleStores(house, new Random(seed, "stores"), over, log),
+    troubleProcesses(linked, new Random(seed, "processes"), over, log),
+    troubleStores(linked, new Random(seed, "stores"), over, log),
   ]);
-  await house.heal();
+  await linked.heal();
   // What hangs until it is cancelled would hold up whoever reads it.
   const answered = Promise.all(running).then(() => true);
   const done = await eventually(async () => {
-    await cancelHanging(house, world);
+    await cancelHanging(linked, world);
     return Promise.race([answered, new Promise((resolve) => setTimeout(() => resolve(false), 200))]);
   }, answeredMs).catch(() => false);
   if (done) return;
@@ -109,7 +114,7 @@ async function play(house: House, world: World, options: HistoryOptions, faults:
 }
 
 /** Cancels the turns whose model never answers. */
-async function cancelHanging({ installation, members }: House, { token }: World): Promise<void> {
+async function cancelHanging({ installation, members }: LinkedInstallation, { token }: World): Promise<void> {
   const hanging = await installation.sql<{ agent: string; session: string }[]>`
     select agent_id as agent, session_id as session from turns
     where session_id is not null and cancel_requested_at is null
@@ -118,16 +123,18 @@ async function cancelHanging({ installation, members }: House, { token }: World)
       and accepted_at < now() - interval '5 seconds'`;
   for (const { agent, session } of hanging) {
     const url = `${members[0]?.url}/v1/agents/${agent}/sessions/${session}/cancel`;
-    await fetch(url, { method: "POST", headers: { authorization: `Bearer ${token}` } }).then((answer) => answer.text());
+    await fetch(url, { method: "POST", headers: { authorization: `Bearer ${token}` } }).then((response) =>
+      response.text(),
+    );
   }
 }
 
 /** Waits until nothing is busy any more. */
-async function settle(house: House, _client: Client, world: World): Promise<string[]> {
-  const { sql } = house.installation;
+async function settle(linked: LinkedInstallation, _client: Client, world: World): Promise<string[]> {
+  const { sql } = linked.installation;
   try {
     await eventually(async () => {
-      await cancelHanging(house, world);
+      await cancelHanging(linked, world);
       const { turns, jobs, locks } = await readBusy(sql);
       return turns.length + jobs.length + locks === 0;
     }, endedMs);
@@ -137,8 +144,8 @@ async function settle(house: House, _client: Client, world: World): Promise<stri
   }
 }
 
-async function readRemains(house: House, client: Client, world: World): Promise<Remains> {
-  const rows = await readRows(house.installation.sql, client.tenantId);
+async function readRemains(linked: LinkedInstallation, client: Client, world: World): Promise<Remains> {
+  const rows = await readRows(linked.installation.sql, client.tenantId);
   const transcripts = new Map<string, readonly Message[]>();
   for (const { id, agentId, deleted } of rows.sessions) {
     if (!deleted) transcripts.set(id, await readTranscript(client, `/v1/agents/${agentId}/sessions/${id}/messages`));
@@ -170,9 +177,9 @@ async function proveFree(client: Client, _world: World, { sessions }: Remains): 
     if (deleted) continue;
     const message = { id: crypto.randomUUID(), role: "user", parts: [{ type: "text", text: '[[sim: text="free"]]' }] };
     const path = `/v1/agents/${agentId}/sessions/${id}`;
-    const answer = await client.request("POST", path, { message, stream: false });
-    const text = await answer.text();
-    if (answer.status !== 200) faults.push(`${id} takes no new turn: ${answer.status} ${text}`);
+    const response = await client.request("POST", path, { message, stream: false });
+    const text = await response.text();
+    if (response.status !== 200) faults.push(`${id} takes no new turn: ${response.status} ${text}`);
   }
   return faults;
 }

@@ -25,7 +25,7 @@ export interface Member {
 }
 
 /** An installation on a Postgres and a Redis of its own, with a link between each process and each store. */
-export interface House extends AsyncDisposable {
+export interface LinkedInstallation extends AsyncDisposable {
   readonly installation: Installation;
   readonly postgres: TestPostgres;
   /** Ends Redis with all it holds, and starts it again, empty, when `meanwhile` is done. */
@@ -46,7 +46,13 @@ const terminateMs = 40_000;
 /** A supervisor gives up on a process that does not start for so long. */
 const startMs = 120_000;
 
-export async function openHouse({ serve, work }: { serve: number; work: number }): Promise<House> {
+export async function openLinkedInstallation({
+  serve,
+  work,
+}: {
+  serve: number;
+  work: number;
+}): Promise<LinkedInstallation> {
   const postgres = await startPostgres();
   let redis: RedisServer = await startRedis();
   const installation = await startInstallation({ databaseUrl: postgres.url, redisUrl: redis.url });

@@ -22,19 +22,19 @@ const wrong = [
 const limitMs = 60_000;
 
 describe.skipIf(sharedRedisUrl === null)("jobs that somebody put into the queue by hand", () => {
-  let house: Installation;
+  let installation: Installation;
   let worker: WorkProcess;
   let c: Client;
   beforeAll(async () => {
-    house = await startInstallation();
-    c = await house.client((await house.serve()).url);
-    worker = await house.work();
+    installation = await startInstallation();
+    c = await installation.client((await installation.serve()).url);
+    worker = await installation.work();
   }, limitMs);
-  afterAll(() => house?.[Symbol.asyncDispose](), limitMs);
+  afterAll(() => installation?.[Symbol.asyncDispose](), limitMs);
 
   const add = (task: string, payload: unknown, attempts = 5) =>
-    house.sql`select graphile_worker.add_job(${task}, ${JSON.stringify(payload)}::text::json, max_attempts => ${attempts})`;
-  const counts = async () => new Map((await countJobs(house.sql)).map((row) => [row.task, row]));
+    installation.sql`select graphile_worker.add_job(${task}, ${JSON.stringify(payload)}::text::json, max_attempts => ${attempts})`;
+  const counts = async () => new Map((await countJobs(installation.sql)).map((row) => [row.task, row]));
   /** The worker is the same one, and works. */
   const expectWork = async () => {
     expect((await c.json('[[sim: text="all the same"]]')).status).toBe(201);
@@ -48,8 +48,11 @@ describe.skipIf(sharedRedisUrl === null)("jobs that somebody put into the queue 
       const names = jobNames.filter((name) => !isPayload(name, {}));
       for (const name of names) for (const payload of wrong) await add(name, payload);
       const made = names.length * wrong.length;
-      await eventually(async () => (await listDead(house.sql, { task: null, limit: 1_000 })).length === made, limitMs);
-      const dead = await listDead(house.sql, { task: null, limit: 1_000 });
+      await eventually(
+        async () => (await listDead(installation.sql, { task: null, limit: 1_000 })).length === made,
+        limitMs,
+      );
+      const dead = await listDead(installation.sql, { task: null, limit: 1_000 });
       for (const { attempts, lastError } of dead) {
         expect(attempts).toBe(1);
         expect(lastError).toContain("malformed");
@@ -58,9 +61,9 @@ describe.skipIf(sharedRedisUrl === null)("jobs that somebody put into the queue 
       expect(said.length).toBeGreaterThanOrEqual(made);
       await expectWork();
       const ends = new Set<string>();
-      for (const { id } of dead) ends.add(await discardJob(house.sql, id));
+      for (const { id } of dead) ends.add(await discardJob(installation.sql, id));
       expect([...ends]).toEqual(["alone"]);
-      expect(await listDead(house.sql, { task: null, limit: 1 })).toEqual([]);
+      expect(await listDead(installation.sql, { task: null, limit: 1 })).toEqual([]);
     },
     2 * limitMs,
   );
@@ -89,8 +92,8 @@ describe.skipIf(sharedRedisUrl === null)("jobs that somebody put into the queue 
         limitMs,
       );
       await expectWork();
-      expect(await listDead(house.sql, { task: null, limit: 100 })).toEqual([]);
-      expect(await house.sql`select 1 from turns where status <> 'succeeded'`).toHaveLength(0);
+      expect(await listDead(installation.sql, { task: null, limit: 100 })).toEqual([]);
+      expect(await installation.sql`select 1 from turns where status <> 'succeeded'`).toHaveLength(0);
     },
     2 * limitMs,
   );

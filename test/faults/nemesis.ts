@@ -1,10 +1,10 @@
-import type { House, Member } from "./installation.ts";
+import type { LinkedInstallation, Member } from "./installation.ts";
 import { disturbances, type Link } from "./link.ts";
 import type { Random } from "./random.ts";
 
-/** Disturbs a house, one fault after another, until `over` says so. Answers what it did, in words. */
+/** Disturbs an installation, one fault after another, until `over` says so. Returns what it did, in words. */
 export type Nemesis = (
-  house: House,
+  linked: LinkedInstallation,
   random: Random,
   over: () => boolean,
   log: (fault: string) => void,
@@ -13,9 +13,9 @@ export type Nemesis = (
 const processFaults = { kill: 5, freeze: 3, terminate: 3 };
 
 /** Kills, freezes and restarts processes of the service. */
-export const troubleProcesses: Nemesis = async (house, random, over, log) => {
+export const troubleProcesses: Nemesis = async (linked, random, over, log) => {
   while (!over()) {
-    const member = random.pick(house.members);
+    const member = random.pick(linked.members);
     const fault = random.weighted(processFaults);
     const lastsMs = random.between(100, 5_000);
     const pauseMs = random.between(500, 3_000);
@@ -48,10 +48,10 @@ const storeFaults = {
 };
 
 /** Restarts, crashes and freezes the stores, and disturbs the ways to them. */
-export const troubleStores: Nemesis = async (house, random, over, log) => {
+export const troubleStores: Nemesis = async (linked, random, over, log) => {
   while (!over()) {
     const fault = random.weighted(storeFaults);
-    const member = random.pick(house.members);
+    const member = random.pick(linked.members);
     const disturbance = random.pick(disturbances);
     const lastsMs = random.between(100, 4_000);
     const pauseMs = random.between(500, 3_000);
@@ -63,18 +63,18 @@ export const troubleStores: Nemesis = async (house, random, over, log) => {
       way.heal();
     };
     const acts: Record<keyof typeof storeFaults, () => Promise<void>> = {
-      "restart Redis": () => house.restartRedis(() => pause(lastsMs)),
+      "restart Redis": () => linked.restartRedis(() => pause(lastsMs)),
       "freeze Redis": async () => {
-        house.freezeRedis();
+        linked.freezeRedis();
         await pause(lastsMs);
-        house.thawRedis();
+        linked.thawRedis();
       },
-      "restart Postgres": () => house.postgres.restart(),
-      "crash Postgres": () => house.postgres.crash(),
+      "restart Postgres": () => linked.postgres.restart(),
+      "crash Postgres": () => linked.postgres.crash(),
       "freeze Postgres": async () => {
-        await house.postgres.freeze();
+        await linked.postgres.freeze();
         await pause(lastsMs);
-        await house.postgres.thaw();
+        await linked.postgres.thaw();
       },
       "disturb a link to Postgres": () => disturb(member.postgres),
       "disturb a link to Redis": () => disturb(member.redis),

@@ -23,20 +23,20 @@ const testMs = 180_000;
 
 describe.skipIf(sharedRedisUrl === null)("connections to Postgres", () => {
   let server: TestPostgres;
-  let house: Installation;
+  let installation: Installation;
   let http: ServeProcess;
   let worker: WorkProcess;
   let c: Client;
   beforeAll(async () => {
     server = await startPostgres();
-    house = await startInstallation({ databaseUrl: server.url });
-    http = await house.serve();
-    c = await house.client(http.url);
-    worker = await house.work();
+    installation = await startInstallation({ databaseUrl: server.url });
+    http = await installation.serve();
+    c = await installation.client(http.url);
+    worker = await installation.work();
   }, testMs);
   afterAll(async () => {
     const unforeseen = [...(http?.log ?? []), ...(worker?.log ?? [])].filter(({ msg }) => /unforeseen/.test(msg));
-    await house?.[Symbol.asyncDispose]();
+    await installation?.[Symbol.asyncDispose]();
     await server?.[Symbol.asyncDispose]();
     expect(unforeseen).toEqual([]);
   }, testMs);
@@ -45,9 +45,9 @@ describe.skipIf(sharedRedisUrl === null)("connections to Postgres", () => {
     `fewer than requests, ${crowd} at once: all are answered, and nothing waits without a limit`,
     async () => {
       const reads = Array.from({ length: crowd }, async () => {
-        const answer = await c.request("GET", "/v1/agents");
-        await answer.text();
-        return answer.status;
+        const response = await c.request("GET", "/v1/agents");
+        await response.text();
+        return response.status;
       });
       const turns = Array.from({ length: crowd / 3 }, () => c.json('[[sim: text="one of many"]]'));
       const statuses = [...(await Promise.all(reads)), ...(await Promise.all(turns)).map(({ status }) => status)];
@@ -80,8 +80,8 @@ describe.skipIf(sharedRedisUrl === null)("connections to Postgres", () => {
       await eventually(async () => (await c.json('[[sim: text="again"]]')).status === 201, recoveredMs);
       await turn.stream.closed;
       expectWhole(turn);
-      expect(await aftermathOf(house.sql, turn.turnId)).toEqual(ranOnce);
-      expect(await house.sql`select 1 from turns where input::text like '%none-left%'`).toHaveLength(0);
+      expect(await aftermathOf(installation.sql, turn.turnId)).toEqual(ranOnce);
+      expect(await installation.sql`select 1 from turns where input::text like '%none-left%'`).toHaveLength(0);
       await expectFree(c, turn.sessionId);
     },
     testMs,

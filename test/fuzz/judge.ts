@@ -5,9 +5,9 @@ import type { Shot, Target } from "./requests.ts";
 /** No request may take longer than this: what it waits for at other servers has shorter limits. */
 const answerMsMax = 20_000;
 
-/** Answers that a request may save something with although they are errors, as the documents have it. */
+/** Error responses of requests that may have saved something, as the documents have it. */
 const savesAnyway = new Set(["PATCH /v1/chat-connections/{id}"]);
-/** `connect` answers 500 for a connection that is missing or does not suit (document 2). */
+/** `connect` responds with 500 to a connection that is missing or does not suit: `POST /v1/mcp-connections/:id/connect`. */
 const answers500 = new Set(["POST /v1/mcp-connections/{id}/connect"]);
 
 /** Bun's own server refuses request lines and headers over 16 KiB before the service sees them (README). */

@@ -75,7 +75,7 @@ export class ChatFixture {
     return { id: made.body.id, webhookUrl: made.body.webhookUrl, bot };
   }
 
-  /** Somebody mentions the bot in a channel; answers the message's ts, which names the thread. */
+  /** Somebody mentions the bot in a channel; returns the message's ts, which names the thread. */
   async mention(
     { bot, webhookUrl }: Connected<SlackBot>,
     text: string,
@@ -84,8 +84,8 @@ export class ChatFixture {
     const ts = this.slack.ts();
     const event = { type: "app_mention", user: "UPERSON", channel, ts, text: `<@${bot.userId}> ${slackEscaped(text)}` };
     const payload = slackEvent(bot, { ...event, ...(thread === undefined ? {} : { thread_ts: thread }) });
-    const answer = await this.h.app(slackRequest(bot, webhookUrl, payload));
-    if (answer.status !== 200) throw new Error(`${answer.status} ${await answer.text()}`);
+    const response = await this.h.app(slackRequest(bot, webhookUrl, payload));
+    if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);
     return ts;
   }
 
@@ -98,8 +98,8 @@ export class ChatFixture {
       chat: { id: chat, type: "private" },
       text,
     };
-    const answer = await this.h.app(telegramRequest(bot, webhookUrl, telegramUpdate({ message })));
-    if (answer.status !== 200) throw new Error(`${answer.status} ${await answer.text()}`);
+    const response = await this.h.app(telegramRequest(bot, webhookUrl, telegramUpdate({ message })));
+    if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);
   }
 
   /** Somebody presses a button of a Slack card. */
@@ -128,7 +128,7 @@ export class ChatFixture {
     return (await this.h.app(telegramRequest(bot, webhookUrl, telegramUpdate({ callback_query })))).status;
   }
 
-  /** Waits until a Slack thread has so many messages of the bot, and answers them. */
+  /** Waits until a Slack thread has so many messages of the bot, and returns them. */
   inThread(thread: string, count: number, limitMs?: number) {
     return eventually(() => {
       const found = this.slack.messages.filter((message) => message.thread === thread);
@@ -144,7 +144,7 @@ export class ChatFixture {
     }, limitMs);
   }
 
-  /** Waits until the newest delivery in a thread (Slack: its ts; Telegram: the chat) has this status, and answers it. */
+  /** Waits until the newest delivery in a thread (Slack: its ts; Telegram: the chat) has this status, and returns it. */
   delivery(t: TestTenant, connectionId: string, thread: string | number, status: string, limitMs?: number) {
     return eventually(async () => {
       const { body } = await t.call("GET", `/v1/chat-connections/${connectionId}/deliveries`);

@@ -44,7 +44,7 @@ export interface TenantOptions {
 export interface TestTenant {
   readonly id: string;
   readonly token: string;
-  call(method: string, path: string, options?: CallOptions): Promise<Answer>;
+  call(method: string, path: string, options?: CallOptions): Promise<ApiResponse>;
 }
 
 export interface CallOptions {
@@ -55,11 +55,11 @@ export interface CallOptions {
   readonly token?: string | null;
 }
 
-export interface Answer {
+export interface ApiResponse {
   readonly status: number;
   readonly headers: Headers;
   /** The parsed JSON, or the text where it is none, or null when empty. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers freely.
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into responses freely.
   readonly body: any;
 }
 
@@ -130,7 +130,13 @@ async function makeTenant(app: App, sql: Sql, { name = "Test", form = "b" }: Ten
   return { id, token, call: (method, path, options) => call(app, token, method, path, options) };
 }
 
-async function call(app: App, token: string, method: string, path: string, options: CallOptions = {}): Promise<Answer> {
+async function call(
+  app: App,
+  token: string,
+  method: string,
+  path: string,
+  options: CallOptions = {},
+): Promise<ApiResponse> {
   const headers = new Headers(options.headers);
   const credential = options.token === undefined ? token : options.token;
   if (credential !== null) headers.set("authorization", `Bearer ${credential}`);

@@ -25,10 +25,10 @@ export interface Merchant extends TestTenant {
   connect(provider: "polar" | "stripe", guard?: object): Promise<{ id: string }>;
   /** Makes a customer at the connected provider's stand-in and binds the user to it. */
   bind(userId: string, provider?: "polar" | "stripe"): Promise<string>;
-  /** Runs a turn of a new session to its end, and answers its id. */
+  /** Runs a turn of a new session to its end, and returns its id. */
   turn(userId: string, text?: string): Promise<string>;
   /** A turn's event, once it has this status. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers freely.
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into responses freely.
   event(turnId: string, status: string, limitMs?: number): Promise<any>;
 }
 

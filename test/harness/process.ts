@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { eventually } from "./eventually.ts";
+import { repository } from "./repository.ts";
 import { roleCommand } from "./runtimes.ts";
 
 /** A role of the service as a process of its own. */
@@ -8,15 +9,14 @@ export interface Child {
   /** Everything printed so far. */
   stdout(): string;
   stderr(): string;
-  /** Waits until standard output matches, and answers the match. Throws with what was printed when the process ends first. */
+  /** Waits until standard output matches, and returns the match. Throws with what was printed when the process ends first. */
   prints(pattern: RegExp): Promise<RegExpExecArray>;
-  /** Waits for the end and answers the exit status; null when a signal ended it. */
+  /** Waits for the end and returns the exit status; null when a signal ended it. */
   ended(limitMs?: number): Promise<number | null>;
   /** Ends it, whatever it does. */
   kill(): Promise<void>;
 }
 
-const repository = new URL("../..", import.meta.url).pathname;
 /** A process starts, initialising a database included, within this. */
 const startMsMax = 30_000;
 /** The environment of a child is what a test gives, and what any program needs. */

@@ -39,7 +39,7 @@ export async function startRedis(port?: number): Promise<RedisServer> {
   const chosen = port ?? (await freePort());
   const args = ["--port", String(chosen), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", folder];
   const child = spawn(binary, args, { stdio: "ignore" });
-  await answers(chosen);
+  await responses(chosen);
   return {
     url: `redis://127.0.0.1:${chosen}`,
     port: chosen,
@@ -56,7 +56,7 @@ export async function startRedis(port?: number): Promise<RedisServer> {
   };
 }
 
-async function answers(port: number): Promise<void> {
+async function responses(port: number): Promise<void> {
   const client = new Redis({ port, host: "127.0.0.1", retryStrategy: () => 20, maxRetriesPerRequest: null });
   client.on("error", () => {});
   const limit = setTimeout(() => client.disconnect(), startTimeoutMs);

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { inRepository } from "./repository.ts";
 
 /**
  * What the service runs on in a run of the tests. In `process` it is part of the
@@ -21,8 +22,6 @@ export interface Command {
   readonly words: readonly string[];
 }
 
-const repository = new URL("../..", import.meta.url).pathname;
-
 /** How a role is started in this run. */
 export function roleCommand(role: string): Command {
   const onDeno = chosenRuntime === "deno" || (chosenRuntime === "mixed" && role === "work");
@@ -35,8 +34,8 @@ function bunCommand(role: string): Command {
 
 /** The task of `deno.json` itself, its permissions included, without the task runner around it. */
 export function denoCommand(role: string): Command {
-  const { tasks } = JSON.parse(readFileSync(`${repository}deno.json`, "utf8")) as { tasks: Record<string, string> };
+  const { tasks } = JSON.parse(readFileSync(inRepository("deno.json"), "utf8")) as { tasks: Record<string, string> };
   const [, line] = /(?:^|\s)deno (run .*)$/.exec(tasks[role] ?? "") ?? [];
   if (line === undefined) throw new Error(`deno.json has no task ${role} that runs Deno.`);
-  return { program: `${repository}node_modules/.bin/deno`, words: line.split(" ") };
+  return { program: inRepository("node_modules/.bin/deno"), words: line.split(" ") };
 }

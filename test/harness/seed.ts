@@ -1,7 +1,7 @@
 import { type IdOf, newId } from "../../src/kernel/ids.ts";
 import type { Harness, TestTenant } from "./harness.ts";
 
-/** A provider and an agent on the simulated model; answers the agent's id. */
+/** A provider and an agent on the simulated model; returns the agent's id. */
 export async function makeAgent(
   h: Harness,
   t: TestTenant,
@@ -24,7 +24,7 @@ export async function makeAgent(
 let messages = 0;
 
 /** A user's message with one text. */
-export function say(text: string) {
+export function userMessage(text: string) {
   messages += 1;
   return { id: `m${messages}`, role: "user" as const, parts: [{ type: "text", text }] };
 }

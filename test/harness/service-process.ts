@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./redis.ts";
+import { repository } from "./repository.ts";
 import { roleCommand } from "./runtimes.ts";
 
 /** A process of the service, as an operator starts it. */
@@ -31,7 +32,8 @@ export interface WorkProcess extends ServiceProcess {
   readonly workerId: string;
 }
 
-const startMs = 20_000;
+/** A process starts within this on a busy machine; one that ends before is noticed at once. */
+const startMs = 60_000;
 /** A stopping process is asked once and given this long beyond its drain. */
 const stopGraceMs = 10_000;
 
@@ -96,11 +98,10 @@ export async function logged(process: ServiceProcess, msg: string, limitMs = sta
 }
 
 function launch(role: string, env: Record<string, string>): ServiceProcess {
-  const root = new URL("../..", import.meta.url).pathname;
   const { PATH = "", HOME = "" } = process.env;
   const { program, words } = roleCommand(role);
   const child: ChildProcess = spawn(program, words, {
-    cwd: root,
+    cwd: repository,
     env: { PATH, HOME, NO_COLOR: "1", ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });

@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import { form, skillMd } from "./archives.ts";
-import type { Answer, CallOptions, TestTenant } from "./harness.ts";
+import type { ApiResponse, CallOptions, TestTenant } from "./harness.ts";
 
 export const mib = 1024 * 1024;
 export const forms = ["a", "b"] as const;
@@ -12,12 +12,12 @@ let made = 0;
 /** A name that no other skill or agent of the test has. */
 export const name = () => `skill ${++made}`;
 
-export function verdict({ status, body }: Answer) {
+export function verdict({ status, body }: ApiResponse) {
   return [status, body?.error?.code];
 }
 
-export function sameFor(one: Answer, other: Answer): void {
-  const strip = (answer: Answer) => [answer.status, { ...answer.body.error, requestId: "" }];
+export function sameFor(one: ApiResponse, other: ApiResponse): void {
+  const strip = (response: ApiResponse) => [response.status, { ...response.body.error, requestId: "" }];
   expect(strip(one)).toEqual(strip(other));
 }
 
@@ -27,18 +27,18 @@ export const codeIn = (formName: "a" | "b", code: string) => (formName === "a" ?
 /** The calls that tests of skills make all the time. */
 export function skillCalls(t: TestTenant) {
   async function agent(fields: Record<string, unknown> = {}, tenant = t): Promise<string> {
-    const answer = await tenant.call("POST", "/v1/agents", { form: "b", body: { name: name(), ...fields } });
-    expect(answer.status).toBe(201);
-    return answer.body.id;
+    const response = await tenant.call("POST", "/v1/agents", { form: "b", body: { name: name(), ...fields } });
+    expect(response.status).toBe(201);
+    return response.body.id;
   }
   function create(agentId: string, markdown = skillMd(name()), options: CallOptions = {}) {
     const body = { path: "SKILL.md", content: markdown };
     return t.call("POST", `/v1/agents/${agentId}/skills`, { body, ...options });
   }
   async function created(agentId: string, markdown = skillMd(name())) {
-    const answer = await create(agentId, markdown);
-    expect(answer.status).toBe(201);
-    return answer.body;
+    const response = await create(agentId, markdown);
+    expect(response.status).toBe(201);
+    return response.body;
   }
   function upload(agentId: string, type: string, file: Uint8Array, options: CallOptions = {}) {
     return t.call("POST", `/v1/agents/${agentId}/skills/upload`, { body: form({ type, file }), ...options });

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { type Answer, eventually, type Harness, type TestTenant } from "./harness.ts";
+import { type ApiResponse, eventually, type Harness, type TestTenant } from "./harness.ts";
 
 /** What a test does with tasks and runs, on a harness without workers, so that it sees a run queued. */
 export class TaskFixture {
@@ -13,7 +13,7 @@ export class TaskFixture {
     this.#agentId = agentId;
   }
 
-  /** A task of an agent; answers its path. */
+  /** A task of an agent; returns its path. */
   async made(prompt: string, fields: object = {}, tenant = this.#t, agent = this.#agentId): Promise<string> {
     const task = { agentId: agent, name: "n", prompt, ...fields };
     const { status, body } = await tenant.call("POST", "/v1/tasks", { body: task });
@@ -22,11 +22,11 @@ export class TaskFixture {
   }
 
   /** Asks for a run. */
-  start(path: string, body: object = {}, tenant = this.#t, form: "a" | "b" = "b"): Promise<Answer> {
+  start(path: string, body: object = {}, tenant = this.#t, form: "a" | "b" = "b"): Promise<ApiResponse> {
     return tenant.call("POST", `${path}/runs`, { body, form });
   }
 
-  /** A queued run; answers its path. */
+  /** A queued run; returns its path. */
   async started(path: string, tenant = this.#t): Promise<string> {
     const { status, body } = await this.start(path, {}, tenant);
     expect([status, body.error]).toEqual([202, undefined]);

@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import { eventually } from "./harness.ts";
-import { type Client, type Installation, type JsonAnswer, type Turn, textOf } from "./processes.ts";
+import { type Client, type Installation, type JsonResponse, type Turn, textOf } from "./processes.ts";
 
 /** A turn that succeeded, on whichever attempt: one sequence with one start, complete. */
 export function expectWhole({ stream }: Turn, text?: string): void {
@@ -25,7 +25,7 @@ export function expectOneSequence({ stream }: Pick<Turn, "stream">): void {
 }
 
 /** The JSON answer to a turn whose worker was lost. */
-export function expectLost({ status, turnId, body }: JsonAnswer): void {
+export function expectLost({ status, turnId, body }: JsonResponse): void {
   expect(body.error?.code).toBe("service_unavailable");
   expect(status).toBe(503);
   expect(turnId).toMatch(/^turn_/);

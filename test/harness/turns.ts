@@ -1,5 +1,5 @@
 import type { Form } from "../../src/kernel/errors.ts";
-import type { Answer, Harness, TestTenant } from "./harness.ts";
+import type { ApiResponse, Harness, TestTenant } from "./harness.ts";
 import { eventually } from "./harness.ts";
 import { sampleOf } from "./prometheus.ts";
 import { chunksOf, sseEvents } from "./seed.ts";
@@ -8,7 +8,7 @@ import { chunksOf, sseEvents } from "./seed.ts";
 export type Chunk = { readonly type: string; readonly [field: string]: unknown };
 
 /** A turn's answer taken apart. */
-export interface Played extends Answer {
+export interface Played extends ApiResponse {
   readonly sessionId: string;
   readonly turnId: string;
   readonly chunks: Chunk[];
@@ -83,16 +83,16 @@ export interface LiveEvent {
 /** A response's stream, read only as far as the test asks. */
 export class LiveStream {
   readonly response: Response;
-  private readonly reader: ReadableStreamDefaultReader<Uint8Array>;
-  private readonly decoder = new TextDecoder();
-  private text = "";
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #decoder = new TextDecoder();
+  #text = "";
   /** Comments seen so far. */
   pings = 0;
 
   constructor(response: Response) {
     this.response = response;
     if (response.body === null) throw new Error(`no body: ${response.status}`);
-    this.reader = response.body.getReader();
+    this.#reader = response.body.getReader();
   }
 
   get turnId(): string {
@@ -106,22 +106,22 @@ export class LiveStream {
   /** The next event; null at the end. */
   async next(): Promise<LiveEvent | null> {
     for (;;) {
-      const end = this.text.indexOf("\n\n");
+      const end = this.#text.indexOf("\n\n");
       if (end >= 0) {
-        const block = this.text.slice(0, end + 2);
-        this.text = this.text.slice(end + 2);
+        const block = this.#text.slice(0, end + 2);
+        this.#text = this.#text.slice(end + 2);
         const [event] = sseEvents(block);
         if (event !== undefined) return event as LiveEvent;
         this.pings += 1;
         continue;
       }
-      const { done, value } = await this.reader.read();
+      const { done, value } = await this.#reader.read();
       if (done) return null;
-      this.text += this.decoder.decode(value, { stream: true });
+      this.#text += this.#decoder.decode(value, { stream: true });
     }
   }
 
-  /** Reads on until a chunk of this type has come, and answers it. */
+  /** Reads on until a chunk of this type has come, and returns it. */
   async until(type: string): Promise<Chunk> {
     for (;;) {
       const event = await this.next();
@@ -139,7 +139,7 @@ export class LiveStream {
 
   /** Goes away, as a client does that closes its connection. */
   leave(): Promise<void> {
-    return this.reader.cancel();
+    return this.#reader.cancel();
   }
 }
 

@@ -1,7 +1,7 @@
 import { newId } from "../../src/kernel/ids.ts";
 import type { ToolScope, TurnTool } from "../../src/tools/tool.ts";
 import { workspaceTools } from "../../src/workspaces/tools.ts";
-import type { Answer, Harness, TestTenant } from "./harness.ts";
+import type { ApiResponse, Harness, TestTenant } from "./harness.ts";
 
 /** A turn of an agent with a workspace. */
 export type WorkingScope = ToolScope & { readonly workspaceId: string };
@@ -56,7 +56,7 @@ export function upload(
   { workspaceId }: WorkingScope,
   path: string,
   content: string | Uint8Array,
-): Promise<Answer> {
+): Promise<ApiResponse> {
   const url = `/v1/workspaces/${workspaceId}/files?path=${encodeURIComponent(path)}`;
   return tenant.call("PUT", url, { form: "b", body: content, headers: { "content-type": "application/octet-stream" } });
 }

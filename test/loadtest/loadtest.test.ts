@@ -4,10 +4,11 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findRedisServer } from "../harness/redis.ts";
+import { inRepository } from "../harness/repository.ts";
 
-const folder = new URL("../../loadtest/", import.meta.url).pathname;
+const folder = inRepository("loadtest/");
 
-/** Runs a command to its end; answers its exit code (null when it is not installed) and what it printed. */
+/** Runs a command to its end; returns its exit code (null when it is not installed) and what it printed. */
 function run(command: string, args: string[]): Promise<{ code: number | null; printed: string }> {
   const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"] });
   let printed = "";

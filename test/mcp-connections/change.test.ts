@@ -31,8 +31,8 @@ async function made(fields: Record<string, unknown> = {}): Promise<string> {
   return body.id;
 }
 
-function codes(answer: { status: number; body: { error: { code: string } } }) {
-  return [answer.status, answer.body.error.code];
+function codes(response: { status: number; body: { error: { code: string } } }) {
+  return [response.status, response.body.error.code];
 }
 
 describe("GET /v1/mcp-connections", () => {
@@ -180,8 +180,8 @@ describe("POST /v1/mcp-connections/:id/reconnect", () => {
     const id = await made({ name: "same" });
     mcp.settings.accepts = (token) => token === "secret-token-5678";
     const body = { url: `${mcp.url}?v=2`, authType: "bearer", bearerToken: "secret-token-5678" };
-    const answer = await reconnect(id, body);
-    expect(answer).toMatchObject({
+    const response = await reconnect(id, body);
+    expect(response).toMatchObject({
       status: 200,
       body: {
         status: "connected",
@@ -193,8 +193,11 @@ describe("POST /v1/mcp-connections/:id/reconnect", () => {
 
   test("200 needs_auth for oauth_authorization_code", async () => {
     const id = await made();
-    const answer = await reconnect(id, { url: mcp.url, authType: "oauth_authorization_code" });
-    expect(answer).toMatchObject({ status: 200, body: { status: "needs_auth", connection: { status: "needs_auth" } } });
+    const response = await reconnect(id, { url: mcp.url, authType: "oauth_authorization_code" });
+    expect(response).toMatchObject({
+      status: 200,
+      body: { status: "needs_auth", connection: { status: "needs_auth" } },
+    });
   });
 
   for (const [what, code, arrange] of failures)

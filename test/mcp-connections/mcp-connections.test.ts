@@ -31,8 +31,8 @@ async function made(fields: Record<string, unknown> = {}): Promise<string> {
   return body.id;
 }
 
-function codes(answer: { status: number; body: { error: { code: string } } }) {
-  return [answer.status, answer.body.error.code];
+function codes(response: { status: number; body: { error: { code: string } } }) {
+  return [response.status, response.body.error.code];
 }
 
 describe("POST /v1/mcp-connections", () => {
@@ -75,8 +75,8 @@ describe("POST /v1/mcp-connections", () => {
   for (const [what, code, arrange] of failures)
     for (const form of ["a", "b"] as const)
       test(`400 ${code} for ${what}, nothing saved (form ${form})`, async () => {
-        const answer = await create(arrange(mcp), form);
-        expect(codes(answer as never)).toEqual([400, form === "a" ? "invalid_request" : code]);
+        const response = await create(arrange(mcp), form);
+        expect(codes(response as never)).toEqual([400, form === "a" ? "invalid_request" : code]);
         expect((await t.call("GET", path)).body).toEqual({ mcpConnections: [] });
       });
 
@@ -97,8 +97,8 @@ describe("POST /v1/mcp-connections", () => {
     const other = listen({ hostname: "127.0.0.1", port: 0, fetch: () => new Response(String(visits++)) });
     const location = `http://127.0.0.1:${other.port}/mcp`;
     mcp.settings.intercept = () => new Response(null, { status: 307, headers: { location } });
-    const answer = await create({ authType: "bearer", bearerToken: "secret-token-1234" });
-    expect([codes(answer as never), visits]).toEqual([[400, "mcp_connection_discovery_failed"], 0]);
+    const response = await create({ authType: "bearer", bearerToken: "secret-token-1234" });
+    expect([codes(response as never), visits]).toEqual([[400, "mcp_connection_discovery_failed"], 0]);
     await other.stop(true);
   });
 
@@ -120,9 +120,9 @@ describe("POST /v1/mcp-connections", () => {
   for (const [what, fields, pointer] of broken)
     for (const form of ["a", "b"] as const)
       test(`400 for ${what} (form ${form})`, async () => {
-        const answer = await create(fields, form);
-        expect(codes(answer as never)).toEqual([400, form === "a" ? "invalid_request" : "validation_failed"]);
-        expect(answer.body.error.details.issues[0].path).toBe(pointer);
+        const response = await create(fields, form);
+        expect(codes(response as never)).toEqual([400, form === "a" ? "invalid_request" : "validation_failed"]);
+        expect(response.body.error.details.issues[0].path).toBe(pointer);
       });
 
   test("409 mcp_connection_name_conflict", async () => {
@@ -132,8 +132,8 @@ describe("POST /v1/mcp-connections", () => {
   });
 
   test("409 for all but one of a name created at once", async () => {
-    const answers = await Promise.all(Array.from({ length: 4 }, () => create({ name: "docs" })));
-    expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409]);
+    const responses = await Promise.all(Array.from({ length: 4 }, () => create({ name: "docs" })));
+    expect(responses.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409]);
   });
 
   test("400 mcp_connection_limit_reached after 50; a deleted one frees its place", async () => {

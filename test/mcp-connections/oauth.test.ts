@@ -29,8 +29,8 @@ async function made(fields: Record<string, unknown> = {}): Promise<string> {
   return body.id;
 }
 
-function codes(answer: { status: number; body: { error: { code: string } } }) {
-  return [answer.status, answer.body.error.code];
+function codes(response: { status: number; body: { error: { code: string } } }) {
+  return [response.status, response.body.error.code];
 }
 
 describe("oauth_client_credentials", () => {
@@ -72,9 +72,9 @@ describe("oauth_client_credentials", () => {
   });
 
   test("POST 400 mcp_connection_authentication_failed for a wrong secret", async () => {
-    const answer = await create({ ...withClient(), clientSecret: "wrong-secret-0000" });
-    expect(codes(answer as never)).toEqual([400, "mcp_connection_authentication_failed"]);
-    expect(answer.body.error.message).not.toContain("as the test wants it");
+    const response = await create({ ...withClient(), clientSecret: "wrong-secret-0000" });
+    expect(codes(response as never)).toEqual([400, "mcp_connection_authentication_failed"]);
+    expect(response.body.error.message).not.toContain("as the test wants it");
   });
 
   test("POST 400 mcp_connection_discovery_failed when the metadata describe another resource", async () => {

@@ -26,8 +26,8 @@ afterEach(async () => {
 
 async function connection(): Promise<McpConnectionRow> {
   const body = { name: "c", url: mcp.url, authType: "oauth_client_credentials", ...auth.addClient() };
-  const answer = await t.call("POST", "/v1/mcp-connections", { body });
-  return getMcpConnection(h.sql, t.id, answer.body.id);
+  const response = await t.call("POST", "/v1/mcp-connections", { body });
+  return getMcpConnection(h.sql, t.id, response.body.id);
 }
 
 /** Contexts as different processes have them: nothing in common but the database. */

@@ -29,9 +29,9 @@ afterEach(async () => {
 const path = "/v1/mcp-connections";
 
 async function connect(name: string, fields: Record<string, unknown> = {}): Promise<string> {
-  const answer = await t.call("POST", path, { body: { name, url: mcp.url, authType: "none", ...fields } });
-  expect([answer.status, answer.body]).toEqual([201, answer.body]);
-  return answer.body.id;
+  const response = await t.call("POST", path, { body: { name, url: mcp.url, authType: "none", ...fields } });
+  expect([response.status, response.body]).toEqual([201, response.body]);
+  return response.body.id;
 }
 
 function attached(mcpConnectionId: string, fields: Partial<ToolAttachment> = {}): ToolAttachment {

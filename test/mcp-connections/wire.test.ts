@@ -8,6 +8,7 @@ import { discoverAuthorizationServer } from "../../src/mcp-connections/discovery
 import { failureOf, type McpFailure } from "../../src/mcp-connections/failure.ts";
 import { McpSession } from "../../src/mcp-connections/session.ts";
 import { boundedFetch } from "../../src/mcp-connections/wire.ts";
+import { inRepository } from "../harness/repository.ts";
 import { McpServer, textTool } from "../servers/mcp.ts";
 
 let mcp: McpServer;
@@ -35,7 +36,7 @@ describe("a server on the public internet", () => {
   let url: string;
   let visits: string[] = [];
   const [ca, key] = ["cert", "key"].map((part) =>
-    readFileSync(new URL(`../servers/tls/pinned.test.${part}.pem`, import.meta.url), "utf8"),
+    readFileSync(inRepository(`test/servers/tls/pinned.test.${part}.pem`), "utf8"),
   );
   let addresses: Record<string, string> = {};
   /** As in production, but this machine's one address counts as public. */

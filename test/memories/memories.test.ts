@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { injectedMemories } from "../../src/memories/inject.ts";
 import { useAgent } from "../harness/fixture.ts";
-import type { Answer } from "../harness/harness.ts";
+import type { ApiResponse } from "../harness/harness.ts";
 import { fillMemories, makeAgent } from "../harness/seed.ts";
 
 const { h, t, agentId } = await useAgent();
@@ -12,12 +12,12 @@ const missingMemory = `mem_${"0".repeat(24)}`;
 const forms = ["a", "b"] as const;
 const invalidCode = { a: "invalid_request", b: "validation_failed" };
 
-function verdict({ status, body }: Answer) {
+function verdict({ status, body }: ApiResponse) {
   return [status, body?.error?.code];
 }
 
-function sameFor(one: Answer, other: Answer): void {
-  const strip = (answer: Answer) => [answer.status, { ...answer.body.error, requestId: "" }];
+function sameFor(one: ApiResponse, other: ApiResponse): void {
+  const strip = (response: ApiResponse) => [response.status, { ...response.body.error, requestId: "" }];
   expect(strip(one)).toEqual(strip(other));
 }
 
@@ -26,35 +26,35 @@ async function freshAgent(): Promise<string> {
 }
 
 async function save(text: string, userId = "", agent: string = agentId) {
-  const answer = await t.call("POST", `/v1/agents/${agent}/memories`, { body: { text, userId } });
-  expect(answer.status).toBe(201);
-  return answer.body;
+  const response = await t.call("POST", `/v1/agents/${agent}/memories`, { body: { text, userId } });
+  expect(response.status).toBe(201);
+  return response.body;
 }
 
 /** Texts of the agent's memories that a search finds. */
 async function find(agent: string, search: string): Promise<string[]> {
-  const answer = await t.call("GET", `/v1/agents/${agent}/memories?search=${encodeURIComponent(search)}`);
-  expect(answer.status).toBe(200);
-  return answer.body.data.map((memory: { text: string }) => memory.text);
+  const response = await t.call("GET", `/v1/agents/${agent}/memories?search=${encodeURIComponent(search)}`);
+  expect(response.status).toBe(200);
+  return response.body.data.map((memory: { text: string }) => memory.text);
 }
 
 describe("POST /v1/agents/:agentId/memories", () => {
   test("201 with Location and defaults, the same in both forms", async () => {
     for (const form of forms) {
-      const answer = await t.call("POST", base, { body: { text: "Likes tea" }, form });
-      expect(answer.status).toBe(201);
-      expect(answer.body).toEqual({
+      const response = await t.call("POST", base, { body: { text: "Likes tea" }, form });
+      expect(response.status).toBe(201);
+      expect(response.body).toEqual({
         id: expect.stringMatching(/^mem_[0-9a-z]{24}$/),
         tenantId: t.id,
         agentId,
         userId: "",
         text: "Likes tea",
-        lastAccessedAt: answer.body.createdAt,
+        lastAccessedAt: response.body.createdAt,
         createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-        updatedAt: answer.body.createdAt,
+        updatedAt: response.body.createdAt,
       });
-      expect(answer.headers.get("location")).toBe(`${base}/${answer.body.id}`);
-      expect((await t.call("GET", `${base}/${answer.body.id}`, { form })).body).toEqual(answer.body);
+      expect(response.headers.get("location")).toBe(`${base}/${response.body.id}`);
+      expect((await t.call("GET", `${base}/${response.body.id}`, { form })).body).toEqual(response.body);
     }
   });
 
@@ -217,12 +217,12 @@ describe("GET /v1/agents/:agentId/memories", () => {
   test("200 with an empty page for a missing and a foreign agent; 400 for a malformed id", async () => {
     await save("present");
     const stranger = await h.tenant();
-    for (const answer of [
+    for (const response of [
       await t.call("GET", `/v1/agents/${missingAgent}/memories`),
       await stranger.call("GET", base),
     ]) {
-      expect(answer.status).toBe(200);
-      expect(answer.body).toEqual({ data: [], nextCursor: null });
+      expect(response.status).toBe(200);
+      expect(response.body).toEqual({ data: [], nextCursor: null });
     }
     expect(verdict(await t.call("GET", "/v1/agents/x/memories"))).toEqual([400, "validation_failed"]);
   });
@@ -238,9 +238,12 @@ describe("/v1/agents/:agentId/memories/:memoryId", () => {
 
   test("PATCH 200: the text and the access time move, all else stays", async () => {
     const memory = await save("old words", "ada");
-    const answer = await t.call("PATCH", `${base}/${memory.id}`, { body: { text: "new saying" } });
-    const { updatedAt, lastAccessedAt } = answer.body;
-    expect([answer.status, answer.body]).toEqual([200, { ...memory, text: "new saying", updatedAt, lastAccessedAt }]);
+    const response = await t.call("PATCH", `${base}/${memory.id}`, { body: { text: "new saying" } });
+    const { updatedAt, lastAccessedAt } = response.body;
+    expect([response.status, response.body]).toEqual([
+      200,
+      { ...memory, text: "new saying", updatedAt, lastAccessedAt },
+    ]);
     expect(lastAccessedAt > memory.lastAccessedAt && updatedAt > memory.updatedAt).toBe(true);
     expect(await find(agentId, "old words")).toEqual([]);
     expect(await find(agentId, "new saying")).toEqual(["new saying"]);

@@ -14,9 +14,9 @@ async function freshAgent(): Promise<string> {
 }
 
 async function save(text: string, userId = "", agent: string = agentId) {
-  const answer = await t.call("POST", `/v1/agents/${agent}/memories`, { body: { text, userId } });
-  expect(answer.status).toBe(201);
-  return answer.body;
+  const response = await t.call("POST", `/v1/agents/${agent}/memories`, { body: { text, userId } });
+  expect(response.status).toBe(201);
+  return response.body;
 }
 
 describe("injected memories", () => {
@@ -66,7 +66,7 @@ describe("the tool group memory", () => {
       };
       const checked = await made.inputSchema.validate(input);
       if (!checked.success) throw checked.error;
-      // biome-ignore lint/suspicious/noExplicitAny: tests look into answers freely.
+      // biome-ignore lint/suspicious/noExplicitAny: tests look into responses freely.
       return (await made.execute(checked.value, {})) as any;
     };
   }

@@ -5,7 +5,7 @@ import type { WorkProcess } from "../harness/service-process.ts";
 import { hasShown } from "../harness/turn-checks.ts";
 import { PolarServer } from "../servers/polar.ts";
 
-/** A dead worker's sends have been given up within this, like its turns (design section 1, rule 4). */
+/** A dead worker's sends have been given up within this, like its turns (docs/architecture.md, "Dead and frozen workers"). */
 const limitMs = 10_000;
 const ingest = "/v1/events/ingest";
 
@@ -15,9 +15,9 @@ interface Shop extends AsyncDisposable {
   readonly c: Client;
   work(): Promise<WorkProcess>;
   /** The ledger's answer about a turn, once its event has this status. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers freely.
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into responses freely.
   event(turnId: string, status: string): Promise<any>;
-  /** Runs a turn of anna's to its end and answers its id. */
+  /** Runs a turn of anna's to its end and returns its id. */
   turn(text: string): Promise<string>;
 }
 
@@ -26,9 +26,9 @@ async function openShop(): Promise<Shop> {
   await polar.start();
   polar.tokens.set("polar_oat_shop", ["org-shop"]);
   const env = { BILLING_A_API_URL: polar.url };
-  const house = await startInstallation();
-  const c = await house.client((await house.serve(env)).url);
-  await house.sql`update tenants set monetization = true where id = ${c.tenantId}`;
+  const installation = await startInstallation();
+  const c = await installation.client((await installation.serve(env)).url);
+  await installation.sql`update tenants set monetization = true where id = ${c.tenantId}`;
   const ask = async (method: string, path: string, body?: unknown) => {
     const response = await c.request(method, path, body);
     const answer = await response.json();
@@ -41,7 +41,7 @@ async function openShop(): Promise<Shop> {
   return {
     polar,
     c,
-    work: () => house.work(env),
+    work: () => installation.work(env),
     event: (turnId, status) =>
       eventually(async () => {
         const { events } = await ask("GET", `/v1/merchant-usage-events?status=${status}`);
@@ -55,7 +55,7 @@ async function openShop(): Promise<Shop> {
       return response.headers.get("x-turn-id") ?? "";
     },
     [Symbol.asyncDispose]: async () => {
-      await house[Symbol.asyncDispose]();
+      await installation[Symbol.asyncDispose]();
       await polar.stop();
     },
   };

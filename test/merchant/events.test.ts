@@ -3,7 +3,7 @@ import type { Form } from "../../src/kernel/errors.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { type UsageEventStatus, usageEventStatuses } from "../../src/merchant/schema.ts";
 import { claimDue, markLostEvents, recordReceipts } from "../../src/merchant/states.ts";
-import type { Answer } from "../harness/harness.ts";
+import type { ApiResponse } from "../harness/harness.ts";
 import { type Merchant, useMerchants } from "../harness/merchant-fixture.ts";
 
 const h = await useMerchants({ worker: false });
@@ -12,8 +12,8 @@ beforeEach(() => h.polar.calm());
 const root = "/v1/merchant-usage-events";
 const forms: Form[] = ["a", "b"];
 const missing = "mev_000000000000000000000000";
-const codeOf = ({ status, body }: Answer) => [status, body?.error?.code];
-const idsOf = ({ body }: Answer) => body.events.map(({ id }: { id: string }) => id);
+const codeOf = ({ status, body }: ApiResponse) => [status, body?.error?.code];
+const idsOf = ({ body }: ApiResponse) => body.events.map(({ id }: { id: string }) => id);
 
 /** Writes an event as it stands in the ledger. */
 async function insertEvent(m: Merchant, connectionId: string, fields: Record<string, unknown> = {}): Promise<string> {
@@ -121,15 +121,15 @@ describe("POST /v1/merchant-usage-events/:id/retry, /release, /discard", () => {
         for (const status of usageEventStatuses) {
           const customer_id = status === "unmapped" ? null : customerId;
           const id = await insertEvent(m, connectionId, { status, customer_id, last_error_code: "x" });
-          const answer = await m.call("POST", `${root}/${id}/${action}`, { form });
+          const response = await m.call("POST", `${root}/${id}/${action}`, { form });
           const expected = from.includes(status) ? [200, undefined] : [409, "merchant_event_state"];
-          expect([action, status, ...codeOf(answer)]).toEqual([action, status, ...expected]);
+          expect([action, status, ...codeOf(response)]).toEqual([action, status, ...expected]);
           const event = await statusOf(m, id);
           if (!from.includes(status)) expect(event.status).toBe(status);
           else if (action === "discard") expect(event).toMatchObject({ status: "discarded", attemptGeneration: 1 });
           else
             expect(event).toMatchObject({ status: "pending", customerId, attemptGeneration: 2, lastErrorCode: null });
-          if (answer.status === 200) expect(answer.body).toEqual(event);
+          if (response.status === 200) expect(response.body).toEqual(event);
         }
     });
 
@@ -138,8 +138,8 @@ describe("POST /v1/merchant-usage-events/:id/retry, /release, /discard", () => {
     const { id: connectionId } = await m.connect("polar");
     const gaveUp = { workflow_issue: "automatic_delivery_ended", next_attempt_at: null };
     const id = await insertEvent(m, connectionId, gaveUp);
-    const answer = await m.call("POST", `${root}/${id}/retry`);
-    expect([answer.status, answer.body]).toMatchObject([200, { status: "pending", workflowIssue: null }]);
+    const response = await m.call("POST", `${root}/${id}/retry`);
+    expect([response.status, response.body]).toMatchObject([200, { status: "pending", workflowIssue: null }]);
   });
 
   test("409: release without a binding; 200 with one of the same account, when the event's connection was replaced", async () => {

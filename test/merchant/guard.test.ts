@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, setSystemTime, test } from "bun:test";
 import type { Form } from "../../src/kernel/errors.ts";
 import { EligibilityCache } from "../../src/merchant/eligibility.ts";
-import { type Answer, eventually } from "../harness/harness.ts";
+import { type ApiResponse, eventually } from "../harness/harness.ts";
 import { type Merchant, useMerchants } from "../harness/merchant-fixture.ts";
 import { play, script, sessionPath } from "../harness/turns.ts";
 
@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 
 const root = "/v1/merchant-connection";
-const codeOf = ({ status, body }: Answer) => [status, body?.error?.code];
+const codeOf = ({ status, body }: ApiResponse) => [status, body?.error?.code];
 const byProduct = { enabled: true, productIds: ["prod-1", "prod-2"], meterId: null };
 const byMeter = { enabled: true, productIds: [], meterId: "meter-1" };
 const byBoth = { enabled: true, productIds: ["prod-1"], meterId: "meter-1" };
@@ -87,8 +87,8 @@ describe("the guard at Polar", () => {
       await m.call("PATCH", root, { body: { guard } });
       const customer = h.polar.customers.get(await m.bind(`user-${index}`));
       if (customer !== undefined) Object.assign(customer, { meters, subscriptions: active });
-      const answer = await start(m, `user-${index}`);
-      expect([index, ...codeOf(answer)]).toEqual([index, expected[0], expected[1]]);
+      const response = await start(m, `user-${index}`);
+      expect([index, ...codeOf(response)]).toEqual([index, expected[0], expected[1]]);
     }
   });
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import type { Form } from "../../src/kernel/errors.ts";
-import type { Answer } from "../harness/harness.ts";
+import type { ApiResponse } from "../harness/harness.ts";
 import { type Merchant, useMerchants } from "../harness/merchant-fixture.ts";
 
 const h = await useMerchants({ worker: false });
@@ -11,8 +11,8 @@ beforeEach(() => {
 
 const root = "/v1/merchant-connection";
 const forms: Form[] = ["a", "b"];
-const codeOf = ({ status, body }: Answer) => [status, body?.error?.code];
-const issuesOf = ({ body }: Answer) => body.error.details.issues.map(({ path }: { path: string }) => path);
+const codeOf = ({ status, body }: ApiResponse) => [status, body?.error?.code];
+const issuesOf = ({ body }: ApiResponse) => body.error.details.issues.map(({ path }: { path: string }) => path);
 const off = { enabled: false, productIds: [], meterId: null };
 
 /** A body that connects Polar. */
@@ -116,8 +116,8 @@ describe("POST /v1/merchant-connection", () => {
       [polarBody(m, { guard: { enabled: false, plan: "x" } }), "/guard/plan"],
     ];
     for (const [body, path] of broken) {
-      const answer = await m.call("POST", root, { body });
-      expect([...codeOf(answer), issuesOf(answer)]).toEqual([400, "validation_failed", [path]]);
+      const response = await m.call("POST", root, { body });
+      expect([...codeOf(response), issuesOf(response)]).toEqual([400, "validation_failed", [path]]);
     }
     const inA = await m.call("POST", root, { form: "a", body: {} });
     expect(codeOf(inA)).toEqual([400, "invalid_request"]);
@@ -140,9 +140,9 @@ describe("POST /v1/merchant-connection", () => {
       stripeBody("live", m.stripeKey.replace("sk_", "rk_")),
     ];
     for (const body of refused) {
-      const answer = await m.call("POST", root, { body });
-      expect(codeOf(answer)).toEqual([422, "merchant_credential_invalid"]);
-      expect(JSON.stringify(answer.body)).not.toContain(body.credential);
+      const response = await m.call("POST", root, { body });
+      expect(codeOf(response)).toEqual([422, "merchant_credential_invalid"]);
+      expect(JSON.stringify(response.body)).not.toContain(body.credential);
     }
     h.polar.befall("/v1/organizations/", { status: 403, body: { error: "NotPermitted" } });
     expect(codeOf(await m.call("POST", root, { body: polarBody(m) }))).toEqual([422, "merchant_credential_invalid"]);
@@ -175,8 +175,8 @@ describe("GET /v1/merchant-connection", () => {
     test(`200 in form ${form}: null when there is none; another tenant's is not shown`, async () => {
       const [m, other] = [await h.merchant(), await h.merchant()];
       await other.connect("polar");
-      const answer = await m.call("GET", root, { form });
-      expect([answer.status, answer.body]).toEqual([200, { connection: null }]);
+      const response = await m.call("GET", root, { form });
+      expect([response.status, response.body]).toEqual([200, { connection: null }]);
     });
 
   test("401 and 405", async () => {
@@ -222,8 +222,8 @@ describe("PATCH /v1/merchant-connection", () => {
       [{ guard: { enabled: true } }, "/guard"],
       [{ credential: null }, "/credential"],
     ] as const) {
-      const answer = await m.call("PATCH", root, { body });
-      expect([...codeOf(answer), issuesOf(answer)]).toEqual([400, "validation_failed", [path]]);
+      const response = await m.call("PATCH", root, { body });
+      expect([...codeOf(response), issuesOf(response)]).toEqual([400, "validation_failed", [path]]);
     }
     expect((await current(m)).configVersion).toBe(1);
   });
@@ -231,8 +231,8 @@ describe("PATCH /v1/merchant-connection", () => {
   test("404 merchant_connection_not_found", async () => {
     const [m, other] = [await h.merchant(), await h.merchant()];
     await other.connect("polar");
-    const answer = await m.call("PATCH", root, { body: { status: "active" } });
-    expect(codeOf(answer)).toEqual([404, "merchant_connection_not_found"]);
+    const response = await m.call("PATCH", root, { body: { status: "active" } });
+    expect(codeOf(response)).toEqual([404, "merchant_connection_not_found"]);
   });
 
   test("409 merchant_account_mismatch, 422, 503: nothing changes", async () => {
@@ -313,16 +313,16 @@ describe("PUT /v1/merchant-connection/bindings/:userId", () => {
       ["anna", { customerId: "a/b" }, "/customerId"],
       ["anna", { customerId: "c", userId: "b" }, "/userId"],
     ] as const) {
-      const answer = await m.call("PUT", `${root}/bindings/${user}`, { body });
-      expect([...codeOf(answer), issuesOf(answer)]).toEqual([400, "validation_failed", [path]]);
+      const response = await m.call("PUT", `${root}/bindings/${user}`, { body });
+      expect([...codeOf(response), issuesOf(response)]).toEqual([400, "validation_failed", [path]]);
     }
     expect((await m.call("PUT", `${root}/bindings/%E0%A4%A`, { body: { customerId: "c" } })).status).toBe(400);
   });
 
   test("404 merchant_connection_not_found", async () => {
     const m = await h.merchant();
-    const answer = await m.call("PUT", `${root}/bindings/anna`, { body: { customerId: "c" } });
-    expect(codeOf(answer)).toEqual([404, "merchant_connection_not_found"]);
+    const response = await m.call("PUT", `${root}/bindings/anna`, { body: { customerId: "c" } });
+    expect(codeOf(response)).toEqual([404, "merchant_connection_not_found"]);
   });
 
   test("422 merchant_customer_not_found: unknown, another merchant's, deleted, of no vendor's shape", async () => {
@@ -344,8 +344,8 @@ describe("PUT /v1/merchant-connection/bindings/:userId", () => {
     const customerId = h.polar.customer(m.organizationId);
     for (const mishap of [{ status: 500, body: {} }, { status: 401, body: {} }, "cut before" as const]) {
       h.polar.befall(`/v1/customers/${customerId}`, mishap);
-      const answer = await m.call("PUT", `${root}/bindings/anna`, { body: { customerId } });
-      expect(codeOf(answer)).toEqual([503, "merchant_provider_unavailable"]);
+      const response = await m.call("PUT", `${root}/bindings/anna`, { body: { customerId } });
+      expect(codeOf(response)).toEqual([503, "merchant_provider_unavailable"]);
     }
     expect((await m.call("GET", `${root}/bindings`)).body.bindings).toEqual([]);
   });
@@ -359,7 +359,7 @@ describe("GET and DELETE /v1/merchant-connection/bindings", () => {
     await other.bind("foreign");
     for (const user of ["c", "a", "B", "d", "b"]) await m.bind(user);
     const list = (query: string, form: Form = "b") => m.call("GET", `${root}/bindings?${query}`, { form });
-    const users = ({ body }: Answer) => body.bindings.map(({ userId }: { userId: string }) => userId);
+    const users = ({ body }: ApiResponse) => body.bindings.map(({ userId }: { userId: string }) => userId);
     const first = await list("limit=2");
     const second = await list(`limit=2&cursor=${first.body.nextCursor}`, "a");
     const third = await list(`limit=2&cursor=${second.body.nextCursor}`);

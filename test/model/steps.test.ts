@@ -58,8 +58,8 @@ function decided(script: string, calls: readonly Decision[], more: Omit<Played, 
     input,
     approval: { id: `approval-${index}`, approved, ...(reason === undefined ? {} : { reason }) },
   }));
-  const answer = { id: "a", role: "assistant", parts: [{ type: "step-start" }, ...parts] } as unknown as UiMessage;
-  return { messages: [asked(script), answer], ...more };
+  const response = { id: "a", role: "assistant", parts: [{ type: "step-start" }, ...parts] } as unknown as UiMessage;
+  return { messages: [asked(script), response], ...more };
 }
 
 const approvedAsk: Decision = { tool: "ask", input: { a: 1 }, approved: true };
@@ -212,12 +212,12 @@ describe.each([...stages])("runModel does what the SDK's streamText does, by %s:
 
 /** What a vendor answers, one after another, and what has to come of it. */
 interface Exchange extends Pick<Played, "ran" | "ended"> {
-  readonly answers: readonly (() => Response)[];
+  readonly responses: readonly (() => Response)[];
 }
 
 const exchanges: Readonly<Record<string, Exchange>> = {
   "thoughts with signatures, a call in pieces, and the same ids again": {
-    answers: [
+    responses: [
       message(
         "tool_use",
         thought(0, "hm"),
@@ -231,29 +231,29 @@ const exchanges: Readonly<Record<string, Exchange>> = {
     ran: ["add", "quick", "quick"],
   },
   "thoughts that are hidden": {
-    answers: [message("tool_use", block(0, { type: "redacted_thinking", data: "x" }), call(1, "t", "quick")), yes],
+    responses: [message("tool_use", block(0, { type: "redacted_thinking", data: "x" }), call(1, "t", "quick")), yes],
     ran: ["quick"],
   },
-  "a failure, then an answer": { answers: [failed, yes] },
+  "a failure, then an answer": { responses: [failed, yes] },
   "a failure in the second step, then an answer": {
-    answers: [message("tool_use", call(0, "t", "quick")), failed, yes],
+    responses: [message("tool_use", call(0, "t", "quick")), failed, yes],
     ran: ["quick"],
   },
-  "a call that was cut off": { answers: [message("max_tokens", call(0, "t", "add", '{"a":1,"b":2}'))] },
-  "an error in the middle": { answers: [events(opening, ...said(0, "Yes"), overloaded)], ended: "failed" },
-  "an error after a call": { answers: [events(opening, ...call(0, "t", "quick"), overloaded)], ended: "failed" },
-  "an end without a word of how": { answers: [events(opening, ...said(0, "Yes"))] },
-  "an end without a word of how, after a call": { answers: [events(opening, ...call(0, "t", "quick"))] },
-  "an end in the middle of a text": { answers: [events(opening, ...said(0, "Yes").slice(0, 2))] },
-  "an end before the first word": { answers: [events(opening)], ended: "failed" },
+  "a call that was cut off": { responses: [message("max_tokens", call(0, "t", "add", '{"a":1,"b":2}'))] },
+  "an error in the middle": { responses: [events(opening, ...said(0, "Yes"), overloaded)], ended: "failed" },
+  "an error after a call": { responses: [events(opening, ...call(0, "t", "quick"), overloaded)], ended: "failed" },
+  "an end without a word of how": { responses: [events(opening, ...said(0, "Yes"))] },
+  "an end without a word of how, after a call": { responses: [events(opening, ...call(0, "t", "quick"))] },
+  "an end in the middle of a text": { responses: [events(opening, ...said(0, "Yes").slice(0, 2))] },
+  "an end before the first word": { responses: [events(opening)], ended: "failed" },
 };
 
 const anthropicAt = (url: string) => createAnthropic({ baseURL: `${url}/v1`, apiKey: "key" })("claude-opus-5-5");
 
 describe("runModel does what the SDK's streamText does, by Anthropic's messages:", () => {
-  test.each(Object.entries(exchanges))("%s", async (_name, { answers, ...expected }) => {
-    await onVendor(answers, anthropicAt, (stage) =>
-      holdTogether(stage, { ...scene(""), calls: answers.length, ...expected }),
+  test.each(Object.entries(exchanges))("%s", async (_name, { responses, ...expected }) => {
+    await onVendor(responses, anthropicAt, (stage) =>
+      holdTogether(stage, { ...scene(""), calls: responses.length, ...expected }),
     );
   });
 
@@ -263,7 +263,7 @@ describe("runModel does what the SDK's streamText does, by Anthropic's messages:
   ])("a connection that is cut %s", async (_name, last) => {
     let cut = () => {};
     const pieces = last === "text-delta" ? said(0, "Yes").slice(0, 2) : call(0, "t", "quick");
-    const answer = () => {
+    const response = () => {
       const start = (body: ReadableStreamDefaultController) => {
         body.enqueue(new TextEncoder().encode(textOf(opening, ...pieces)));
         cut = () => body.error(new Error("The connection is cut."));
@@ -272,7 +272,7 @@ describe("runModel does what the SDK's streamText does, by Anthropic's messages:
     };
     // What a connection still held goes with it, so it is cut once all has come.
     const saw: Scene["saw"] = ({ type }) => type === last && cut();
-    await onVendor([answer], anthropicAt, (stage) => holdTogether(stage, scene("", { saw, ended: "failed" })));
+    await onVendor([response], anthropicAt, (stage) => holdTogether(stage, scene("", { saw, ended: "failed" })));
   });
 
   test("an abort before the vendor has answered", async () => {
@@ -289,29 +289,29 @@ describe("runModel does what the SDK's streamText does:", () => {
   };
 
   test("by Google's generateContent, with thoughts and a call that are signed", async () => {
-    const answer = (finishReason: string, ...parts: readonly object[]) =>
+    const response = (finishReason: string, ...parts: readonly object[]) =>
       data(
         ...parts.map((part) => ({
           candidates: [{ content: { role: "model", parts: [part] }, index: 0, finishReason }],
         })),
       );
-    const answers = [
-      answer(
+    const responses = [
+      response(
         "STOP",
         { text: "hm", thought: true, thoughtSignature: "s-1" },
         { functionCall: { id: "g-1", name: "add", args: { a: 1, b: 2 } }, thoughtSignature: "s-2" },
       ),
-      answer("STOP", { text: "Three." }, { text: "", thoughtSignature: "s-3" }),
+      response("STOP", { text: "Three." }, { text: "", thoughtSignature: "s-3" }),
     ];
     await onVendor(
-      answers,
+      responses,
       (url) => createGoogle({ baseURL: url, apiKey: "key" })("gemini-3-flash-preview"),
       (stage) => holdTogether(stage, { ...scene(""), calls: 2, ran: ["add"] }),
     );
   });
 
   test("by OpenRouter's chat, with details of its reasoning", async () => {
-    const answer = (finish_reason: string, ...deltas: readonly object[]) =>
+    const response = (finish_reason: string, ...deltas: readonly object[]) =>
       data(
         ...[...deltas, {}].map((delta, at) => {
           const choice = { index: 0, delta, finish_reason: at === deltas.length ? finish_reason : null };
@@ -320,12 +320,12 @@ describe("runModel does what the SDK's streamText does:", () => {
       );
     const details = { type: "reasoning.text", text: "hm", signature: "s", format: "anthropic-claude-v1", index: 0 };
     const asks = { index: 0, id: "o-1", type: "function", function: { name: "quick", arguments: "{}" } };
-    const answers = [
-      answer("tool_calls", { reasoning_details: [details] }, { content: "Wait." }, { tool_calls: [asks] }),
-      answer("stop", { content: "Done." }),
+    const responses = [
+      response("tool_calls", { reasoning_details: [details] }, { content: "Wait." }, { tool_calls: [asks] }),
+      response("stop", { content: "Done." }),
     ];
     await onVendor(
-      answers,
+      responses,
       (url) => createOpenRouter({ baseURL: url, apiKey: "key", compatibility: "strict" }).chat("anthropic/x"),
       (stage) => holdTogether(stage, { ...scene(""), calls: 2, ran: ["quick"] }),
     );
@@ -335,14 +335,14 @@ describe("runModel does what the SDK's streamText does:", () => {
 test("an abort does not wait for a connection that does not heed it", async () => {
   const deaf = (input: Parameters<typeof fetch>[0], init?: RequestInit) => fetch(input, { ...init, signal: null });
   const begun = new TextEncoder().encode(textOf(opening, ...said(0, "Yes").slice(0, 2)));
-  const answers = [() => new Response(new ReadableStream({ start: (body) => body.enqueue(begun) }), eventStream)];
+  const responses = [() => new Response(new ReadableStream({ start: (body) => body.enqueue(begun) }), eventStream)];
   const modelAt = (url: string) =>
     createAnthropic({
       baseURL: `${url}/v1`,
       apiKey: "key",
       fetch: Object.assign(deaf, { preconnect: fetch.preconnect }),
     })("claude-opus-5-5");
-  await onVendor(answers, modelAt, (stage) =>
+  await onVendor(responses, modelAt, (stage) =>
     holdTogether(stage, scene("", { abort: (chunk) => chunk.type === "text-delta", ended: "aborted" })),
   );
 });
@@ -365,8 +365,8 @@ describe("runModel differs from the SDK's streamText on purpose:", () => {
   });
 
   test.each([["quick"], ["never"]])("after an error nothing is run, whatever comes then: %s", async (name) => {
-    const answers = [events(opening, ...call(0, "t", name), overloaded, ...closing("tool_use")), yes];
-    await onVendor(answers, anthropicAt, async (stage) => {
+    const responses = [events(opening, ...call(0, "t", name), overloaded, ...closing("tool_use")), yes];
+    await onVendor(responses, anthropicAt, async (stage) => {
       const { ours, sdk } = await bothSides(stage, scene(""));
       expect(ours).toMatchObject({ ended: "failed", ran: [], chunks: sdk.chunks });
       expect(ours.bodies).toEqual(sdk.bodies.slice(0, 1));

@@ -7,7 +7,7 @@ import { eventually } from "../harness/harness.ts";
 import { startRole } from "../harness/process.ts";
 import { callsOf, sharedRedisUrl, startInstallation } from "../harness/processes.ts";
 import { inProcess } from "../harness/runtimes.ts";
-import { say } from "../harness/seed.ts";
+import { userMessage } from "../harness/seed.ts";
 import { logged } from "../harness/service-process.ts";
 import { hasShown } from "../harness/turn-checks.ts";
 import { open, sessionPath } from "../harness/turns.ts";
@@ -44,7 +44,7 @@ describe.skipIf(!inProcess)("the queue's commands", () => {
   };
   /** A turn that waits for a worker, with its caller's stream and its job. */
   const queuedTurn = async () => {
-    const stream = await open(h, t, "POST", sessionPath(agent, null), { body: { message: say("hello") } });
+    const stream = await open(h, t, "POST", sessionPath(agent, null), { body: { message: userMessage("hello") } });
     const [job] = await h.sql<{ id: string }[]>`
       select id::text from graphile_worker._private_jobs where payload ->> 'turnId' = ${stream.turnId}`;
     return { stream, turnId: stream.turnId, sessionId: stream.sessionId, jobId: job!.id };
@@ -110,7 +110,7 @@ describe.skipIf(!inProcess)("the queue's commands", () => {
     expect(events.map(({ data }) => (data === "[DONE]" ? data : data.type))).toContain("error");
     const messages = await t.call("GET", sessionPath(agent, sessionId, "/messages"));
     expect(messages.body.data).toEqual([]);
-    const next = await open(h, t, "POST", sessionPath(agent, sessionId), { body: { message: say("again") } });
+    const next = await open(h, t, "POST", sessionPath(agent, sessionId), { body: { message: userMessage("again") } });
     expect(next.response.status).toBe(200);
     await next.leave();
     await t.call("POST", sessionPath(agent, sessionId, "/cancel"));
@@ -206,11 +206,11 @@ describe.skipIf(!inProcess)("the queue's commands", () => {
 
 describe.skipIf(sharedRedisUrl === null)("queue drain", () => {
   test("the worker takes nothing new, finishes what it runs however long that takes, and ends; another goes on", async () => {
-    await using house = await startInstallation();
-    const http = await house.serve();
-    const worker = await house.work({ DRAIN_SECONDS: "0" });
-    const c = await house.client(http.url);
-    const command = (...words: string[]) => readQueueCommand(words)(house.sql);
+    await using installation = await startInstallation();
+    const http = await installation.serve();
+    const worker = await installation.work({ DRAIN_SECONDS: "0" });
+    const c = await installation.client(http.url);
+    const command = (...words: string[]) => readQueueCommand(words)(installation.sql);
     const states = async () =>
       JSON.parse(await command("workers", "--json")).map((w: { workerId: string; state: string; turns: number }) => [
         w.workerId,
@@ -227,8 +227,8 @@ describe.skipIf(sharedRedisUrl === null)("queue drain", () => {
     await long.stream.closed;
     expect(long.stream.chunks.filter(({ type }) => type === "text-delta")).toHaveLength(60);
     expect((await worker.exited).code).toBe(0);
-    expect(callsOf(house.model, "waits for another worker")).toBe(0);
-    const other = await house.work();
+    expect(callsOf(installation.model, "waits for another worker")).toBe(0);
+    const other = await installation.work();
     await waiting.stream.closed;
     // An ending worker takes its row along; where it could not, the reaper does.
     const left = JSON.stringify([[other.workerId, "working", 0]]);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { ApiError } from "../../src/kernel/errors.ts";
 import { renderPrompt } from "../../src/prompts/render.ts";
 import { useTenant } from "../harness/fixture.ts";
-import type { Answer, TestTenant } from "../harness/harness.ts";
+import type { ApiResponse, TestTenant } from "../harness/harness.ts";
 
 const { h, t } = await useTenant();
 
@@ -17,21 +17,21 @@ function body(fields: Record<string, unknown> = {}): Record<string, unknown> {
 }
 
 async function create(tenant: TestTenant, fields: Record<string, unknown> = {}) {
-  const answer = await tenant.call("POST", "/v1/prompts", { body: body(fields) });
-  expect(answer.status).toBe(201);
-  return answer.body;
+  const response = await tenant.call("POST", "/v1/prompts", { body: body(fields) });
+  expect(response.status).toBe(201);
+  return response.body;
 }
 
-function verdict({ status, body: { error } }: Answer) {
+function verdict({ status, body: { error } }: ApiResponse) {
   return [status, error.code];
 }
 
-function paths({ body: { error } }: Answer): string[] {
+function paths({ body: { error } }: ApiResponse): string[] {
   return error.details.issues.map((issue: { path: string }) => issue.path).sort();
 }
 
-function sameFor(one: Answer, other: Answer): void {
-  const strip = (answer: Answer) => [answer.status, { ...answer.body.error, requestId: "" }];
+function sameFor(one: ApiResponse, other: ApiResponse): void {
+  const strip = (response: ApiResponse) => [response.status, { ...response.body.error, requestId: "" }];
   expect(strip(one)).toEqual(strip(other));
 }
 
@@ -42,12 +42,12 @@ function templateOf(variables: number): string {
 describe("POST /v1/prompts", () => {
   test("201: defaults, the same in both forms", async () => {
     for (const form of ["a", "b"] as const) {
-      const answer = await t.call("POST", "/v1/prompts", {
+      const response = await t.call("POST", "/v1/prompts", {
         body: { name: `greet ${form}`, template: "Hi {{name}}" },
         form,
       });
-      expect(answer.status).toBe(201);
-      expect(answer.body).toEqual({
+      expect(response.status).toBe(201);
+      expect(response.body).toEqual({
         id: expect.stringMatching(/^prompt_[0-9a-z]{24}$/),
         tenantId: t.id,
         name: `greet ${form}`,
@@ -56,10 +56,10 @@ describe("POST /v1/prompts", () => {
         userId: "",
         metadata: {},
         createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-        updatedAt: answer.body.createdAt,
+        updatedAt: response.body.createdAt,
       });
-      const read = await t.call("GET", `/v1/prompts/${answer.body.id}`, { form: form === "a" ? "b" : "a" });
-      expect(read.body).toEqual(answer.body);
+      const read = await t.call("GET", `/v1/prompts/${response.body.id}`, { form: form === "a" ? "b" : "a" });
+      expect(read.body).toEqual(response.body);
     }
   });
 
@@ -124,9 +124,10 @@ describe("POST /v1/prompts", () => {
   test("201 once: the same name ten times at once", async () => {
     const tenant = await h.tenant();
     const send = () => tenant.call("POST", "/v1/prompts", { body: { name: "one", template: "x" } });
-    const answers = await Promise.all(Array.from({ length: 10 }, send));
-    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
-    for (const answer of answers) if (answer.status !== 201) expect(verdict(answer)).toEqual([400, "invalid_request"]);
+    const responses = await Promise.all(Array.from({ length: 10 }, send));
+    expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
+    for (const response of responses)
+      if (response.status !== 201) expect(verdict(response)).toEqual([400, "invalid_request"]);
   });
 
   test("400 invalid_request in both forms: the cap of 100, however many at once; deletion makes room", async () => {
@@ -134,13 +135,14 @@ describe("POST /v1/prompts", () => {
     await h.sql`
       insert into prompts (id, tenant_id, name, template)
       select 'prompt_' || lpad(n::text, 24, 'c'), ${tenant.id}, 'kept ' || n, 'x' from generate_series(1, 97) n`;
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 10 }, (_, index) =>
         tenant.call("POST", "/v1/prompts", { body: body(), form: index % 2 === 0 ? "a" : "b" }),
       ),
     );
-    expect(answers.filter(({ status }) => status === 201)).toHaveLength(3);
-    for (const answer of answers) if (answer.status !== 201) expect(verdict(answer)).toEqual([400, "invalid_request"]);
+    expect(responses.filter(({ status }) => status === 201)).toHaveLength(3);
+    for (const response of responses)
+      if (response.status !== 201) expect(verdict(response)).toEqual([400, "invalid_request"]);
     expect((await tenant.call("GET", "/v1/prompts")).body.prompts).toHaveLength(100);
     await tenant.call("DELETE", `/v1/prompts/prompt_${"1".padStart(24, "c")}`);
     await create(tenant);
@@ -161,9 +163,9 @@ describe("GET /v1/prompts", () => {
     const second = await create(tenant, { userId: "ada" });
     const third = await create(tenant);
     const list = async (query: string) => {
-      const answer = await tenant.call("GET", `/v1/prompts${query}`);
-      expect([answer.status, Object.keys(answer.body)]).toEqual([200, ["prompts"]]);
-      return answer.body.prompts.map((prompt: { id: string }) => prompt.id);
+      const response = await tenant.call("GET", `/v1/prompts${query}`);
+      expect([response.status, Object.keys(response.body)]).toEqual([200, ["prompts"]]);
+      return response.body.prompts.map((prompt: { id: string }) => prompt.id);
     };
     expect(await list("")).toEqual([third.id, second.id, first.id]);
     await tenant.call("PATCH", `/v1/prompts/${first.id}`, { body: { template: "new" } });
@@ -242,8 +244,8 @@ describe("PATCH /v1/prompts/:promptId", () => {
     const taken = await create(t);
     const prompt = await create(t);
     for (const form of ["a", "b"] as const) {
-      const answer = await t.call("PATCH", `/v1/prompts/${prompt.id}`, { body: { name: taken.name }, form });
-      expect([verdict(answer), paths(answer)]).toEqual([[400, "invalid_request"], ["/name"]]);
+      const response = await t.call("PATCH", `/v1/prompts/${prompt.id}`, { body: { name: taken.name }, form });
+      expect([verdict(response), paths(response)]).toEqual([[400, "invalid_request"], ["/name"]]);
     }
     expect((await t.call("GET", `/v1/prompts/${prompt.id}`)).body).toEqual(prompt);
   });

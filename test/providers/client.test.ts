@@ -62,8 +62,8 @@ const servers: VendorServer[] = [];
 afterAll(async () => {
   for (const server of servers) await server.stop();
 });
-function vendor(answer: (request: VendorRequest) => Response | Promise<Response>): VendorServer {
-  const server = startVendor(answer);
+function vendor(response: (request: VendorRequest) => Response | Promise<Response>): VendorServer {
+  const server = startVendor(response);
   servers.push(server);
   return server;
 }
@@ -85,10 +85,10 @@ describe("languageModel", () => {
   test("llm_vendor_a at another address speaks Chat Completions, with and without a slash at the end", async () => {
     for (const end of ["", "/"]) {
       h.model.clear();
-      const answer = await ask(provider("llm_vendor_a", h.model.url + end), "openai/gpt-4o-mini");
-      expect(answer.text.length).toBeGreaterThan(0);
-      expect(answer.inputTokens).toBeGreaterThan(0);
-      expect(answer.outputTokens).toBeGreaterThan(0);
+      const response = await ask(provider("llm_vendor_a", h.model.url + end), "openai/gpt-4o-mini");
+      expect(response.text.length).toBeGreaterThan(0);
+      expect(response.inputTokens).toBeGreaterThan(0);
+      expect(response.outputTokens).toBeGreaterThan(0);
       const [seen] = h.model.requests();
       expect(seen).toMatchObject({ path: "/v1/chat/completions", body: { model: "gpt-4o-mini", stream: true } });
     }
@@ -96,11 +96,11 @@ describe("languageModel", () => {
 
   test("llm_vendor_a at OpenAI's own address speaks the Responses API", async () => {
     h.model.clear();
-    const answer = await withAddress("https://api.openai.com/v1", h.model.url, () =>
+    const response = await withAddress("https://api.openai.com/v1", h.model.url, () =>
       ask(provider("llm_vendor_a", null), "openai/gpt-5", "high"),
     );
-    expect(answer.text.length).toBeGreaterThan(0);
-    expect(answer.outputTokens).toBeGreaterThan(0);
+    expect(response.text.length).toBeGreaterThan(0);
+    expect(response.outputTokens).toBeGreaterThan(0);
     expect(h.model.requests()[0]).toMatchObject({
       path: "/v1/responses",
       body: { model: "gpt-5", stream: true, reasoning: { effort: "high" } },
@@ -109,9 +109,9 @@ describe("languageModel", () => {
 
   test("custom: any OpenAI-compatible endpoint, the model id as it is, usage asked for", async () => {
     h.model.clear();
-    const answer = await ask(provider("custom", `${h.model.url}/`), "simulated/model");
-    expect(answer.text.length).toBeGreaterThan(0);
-    expect(answer.outputTokens).toBeGreaterThan(0);
+    const response = await ask(provider("custom", `${h.model.url}/`), "simulated/model");
+    expect(response.text.length).toBeGreaterThan(0);
+    expect(response.outputTokens).toBeGreaterThan(0);
     expect(h.model.requests()[0]).toMatchObject({
       path: "/v1/chat/completions",
       body: { model: "simulated/model", stream_options: { include_usage: true } },
@@ -140,8 +140,8 @@ describe("languageModel", () => {
         { type: "message_stop" },
       ),
     );
-    const answer = await ask(provider("llm_vendor_b", `${server.url}/v1/`), "anthropic/claude-opus-5-5", "high");
-    expect(answer).toEqual({ text: "Good day", inputTokens: 7, outputTokens: 3 });
+    const response = await ask(provider("llm_vendor_b", `${server.url}/v1/`), "anthropic/claude-opus-5-5", "high");
+    expect(response).toEqual({ text: "Good day", inputTokens: 7, outputTokens: 3 });
     const [seen] = server.requests;
     expect(seen).toMatchObject({
       method: "POST",
@@ -167,8 +167,12 @@ describe("languageModel", () => {
         },
       ),
     );
-    const answer = await ask(provider("llm_vendor_c", `${server.url}/v1beta`), "google/gemini-3-flash-preview", "low");
-    expect(answer).toEqual({ text: "Good day", inputTokens: 7, outputTokens: 3 });
+    const response = await ask(
+      provider("llm_vendor_c", `${server.url}/v1beta`),
+      "google/gemini-3-flash-preview",
+      "low",
+    );
+    expect(response).toEqual({ text: "Good day", inputTokens: 7, outputTokens: 3 });
     const [seen] = server.requests;
     expect(seen?.path).toBe("/v1beta/models/gemini-3-flash-preview:streamGenerateContent?alt=sse");
     expect(seen?.headers.get("x-goog-api-key")).toBe(apiKey);
@@ -191,8 +195,8 @@ describe("languageModel", () => {
         chunk({ usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 } }),
       ),
     );
-    const answer = await ask(provider("router_vendor", `${server.url}/api/v1/`), "openai/gpt-5", "high");
-    expect(answer).toEqual({ text: "Good day", inputTokens: 7, outputTokens: 3 });
+    const response = await ask(provider("router_vendor", `${server.url}/api/v1/`), "openai/gpt-5", "high");
+    expect(response).toEqual({ text: "Good day", inputTokens: 7, outputTokens: 3 });
     const [seen] = server.requests;
     expect(seen).toMatchObject({
       path: "/api/v1/chat/completions",
@@ -212,10 +216,10 @@ describe("languageModel", () => {
         { type: "finish", finishReason: { unified: "stop", raw: "stop" }, usage },
       ),
     );
-    const answer = await withAddress("https://ai-gateway.vercel.sh", server.url, () =>
+    const response = await withAddress("https://ai-gateway.vercel.sh", server.url, () =>
       ask(provider("gateway", null), "anthropic/claude-opus-4.5", "low"),
     );
-    expect(answer).toEqual({ text: "Good day", inputTokens: 7, outputTokens: 3 });
+    expect(response).toEqual({ text: "Good day", inputTokens: 7, outputTokens: 3 });
     const [seen] = server.requests;
     expect(seen).toMatchObject({ path: "/v4/ai/language-model", body: { reasoning: "low" } });
     expect(seen?.headers.get("ai-language-model-id")).toBe("anthropic/claude-opus-4.5");
@@ -254,7 +258,7 @@ describe("languageModel", () => {
     await eventually(() => server.requests.length === 1);
     stop.abort();
     expect((await running).ended).toBe("aborted");
-    await eventually(() => closed, 1_000);
+    await eventually(() => closed);
   });
 
   test("a failing call says nothing of the key", async () => {

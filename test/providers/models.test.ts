@@ -28,8 +28,8 @@ describe("GET /v1/providers/:id/models", () => {
   afterAll(async () => {
     for (const server of servers) await server.stop();
   });
-  function vendor(answer: (request: VendorRequest) => Response | Promise<Response>): VendorServer {
-    const server = startVendor(answer);
+  function vendor(response: (request: VendorRequest) => Response | Promise<Response>): VendorServer {
+    const server = startVendor(response);
     servers.push(server);
     return server;
   }
@@ -59,8 +59,8 @@ describe("GET /v1/providers/:id/models", () => {
       }),
     );
     for (const base of ["/v1", "/v1/", "/proxy/v1"]) {
-      const answer = await models("openai", server.url + base);
-      expect([answer.status, answer.body]).toEqual([200, ids("openai/gpt-4.1", "openai/gpt-4o-mini")]);
+      const response = await models("openai", server.url + base);
+      expect([response.status, response.body]).toEqual([200, ids("openai/gpt-4.1", "openai/gpt-4o-mini")]);
     }
     expect(server.requests.map(({ method, path }) => [method, path])).toEqual([
       ["GET", "/v1/models"],
@@ -76,8 +76,8 @@ describe("GET /v1/providers/:id/models", () => {
         ? Response.json({ data: [{ id: "claude-b" }], has_more: false, last_id: "claude-b" })
         : Response.json({ data: [{ id: "claude-a" }], has_more: true, last_id: "claude-a" }),
     );
-    const answer = await models("llm_vendor_b", `${server.url}/v1`);
-    expect([answer.status, answer.body]).toEqual([200, ids("anthropic/claude-a", "anthropic/claude-b")]);
+    const response = await models("llm_vendor_b", `${server.url}/v1`);
+    expect([response.status, response.body]).toEqual([200, ids("anthropic/claude-a", "anthropic/claude-b")]);
     expect(server.requests.map(({ path }) => path)).toEqual([
       "/v1/models?limit=1000",
       "/v1/models?limit=1000&after_id=claude-a",
@@ -92,8 +92,8 @@ describe("GET /v1/providers/:id/models", () => {
         ? Response.json({ models: [{ name: "models/gemini-2.5-pro" }] })
         : Response.json({ models: [{ name: "models/gemini-3-flash" }], nextPageToken: "p2" }),
     );
-    const answer = await models("llm_vendor_c", `${server.url}/v1beta`);
-    expect([answer.status, answer.body]).toEqual([200, ids("google/gemini-2.5-pro", "google/gemini-3-flash")]);
+    const response = await models("llm_vendor_c", `${server.url}/v1beta`);
+    expect([response.status, response.body]).toEqual([200, ids("google/gemini-2.5-pro", "google/gemini-3-flash")]);
     expect(server.requests.map(({ path }) => path)).toEqual([
       "/v1beta/models?pageSize=1000",
       "/v1beta/models?pageSize=1000&pageToken=p2",
@@ -103,8 +103,8 @@ describe("GET /v1/providers/:id/models", () => {
 
   test("200: OpenRouter's list, ids as they are", async () => {
     const server = vendor(() => Response.json({ data: [{ id: "openai/gpt-5" }, { id: "anthropic/claude-opus-4.5" }] }));
-    const answer = await models("openrouter", `${server.url}/api/v1`);
-    expect([answer.status, answer.body]).toEqual([200, ids("anthropic/claude-opus-4.5", "openai/gpt-5")]);
+    const response = await models("openrouter", `${server.url}/api/v1`);
+    expect([response.status, response.body]).toEqual([200, ids("anthropic/claude-opus-4.5", "openai/gpt-5")]);
     expect(server.requests[0]?.path).toBe("/api/v1/models");
   });
 
@@ -122,12 +122,12 @@ describe("GET /v1/providers/:id/models", () => {
   });
 
   test("422 model_discovery_unsupported for custom", async () => {
-    const answer = await models("custom", h.model.url);
-    expect([answer.status, answer.body.error.code]).toEqual([422, "model_discovery_unsupported"]);
+    const response = await models("custom", h.model.url);
+    expect([response.status, response.body.error.code]).toEqual([422, "model_discovery_unsupported"]);
   });
 
   test("503 model_validation_unavailable: key refused, failing, not a list, too large, closed; the key stays out", async () => {
-    const answers: Record<string, () => Response> = {
+    const responses: Record<string, () => Response> = {
       refused: () => Response.json({ error: { message: `Incorrect API key: ${secret}` } }, { status: 401 }),
       failing: () => new Response("oops", { status: 500 }),
       text: () => new Response("<html>"),
@@ -135,12 +135,12 @@ describe("GET /v1/providers/:id/models", () => {
       null: () => Response.json(null),
       large: () => new Response(`{"data":[{"id":"${"x".repeat(9 * 1024 * 1024)}"}]}`),
     };
-    const server = vendor(({ path }) => (answers[path.split("/")[1] as string] as () => Response)());
-    const urls = [...Object.keys(answers).map((name) => `${server.url}/${name}`), "http://127.0.0.1:1"];
+    const server = vendor(({ path }) => (responses[path.split("/")[1] as string] as () => Response)());
+    const urls = [...Object.keys(responses).map((name) => `${server.url}/${name}`), "http://127.0.0.1:1"];
     for (const url of urls) {
-      const answer = await models("openai", url);
-      expect([url, answer.status, answer.body.error?.code]).toEqual([url, 503, "model_validation_unavailable"]);
-      expect(JSON.stringify(answer.body)).not.toContain(secret);
+      const response = await models("openai", url);
+      expect([url, response.status, response.body.error?.code]).toEqual([url, 503, "model_validation_unavailable"]);
+      expect(JSON.stringify(response.body)).not.toContain(secret);
     }
   });
 
@@ -226,19 +226,19 @@ describe("GET /v1/providers/:id/thinking-levels", () => {
         providerType: type,
         ...(type === "custom" ? { baseUrl: "http://127.0.0.1:1" } : {}),
       });
-      const answer = await t.call(
+      const response = await t.call(
         "GET",
         `/v1/providers/${idOf[type]}/thinking-levels?model=${encodeURIComponent(model)}`,
       );
-      expect([asked, answer.status, answer.body]).toEqual([asked, 200, expected]);
+      expect([asked, response.status, response.body]).toEqual([asked, 200, expected]);
     }
   });
 
   test("400: without a model, or with an empty one", async () => {
     const id = await create(t);
     for (const query of ["", "?model=", "?model=a/b&x=1"]) {
-      const answer = await t.call("GET", `/v1/providers/${id}/thinking-levels${query}`);
-      expect([query, answer.status, answer.body.error.code]).toEqual([query, 400, "validation_failed"]);
+      const response = await t.call("GET", `/v1/providers/${id}/thinking-levels${query}`);
+      expect([query, response.status, response.body.error.code]).toEqual([query, 400, "validation_failed"]);
     }
   });
 });

@@ -112,10 +112,10 @@ describe("POST /v1/providers", () => {
       [{ color: "red" }, "/color"],
     ];
     for (const [fields, path] of wrong) {
-      const answer = await t.call("POST", "/v1/providers", { body: providerBody(fields) });
-      const { code, details } = answer.body.error;
-      expect([fields, answer.status, code, details.issues[0].path]).toEqual([fields, 400, "validation_failed", path]);
-      expect(JSON.stringify(answer.body)).not.toContain(secret);
+      const response = await t.call("POST", "/v1/providers", { body: providerBody(fields) });
+      const { code, details } = response.body.error;
+      expect([fields, response.status, code, details.issues[0].path]).toEqual([fields, 400, "validation_failed", path]);
+      expect(JSON.stringify(response.body)).not.toContain(secret);
     }
     const inA = await t.call("POST", "/v1/providers", { body: providerBody({ name: "" }), form: "a" });
     expect([inA.status, inA.body.error.code]).toEqual([400, "invalid_request"]);
@@ -125,8 +125,12 @@ describe("POST /v1/providers", () => {
     const strict = await startHarness({ env: { ALLOW_PRIVATE_NETWORK: "0" } });
     const tenant = await strict.tenant();
     for (const baseUrl of ["http://api.example.com", "https://localhost/v1", "https://10.0.0.1", "https://[::1]/v1"]) {
-      const answer = await tenant.call("POST", "/v1/providers", { body: providerBody({ baseUrl }) });
-      expect([baseUrl, answer.status, answer.body.error?.details.issues[0].path]).toEqual([baseUrl, 400, "/baseUrl"]);
+      const response = await tenant.call("POST", "/v1/providers", { body: providerBody({ baseUrl }) });
+      expect([baseUrl, response.status, response.body.error?.details.issues[0].path]).toEqual([
+        baseUrl,
+        400,
+        "/baseUrl",
+      ]);
     }
     const fine = await tenant.call("POST", "/v1/providers", {
       body: providerBody({ baseUrl: "https://api.example.com" }),
@@ -139,19 +143,19 @@ describe("POST /v1/providers", () => {
     const tenant = await h.tenant();
     await create(tenant, { name: "Twice" });
     for (const form of ["a", "b"] as const) {
-      const answer = await tenant.call("POST", "/v1/providers", { body: providerBody({ name: "Twice" }), form });
-      expect([answer.status, answer.body.error.code]).toEqual([409, "provider_name_conflict"]);
+      const response = await tenant.call("POST", "/v1/providers", { body: providerBody({ name: "Twice" }), form });
+      expect([response.status, response.body.error.code]).toEqual([409, "provider_name_conflict"]);
     }
     await create(await h.tenant(), { name: "Twice" });
   });
 
   test("400 provider_limit_reached (A: invalid_request): the cap of 20 holds under concurrency; deleting frees a place", async () => {
     const tenant = await h.tenant();
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 25 }, () => tenant.call("POST", "/v1/providers", { body: providerBody() })),
     );
-    const made = answers.filter(({ status }) => status === 201);
-    const refused = answers.filter(({ status }) => status !== 201);
+    const made = responses.filter(({ status }) => status === 201);
+    const refused = responses.filter(({ status }) => status !== 201);
     expect(made.length).toBe(20);
     for (const { status, body } of refused) expect([status, body.error.code]).toEqual([400, "provider_limit_reached"]);
     const inA = await tenant.call("POST", "/v1/providers", { body: providerBody(), form: "a" });
@@ -218,8 +222,8 @@ describe("GET and PATCH /v1/providers/:id", () => {
         ["GET", "/thinking-levels?model=openai/gpt-5", undefined],
       ] as const)
         for (const form of ["a", "b"] as const) {
-          const answer = await t.call(method, `/v1/providers/${id}${path}`, { body, form });
-          expect([method, path, answer.status, answer.body.error.code]).toEqual([
+          const response = await t.call(method, `/v1/providers/${id}${path}`, { body, form });
+          expect([method, path, response.status, response.body.error.code]).toEqual([
             method,
             path,
             404,
@@ -231,8 +235,8 @@ describe("GET and PATCH /v1/providers/:id", () => {
   test("409 provider_name_conflict", async () => {
     const name = (await t.call("GET", `/v1/providers/${await create(t)}`)).body.name;
     const other = await create(t);
-    const answer = await t.call("PATCH", `/v1/providers/${other}`, { body: { name } });
-    expect([answer.status, answer.body.error.code]).toEqual([409, "provider_name_conflict"]);
+    const response = await t.call("PATCH", `/v1/providers/${other}`, { body: { name } });
+    expect([response.status, response.body.error.code]).toEqual([409, "provider_name_conflict"]);
     expect((await t.call("PATCH", `/v1/providers/${other}`, { body: { name: "Own name" } })).status).toBe(200);
     expect((await t.call("PATCH", `/v1/providers/${other}`, { body: { name: "Own name" } })).status).toBe(200);
   });
@@ -291,8 +295,8 @@ describe("DELETE /v1/providers/:id", () => {
       await inner`insert into agents (id, tenant_id, name, config)
         values (${agentId}, ${t.id}, ${agentId}, ${json(inner, { providerId: id })})`;
     });
-    const answer = await deleting;
-    expect([answer?.status, answer?.body.error.details]).toEqual([409, { agentIds: [agentId] }]);
+    const response = await deleting;
+    expect([response?.status, response?.body.error.details]).toEqual([409, { agentIds: [agentId] }]);
   });
 
   async function waitsForLock(): Promise<void> {

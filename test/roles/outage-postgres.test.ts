@@ -6,7 +6,7 @@ import {
   type Client,
   callsOf,
   type Installation,
-  type JsonAnswer,
+  type JsonResponse,
   sharedRedisUrl,
   startInstallation,
 } from "../harness/processes.ts";
@@ -17,20 +17,20 @@ const succeeded = { status: "succeeded", attempt: 1, metered: 1, messages: 2 };
 
 describe.skipIf(sharedRedisUrl === null)("Postgres", () => {
   let postgres: TestPostgres;
-  let house: Installation;
+  let installation: Installation;
   let http: ServeProcess;
   let worker: WorkProcess;
   let c: Client;
   beforeAll(async () => {
     postgres = await startPostgres();
-    house = await startInstallation({ databaseUrl: postgres.url });
-    http = await house.serve();
-    worker = await house.work();
-    await house.work();
-    c = await house.client(http.url);
+    installation = await startInstallation({ databaseUrl: postgres.url });
+    http = await installation.serve();
+    worker = await installation.work();
+    await installation.work();
+    c = await installation.client(http.url);
   }, 60_000);
   afterAll(async () => {
-    await house?.[Symbol.asyncDispose]();
+    await installation?.[Symbol.asyncDispose]();
     await postgres?.[Symbol.asyncDispose]();
   });
 
@@ -39,13 +39,13 @@ describe.skipIf(sharedRedisUrl === null)("Postgres", () => {
     ["killed, and recovering", () => postgres.crash()],
   ] as const) {
     test(`${how} in the middle of turns and under load: no turn is lost or doubled, readers notice nothing`, async () => {
-      house.model.clear();
+      installation.model.clear();
       const long = await c.turn("long [[sim: chunks=180 delayMs=50]]");
       const quiet = await c.turn('quiet [[sim: firstDelayMs=4000 text="still there"]]');
       const json = c.json("waiting [[sim: chunks=80 delayMs=50]]");
       await hasShown(long);
       const load = startLoad(c, how.slice(0, 4), 8);
-      await eventually(() => load.answers.size >= 40);
+      await eventually(() => load.responses.size >= 40);
       await interrupt();
       const restartedAt = Date.now();
       const joined = await c.join(long.sessionId);
@@ -57,15 +57,15 @@ describe.skipIf(sharedRedisUrl === null)("Postgres", () => {
       for (const turn of [long, joined]) expectWhole(turn);
       expectWhole(quiet, "still there");
       expect((await json).status).toBe(201);
-      for (const { turnId } of [long, quiet]) expect(await aftermathOf(house.sql, turnId)).toEqual(succeeded);
-      expect(callsOf(house.model, "long [[")).toBe(1);
-      expect(callsOf(house.model, "quiet [[")).toBe(1);
+      for (const { turnId } of [long, quiet]) expect(await aftermathOf(installation.sql, turnId)).toEqual(succeeded);
+      expect(callsOf(installation.model, "long [[")).toBe(1);
+      expect(callsOf(installation.model, "quiet [[")).toBe(1);
 
-      const statuses = [...load.answers.values()].map(({ status }) => status);
+      const statuses = [...load.responses.values()].map(({ status }) => status);
       report(`${how}: answered 503 of ${statuses.length}`, statuses.filter((status) => status === 503).length);
-      for (const [text, answer] of load.answers) await expectConsistent(house, text, answer);
+      for (const [text, answer] of load.responses) await expectConsistent(installation, text, answer);
       // A job that the outage failed twice comes again after the queue's own pauses, 3 and 7 s, and is then done.
-      await eventually(async () => (await unfinished(house)) === 0, 30_000);
+      await eventually(async () => (await unfinished(installation)) === 0, 30_000);
       await expectFree(c, long.sessionId);
       expect(worker.log.filter(({ msg }) => msg === "unforeseen error")).toEqual([]);
     }, 90_000);
@@ -100,18 +100,18 @@ describe.skipIf(sharedRedisUrl === null)("Postgres", () => {
     await Promise.all([long, quiet].map(({ stream }) => stream.closed));
     expectWhole(long);
     expectWhole(quiet, "through the frost");
-    for (const { turnId } of [long, quiet]) expect(await aftermathOf(house.sql, turnId)).toEqual(succeeded);
+    for (const { turnId } of [long, quiet]) expect(await aftermathOf(installation.sql, turnId)).toEqual(succeeded);
     expect((await c.json('[[sim: text="thawed"]]')).status).toBe(201);
-    const late = await house.sql`select 1 from turns where input::text like '%frozen-out%'`;
+    const late = await installation.sql`select 1 from turns where input::text like '%frozen-out%'`;
     expect(late).toHaveLength(0);
-    expect(await house.sql`select 1 from prompts where name = 'frozen-out'`).toHaveLength(0);
+    expect(await installation.sql`select 1 from prompts where name = 'frozen-out'`).toHaveLength(0);
     await eventually(async () => (await fetch(`${http.url}/readyz`)).status === 200);
   }, 90_000);
 });
 
 /** Turns one after another in several sessions at once, until it is stopped. */
 function startLoad(c: Client, mark: string, clients: number) {
-  const answers = new Map<string, JsonAnswer>();
+  const responses = new Map<string, JsonResponse>();
   let stopped = false;
   let interruptedAt = 0;
   let afterwards = 0;
@@ -119,13 +119,13 @@ function startLoad(c: Client, mark: string, clients: number) {
     for (let turn = 0; !stopped; turn++) {
       const text = `load-${mark}-${client}-${turn} [[sim: chunks=3 delayMs=20]]`;
       const answer = await c.json(text);
-      answers.set(text, answer);
+      responses.set(text, answer);
       if (Date.now() > interruptedAt && answer.status === 201) afterwards++;
     }
   };
   const loops = Array.from({ length: clients }, (_, client) => loop(client));
   return {
-    answers,
+    responses,
     /** Turns that succeeded since the last call said otherwise. */
     afterwards: () => {
       if (interruptedAt === 0) {
@@ -142,7 +142,7 @@ function startLoad(c: Client, mark: string, clients: number) {
 }
 
 /** Every request was answered 201 and is there once, or was answered 503 and left no trace. */
-async function expectConsistent({ sql }: Installation, text: string, { status, body }: JsonAnswer): Promise<void> {
+async function expectConsistent({ sql }: Installation, text: string, { status, body }: JsonResponse): Promise<void> {
   const mark = text.split(" ")[0] ?? "";
   const turns = await sql<{ id: string; status: string; messages: number }[]>`
     select id, status, (select count(*)::int from messages m where m.turn_id = t.id) as messages

@@ -15,10 +15,10 @@ const requests = 60;
 describe.skipIf(sharedRedisUrl === null)("Redis", () => {
   test.concurrent("killed in the middle of turns and started empty: every turn commits, every stream ends", async () => {
     let redis = await startRedis();
-    await using house = await startInstallation({ redisUrl: redis.url });
+    await using installation = await startInstallation({ redisUrl: redis.url });
     await using _ = disposing(() => redis);
-    const c = await house.client((await house.serve()).url);
-    await house.work();
+    const c = await installation.client((await installation.serve()).url);
+    await installation.work();
     const long = await c.turn("long [[sim: chunks=100 delayMs=50]]");
     const quiet = await c.turn('quiet [[sim: firstDelayMs=4000 text="after the outage"]]');
     const json = c.json("json [[sim: chunks=60 delayMs=50]]");
@@ -38,17 +38,17 @@ describe.skipIf(sharedRedisUrl === null)("Redis", () => {
     expectWhole(quiet, "after the outage");
     expect((await json).status).toBe(201);
     for (const { turnId, sessionId } of [long, quiet]) {
-      expect(await aftermathOf(house.sql, turnId)).toEqual(succeeded);
+      expect(await aftermathOf(installation.sql, turnId)).toEqual(succeeded);
       await expectFree(c, sessionId);
     }
-    expect(callsOf(house.model, "long ")).toBe(2); // Its own, and as the transcript of the turn after.
+    expect(callsOf(installation.model, "long ")).toBe(2); // Its own, and as the transcript of the turn after.
   }, 60_000);
 
   test.concurrent("down from the start: turns are accepted, answered, joined and cancelled", async () => {
     const port = await freePort();
-    await using house = await startInstallation({ redisUrl: `redis://127.0.0.1:${port}` });
-    const c = await house.client((await house.serve()).url);
-    await house.work();
+    await using installation = await startInstallation({ redisUrl: `redis://127.0.0.1:${port}` });
+    const c = await installation.client((await installation.serve()).url);
+    await installation.work();
     const json = await within(3_000, c.json('json [[sim: text="without Redis"]]'));
     expect(json.status).toBe(201);
     expect(json.body.message.parts.at(-1).text).toBe("without Redis");
@@ -56,10 +56,10 @@ describe.skipIf(sharedRedisUrl === null)("Redis", () => {
     const stream = await c.turn('stream [[sim: text="stored answer" chunks=3 delayMs=300]]');
     await within(6_000, stream.stream.closed);
     expectWhole(stream, "stored answer");
-    expect(await aftermathOf(house.sql, stream.turnId)).toEqual(succeeded);
+    expect(await aftermathOf(installation.sql, stream.turnId)).toEqual(succeeded);
 
     const running = await c.turn("running [[sim: firstDelayMs=1500]]");
-    await isClaimed(house, running.turnId);
+    await isClaimed(installation, running.turnId);
     const joined = await within(3_000, c.join(running.sessionId));
     await within(6_000, Promise.all([running.stream.closed, joined.stream.closed]));
     for (const turn of [running, joined]) expectWhole(turn);
@@ -67,21 +67,25 @@ describe.skipIf(sharedRedisUrl === null)("Redis", () => {
     expect(idle.status).toBe(204);
 
     const canceled = await c.turn("canceled [[sim: hangAfterChunks=1]]");
-    await eventually(() => callsOf(house.model, "canceled") === 1);
+    await eventually(() => callsOf(installation.model, "canceled") === 1);
     const path = `/v1/agents/${c.agentId}/sessions/${canceled.sessionId}/cancel`;
     expect((await within(3_000, c.request("POST", path))).status).toBe(202);
     await within(6_000, canceled.stream.closed);
     expect(canceled.stream.types.at(-1)).toBe("abort");
-    expect(await aftermathOf(house.sql, canceled.turnId)).toEqual({ ...succeeded, status: "canceled", messages: 0 });
+    expect(await aftermathOf(installation.sql, canceled.turnId)).toEqual({
+      ...succeeded,
+      status: "canceled",
+      messages: 0,
+    });
     await expectFree(c, canceled.sessionId);
   }, 60_000);
 
   test.concurrent("frozen in the middle of turns: the worker goes on, streams end when it has", async () => {
     const redis = await startRedis();
-    await using house = await startInstallation({ redisUrl: redis.url });
+    await using installation = await startInstallation({ redisUrl: redis.url });
     await using _ = disposing(() => redis);
-    const c = await house.client((await house.serve()).url);
-    await house.work();
+    const c = await installation.client((await installation.serve()).url);
+    await installation.work();
     const turns = [await c.turn("one [[sim: chunks=40 delayMs=50]]"), await c.turn("two [[sim: firstDelayMs=2000]]")];
     await hasShown(turns[0]!);
     redis.process.kill("SIGSTOP");
@@ -89,7 +93,7 @@ describe.skipIf(sharedRedisUrl === null)("Redis", () => {
     for (const turn of turns) {
       expectOneSequence(turn);
       expect(turn.stream.finished).toBe(true);
-      expect(await aftermathOf(house.sql, turn.turnId)).toEqual(succeeded);
+      expect(await aftermathOf(installation.sql, turn.turnId)).toEqual(succeeded);
     }
     const json = await within(5_000, c.json('[[sim: text="meanwhile"]]'));
     expect(json.status).toBe(201);
@@ -102,13 +106,13 @@ describe.skipIf(sharedRedisUrl === null)("Redis", () => {
 
 describe.skipIf(sharedRedisUrl === null)("a transaction that locks others out", () => {
   test.concurrent("exhausts the pool: 503 in bounded time, health answers, running turns and everything else recover", async () => {
-    await using house = await startInstallation();
-    const http = await house.serve();
-    const c = await house.client(http.url);
-    await house.work();
+    await using installation = await startInstallation();
+    const http = await installation.serve();
+    const c = await installation.client(http.url);
+    await installation.work();
     const running = await c.turn("running [[sim: chunks=100 delayMs=60]]");
     await hasShown(running);
-    const blocker = await lockOut(house.databaseUrl, ["agents", "turns"]);
+    const blocker = await lockOut(installation.databaseUrl, ["agents", "turns"]);
     const startedAt = Date.now();
     const waiting = Array.from({ length: requests }, () => read(c));
     const post = c.json("locked-out");
@@ -127,11 +131,11 @@ describe.skipIf(sharedRedisUrl === null)("a transaction that locks others out", 
     expect(await read(c)).toBe(200);
     expect((await c.json('[[sim: text="again"]]')).status).toBe(201);
     expect(Date.now() - recoveredAt).toBeLessThan(3_000);
-    expect(await house.sql`select 1 from turns where input::text like '%locked-out%'`).toHaveLength(0);
+    expect(await installation.sql`select 1 from turns where input::text like '%locked-out%'`).toHaveLength(0);
     await running.stream.closed;
     expectWhole(running);
     const ranOnce = { status: "succeeded", attempt: 1, metered: 1, messages: 2 };
-    expect(await aftermathOf(house.sql, running.turnId)).toEqual(ranOnce);
+    expect(await aftermathOf(installation.sql, running.turnId)).toEqual(ranOnce);
   }, 60_000);
 });
 

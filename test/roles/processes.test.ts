@@ -11,7 +11,7 @@ import { cloneDatabase, dropDatabase, emptyDatabase, eventually } from "../harne
 import { pgbouncerInstalled, startPgbouncer } from "../harness/pgbouncer.ts";
 import { type Child, startRole } from "../harness/process.ts";
 import { freePort } from "../harness/redis.ts";
-import { say } from "../harness/seed.ts";
+import { userMessage } from "../harness/seed.ts";
 
 const redisUrl = process.env.PARLEY_TEST_REDIS_URL ?? "";
 let databaseUrl: string;
@@ -160,7 +160,7 @@ describe.skipIf(redisUrl === "")("serve and work as processes of their own", () 
     await work.prints(/"msg":"working"/);
     const { token, agentId } = await tenantWithAgent(url);
     const path = `/v1/agents/${agentId}/sessions`;
-    const response = await call(url, token, path, { message: say("[[sim: chunks=30 size=300 delayMs=50]]") });
+    const response = await call(url, token, path, { message: userMessage("[[sim: chunks=30 size=300 delayMs=50]]") });
     expect(response.status).toBe(201);
     let streamed = "";
     for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
@@ -182,12 +182,12 @@ describe.skipIf(redisUrl === "")("serve and work as processes of their own", () 
     expect(await set.ended()).toBe(0);
     // A second may begin in between, so one of several tries must see the exact number.
     await eventually(async () => {
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from({ length: 20 }, (_, place) => call(urls[place % 2] as string, token, "/v1/apikeys")),
       );
-      const refused = answers.filter((answer) => answer.status === 429);
+      const refused = responses.filter((answer) => answer.status === 429);
       for (const answer of refused) expect(answer.headers.get("retry-after")).toMatch(/^[1-9]/);
-      return answers.length - refused.length === 5;
+      return responses.length - refused.length === 5;
     });
   }, 60_000);
 });

@@ -32,7 +32,7 @@ export interface AuthorizationServerSettings {
   refuses: boolean;
   /** Refuses every grant at the token endpoint with this OAuth error. */
   grantError: string | null;
-  /** Answers of the token endpoint take this long. */
+  /** Responses of the token endpoint take this long. */
   delayMs: number;
   /** Fields that replace those of the metadata; null takes one away. */
   metadata: Record<string, unknown>;
@@ -54,41 +54,41 @@ export class AuthorizationServer {
     delayMs: 0,
     metadata: {},
   };
-  private readonly clients = new Map<string, Client>();
-  private readonly codes = new Map<string, Code>();
-  private readonly access = new Map<string, Grant & { endsAt: number }>();
-  private readonly refresh = new Map<string, Grant & { used: boolean }>();
-  private readonly server: HttpServer;
+  readonly #clients = new Map<string, Client>();
+  readonly #codes = new Map<string, Code>();
+  readonly #access = new Map<string, Grant & { endsAt: number }>();
+  readonly #refresh = new Map<string, Grant & { used: boolean }>();
+  readonly #server: HttpServer;
 
   constructor() {
-    this.server = listen({ hostname: "127.0.0.1", port: 0, fetch: (request) => this.answer(request) });
+    this.#server = listen({ hostname: "127.0.0.1", port: 0, fetch: (request) => this.#respond(request) });
   }
 
   get issuer(): string {
-    return `http://127.0.0.1:${this.server.port}`;
+    return `http://127.0.0.1:${this.#server.port}`;
   }
 
   /** Makes a client that the tenant knows by id and secret. */
   addClient(redirectUris: readonly string[] = []): { clientId: string; clientSecret: string } {
     const client = { id: `client-${random()}`, secret: `secret-${random()}`, redirectUris };
-    this.clients.set(client.id, client);
+    this.#clients.set(client.id, client);
     return { clientId: client.id, clientSecret: client.secret };
   }
 
   /** Whether a token is good at this resource. */
   isValid(token: string, resource: string): boolean {
-    const grant = this.access.get(token);
+    const grant = this.#access.get(token);
     return grant !== undefined && grant.endsAt > Date.now() && grant.resource === resource;
   }
 
   /** Ends every access token; refresh tokens stay. */
   expireAccessTokens(): void {
-    this.access.clear();
+    this.#access.clear();
   }
 
   /** Forgets every refresh token, as after a person took the consent back. */
   forgetRefreshTokens(): void {
-    this.refresh.clear();
+    this.#refresh.clear();
   }
 
   /** How often a grant of this type was asked for. */
@@ -97,32 +97,32 @@ export class AuthorizationServer {
   }
 
   stop(): Promise<void> {
-    return this.server.stop(true);
+    return this.#server.stop(true);
   }
 
-  private async answer(request: Request): Promise<Response> {
+  async #respond(request: Request): Promise<Response> {
     const { pathname, searchParams } = new URL(request.url);
     const isForm = request.headers.get("content-type")?.startsWith("application/x-www-form-urlencoded") ?? false;
     const fields = isForm ? new URLSearchParams(await request.text()) : searchParams;
     this.requests.push({ path: pathname, fields });
     switch (pathname) {
       case "/.well-known/oauth-authorization-server":
-        return Response.json(this.metadata());
+        return Response.json(this.#metadata());
       case "/register":
-        return this.register((await request.json()) as { redirect_uris: string[] });
+        return this.#register((await request.json()) as { redirect_uris: string[] });
       case "/authorize":
-        return this.authorize(fields);
+        return this.#authorize(fields);
       case "/token":
         await new Promise((resolve) => setTimeout(resolve, this.settings.delayMs));
-        return this.token(request, fields);
+        return this.#token(request, fields);
       case "/revoke":
-        return this.revoke(request, fields);
+        return this.#revoke(request, fields);
       default:
         return new Response("not found", { status: 404 });
     }
   }
 
-  private metadata(): Record<string, unknown> {
+  #metadata(): Record<string, unknown> {
     const all = {
       issuer: this.issuer,
       authorization_endpoint: `${this.issuer}/authorize`,
@@ -139,14 +139,14 @@ export class AuthorizationServer {
     return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null));
   }
 
-  private register({ redirect_uris }: { redirect_uris: string[] }): Response {
+  #register({ redirect_uris }: { redirect_uris: string[] }): Response {
     const id = `dynamic-${random()}`;
-    this.clients.set(id, { id, secret: null, redirectUris: redirect_uris });
+    this.#clients.set(id, { id, secret: null, redirectUris: redirect_uris });
     return Response.json({ client_id: id, redirect_uris, token_endpoint_auth_method: "none" }, { status: 201 });
   }
 
-  private authorize(query: URLSearchParams): Response {
-    const client = this.clients.get(query.get("client_id") ?? "");
+  #authorize(query: URLSearchParams): Response {
+    const client = this.#clients.get(query.get("client_id") ?? "");
     const redirectUri = query.get("redirect_uri") ?? "";
     if (client === undefined || !client.redirectUris.includes(redirectUri)) return new Response("no", { status: 400 });
     const back = new URL(redirectUri);
@@ -162,7 +162,7 @@ export class AuthorizationServer {
       return new Response(null, { status: 302, headers: { location: back.href } });
     }
     const code = random();
-    this.codes.set(code, {
+    this.#codes.set(code, {
       clientId: client.id,
       resource: query.get("resource") ?? "",
       scope: query.get("scope") ?? "",
@@ -173,27 +173,27 @@ export class AuthorizationServer {
     return new Response(null, { status: 302, headers: { location: back.href } });
   }
 
-  private token(request: Request, fields: URLSearchParams): Response {
-    const client = this.authenticate(request, fields);
+  #token(request: Request, fields: URLSearchParams): Response {
+    const client = this.#authenticate(request, fields);
     if (client === null) return oauthError("invalid_client", 401);
     if (this.settings.grantError !== null) return oauthError(this.settings.grantError);
     const resource = fields.get("resource") ?? "";
     switch (fields.get("grant_type")) {
       case "client_credentials":
         if (client.secret === null) return oauthError("unauthorized_client");
-        return this.issue({ clientId: client.id, resource, scope: fields.get("scope") ?? "" }, false);
+        return this.#issue({ clientId: client.id, resource, scope: fields.get("scope") ?? "" }, false);
       case "authorization_code":
-        return this.redeemCode(client, fields);
+        return this.#redeemCode(client, fields);
       case "refresh_token":
-        return this.redeemRefreshToken(client, fields.get("refresh_token") ?? "");
+        return this.#redeemRefreshToken(client, fields.get("refresh_token") ?? "");
       default:
         return oauthError("unsupported_grant_type");
     }
   }
 
-  private redeemCode(client: Client, fields: URLSearchParams): Response {
-    const code = this.codes.get(fields.get("code") ?? "");
-    this.codes.delete(fields.get("code") ?? "");
+  #redeemCode(client: Client, fields: URLSearchParams): Response {
+    const code = this.#codes.get(fields.get("code") ?? "");
+    this.#codes.delete(fields.get("code") ?? "");
     const challenge = createHash("sha256")
       .update(fields.get("code_verifier") ?? "")
       .digest("base64url");
@@ -203,28 +203,28 @@ export class AuthorizationServer {
       code.challenge === challenge &&
       code.redirectUri === fields.get("redirect_uri") &&
       code.resource === fields.get("resource");
-    return isRight ? this.issue(code, true) : oauthError("invalid_grant");
+    return isRight ? this.#issue(code, true) : oauthError("invalid_grant");
   }
 
   /** A refresh token is good once; a second use revokes all that came of it. */
-  private redeemRefreshToken(client: Client, token: string): Response {
-    const grant = this.refresh.get(token);
+  #redeemRefreshToken(client: Client, token: string): Response {
+    const grant = this.#refresh.get(token);
     if (grant === undefined || grant.clientId !== client.id) return oauthError("invalid_grant");
     if (grant.used) {
-      this.refresh.clear();
-      this.access.clear();
+      this.#refresh.clear();
+      this.#access.clear();
       return oauthError("invalid_grant");
     }
-    this.refresh.set(token, { ...grant, used: true });
-    return this.issue(grant, true);
+    this.#refresh.set(token, { ...grant, used: true });
+    return this.#issue(grant, true);
   }
 
-  private issue({ clientId, resource, scope }: Grant, withRefresh: boolean): Response {
+  #issue({ clientId, resource, scope }: Grant, withRefresh: boolean): Response {
     const { expiresInSeconds } = this.settings;
     const access = `access-${random()}`;
-    this.access.set(access, { clientId, resource, scope, endsAt: Date.now() + expiresInSeconds * 1000 });
+    this.#access.set(access, { clientId, resource, scope, endsAt: Date.now() + expiresInSeconds * 1000 });
     const refresh = withRefresh ? `refresh-${random()}` : null;
-    if (refresh !== null) this.refresh.set(refresh, { clientId, resource, scope, used: false });
+    if (refresh !== null) this.#refresh.set(refresh, { clientId, resource, scope, used: false });
     return Response.json({
       access_token: access,
       token_type: "Bearer",
@@ -233,22 +233,22 @@ export class AuthorizationServer {
     });
   }
 
-  private revoke(request: Request, fields: URLSearchParams): Response {
-    if (this.authenticate(request, fields) === null) return oauthError("invalid_client", 401);
+  #revoke(request: Request, fields: URLSearchParams): Response {
+    if (this.#authenticate(request, fields) === null) return oauthError("invalid_client", 401);
     const token = fields.get("token") ?? "";
-    this.access.delete(token);
-    this.refresh.delete(token);
+    this.#access.delete(token);
+    this.#refresh.delete(token);
     this.revoked.push(token);
     return new Response(null, { status: 200 });
   }
 
-  private authenticate(request: Request, fields: URLSearchParams): Client | null {
+  #authenticate(request: Request, fields: URLSearchParams): Client | null {
     const basic = /^Basic (.+)$/.exec(request.headers.get("authorization") ?? "")?.[1];
     const [id, secret] =
       basic === undefined
         ? [fields.get("client_id") ?? "", fields.get("client_secret")]
         : (Buffer.from(basic, "base64").toString().split(":") as [string, string]);
-    const client = this.clients.get(id);
+    const client = this.#clients.get(id);
     return client === undefined || client.secret !== secret ? null : client;
   }
 }

@@ -18,13 +18,13 @@ type CallResult = { content: { type: "text"; text: string }[]; isError?: boolean
 /** What a test may set while the server runs. */
 export interface McpServerSettings {
   tools: Tool[];
-  /** Answers a call; default: the arguments as JSON. */
+  /** The result of a call; default: the arguments as JSON. */
   onCall: (call: ServerCall) => Promise<CallResult> | CallResult;
   /** Whether a token may come in; null lets everybody in. */
   accepts: ((token: string) => boolean) | null;
   /** Where the protected resource metadata say that tokens are from. */
   authorizationServer: string | null;
-  /** Answers instead of the server, when it returns something. */
+  /** What it returns is sent instead of the server's own response; null lets the server respond. */
   intercept: ((request: Request) => Response | Promise<Response> | null) | null;
   /** Tools on one page of the list. */
   pageRows: number;
@@ -59,15 +59,15 @@ export class McpServer {
   readonly methods: string[] = [];
   /** Tokens in the order they came, one a request. */
   readonly tokens: string[] = [];
-  private readonly sessions = new Map<string, WebStandardStreamableHTTPServerTransport>();
-  private readonly server: HttpServer;
+  readonly #sessions = new Map<string, WebStandardStreamableHTTPServerTransport>();
+  readonly #server: HttpServer;
 
   constructor(port = 0) {
-    this.server = listen({ hostname: "127.0.0.1", port, fetch: (request) => this.answer(request) });
+    this.#server = listen({ hostname: "127.0.0.1", port, fetch: (request) => this.#respond(request) });
   }
 
   get port(): number {
-    return this.server.port;
+    return this.#server.port;
   }
 
   get origin(): string {
@@ -85,18 +85,18 @@ export class McpServer {
 
   /** Forgets every session, as a restart does. */
   forgetSessions(): void {
-    this.sessions.clear();
+    this.#sessions.clear();
   }
 
   get openSessions(): number {
-    return this.sessions.size;
+    return this.#sessions.size;
   }
 
   stop(): Promise<void> {
-    return this.server.stop(true);
+    return this.#server.stop(true);
   }
 
-  private async answer(request: Request): Promise<Response> {
+  async #respond(request: Request): Promise<Response> {
     const early = await this.settings.intercept?.(request);
     if (early) return early;
     const { pathname } = new URL(request.url);
@@ -106,32 +106,32 @@ export class McpServer {
     if (pathname !== "/mcp") return new Response("not found", { status: 404 });
     const token = /^Bearer (.+)$/.exec(request.headers.get("authorization") ?? "")?.[1] ?? "";
     this.tokens.push(token);
-    if (this.settings.accepts !== null && !this.settings.accepts(token)) return this.refuse();
-    return this.serve(request);
+    if (this.settings.accepts !== null && !this.settings.accepts(token)) return this.#refuse();
+    return this.#serve(request);
   }
 
-  private refuse(): Response {
+  #refuse(): Response {
     const metadata = `${this.origin}/.well-known/oauth-protected-resource/mcp`;
     const challenge = this.settings.authorizationServer === null ? "Bearer" : `Bearer resource_metadata="${metadata}"`;
     return new Response("who are you?", { status: 401, headers: { "www-authenticate": challenge } });
   }
 
-  private async serve(request: Request): Promise<Response> {
+  async #serve(request: Request): Promise<Response> {
     if (request.method !== "POST") this.methods.push(request.method);
     const body = request.method === "POST" ? ((await request.json()) as { method?: string }) : undefined;
     if (body?.method !== undefined) this.methods.push(body.method);
     const id = request.headers.get("mcp-session-id");
-    const known = id === null ? undefined : this.sessions.get(id);
+    const known = id === null ? undefined : this.#sessions.get(id);
     if (id !== null && known === undefined) return new Response("no such session", { status: 404 });
-    const transport = known ?? (await this.newSession());
+    const transport = known ?? (await this.#newSession());
     return transport.handleRequest(request, { parsedBody: body });
   }
 
-  private async newSession(): Promise<WebStandardStreamableHTTPServerTransport> {
+  async #newSession(): Promise<WebStandardStreamableHTTPServerTransport> {
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
-      onsessioninitialized: (id) => void this.sessions.set(id, transport),
-      onsessionclosed: (id) => void this.sessions.delete(id),
+      onsessioninitialized: (id) => void this.#sessions.set(id, transport),
+      onsessionclosed: (id) => void this.#sessions.delete(id),
     });
     const server = new Server({ name: "test-server", version: "1.2.3" }, { capabilities: { tools: {} } });
     server.setRequestHandler(ListToolsRequestSchema, ({ params }) => {

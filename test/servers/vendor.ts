@@ -18,7 +18,7 @@ export interface VendorServer {
 }
 
 /** Starts one; `answer` makes the response to each request. */
-export function startVendor(answer: (request: VendorRequest) => Response | Promise<Response>): VendorServer {
+export function startVendor(response: (request: VendorRequest) => Response | Promise<Response>): VendorServer {
   const requests: VendorRequest[] = [];
   const server: HttpServer = listen({
     hostname: "127.0.0.1",
@@ -29,7 +29,7 @@ export function startVendor(answer: (request: VendorRequest) => Response | Promi
       const body = text === "" ? null : JSON.parse(text);
       const seen = { method: request.method, path: pathname + search, headers: request.headers, body };
       requests.push(seen);
-      return answer(seen);
+      return response(seen);
     },
   });
   return { url: `http://127.0.0.1:${server.port}`, requests, stop: () => server.stop(true) };

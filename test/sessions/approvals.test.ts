@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { useAgent } from "../harness/fixture.ts";
-import { type Answer, eventually } from "../harness/harness.ts";
-import { chunksOf, makeAgent, say } from "../harness/seed.ts";
+import { type ApiResponse, eventually } from "../harness/harness.ts";
+import { chunksOf, makeAgent, userMessage } from "../harness/seed.ts";
 
 const { h, t, agentId } = await useAgent({
   worker: true,
@@ -12,9 +12,9 @@ const asksOnce = '[[sim: tool=memory_save args={"text":"likes tea"} ; text="All 
 const asksTwice =
   '[[sim: tool=memory_save args={"text":"one"} tool=memory_save args={"text":"two"} ; text="Both answered."]]';
 
-/** A session whose first turn has stopped to ask; answers its path and the stream it was answered with. */
-async function ask(script: string, agent = agentId, tenant = t): Promise<{ path: string; first: Answer }> {
-  const first = await tenant.call("POST", `/v1/agents/${agent}/sessions`, { body: { message: say(script) } });
+/** A session whose first turn has stopped to ask; returns its path and the stream it was answered with. */
+async function ask(script: string, agent = agentId, tenant = t): Promise<{ path: string; first: ApiResponse }> {
+  const first = await tenant.call("POST", `/v1/agents/${agent}/sessions`, { body: { message: userMessage(script) } });
   expect(first.status).toBe(201);
   return { path: first.headers.get("location") ?? "", first };
 }
@@ -49,7 +49,7 @@ describe("a turn that asks", () => {
     expect(request?.approvalId).toBe(approvals[0].id);
     expect(continuation).toMatchObject({ status: "waiting", startedAt: null, finishedAt: null });
 
-    expect((await t.call("POST", path, { body: { message: say("hi") } })).body.error.code).toBe("session_busy");
+    expect((await t.call("POST", path, { body: { message: userMessage("hi") } })).body.error.code).toBe("session_busy");
     expect((await t.call("DELETE", `${path}?deleteArtifacts=false`)).body.error.code).toBe("session_busy");
     expect([(await join(path, continuation.id)).status, (await join(path, continuation.id)).body.error.code]).toEqual([
       409,
@@ -79,7 +79,7 @@ describe("a turn that asks", () => {
     ).toBe(true);
     const again = await join(path, continuation.id);
     expect(chunksOf(again.body)).toEqual(joined);
-    expect((await t.call("POST", path, { body: { message: say("hi"), stream: false } })).status).toBe(200);
+    expect((await t.call("POST", path, { body: { message: userMessage("hi"), stream: false } })).status).toBe(200);
     const [usage] =
       await h.sql`select count(*)::int as rows from usage where turn_id = ${first.headers.get("x-turn-id")}`;
     expect(usage?.rows).toBe(1);
@@ -109,9 +109,10 @@ describe("a turn that asks", () => {
     const second = await decide(path, approvals[1].id, true);
     expect(second.body.continuation.status).toBe("waiting");
     const races = await Promise.all(Array.from({ length: 8 }, (_, n) => decide(path, approvals[0].id, n % 2 === 0)));
-    expect(races.filter((answer) => answer.status === 202)).toHaveLength(1);
-    for (const answer of races)
-      if (answer.status !== 202) expect([answer.status, answer.body.error.code]).toEqual([409, "approval_decided"]);
+    expect(races.filter((response) => response.status === 202)).toHaveLength(1);
+    for (const response of races)
+      if (response.status !== 202)
+        expect([response.status, response.body.error.code]).toEqual([409, "approval_decided"]);
     const joined = chunksOf((await join(path, continuation.id)).body);
     expect(joined.at(-1)?.type).toBe("finish");
     expect((await approvalsOf(path)).continuation.status).toBe("succeeded");
@@ -169,7 +170,7 @@ describe("a turn that asks", () => {
     const { approvals, continuation } = await approvalsOf(path);
     expect(approvals.map((approval: { status: string }) => approval.status)).toEqual(["denied", "denied"]);
     expect(continuation.status).toBe("failed");
-    expect((await t.call("POST", path, { body: { message: say("hi"), stream: false } })).status).toBe(200);
+    expect((await t.call("POST", path, { body: { message: userMessage("hi"), stream: false } })).status).toBe(200);
     // The cancelled turn left nothing behind: these are the messages of the one after it.
     const messages = await messagesOf(path);
     expect(messages.map((message: { parts: { text?: string }[] }) => message.parts.at(-1)?.text)[0]).toBe("hi");
@@ -177,7 +178,7 @@ describe("a turn that asks", () => {
 
   test("a regeneration that stops to ask keeps the previous answer until it succeeds", async () => {
     const first = await t.call("POST", `/v1/agents/${agentId}/sessions`, {
-      body: { message: say('[[sim: tool=memory_search args={"query":"x"} ; text="asks"]]') },
+      body: { message: userMessage('[[sim: tool=memory_search args={"query":"x"} ; text="asks"]]') },
     });
     const path = first.headers.get("location") ?? "";
     const settle = async (approved: boolean) => {
@@ -214,7 +215,7 @@ describe("a turn that asks", () => {
 
   test("form A shows a session only after the turn that asked has succeeded; a cancelled one leaves none", async () => {
     const start = () =>
-      t.call("POST", `/v1/agents/${agentId}/sessions`, { body: { message: say(asksOnce) }, form: "a" });
+      t.call("POST", `/v1/agents/${agentId}/sessions`, { body: { message: userMessage(asksOnce) }, form: "a" });
     const listed = async (path: string) =>
       (await t.call("GET", `/v1/agents/${agentId}/sessions`)).body.data.some((session: { id: string }) =>
         path.endsWith(session.id),
@@ -245,11 +246,11 @@ describe("a turn that asks", () => {
   });
 
   test("a stateless generation denies what would wait", async () => {
-    const answer = await t.call("POST", `/v1/agents/${agentId}/generate`, {
-      body: { messages: [say('[[sim: tool=memory_save args={"text":"no"} ]]')], stream: false },
+    const response = await t.call("POST", `/v1/agents/${agentId}/generate`, {
+      body: { messages: [userMessage('[[sim: tool=memory_save args={"text":"no"} ]]')], stream: false },
     });
-    expect(answer.status).toBe(200);
-    expect(answer.body.message.parts.find((part: { toolCallId?: string }) => part.toolCallId).state).toBe(
+    expect(response.status).toBe(200);
+    expect(response.body.message.parts.find((part: { toolCallId?: string }) => part.toolCallId).state).toBe(
       "output-denied",
     );
   });
@@ -258,7 +259,7 @@ describe("a turn that asks", () => {
     const { path } = await ask(asksOnce);
     const { approvals, continuation } = await approvalsOf(path);
     const stranger = await h.tenant();
-    const strip = (answer: Answer) => [answer.status, { ...answer.body.error, requestId: "" }];
+    const strip = (response: ApiResponse) => [response.status, { ...response.body.error, requestId: "" }];
     const missing = `apr_${"0".repeat(24)}`;
     expect(
       strip(await stranger.call("POST", `${path}/tool-approvals/${approvals[0].id}`, { body: { approved: true } })),

@@ -2,8 +2,8 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { json } from "../../src/kernel/database/client.ts";
 import { listen } from "../../src/kernel/runtime.ts";
 import { useAgent } from "../harness/fixture.ts";
-import { type Answer, eventually, startHarness } from "../harness/harness.ts";
-import { makeAgent, say } from "../harness/seed.ts";
+import { type ApiResponse, eventually, startHarness } from "../harness/harness.ts";
+import { makeAgent, userMessage } from "../harness/seed.ts";
 import { idle, messagesOf, open, play, requestsOf, script, sessionPath, usageOf } from "../harness/turns.ts";
 
 const muted: { abortedAt: number | null }[] = [];
@@ -26,7 +26,7 @@ const mute = listen({
 afterAll(() => mute.stop(true));
 
 const forms = ["a", "b"] as const;
-const code = ({ status, body }: Answer) => [status, body?.error?.code];
+const code = ({ status, body }: ApiResponse) => [status, body?.error?.code];
 const cancel = (sessionId: string, form: "a" | "b" = "b", agent: string = agentId) =>
   t.call("POST", sessionPath(agent, sessionId, "/cancel"), { form });
 const types = (events: { data: { type: string } | "[DONE]" }[]) =>
@@ -47,7 +47,7 @@ async function muteAgent(): Promise<string> {
 describe("POST /v1/agents/:agentId/sessions/:sessionId/cancel", () => {
   for (const form of forms) {
     test(`202 ends a running turn with abort, closes the model's request within a second, and meters it (form ${form})`, async () => {
-      const { sessionId } = await play(t, agentId, null, { message: say("hi"), stream: false }, { form });
+      const { sessionId } = await play(t, agentId, null, { message: userMessage("hi"), stream: false }, { form });
       const before = await messagesOf(t, agentId, sessionId);
       const message = script('text="one two three" hangAfterChunks=2');
       const live = await open(h, t, "POST", sessionPath(agentId, sessionId), { form, body: { message } });
@@ -56,15 +56,17 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId/cancel", () => {
       const canceled = await cancel(sessionId, form);
       expect([canceled.status, canceled.body]).toEqual([202, { turnId: live.turnId }]);
       expect(types(await live.rest()).slice(-2)).toEqual(["abort", "[DONE]"]);
-      await eventually(() => requestsOf(h, message)[0]?.aborted, 1_000);
+      await eventually(() => requestsOf(h, message)[0]?.aborted);
       expect((requestsOf(h, message)[0]?.finishedAt ?? 0) - canceledAt).toBeLessThan(1_000);
       expect(await usageOf(h, live.turnId)).toMatchObject({ sessionId });
       expect(await messagesOf(t, agentId, sessionId)).toEqual(before);
-      expect((await play(t, agentId, sessionId, { message: say("on"), stream: false }, { form })).status).toBe(200);
+      expect((await play(t, agentId, sessionId, { message: userMessage("on"), stream: false }, { form })).status).toBe(
+        200,
+      );
     });
 
     test(`a caller that waits for JSON is told 409 turn_canceled (form ${form})`, async () => {
-      const { sessionId } = await play(t, agentId, null, { message: say("hi"), stream: false }, { form });
+      const { sessionId } = await play(t, agentId, null, { message: userMessage("hi"), stream: false }, { form });
       const waiting = play(
         t,
         agentId,
@@ -73,21 +75,21 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId/cancel", () => {
         { form },
       );
       await eventually(async () => (await cancel(sessionId, form)).status === 202);
-      const answer = await waiting;
-      expect(code(answer)).toEqual([409, "turn_canceled"]);
-      expect(answer.turnId).toMatch(/^turn_/);
-      expect(await usageOf(h, answer.turnId)).not.toBeNull();
+      const response = await waiting;
+      expect(code(response)).toEqual([409, "turn_canceled"]);
+      expect(response.turnId).toMatch(/^turn_/);
+      expect(await usageOf(h, response.turnId)).not.toBeNull();
     });
 
     test(`409 session_idle when nothing runs (form ${form})`, async () => {
-      const { sessionId } = await play(t, agentId, null, { message: say("hi"), stream: false }, { form });
+      const { sessionId } = await play(t, agentId, null, { message: userMessage("hi"), stream: false }, { form });
       expect(code(await cancel(sessionId, form))).toEqual([409, "session_idle"]);
       const live = await open(h, t, "POST", sessionPath(agentId, sessionId), {
         body: { message: script("text=a hangAfterChunks=0") },
       });
       const both = await Promise.all([cancel(sessionId, form), cancel(sessionId, form)]);
       expect(both.some(({ status }) => status === 202)).toBeTrue();
-      for (const answer of both) expect([202, 409]).toContain(answer.status);
+      for (const response of both) expect([202, 409]).toContain(response.status);
       await live.rest();
       expect(code(await cancel(sessionId, form))).toEqual([409, "session_idle"]);
     });
@@ -100,7 +102,7 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId/cancel", () => {
     expect((await cancel(live.sessionId, "a")).status).toBe(202);
     await live.until("abort");
     expect(code(await cancel(live.sessionId, "a"))).toEqual([404, "not_found"]);
-    const resumed = await play(t, agentId, live.sessionId, { message: say("x") }, { form: "a" });
+    const resumed = await play(t, agentId, live.sessionId, { message: userMessage("x") }, { form: "a" });
     expect(code(resumed)).toEqual([404, "not_found"]);
     expect(await usageOf(h, live.turnId)).not.toBeNull();
     await live.leave();
@@ -112,17 +114,17 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId/cancel", () => {
     await eventually(() => requestsOf(h, message).length === 1);
     expect((await cancel(live.sessionId)).status).toBe(202);
     expect(types(await live.rest()).filter((type) => type !== "start-step")).toEqual(["start", "abort", "[DONE]"]);
-    await eventually(() => requestsOf(h, message)[0]?.aborted, 1_000);
+    await eventually(() => requestsOf(h, message)[0]?.aborted);
   });
 
   test("202 while the provider has not even answered with headers", async () => {
     const agent = await muteAgent();
-    const live = await open(h, t, "POST", sessionPath(agent, null), { body: { message: say("hi") } });
+    const live = await open(h, t, "POST", sessionPath(agent, null), { body: { message: userMessage("hi") } });
     await eventually(() => muted.length === 1);
     const canceledAt = Date.now();
     expect((await cancel(live.sessionId, "b", agent)).status).toBe(202);
     expect(types(await live.rest())).toEqual(["start", "abort", "[DONE]"]);
-    const abortedAt = await eventually(() => muted[0]?.abortedAt, 1_000);
+    const abortedAt = await eventually(() => muted[0]?.abortedAt);
     expect(abortedAt - canceledAt).toBeLessThan(1_000);
   });
 
@@ -138,7 +140,7 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId/cancel", () => {
   });
 
   test("202 for a regeneration keeps the previous answer", async () => {
-    const made = await play(t, agentId, null, { message: say("hi"), stream: false });
+    const made = await play(t, agentId, null, { message: userMessage("hi"), stream: false });
     const before = await messagesOf(t, agentId, made.sessionId);
     const hanging = { ...script("text=regenerated hangAfterChunks=0"), id: before[0].id };
     await h.sql`update messages set content = ${json(h.sql, hanging)}
@@ -152,7 +154,7 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId/cancel", () => {
   });
 
   test("a cancellation that nobody heard of wins over an answer that is about to be kept", async () => {
-    const { sessionId } = await play(t, agentId, null, { message: say("hi"), stream: false });
+    const { sessionId } = await play(t, agentId, null, { message: userMessage("hi"), stream: false });
     const message = script('text="one two" firstDelayMs=150');
     const live = await open(h, t, "POST", sessionPath(agentId, sessionId), { body: { message } });
     await eventually(() => requestsOf(h, message).length === 1);
@@ -163,7 +165,7 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId/cancel", () => {
   });
 
   test("cancel and answer in a race: 202 and nothing kept, or 409 and the answer kept", async () => {
-    const { sessionId } = await play(t, agentId, null, { message: say("hi"), stream: false });
+    const { sessionId } = await play(t, agentId, null, { message: userMessage("hi"), stream: false });
     let kept = 2;
     for (let round = 0; round < 30; round++) {
       const message = script(`text="one two ${round}" firstDelayMs=${5 + (round % 6)}`);
@@ -187,8 +189,8 @@ describe("cancelling a turn that waits for a worker", () => {
         const own = await quiet.tenant({ form });
         const agent = await makeAgent(quiet, own);
         const path = sessionPath(agent, null);
-        const live = await open(quiet, own, "POST", path, { body: { message: say("hi") } });
-        const json = own.call("POST", path, { body: { message: say("hi"), stream: false } });
+        const live = await open(quiet, own, "POST", path, { body: { message: userMessage("hi") } });
+        const json = own.call("POST", path, { body: { message: userMessage("hi"), stream: false } });
         await live.until("start");
         const canceled = await own.call("POST", `${path}/${live.sessionId}/cancel`);
         expect(canceled.status).toBe(202);
@@ -201,7 +203,7 @@ describe("cancelling a turn that waits for a worker", () => {
         expect(code(await json)).toEqual([409, "turn_canceled"]);
 
         const pool = await quiet.startWorkers();
-        const next = await play(own, agent, null, { message: say("next"), stream: false });
+        const next = await play(own, agent, null, { message: userMessage("next"), stream: false });
         expect(next.status).toBe(201);
         expect(quiet.model.requests()).toHaveLength(1);
         await pool.drain(0);

@@ -1,15 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import { newId } from "../../src/kernel/ids.ts";
 import { useTenant } from "../harness/fixture.ts";
-import type { Answer, TestTenant } from "../harness/harness.ts";
-import { makeAgent, say } from "../harness/seed.ts";
+import type { ApiResponse, TestTenant } from "../harness/harness.ts";
+import { makeAgent, userMessage } from "../harness/seed.ts";
 import { open, play, script, sessionPath } from "../harness/turns.ts";
 
 const { h, t } = await useTenant({ worker: true });
 const other = await h.tenant();
 
-const code = ({ status, body }: Answer) => [status, body.error?.code];
-const ids = ({ body }: Answer) => body.data.map(({ id }: { id: string }) => id);
+const code = ({ status, body }: ApiResponse) => [status, body.error?.code];
+const ids = ({ body }: ApiResponse) => body.data.map(({ id }: { id: string }) => id);
 
 async function session(tenant: TestTenant, agentId: string, fields: object = {}): Promise<string> {
   const played = await play(tenant, agentId, null, { message: script('text="fine"'), stream: false, ...fields });
@@ -21,7 +21,7 @@ async function session(tenant: TestTenant, agentId: string, fields: object = {})
 async function walk(tenant: TestTenant, path: string, from = ""): Promise<string[]> {
   const found: string[] = [];
   for (let cursor: string | null = from; cursor !== null; ) {
-    const page: Answer = await tenant.call("GET", `${path}${cursor === "" ? "" : `&cursor=${cursor}`}`);
+    const page: ApiResponse = await tenant.call("GET", `${path}${cursor === "" ? "" : `&cursor=${cursor}`}`);
     expect(page.status).toBe(200);
     found.push(...ids(page));
     cursor = page.body.nextCursor;
@@ -87,7 +87,7 @@ describe("GET /v1/agents/:agentId/sessions", () => {
     for (let index = 0; index < 6; index++) made.push(await session(t, agentId));
     const first = await t.call("GET", `${sessionPath(agentId, null)}?limit=2`);
     expect(ids(first)).toEqual([made[5], made[4]]);
-    await play(t, agentId, made[1] as string, { message: say("x"), stream: false });
+    await play(t, agentId, made[1] as string, { message: userMessage("x"), stream: false });
     await t.call("DELETE", sessionPath(agentId, made[4] as string, "?deleteArtifacts=true"));
     const rest = await walk(t, `${sessionPath(agentId, null)}?limit=2`, first.body.nextCursor);
     expect(rest).toEqual([made[3], made[2], made[0]] as string[]);
@@ -128,8 +128,8 @@ describe("GET /v1/agents/:agentId/sessions", () => {
       [sessionPath(sibling, null), body.nextCursor],
       ["/v1/sessions/latest", body.nextCursor],
     ]) {
-      const answer = await t.call("GET", `${at}${at.includes("?") ? "&" : "?"}cursor=${cursor}`);
-      expect(code(answer)).toEqual([400, "invalid_cursor"]);
+      const response = await t.call("GET", `${at}${at.includes("?") ? "&" : "?"}cursor=${cursor}`);
+      expect(code(response)).toEqual([400, "invalid_cursor"]);
       const inA = await t.call("GET", `${at}${at.includes("?") ? "&" : "?"}cursor=${cursor}`, { form: "a" });
       expect(code(inA)).toEqual([400, "invalid_request"]);
     }
@@ -209,12 +209,13 @@ describe("GET /v1/agents/:agentId/sessions/:sessionId/messages", () => {
   test("200 walks back page by page, each page in order, and gives the newest place on every page", async () => {
     const agentId = await makeAgent(h, t);
     const sessionId = await session(t, agentId);
-    for (let turn = 0; turn < 3; turn++) await play(t, agentId, sessionId, { message: say("x"), stream: false });
+    for (let turn = 0; turn < 3; turn++)
+      await play(t, agentId, sessionId, { message: userMessage("x"), stream: false });
     const read = (query: string) => t.call("GET", sessionPath(agentId, sessionId, `/messages${query}`));
     const all = await read("");
     expect([all.body.data.length, all.body.nextCursor]).toEqual([8, null]);
     for (const limit of [1, 2, 3, 5, 8]) {
-      const pages: Answer[] = [await read(`?limit=${limit}`)];
+      const pages: ApiResponse[] = [await read(`?limit=${limit}`)];
       while (pages.at(-1)?.body.nextCursor)
         pages.push(await read(`?limit=${limit}&cursor=${pages.at(-1)?.body.nextCursor}`));
       expect(pages.reverse().flatMap(({ body }) => body.data)).toEqual(all.body.data);
@@ -222,7 +223,8 @@ describe("GET /v1/agents/:agentId/sessions/:sessionId/messages", () => {
     }
     const newer = await read(`?after=${all.body.latestCursor}`);
     expect(newer.body).toEqual({ data: [], nextCursor: null, latestCursor: all.body.latestCursor });
-    for (let turn = 0; turn < 2; turn++) await play(t, agentId, sessionId, { message: say("x"), stream: false });
+    for (let turn = 0; turn < 2; turn++)
+      await play(t, agentId, sessionId, { message: userMessage("x"), stream: false });
     const some = await read(`?after=${all.body.latestCursor}&limit=3`);
     const rest = await read(`?after=${some.body.latestCursor}&limit=3`);
     const now = (await read("?limit=200")).body.data;
@@ -273,7 +275,7 @@ describe("DELETE /v1/agents/:agentId/sessions/:sessionId", () => {
         ["GET", "/messages"],
         ["GET", "/stream"],
         ["POST", "/cancel"],
-        ["POST", "", { message: say("x") }],
+        ["POST", "", { message: userMessage("x") }],
         ["POST", "", { trigger: "regenerate-message" }],
       ];
       for (const [method, rest, body] of later)
@@ -320,7 +322,7 @@ describe("sessions of another tenant", () => {
     const theirPage = (await other.call("GET", sessionPath(theirAgent, theirs, "/messages?limit=1"))).body;
     const missing = newId("session");
     const operations: [string, string, object?][] = [
-      ["POST", "", { message: say("x") }],
+      ["POST", "", { message: userMessage("x") }],
       ["POST", "", { trigger: "regenerate-message" }],
       ["GET", "/messages"],
       ["GET", `/messages?after=${theirPage.latestCursor}`],
@@ -330,7 +332,7 @@ describe("sessions of another tenant", () => {
       ["DELETE", "?deleteArtifacts=false"],
     ];
     const headers = { "x-request-id": "the-same-request" };
-    const told = ({ status, body, headers: got }: Answer) => JSON.stringify([status, body, [...got].sort()]);
+    const told = ({ status, body, headers: got }: ApiResponse) => JSON.stringify([status, body, [...got].sort()]);
     for (const [method, rest, body] of operations) {
       const call = (agent: string, id: string) => t.call(method, sessionPath(agent, id, rest), { body, headers });
       const unknown = told(await call(agentId, missing));
@@ -344,7 +346,7 @@ describe("sessions of another tenant", () => {
         expect(told(await call(agent, id))).toBe(unknown);
     }
     for (const path of [(id: string) => sessionPath(id, null), (id: string) => `/v1/agents/${id}/generate`]) {
-      const body = path("").endsWith("generate") ? { messages: [say("x")] } : { message: say("x") };
+      const body = path("").endsWith("generate") ? { messages: [userMessage("x")] } : { message: userMessage("x") };
       const call = async (id: string) => told(await t.call("POST", path(id), { body, headers }));
       expect(await call(theirAgent)).toBe(await call(newId("agent")));
     }

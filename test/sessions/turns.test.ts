@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { useAgent } from "../harness/fixture.ts";
-import { makeAgent, say, sseEvents } from "../harness/seed.ts";
+import { makeAgent, sseEvents, userMessage } from "../harness/seed.ts";
 import { conversationOf, messagesOf, open, play, script, sessionPath, textOf } from "../harness/turns.ts";
 
 const { h, t, agentId } = await useAgent({ worker: true });
@@ -52,7 +52,13 @@ for (const form of forms) {
       });
       expect(await messagesOf(t, agentId, made.sessionId)).toEqual([message, made.body.message]);
 
-      const streamed = await play(t, agentId, made.sessionId, { message: say("again"), stream: true }, { form });
+      const streamed = await play(
+        t,
+        agentId,
+        made.sessionId,
+        { message: userMessage("again"), stream: true },
+        { form },
+      );
       const stored = await messagesOf(t, agentId, made.sessionId);
       expect(streamed.chunks[0]).toEqual({ type: "start", messageId: stored[3].id });
     });
@@ -60,7 +66,7 @@ for (const form of forms) {
 
   describe(`POST /v1/agents/:agentId/sessions/:sessionId, form ${form}`, () => {
     test("200 goes on with the whole transcript, without a Location", async () => {
-      const first = await play(t, agentId, null, { message: say("My name is Ada."), stream: false }, { form });
+      const first = await play(t, agentId, null, { message: userMessage("My name is Ada."), stream: false }, { form });
       const message = script('text="Second answer"');
       const second = await play(t, agentId, first.sessionId, { message }, { form });
       expect(second.status).toBe(200);
@@ -68,7 +74,7 @@ for (const form of forms) {
       expect(second.turnId).not.toBe(first.turnId);
       expect(second.headers.get("x-vercel-ai-ui-message-stream")).toBe("v1");
       expect(textOf(second.chunks)).toBe("Second answer");
-      const third = await play(t, agentId, first.sessionId, { message: say("third"), stream: false }, { form });
+      const third = await play(t, agentId, first.sessionId, { message: userMessage("third"), stream: false }, { form });
       expect(third.status).toBe(200);
       expect(third.headers.get("location")).toBeNull();
       expect(third.body.message.role).toBe("assistant");
@@ -84,13 +90,13 @@ for (const form of forms) {
 describe("turns: what a session keeps", () => {
   test("userId and metadata are the first turn's; the usage has the session's userId and the turn's metadata", async () => {
     const first = await play(t, agentId, null, {
-      message: say("hi"),
+      message: userMessage("hi"),
       userId: "ada",
       metadata: { a: 1 },
       stream: false,
     });
     const second = await play(t, agentId, first.sessionId, {
-      message: say("hi"),
+      message: userMessage("hi"),
       userId: "bob",
       metadata: { b: 2 },
       stream: false,
@@ -109,8 +115,8 @@ describe("turns: what a session keeps", () => {
 
   test("a pinned session stays on its version, an unpinned one takes the agent's current one every turn", async () => {
     const agent = await makeAgent(h, t, { instructions: "Version one." });
-    const pinned = await play(t, agent, null, { message: say("pinned"), version: 1, stream: false });
-    const loose = await play(t, agent, null, { message: say("loose"), stream: false });
+    const pinned = await play(t, agent, null, { message: userMessage("pinned"), version: 1, stream: false });
+    const loose = await play(t, agent, null, { message: userMessage("loose"), stream: false });
     expect((await t.call("PUT", `/v1/agents/${agent}`, { body: { instructions: "Version two." } })).status).toBe(200);
     const ask = async (sessionId: string) => {
       const message = script(`text="${crypto.randomUUID()}"`);
@@ -163,7 +169,7 @@ describe("turns: what a session keeps", () => {
 
   test("a picture that cannot be fetched fails the turn, and says so", async () => {
     const url = "https://pictures.invalid/one.jpg";
-    const message = { ...say("this"), parts: [{ type: "file", mediaType: "image/jpeg", url }] };
+    const message = { ...userMessage("this"), parts: [{ type: "file", mediaType: "image/jpeg", url }] };
     const made = await play(t, agentId, null, { message, stream: false });
     expect([made.status, made.body.error.code]).toEqual([502, "provider_error"]);
     expect(made.body.error.message).toBe("A picture of the message cannot be fetched.");
@@ -204,9 +210,9 @@ describe("turns: the form", () => {
     const agent = await makeAgent(h, old);
     const inA = await old.call("POST", sessionPath(agent, null), { body: {} });
     expect([inA.status, inA.body.error.code, inA.headers.get("api-form")]).toEqual([400, "invalid_request", "a"]);
-    const made = await play(old, agent, null, { message: say("hi"), stream: false });
+    const made = await play(old, agent, null, { message: userMessage("hi"), stream: false });
     expect([made.status, made.headers.get("api-form")]).toEqual([201, "a"]);
-    const next = await play(old, agent, made.sessionId, { message: say("hi"), stream: false }, { form: "b" });
+    const next = await play(old, agent, made.sessionId, { message: userMessage("hi"), stream: false }, { form: "b" });
     expect([next.status, next.headers.get("api-form")]).toEqual([200, "b"]);
     expect(await messagesOf(old, agent, made.sessionId)).toHaveLength(4);
   });

@@ -233,8 +233,8 @@ describe("archives that are refused: skill_invalid_archive", () => {
     for (let at = 0; at < whole.length; at++) {
       const bytes = Buffer.from(whole);
       bytes[at] = (bytes[at] as number) ^ 0xff;
-      const answer = await outcome("zip", bytes);
-      expect(typeof answer === "object" || String(answer).startsWith("skill_")).toBe(true);
+      const response = await outcome("zip", bytes);
+      expect(typeof response === "object" || String(response).startsWith("skill_")).toBe(true);
     }
   });
 });

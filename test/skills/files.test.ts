@@ -41,14 +41,14 @@ describe("files of a skill", () => {
   test("PUT SKILL.md 200: the skill follows its frontmatter, and keeps its id", async () => {
     const skill = await skills.created(agentId);
     const title = name();
-    const answer = await skills.put(
+    const response = await skills.put(
       agentId,
       skill.id,
       "SKILL.md",
       skillMd(title, "Another one", "metadata: { v: 2 }\n"),
     );
-    expect(answer.status).toBe(200);
-    expect(answer.body).toMatchObject({ id: skill.id, name: title, description: "Another one", metadata: { v: 2 } });
+    expect(response.status).toBe(200);
+    expect(response.body).toMatchObject({ id: skill.id, name: title, description: "Another one", metadata: { v: 2 } });
     expect((await skills.put(agentId, skill.id, "SKILL.md", skillMd(title))).status).toBe(200);
   });
 
@@ -117,12 +117,12 @@ describe("files of a skill", () => {
     await h.sql`
       insert into skill_files (skill_id, version, path, content)
       select ${skill.id}, 1, 'f' || n, ''::bytea from generate_series(1, 96) n`;
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 6 }, (_, index) => skills.put(agentId, skill.id, `new${index}`, "x")),
     );
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(3);
-    for (const answer of answers.filter(({ status }) => status !== 200))
-      expect(verdict(answer)).toEqual([400, "skill_too_many_files"]);
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(3);
+    for (const response of responses.filter(({ status }) => status !== 200))
+      expect(verdict(response)).toEqual([400, "skill_too_many_files"]);
     expect((await skills.put(agentId, skill.id, "f1", "replaced")).status).toBe(200);
   });
 
@@ -162,10 +162,10 @@ describe("POST /v1/agents/:agentId/skills/:skillId/copies", () => {
       from generate_series(1, 100) n`;
     for (const headers of [{}, { "idempotency-key": crypto.randomUUID() }]) {
       const target = Object.keys(headers).length === 0 ? free : await skills.agent();
-      const answer = await copy(skill.id, [taken, missingAgent, target, full, foreign, agentId], { headers });
-      expect(answer.status).toBe(200);
-      const [, , made] = answer.body;
-      expect(answer.body.map((result: { error?: { code: string } }) => result.error?.code ?? "created")).toEqual([
+      const response = await copy(skill.id, [taken, missingAgent, target, full, foreign, agentId], { headers });
+      expect(response.status).toBe(200);
+      const [, , made] = response.body;
+      expect(response.body.map((result: { error?: { code: string } }) => result.error?.code ?? "created")).toEqual([
         "skill_name_conflict",
         "not_found",
         "created",
@@ -173,7 +173,7 @@ describe("POST /v1/agents/:agentId/skills/:skillId/copies", () => {
         "not_found",
         "skill_name_conflict",
       ]);
-      expect(answer.body[0]).toEqual({
+      expect(response.body[0]).toEqual({
         agentId: taken,
         status: "failed",
         error: { code: "skill_name_conflict", message: expect.any(String) },
@@ -208,7 +208,7 @@ describe("POST /v1/agents/:agentId/skills/:skillId/copies", () => {
   test("crossing copies all end", async () => {
     const other = await skills.agent();
     const [here, there] = [await skills.created(agentId), await skills.created(other)];
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       [0, 1, 2].flatMap(() => [
         copy(here.id, [other]),
         t.call("POST", `/v1/agents/${other}/skills/${there.id}/copies`, { body: { agentIds: [agentId] } }),
@@ -216,6 +216,6 @@ describe("POST /v1/agents/:agentId/skills/:skillId/copies", () => {
         skills.put(other, there.id, "x", "2"),
       ]),
     );
-    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200));
   });
 });

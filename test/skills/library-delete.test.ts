@@ -12,9 +12,9 @@ const put = (id: string) => t.call("PUT", `/v1/skills/${id}`, { body: form({ fil
 const get = (id: string) => t.call("GET", `/v1/skills/${id}`);
 
 async function created() {
-  const answer = await t.call("POST", "/v1/skills", { body: form({ file: archive() }) });
-  expect(answer.status).toBe(201);
-  return answer.body;
+  const response = await t.call("POST", "/v1/skills", { body: form({ file: archive() }) });
+  expect(response.status).toBe(201);
+  return response.body;
 }
 
 describe("DELETE /v1/skills/:skillId", () => {
@@ -41,9 +41,9 @@ describe("DELETE /v1/skills/:skillId", () => {
   const change = (agent: string, body: object, asked: "a" | "b" = "b") =>
     t.call("PUT", `/v1/agents/${agent}`, { body, form: asked });
   async function agentWith(...skills: string[]): Promise<string> {
-    const answer = await t.call("POST", "/v1/agents", { body: { name: name(), skills }, form: "a" });
-    expect(answer.status).toBe(201);
-    return answer.body.id;
+    const response = await t.call("POST", "/v1/agents", { body: { name: name(), skills }, form: "a" });
+    expect(response.status).toBe(201);
+    return response.body.id;
   }
 
   test("400 validation_failed for an agent's last skill while a rule names activate_skill, or read without the workspace group", async () => {

@@ -22,9 +22,9 @@ const put = (id: string, parts: Parts, options: CallOptions = {}, tenant = t) =>
 const get = (id: string, options: CallOptions = {}) => t.call("GET", `/v1/skills/${id}`, options);
 
 async function created(parts: Parts = {}, tenant = t) {
-  const answer = await post({ file: archive(), ...parts }, {}, tenant);
-  expect(answer.status).toBe(201);
-  return answer.body;
+  const response = await post({ file: archive(), ...parts }, {}, tenant);
+  expect(response.status).toBe(201);
+  return response.body;
 }
 
 async function publish(words: string[]) {
@@ -43,9 +43,9 @@ async function skillFolder(title: string, files: Record<string, string> = {}): P
 }
 
 async function published(title = name(), files: Record<string, string> = {}) {
-  const answer = await publish(["publish", await skillFolder(title, files), "--json"]);
-  expect([answer.status, answer.stderr]).toEqual([0, ""]);
-  return JSON.parse(answer.stdout.trimEnd().split("\n").at(-1) ?? "");
+  const response = await publish(["publish", await skillFolder(title, files), "--json"]);
+  expect([response.status, response.stderr]).toEqual([0, ""]);
+  return JSON.parse(response.stdout.trimEnd().split("\n").at(-1) ?? "");
 }
 
 const listed = async (query = "", tenant = t) =>
@@ -59,9 +59,9 @@ describe("POST /v1/skills", () => {
         { name: "SKILL.md", data: skillMd(title, "Useful", "license: MIT\nmetadata: { v: 1 }\n") },
         { name: "a/b", data: "B" },
       ]);
-      const answer = await post({ file }, { form: asked });
-      expect(answer.status).toBe(201);
-      expect(answer.body).toEqual({
+      const response = await post({ file }, { form: asked });
+      expect(response.status).toBe(201);
+      expect(response.body).toEqual({
         id: expect.stringMatching(/^skill_[0-9a-z]{24}$/),
         ownerKind: "tenant",
         tenantId: t.id,
@@ -75,9 +75,9 @@ describe("POST /v1/skills", () => {
           { path: "a/b", sizeBytes: 1 },
         ],
         createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
-        updatedAt: answer.body.createdAt,
+        updatedAt: response.body.createdAt,
       });
-      expect((await get(answer.body.id, { form: asked })).body).toEqual(answer.body);
+      expect((await get(response.body.id, { form: asked })).body).toEqual(response.body);
     }
   });
 
@@ -90,9 +90,9 @@ describe("POST /v1/skills", () => {
       ["TEA.TGZ", tarGz(files)],
     ];
     for (const [filename, file] of archives) {
-      const answer = await post({ file, filename, userId: "ada", metadata: '{"a":{"b":[1,null]}}' });
-      expect(answer.status).toBe(201);
-      expect(answer.body).toMatchObject({ userId: "ada", metadata: { a: { b: [1, null] } } });
+      const response = await post({ file, filename, userId: "ada", metadata: '{"a":{"b":[1,null]}}' });
+      expect(response.status).toBe(201);
+      expect(response.body).toMatchObject({ userId: "ada", metadata: { a: { b: [1, null] } } });
     }
   });
 
@@ -150,10 +150,10 @@ describe("POST /v1/skills", () => {
     await h.sql`
       insert into library_skills (id, tenant_id, name)
       select 'skill_' || lpad('7' || n::text, 24, '0'), ${tenant.id}, 'n' from generate_series(1, 198) n`;
-    const answers = await Promise.all(Array.from({ length: 5 }, () => post({ file: archive() }, {}, tenant)));
-    expect(answers.filter(({ status }) => status === 201)).toHaveLength(2);
-    for (const answer of answers.filter(({ status }) => status !== 201))
-      expect(verdict(answer)).toEqual([400, "invalid_request"]);
+    const responses = await Promise.all(Array.from({ length: 5 }, () => post({ file: archive() }, {}, tenant)));
+    expect(responses.filter(({ status }) => status === 201)).toHaveLength(2);
+    for (const response of responses.filter(({ status }) => status !== 201))
+      expect(verdict(response)).toEqual([400, "invalid_request"]);
   });
 });
 
@@ -189,12 +189,12 @@ describe("PUT /v1/skills/:skillId", () => {
       { name: "SKILL.md", data: skillMd(title, "Newer") },
       { name: "new", data: "N" },
     ]);
-    const answer = await put(skill.id, { file, filename: "next.tar.gz" });
-    expect(answer.status).toBe(200);
-    expect(answer.body).toMatchObject({ id: skill.id, name: title, description: "Newer", userId: "ada" });
-    expect(answer.body).toMatchObject({ metadata: { keep: 1 }, meta: { name: title }, createdAt: skill.createdAt });
-    expect(answer.body.files.map((one: { path: string }) => one.path)).toEqual(["SKILL.md", "new"]);
-    expect(answer.body.updatedAt > skill.updatedAt).toBe(true);
+    const response = await put(skill.id, { file, filename: "next.tar.gz" });
+    expect(response.status).toBe(200);
+    expect(response.body).toMatchObject({ id: skill.id, name: title, description: "Newer", userId: "ada" });
+    expect(response.body).toMatchObject({ metadata: { keep: 1 }, meta: { name: title }, createdAt: skill.createdAt });
+    expect(response.body.files.map((one: { path: string }) => one.path)).toEqual(["SKILL.md", "new"]);
+    expect(response.body.updatedAt > skill.updatedAt).toBe(true);
     expect((await put(skill.id, { file: archive(), metadata: "{}" })).body.metadata).toEqual({});
     const versions = await h.sql<{ version: number; filename: string; files: number }[]>`
       select v.version, v.filename, count(f.*)::int as files from library_skill_versions v

@@ -16,9 +16,9 @@ describe("POST /v1/agents/:agentId/skills", () => {
         "Grüner Tee 🍵",
         "metadata:\n  author: Ada\n  deep: { list: [1, two, null] }\nextra: 1\n",
       );
-      const answer = await skills.create(agentId, markdown, { form: asked });
-      expect(answer.status).toBe(201);
-      expect(answer.body).toEqual({
+      const response = await skills.create(agentId, markdown, { form: asked });
+      expect(response.status).toBe(201);
+      expect(response.body).toEqual({
         id: expect.stringMatching(/^skill_[0-9a-z]{24}$/),
         tenantId: t.id,
         agentId,
@@ -26,10 +26,10 @@ describe("POST /v1/agents/:agentId/skills", () => {
         description: "Grüner Tee 🍵",
         metadata: { author: "Ada", deep: { list: [1, "two", null] } },
         createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
-        updatedAt: answer.body.createdAt,
+        updatedAt: response.body.createdAt,
         files: [{ path: "SKILL.md", sizeBytes: Buffer.byteLength(markdown) }],
       });
-      expect((await t.call("GET", `/v1/agents/${agentId}/skills/${answer.body.id}`)).body).toEqual(answer.body);
+      expect((await t.call("GET", `/v1/agents/${agentId}/skills/${response.body.id}`)).body).toEqual(response.body);
     }
   });
 
@@ -111,10 +111,10 @@ describe("POST /v1/agents/:agentId/skills", () => {
   test("409 skill_name_conflict within an agent, under concurrency; other agents and a deleted skill free the name", async () => {
     const agent = await skills.agent();
     const markdown = skillMd(name());
-    const answers = await Promise.all(Array.from({ length: 6 }, () => skills.create(agent, markdown)));
-    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
-    for (const answer of answers.filter(({ status }) => status !== 201))
-      expect(verdict(answer)).toEqual([409, "skill_name_conflict"]);
+    const responses = await Promise.all(Array.from({ length: 6 }, () => skills.create(agent, markdown)));
+    expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
+    for (const response of responses.filter(({ status }) => status !== 201))
+      expect(verdict(response)).toEqual([409, "skill_name_conflict"]);
     expect(verdict(await skills.create(agent, markdown, { form: "a" }))).toEqual([400, "invalid_request"]);
     await skills.created(agentId, markdown);
     const [{ id }] = (await t.call("GET", `/v1/agents/${agent}/skills`)).body.data;
@@ -128,10 +128,10 @@ describe("POST /v1/agents/:agentId/skills", () => {
       insert into agent_skills (id, tenant_id, agent_id, name, description, created_at, updated_at)
       select 'skill_' || lpad('8' || n::text, 24, '0'), ${t.id}, ${agent}, 'n' || n, 'd', now(), now()
       from generate_series(1, 97) n`;
-    const answers = await Promise.all(Array.from({ length: 6 }, () => skills.create(agent)));
-    expect(answers.filter(({ status }) => status === 201)).toHaveLength(3);
-    for (const answer of answers.filter(({ status }) => status !== 201))
-      expect(verdict(answer)).toEqual([400, "skill_limit_reached"]);
+    const responses = await Promise.all(Array.from({ length: 6 }, () => skills.create(agent)));
+    expect(responses.filter(({ status }) => status === 201)).toHaveLength(3);
+    for (const response of responses.filter(({ status }) => status !== 201))
+      expect(verdict(response)).toEqual([400, "skill_limit_reached"]);
     expect(verdict(await skills.create(agent, undefined, { form: "a" }))).toEqual([400, "invalid_request"]);
     expect(verdict(await skills.upload(agent, "zip", zip([{ name: "SKILL.md", data: skillMd(name()) }])))).toEqual([
       400,
@@ -161,17 +161,17 @@ describe("POST /v1/agents/:agentId/skills/upload", () => {
           { name: "data.bin", data: new Uint8Array([0, 255, 1, 254]) },
         ];
         const archive = { zip, tar, "tar.gz": tarGz }[type](files);
-        const answer = await skills.upload(agentId, type, archive, { form: asked });
-        expect(answer.status).toBe(201);
-        expect(answer.body.files.map((file: { path: string }) => file.path)).toEqual([
+        const response = await skills.upload(agentId, type, archive, { form: asked });
+        expect(response.status).toBe(201);
+        expect(response.body.files.map((file: { path: string }) => file.path)).toEqual([
           "SKILL.md",
           "data.bin",
           "scripts/run.sh",
         ]);
         const [row] = await h.sql<{ content: Buffer }[]>`
-          select content from skill_files where skill_id = ${answer.body.id} and path = 'data.bin'`;
+          select content from skill_files where skill_id = ${response.body.id} and path = 'data.bin'`;
         expect([...(row?.content ?? [])]).toEqual([0, 255, 1, 254]);
-        expect((await t.call("GET", skills.at(agentId, answer.body.id, "scripts/run.sh"))).body).toBe("#!/bin/sh\n");
+        expect((await t.call("GET", skills.at(agentId, response.body.id, "scripts/run.sh"))).body).toBe("#!/bin/sh\n");
       }
   });
 
@@ -195,8 +195,8 @@ describe("POST /v1/agents/:agentId/skills/upload", () => {
         ]);
     const large = zip([md, { name: "big", data: Buffer.alloc(10 * mib) }]);
     for (const asked of forms) {
-      const answer = await skills.upload(agent, "zip", large, { form: asked });
-      expect(verdict(answer)).toEqual([413, codeIn(asked, "skill_uncompressed_too_large")]);
+      const response = await skills.upload(agent, "zip", large, { form: asked });
+      expect(verdict(response)).toEqual([413, codeIn(asked, "skill_uncompressed_too_large")]);
     }
     expect(verdict(await skills.upload(agent, "tar", Buffer.alloc(10 * mib + 1)))).toEqual([413, "payload_too_large"]);
     expect(verdict(await skills.upload(agent, "tar", Buffer.alloc(12 * mib)))).toEqual([413, "payload_too_large"]);

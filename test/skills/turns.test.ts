@@ -14,14 +14,16 @@ interface Call {
   readonly errorText?: string;
 }
 
-/** Runs a turn that makes these calls; answers how each of them ended, and what the model was sent first. */
+/** Runs a turn that makes these calls; returns how each of them ended, and what the model was sent first. */
 async function turn(agentId: string, calls: [tool: string, args: object][], body: object = {}) {
   const before = h.model.requests().length;
   const steps = calls.map(([tool, args]) => `tool=${tool} args=${JSON.stringify(args)}`).join(" ; ");
   const message = script(`${steps}${steps === "" ? "" : " ; "}text="done"`);
-  const answer = await t.call("POST", `/v1/agents/${agentId}/sessions`, { body: { message, stream: false, ...body } });
-  expect(answer.status).toBe(201);
-  const parts: ({ type: string } & Call)[] = answer.body.message.parts;
+  const response = await t.call("POST", `/v1/agents/${agentId}/sessions`, {
+    body: { message, stream: false, ...body },
+  });
+  expect(response.status).toBe(201);
+  const parts: ({ type: string } & Call)[] = response.body.message.parts;
   const first = h.model.requests()[before];
   const { messages, tools = [] } = (first?.body ?? {}) as {
     messages: { role: string; content: string }[];

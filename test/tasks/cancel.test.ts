@@ -3,7 +3,7 @@ import { newId } from "../../src/kernel/ids.ts";
 import { beginRun } from "../../src/tasks/begin-run.ts";
 import { useAgent } from "../harness/fixture.ts";
 import { eventually } from "../harness/harness.ts";
-import { say } from "../harness/seed.ts";
+import { userMessage } from "../harness/seed.ts";
 import { lastOf, TaskFixture } from "../harness/task-fixture.ts";
 import { requestsOf, usageOf } from "../harness/turns.ts";
 
@@ -16,8 +16,8 @@ describe("POST /v1/tasks/:taskId/runs/:runId/cancel", () => {
   test("204: a queued run is canceled at once and never begins", async () => {
     const path = await fixture.made("hello");
     const runPath = await fixture.started(path);
-    const answer = await cancel(runPath);
-    expect([answer.status, answer.body]).toEqual([204, null]);
+    const response = await cancel(runPath);
+    expect([response.status, response.body]).toEqual([204, null]);
     const run = await fixture.read(runPath);
     expect({ ...run }).toMatchObject({
       status: "canceled",
@@ -35,10 +35,10 @@ describe("POST /v1/tasks/:taskId/runs/:runId/cancel", () => {
     const prompt = '[[sim: text="endless" hangAfterChunks=1]]';
     const runPath = await fixture.started(await fixture.made(prompt));
     const run = await fixture.working(async () => {
-      const request = () => requestsOf(h, say(prompt)).at(-1);
+      const request = () => requestsOf(h, userMessage(prompt)).at(-1);
       await eventually(request);
       expect((await cancel(runPath)).status).toBe(204);
-      await eventually(() => request()?.aborted, 1_000);
+      await eventually(() => request()?.aborted);
       return fixture.ended(runPath);
     });
     expect({ ...run }).toMatchObject({

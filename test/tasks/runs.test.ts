@@ -1,15 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import { beginRun } from "../../src/tasks/begin-run.ts";
 import { useAgent } from "../harness/fixture.ts";
-import type { Answer } from "../harness/harness.ts";
-import { makeAgent, say } from "../harness/seed.ts";
+import type { ApiResponse } from "../harness/harness.ts";
+import { makeAgent, userMessage } from "../harness/seed.ts";
 import { lastOf, TaskFixture } from "../harness/task-fixture.ts";
 import { requestsOf, usageOf } from "../harness/turns.ts";
 
 const { h, t, agentId } = await useAgent();
 const fixture = new TaskFixture(h, t, agentId);
 
-const codeOf = ({ status, body }: Answer) => [status, body.error?.code];
+const codeOf = ({ status, body }: ApiResponse) => [status, body.error?.code];
 
 describe("POST /v1/tasks/:taskId/runs", () => {
   test("202: queued at once, then running with session and turn, then succeeded; metered; the task is free again", async () => {
@@ -198,7 +198,7 @@ describe("a run that is under way", () => {
     const path = await fixture.made(prompt, {}, t, agent);
     const run = await fixture.ran(path);
     expect(run.status).toBe("succeeded");
-    expect(JSON.stringify(requestsOf(h, say(prompt)).at(-1)?.body)).toContain("approv");
+    expect(JSON.stringify(requestsOf(h, userMessage(prompt)).at(-1)?.body)).toContain("approv");
     expect((await fixture.read(`${path}/runs/${run.id}/messages`)).data[1].parts.at(-1).text).toBe("went on");
     expect(await h.sql`select 1 from memories where agent_id = ${agent}`).toHaveLength(0);
   });
@@ -246,7 +246,7 @@ describe("GET /v1/tasks/:taskId/runs", () => {
     const pages: string[][] = [];
     let cursor: string | null = "";
     while (cursor !== null) {
-      const page: Answer = await t.call("GET", `${path}/runs?limit=2${cursor === "" ? "" : `&cursor=${cursor}`}`);
+      const page: ApiResponse = await t.call("GET", `${path}/runs?limit=2${cursor === "" ? "" : `&cursor=${cursor}`}`);
       expect(page.status).toBe(200);
       pages.push(page.body.data.map(({ id }: { id: string }) => id));
       cursor = page.body.nextCursor;
@@ -297,7 +297,7 @@ describe("GET /v1/tasks/:taskId/runs/:runId/messages", () => {
     expect((await t.call("DELETE", path)).status).toBe(204);
     expect((await fixture.read(`${session}/messages`)).data).toEqual(whole.data);
     const resumed = await fixture.working(() =>
-      t.call("POST", session, { body: { message: say("go on"), stream: false } }),
+      t.call("POST", session, { body: { message: userMessage("go on"), stream: false } }),
     );
     expect(resumed.status).toBe(200);
   });

@@ -44,7 +44,7 @@ async function finishRuns(taskId: string): Promise<void> {
   await h.sql`update task_runs set status = 'succeeded', finished_at = now() where task_id = ${taskId} and status in ('queued', 'running')`;
 }
 
-/** Plays a task's fires up to a moment of the fake clock, each run ending before the next; answers when it fired. */
+/** Plays a task's fires up to a moment of the fake clock, each run ending before the next; returns when it fired. */
 async function play(taskId: string, until: string): Promise<string[]> {
   const fires: string[] = [];
   for (let at = await armedFor(taskId); at !== null && at < new Date(until); at = await armedFor(taskId)) {

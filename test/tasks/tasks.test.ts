@@ -4,7 +4,7 @@ import { purgeAgent } from "../../src/agents/purge.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { agentPurges } from "../../workers/tasks.ts";
 import { useAgent } from "../harness/fixture.ts";
-import type { Answer, TestTenant } from "../harness/harness.ts";
+import type { ApiResponse, TestTenant } from "../harness/harness.ts";
 import { makeAgent } from "../harness/seed.ts";
 
 const { h, t, agentId } = await useAgent();
@@ -12,12 +12,12 @@ const { h, t, agentId } = await useAgent();
 const create = (fields: object = {}, tenant = t, agent: string = agentId, form: "a" | "b" = "b") =>
   tenant.call("POST", "/v1/tasks", { body: { agentId: agent, name: "n", prompt: "p", ...fields }, form });
 async function made(fields: object = {}, tenant = t, agent: string = agentId) {
-  const answer = await create(fields, tenant, agent);
-  expect([answer.status, answer.body.error]).toEqual([fields && "submit" in fields ? 202 : 201, undefined]);
-  return answer.body.task;
+  const response = await create(fields, tenant, agent);
+  expect([response.status, response.body.error]).toEqual([fields && "submit" in fields ? 202 : 201, undefined]);
+  return response.body.task;
 }
-const codeOf = ({ status, body }: Answer) => [status, body.error?.code];
-const issuesOf = ({ body }: Answer) => body.error.details.issues.map(({ path }: { path: string }) => path);
+const codeOf = ({ status, body }: ApiResponse) => [status, body.error?.code];
+const issuesOf = ({ body }: ApiResponse) => body.error.details.issues.map(({ path }: { path: string }) => path);
 const armedFor = async (id: string): Promise<Date | null> =>
   (await h.sql<{ at: Date | null }[]>`select next_fire_at as at from tasks where id = ${id}`)[0]?.at ?? null;
 const fireJobs = async (id: string): Promise<number> =>
@@ -99,9 +99,9 @@ describe("POST /v1/tasks", () => {
       metadata: 1,
       extra: 1,
     };
-    const answer = await t.call("POST", "/v1/tasks", { body: broken });
-    expect(codeOf(answer)).toEqual([400, "validation_failed"]);
-    expect(issuesOf(answer).sort()).toEqual([
+    const response = await t.call("POST", "/v1/tasks", { body: broken });
+    expect(codeOf(response)).toEqual([400, "validation_failed"]);
+    expect(issuesOf(response).sort()).toEqual([
       "/agentId",
       "/agentVersion",
       "/enabled",
@@ -159,20 +159,20 @@ describe("POST /v1/tasks", () => {
       ].map((expression): [object, string] => [cron(expression), "/schedule/config/expression"]),
     ];
     for (const [schedule, path] of rows) {
-      const answer = await create({ schedule });
-      expect([...codeOf(answer), issuesOf(answer)]).toEqual([400, "validation_failed", [path]]);
+      const response = await create({ schedule });
+      expect([...codeOf(response), issuesOf(response)]).toEqual([400, "validation_failed", [path]]);
     }
   });
 
   test("404 not_found: an agent that is missing or another tenant's; agent_version_not_found (A: AGENT_VERSION_NOT_FOUND)", async () => {
     const other = await h.tenant();
     const foreign = await makeAgent(h, other);
-    const answers = [await create({}, t, newId("agent")), await create({}, t, foreign)].map(({ status, body }) => {
+    const responses = [await create({}, t, newId("agent")), await create({}, t, foreign)].map(({ status, body }) => {
       const { requestId, ...error } = body.error;
       return { status, error };
     });
-    expect(answers[0]).toEqual(answers[1] as never);
-    expect(answers[0]).toMatchObject({ status: 404, error: { code: "not_found" } });
+    expect(responses[0]).toEqual(responses[1] as never);
+    expect(responses[0]).toMatchObject({ status: 404, error: { code: "not_found" } });
     expect(codeOf(await create({ agentVersion: 2 }))).toEqual([404, "agent_version_not_found"]);
     expect(codeOf(await create({ agentVersion: 2 }, t, agentId, "a"))).toEqual([404, "AGENT_VERSION_NOT_FOUND"]);
   });
@@ -207,7 +207,7 @@ describe("GET /v1/tasks", () => {
     for (let n = 0; n < 5; n++)
       tasks.push(await made({ name: `t${n}`, userId: n % 2 ? "u" : "" }, tenant, n < 4 ? one : two));
     await tenant.call("PATCH", `/v1/tasks/${tasks[0].id}`, { body: { name: "t0 again" } });
-    const names = (answer: Answer) => answer.body.data.map(({ name }: { name: string }) => name);
+    const names = (response: ApiResponse) => response.body.data.map(({ name }: { name: string }) => name);
     const first = await tenant.call("GET", "/v1/tasks?limit=2");
     expect([first.status, names(first)]).toEqual([200, ["t0 again", "t4"]]);
     const second = await tenant.call("GET", `/v1/tasks?limit=2&cursor=${first.body.nextCursor}`);
@@ -330,9 +330,9 @@ async function expectMissing(tenant: TestTenant, taskId: string, runId: string):
   ];
   for (const [method, at, body] of rows) {
     for (const form of ["a", "b"] as const) {
-      const answer = await tenant.call(method, at, { form, ...(body === undefined ? {} : { body }) });
-      const { requestId, ...error } = answer.body.error;
-      expect([method, at, answer.status, error]).toEqual([
+      const response = await tenant.call(method, at, { form, ...(body === undefined ? {} : { body }) });
+      const { requestId, ...error } = response.body.error;
+      expect([method, at, response.status, error]).toEqual([
         method,
         at,
         404,
@@ -376,8 +376,8 @@ describe("DELETE /v1/providers/:id", () => {
     await made({}, t, agent);
     const { status } = await t.call("PUT", `/v1/agents/${agent}`, { body: { providerId: null, model: null } });
     expect(status).toBe(200);
-    const answer = await t.call("DELETE", `/v1/providers/${providerId}`);
-    expect(codeOf(answer)).toEqual([409, "provider_historical_use"]);
-    expect(answer.body.error.details).toEqual({ agentIds: [agent], sessionIds: [], taskIds: [pinned.id] });
+    const response = await t.call("DELETE", `/v1/providers/${providerId}`);
+    expect(codeOf(response)).toEqual([409, "provider_historical_use"]);
+    expect(response.body.error.details).toEqual({ agentIds: [agent], sessionIds: [], taskIds: [pinned.id] });
   });
 });

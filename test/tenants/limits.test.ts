@@ -3,32 +3,32 @@ import { answerBytesMax, jsonBodyBytesMax } from "../../src/kernel/limits.ts";
 import { deleteTenant } from "../../src/tenants/purge.ts";
 import { changeTenant, type TenantChange } from "../../src/tenants/store.ts";
 import { useService } from "../harness/fixture.ts";
-import { type Answer, eventually, type TestTenant } from "../harness/harness.ts";
-import { makeAgent, say } from "../harness/seed.ts";
+import { type ApiResponse, eventually, type TestTenant } from "../harness/harness.ts";
+import { makeAgent, userMessage } from "../harness/seed.ts";
 import { messagesOf, open, play, script, sessionPath, textOf, usageOf } from "../harness/turns.ts";
 
 const h = await useService({ worker: true });
 
 const forms = ["a", "b"] as const;
-const code = ({ status, body }: Answer) => [status, body?.error?.code];
+const code = ({ status, body }: ApiResponse) => [status, body?.error?.code];
 
 /** A tenant with an agent and a session, and the limits set after that. */
 async function limited(change?: TenantChange) {
   const t = await h.tenant();
   const agentId = await makeAgent(h, t);
-  const { sessionId } = await play(t, agentId, null, { message: say("hi"), stream: false });
+  const { sessionId } = await play(t, agentId, null, { message: userMessage("hi"), stream: false });
   if (change !== undefined) await changeTenant(h.sql, t.id, change);
   return { t, agentId, sessionId };
 }
 
 /** Every door a turn comes in through over HTTP. */
-function doors(t: TestTenant, agentId: string, sessionId: string, form: "a" | "b"): Promise<Answer[]> {
+function doors(t: TestTenant, agentId: string, sessionId: string, form: "a" | "b"): Promise<ApiResponse[]> {
   const post = (path: string, body: object) => t.call("POST", path, { body: { stream: false, ...body }, form });
   return Promise.all([
-    post(sessionPath(agentId, null), { message: say("x") }),
-    post(sessionPath(agentId, sessionId), { message: say("x") }),
+    post(sessionPath(agentId, null), { message: userMessage("x") }),
+    post(sessionPath(agentId, sessionId), { message: userMessage("x") }),
     post(sessionPath(agentId, sessionId), { trigger: "regenerate-message" }),
-    post(`/v1/agents/${agentId}/generate`, { messages: [say("x")] }),
+    post(`/v1/agents/${agentId}/generate`, { messages: [userMessage("x")] }),
   ]);
 }
 
@@ -46,8 +46,8 @@ describe("usage credit", () => {
     expect((await ask("text=a inputTokens=500 outputTokens=500")).status).toBe(200);
     const before = await messagesOf(t, agentId, sessionId);
     for (const form of forms)
-      for (const answer of await doors(t, agentId, sessionId, form))
-        expect(code(answer)).toEqual([402, "usage_credit_required"]);
+      for (const response of await doors(t, agentId, sessionId, form))
+        expect(code(response)).toEqual([402, "usage_credit_required"]);
     expect(await messagesOf(t, agentId, sessionId)).toEqual(before);
     await expectReadable(t, agentId, sessionId);
     await changeTenant(h.sql, t.id, { usageCredit: null });
@@ -56,7 +56,7 @@ describe("usage credit", () => {
 
   test("0 means none left; 1 lets one more turn in", async () => {
     const { t, agentId } = await limited({ usageCredit: 0 });
-    const make = () => play(t, agentId, null, { message: say("x"), stream: false });
+    const make = () => play(t, agentId, null, { message: userMessage("x"), stream: false });
     expect(code(await make())).toEqual([402, "usage_credit_required"]);
     await changeTenant(h.sql, t.id, { usageCredit: 1 });
     expect((await make()).status).toBe(201);
@@ -69,15 +69,15 @@ describe("turns per day", () => {
     const t = await h.tenant();
     const agentId = await makeAgent(h, t);
     await changeTenant(h.sql, t.id, { quotaTurnsPerDay: 5 });
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, () => play(t, agentId, null, { message: say("x"), stream: false })),
+    const responses = await Promise.all(
+      Array.from({ length: 20 }, () => play(t, agentId, null, { message: userMessage("x"), stream: false })),
     );
-    expect(answers.filter(({ status }) => status === 201)).toHaveLength(5);
-    const refused = answers.filter(({ status }) => status !== 201);
+    expect(responses.filter(({ status }) => status === 201)).toHaveLength(5);
+    const refused = responses.filter(({ status }) => status !== 201);
     const midnight = 86_400 - (Math.floor(Date.now() / 1000) % 86_400);
-    for (const answer of refused) {
-      expect(code(answer)).toEqual([429, "quota_exceeded"]);
-      expect(Math.abs(Number(answer.headers.get("retry-after")) - midnight)).toBeLessThan(30);
+    for (const response of refused) {
+      expect(code(response)).toEqual([429, "quota_exceeded"]);
+      expect(Math.abs(Number(response.headers.get("retry-after")) - midnight)).toBeLessThan(30);
     }
     expect((await t.call("GET", sessionPath(agentId, null))).body.data).toHaveLength(5);
     const [row] = await h.sql`select count(*) as turns from turns where tenant_id = ${t.id}`;
@@ -90,37 +90,37 @@ describe("turns per day", () => {
     const live = await open(h, t, "POST", sessionPath(agentId, sessionId), {
       body: { message: script("text=a hangAfterChunks=0") },
     });
-    for (const body of [{ message: say("x") }, { message: null }, { trigger: "regenerate-message" }])
+    for (const body of [{ message: userMessage("x") }, { message: null }, { trigger: "regenerate-message" }])
       expect([400, 409]).toContain((await play(t, agentId, sessionId, body)).status);
-    expect((await play(t, agentId, null, { message: say("x"), version: 7 })).status).toBe(404);
+    expect((await play(t, agentId, null, { message: userMessage("x"), version: 7 })).status).toBe(404);
     await t.call("POST", sessionPath(agentId, sessionId, "/cancel"));
     await live.rest();
     expect((await play(t, agentId, sessionId, { trigger: "regenerate-message", stream: false })).status).toBe(200);
     const generated = await t.call("POST", `/v1/agents/${agentId}/generate`, {
-      body: { messages: [say("x")], stream: false },
+      body: { messages: [userMessage("x")], stream: false },
     });
     expect(generated.status).toBe(200);
     for (const form of forms)
-      for (const answer of await doors(t, agentId, sessionId, form))
-        expect(code(answer)).toEqual([429, "quota_exceeded"]);
+      for (const response of await doors(t, agentId, sessionId, form))
+        expect(code(response)).toEqual([429, "quota_exceeded"]);
     await expectReadable(t, agentId, sessionId);
   });
 
   test("0 means none", async () => {
     const { t, agentId } = await limited({ quotaTurnsPerDay: 0 });
-    expect(code(await play(t, agentId, null, { message: say("x") }))).toEqual([429, "quota_exceeded"]);
+    expect(code(await play(t, agentId, null, { message: userMessage("x") }))).toEqual([429, "quota_exceeded"]);
   });
 });
 
 describe("rate limit", () => {
   test("429 rate_limited with Retry-After beyond so many requests a second, reads included", async () => {
     const { t, agentId } = await limited({ rateLimit: 5 });
-    const answers = await Promise.all(Array.from({ length: 25 }, () => t.call("GET", sessionPath(agentId, null))));
-    const refused = answers.filter(({ status }) => status === 429);
+    const responses = await Promise.all(Array.from({ length: 25 }, () => t.call("GET", sessionPath(agentId, null))));
+    const refused = responses.filter(({ status }) => status === 429);
     expect(refused.length).toBeGreaterThanOrEqual(15);
-    for (const answer of refused) {
-      expect(code(answer)).toEqual([429, "rate_limited"]);
-      expect(Number(answer.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+    for (const response of refused) {
+      expect(code(response)).toEqual([429, "rate_limited"]);
+      expect(Number(response.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
     }
     await eventually(async () => (await t.call("GET", sessionPath(agentId, null))).status === 200);
   });
@@ -134,8 +134,8 @@ describe("subscription and the end of a tenant", () => {
     await live.until("text-delta");
     await changeTenant(h.sql, t.id, { subscription: "inactive" });
     for (const form of forms)
-      for (const answer of await doors(t, agentId, sessionId, form))
-        expect(code(answer)).toEqual([402, "subscription_required"]);
+      for (const response of await doors(t, agentId, sessionId, form))
+        expect(code(response)).toEqual([402, "subscription_required"]);
     await expectReadable(t, agentId, sessionId, 402);
     const events = await live.rest();
     expect(events.at(-2)?.data).toMatchObject({ type: "finish" });
@@ -150,8 +150,8 @@ describe("subscription and the end of a tenant", () => {
     await live.until("text-delta");
     expect(await deleteTenant(h.sql, t.id)).toBe("deleting");
     for (const form of forms)
-      for (const answer of await doors(t, agentId, sessionId, form))
-        expect(code(answer)).toEqual([409, "tenant_deleting"]);
+      for (const response of await doors(t, agentId, sessionId, form))
+        expect(code(response)).toEqual([409, "tenant_deleting"]);
     await expectReadable(t, agentId, sessionId);
     expect((await t.call("POST", sessionPath(agentId, sessionId, "/cancel"))).status).toBe(202);
     await live.until("abort");
@@ -164,7 +164,7 @@ describe("sizes", () => {
   test("413 payload_too_large beyond 8 MiB, announced or not; 8 MiB is fine", async () => {
     const { t, agentId, sessionId } = await limited();
     const body = (bytes: number) => {
-      const message = { ...say(""), id: "long" };
+      const message = { ...userMessage(""), id: "long" };
       const frame = JSON.stringify({ message, stream: false }).length;
       return JSON.stringify({
         message: { ...message, parts: [{ type: "text", text: "x".repeat(bytes - frame) }] },
@@ -203,7 +203,7 @@ describe("sizes", () => {
     expect(code(waited)).toEqual([502, "provider_error"]);
     expect(await h.sql`select count(*) from messages where session_id = ${sessionId}`).toEqual(before);
     expect(await usageOf(h, waited.turnId)).not.toBeNull();
-    const next = await play(t, agentId, null, { message: say("x"), stream: false });
+    const next = await play(t, agentId, null, { message: userMessage("x"), stream: false });
     expect(next.status).toBe(201);
   });
 
@@ -236,8 +236,8 @@ describe("texts", () => {
     const { t, agentId, sessionId } = await limited();
     const played = await play(t, agentId, sessionId, { message: script(settings) });
     expect(textOf(played.chunks)).toBe(text);
-    const [, , , answer] = await messagesOf(t, agentId, sessionId);
-    expect(answer.parts[1].text).toBe(text);
+    const [, , , response] = await messagesOf(t, agentId, sessionId);
+    expect(response.parts[1].text).toBe(text);
   });
 
   test("from the model: reasoning and tool calls too", async () => {
@@ -247,8 +247,8 @@ describe("texts", () => {
     );
     const played = await play(t, agentId, sessionId, { message });
     expect(played.chunks.at(-1)).toMatchObject({ type: "finish" });
-    const [, , , answer] = await messagesOf(t, agentId, sessionId);
-    const [, reasoning, call] = answer.parts;
+    const [, , , response] = await messagesOf(t, agentId, sessionId);
+    const [, reasoning, call] = response.parts;
     expect(reasoning.text).toBe("a\ufffd\ufffd");
     expect(call.input).toEqual({ "k\ufffd": ["\ufffd", "\ufffd"] });
     const [row] =

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { useService } from "../harness/fixture.ts";
 import { eventually, type TestTenant } from "../harness/harness.ts";
 import { startRole } from "../harness/process.ts";
-import { makeAgent, say } from "../harness/seed.ts";
+import { makeAgent, userMessage } from "../harness/seed.ts";
 
 const h = await useService({ worker: true });
 
@@ -29,9 +29,9 @@ function lastLine(text: string): string {
   return text.trimEnd().split("\n").at(-1) ?? "";
 }
 
-const code = (answer: { status: number; body: { error?: { code?: string } } }) => [
-  answer.status,
-  answer.body?.error?.code,
+const code = (response: { status: number; body: { error?: { code?: string } } }) => [
+  response.status,
+  response.body?.error?.code,
 ];
 
 describe("tenant create", () => {
@@ -185,7 +185,7 @@ describe("tenant delete", () => {
       select (select count(*)::int from api_keys where tenant_id = ${t.id}) as keys,
         (select count(*)::int from idempotency_keys where tenant_id = ${t.id}) as answers,
         (select sum(length(sealed_key))::int from providers where tenant_id = ${t.id}) as sealed`;
-    expect(left).toEqual({ keys: 0, answers: 0, sealed: 0 });
+    expect(left).toEqual({ keys: 0, responses: 0, sealed: 0 });
     expect((await tenant("list")).stdout).not.toContain(t.id);
     expect((await tenant("delete", "--tenant", t.id)).status).toBe(1);
   });
@@ -194,7 +194,7 @@ describe("tenant delete", () => {
     const t = await h.tenant();
     const agentId = await makeAgent(h, t);
     const running = t.call("POST", `/v1/agents/${agentId}/sessions`, {
-      body: { message: say("[[sim: hangAfterChunks=2]]") },
+      body: { message: userMessage("[[sim: hangAfterChunks=2]]") },
     });
     const [turn] = await eventually(async () => {
       const rows = await h.sql`select session_id from turns where tenant_id = ${t.id} and status = 'running'`;
@@ -228,5 +228,8 @@ describe("without DATABASE_URL", () => {
 
 /** One turn of an agent of its own, to its end. */
 async function takeTurn(t: TestTenant, agentId: string, text = "Hello") {
-  return t.call("POST", `/v1/agents/${agentId}/sessions`, { body: { message: say(text), stream: false }, form: "b" });
+  return t.call("POST", `/v1/agents/${agentId}/sessions`, {
+    body: { message: userMessage(text), stream: false },
+    form: "b",
+  });
 }

@@ -111,7 +111,7 @@ describe("the largest sessions of a range", () => {
     summing = false;
     await readers;
     expect(seen.length).toBeGreaterThan(1);
-    for (const answer of seen) expect(answer).toEqual(before);
+    for (const response of seen) expect(response).toEqual(before);
     const [tokens] = await h.sql`
       select sum(tokens)::int as sum, count(*)::int as sessions from usage_session_tokens where tenant_id = ${tenantId}`;
     const [metered] = await h.sql`

@@ -31,7 +31,7 @@ async function meter(from: number, to: number, tenant = tenantId): Promise<void>
 const isSummable = ({ groupBy, sessionId }: UsageQuestion) => groupBy !== "session" && sessionId === undefined;
 
 /** The answers to every kind of question, or to those of a kind. */
-function answers(kind: (question: UsageQuestion) => boolean = () => true) {
+function responses(kind: (question: UsageQuestion) => boolean = () => true) {
   const filters = [
     {},
     { agentId: "ag_1" },
@@ -51,7 +51,7 @@ const turnsOf = async (tenant = tenantId) => (await readUsage(h.sql, tenant, mar
 describe("sums of usage", () => {
   test("every answer is the same before and after its turns are summed, and while some are", async () => {
     await meter(1, 200);
-    const before = await answers();
+    const before = await responses();
     expect(before[0]?.totals).toEqual({
       inputTokens: 20_100,
       outputTokens: 40_200,
@@ -60,12 +60,12 @@ describe("sums of usage", () => {
     });
     expect(before[0]?.buckets).toHaveLength(5);
     expect(await sumUsage(h.sql)).toBe(200);
-    expect(await answers()).toEqual(before);
+    expect(await responses()).toEqual(before);
     await meter(201, 230);
-    const more = await answers();
+    const more = await responses();
     expect(more[0]?.totals.requestCount).toBe(230);
     expect(await sumUsage(h.sql)).toBe(30);
-    expect(await answers()).toEqual(more);
+    expect(await responses()).toEqual(more);
     expect(await sumUsage(h.sql)).toBe(0);
   });
 
@@ -80,9 +80,9 @@ describe("sums of usage", () => {
     // 4 users, of whom each has one of the models.
     expect([...(await rows("usage_user_sums"))]).toEqual([{ n: 5 * 3 * 4, turns: 1_000 }]);
     // Only sums know of these turns any more.
-    const before = await answers(isSummable);
+    const before = await responses(isSummable);
     await h.sql`delete from usage where tenant_id = ${tenantId}`;
-    expect(await answers(isSummable)).toEqual(before);
+    expect(await responses(isSummable)).toEqual(before);
   });
 
   test("what is not summed yet is found by an index that holds nothing else", async () => {
@@ -95,16 +95,16 @@ describe("sums of usage", () => {
 
   test("turns that a worker of the release before has summed count by user too", async () => {
     await meter(1, 200);
-    const before = await answers();
+    const before = await responses();
     // What that worker does: it knows neither the marker nor the sums by user.
     await h.sql`
       with taken as (update usage set summed = true where tenant_id = ${tenantId} and input_tokens <= 150 returning *)
       insert into usage_sums (tenant_id, day, agent_id, provider, model, turns, input_tokens, output_tokens, duration_ms)
       select tenant_id, day, agent_id, provider, model, count(*), sum(input_tokens), sum(output_tokens), sum(duration_ms)
       from taken group by 1, 2, 3, 4, 5`;
-    expect(await answers()).toEqual(before);
+    expect(await responses()).toEqual(before);
     expect(await sumUsage(h.sql)).toBe(200);
-    expect(await answers()).toEqual(before);
+    expect(await responses()).toEqual(before);
     expect(await sumUsage(h.sql)).toBe(0);
   });
 
@@ -125,11 +125,11 @@ describe("sums of usage", () => {
 
   test("each turn counts once in every answer while workers sum side by side and turns end", async () => {
     await meter(1, 2_000);
-    const before = await answers();
+    const before = await responses();
     let summing = true;
     const seen: unknown[] = [];
     const reader = async () => {
-      while (summing) seen.push(await answers());
+      while (summing) seen.push(await responses());
     };
     const worker = () => sumUsage(h.sql, { rows: 60 });
     const reading = Promise.all([reader(), reader()]);
@@ -140,7 +140,7 @@ describe("sums of usage", () => {
     summing = false;
     await reading;
     expect(seen.length).toBeGreaterThan(1);
-    for (const answer of seen) expect(answer).toEqual(before);
+    for (const response of seen) expect(response).toEqual(before);
     expect(summed[0] + summed[1] + summed[2]).toBeGreaterThanOrEqual(2_000);
     expect([await turnsOf(), await turnsOf(other)]).toEqual([2_000, 100]);
   });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { newId } from "../../src/kernel/ids.ts";
 import { readUsageQuery } from "../../src/usage/query.ts";
 import { useService } from "../harness/fixture.ts";
-import type { Answer, TestTenant } from "../harness/harness.ts";
+import type { ApiResponse, TestTenant } from "../harness/harness.ts";
 
 const h = await useService();
 
@@ -39,9 +39,9 @@ async function meter(tenant: TestTenant, turns: readonly Turn[]): Promise<void> 
 const march = "from=2025-03-01&to=2025-03-31";
 
 async function usage(tenant: TestTenant, query = "", path = "/v1/usage") {
-  const answer = await tenant.call("GET", `${path}?${query}`);
-  expect([answer.status, Object.keys(answer.body).sort()]).toEqual([200, ["buckets", "totals"]]);
-  return answer.body;
+  const response = await tenant.call("GET", `${path}?${query}`);
+  expect([response.status, Object.keys(response.body).sort()]).toEqual([200, ["buckets", "totals"]]);
+  return response.body;
 }
 
 /** A bucket with only the given fields set. */
@@ -52,9 +52,9 @@ function bucket(fields: Record<string, unknown>) {
 
 async function expectBroken(tenant: TestTenant, path: string, field: string): Promise<void> {
   for (const form of ["a", "b"] as const) {
-    const answer: Answer = await tenant.call("GET", path, { form });
-    expect([path, answer.status, answer.body.error?.code]).toEqual([path, 400, "invalid_request"]);
-    expect(answer.body.error.details.issues.map((issue: { path: string }) => issue.path)).toEqual([field]);
+    const response: ApiResponse = await tenant.call("GET", path, { form });
+    expect([path, response.status, response.body.error?.code]).toEqual([path, 400, "invalid_request"]);
+    expect(response.body.error.details.issues.map((issue: { path: string }) => issue.path)).toEqual([field]);
   }
 }
 

@@ -3,7 +3,7 @@ import { newId } from "../../src/kernel/ids.ts";
 import { todoTools } from "../../src/tools/todos.ts";
 import type { ToolScope } from "../../src/tools/tool.ts";
 import { useTenant } from "../harness/fixture.ts";
-import { makeAgent, say } from "../harness/seed.ts";
+import { makeAgent, userMessage } from "../harness/seed.ts";
 import {
   callTool,
   execute,
@@ -110,7 +110,7 @@ describe("A turn with the tool groups", () => {
     const script = calls.map(([tool, input]) => `tool=${tool} args=${JSON.stringify(input)}`).join("; ");
     const turn = await t.call("POST", `/v1/agents/${agentId}/sessions`, {
       form: "b",
-      body: { message: say(`[[sim: ${script}; text=done ]]`), stream: false },
+      body: { message: userMessage(`[[sim: ${script}; text=done ]]`), stream: false },
     });
     expect(turn.status).toBe(201);
     const parts = turn.body.message.parts.filter(({ type }: { type: string }) => type.startsWith("tool-"));

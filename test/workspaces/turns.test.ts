@@ -18,8 +18,8 @@ const calling = (tool: string, input: object) => script(`tool=${tool} args=${JSO
 async function called(tool: string, input: object) {
   const { status, body, sessionId } = await play(t, agentId, null, { message: calling(tool, input), stream: false });
   expect([status, body.error]).toEqual([201, undefined]);
-  const [, answer] = await messagesOf(t, agentId, sessionId);
-  return answer.parts.find((part: { type: string }) => part.type === `tool-${tool}`);
+  const [, response] = await messagesOf(t, agentId, sessionId);
+  return response.parts.find((part: { type: string }) => part.type === `tool-${tool}`);
 }
 
 describe("the tools of a workspace in a turn", () => {

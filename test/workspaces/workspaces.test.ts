@@ -7,7 +7,7 @@ import {
   workspaceFilesMax,
 } from "../../src/workspaces/limits.ts";
 import { useTenant } from "../harness/fixture.ts";
-import { type Answer, eventually, type TestTenant } from "../harness/harness.ts";
+import { type ApiResponse, eventually, type TestTenant } from "../harness/harness.ts";
 
 const { h, t } = await useTenant({ worker: true });
 
@@ -45,12 +45,12 @@ const kinds = [
 ] as const;
 
 async function create(tenant: TestTenant, fields: Record<string, unknown> = {}): Promise<string> {
-  const answer = await tenant.call("POST", "/v1/workspaces", { form: "b", body: fields });
-  expect(answer.status).toBe(201);
-  return answer.body.id;
+  const response = await tenant.call("POST", "/v1/workspaces", { form: "b", body: fields });
+  expect(response.status).toBe(201);
+  return response.body.id;
 }
 
-function verdict({ status, body }: Answer) {
+function verdict({ status, body }: ApiResponse) {
   return [status, body?.error?.code];
 }
 
@@ -58,12 +58,12 @@ function filesUrl(id: string, path?: string): string {
   return `/v1/workspaces/${id}/files${path === undefined ? "" : `?path=${encodeURIComponent(path)}`}`;
 }
 
-function put(id: string, path: string, content: string | Uint8Array, tenant = t): Promise<Answer> {
+function put(id: string, path: string, content: string | Uint8Array, tenant = t): Promise<ApiResponse> {
   const headers = { "content-type": "application/octet-stream" };
   return tenant.call("PUT", filesUrl(id, path), { form: "b", body: content, headers });
 }
 
-function get(id: string, path?: string, tenant = t): Promise<Answer> {
+function get(id: string, path?: string, tenant = t): Promise<ApiResponse> {
   return tenant.call("GET", filesUrl(id, path), { form: "b" });
 }
 
@@ -362,8 +362,8 @@ describe("/v1/workspaces/:workspaceId/files", () => {
     const id = await create(t);
     await fill(id, 10, fileBytesMax - 10);
     expect(workspaceBytesMax - 10 * (fileBytesMax - 10)).toBe(100);
-    const answers = await Promise.all([1, 2, 3, 4].map((n) => put(id, `new${n}`, "x".repeat(50))));
-    expect(answers.map(verdict).sort()).toEqual([
+    const responses = await Promise.all([1, 2, 3, 4].map((n) => put(id, `new${n}`, "x".repeat(50))));
+    expect(responses.map(verdict).sort()).toEqual([
       [200, undefined],
       [200, undefined],
       [400, "invalid_request"],
@@ -376,8 +376,8 @@ describe("/v1/workspaces/:workspaceId/files", () => {
   test("PUT 400 beyond 10,000 files a workspace, also when many come at once", async () => {
     const id = await create(t);
     await fill(id, workspaceFilesMax - 2, 1);
-    const answers = await Promise.all([1, 2, 3, 4].map((n) => put(id, `new${n}`, "x")));
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 400, 400]);
+    const responses = await Promise.all([1, 2, 3, 4].map((n) => put(id, `new${n}`, "x")));
+    expect(responses.map(({ status }) => status).sort()).toEqual([200, 200, 400, 400]);
     expect((await put(id, "fill/1", "again")).status).toBe(200);
     expect((await get(id)).body.files).toHaveLength(workspaceFilesMax);
   });

@@ -7,7 +7,7 @@ class Sent {
   readonly groups: (readonly number[])[] = [];
   readonly #open: (() => void)[] = [];
 
-  /** Answers each item with its double, or rejects, once `answer` is called. */
+  /** Returns each item with its double, or rejects, once `answer` is called. */
   readonly send = async (items: readonly number[]): Promise<number[]> => {
     this.groups.push(items);
     await new Promise<void>((resolve) => this.#open.push(resolve));
@@ -15,7 +15,7 @@ class Sent {
     return items.map((item) => 2 * item);
   };
 
-  /** Answers the oldest group that waits. */
+  /** Returns the results of the oldest group that waits. */
   async answer(): Promise<void> {
     const open = await eventually(() => this.#open.shift());
     open();

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { form as multipart, skillMd, zip } from "../../harness/archives.ts";
 import { useAgent } from "../../harness/fixture.ts";
-import type { Answer } from "../../harness/harness.ts";
-import { say } from "../../harness/seed.ts";
+import type { ApiResponse } from "../../harness/harness.ts";
+import { userMessage } from "../../harness/seed.ts";
 import { sessionPath } from "../../harness/turns.ts";
 
 const { t, agentId } = await useAgent({ worker: true });
 
-const problem = ({ status, body }: Answer) => [status, body.error?.code, body.error?.details?.issues?.[0]?.path];
+const problem = ({ status, body }: ApiResponse) => [status, body.error?.code, body.error?.details?.issues?.[0]?.path];
 
 describe("a number that overflows", () => {
   const bodies = [
@@ -49,8 +49,8 @@ describe("metadata", () => {
     ["POST", () => "/v1/prompts", () => ({ name: crypto.randomUUID(), template: "x" })],
     ["POST", () => "/v1/workspaces", () => ({})],
     ["POST", () => "/v1/tasks", () => ({ agentId, name: "n", prompt: "x" })],
-    ["POST", () => sessionPath(agentId, null), () => ({ message: say("x") })],
-    ["POST", () => `/v1/agents/${agentId}/generate`, () => ({ messages: [say("x")] })],
+    ["POST", () => sessionPath(agentId, null), () => ({ message: userMessage("x") })],
+    ["POST", () => `/v1/agents/${agentId}/generate`, () => ({ messages: [userMessage("x")] })],
   ];
   for (const [method, path, fields] of resources)
     test(`${method} ${path().replace("undefined", ":agentId")} takes ${limit} bytes of it as JSON, and not one more`, async () => {

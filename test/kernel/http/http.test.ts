@@ -40,19 +40,19 @@ describe("the Host header", () => {
   for (const host of broken)
     test(`400 in the envelope: ${host}`, async () => {
       for (const path of ["/v1/agents", "/v1/nope", "/healthz"]) {
-        const answer = await send([`GET ${path} HTTP/1.1`, `Host: ${host}`, credential()]);
-        expect([path, answer.status]).toEqual([path, 400]);
-        const { error } = JSON.parse(answer.text);
+        const response = await send([`GET ${path} HTTP/1.1`, `Host: ${host}`, credential()]);
+        expect([path, response.status]).toEqual([path, 400]);
+        const { error } = JSON.parse(response.text);
         expect(error).toMatchObject({ code: "validation_failed", message: expect.stringContaining("Host") });
-        expect(answer.head.toLowerCase()).toContain(`x-request-id: ${error.requestId}`);
+        expect(response.head.toLowerCase()).toContain(`x-request-id: ${error.requestId}`);
       }
     });
 
   const fine = ["localhost", "LOCALHOST:8080", "parley_http.internal", "127.0.0.1:1", "[::1]:8080", "x:"];
   for (const host of fine)
     test(`taken: ${host}`, async () => {
-      const answer = await send(["GET /v1/agents?userId=x HTTP/1.1", `Host: ${host}`, credential()]);
-      expect([answer.status, answer.text]).toEqual([200, '{"agents":[]}']);
+      const response = await send(["GET /v1/agents?userId=x HTTP/1.1", `Host: ${host}`, credential()]);
+      expect([response.status, response.text]).toEqual([200, '{"agents":[]}']);
     });
 
   test("not needed in HTTP/1.0, nor is anything in it: path, query and body are read all the same", async () => {
@@ -77,10 +77,10 @@ describe("what a handler throws", () => {
       port: 0,
       fetch: () => Promise.reject(new Error("a secret of the source")),
     });
-    const answer = await send(["GET / HTTP/1.1", "Host: x"], "", broken.port);
+    const response = await send(["GET / HTTP/1.1", "Host: x"], "", broken.port);
     await broken.stop(true);
-    expect(answer.status).toBe(500);
-    expect(answer.head + answer.text).not.toMatch(/secret|http\.test|<html/i);
+    expect(response.status).toBe(500);
+    expect(response.head + response.text).not.toMatch(/secret|http\.test|<html/i);
   });
 });
 
@@ -93,7 +93,7 @@ describe("a path or method that no operation answers", () => {
   test("is told in the form that the header asks for, else in the tenant's", async () => {
     const inA = await h.tenant({ form: "a" });
     for (const [method, path, status] of asked) {
-      const answers = await Promise.all([
+      const responses = await Promise.all([
         t.call(method, path),
         t.call(method, path, { form: "a" }),
         inA.call(method, path),
@@ -101,7 +101,7 @@ describe("a path or method that no operation answers", () => {
         inA.call(method, path, { token: null }),
         inA.call(method, path, { token: "nobody's", form: "a" }),
       ]);
-      expect(answers.map((answer) => [answer.status, answer.headers.get("api-form")])).toEqual(
+      expect(responses.map((response) => [response.status, response.headers.get("api-form")])).toEqual(
         ["b", "a", "a", "b", "b", "a"].map((form) => [status, form]),
       );
     }
@@ -109,16 +109,16 @@ describe("a path or method that no operation answers", () => {
 
   test("400 for another API-Form", async () => {
     for (const [method, path] of asked) {
-      const answer = await t.call(method, path, { headers: { "api-form": "zz" } });
-      expect([answer.status, answer.body.error.code]).toEqual([400, "validation_failed"]);
+      const response = await t.call(method, path, { headers: { "api-form": "zz" } });
+      expect([response.status, response.body.error.code]).toEqual([400, "validation_failed"]);
     }
   });
 
   test("a word in an id's place is a path of its own: 405, with what that takes in Allow", async () => {
     const agent = `/v1/agents/ag_${"0".repeat(24)}`;
     for (const method of ["GET", "DELETE"]) {
-      const answer = await t.call(method, `${agent}/skills/upload`);
-      expect([answer.status, answer.headers.get("allow")]).toEqual([405, "POST"]);
+      const response = await t.call(method, `${agent}/skills/upload`);
+      expect([response.status, response.headers.get("allow")]).toEqual([405, "POST"]);
     }
     expect((await t.call("GET", `${agent}/skills/uploads`)).status).toBe(400);
     expect((await t.call("PUT", `${agent}/skills/skill_${"0".repeat(24)}`)).headers.get("allow")).toBe("DELETE, GET");

@@ -1,24 +1,24 @@
 import { describe, expect, test } from "bun:test";
 import { useAgent } from "../../harness/fixture.ts";
-import { type Answer, eventually } from "../../harness/harness.ts";
-import { makeAgent, say } from "../../harness/seed.ts";
+import { type ApiResponse, eventually } from "../../harness/harness.ts";
+import { makeAgent, userMessage } from "../../harness/seed.ts";
 import { messagesOf, open, type Played, play, requestsOf, script, sessionPath } from "../../harness/turns.ts";
 
 const { h, t, agentId } = await useAgent({ worker: true });
 
-const code = ({ status, body }: Answer) => [status, body?.error?.code];
+const code = ({ status, body }: ApiResponse) => [status, body?.error?.code];
 const newKey = () => ({ "idempotency-key": crypto.randomUUID() });
 /** A message whose script nobody else plays. */
 const unique = (settings = "") => script(`text="${crypto.randomUUID()} one two" ${settings}`);
 /** All that an answer says, but for the id of its request. */
-function told({ status, body, headers }: Answer): string {
+function told({ status, body, headers }: ApiResponse): string {
   const said = body?.error === undefined ? body : { ...body.error, requestId: null };
   return JSON.stringify([status, said, headers.get("location"), headers.get("x-turn-id"), headers.get("content-type")]);
 }
 
 /** That all played the same one turn. */
 async function expectOneTurn(all: readonly Played[], message: Parameters<typeof requestsOf>[1], status: number) {
-  expect(all.map((answer) => answer.status)).toEqual(all.map(() => status));
+  expect(all.map((response) => response.status)).toEqual(all.map(() => status));
   expect(new Set(all.map(told)).size).toBe(1);
   expect(requestsOf(h, message)).toHaveLength(1);
   const [row] = await h.sql`select count(*) as turns from usage where turn_id = ${all[0]?.turnId ?? ""}`;
@@ -39,7 +39,7 @@ for (const form of ["a", "b"] as const) {
       });
 
       test("200: a repeat joins the running turn of its session instead of being busy", async () => {
-        const { sessionId } = await play(t, agentId, null, { message: say("hi"), stream: false }, { form });
+        const { sessionId } = await play(t, agentId, null, { message: userMessage("hi"), stream: false }, { form });
         const headers = newKey();
         const message = unique("delayMs=150");
         const send = () => play(t, agentId, sessionId, { message, stream }, { form, headers });
@@ -154,8 +154,8 @@ describe("Idempotency-Key on turns", () => {
     const body = { message: unique(), stream: false };
     const first = await play(t, agentId, null, body, { headers });
     const { id } = first.body.message;
-    await play(t, agentId, first.sessionId, { message: { ...say("x"), id }, stream: false });
-    await play(t, agentId, first.sessionId, { message: say("y"), stream: false });
+    await play(t, agentId, first.sessionId, { message: { ...userMessage("x"), id }, stream: false });
+    await play(t, agentId, first.sessionId, { message: userMessage("y"), stream: false });
     expect(told(await play(t, agentId, null, body, { headers }))).toBe(told(first));
   });
 

@@ -15,10 +15,11 @@ import {
 } from "../../../src/kernel/outbound/fetch.ts";
 import type { PinOptions } from "../../../src/kernel/outbound/pinned-fetch.ts";
 import { eventually } from "../../harness/eventually.ts";
+import { inRepository } from "../../harness/repository.ts";
 
 /** A self-signed certificate for the names `pinned.test` and `elsewhere.test`, valid for a hundred years. */
-const ca = readFileSync(new URL("../../servers/tls/pinned.test.cert.pem", import.meta.url), "utf8");
-const key = readFileSync(new URL("../../servers/tls/pinned.test.key.pem", import.meta.url), "utf8");
+const ca = readFileSync(inRepository("test/servers/tls/pinned.test.cert.pem"), "utf8");
+const key = readFileSync(inRepository("test/servers/tls/pinned.test.key.pem"), "utf8");
 
 interface Seen {
   readonly method: string;
@@ -283,8 +284,8 @@ describe("guardedFetch", () => {
       const abortedAt = performance.now();
       stop.abort(new DOMException("Stopped.", "AbortError"));
       expect((await errorOf(reading)).name).toBe("AbortError");
-      await eventually(() => openSockets === before, 1_000);
-      expect(performance.now() - abortedAt).toBeLessThan(500);
+      await eventually(() => openSockets === before);
+      expect(performance.now() - abortedAt).toBeLessThan(2_000);
     }
     expect((await errorOf(fetchHere()(origin, { signal: AbortSignal.abort() }))).name).toBe("AbortError");
     answer = (_, response) => response.end("ok");
@@ -295,7 +296,7 @@ describe("guardedFetch", () => {
     answer = (_, response) => response.writeHead(200).write("begun");
     const left = await fetchHere()(origin);
     await left.body?.cancel();
-    await eventually(() => openSockets === before, 1_000);
+    await eventually(() => openSockets === before);
 
     answer = (request, response) => {
       response.writeHead(200, { "content-length": "100" }).write("begun");
@@ -303,7 +304,7 @@ describe("guardedFetch", () => {
     };
     expect(await errorOf((await fetchHere()(origin)).text())).toBeInstanceOf(TypeError);
     answer = (_, response) => response.end("ok");
-    await eventually(() => openSockets === before, 1_000);
+    await eventually(() => openSockets === before);
   });
 
   test("the direct fetch follows by the same rules: no credential to another origin, no file, at most five", async () => {
@@ -356,7 +357,7 @@ describe("guardedFetch", () => {
     const reading = response.text();
     stop.abort();
     expect((await errorOf(reading)).name).toBe("AbortError");
-    await eventually(() => closed, 1_000);
+    await eventually(() => closed);
     answer = (_, response_) => response_.end("ok");
   });
 });

@@ -58,14 +58,14 @@ describe.skipIf(findRedisServer() === null)("relay on a Redis with faults", () =
     await admin.set(`parley:{${poisoned.logId}}:1`, "not a stream");
     await worker.seal(sealed);
     await admin.config("RESETSTAT");
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       keys.map((key) =>
         worker.append(key, batchOf(key, key === short ? 5 : 1, 1)).catch((error: Error) => error.message),
       ),
     );
-    expect(answers[0]).toBe("ok");
-    expect(answers[1]).toContain("WRONGTYPE");
-    expect(answers.slice(2)).toEqual(["sealed", "lost", ...keys.slice(4).map(() => "ok")]);
+    expect(responses[0]).toBe("ok");
+    expect(responses[1]).toContain("WRONGTYPE");
+    expect(responses.slice(2)).toEqual(["sealed", "lost", ...keys.slice(4).map(() => "ok")]);
     expect(await admin.xlen(`parley:{${first.logId}}:1`)).toBe(1);
     const calls = /cmdstat_evalsha:calls=(\d+)/.exec(await admin.info("commandstats"))?.[1];
     expect(Number(calls)).toBeWithin(1, keys.length / relayGroupMax + 2);

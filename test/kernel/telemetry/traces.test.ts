@@ -10,20 +10,20 @@ const kinds = { internal: 1, server: 2, client: 3, consumer: 5 };
 
 describe.skipIf(sharedRedisUrl === null)("traces", () => {
   let collector: Collector;
-  let house: Installation;
+  let installation: Installation;
   let http: ServeProcess;
   let worker: WorkProcess;
   let c: Client;
   beforeAll(async () => {
     collector = await startCollector();
-    house = await startInstallation();
+    installation = await startInstallation();
     const env = { OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/` };
-    http = await house.serve({ ...env, OTEL_SERVICE_NAME: "parley-http" });
-    worker = await house.work(env);
-    c = await house.client(http.url);
+    http = await installation.serve({ ...env, OTEL_SERVICE_NAME: "parley-http" });
+    worker = await installation.work(env);
+    c = await installation.client(http.url);
   }, 60_000);
   afterAll(async () => {
-    await house?.[Symbol.asyncDispose]();
+    await installation?.[Symbol.asyncDispose]();
     await collector?.[Symbol.asyncDispose]();
   });
 
@@ -36,9 +36,9 @@ describe.skipIf(sharedRedisUrl === null)("traces", () => {
     c.request("POST", `/v1/agents/${c.agentId}/sessions`, { message: message(text), stream: false }, headers);
 
   test("one trace leads from the request over the queue to the model's call", async () => {
-    const answer = await ask('Where is the secret? [[sim: text="hidden"]]');
-    expect(answer.status).toBe(201);
-    const turnId = answer.headers.get("x-turn-id") as string;
+    const response = await ask('Where is the secret? [[sim: text="hidden"]]');
+    expect(response.status).toBe(201);
+    const turnId = response.headers.get("x-turn-id") as string;
     const turn = await turnSpan(turnId);
     const request = await arrived(({ spanId }) => spanId === turn.parentSpanId);
     const call = await childOf(turn, "chat simulated/model");
@@ -53,7 +53,7 @@ describe.skipIf(sharedRedisUrl === null)("traces", () => {
       "http.request.method": "POST",
       "http.route": "/v1/agents/:agentId/sessions",
       "http.response.status_code": 201,
-      "parley.request.id": answer.headers.get("x-request-id"),
+      "parley.request.id": response.headers.get("x-request-id"),
       "parley.turn.id": turnId,
     });
     expect(turn).toMatchObject({ service: "parley", kind: kinds.consumer, failed: false, events: ["first chunk"] });
@@ -70,7 +70,7 @@ describe.skipIf(sharedRedisUrl === null)("traces", () => {
       "gen_ai.request.model": "simulated/model",
       "gen_ai.response.finish_reasons": ["stop"],
     });
-    const [usage] = await house.sql<{ inputTokens: number; outputTokens: number }[]>`
+    const [usage] = await installation.sql<{ inputTokens: number; outputTokens: number }[]>`
       select input_tokens, output_tokens from usage where turn_id = ${turnId}`;
     expect(call.attributes["gen_ai.usage.input_tokens"]).toBe(usage!.inputTokens);
     expect(call.attributes["gen_ai.usage.output_tokens"]).toBe(usage!.outputTokens);
@@ -88,8 +88,8 @@ describe.skipIf(sharedRedisUrl === null)("traces", () => {
       `00-${"0".repeat(32)}-b7ad6b7169203331-01`,
       `ff-${traceId}-b7ad6b7169203331-01`,
     ]) {
-      const answer = await ask("anew", { traceparent: broken });
-      const own = await turnSpan(answer.headers.get("x-turn-id") as string);
+      const response = await ask("anew", { traceparent: broken });
+      const own = await turnSpan(response.headers.get("x-turn-id") as string);
       expect(own.traceId).not.toBe(traceId);
       expect((await arrived(({ spanId }) => spanId === own.parentSpanId)).parentSpanId).toBeNull();
     }
@@ -105,9 +105,9 @@ describe.skipIf(sharedRedisUrl === null)("traces", () => {
   });
 
   test("a failed turn says by which cause, in no vendor's words", async () => {
-    const answer = await ask("[[sim: fail=500]]");
-    expect(answer.status).toBe(502);
-    const turn = await turnSpan(answer.headers.get("x-turn-id") as string);
+    const response = await ask("[[sim: fail=500]]");
+    expect(response.status).toBe(502);
+    const turn = await turnSpan(response.headers.get("x-turn-id") as string);
     expect(turn.failed).toBe(true);
     expect(turn.attributes).toMatchObject({ "parley.turn.outcome": "failed", "error.type": "provider_error" });
     const call = await childOf(turn, "chat simulated/model");
@@ -118,8 +118,8 @@ describe.skipIf(sharedRedisUrl === null)("traces", () => {
 
   test("tools are steps of their turn", async () => {
     await c.request("PUT", `/v1/agents/${c.agentId}`, { tools: ["memory"], approvalInChat: { default: "full" } });
-    const answer = await ask('[[sim: tool=memory_save args={"text":"likes tea"} ; text="saved"]]');
-    const turn = await turnSpan(answer.headers.get("x-turn-id") as string);
+    const response = await ask('[[sim: tool=memory_save args={"text":"likes tea"} ; text="saved"]]');
+    const turn = await turnSpan(response.headers.get("x-turn-id") as string);
     const tool = await childOf(turn, "execute_tool memory_save");
     expect(tool).toMatchObject({ kind: kinds.internal, failed: false });
     expect(tool.attributes["gen_ai.tool.name"]).toBe("memory_save");
@@ -130,11 +130,11 @@ describe.skipIf(sharedRedisUrl === null)("traces", () => {
 
   test("a turn that goes on after a decision stays in its trace", async () => {
     await c.request("PUT", `/v1/agents/${c.agentId}`, { tools: ["memory"], approvalInChat: { default: "manual" } });
-    const answer = await ask('[[sim: tool=memory_save args={"text":"likes tea"} ; text="saved"]]');
-    const turnId = answer.headers.get("x-turn-id") as string;
+    const response = await ask('[[sim: tool=memory_save args={"text":"likes tea"} ; text="saved"]]');
+    const turnId = response.headers.get("x-turn-id") as string;
     const asked = await turnSpan(turnId);
     expect(asked.attributes["parley.turn.outcome"]).toBe("waiting");
-    const approvals = `${answer.headers.get("location")}/tool-approvals`;
+    const approvals = `${response.headers.get("location")}/tool-approvals`;
     const listed = (await (await c.request("GET", approvals)).json()) as { approvals: { id: string }[] };
     const decided = await c.request("POST", `${approvals}/${listed.approvals[0]?.id}`, { approved: true });
     expect(decided.status).toBe(202);
@@ -146,8 +146,8 @@ describe.skipIf(sharedRedisUrl === null)("traces", () => {
   });
 
   test("a request id leads to its turn in both processes' logs", async () => {
-    const answer = await ask("find me", { "x-request-id": "find-me-in-the-logs" });
-    const turnId = answer.headers.get("x-turn-id");
+    const response = await ask("find me", { "x-request-id": "find-me-in-the-logs" });
+    const turnId = response.headers.get("x-turn-id");
     const accepted = await eventually(() =>
       http.log.find(({ msg, requestId }) => msg === "turn accepted" && requestId === "find-me-in-the-logs"),
     );
@@ -165,7 +165,7 @@ describe.skipIf(sharedRedisUrl === null)("traces", () => {
   });
 
   test("what is left is sent at the end, and a collector that is away holds nothing up", async () => {
-    const away = await house.serve({ OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9" });
+    const away = await installation.serve({ OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9" });
     expect((await c.at(away.url).json("all the same")).status).toBe(201);
     away.signal("SIGTERM");
     expect((await away.exited).code).toBe(0);
@@ -199,19 +199,21 @@ describe("without a collector", () => {
   test.skipIf(sharedRedisUrl === null)(
     "a turn's row holds no trace",
     async () => {
-      await using house = await startInstallation();
-      const http = await house.serve();
-      const worker = await house.work();
+      await using installation = await startInstallation();
+      const http = await installation.serve();
+      const worker = await installation.work();
       await logged(worker, "working");
-      const c = await house.client(http.url);
-      const answer = await c.request(
+      const c = await installation.client(http.url);
+      const response = await c.request(
         "POST",
         `/v1/agents/${c.agentId}/sessions`,
         { message: message("hello"), stream: false },
         { traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" },
       );
-      expect(answer.status).toBe(201);
-      expect(await house.sql`select traceparent from turns`.then((rows) => [...rows])).toEqual([{ traceparent: null }]);
+      expect(response.status).toBe(201);
+      expect(await installation.sql`select traceparent from turns`.then((rows) => [...rows])).toEqual([
+        { traceparent: null },
+      ]);
     },
     60_000,
   );

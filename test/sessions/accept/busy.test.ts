@@ -3,8 +3,8 @@ import { type App, createApp } from "../../../src/app.ts";
 import { createContext } from "../../../src/kernel/context.ts";
 import { openDatabase, type Sql } from "../../../src/kernel/database/client.ts";
 import { useAgent } from "../../harness/fixture.ts";
-import type { Answer, Harness } from "../../harness/harness.ts";
-import { say } from "../../harness/seed.ts";
+import type { ApiResponse, Harness } from "../../harness/harness.ts";
+import { userMessage } from "../../harness/seed.ts";
 import { idle, messagesOf, play, script, sessionPath } from "../../harness/turns.ts";
 
 const { h, t, agentId } = await useAgent({ worker: true });
@@ -23,7 +23,7 @@ function appOn(sql: Sql): App {
 function atOnce(
   count: number,
   send: (index: number) => { method: string; path: string; body?: object; form: "a" | "b" },
-): Promise<Answer[]> {
+): Promise<ApiResponse[]> {
   return Promise.all(
     Array.from({ length: count }, async (_, index) => {
       const { method, path, body, form } = send(index);
@@ -39,9 +39,9 @@ function atOnce(
 }
 
 /** How often each status and code was answered. */
-function tally(answers: readonly Answer[]): Record<string, number> {
+function tally(responses: readonly ApiResponse[]): Record<string, number> {
   const counts: Record<string, number> = {};
-  for (const { status, body } of answers) {
+  for (const { status, body } of responses) {
     const key = `${status} ${body?.error?.code ?? ""}`.trim();
     counts[key] = (counts[key] ?? 0) + 1;
   }
@@ -52,17 +52,17 @@ describe("one turn at a time per session", () => {
   for (const form of ["a", "b"] as const) {
     for (const stream of [true, false]) {
       test(`30 turns at once on two processes: one is accepted, 29 are 409 (form ${form}, stream ${stream})`, async () => {
-        const { sessionId } = await play(t, agentId, null, { message: say("hi"), stream: false }, { form });
+        const { sessionId } = await play(t, agentId, null, { message: userMessage("hi"), stream: false }, { form });
         const path = sessionPath(agentId, sessionId);
         for (let round = 1; round <= 2; round++) {
           // Slow enough that none of the thirty comes after the end of the one.
-          const answers = await atOnce(30, () => ({
+          const responses = await atOnce(30, () => ({
             method: "POST",
             path,
             body: { message: script('text="one two" firstDelayMs=300'), stream },
             form,
           }));
-          expect(tally(answers)).toEqual({ 200: 1, [form === "a" ? "409 SESSION_BUSY" : "409 session_busy"]: 29 });
+          expect(tally(responses)).toEqual({ 200: 1, [form === "a" ? "409 SESSION_BUSY" : "409 session_busy"]: 29 });
           await idle(h, sessionId);
           expect(await messagesOf(t, agentId, sessionId)).toHaveLength(2 + 2 * round);
         }
@@ -75,9 +75,9 @@ describe("one turn at a time per session", () => {
 
   test("turns, regenerations and deletions at once: whoever wins, the transcript is whole", async () => {
     for (let round = 0; round < 5; round++) {
-      const { sessionId } = await play(t, agentId, null, { message: say("hi"), stream: false });
+      const { sessionId } = await play(t, agentId, null, { message: userMessage("hi"), stream: false });
       const path = sessionPath(agentId, sessionId);
-      const answers = await atOnce(12, (index) =>
+      const responses = await atOnce(12, (index) =>
         index % 3 === 2
           ? { method: "DELETE", path: `${path}?deleteArtifacts=false`, form: "b" }
           : {
@@ -90,8 +90,8 @@ describe("one turn at a time per session", () => {
                   : { trigger: "regenerate-message", stream: false },
             },
       );
-      for (const { status } of answers) expect([200, 204, 404, 409]).toContain(status);
-      const deleted = answers.filter(({ status }) => status === 204).length;
+      for (const { status } of responses) expect([200, 204, 404, 409]).toContain(status);
+      const deleted = responses.filter(({ status }) => status === 204).length;
       expect(deleted).toBeLessThanOrEqual(1);
       const messages = await h.sql<
         { role: string }[]
@@ -104,7 +104,7 @@ describe("one turn at a time per session", () => {
   });
 
   test("turns sent in the very moment another one ends are answered without a deadlock", async () => {
-    const first = await play(t, agentId, null, { message: say("hello"), stream: false });
+    const first = await play(t, agentId, null, { message: userMessage("hello"), stream: false });
     const path = sessionPath(agentId, first.sessionId);
     const client = async () => {
       for (let sent = 0; sent < 60; sent++) {
@@ -119,13 +119,15 @@ describe("one turn at a time per session", () => {
   });
 
   test("sessions do not get into each other's way: 40 at once all answer", async () => {
-    const answers = await atOnce(40, (index) => ({
+    const responses = await atOnce(40, (index) => ({
       method: "POST",
       path: sessionPath(agentId, null),
       body: { message: script(`text="answer ${index}"`), stream: false },
       form: "b",
     }));
-    expect(tally(answers)).toEqual({ 201: 40 });
-    expect(answers.map(({ body }) => body.message.parts[1].text)).toEqual(answers.map((_, index) => `answer ${index}`));
+    expect(tally(responses)).toEqual({ 201: 40 });
+    expect(responses.map(({ body }) => body.message.parts[1].text)).toEqual(
+      responses.map((_, index) => `answer ${index}`),
+    );
   });
 });

@@ -17,7 +17,7 @@ interface Asked {
   readonly more?: object;
 }
 
-/** Asks for a turn, and leaves as soon as it is accepted. Answers the status with the error's code, and the turn's id. */
+/** Asks for a turn, and leaves as soon as it is accepted. Returns the status with the error's code, and the turn's id. */
 async function ask({ path, text = "Hello", tenant = t, more = {} }: Asked) {
   const message = { id: newId("message"), role: "user", parts: [{ type: "text", text }] };
   const body = JSON.stringify({ message, ...more });
@@ -68,20 +68,20 @@ describe("turns that are asked for at once", () => {
       [{ path: `${sessionsPath(otherAgent)}/${known}`, tenant: other }, "404 not_found"],
     ];
     const many = Array.from({ length: 10 }, () => kinds).flat();
-    const [resumed, ...answers] = await Promise.all([
+    const [resumed, ...responses] = await Promise.all([
       ask({ path: `${sessionsPath()}/${known}` }),
       ...many.map(([asked]) => ask(asked)),
       ...Array.from({ length: 12 }, () => ask({ path: `${sessionsPath()}/${busy}` })),
     ]);
     expect(resumed?.outcome).toBe("200");
-    expect(answers.slice(0, many.length).map(({ outcome }) => outcome)).toEqual(many.map(([, outcome]) => outcome));
-    const onBusy = answers
+    expect(responses.slice(0, many.length).map(({ outcome }) => outcome)).toEqual(many.map(([, outcome]) => outcome));
+    const onBusy = responses
       .slice(many.length)
       .map(({ outcome }) => outcome)
       .sort();
     expect(onBusy).toEqual(["200", ...Array.from({ length: 11 }, () => "409 session_busy")]);
 
-    const turnIds = [resumed, ...answers].flatMap((answer) => (answer?.turnId ? [answer.turnId] : []));
+    const turnIds = [resumed, ...responses].flatMap((answer) => (answer?.turnId ? [answer.turnId] : []));
     expect(turnIds).toHaveLength(22);
     expect(await transactionsOf(turnIds)).toBeLessThan(15);
     const rows = await h.sql`
@@ -114,9 +114,9 @@ describe("turns that are asked for at once", () => {
       return index % 2 === 0 ? [owner, ...intruders] : [...intruders, owner];
     });
     // The first goes alone; all that come behind it share a statement.
-    const [, ...answers] = await Promise.all([ask({ path: sessionsPath() }), ...asked.map(([one]) => ask(one))]);
-    expect(answers.map(({ outcome }) => outcome)).toEqual(asked.map(([, outcome]) => outcome));
-    const turnIds = answers.flatMap(({ turnId }) => (turnId === "" ? [] : [turnId]));
+    const [, ...responses] = await Promise.all([ask({ path: sessionsPath() }), ...asked.map(([one]) => ask(one))]);
+    expect(responses.map(({ outcome }) => outcome)).toEqual(asked.map(([, outcome]) => outcome));
+    const turnIds = responses.flatMap(({ turnId }) => (turnId === "" ? [] : [turnId]));
     expect(await transactionsOf(turnIds)).toBeLessThan(6);
     const rows = await h.sql`select tenant_id, agent_id from turns where session_id = any(${sessions})`;
     expect([...rows]).toEqual(sessions.map(() => ({ tenantId: t.id, agentId })));
@@ -125,11 +125,11 @@ describe("turns that are asked for at once", () => {
   test("keep every message as it was sent, the large ones too", async () => {
     const texts = ['"\\', "\u{1f600} é\r\n\t", '{},[]"NULL"', "\\u0000 ", "x".repeat(300_000)];
     const many = Array.from({ length: 4 }, () => texts).flat();
-    const answers = await Promise.all(many.map((text) => ask({ path: sessionsPath(), text })));
-    const rows = await h.sql`select id, input from turns where id = any(${answers.map(({ turnId }) => turnId)})`;
+    const responses = await Promise.all(many.map((text) => ask({ path: sessionsPath(), text })));
+    const rows = await h.sql`select id, input from turns where id = any(${responses.map(({ turnId }) => turnId)})`;
     const byId = new Map(rows.map(({ id, input }) => [id, input.parts[0].text]));
-    expect(answers.map(({ turnId }) => byId.get(turnId))).toEqual(many);
-    expect(await transactionsOf(answers.map(({ turnId }) => turnId))).toBeLessThan(20);
+    expect(responses.map(({ turnId }) => byId.get(turnId))).toEqual(many);
+    expect(await transactionsOf(responses.map(({ turnId }) => turnId))).toBeLessThan(20);
   });
 
   test("do not wait for a session that somebody holds", async () => {
@@ -176,9 +176,9 @@ describe("turns that are asked for at once", () => {
     });
     expect(broken).toBeGreaterThan(1);
     await unlock();
-    const answers = await asked;
-    expect(new Set(answers.map(({ outcome }) => outcome))).toEqual(new Set(["201"]));
-    const turnIds = answers.map(({ turnId }) => turnId);
+    const responses = await asked;
+    expect(new Set(responses.map(({ outcome }) => outcome))).toEqual(new Set(["201"]));
+    const turnIds = responses.map(({ turnId }) => turnId);
     const [written] = await h.sql`
       select count(*)::int as turns, count(distinct session_id)::int as sessions,
         (select count(*)::int from graphile_worker._private_jobs where key = any(${turnIds})) as jobs
@@ -192,7 +192,7 @@ function isWriting(sql: Sql) {
   return sql`datname = current_database() and wait_event_type = 'Lock' and query ~ 'with (agent|asked) as materialized'`;
 }
 
-/** Takes a lock in a transaction of its own; answers once it is had, with what lets go of it. */
+/** Takes a lock in a transaction of its own; returns once it is had, with what lets go of it. */
 async function hold(take: (inner: Tx) => PromiseLike<unknown>): Promise<() => Promise<void>> {
   const { promise: asked, resolve: letGo } = Promise.withResolvers<void>();
   const { promise: had, resolve: tellHad } = Promise.withResolvers<void>();

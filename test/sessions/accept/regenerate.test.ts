@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { json } from "../../../src/kernel/database/client.ts";
 import { useAgent } from "../../harness/fixture.ts";
-import type { Answer } from "../../harness/harness.ts";
+import type { ApiResponse } from "../../harness/harness.ts";
 import { conversationOf, messagesOf, play, script, sessionPath, textOf } from "../../harness/turns.ts";
 
 const { h, t, agentId } = await useAgent({ worker: true });
 
-const code = ({ status, body }: Answer) => [status, body.error?.code];
+const code = ({ status, body }: ApiResponse) => [status, body.error?.code];
 const idsOf = (messages: { id: string }[]) => messages.map(({ id }) => id);
 
 /** A session of so many exchanges. The model answers each message with a text of its own. */

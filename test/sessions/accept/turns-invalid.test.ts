@@ -1,19 +1,19 @@
 import { describe, expect, test } from "bun:test";
 import { newId } from "../../../src/kernel/ids.ts";
 import { useAgent } from "../../harness/fixture.ts";
-import type { Answer } from "../../harness/harness.ts";
-import { makeAgent, say } from "../../harness/seed.ts";
+import type { ApiResponse } from "../../harness/harness.ts";
+import { makeAgent, userMessage } from "../../harness/seed.ts";
 import { open, play, script, sessionPath } from "../../harness/turns.ts";
 
 const { h, t, agentId } = await useAgent({ worker: true });
 const other = await h.tenant();
-const sessionId = (await play(t, agentId, null, { message: say("hi"), stream: false })).sessionId;
+const sessionId = (await play(t, agentId, null, { message: userMessage("hi"), stream: false })).sessionId;
 const template = "{{one}} {{two}}";
 const promptId = (await t.call("POST", "/v1/prompts", { body: { name: "p", template } })).body.id;
 
 const forms = ["a", "b"] as const;
-const code = ({ status, body }: Answer) => [status, body.error?.code];
-const pathOf = ({ body }: Answer) => body.error?.details?.issues?.[0]?.path;
+const code = ({ status, body }: ApiResponse) => [status, body.error?.code];
+const pathOf = ({ body }: ApiResponse) => body.error?.details?.issues?.[0]?.path;
 
 /** What a refused request must not change. */
 async function saved() {
@@ -25,7 +25,7 @@ async function saved() {
 
 const image = { type: "file", mediaType: "image/png", url: "data:image/png;base64,AAAA" };
 const withParts = (parts: unknown) => ({ message: { id: "m", role: "user", parts } });
-const message = say("hi");
+const message = userMessage("hi");
 
 /** Bodies that neither endpoint takes, each with the pointer that the answer names. */
 const broken: [why: string, body: unknown, path: string | undefined][] = [
@@ -103,7 +103,7 @@ const onlyOnResume: typeof broken = [
     "/promptId",
   ],
   ["regeneration with variables", { trigger: "regenerate-message", variables: {} }, "/variables"],
-  ["regeneration with a new message", { trigger: "regenerate-message", message: say("new") }, "/message"],
+  ["regeneration with a new message", { trigger: "regenerate-message", message: userMessage("new") }, "/message"],
   ["an empty messageId", { trigger: "regenerate-message", messageId: "" }, "/messageId"],
 ];
 
@@ -112,10 +112,14 @@ for (const form of forms) {
   const cases = (path: () => string, all: typeof broken) =>
     test.each(all)(`400 ${name}: %s`, async (_why, body, pointer) => {
       const before = await saved();
-      const answer = await t.call("POST", path(), { body, form, headers: { "idempotency-key": crypto.randomUUID() } });
-      expect([answer.status, answer.body?.error?.code, pathOf(answer)]).toEqual([400, name, pointer]);
-      expect(answer.headers.get("content-type")).toStartWith("application/json");
-      expect(answer.headers.get("x-turn-id")).toBeNull();
+      const response = await t.call("POST", path(), {
+        body,
+        form,
+        headers: { "idempotency-key": crypto.randomUUID() },
+      });
+      expect([response.status, response.body?.error?.code, pathOf(response)]).toEqual([400, name, pointer]);
+      expect(response.headers.get("content-type")).toStartWith("application/json");
+      expect(response.headers.get("x-turn-id")).toBeNull();
       expect(await saved()).toEqual(before);
     });
 
@@ -147,7 +151,7 @@ for (const form of forms) {
     test("404 for what is missing, foreign or deleted", async () => {
       const post = (path: string, body: object) => t.call("POST", path, { body, form });
       const foreign = await makeAgent(h, other);
-      const gone = await play(t, agentId, null, { message: say("x"), stream: false });
+      const gone = await play(t, agentId, null, { message: userMessage("x"), stream: false });
       await t.call("DELETE", sessionPath(agentId, gone.sessionId, "?deleteArtifacts=false"), { form: "b" });
       const sibling = await makeAgent(h, t);
       const theirs = await other.call("POST", "/v1/prompts", { body: { name: newId("prompt"), template: "x" } });
@@ -183,7 +187,7 @@ for (const form of forms) {
 
     test("409 for a disabled agent, also on resume; the session stays readable", async () => {
       const agent = await makeAgent(h, t);
-      const { sessionId: session } = await play(t, agent, null, { message: say("x"), stream: false });
+      const { sessionId: session } = await play(t, agent, null, { message: userMessage("x"), stream: false });
       await t.call("POST", `/v1/agents/${agent}/disable`);
       const before = await saved();
       const spelt = form === "a" ? "AGENT_DISABLED" : "agent_disabled";

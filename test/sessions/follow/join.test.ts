@@ -49,8 +49,8 @@ describe("GET /v1/agents/:agentId/sessions/:sessionId/stream", () => {
 
   test("204 when nothing runs", async () => {
     const done = await play(t, agentId, null, { message: script("text=fine"), stream: false });
-    const answer = await t.call("GET", sessionPath(agentId, done.sessionId, "/stream"));
-    expect([answer.status, answer.body, answer.headers.get("x-turn-id")]).toEqual([204, null, null]);
+    const response = await t.call("GET", sessionPath(agentId, done.sessionId, "/stream"));
+    expect([response.status, response.body, response.headers.get("x-turn-id")]).toEqual([204, null, null]);
     const late = await t.call("GET", sessionPath(agentId, done.sessionId, "/stream"), {
       headers: { "last-event-id": `${done.turnId}:3` },
     });
@@ -162,8 +162,8 @@ describe("readers", () => {
     await joined.leave();
     await live.leave();
     await idle(h, live.sessionId);
-    const [, answer] = await messagesOf(t, agentId, live.sessionId);
-    expect(answer.parts[1].text).toBe("one two three four");
+    const [, response] = await messagesOf(t, agentId, live.sessionId);
+    expect(response.parts[1].text).toBe("one two three four");
   });
 
   test("see the end only when the session is free: a new turn at once is 200, after finish, error and abort", async () => {

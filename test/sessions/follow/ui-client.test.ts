@@ -4,7 +4,7 @@ import { DefaultChatTransport, readUIMessageStream, type UIMessage, type UIMessa
 import { listen } from "../../../src/kernel/runtime.ts";
 import { useAgent } from "../../harness/fixture.ts";
 import { eventually } from "../../harness/harness.ts";
-import { say } from "../../harness/seed.ts";
+import { userMessage } from "../../harness/seed.ts";
 import { LiveStream, messagesOf, play, readersOf, requestsOf, script, sessionPath } from "../../harness/turns.ts";
 
 const { h, t, agentId } = await useAgent({ worker: true, agent: { tools: ["memory"] } });
@@ -122,23 +122,23 @@ describe("a client that goes away", () => {
     const sessionId = live.sessionId;
     await eventually(async () => (await readersOf(h)) === 1);
     gone.abort();
-    await eventually(async () => (await readersOf(h)) === 0, 5_000);
+    await eventually(async () => (await readersOf(h)) === 0);
     expect((await fetch(`${origin}${sessionPath(agentId, sessionId, "/stream")}`, { headers: headers() })).status).toBe(
       200,
     );
     await cancel(sessionId);
-    await eventually(async () => (await readersOf(h)) === 0, 5_000);
+    await eventually(async () => (await readersOf(h)) === 0);
   });
 
   test("is noticed within 5 s when it waits for JSON, and when its socket breaks off in the middle of a long answer", async () => {
-    const { sessionId } = await play(t, agentId, null, { message: say("hi"), stream: false });
+    const { sessionId } = await play(t, agentId, null, { message: userMessage("hi"), stream: false });
     const message = script('text="one two" hangAfterChunks=1');
     const gone = new AbortController();
     const waiting = post(sessionPath(agentId, sessionId), { message, stream: false }, gone.signal).catch(() => null);
     await eventually(async () => requestsOf(h, message).length === 1 && (await readersOf(h)) === 1);
     gone.abort();
     await waiting;
-    await eventually(async () => (await readersOf(h)) === 0, 5_000);
+    await eventually(async () => (await readersOf(h)) === 0);
     await cancel(sessionId);
 
     const body = JSON.stringify({ message: script("size=8000000") });
@@ -151,7 +151,7 @@ describe("a client that goes away", () => {
     socket.pause();
     await eventually(async () => (await readersOf(h)) === 1);
     socket.destroy();
-    await eventually(async () => (await readersOf(h)) === 0, 5_000);
+    await eventually(async () => (await readersOf(h)) === 0);
   });
 
   test("leaves the others alone", async () => {
@@ -172,7 +172,7 @@ describe("a client that goes away", () => {
     const [one, two] = await Promise.all([live.rest(), stays.rest()]);
     expect(two).toEqual(one);
     expect(two.at(-1)?.data).toBe("[DONE]");
-    await eventually(async () => (await readersOf(h)) === 0, 5_000);
+    await eventually(async () => (await readersOf(h)) === 0);
   });
 });
 

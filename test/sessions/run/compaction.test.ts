@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { useAgent } from "../../harness/fixture.ts";
-import { makeAgent, say } from "../../harness/seed.ts";
+import { makeAgent, userMessage } from "../../harness/seed.ts";
 
 // An unknown model has a window of 128,000 tokens; this reserve leaves 300 for the prompt.
 const { h, t, agentId } = await useAgent({ worker: true, agent: { compactionReserveTokens: 127_700 } });
@@ -8,9 +8,11 @@ const { h, t, agentId } = await useAgent({ worker: true, agent: { compactionRese
 const long = "lorem ".repeat(100);
 
 async function start(text: string, agent = agentId): Promise<string> {
-  const answer = await t.call("POST", `/v1/agents/${agent}/sessions`, { body: { message: say(text), stream: false } });
-  expect(answer.status).toBe(201);
-  return answer.headers.get("location") ?? "";
+  const response = await t.call("POST", `/v1/agents/${agent}/sessions`, {
+    body: { message: userMessage(text), stream: false },
+  });
+  expect(response.status).toBe(201);
+  return response.headers.get("location") ?? "";
 }
 
 const resume = (path: string, body: Record<string, unknown>) =>
@@ -20,9 +22,9 @@ const promptOf = (index: number) => JSON.stringify(h.model.requests().at(index)?
 describe("compaction", () => {
   test("summarises the older part when the prompt and the reserve exceed the window; the transcript stays whole", async () => {
     const path = await start(`alpha ${long}`);
-    await resume(path, { message: say(`beta ${long}`) });
+    await resume(path, { message: userMessage(`beta ${long}`) });
     h.model.clear();
-    expect((await resume(path, { message: say(`gamma ${long}`) })).status).toBe(200);
+    expect((await resume(path, { message: userMessage(`gamma ${long}`) })).status).toBe(200);
     const requests = h.model.requests();
     expect(requests).toHaveLength(2);
     expect(promptOf(0)).toContain("Summarise the conversation");
@@ -41,9 +43,9 @@ describe("compaction", () => {
 
   test("a summary is used until it is outgrown, and dropped when a regeneration cuts before it", async () => {
     const path = await start(`alpha ${long}`);
-    await resume(path, { message: say(`beta ${long}`) });
+    await resume(path, { message: userMessage(`beta ${long}`) });
     h.model.clear();
-    await resume(path, { message: say("short") });
+    await resume(path, { message: userMessage("short") });
     expect(h.model.requests()).toHaveLength(1);
     const [summary] =
       await h.sql`select upto_seq from session_summaries where session_id = ${path.split("/").at(-1) ?? ""}`;
@@ -60,8 +62,8 @@ describe("compaction", () => {
     const failing = "[[sim: fail=500]]";
     const path = await start(`[[sim: text=${JSON.stringify(`${long} ${failing}`)} ]]`);
     h.model.clear();
-    const answer = await resume(path, { message: say(`hello ${long}`) });
-    expect(answer.status).toBe(200);
+    const response = await resume(path, { message: userMessage(`hello ${long}`) });
+    expect(response.status).toBe(200);
     expect(h.model.requests().length).toBeGreaterThan(1);
     expect(promptOf(-1)).toContain("left out");
     expect(
@@ -73,7 +75,7 @@ describe("compaction", () => {
     const whole = await makeAgent(h, t, { compactionReserveTokens: 127_700, autoCompaction: false });
     const path = await start(`alpha ${long}`, whole);
     h.model.clear();
-    await resume(path, { message: say(`beta ${long}`) });
+    await resume(path, { message: userMessage(`beta ${long}`) });
     expect(h.model.requests()).toHaveLength(1);
     expect(promptOf(0)).toContain("alpha");
   });

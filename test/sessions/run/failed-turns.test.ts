@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { listen } from "../../../src/kernel/runtime.ts";
 import { useAgent } from "../../harness/fixture.ts";
-import { type Answer, eventually, startHarness } from "../../harness/harness.ts";
-import { makeAgent, say } from "../../harness/seed.ts";
+import { type ApiResponse, eventually, startHarness } from "../../harness/harness.ts";
+import { makeAgent, userMessage } from "../../harness/seed.ts";
 import {
   type Chunk,
   messagesOf,
@@ -49,7 +49,7 @@ async function agentAt(baseUrl: string): Promise<string> {
   return makeAgent(h, t, { providerId: provider.body.id });
 }
 
-const code = ({ status, body }: Answer) => [status, body?.error?.code];
+const code = ({ status, body }: ApiResponse) => [status, body?.error?.code];
 
 /** How a failed turn's stream must end. */
 function expectErrorEnd(played: Played, status: number, text: string): void {
@@ -99,7 +99,7 @@ describe("turns that fail", () => {
   test.concurrent.each(inBoth(failures))(
     "form %s, later turns: %s; the transcript is as it was, and goes on",
     async (form, _what, text, errorText) => {
-      const { sessionId } = await play(t, agentId, null, { message: say("hi"), stream: false }, { form });
+      const { sessionId } = await play(t, agentId, null, { message: userMessage("hi"), stream: false }, { form });
       const before = await messagesOf(t, agentId, sessionId);
       const streamed = await play(t, agentId, sessionId, { message: script(text) }, { form });
       expectErrorEnd(streamed, 200, errorText);
@@ -112,7 +112,7 @@ describe("turns that fail", () => {
   );
 
   test.concurrent.each(forms)("form %s: a provider that cannot be reached", async (form) => {
-    const waited = await play(t, strandedAgent, null, { message: say("hi"), stream: false }, { form });
+    const waited = await play(t, strandedAgent, null, { message: userMessage("hi"), stream: false }, { form });
     expect(code(waited)).toEqual([502, "provider_error"]);
     expect(waited.body.error.message).toBe("The model provider cannot be reached.");
   });
@@ -121,7 +121,7 @@ describe("turns that fail", () => {
     const hows = ["400", "401", "403", "404", "422", "html", "event", "garbage", "redirect"];
     await Promise.all(
       hows.map(async (how) => {
-        const message = { ...say(how), id: crypto.randomUUID() };
+        const message = { ...userMessage(how), id: crypto.randomUUID() };
         const streaming = play(t, telltaleAgent, null, { message }, { form });
         const waited = await play(t, telltaleAgent, null, { message, stream: false }, { form });
         expect(code(waited)).toEqual([502, "provider_error"]);
@@ -179,16 +179,16 @@ describe("turns whose means went away after acceptance", () => {
       const own = await quiet.tenant();
       const agent = await makeAgent(quiet, own);
       const sent = [
-        play(own, agent, null, { message: say("x") }),
-        play(own, agent, null, { message: say("x"), stream: false }),
-        play(own, agent, null, { message: say("x"), stream: false }, { form: "a" }),
+        play(own, agent, null, { message: userMessage("x") }),
+        play(own, agent, null, { message: userMessage("x"), stream: false }),
+        play(own, agent, null, { message: userMessage("x"), stream: false }, { form: "a" }),
       ];
       await eventually(async () => (await quiet.sql`select 1 from turns`).length === 3);
       await quiet.sql`delete from providers`;
       const pool = await quiet.startWorkers();
       const [streamed, inB, inA] = await Promise.all(sent);
       expect(streamed?.chunks.at(-1)?.type).toBe("error");
-      expect([code(inB as Answer), code(inA as Answer)]).toEqual([
+      expect([code(inB as ApiResponse), code(inA as ApiResponse)]).toEqual([
         [404, "provider_not_found"],
         [404, "provider_not_found"],
       ]);
@@ -202,16 +202,16 @@ describe("turns whose means went away after acceptance", () => {
     const agent = await agentAt(h.model.url);
     await h.sql`update providers set sealed_key = ${Buffer.alloc(64)} where id =
       (select provider_id from agent_versions where agent_id = ${agent})`;
-    const made = await play(t, agent, null, { message: say("x"), stream: false });
+    const made = await play(t, agent, null, { message: userMessage("x"), stream: false });
     expect([...code(made), made.body.error.message]).toEqual([500, "internal", "Something went wrong on our side."]);
     expect(await usageOf(h, made.turnId)).not.toBeNull();
   });
 });
 
 test("a transcript the provider would refuse never wedges the session", async () => {
-  const made = await play(t, agentId, null, { message: say("x"), stream: false });
+  const made = await play(t, agentId, null, { message: userMessage("x"), stream: false });
   const parts = [{ type: "text", text: "a", providerMetadata: "not an object" }];
-  const odd = await play(t, agentId, made.sessionId, { message: { ...say("y"), parts }, stream: false });
+  const odd = await play(t, agentId, made.sessionId, { message: { ...userMessage("y"), parts }, stream: false });
   expect([200, 400, 502]).toContain(odd.status);
-  expect((await play(t, agentId, made.sessionId, { message: say("z"), stream: false })).status).toBe(200);
+  expect((await play(t, agentId, made.sessionId, { message: userMessage("z"), stream: false })).status).toBe(200);
 });
