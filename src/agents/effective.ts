@@ -1,4 +1,5 @@
 import { ApiError, invalid, invalidAll } from "../kernel/errors.ts";
+import type { IdOf } from "../kernel/ids.ts";
 import { completePolicy, policyIssues } from "./policy.ts";
 import type { AgentConfig, AgentFields } from "./schema.ts";
 
@@ -20,7 +21,7 @@ export interface AgentRules {
 /** An agent's state as one request would leave it. */
 export interface EffectiveState {
   readonly config: AgentConfig;
-  readonly workspaceId: string | null;
+  readonly workspaceId: IdOf<"workspace"> | null;
 }
 
 /** Lays a request's fields over a configuration. Fields that are left out keep their value. */

@@ -1,15 +1,16 @@
 import type { AnySql } from "../kernel/database/client.ts";
+import type { IdOf } from "../kernel/ids.ts";
 import type { ProviderRow } from "../providers/store.ts";
 import type { AgentConfig } from "./schema.ts";
 
 /** All that a turn needs of its agent. */
 export interface LoadedAgent {
-  readonly id: string;
+  readonly id: IdOf<"agent">;
   readonly tenantId: string;
   readonly status: "active" | "disabled";
   readonly managed: boolean;
   /** Not versioned: always the agent's current one. */
-  readonly workspaceId: string | null;
+  readonly workspaceId: IdOf<"workspace"> | null;
   /** The version asked for, or the current one. */
   readonly version: number;
   /** Null when the agent has no such version. */
@@ -25,17 +26,17 @@ export interface LoadedAgent {
 /** The row that the query of `agentOfTurn` returns. */
 export interface LoadedAgentRow {
   /** Null where no agent was found beside a row that was. */
-  aId: string | null;
+  aId: IdOf<"agent"> | null;
   aTenantId: string;
   aStatus: LoadedAgent["status"];
   aManaged: boolean;
-  aWorkspaceId: string | null;
+  aWorkspaceId: IdOf<"workspace"> | null;
   aVersion: number;
   aConfig: AgentConfig | null;
   hasSkills: boolean;
   hasMemories: boolean;
   providerNamed: string | null;
-  pId: string | null;
+  pId: IdOf<"provider"> | null;
   pName: string;
   pType: ProviderRow["providerType"];
   pBaseUrl: string | null;

@@ -11,7 +11,7 @@ import {
   OneOf,
   UserId,
 } from "../kernel/http/request-fields.ts";
-import { Id } from "../kernel/ids.ts";
+import { Id, type IdOf } from "../kernel/ids.ts";
 import { type ApprovalPolicy, approvalModes } from "../tools/policy.ts";
 import { SandboxId } from "../workspaces/sandbox-id.ts";
 
@@ -160,7 +160,7 @@ export const AgentUpdateShownInA = Change("AgentUpdateA", { ...sentInA, name: Na
 /** What a request may set of an agent's configuration and workspace, in either form. */
 export type AgentFields = Partial<
   Omit<Static<typeof AgentCreate>, "userId" | "workspaceId"> & {
-    workspaceId: string | null;
+    workspaceId: IdOf<"workspace"> | null;
     skills: string[];
   }
 >;

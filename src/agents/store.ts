@@ -1,6 +1,7 @@
 import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
+import type { IdOf } from "../kernel/ids.ts";
 import { enqueue } from "../kernel/queue/catalogue.ts";
 import type { AgentConfig } from "./schema.ts";
 
@@ -12,12 +13,12 @@ const latePurgeAfterMs = 60_000;
 
 /** An agent as the database holds it, without its picture. */
 export interface AgentRow {
-  readonly id: string;
+  readonly id: IdOf<"agent">;
   readonly tenantId: string;
   readonly userId: string;
   readonly status: "active" | "disabled";
   readonly managed: boolean;
-  readonly workspaceId: string | null;
+  readonly workspaceId: IdOf<"workspace"> | null;
   readonly version: number;
   readonly config: AgentConfig;
   /** Names the current picture; null when there is none. */

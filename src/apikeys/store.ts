@@ -3,12 +3,12 @@ import { tokenBodyLength, tokenPrefix } from "../kernel/auth/authenticator.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
-import { newId } from "../kernel/ids.ts";
+import { type IdOf, newId } from "../kernel/ids.ts";
 import { digest, fragment } from "../kernel/seal.ts";
 import { type ApiKey, apiKeysPerTenantMax } from "./schema.ts";
 
 interface ApiKeyRow {
-  id: string;
+  id: IdOf<"apiKey">;
   name: string;
   fragment: string;
   createdAt: Date;

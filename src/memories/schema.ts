@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { Component } from "../kernel/http/component.ts";
 import type { PageSize } from "../kernel/http/page.ts";
 import { Closed, pageQueryOf, UserId } from "../kernel/http/request-fields.ts";
+import type { IdOf } from "../kernel/ids.ts";
 
 /** Memories one agent may have; the least recently accessed makes room. */
 export const memoriesPerAgentMax = 500;
@@ -30,9 +31,9 @@ export const MemoryQuery = Closed({
 
 /** A memory in a response (docs/decisions.md, "Memories"). */
 export interface Memory {
-  readonly id: string;
+  readonly id: IdOf<"memory">;
   readonly tenantId: string;
-  readonly agentId: string;
+  readonly agentId: IdOf<"agent">;
   readonly userId: string;
   readonly text: string;
   readonly lastAccessedAt: string;

@@ -5,14 +5,14 @@ import { olderThan, placeInTime } from "../kernel/database/keyset.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
 import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
-import { newId } from "../kernel/ids.ts";
+import { type IdOf, newId } from "../kernel/ids.ts";
 import { type Memory, memoriesPerAgentMax, memoryTextBytesMax } from "./schema.ts";
 import { wordsOf } from "./words.ts";
 
 interface MemoryRow {
-  id: string;
+  id: IdOf<"memory">;
   tenantId: string;
-  agentId: string;
+  agentId: IdOf<"agent">;
   userId: string;
   text: string;
   lastAccessedAt: Date;

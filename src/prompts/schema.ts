@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { Component, example } from "../kernel/http/component.ts";
 import { Change, Characters, Closed, Metadata, Name, UserId } from "../kernel/http/request-fields.ts";
+import type { IdOf } from "../kernel/ids.ts";
 
 /** Prompts a tenant may have at once. */
 export const promptsPerTenantMax = 100;
@@ -26,7 +27,7 @@ export const PromptQuery = Closed({ userId: Type.Optional(UserId) });
 
 /** A prompt in a response. */
 export interface Prompt {
-  readonly id: string;
+  readonly id: IdOf<"prompt">;
   readonly tenantId: string;
   readonly name: string;
   readonly template: string;

@@ -3,12 +3,12 @@ import { type AnySql, json } from "../kernel/database/client.ts";
 import { violatedConstraint } from "../kernel/database/failure.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
-import { newId } from "../kernel/ids.ts";
+import { type IdOf, newId } from "../kernel/ids.ts";
 import { type Prompt, type PromptCreate, type PromptUpdate, promptsPerTenantMax } from "./schema.ts";
 import { checkVariableCount, variablesOf } from "./template.ts";
 
 interface PromptRow {
-  id: string;
+  id: IdOf<"prompt">;
   tenantId: string;
   name: string;
   template: string;

@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { type ProviderType, providerAliases, providerTypes } from "../kernel/config.ts";
 import { Component, example } from "../kernel/http/component.ts";
 import { Closed, Flag, Name, Nullable, OneOf } from "../kernel/http/request-fields.ts";
+import type { IdOf } from "../kernel/ids.ts";
 
 /** Providers a tenant may have at once. */
 export const providersPerTenantMax = 20;
@@ -37,7 +38,7 @@ export const ThinkingLevelsQuery = Closed({ model: Type.String({ minLength: 1, m
 
 /** A provider in a list. */
 export interface ProviderItem {
-  readonly id: string;
+  readonly id: IdOf<"provider">;
   readonly name: string;
   readonly providerType: ProviderType;
   readonly createdAt: string;

@@ -3,11 +3,12 @@ import type { AnySql, Tx } from "../kernel/database/client.ts";
 import { violatedConstraint } from "../kernel/database/failure.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
+import type { IdOf } from "../kernel/ids.ts";
 import { providersPerTenantMax } from "./schema.ts";
 
 /** A provider as the database holds it. Its key is sealed under its id. */
 export interface ProviderRow {
-  readonly id: string;
+  readonly id: IdOf<"provider">;
   readonly tenantId: string;
   readonly name: string;
   readonly providerType: ProviderType;

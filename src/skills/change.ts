@@ -2,6 +2,7 @@ import { getAgent, lockAgent } from "../agents/store.ts";
 import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
+import type { IdOf } from "../kernel/ids.ts";
 import { agentSkillVersion } from "./files.ts";
 import { readManifest } from "./manifest.ts";
 import { filesPerSkillMax, manifestPath, type SkillDetail, skillBytesMax } from "./schema.ts";
@@ -10,8 +11,8 @@ import { findSkill, type SkillRow, showDetail } from "./store.ts";
 /** Which skill of which agent. */
 export interface SkillPlace {
   readonly tenantId: string;
-  readonly agentId: string;
-  readonly skillId: string;
+  readonly agentId: IdOf<"agent">;
+  readonly skillId: IdOf<"skill">;
 }
 
 /** Reads a file. Throws 404 `not_found` for the agent or the file, `skill_not_found` for the skill. */

@@ -4,7 +4,7 @@ import type { AgentConfig } from "../agents/schema.ts";
 import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
-import { newId } from "../kernel/ids.ts";
+import { type IdOf, newId } from "../kernel/ids.ts";
 import { enqueue } from "../kernel/queue/catalogue.ts";
 import { insertSkillFiles } from "./files.ts";
 import type { Manifest } from "./manifest.ts";
@@ -18,7 +18,7 @@ import {
 } from "./schema.ts";
 
 interface LibraryRow {
-  id: string;
+  id: IdOf<"skill">;
   tenantId: string | null;
   name: string;
   description: string;
@@ -94,7 +94,7 @@ export async function insertLibrarySkill(
   tenantId: string | null,
   content: LibraryContent,
   { userId, metadata }: { userId: string; metadata: Readonly<Record<string, unknown>> },
-): Promise<string> {
+): Promise<IdOf<"skill">> {
   const id = newId("skill");
   const { name, description } = content.manifest;
   await inner`

@@ -3,6 +3,7 @@ import { basename, join, resolve } from "node:path";
 import type { AnySql } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
+import type { IdOf } from "../kernel/ids.ts";
 import { insertLibrarySkill, type LibraryContent, replaceContent } from "./library.ts";
 import { readManifest } from "./manifest.ts";
 import { entryPath } from "./paths.ts";
@@ -18,7 +19,7 @@ const publishLock = 6_203_117;
 
 /** A skill as it was published. */
 export interface Published {
-  readonly skillId: string;
+  readonly skillId: IdOf<"skill">;
   readonly name: string;
   readonly version: number;
 }
@@ -28,7 +29,7 @@ export function publishSkill(sql: AnySql, content: LibraryContent): Promise<Publ
   const { name } = content.manifest;
   return tx(sql, async (inner) => {
     await inner`select pg_advisory_xact_lock(${publishLock})`;
-    const [known] = await inner<{ id: string; version: number }[]>`
+    const [known] = await inner<{ id: IdOf<"skill">; version: number }[]>`
       select id, version from library_skills where tenant_id is null and name = ${name} for update`;
     if (known === undefined) {
       const skillId = await insertLibrarySkill(inner, null, content, { userId: "", metadata: {} });

@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { Component, example } from "../kernel/http/component.ts";
 import type { PageSize } from "../kernel/http/page.ts";
 import { Characters, Closed, FileBytes, OneOf, pageQueryOf, UserId } from "../kernel/http/request-fields.ts";
-import { Id } from "../kernel/ids.ts";
+import { Id, type IdOf } from "../kernel/ids.ts";
 
 /** The file at a skill's root that describes the skill. */
 export const manifestPath = "SKILL.md";
@@ -89,9 +89,9 @@ export type SkillFolder = ReadonlyMap<string, Uint8Array>;
 
 /** An agent's skill in a list. */
 export interface Skill {
-  readonly id: string;
+  readonly id: IdOf<"skill">;
   readonly tenantId: string;
-  readonly agentId: string;
+  readonly agentId: IdOf<"agent">;
   readonly name: string;
   readonly description: string;
   readonly metadata: Readonly<Record<string, unknown>>;
@@ -105,7 +105,7 @@ export interface SkillDetail extends Skill {
 
 /** A library skill in a list. */
 export interface LibrarySkill {
-  readonly id: string;
+  readonly id: IdOf<"skill">;
   readonly ownerKind: "platform" | "tenant";
   readonly tenantId: string | null;
   readonly name: string;

@@ -6,7 +6,7 @@ import { olderThan, placeInTime } from "../kernel/database/keyset.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
 import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
-import { newId } from "../kernel/ids.ts";
+import { type IdOf, newId } from "../kernel/ids.ts";
 import { agentSkillVersion, insertSkillFiles, listSkillFiles } from "./files.ts";
 import { type Manifest, readManifest } from "./manifest.ts";
 import {
@@ -19,9 +19,9 @@ import {
 } from "./schema.ts";
 
 export interface SkillRow {
-  id: string;
+  id: IdOf<"skill">;
   tenantId: string;
-  agentId: string;
+  agentId: IdOf<"agent">;
   name: string;
   description: string;
   metadata: Record<string, unknown>;

@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import type { AgentConfig } from "../agents/schema.ts";
 import { Closed } from "../kernel/http/request-fields.ts";
+import type { IdOf } from "../kernel/ids.ts";
 import { boundText, cutNote } from "../tools/bounded.ts";
 import { builtinTool } from "../tools/builtin.ts";
 import { ToolError } from "../tools/error.ts";
@@ -26,7 +27,7 @@ export interface TurnSkills {
 export const noSkills: TurnSkills = { instructions: "", tools: [], readVirtual: async () => null };
 
 interface ReachableSkill {
-  readonly id: string;
+  readonly id: IdOf<"skill">;
   readonly name: string;
   readonly description: string;
 }

@@ -1,7 +1,7 @@
 import type { Ctx } from "../kernel/context.ts";
 import type { Tx } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
-import { newId } from "../kernel/ids.ts";
+import { type IdOf, newId } from "../kernel/ids.ts";
 import type { JobPayloads } from "../kernel/queue/catalogue.ts";
 import { setNextFire } from "./next-fire.ts";
 import { insertRun } from "./run-states.ts";
@@ -10,9 +10,9 @@ import { nextFire, type Schedule } from "./schedule.ts";
 import { readTaskAgent } from "./task-agent.ts";
 
 interface FiringTask {
-  readonly id: string;
+  readonly id: IdOf<"task">;
   readonly tenantId: string;
-  readonly agentId: string;
+  readonly agentId: IdOf<"agent">;
   readonly agentVersion: number | null;
   readonly prompt: string;
   readonly schedule: Schedule;

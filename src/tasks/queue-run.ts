@@ -2,6 +2,7 @@ import type { Tenant } from "../kernel/auth/authenticator.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
+import type { IdOf } from "../kernel/ids.ts";
 import { insertRun } from "./run-states.ts";
 import { hasActiveRun, hasRun, runIdOf } from "./runs.ts";
 import { lockTask } from "./store.ts";
@@ -10,7 +11,7 @@ import { readTaskAgent, runnableTaskAgent } from "./task-agent.ts";
 /** A request for a run. */
 export interface RunRequest {
   readonly tenant: Tenant;
-  readonly taskId: string;
+  readonly taskId: IdOf<"task">;
   /** The same key stands for the same run; null makes one each time. */
   readonly idempotencyKey: string | null;
   readonly requestId: string;

@@ -1,5 +1,6 @@
 import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
 import type { ErrorCause } from "../kernel/errors.ts";
+import type { IdOf } from "../kernel/ids.ts";
 import { enqueue } from "../kernel/queue/catalogue.ts";
 
 /**
@@ -26,10 +27,10 @@ export interface RunError {
 
 /** The columns of a new run: the task's settings as they are at its start. */
 export interface NewRun {
-  readonly id: string;
-  readonly taskId: string;
+  readonly id: IdOf<"taskRun">;
+  readonly taskId: IdOf<"task">;
   readonly tenantId: string;
-  readonly agentId: string;
+  readonly agentId: IdOf<"agent">;
   readonly agentVersion: number;
   /** Whether the task names that version. */
   readonly pinned: boolean;

@@ -1,15 +1,15 @@
 import type { AnySql } from "../kernel/database/client.ts";
 import { olderThan, placeInTime, type TimePlace } from "../kernel/database/keyset.ts";
 import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
-import { derivedId, newId } from "../kernel/ids.ts";
+import { derivedId, type IdOf, newId } from "../kernel/ids.ts";
 import type { NewRun, RunError, RunStatus } from "./run-states.ts";
 
 /** A run as the database holds it. */
 export interface RunRow extends NewRun {
   readonly status: RunStatus;
   readonly error: RunError | null;
-  readonly sessionId: string | null;
-  readonly turnId: string | null;
+  readonly sessionId: IdOf<"session"> | null;
+  readonly turnId: IdOf<"turn"> | null;
   readonly startedAt: Date | null;
   readonly finishedAt: Date | null;
   readonly cancelRequestedAt: Date | null;
@@ -27,7 +27,7 @@ function columns(sql: AnySql) {
 }
 
 /** Returns a new id of a run; or, with a `name`, the id derived from it, the same each time. */
-export function runIdOf(taskId: string, name: string | null, at: Date | null = null): string {
+export function runIdOf(taskId: string, name: string | null, at: Date | null = null): IdOf<"taskRun"> {
   return name === null ? newId("taskRun") : derivedId("taskRun", `${taskId}\n${name}`, at);
 }
 

@@ -3,7 +3,7 @@ import { olderThan, placeInTime, type TimePlace } from "../kernel/database/keyse
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
-import { newId } from "../kernel/ids.ts";
+import { type IdOf, newId } from "../kernel/ids.ts";
 import { setNextFire } from "./next-fire.ts";
 import type { RunStatus } from "./run-states.ts";
 import { hasActiveRun } from "./runs.ts";
@@ -13,9 +13,9 @@ import { readTaskAgent, runnableTaskAgent } from "./task-agent.ts";
 
 /** A task as the database holds it, with its newest run. */
 export interface TaskRow {
-  readonly id: string;
+  readonly id: IdOf<"task">;
   readonly tenantId: string;
-  readonly agentId: string;
+  readonly agentId: IdOf<"agent">;
   readonly agentVersion: number | null;
   readonly name: string;
   readonly prompt: string;
@@ -27,7 +27,7 @@ export interface TaskRow {
   readonly createdAt: Date;
   readonly updatedAt: Date;
   /** Only the newest run of a task can be active. */
-  readonly latestRunId: string | null;
+  readonly latestRunId: IdOf<"taskRun"> | null;
   readonly latestRunStatus: RunStatus | null;
   readonly latestRunFinishedAt: Date | null;
 }
@@ -66,7 +66,7 @@ export async function lockTask(inner: Tx, tenantId: string, id: string): Promise
 }
 
 export interface TaskFilter {
-  readonly agentId: string | undefined;
+  readonly agentId: IdOf<"agent"> | undefined;
   /** Undefined: all; the empty string: the tenant's own. */
   readonly userId: string | undefined;
   readonly cursor: string | undefined;

@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { Component, example } from "../kernel/http/component.ts";
 import { Change, Characters, Closed, Metadata, Name, pageQuery, UserId } from "../kernel/http/request-fields.ts";
+import type { IdOf } from "../kernel/ids.ts";
 import { workspacePathBytesMax } from "./limits.ts";
 
 export const WorkspaceCreate = Component("WorkspaceCreate", {
@@ -20,7 +21,7 @@ export const FileOrListQuery = Closed({ path: Type.Optional(Path) });
 
 /** A workspace in a response. */
 export interface Workspace {
-  readonly id: string;
+  readonly id: IdOf<"workspace">;
   readonly tenantId: string;
   readonly name: string;
   readonly userId: string;

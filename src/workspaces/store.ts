@@ -4,14 +4,14 @@ import { olderThan, placeInTime, type TimePlace } from "../kernel/database/keyse
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
-import { newId } from "../kernel/ids.ts";
+import { type IdOf, newId } from "../kernel/ids.ts";
 import type { Workspace, WorkspaceCreate, WorkspaceUpdate } from "./schema.ts";
 
 /** Characters of the id that go into the name a workspace gets when none is given. */
 const nameFragmentLength = 8;
 
 interface WorkspaceRow {
-  id: string;
+  id: IdOf<"workspace">;
   tenantId: string;
   name: string;
   userId: string;

@@ -289,7 +289,7 @@ describe("DELETE /v1/providers/:id", () => {
     const agentId = newId("agent");
     let deleting: ReturnType<TestTenant["call"]> | undefined;
     await tx(h.sql, async (inner) => {
-      expect((await lockProvider(inner, t.id, id))?.id).toBe(id);
+      expect(await lockProvider(inner, t.id, id)).toMatchObject({ id });
       deleting = t.call("DELETE", `/v1/providers/${id}`);
       await waitsForLock();
       await inner`insert into agents (id, tenant_id, name, config)
