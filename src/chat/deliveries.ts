@@ -1,17 +1,18 @@
 import type { AnySql, Sql } from "../kernel/database/client.ts";
+import type { IdOf } from "../kernel/ids.ts";
 import { enqueue } from "../kernel/queue/catalogue.ts";
 import type { ChatAddress, ChatPlatformName, MessageReceipt } from "./schema.ts";
 
 /** A delivery with what sending it needs of its thread and connection. Its moves are in `delivery-states.ts`. */
 export interface Delivery {
-  readonly id: string;
+  readonly id: IdOf<"chatDelivery">;
   readonly kind: "reply" | "approval_card";
   readonly attempt: number;
   readonly representation: "native" | "text";
   readonly receipts: readonly MessageReceipt[];
-  readonly sessionId: string | null;
+  readonly sessionId: IdOf<"session"> | null;
   readonly messageId: string | null;
-  readonly approvalId: string | null;
+  readonly approvalId: IdOf<"approval"> | null;
   /** The messages that a reply is posted as, in Markdown; null until they are stored. */
   readonly parts: readonly string[] | null;
   /** A reply tells the parts of its message before this index; null when its messages were stored from the start. */
@@ -25,9 +26,9 @@ export interface Delivery {
   readonly attemptSince: Date;
   /** A press on the card's button that is not acknowledged yet. */
   readonly pressId: string | null;
-  readonly threadId: string;
+  readonly threadId: IdOf<"chatThread">;
   readonly address: ChatAddress;
-  readonly connectionId: string;
+  readonly connectionId: IdOf<"chatConnection">;
   readonly platform: ChatPlatformName;
   readonly enabled: boolean;
   readonly sealedCredentials: Uint8Array;

@@ -5,6 +5,7 @@ import { tx } from "../kernel/database/transaction.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
 import { readMoment } from "../kernel/http/date-time.ts";
 import { type Page, readLimit, readTimeCursor, timePage } from "../kernel/http/page.ts";
+import type { IdOf } from "../kernel/ids.ts";
 import { repairLockedDelivery } from "./delivery-states.ts";
 import {
   attentionPage,
@@ -20,7 +21,7 @@ import { getChatConnection } from "./store.ts";
 
 /** A delivery in the interface's form, which never holds its text. */
 interface DeliveryRow {
-  readonly id: string;
+  readonly id: IdOf<"chatDelivery">;
   readonly at: string;
   readonly kind: "reply" | "approval_card";
   readonly status: ChatDeliveryStatus;
@@ -29,9 +30,9 @@ interface DeliveryRow {
   readonly representation: "native" | "text";
   readonly diagnostic: string | null;
   readonly receipts: readonly MessageReceipt[];
-  readonly sessionId: string | null;
+  readonly sessionId: IdOf<"session"> | null;
   readonly messageId: string | null;
-  readonly approvalId: string | null;
+  readonly approvalId: IdOf<"approval"> | null;
   readonly threadId: string;
   readonly createdAt: Date;
   readonly updatedAt: Date;
@@ -54,7 +55,7 @@ type Shown = ReturnType<typeof show<DeliveryRow>>;
 export async function listDeliveries(
   sql: AnySql,
   tenantId: string,
-  connectionId: string,
+  connectionId: IdOf<"chatConnection">,
   query: Static<typeof ChatDeliveryQuery>,
 ): Promise<Page<Shown>> {
   const limit = readLimit(query.limit, deliveryPage);
@@ -69,8 +70,8 @@ export async function listDeliveries(
 }
 
 interface AttentionRow extends DeliveryRow {
-  readonly connectionId: string;
-  readonly agentId: string;
+  readonly connectionId: IdOf<"chatConnection">;
+  readonly agentId: IdOf<"agent">;
   readonly platform: ChatPlatformName;
 }
 
@@ -120,7 +121,7 @@ function sinceOf(since: string | undefined): Date | null {
 export async function repairDelivery(
   sql: AnySql,
   tenantId: string,
-  { connectionId, deliveryId }: { connectionId: string; deliveryId: string },
+  { connectionId, deliveryId }: { connectionId: IdOf<"chatConnection">; deliveryId: IdOf<"chatDelivery"> },
   body: Static<typeof ChatDeliveryRepair>,
 ) {
   const connection = await getChatConnection(sql, tenantId, connectionId);

@@ -1,5 +1,5 @@
 import { type AnySql, json, type Sql, type Tx } from "../kernel/database/client.ts";
-import { newId } from "../kernel/ids.ts";
+import { type IdOf, newId } from "../kernel/ids.ts";
 import { addDeliverJob } from "../sessions/run/hand-over.ts";
 import type { Delivery } from "./deliveries.ts";
 import { claimMs, type MessageReceipt } from "./schema.ts";
@@ -30,7 +30,7 @@ import { claimMs, type MessageReceipt } from "./schema.ts";
 
 /** A worker's hold on a delivery while it sends one message. */
 export interface DeliveryClaim {
-  readonly deliveryId: string;
+  readonly deliveryId: IdOf<"chatDelivery">;
   readonly token: string;
 }
 
@@ -86,7 +86,7 @@ export async function failUnsentDelivery(sql: Sql, delivery: Delivery, diagnosti
 }
 
 /** Deletes a pending delivery that has nothing to post. */
-export async function deleteEmptyDelivery(sql: Sql, id: string): Promise<void> {
+export async function deleteEmptyDelivery(sql: Sql, id: IdOf<"chatDelivery">): Promise<void> {
   await sql`delete from chat_deliveries where id = ${id} and status = 'pending' and claim is null`;
 }
 
@@ -95,7 +95,7 @@ export async function deleteEmptyDelivery(sql: Sql, id: string): Promise<void> {
  * and for claims older than any send. Moves at most `rowsMax` and returns their ids.
  */
 export async function markLostDeliveries(sql: AnySql, rowsMax: number): Promise<string[]> {
-  const lost = await sql<{ id: string }[]>`
+  const lost = await sql<{ id: IdOf<"chatDelivery"> }[]>`
     with lost as (
       select id from chat_deliveries d where status = 'pending' and claim is not null
         and (claim_until < now() or not exists (select 1 from workers w where w.id = d.claim_worker))
@@ -112,7 +112,11 @@ export async function markLostDeliveries(sql: AnySql, rowsMax: number): Promise<
  * with its job. Returns the row as the operation shows it. The caller holds the
  * row's lock and has checked its status.
  */
-export async function repairLockedDelivery(inner: Tx, id: string, credentialVersion: number): Promise<object> {
+export async function repairLockedDelivery(
+  inner: Tx,
+  id: IdOf<"chatDelivery">,
+  credentialVersion: number,
+): Promise<object> {
   const [row] = await inner<object[]>`
     with repaired as (
       update chat_deliveries set status = 'pending', attempt = attempt + 1, diagnostic = null, not_before = null, tries = 0,
@@ -128,11 +132,11 @@ export async function repairLockedDelivery(inner: Tx, id: string, credentialVers
 
 /** What a reply that no turn wrote belongs to. */
 export interface ReplyTarget {
-  readonly threadId: string;
-  readonly connectionId: string;
-  readonly tenantId: string;
+  readonly threadId: IdOf<"chatThread">;
+  readonly connectionId: IdOf<"chatConnection">;
+  readonly tenantId: IdOf<"tenant">;
   readonly credentialVersion: number;
-  readonly sessionId: string | null;
+  readonly sessionId: IdOf<"session"> | null;
 }
 
 /** Inserts a pending reply of one message that no turn wrote, with the job that posts it. */
@@ -149,13 +153,13 @@ export async function insertNotice(inner: Tx, target: ReplyTarget, text: string)
 }
 
 /** Stores the messages that a reply is posted as, unless they are stored already. */
-export async function storeParts(sql: AnySql, id: string, parts: readonly string[]): Promise<void> {
+export async function storeParts(sql: AnySql, id: IdOf<"chatDelivery">, parts: readonly string[]): Promise<void> {
   await sql`update chat_deliveries set parts = ${json(sql, parts)} where id = ${id} and parts is null`;
 }
 
 /** A press on a card's button, as the platform reports it. */
 export interface CardPress {
-  readonly connectionId: string;
+  readonly connectionId: IdOf<"chatConnection">;
   readonly approvalId: string;
   readonly channel: string;
   /** What is to be acknowledged; null: nothing. */
@@ -179,7 +183,7 @@ export async function recordPress(inner: Tx, press: CardPress): Promise<string |
 }
 
 /** Notes that a card shows its decision or is not to be changed any more (`settled`), and that its press was acknowledged. */
-export async function recordCardUpdate(sql: Sql, id: string, settled: boolean): Promise<void> {
+export async function recordCardUpdate(sql: Sql, id: IdOf<"chatDelivery">, settled: boolean): Promise<void> {
   await sql`
     update chat_deliveries set settled_at = case when ${settled} then now() end, press_id = null where id = ${id}`;
 }

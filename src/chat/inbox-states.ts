@@ -1,5 +1,5 @@
 import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
-import { newId } from "../kernel/ids.ts";
+import { type IdOf, newId } from "../kernel/ids.ts";
 import { addInboxJob } from "../sessions/run/hand-over.ts";
 import { type ChatPlatformName, inboxRowsMax } from "./schema.ts";
 
@@ -22,22 +22,22 @@ import { type ChatPlatformName, inboxRowsMax } from "./schema.ts";
 /** The message that is next in a thread, with what its turn needs. */
 export interface WaitingMessage {
   readonly id: number;
-  readonly threadId: string;
+  readonly threadId: IdOf<"chatThread">;
   readonly threadKey: string;
-  readonly sessionId: string | null;
+  readonly sessionId: IdOf<"session"> | null;
   readonly userId: string;
   readonly text: string;
-  readonly connectionId: string;
+  readonly connectionId: IdOf<"chatConnection">;
   readonly credentialVersion: number;
   readonly platform: ChatPlatformName;
   readonly enabled: boolean;
-  readonly tenantId: string;
-  readonly agentId: string;
+  readonly tenantId: IdOf<"tenant">;
+  readonly agentId: IdOf<"agent">;
 }
 
 /** A message to put into the inbox. */
 export interface NewInboxMessage {
-  readonly connectionId: string;
+  readonly connectionId: IdOf<"chatConnection">;
   /** Names of the event and of the message: inserted only when all are new. */
   readonly keys: readonly string[];
   readonly threadKey: string;

@@ -3,7 +3,7 @@ import { getAgent } from "../agents/store.ts";
 import type { Ctx } from "../kernel/context.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
-import { newId, randomBody } from "../kernel/ids.ts";
+import { type IdOf, newId, randomBody } from "../kernel/ids.ts";
 import { unavailableRetryAfterSeconds } from "../kernel/limits.ts";
 import { checkHealth, verifiedHealth, webhookUrlOf, withCheck } from "./health.ts";
 import { type ChatAccount, type KnownBot, PlatformError } from "./platform.ts";
@@ -94,7 +94,7 @@ function platformUnavailable(): ApiError {
 }
 
 /** `POST /v1/chat-connections/:id/enable`. A connection whose webhook cannot be registered stays disabled, with its check failed. Throws 404. */
-export async function enableChatConnection(ctx: Ctx, sql: AnySql, tenantId: string, id: string) {
+export async function enableChatConnection(ctx: Ctx, sql: AnySql, tenantId: string, id: IdOf<"chatConnection">) {
   const row = await getChatConnection(sql, tenantId, id);
   if (!platforms[row.platform].registersWebhook) return updateChatConnection(sql, tenantId, id, { enabled: true });
   return registerAndEnable(ctx, sql, row, openConnectedChat(ctx, row, platformCheckMs));
@@ -124,7 +124,7 @@ async function register(ctx: Ctx, row: ChatConnectionRow, account: ChatAccount):
 }
 
 /** `POST /v1/chat-connections/:id/disable`, also when the platform cannot be reached. Throws 404. */
-export async function disableChatConnection(ctx: Ctx, sql: AnySql, tenantId: string, id: string) {
+export async function disableChatConnection(ctx: Ctx, sql: AnySql, tenantId: string, id: IdOf<"chatConnection">) {
   const row = await getChatConnection(sql, tenantId, id);
   await unregister(ctx, row);
   const health = platforms[row.platform].registersWebhook
@@ -134,7 +134,12 @@ export async function disableChatConnection(ctx: Ctx, sql: AnySql, tenantId: str
 }
 
 /** `DELETE /v1/chat-connections/:id`, also when the platform cannot be reached. Throws 404. */
-export async function deleteChatConnection(ctx: Ctx, sql: AnySql, tenantId: string, id: string): Promise<void> {
+export async function deleteChatConnection(
+  ctx: Ctx,
+  sql: AnySql,
+  tenantId: string,
+  id: IdOf<"chatConnection">,
+): Promise<void> {
   await unregister(ctx, await getChatConnection(sql, tenantId, id));
   await removeChatConnection(sql, tenantId, id);
 }
@@ -150,7 +155,7 @@ export async function unregister(ctx: Ctx, row: ChatConnectionRow): Promise<void
 }
 
 /** `POST /v1/chat-connections/:id/check`: checks a connection's health and stores the result. Throws 404. */
-export async function checkChatConnection(ctx: Ctx, sql: AnySql, tenantId: string, id: string) {
+export async function checkChatConnection(ctx: Ctx, sql: AnySql, tenantId: string, id: IdOf<"chatConnection">) {
   const row = await getChatConnection(sql, tenantId, id);
   return updateChatConnection(sql, tenantId, id, { health: await checkHealth(ctx, row) });
 }
@@ -165,7 +170,7 @@ export async function changeChatConnection(
   ctx: Ctx,
   sql: AnySql,
   tenantId: string,
-  id: string,
+  id: IdOf<"chatConnection">,
   body: Static<typeof ChatConnectionPatch>,
 ): Promise<ChatConnectionRow> {
   const before = await getChatConnection(sql, tenantId, id);

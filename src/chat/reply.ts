@@ -1,4 +1,5 @@
 import type { AnySql } from "../kernel/database/client.ts";
+import type { IdOf } from "../kernel/ids.ts";
 import { textsOf } from "../messages/text.ts";
 import type { UiMessage } from "../messages/ui-message.ts";
 import type { Delivery } from "./deliveries.ts";
@@ -64,7 +65,7 @@ function textBetween(message: UiMessage, from: number, upto: number): string {
 }
 
 /** Returns the approval of a card; null when it was deleted with its session. */
-export async function approvalOf(sql: AnySql, approvalId: string): Promise<CardApproval | null> {
+export async function approvalOf(sql: AnySql, approvalId: IdOf<"approval">): Promise<CardApproval | null> {
   const [row] = await sql<CardApproval[]>`select tool, input, status from approvals where id = ${approvalId}`;
   return row ?? null;
 }

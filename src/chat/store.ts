@@ -1,6 +1,7 @@
 import { type AnySql, json } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
+import type { IdOf } from "../kernel/ids.ts";
 import { fragment, type Sealer } from "../kernel/seal.ts";
 import type { KnownBot } from "./platform.ts";
 import {
@@ -13,9 +14,9 @@ import {
 
 /** A connection as the database holds it; credentials sealed under its id. */
 export interface ChatConnectionRow {
-  readonly id: string;
+  readonly id: IdOf<"chatConnection">;
   readonly tenantId: string;
-  readonly agentId: string;
+  readonly agentId: IdOf<"agent">;
   readonly name: string;
   readonly platform: ChatPlatformName;
   readonly enabled: boolean;
@@ -55,7 +56,11 @@ export function listChatConnections(sql: AnySql, tenantId: string): Promise<Chat
 }
 
 /** Returns a tenant's connection. Throws 404. */
-export async function getChatConnection(sql: AnySql, tenantId: string, id: string): Promise<ChatConnectionRow> {
+export async function getChatConnection(
+  sql: AnySql,
+  tenantId: string,
+  id: IdOf<"chatConnection">,
+): Promise<ChatConnectionRow> {
   const [row] = await sql<ChatConnectionRow[]>`
     select ${columns(sql)} from chat_connections c where c.id = ${id} and c.tenant_id = ${tenantId} and ${live(sql)}`;
   if (row === undefined) throw new ApiError("not_found");
@@ -66,7 +71,7 @@ export async function getChatConnection(sql: AnySql, tenantId: string, id: strin
 export async function findWebhookConnection(
   sql: AnySql,
   platform: ChatPlatformName,
-  id: string,
+  id: IdOf<"chatConnection">,
 ): Promise<ChatConnectionRow | null> {
   const [row] = await sql<ChatConnectionRow[]>`
     select ${columns(sql)} from chat_connections c where c.id = ${id} and c.platform = ${platform} and ${live(sql)}`;
@@ -140,7 +145,7 @@ export interface ChatConnectionChange {
 export async function updateChatConnection(
   sql: AnySql,
   tenantId: string,
-  id: string,
+  id: IdOf<"chatConnection">,
   { name, enabled, configuration, health }: ChatConnectionChange,
 ): Promise<ChatConnectionRow> {
   const [row] = await sql<ChatConnectionRow[]>`
@@ -160,7 +165,7 @@ export async function recordWebhookSeen(sql: AnySql, row: ChatConnectionRow, hea
 }
 
 /** Deletes a connection with its threads and deliveries; the sessions stay. Throws 404. */
-export async function removeChatConnection(sql: AnySql, tenantId: string, id: string): Promise<void> {
+export async function removeChatConnection(sql: AnySql, tenantId: string, id: IdOf<"chatConnection">): Promise<void> {
   const { count } = await sql`delete from chat_connections where id = ${id} and tenant_id = ${tenantId}`;
   if (count === 0) throw new ApiError("not_found");
 }

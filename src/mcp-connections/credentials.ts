@@ -1,4 +1,5 @@
 import { ApiError, type Issue, invalid, invalidAll } from "../kernel/errors.ts";
+import type { IdOf } from "../kernel/ids.ts";
 import { tenantUrlFault } from "../kernel/outbound/address.ts";
 import { fragment, type Sealer } from "../kernel/seal.ts";
 import type { AuthorizationServer } from "./discovery.ts";
@@ -81,22 +82,22 @@ export function credentialFragment({ bearerToken, client }: McpCredentials): str
 }
 
 /** Returns credentials sealed under the connection's id. */
-export function sealCredentials(sealer: Sealer, id: string, credentials: McpCredentials): Buffer {
+export function sealCredentials(sealer: Sealer, id: IdOf<"mcpConnection">, credentials: McpCredentials): Buffer {
   return sealer.seal(JSON.stringify(credentials), id);
 }
 
 /** Unseals what `sealCredentials` returned. Null opens as no credentials. */
-export function openCredentials(sealer: Sealer, id: string, sealed: Uint8Array | null): McpCredentials {
+export function openCredentials(sealer: Sealer, id: IdOf<"mcpConnection">, sealed: Uint8Array | null): McpCredentials {
   if (sealed === null) return { bearerToken: null, client: null, scope: null, server: null };
   return JSON.parse(sealer.open(sealed, id)) as McpCredentials;
 }
 
 /** Returns tokens sealed under the connection's id, in such a way that they do not unseal as its credentials. */
-export function sealTokens(sealer: Sealer, id: string, tokens: StoredTokens): Buffer {
+export function sealTokens(sealer: Sealer, id: IdOf<"mcpConnection">, tokens: StoredTokens): Buffer {
   return sealer.seal(JSON.stringify(tokens), `${id}/tokens`);
 }
 
 /** Unseals what `sealTokens` returned. */
-export function openTokens(sealer: Sealer, id: string, sealed: Uint8Array | null): StoredTokens | null {
+export function openTokens(sealer: Sealer, id: IdOf<"mcpConnection">, sealed: Uint8Array | null): StoredTokens | null {
   return sealed === null ? null : (JSON.parse(sealer.open(sealed, `${id}/tokens`)) as StoredTokens);
 }

@@ -1,7 +1,7 @@
 import type { Ctx } from "../kernel/context.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { ApiError } from "../kernel/errors.ts";
-import { newId } from "../kernel/ids.ts";
+import { type IdOf, newId } from "../kernel/ids.ts";
 import { authorizationOf } from "./authorization.ts";
 import { openCredentials, openTokens } from "./credentials.ts";
 import { failureOf, McpFailure } from "./failure.ts";
@@ -46,7 +46,7 @@ export async function reconnectMcpConnection(
   ctx: Ctx,
   sql: AnySql,
   tenantId: string,
-  id: string,
+  id: IdOf<"mcpConnection">,
   target: TargetFields,
 ): Promise<{ status: string; connection: McpConnection }> {
   const before = await getMcpConnection(sql, tenantId, id);
@@ -71,7 +71,12 @@ export type TestResult =
   | { readonly ok: false; readonly error: { readonly code: string; readonly message: string } };
 
 /** Probes a connection's server and records the result. Throws 404. */
-export async function testMcpConnection(ctx: Ctx, sql: AnySql, tenantId: string, id: string): Promise<TestResult> {
+export async function testMcpConnection(
+  ctx: Ctx,
+  sql: AnySql,
+  tenantId: string,
+  id: IdOf<"mcpConnection">,
+): Promise<TestResult> {
   const row = await getMcpConnection(sql, tenantId, id);
   const startedAt = performance.now();
   const probe = await probeServer(ctx, row.url, authorizationOf(ctx, row)).catch(failureOf);
@@ -86,7 +91,12 @@ export async function testMcpConnection(ctx: Ctx, sql: AnySql, tenantId: string,
 }
 
 /** Deletes a connection, then revokes its OAuth tokens. Throws 404, 409 `mcp_connection_in_use`. */
-export async function deleteMcpConnection(ctx: Ctx, sql: AnySql, tenantId: string, id: string): Promise<void> {
+export async function deleteMcpConnection(
+  ctx: Ctx,
+  sql: AnySql,
+  tenantId: string,
+  id: IdOf<"mcpConnection">,
+): Promise<void> {
   const row = await removeMcpConnection(sql, tenantId, id);
   // The connection is deleted whatever the authorization server responds; tokens that it does not revoke expire.
   await revoke(ctx, row).catch((error: unknown) => {

@@ -1,5 +1,6 @@
 import { clearInterval, setInterval } from "node:timers";
 import type { Ctx } from "../kernel/context.ts";
+import type { IdOf } from "../kernel/ids.ts";
 import { authorizationOf } from "./authorization.ts";
 import { serverFetch } from "./fetches.ts";
 import { connectTimeoutMs, sessionIdleMs, sessionSweepMs, sessionsMax } from "./limits.ts";
@@ -24,7 +25,7 @@ interface Entry {
 export class SessionPool {
   readonly #ctx: Ctx;
   /** By connection id, the least recently used first. */
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<IdOf<"mcpConnection">, Entry>();
   #sweeper: ReturnType<typeof setInterval> | null = null;
 
   constructor(ctx: Ctx) {
@@ -109,7 +110,7 @@ export class SessionPool {
       if (entry.users === 0 && entry.usedAt + sessionIdleMs < Date.now()) this.#retire(id, entry);
   }
 
-  #retire(id: string, entry: Entry): void {
+  #retire(id: IdOf<"mcpConnection">, entry: Entry): void {
     if (this.#entries.get(id) === entry) this.#entries.delete(id);
     if (!entry.isRetired) {
       entry.isRetired = true;

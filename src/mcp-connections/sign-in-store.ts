@@ -1,5 +1,6 @@
 import type { AnySql } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
+import type { IdOf } from "../kernel/ids.ts";
 import { digest, type Sealer } from "../kernel/seal.ts";
 import type { OAuthClient } from "./credentials.ts";
 import type { AuthorizationServer } from "./discovery.ts";
@@ -7,7 +8,7 @@ import { signInMinutes } from "./limits.ts";
 
 /** The connection that a link or a flow is for, and the version of the credentials that it may replace. */
 export interface SignIn {
-  readonly connectionId: string;
+  readonly connectionId: IdOf<"mcpConnection">;
   readonly credentialVersion: number;
 }
 

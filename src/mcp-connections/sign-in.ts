@@ -3,6 +3,7 @@ import type { Principal } from "../kernel/auth/authenticator.ts";
 import type { Ctx } from "../kernel/context.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { ApiError } from "../kernel/errors.ts";
+import type { IdOf } from "../kernel/ids.ts";
 import { tenantUrlFault } from "../kernel/outbound/address.ts";
 import { fixedAuthorization } from "./authorization.ts";
 import {
@@ -37,7 +38,7 @@ export async function createSignInLink(
   ctx: Ctx,
   sql: AnySql,
   principal: Principal,
-  id: string,
+  id: IdOf<"mcpConnection">,
 ): Promise<{ url: string }> {
   if (principal.kind !== "dashboard" || principal.authUserId === null) throw new ApiError("dashboard_required");
   const row = await findMcpConnection(sql, principal.tenant.id, id);

@@ -2,11 +2,12 @@ import type { AnySql } from "../kernel/database/client.ts";
 import { violatedConstraint } from "../kernel/database/failure.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
+import type { IdOf } from "../kernel/ids.ts";
 import { type AuthType, type McpConnection, type McpConnectionStatus, mcpConnectionsPerTenantMax } from "./schema.ts";
 
 /** A connection as the database holds it; credentials and tokens sealed under its id. */
 export interface McpConnectionRow {
-  readonly id: string;
+  readonly id: IdOf<"mcpConnection">;
   readonly tenantId: string;
   readonly name: string;
   readonly url: string;
@@ -57,7 +58,11 @@ export async function findMcpConnection(sql: AnySql, tenantId: string, id: strin
 }
 
 /** Returns a tenant's connection. Throws 404. */
-export async function getMcpConnection(sql: AnySql, tenantId: string, id: string): Promise<McpConnectionRow> {
+export async function getMcpConnection(
+  sql: AnySql,
+  tenantId: string,
+  id: IdOf<"mcpConnection">,
+): Promise<McpConnectionRow> {
   const row = await findMcpConnection(sql, tenantId, id);
   if (row === null) throw new ApiError("not_found");
   return row;
@@ -98,7 +103,7 @@ export function insertMcpConnection(
 export async function renameMcpConnection(
   sql: AnySql,
   tenantId: string,
-  id: string,
+  id: IdOf<"mcpConnection">,
   name: string,
 ): Promise<McpConnectionRow> {
   try {
@@ -114,13 +119,17 @@ export async function renameMcpConnection(
 }
 
 /** Deletes a connection and returns its row. Throws 404, 409 `mcp_connection_in_use` while an agent is attached to it. */
-export async function removeMcpConnection(sql: AnySql, tenantId: string, id: string): Promise<McpConnectionRow> {
+export async function removeMcpConnection(
+  sql: AnySql,
+  tenantId: string,
+  id: IdOf<"mcpConnection">,
+): Promise<McpConnectionRow> {
   return tx(sql, async (inner) => {
     // Waits for every transaction that is attaching an agent, and blocks new ones.
     const [row] = await inner<McpConnectionRow[]>`
       select ${mcpConnectionColumns(inner)} from mcp_connections where id = ${id} and tenant_id = ${tenantId} for update`;
     if (row === undefined) throw new ApiError("not_found");
-    const attached = await inner<{ id: string }[]>`
+    const attached = await inner<{ id: IdOf<"agent"> }[]>`
       select agent_id as id from mcp_attachments where mcp_connection_id = ${id} order by agent_id limit 100`;
     if (attached.length > 0)
       throw new ApiError("mcp_connection_in_use", { details: { agentIds: attached.map((agent) => agent.id) } });

@@ -1,3 +1,4 @@
+import { sleep } from "../kernel/async/wait.ts";
 import type { Ctx } from "../kernel/context.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { type McpCredentials, openCredentials, openTokens, type StoredTokens, sealTokens } from "./credentials.ts";
@@ -66,7 +67,7 @@ async function renewOnce(ctx: Ctx, connection: Renewable, rejected: string | nul
     const grant = grantOf(ctx, row.authType, credentials, tokens);
     if (await takeLease(ctx, connection, row.tokenVersion))
       return renewWithLease(ctx, connection, row.tokenVersion, grant);
-    await new Promise((resolve) => setTimeout(resolve, renewPollMs));
+    await sleep(renewPollMs);
   }
   throw unreachable("Another process is still renewing the tokens.");
 }

@@ -1,4 +1,5 @@
 import { type JSONSchema7, jsonSchema, tool } from "ai";
+import { within } from "../kernel/async/wait.ts";
 import type { Ctx } from "../kernel/context.ts";
 import { ToolError } from "../tools/error.ts";
 import type { ToolScope, TurnTool } from "../tools/tool.ts";
@@ -38,7 +39,9 @@ export async function mcpTools(
   if (attachments.length === 0) return { tools: [], failures: [] };
   const { ctx, tenantId } = scope;
   const ids = attachments.map((attachment) => attachment.mcpConnectionId);
-  const rows = new Map((await findMcpConnections(ctx.sql, tenantId, ids)).map((row) => [row.id, row]));
+  const rows = new Map<string, McpConnectionRow>(
+    (await findMcpConnections(ctx.sql, tenantId, ids)).map((row) => [row.id, row]),
+  );
   const failures: ToolsFailure[] = [];
   const found = await Promise.all(
     attachments.map(async (attachment) => {
@@ -49,7 +52,7 @@ export async function mcpTools(
         return [];
       }
       try {
-        const list = await withLimit(listTools(ctx, row), toolsAtStartMs);
+        const list = await within(listTools(ctx, row), toolsAtStartMs, noResponse);
         const meta = forwarded(scope, attachment);
         return list.map((offer) => ({
           mcpConnectionId,
@@ -145,14 +148,6 @@ async function recordFailure(ctx: Ctx, row: McpConnectionRow, error: unknown): P
   return failure;
 }
 
-async function withLimit<T>(work: Promise<T>, limitMs: number): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const limit = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(unreachable("The MCP server did not answer in time.")), limitMs);
-  });
-  try {
-    return await Promise.race([work, limit]);
-  } finally {
-    clearTimeout(timer);
-  }
+function noResponse(): never {
+  throw unreachable("The MCP server did not answer in time.");
 }

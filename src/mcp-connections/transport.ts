@@ -1,3 +1,4 @@
+import { sleep } from "../kernel/async/wait.ts";
 import type { Fetch } from "../kernel/outbound/fetch.ts";
 import { noticeTimeoutMs, resumePauseMs } from "./limits.ts";
 import { ErrorCode, type JSONRPCMessage } from "./sdk.ts";
@@ -48,7 +49,7 @@ export function transportFetch({ send, authorization, isBusy }: TransportOptions
     if (!isResumption || !isBusy()) return new Response(null, { status: 405 });
     const waitMs = Math.max(0, resumedAt + resumePauseMs - Date.now());
     resumedAt = Date.now() + waitMs;
-    await new Promise((resolve) => setTimeout(resolve, waitMs));
+    await sleep(waitMs);
     return authorized(input, init);
   };
 

@@ -1,5 +1,6 @@
 import type { Ctx } from "../kernel/context.ts";
 import { ApiError } from "../kernel/errors.ts";
+import type { IdOf } from "../kernel/ids.ts";
 import { fixedAuthorization } from "./authorization.ts";
 import {
   credentialFragment,
@@ -50,7 +51,11 @@ export async function probeServer(
  * server of a connection that waits for a sign-in is not contacted. Throws 400 for
  * invalid fields and for a failure of the server.
  */
-export async function validateTarget(ctx: Ctx, id: string, fields: TargetFields): Promise<ValidatedTarget> {
+export async function validateTarget(
+  ctx: Ctx,
+  id: IdOf<"mcpConnection">,
+  fields: TargetFields,
+): Promise<ValidatedTarget> {
   const given = readCredentials(fields, ctx.config.allowPrivateNetwork);
   const { credentials, tokens } = await obtain(ctx, fields, given).catch((error: unknown) => {
     throw asApiError(failureOf(error));
@@ -87,7 +92,7 @@ async function obtain(
 /** Returns tokens as a row stores them. */
 export function sealedTokens(
   ctx: Pick<Ctx, "sealer">,
-  id: string,
+  id: IdOf<"mcpConnection">,
   tokens: StoredTokens | null,
 ): Pick<ValidatedTarget, "sealedTokens" | "tokenExpiresAt"> {
   if (tokens === null) return { sealedTokens: null, tokenExpiresAt: null };

@@ -2,18 +2,19 @@ import type { AnySql } from "../kernel/database/client.ts";
 import { olderThan, placeInTime } from "../kernel/database/keyset.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
+import type { IdOf } from "../kernel/ids.ts";
 import type { UsageReport } from "./provider.ts";
 import { type BillingProviderName, type UsageEventStatus, usageEventName } from "./schema.ts";
 
 /** A usage event as the ledger holds it. */
 export interface UsageEventRow {
-  readonly id: string;
-  readonly turnId: string;
-  readonly connectionId: string;
+  readonly id: IdOf<"merchantEvent">;
+  readonly turnId: IdOf<"turn">;
+  readonly connectionId: IdOf<"merchantConnection">;
   readonly provider: BillingProviderName;
   readonly userId: string;
   readonly customerId: string | null;
-  readonly agentId: string;
+  readonly agentId: IdOf<"agent">;
   readonly sessionId: string;
   readonly model: string | null;
   readonly modelProvider: string | null;
@@ -101,7 +102,7 @@ export async function listUsageEvents(
 }
 
 /** Returns one of the tenant's events. Throws 404. */
-export async function getUsageEvent(sql: AnySql, tenantId: string, id: string): Promise<UsageEvent> {
+export async function getUsageEvent(sql: AnySql, tenantId: string, id: IdOf<"merchantEvent">): Promise<UsageEvent> {
   const [row] = await sql<UsageEventRow[]>`
     select ${eventColumns(sql)} from merchant_events e where e.id = ${id} and e.tenant_id = ${tenantId}`;
   if (row === undefined) throw new ApiError("not_found");

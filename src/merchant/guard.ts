@@ -2,6 +2,7 @@ import type { Tenant } from "../kernel/auth/authenticator.ts";
 import type { Ctx } from "../kernel/context.ts";
 import type { Sql } from "../kernel/database/client.ts";
 import { ApiError } from "../kernel/errors.ts";
+import type { IdOf } from "../kernel/ids.ts";
 import { openMerchantAccount } from "./connect.ts";
 import { EligibilityCache } from "./eligibility.ts";
 import { faultOf } from "./fault.ts";
@@ -32,7 +33,7 @@ export async function merchantGuard(ctx: Ctx, tenant: Tenant, userId: string): P
   if (!funded) throw new ApiError("merchant_balance_required");
 }
 
-async function customerOf(sql: Sql, connectionId: string, userId: string): Promise<string | null> {
+async function customerOf(sql: Sql, connectionId: IdOf<"merchantConnection">, userId: string): Promise<string | null> {
   const [row] = await sql<{ customerId: string }[]>`
     select customer_id from merchant_bindings where connection_id = ${connectionId} and user_id = ${userId}`;
   return row?.customerId ?? null;

@@ -1,5 +1,6 @@
 import { type AnySql, json, type Sql } from "../kernel/database/client.ts";
 import { ApiError } from "../kernel/errors.ts";
+import type { IdOf } from "../kernel/ids.ts";
 import { eventColumns, getUsageEvent, showUsageEvent, type UsageEvent, type UsageEventRow } from "./events.ts";
 import type { UsageReceipt } from "./provider.ts";
 
@@ -155,7 +156,7 @@ export async function markLostEvents(sql: AnySql): Promise<number> {
  * pending one whose automatic delivery has ended, is sent again. Throws 404, 409
  * `merchant_event_state`.
  */
-export function retryUsageEvent(sql: AnySql, tenantId: string, id: string): Promise<UsageEvent> {
+export function retryUsageEvent(sql: AnySql, tenantId: string, id: IdOf<"merchantEvent">): Promise<UsageEvent> {
   return moved(
     sql,
     tenantId,
@@ -176,7 +177,7 @@ export function retryUsageEvent(sql: AnySql, tenantId: string, id: string): Prom
  * bound by now is sent. The binding is one of the event's own connection, or of the
  * current one where that is the same account. Throws 404, 409 `merchant_event_state`.
  */
-export function releaseUsageEvent(sql: AnySql, tenantId: string, id: string): Promise<UsageEvent> {
+export function releaseUsageEvent(sql: AnySql, tenantId: string, id: IdOf<"merchantEvent">): Promise<UsageEvent> {
   return moved(
     sql,
     tenantId,
@@ -200,7 +201,7 @@ export function releaseUsageEvent(sql: AnySql, tenantId: string, id: string): Pr
 }
 
 /** `POST /v1/merchant-usage-events/:id/discard`: the event is never sent. Throws 404, 409 `merchant_event_state`. */
-export function discardUsageEvent(sql: AnySql, tenantId: string, id: string): Promise<UsageEvent> {
+export function discardUsageEvent(sql: AnySql, tenantId: string, id: IdOf<"merchantEvent">): Promise<UsageEvent> {
   return moved(
     sql,
     tenantId,
@@ -220,7 +221,7 @@ function resetAttempts(sql: AnySql) {
 async function moved(
   sql: AnySql,
   tenantId: string,
-  id: string,
+  id: IdOf<"merchantEvent">,
   move: () => PromiseLike<UsageEventRow[]>,
 ): Promise<UsageEvent> {
   const [row] = await move();

@@ -1,11 +1,12 @@
 import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
+import type { IdOf } from "../kernel/ids.ts";
 import type { BillingEnvironment, BillingProviderName, GuardRule, MerchantConnection } from "./schema.ts";
 
 /** A connection as the database holds it. Its credential is sealed under its id. */
 export interface MerchantConnectionRow {
-  readonly id: string;
+  readonly id: IdOf<"merchantConnection">;
   readonly tenantId: string;
   readonly provider: BillingProviderName;
   readonly environment: BillingEnvironment;
@@ -79,7 +80,7 @@ export function replaceCurrentConnection(sql: AnySql, made: NewMerchantConnectio
 /** Changes a connection while it is current. Throws 404 `merchant_connection_not_found`. */
 export async function changeMerchantConnection(
   sql: AnySql,
-  id: string,
+  id: IdOf<"merchantConnection">,
   change: MerchantConnectionChange,
 ): Promise<MerchantConnectionRow> {
   const guard = change.guard === undefined ? null : json(sql, change.guard);
@@ -110,7 +111,9 @@ async function retire(sql: AnySql | Tx, tenantId: string): Promise<number> {
 /** Retires the connections of a deleted tenant. A credential that pending events still need is deleted with the last of them. */
 export async function retireTenantConnections(sql: AnySql, tenantId: string): Promise<void> {
   await retire(sql, tenantId);
-  const rows = await sql<{ id: string }[]>`select id from merchant_connections where tenant_id = ${tenantId}`;
+  const rows = await sql<
+    { id: IdOf<"merchantConnection"> }[]
+  >`select id from merchant_connections where tenant_id = ${tenantId}`;
   for (const { id } of rows) await deleteUnneededCredential(sql, id);
 }
 
