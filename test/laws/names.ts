@@ -3,12 +3,16 @@ import { file, type Law, product } from "./law.ts";
 const declared =
   /^export (?:default )?(?:declare )?(?:abstract )?(?:async )?(?:function\*?|class|const|let|interface|type|enum) ([\w$]+)/gm;
 
-/** One name means one thing. A constant and the type derived from it may share their name, in one file. */
+/**
+ * One name means one thing. A constant and the type derived from it may share
+ * their name, in one file. The client is for programs elsewhere and imports
+ * nothing of the service: its names are the nouns of the interface.
+ */
 export const namesAreUnique: Law = {
   title: "a name is exported by one file",
   violations: (sources) => {
     const files = new Map<string, Set<string>>();
-    for (const { path, text } of product(sources))
+    for (const { path, text } of product(sources).filter(({ path }) => !path.startsWith("src/client/")))
       for (const [, name = ""] of text.matchAll(declared)) files.set(name, (files.get(name) ?? new Set()).add(path));
     return [...files]
       .filter(([, paths]) => paths.size > 1)
