@@ -29,7 +29,7 @@ async function recoverFires({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<voi
   for (const { id, fireAt } of lost) {
     await enqueueFire(sql, id, fireAt);
     reaperActions.inc({ action: "fire_rung" });
-    log.warn({ taskId: id, fireAt }, "a fire whose job was gone was rung again");
+    log.warn({ taskId: id, fireAt }, "a fire whose job was lost has a new job");
   }
 }
 
@@ -50,7 +50,7 @@ async function recoverRuns({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void
     } else {
       await enqueue(sql, "task.run", { runId: id }, { key: runJobKey(id) });
       reaperActions.inc({ action: "run_rung" });
-      log.warn({ runId: id }, "a queued run whose job was gone was rung again");
+      log.warn({ runId: id }, "a queued run whose job was lost has a new job");
     }
   }
 }
