@@ -36,25 +36,27 @@ describe.skipIf(sharedRedisUrl === null)("SIGSTOP of a worker", () => {
 describe.skipIf(sharedRedisUrl === null)("a running turn", () => {
   test.concurrent("whose worker loses the lock connection goes on as if nothing had been, beside other workers", async () => {
     await using installation = await startInstallation();
-    const c = await installation.client((await installation.serve()).url);
+    await using model = holdModel(installation.model);
+    const c = await installation.client((await installation.serve()).url, model.url);
     const worker = await installation.work();
-    const turn = await c.turn("cut [[sim: chunks=60 delayMs=100]]");
-    const silent = await c.turn('cut-silent [[sim: firstDelayMs=6000 text="kept"]]');
+    const turn = await c.turn("cut [[sim: chunks=200 delayMs=100]]");
+    const silent = await c.turn(`cut-silent ${heldMark} [[sim: text="kept"]]`);
     await hasShown(turn);
     await installation.work();
     await cutLockConnection(installation, worker.workerId);
     await logged(worker, "the lock connection was made anew");
     expect(await heldLocks(installation, worker.workerId)).toBe(2);
     await cutLockConnection(installation, worker.workerId);
+    model.release();
     await Promise.all([turn, silent].map(({ stream }) => stream.closed));
     expectWhole(turn);
     expectWhole(silent, "kept");
     for (const { turnId } of [turn, silent]) expect(await aftermathOf(installation.sql, turnId)).toEqual(ranOnce);
     expect(callsOf(installation.model, "cut [[")).toBe(1);
-    expect(callsOf(installation.model, "cut-silent [[")).toBe(1);
+    expect(callsOf(installation.model, "cut-silent ")).toBe(1);
     for (const { sessionId } of [turn, silent]) await expectFree(c, sessionId);
     await eventually(async () => (await heldLocks(installation, worker.workerId)) === 0);
-  }, 60_000);
+  }, 120_000);
 
   test.concurrent("that is quiet for longer than any limit of the reaper calls its model once", async () => {
     await using installation = await startInstallation();
