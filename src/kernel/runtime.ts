@@ -19,6 +19,8 @@ export interface ListenOptions {
   readonly hostname: string;
   readonly port: number;
   readonly fetch: (request: Request) => Response | Promise<Response>;
+  /** Responds to a request that announces more than any operation takes; its body is never read. Left out: 413 without a body. */
+  readonly refuseBody?: (request: Request) => Response;
 }
 
 interface DenoServer {
@@ -48,7 +50,10 @@ export function scriptCommand(script: URL): { command: string; args: string[] } 
   return { command: process.execPath, args };
 }
 
-/** The most a request body may weigh before the server itself refuses it, in bytes: above every limit of ours, so that our own 413 answers first. */
+/**
+ * The most a request may announce as its body's weight, in bytes: above every limit of
+ * the operations. What is sent without an announcement is bounded where it is read.
+ */
 const requestBodyBytesMax = 64 * 1024 * 1024;
 
 /**
@@ -58,7 +63,11 @@ const requestBodyBytesMax = 64 * 1024 * 1024;
  * live (Bun would close a quiet response after 10 s).
  */
 export function listen(options: ListenOptions): HttpServer {
-  return runtimeName === "bun" ? listenOnBun(options) : listenOnDeno(options);
+  const fetch = (request: Request) =>
+    Number(request.headers.get("content-length") ?? 0) > requestBodyBytesMax
+      ? (options.refuseBody?.(request) ?? new Response(null, { status: 413, headers: { Connection: "close" } }))
+      : options.fetch(request);
+  return runtimeName === "bun" ? listenOnBun({ ...options, fetch }) : listenOnDeno({ ...options, fetch });
 }
 
 function listenOnBun({ hostname, port, fetch }: ListenOptions): HttpServer {
@@ -67,7 +76,8 @@ function listenOnBun({ hostname, port, fetch }: ListenOptions): HttpServer {
     port,
     fetch,
     idleTimeout: 0,
-    maxRequestBodySize: requestBodyBytesMax,
+    // By itself Bun refuses a body above 128 MB without our envelope, and before the handler is asked.
+    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     // By itself Bun answers what the handler throws with a page that quotes our source.
     development: false,
     // Which by itself would let a second process listen on the same port, and share our clients with it.

@@ -38,14 +38,24 @@ export function takePort(config: Pick<Config, "host" | "port" | "publicUrl">, va
 
 /** The answer of a process that is still starting, as whole as any other. */
 function notYet(request: Request): Response {
-  const response = envelope(request, new ApiError("service_unavailable", { headers: { "Retry-After": "1" } }));
+  return refuse(request, new ApiError("service_unavailable", { headers: { "Retry-After": "1" } }));
+}
+
+/** The response to a request that announces a body beyond every limit. */
+function refuseBody(request: Request): Response {
+  // Closes the connection, so that nobody waits for the body.
+  return refuse(request, new ApiError("payload_too_large", { headers: { Connection: "close" } }));
+}
+
+function refuse(request: Request, error: ApiError): Response {
+  const response = envelope(request, error);
   response.headers.set("X-Request-Id", requestIdOf(request));
   return response;
 }
 
 function tryListen({ host, port }: Pick<Config, "host" | "port">, fetch: App, variable: string): HttpServer {
   try {
-    return listen({ hostname: host, port, fetch });
+    return listen({ hostname: host, port, fetch, refuseBody });
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : null;
     if (code === "EADDRINUSE")

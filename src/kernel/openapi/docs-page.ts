@@ -24,28 +24,58 @@ const page = `<!doctype html>
 <body>
 <div id="docs"></div>
 <script src="/docs/swagger-ui-bundle.js"></script>
-<script>
-SwaggerUIBundle({ url: "/openapi.json", dom_id: "#docs", deepLinking: true, docExpansion: "list", validatorUrl: null });
-</script>
+<script src="/docs/start.js"></script>
 </body>
 </html>`;
 
-/** `/openapi.json` and `/docs`, from files of this installation only (design section 3, "For developers"). */
+const startScript = `SwaggerUIBundle({
+  url: "/openapi.json", dom_id: "#docs", deepLinking: true, docExpansion: "list", validatorUrl: null,
+});
+`;
+
+/** What the page may load and call: this service only. The browser of the documentation sets styles by script. */
+function pageHeaders(publicUrl: string): Record<string, string> {
+  const policy = [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self' 'unsafe-inline'",
+    "img-src 'self' data:",
+    `connect-src 'self' ${new URL(publicUrl).origin}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ];
+  return {
+    "Content-Type": "text/html; charset=utf-8",
+    "Content-Security-Policy": policy.join("; "),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+  };
+}
+
+/** `/openapi.json` and `/docs`, from files of this installation only, and `/`, which leads to `/docs`. */
 export function docsRoutes(ctx: Ctx, operations: () => readonly MountedOperation[]) {
   let document: string | null = null;
   const folder = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
   return new Elysia()
     .get("/openapi.json", () => {
       document ??= JSON.stringify(openApiDocument(operations(), ctx.publicUrl));
-      return new Response(document, { headers: { "Content-Type": "application/json" } });
+      return new Response(document, {
+        headers: { "Content-Type": "application/json", "X-Content-Type-Options": "nosniff" },
+      });
     })
-    .get("/docs", () => new Response(page, { headers: { "Content-Type": "text/html; charset=utf-8" } }))
+    .get("/", () => new Response(null, { status: 307, headers: { Location: "/docs" } }))
+    .get("/docs", () => new Response(page, { headers: pageHeaders(ctx.publicUrl) }))
+    .get("/docs/start.js", () => new Response(startScript, { headers: assetHeaders("text/javascript; charset=utf-8") }))
     .get("/docs/:asset", async ({ params, status }) => {
       const mediaType = Object.hasOwn(assets, params.asset) ? assets[params.asset] : undefined;
       if (mediaType === undefined) return status(404);
       const bytes = await readFile(join(folder, params.asset));
-      return new Response(new Uint8Array(bytes), {
-        headers: { "Content-Type": mediaType, "Cache-Control": "max-age=3600" },
-      });
+      return new Response(new Uint8Array(bytes), { headers: assetHeaders(mediaType) });
     });
+}
+
+function assetHeaders(mediaType: string): Record<string, string> {
+  return { "Content-Type": mediaType, "Cache-Control": "max-age=3600", "X-Content-Type-Options": "nosniff" };
 }
