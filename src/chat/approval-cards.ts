@@ -1,5 +1,4 @@
 import type { Ctx } from "../kernel/context.ts";
-
 import { cardsToUpdate, type Delivery, enqueueDeliveriesAt } from "./deliveries.ts";
 import { recordCardUpdate } from "./delivery-states.ts";
 import { type ChatAccount, PlatformError } from "./platform.ts";

@@ -9,6 +9,7 @@ import {
   type OAuthMetadata,
   resourceUrlFromServerUrl,
 } from "./sdk.ts";
+import { clientInfo } from "./session.ts";
 
 /** What tokens need to know of an MCP server's authorization server. It is stored, so that credentials are never sent to another one. */
 export interface AuthorizationServer {
@@ -57,7 +58,7 @@ async function challenge(fetch: Fetch, url: string): Promise<ReturnType<typeof e
   const params = {
     protocolVersion: LATEST_PROTOCOL_VERSION,
     capabilities: {},
-    clientInfo: { name: "parley", version: "1.0.0" },
+    clientInfo,
   };
   const response = await fetch(url, {
     method: "POST",

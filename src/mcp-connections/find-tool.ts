@@ -1,7 +1,7 @@
 import type { Ctx } from "../kernel/context.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { failureOf } from "./failure.ts";
-import { poolOf } from "./pool.ts";
+import { sessionPoolOf } from "./pool.ts";
 import { findMcpConnection } from "./store.ts";
 
 /**
@@ -14,7 +14,7 @@ export async function findMcpTool(ctx: Ctx, tenantId: string, mcpConnectionId: s
   const row = await findMcpConnection(ctx.sql, tenantId, mcpConnectionId);
   if (row === null) return false;
   try {
-    return await poolOf(ctx).use(row, async (session) => {
+    return await sessionPoolOf(ctx).use(row, async (session) => {
       const isOffered = async () => (await session.tools()).some((offer) => offer.name === tool);
       if (await isOffered()) return true;
       session.forgetTools();

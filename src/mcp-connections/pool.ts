@@ -134,7 +134,7 @@ export class SessionPool {
 const pools = new WeakMap<Ctx, SessionPool>();
 
 /** Returns the process's pool. */
-export function poolOf(ctx: Ctx): SessionPool {
+export function sessionPoolOf(ctx: Ctx): SessionPool {
   const known = pools.get(ctx);
   if (known !== undefined) return known;
   const pool = new SessionPool(ctx);

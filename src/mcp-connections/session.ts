@@ -1,5 +1,6 @@
 import { waitAtMost } from "../kernel/async/wait.ts";
 import type { Fetch } from "../kernel/outbound/fetch.ts";
+import { version } from "../kernel/version.ts";
 import {
   callTimeoutMs,
   connectTimeoutMs,
@@ -46,7 +47,7 @@ export class SessionLostError extends Error {
 }
 
 /** The client's name and version that servers are told. */
-const clientInfo = { name: "parley", version: "1.0.0" };
+export const clientInfo = { name: "parley", version };
 /** No validation of results: the validator compiles schemas to code, and these schemas are not trusted. The model reads the results anyway. */
 const noValidation: jsonSchemaValidator = {
   getValidator:

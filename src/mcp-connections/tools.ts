@@ -6,7 +6,7 @@ import type { ToolScope, TurnTool } from "../tools/tool.ts";
 import { failureOf, type McpFailure, unreachable } from "./failure.ts";
 import { toolsAtStartMs } from "./limits.ts";
 import { toolNames } from "./names.ts";
-import { poolOf } from "./pool.ts";
+import { sessionPoolOf } from "./pool.ts";
 import { cutText, resultText } from "./result.ts";
 import { ErrorCode, McpError } from "./sdk.ts";
 import { type McpTool, SessionLostError } from "./session.ts";
@@ -81,7 +81,7 @@ export async function mcpTools(
 
 /** Lists a connection's tools through the process's session with it. Throws errors that `failureOf` reads. */
 function listTools(ctx: Ctx, row: McpConnectionRow): Promise<McpTool[]> {
-  return poolOf(ctx).use(row, (session) => session.tools());
+  return sessionPoolOf(ctx).use(row, (session) => session.tools());
 }
 
 function forwarded(scope: ToolScope, attachment: ToolAttachment): Record<string, unknown> | null {
@@ -118,7 +118,7 @@ async function callTool(
   signal: AbortSignal | undefined,
 ): Promise<string> {
   try {
-    const result = await poolOf(ctx).use(row, (session) => session.call(name, input, meta, signal));
+    const result = await sessionPoolOf(ctx).use(row, (session) => session.call(name, input, meta, signal));
     if (result.isError !== true) return resultText(result);
     throw new ToolError(resultText(result) || "The tool failed.");
   } catch (error) {

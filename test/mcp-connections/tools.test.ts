@@ -3,7 +3,7 @@ import type { ToolExecutionOptions } from "ai";
 import type { Ctx } from "../../src/kernel/context.ts";
 import { findMcpTool } from "../../src/mcp-connections/find-tool.ts";
 import { resultBytesMax } from "../../src/mcp-connections/limits.ts";
-import { poolOf } from "../../src/mcp-connections/pool.ts";
+import { sessionPoolOf } from "../../src/mcp-connections/pool.ts";
 import { mcpTools, type ToolAttachment } from "../../src/mcp-connections/tools.ts";
 import type { TurnTool } from "../../src/tools/tool.ts";
 import { useService } from "../harness/fixture.ts";
@@ -22,7 +22,7 @@ beforeEach(async () => {
   ctx = { ...h.ctx };
 });
 afterEach(async () => {
-  poolOf(ctx).close();
+  sessionPoolOf(ctx).close();
   await mcp.stop();
 });
 
@@ -233,7 +233,7 @@ describe("sessions between turns", () => {
     const id = await connect("c");
     const before = mcp.count("initialize");
     for (let turns = 0; turns < 3; turns++) await run((await turn([attached(id)])).tools, "c__echo");
-    expect([mcp.count("initialize") - before, mcp.count("tools/call"), poolOf(ctx).size]).toEqual([1, 3, 1]);
+    expect([mcp.count("initialize") - before, mcp.count("tools/call"), sessionPoolOf(ctx).size]).toEqual([1, 3, 1]);
   });
 
   test("are opened anew when the server has forgotten them: the call is made once", async () => {
@@ -241,7 +241,7 @@ describe("sessions between turns", () => {
     const { tools } = await turn([attached(id)]);
     mcp.forgetSessions();
     expect(await run(tools, "c__echo", { text: "again" })).toBe('{"text":"again"}');
-    expect([mcp.calls.length, poolOf(ctx).size]).toEqual([1, 1]);
+    expect([mcp.calls.length, sessionPoolOf(ctx).size]).toEqual([1, 1]);
     mcp.forgetSessions();
     expect((await turn([attached(id)])).tools).toHaveLength(2);
     expect(await statusOf(id)).toEqual(["connected", null]);
@@ -265,14 +265,14 @@ describe("sessions between turns", () => {
     expect((await t.call("POST", `${path}/${id}/reconnect`, { body })).status).toBe(200);
     const { tools } = await turn([attached(id)]);
     expect(tools.map(({ name }) => name)).toEqual(["c__moved"]);
-    expect(poolOf(ctx).size).toBe(1);
+    expect(sessionPoolOf(ctx).size).toBe(1);
     await other.stop();
   });
 
   test("end at the server when the process lets go of them", async () => {
     await turn([attached(await connect("c"))]);
     expect(mcp.openSessions).toBeGreaterThan(0);
-    poolOf(ctx).close();
+    sessionPoolOf(ctx).close();
     await eventually(() => mcp.openSessions === 0);
   });
 
