@@ -6,8 +6,8 @@ import { purgeChatConnection, purgeChatConnections } from "../src/chat/purge.ts"
 import { sweepChatEvents } from "../src/chat/recover.ts";
 import type { Ctx } from "../src/kernel/context.ts";
 import { sweepKeys } from "../src/kernel/http/idempotency.ts";
-import { observeJob } from "../src/kernel/http/observe-request.ts";
-import { isPayload, type JobName, type JobPayloads } from "../src/kernel/queue/catalogue.ts";
+import { isPayload, type JobName, type JobPayloads, jobNames } from "../src/kernel/queue/catalogue.ts";
+import { observeJob } from "../src/kernel/queue/observe-job.ts";
 import { spendAttempts } from "../src/kernel/queue/stored-jobs.ts";
 import { deliverEvents } from "../src/merchant/deliver.ts";
 import { purgeSessions } from "../src/sessions/purge.ts";
@@ -32,39 +32,41 @@ export const agentPurges: readonly AgentPurge[] = [
 export function taskList(runner: TurnRunner): TaskList {
   const { ctx, actor } = runner;
   return refuseMalformed(ctx, {
-    turn: (payload) => runTurnJob(runner, payload as never),
-    "task.run": (payload) => beginRun(ctx, (payload as JobPayloads["task.run"]).runId),
-    "task.fire": (payload) => fireTask(ctx, payload as JobPayloads["task.fire"]),
-    "chat.inbox": (payload) => drainInbox(ctx, (payload as JobPayloads["chat.inbox"]).threadId),
-    "chat.deliver": (payload) => deliverThread(ctx, actor.workerId, (payload as JobPayloads["chat.deliver"]).threadId),
-    "chat.purge": (payload) => purgeChatConnection(ctx, (payload as JobPayloads["chat.purge"]).connectionId),
+    turn: (payload) => runTurnJob(runner, payload),
+    "task.run": (payload) => beginRun(ctx, payload.runId),
+    "task.fire": (payload) => fireTask(ctx, payload),
+    "chat.inbox": (payload) => drainInbox(ctx, payload.threadId),
+    "chat.deliver": (payload) => deliverThread(ctx, actor.workerId, payload.threadId),
+    "chat.purge": (payload) => purgeChatConnection(ctx, payload.connectionId),
     "chat.sweep": () => sweepChatEvents(ctx.sql),
-    "agent.purge": (payload) => purgeAgent(ctx.sql, (payload as JobPayloads["agent.purge"]).agentId, agentPurges),
-    "tenant.purge": (payload) => purgeTenant(ctx, (payload as JobPayloads["tenant.purge"]).tenantId),
-    "workspace.purge": (payload) => purgeWorkspace(ctx, (payload as JobPayloads["workspace.purge"]).workspaceId),
-    "skill.purge": (payload) => purgeLibrarySkill(ctx, (payload as JobPayloads["skill.purge"]).skillId),
-    "merchant.deliver": (payload) =>
-      deliverEvents(ctx, actor.workerId, (payload as JobPayloads["merchant.deliver"]).connectionId),
+    "agent.purge": (payload) => purgeAgent(ctx.sql, payload.agentId, agentPurges),
+    "tenant.purge": (payload) => purgeTenant(ctx, payload.tenantId),
+    "workspace.purge": (payload) => purgeWorkspace(ctx, payload.workspaceId),
+    "skill.purge": (payload) => purgeLibrarySkill(ctx, payload.skillId),
+    "merchant.deliver": (payload) => deliverEvents(ctx, actor.workerId, payload.connectionId),
     "keys.sweep": () => sweepKeys(ctx.sql),
-    "usage.sum": async () => void (await sumUsage(ctx.sql)),
+    "usage.sum": () => sumUsage(ctx.sql),
   });
 }
 
+/** What runs each kind of job. */
+type JobHandlers = { readonly [N in JobName]: (payload: JobPayloads[N]) => Promise<unknown> };
+
 /**
- * A malformed job is a dead letter at once, with a word in the log: trying it again
- * would not mend it, and an operator can look at it (`queue list --dead`).
+ * A malformed job is a dead letter at once, and the log says so: trying it again would
+ * not help, and an operator can look at it (`queue list --dead`).
  */
-function refuseMalformed({ log, sql }: Ctx, tasks: Record<JobName, Task>): TaskList {
-  const checked = Object.entries(tasks).map(([name, task]): [string, Task] => [
-    name,
-    async (payload, helpers) => {
-      if (isPayload(name as JobName, payload))
-        return observeJob(name as JobName, async () => void (await task(payload, helpers)));
-      const { id } = helpers.job;
-      log.error({ job: id, task: name }, "a malformed job is a dead letter");
-      await spendAttempts(sql, id);
-      throw new Error("The payload is malformed.");
-    },
-  ]);
-  return Object.fromEntries(checked);
+function refuseMalformed(ctx: Ctx, handlers: JobHandlers): TaskList {
+  return Object.fromEntries(jobNames.map((name) => [name, taskOf(ctx, name, handlers)]));
+}
+
+function taskOf<N extends JobName>({ log, sql }: Ctx, name: N, handlers: JobHandlers): Task {
+  const handle: (payload: JobPayloads[N]) => Promise<unknown> = handlers[name];
+  return async (payload, helpers) => {
+    if (isPayload(name, payload)) return observeJob(name, async () => void (await handle(payload)));
+    const { id } = helpers.job;
+    log.error({ job: id, task: name }, "a malformed job is a dead letter");
+    await spendAttempts(sql, id);
+    throw new Error("The payload is malformed.");
+  };
 }

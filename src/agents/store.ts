@@ -2,7 +2,7 @@ import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import type { IdOf } from "../kernel/ids.ts";
-import { enqueue } from "../kernel/queue/catalogue.ts";
+import { addJob } from "../kernel/queue/add-job.ts";
 import type { AgentConfig } from "./schema.ts";
 
 /**
@@ -151,9 +151,9 @@ export function deleteAgent(sql: AnySql, tenantId: string, id: string): Promise<
     refuseManaged(await lockAgent(inner, tenantId, id));
     await inner`delete from agents where id = ${id}`;
     await cancelTurns(inner, id);
-    await enqueue(inner, "agent.purge", { agentId: id }, { key: `agent.purge:${id}` });
+    await addJob(inner, "agent.purge", { agentId: id });
     const runAt = new Date(Date.now() + latePurgeAfterMs);
-    await enqueue(inner, "agent.purge", { agentId: id }, { key: `agent.purge:${id}:late`, runAt });
+    await addJob(inner, "agent.purge", { agentId: id }, { runAt, keySuffix: ":late" });
   });
 }
 

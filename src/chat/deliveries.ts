@@ -1,6 +1,6 @@
 import type { AnySql, Sql } from "../kernel/database/client.ts";
 import type { IdOf } from "../kernel/ids.ts";
-import { enqueue } from "../kernel/queue/catalogue.ts";
+import { addJob } from "../kernel/queue/add-job.ts";
 import type { ChatAddress, ChatPlatformName, MessageReceipt } from "./schema.ts";
 
 /** A delivery with what sending it needs of its thread and connection. Its moves are in `delivery-states.ts`. */
@@ -65,5 +65,5 @@ export function cardsToUpdate(sql: AnySql, threadId: string): Promise<Delivery[]
 
 /** Adds the job that posts a thread's deliveries, for `runAt`. */
 export function enqueueDeliveriesAt(sql: Sql, threadId: string, runAt: Date): Promise<void> {
-  return enqueue(sql, "chat.deliver", { threadId }, { key: `chat.deliver:${threadId}`, runAt });
+  return addJob(sql, "chat.deliver", { threadId }, { runAt });
 }

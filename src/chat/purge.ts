@@ -1,7 +1,7 @@
 import type { Ctx } from "../kernel/context.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
-import { enqueue } from "../kernel/queue/catalogue.ts";
+import { addJob } from "../kernel/queue/add-job.ts";
 import { unregister } from "./manage.ts";
 import { platforms } from "./platforms.ts";
 import { chatPlatforms } from "./schema.ts";
@@ -20,7 +20,7 @@ export function purgeChatConnections(sql: AnySql, owner: { agentId: string } | {
     await inner`delete from chat_connections where ${owned} and platform <> all(${registering})`;
     const left = await inner<{ id: string }[]>`
       update chat_connections set enabled = false where ${owned} returning id`;
-    for (const { id } of left) await enqueue(inner, "chat.purge", { connectionId: id }, { key: `chat.purge:${id}` });
+    for (const { id } of left) await addJob(inner, "chat.purge", { connectionId: id });
   });
 }
 

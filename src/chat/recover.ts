@@ -1,5 +1,6 @@
 import type { Ctx } from "../kernel/context.ts";
 import type { AnySql } from "../kernel/database/client.ts";
+import { jobKeySql } from "../kernel/queue/add-job.ts";
 import { reaperActions } from "../kernel/telemetry/metrics.ts";
 import { addDeliverJob, addInboxJob } from "../sessions/run/hand-over.ts";
 import { markLostDeliveries } from "./delivery-states.ts";
@@ -26,14 +27,14 @@ export async function recoverChats({ sql, log }: Pick<Ctx, "sql" | "log">): Prom
     with stranded as (
       select distinct thread_id from chat_deliveries d where status = 'pending' and claim is null
         and created_at < now() - ${staleMs} * interval '1 millisecond'
-        and coalesce(not_before, created_at) < now() - ${staleMs} * interval '1 millisecond' and ${jobless(sql, "chat.deliver:")}
+        and coalesce(not_before, created_at) < now() - ${staleMs} * interval '1 millisecond' and ${jobless(sql, "chat.deliver")}
       limit ${stepRows}
     )
     select (${addDeliverJob(sql)}).id from stranded`;
   await sql`
     with stranded as (
       select distinct d.thread_id from chat_inbox d join chat_threads th on th.id = d.thread_id
-      where d.created_at < now() - ${staleMs} * interval '1 millisecond' and ${jobless(sql, "chat.inbox:")}
+      where d.created_at < now() - ${staleMs} * interval '1 millisecond' and ${jobless(sql, "chat.inbox")}
         and not exists (select 1 from turns t where t.session_id = th.session_id and t.status in ('queued', 'running', 'waiting'))
       limit ${stepRows}
     )
@@ -41,10 +42,10 @@ export async function recoverChats({ sql, log }: Pick<Ctx, "sql" | "log">): Prom
 }
 
 /** The SQL of: no job that will still run has this thread's key. */
-function jobless(sql: AnySql, prefix: string) {
+function jobless(sql: AnySql, name: "chat.deliver" | "chat.inbox") {
   return sql`not exists (
     select 1 from graphile_worker._private_jobs j
-    where j.key = ${prefix} || d.thread_id and (j.attempts < j.max_attempts or j.locked_at is not null))`;
+    where j.key = ${jobKeySql(sql, name, sql`d.thread_id`)} and (j.attempts < j.max_attempts or j.locked_at is not null))`;
 }
 
 /** The job `chat.sweep`: deletes events that no platform repeats any more. */

@@ -1,7 +1,7 @@
 import type { Ctx } from "../kernel/context.ts";
 import { isUnavailable } from "../kernel/database/failure.ts";
 import { retryWhileUnavailable } from "../kernel/database/retry.ts";
-import { enqueue } from "../kernel/queue/catalogue.ts";
+import { addJob } from "../kernel/queue/add-job.ts";
 import { openMerchantAccount } from "./connect.ts";
 import { reportOf } from "./events.ts";
 import { type BillingProvider, deliverTimeoutMs } from "./provider.ts";
@@ -38,7 +38,7 @@ export async function deliverEvents(ctx: Ctx, workerId: string, connectionId: st
       return;
     }
   }
-  await enqueue(ctx.sql, "merchant.deliver", { connectionId }, { key: `merchant.deliver:${connectionId}` });
+  await addJob(ctx.sql, "merchant.deliver", { connectionId });
 }
 
 /** Sends one batch and writes its receipts. Returns false when the provider could not be reached. */

@@ -1,6 +1,7 @@
 import { type AnySql, json, type Sql } from "../kernel/database/client.ts";
 import { ApiError } from "../kernel/errors.ts";
 import type { IdOf } from "../kernel/ids.ts";
+import { addJobSql, jobKeySql } from "../kernel/queue/add-job.ts";
 import { eventColumns, getUsageEvent, showUsageEvent, type UsageEvent, type UsageEventRow } from "./events.ts";
 import type { UsageReceipt } from "./provider.ts";
 
@@ -230,16 +231,12 @@ async function moved(
   throw new ApiError("merchant_event_state");
 }
 
-/** Attempts of a delivery's job. They only cover a short outage of the database; `recoverUsageEvents` adds lost jobs again. */
-const deliverJobAttempts = 5;
-
 /** Returns the SQL of a delivery job's key, for a query whose rows have `connection_id`. */
 export function deliverJobKey(sql: AnySql) {
-  return sql`('merchant.deliver:' || connection_id)`;
+  return sql`(${jobKeySql(sql, "merchant.deliver", sql`connection_id`)})`;
 }
 
 /** Returns the SQL that adds the job that delivers a connection's events, for a query whose rows have `connection_id`. At most one job of a connection waits. */
 export function addMerchantDeliverJob(sql: AnySql) {
-  return sql`graphile_worker.add_job('merchant.deliver', json_build_object('connectionId', connection_id),
-    max_attempts => ${deliverJobAttempts}, job_key => ${deliverJobKey(sql)})`;
+  return addJobSql(sql, "merchant.deliver", { connectionId: sql`connection_id` });
 }

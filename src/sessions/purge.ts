@@ -1,7 +1,7 @@
 import { cancelTurns } from "../agents/store.ts";
 import type { Sql, Tx } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
-import { enqueue } from "../kernel/queue/catalogue.ts";
+import { addJob } from "../kernel/queue/add-job.ts";
 
 /**
  * Sessions found by one scan. Far more than go in one batch, because every scan
@@ -34,7 +34,7 @@ export async function purgeSessions(sql: Sql, agentId: string): Promise<void> {
     select 1 from turns where agent_id = ${agentId} and status in ('queued', 'running', 'waiting') limit 1`;
   if (left === undefined) return;
   const runAt = new Date(Date.now() + retryAfterMs);
-  await enqueue(sql, "agent.purge", { agentId }, { key: `agent.purge:${agentId}:again`, runAt });
+  await addJob(sql, "agent.purge", { agentId }, { runAt, keySuffix: ":again" });
 }
 
 /** Sessions of an agent in which every turn has ended. */

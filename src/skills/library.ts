@@ -5,7 +5,7 @@ import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
 import { type IdOf, newId } from "../kernel/ids.ts";
-import { enqueue } from "../kernel/queue/catalogue.ts";
+import { addJob } from "../kernel/queue/add-job.ts";
 import { insertSkillFiles } from "./files.ts";
 import type { Manifest } from "./manifest.ts";
 import {
@@ -154,7 +154,7 @@ export function deleteLibrarySkill(sql: AnySql, tenantId: string, id: string): P
     await lockTenants(inner, tenantId, id);
     await inner`delete from library_skills where id = ${id}`;
     await checkAgentsWithout(inner, tenantId, id);
-    await enqueue(inner, "skill.purge", { skillId: id }, { key: `skill.purge:${id}` });
+    await addJob(inner, "skill.purge", { skillId: id });
   });
 }
 

@@ -1,5 +1,5 @@
 import type { AnySql, Tx } from "../kernel/database/client.ts";
-import { enqueue } from "../kernel/queue/catalogue.ts";
+import { addJob, removeJob } from "../kernel/queue/add-job.ts";
 
 /**
  * The states of a task's schedule, every move of which is here:
@@ -14,17 +14,12 @@ import { enqueue } from "../kernel/queue/catalogue.ts";
  */
 export async function setNextFire(inner: Tx, taskId: string, fireAt: Date | null): Promise<void> {
   await inner`update tasks set next_fire_at = ${fireAt} where id = ${taskId}`;
-  if (fireAt === null) await inner`select graphile_worker.remove_job(${fireJobKey(taskId)})`;
+  if (fireAt === null) await removeJob(inner, "task.fire", taskId);
   else await enqueueFire(inner, taskId, fireAt);
 }
 
 /** Adds the job of the fire that the row has. */
 export function enqueueFire(sql: AnySql, taskId: string, fireAt: Date): Promise<void> {
   const payload = { taskId, fireAt: fireAt.toISOString() };
-  return enqueue(sql, "task.fire", payload, { key: fireJobKey(taskId), runAt: fireAt });
-}
-
-/** One fire of a task waits at a time. */
-function fireJobKey(taskId: string): string {
-  return `task.fire:${taskId}`;
+  return addJob(sql, "task.fire", payload, { runAt: fireAt });
 }

@@ -1,4 +1,5 @@
 import type { Sql } from "../kernel/database/client.ts";
+import { jobKeySql } from "../kernel/queue/add-job.ts";
 
 /** Tasks whose rows go together, and runs that one statement deletes. */
 const tasksPerBatch = 200;
@@ -17,7 +18,7 @@ export async function purgeTasks(sql: Sql, agentId: string): Promise<void> {
     await purgeRuns(sql, ids);
     await sql`
       with gone as (delete from tasks where id = any(${ids}) returning id)
-      select graphile_worker.remove_job('task.fire:' || id) from gone`;
+      select graphile_worker.remove_job(${jobKeySql(sql, "task.fire", sql`id`)}) from gone`;
     // A run may have been started while they went.
     await purgeRuns(sql, ids);
   }

@@ -1,10 +1,10 @@
 import type { Ctx } from "../kernel/context.ts";
 import { defaultMessage } from "../kernel/errors.ts";
 import { queuedTurnStaleMs, reapBatchRows } from "../kernel/limits.ts";
-import { enqueue } from "../kernel/queue/catalogue.ts";
+import { addJob, jobKeySql } from "../kernel/queue/add-job.ts";
 import { reaperActions } from "../kernel/telemetry/metrics.ts";
 import { enqueueFire } from "./next-fire.ts";
-import { refuseRun, runJobKey } from "./run-states.ts";
+import { refuseRun } from "./run-states.ts";
 
 /**
  * Finds fires and queued runs whose jobs are lost (the queue was emptied, or a job
@@ -25,7 +25,7 @@ async function recoverFires({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<voi
     ) due
     where not exists (
       select 1 from graphile_worker._private_jobs j
-      where j.key = 'task.fire:' || due.id and (j.attempts < j.max_attempts or j.locked_at is not null))`;
+      where j.key = ${jobKeySql(sql, "task.fire", sql`due.id`)} and (j.attempts < j.max_attempts or j.locked_at is not null))`;
   for (const { id, fireAt } of lost) {
     await enqueueFire(sql, id, fireAt);
     reaperActions.inc({ action: "fire_rung" });
@@ -39,7 +39,7 @@ async function recoverRuns({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void
       select id from task_runs
       where status = 'queued' and created_at < now() - ${queuedTurnStaleMs} * interval '1 millisecond'
       order by created_at limit ${reapBatchRows}
-    ) queued left join graphile_worker._private_jobs j on j.key = 'task.run:' || queued.id
+    ) queued left join graphile_worker._private_jobs j on j.key = ${jobKeySql(sql, "task.run", sql`queued.id`)}
     where j.id is null or (j.attempts >= j.max_attempts and j.locked_at is null)`;
   for (const { id, gaveUp } of lost) {
     if (gaveUp) {
@@ -48,7 +48,7 @@ async function recoverRuns({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void
       reaperActions.inc({ action: "run_ended" });
       log.error({ runId: id }, "a run that could not be started was ended");
     } else {
-      await enqueue(sql, "task.run", { runId: id }, { key: runJobKey(id) });
+      await addJob(sql, "task.run", { runId: id });
       reaperActions.inc({ action: "run_rung" });
       log.warn({ runId: id }, "a queued run whose job was lost has a new job");
     }

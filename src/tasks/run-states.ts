@@ -1,7 +1,7 @@
 import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
 import type { ErrorCause } from "../kernel/errors.ts";
 import type { IdOf } from "../kernel/ids.ts";
-import { enqueue } from "../kernel/queue/catalogue.ts";
+import { addJob } from "../kernel/queue/add-job.ts";
 
 /**
  * The state machine of a run. Every move is a guarded update, and every move is here
@@ -46,12 +46,7 @@ export async function insertRun(inner: Tx, run: NewRun): Promise<void> {
     insert into task_runs (id, task_id, tenant_id, agent_id, agent_version, pinned, prompt, user_id, metadata, request_id)
     values (${run.id}, ${run.taskId}, ${run.tenantId}, ${run.agentId}, ${run.agentVersion}, ${run.pinned}, ${run.prompt},
       ${run.userId}, ${json(inner, run.metadata)}, ${run.requestId})`;
-  await enqueue(inner, "task.run", { runId: run.id }, { key: runJobKey(run.id) });
-}
-
-/** Returns the key of a run's job: one of them waits at a time. */
-export function runJobKey(runId: string): string {
-  return `task.run:${runId}`;
+  await addJob(inner, "task.run", { runId: run.id });
 }
 
 /** Ends a run that may not begin. Returns false when it is not queued any more. */

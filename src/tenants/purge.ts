@@ -2,7 +2,7 @@ import { purgeChatConnections } from "../chat/purge.ts";
 import type { Ctx } from "../kernel/context.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
-import { enqueue } from "../kernel/queue/catalogue.ts";
+import { addJob } from "../kernel/queue/add-job.ts";
 import { retireTenantConnections } from "../merchant/store.ts";
 import { requestCancelOfWaiting } from "../sessions/state/turn.ts";
 
@@ -42,7 +42,7 @@ export function purgeTenant(ctx: Ctx, tenantId: string): Promise<void> {
 
 async function checkAgain(sql: AnySql, tenantId: string): Promise<void> {
   const runAt = new Date(Date.now() + checkAgainMs);
-  await enqueue(sql, "tenant.purge", { tenantId }, { key: `tenant.purge:${tenantId}`, runAt });
+  await addJob(sql, "tenant.purge", { tenantId }, { runAt });
 }
 
 /**

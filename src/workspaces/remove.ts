@@ -2,7 +2,7 @@ import type { Ctx } from "../kernel/context.ts";
 import type { AnySql, Sql } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
-import { enqueue } from "../kernel/queue/catalogue.ts";
+import { addJob } from "../kernel/queue/add-job.ts";
 import { bytesDeletedAtOnceMax, filesDeletedAtOnceMax } from "./limits.ts";
 
 /** Files that one statement deletes: at 10 MiB each, still far below a statement's time limit. */
@@ -35,7 +35,7 @@ export function deleteWorkspace(sql: AnySql, tenantId: string, id: string): Prom
       return "deleted";
     }
     await inner`update workspaces set status = 'deleting', updated_at = clock_timestamp() where id = ${id}`;
-    await enqueue(inner, "workspace.purge", { workspaceId: id }, { key: `workspace.purge:${id}` });
+    await addJob(inner, "workspace.purge", { workspaceId: id });
     return "deleting";
   });
 }

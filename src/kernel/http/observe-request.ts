@@ -1,22 +1,21 @@
-import type { JobName } from "../queue/catalogue.ts";
-import { httpRequests, jobs } from "../telemetry/metrics.ts";
+import { httpRequests } from "../telemetry/metrics.ts";
 import { inSpan, type SpanFields } from "../telemetry/trace.ts";
 import { requestIdOf, routeOf } from "./request.ts";
 
-/** Methods that are told apart; a client may send any word. */
+/** Methods that have a label of their own; a client may send any word. */
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
-/** What monitors ask every few seconds makes no traces. */
+/** What monitors request every few seconds is not traced. */
 const untracedPath = /\/(healthz|readyz|metrics)$/;
 
-/** Answers a request while counting and tracing it. Its end is the response's headers: a stream lasts as long as its turn. */
-export function observeRequest(request: Request, answer: () => Promise<Response>): Promise<Response> {
+/** Counts and traces a request while `respond` makes its response, and returns that. It ends with the response's headers: a stream lasts as long as its turn. */
+export function observeRequest(request: Request, respond: () => Promise<Response>): Promise<Response> {
   const startedAtMs = performance.now();
   const method = methods.has(request.method) ? request.method : "other";
   return inSpan(
     method,
     () => requestSpan(request, method),
     async (span) => {
-      const response = await answer();
+      const response = await respond();
       const route = routeOf(request);
       const status = `${Math.floor(response.status / 100)}xx`;
       httpRequests.observe({ method, route, status }, (performance.now() - startedAtMs) / 1000);
@@ -40,19 +39,4 @@ function requestSpan(request: Request, method: string): SpanFields | null {
     parent: request.headers.get("traceparent"),
     attributes: { "http.request.method": method, "parley.request.id": requestIdOf(request) },
   };
-}
-
-/** Runs a job while counting it. A turn's job has a span of its own, once the turn is claimed. */
-export async function observeJob(task: JobName, work: () => Promise<void>): Promise<void> {
-  const startedAtMs = performance.now();
-  const count = (result: string) => jobs.observe({ task, result }, (performance.now() - startedAtMs) / 1000);
-  const span = (): SpanFields | null =>
-    task === "turn" ? null : { kind: "consumer", attributes: { "parley.task": task } };
-  try {
-    await inSpan(`job ${task}`, span, work);
-    count("done");
-  } catch (error) {
-    count("failed");
-    throw error;
-  }
 }

@@ -1,104 +1,80 @@
-import type { AnySql } from "../database/client.ts";
-import { json } from "../database/client.ts";
-
-/** Every kind of job and what its payload holds: ids only, because the row is the truth and the job is a doorbell. */
-export interface JobPayloads {
-  /** Run a queued turn. `lockKey` is its session, or the turn itself when it has none. */
-  turn: { turnId: string; lockKey: string };
-  /** Begin a queued run of a task. */
-  "task.run": { runId: string };
-  /** Start the run that a task's schedule calls for; `fireAt` is the scheduled time, which names the fire. */
-  "task.fire": { taskId: string; fireAt: string };
-  /** Begin the turn of the first message that waits in a chat thread. */
-  "chat.inbox": { threadId: string };
-  /** Post what a chat thread has to be told. */
-  "chat.deliver": { threadId: string };
-  /** Take back the webhook of a connection whose agent or tenant is deleted, and delete it. */
-  "chat.purge": { connectionId: string };
-  /** Forget old events of the chat platforms. */
-  "chat.sweep": Record<never, never>;
-  /** Delete what a deleted agent leaves behind. */
-  "agent.purge": { agentId: string };
-  /** End a tenant once its last turn has ended. */
-  "tenant.purge": { tenantId: string };
-  /** Delete the files of a workspace that is being deleted, then the workspace. */
-  "workspace.purge": { workspaceId: string };
-  /** Delete what a deleted library skill leaves behind. */
-  "skill.purge": { skillId: string };
-  /** Report a merchant connection's usage events that are due. */
-  "merchant.deliver": { connectionId: string };
-  /** Forget old Idempotency-Keys. */
-  "keys.sweep": Record<never, never>;
-  /** Add ended turns to the sums of usage. */
-  "usage.sum": Record<never, never>;
+/** What the queue knows of a kind of job. */
+interface JobKind {
+  /** The fields of the payload, all of them strings: ids only, because the row is the truth and a job only points to it. */
+  readonly payload: readonly string[];
+  /** How often the queue tries a job before it is a dead letter. Where workers recover lost jobs, the attempts only bridge a short outage of the database. */
+  readonly attempts: number;
+  /** The field by which jobs are told apart: of those with the same value, at most one waits. Null: jobs of this kind have no key. */
+  readonly key: string | null;
+  /** What stands before that field in the job's key; the name of the kind and a colon when left out. */
+  readonly keyPrefix?: string;
 }
-
-export type JobName = keyof JobPayloads;
-
-/** Attempts of a job before the queue gives it up. Turns, runs, fires and deliveries are looked after by workers, so theirs only bridge a database blip. */
-const maxAttempts: Readonly<Record<JobName, number>> = {
-  turn: 5,
-  "task.run": 5,
-  "task.fire": 5,
-  "chat.inbox": 5,
-  "chat.deliver": 5,
-  "chat.purge": 25,
-  "chat.sweep": 1,
-  "agent.purge": 25,
-  "tenant.purge": 25,
-  "workspace.purge": 25,
-  "skill.purge": 25,
-  "merchant.deliver": 5,
-  "keys.sweep": 1,
-  "usage.sum": 1,
-};
 
 /** Every kind of job. */
-export const jobNames = Object.keys(maxAttempts) as JobName[];
+const kinds = {
+  /** Run a queued turn. `lockKey` is its session, or the turn itself when it has none. */
+  turn: { payload: ["turnId", "lockKey"], attempts: 5, key: "turnId", keyPrefix: "" },
+  /** Begin a queued run of a task. */
+  "task.run": { payload: ["runId"], attempts: 5, key: "runId" },
+  /** Start the run that a task's schedule calls for; `fireAt` is the scheduled time, which names the fire. */
+  "task.fire": { payload: ["taskId", "fireAt"], attempts: 5, key: "taskId" },
+  /** Begin the turn of the first message that waits in a chat thread. */
+  "chat.inbox": { payload: ["threadId"], attempts: 5, key: "threadId" },
+  /** Post what waits to be posted in a chat thread. */
+  "chat.deliver": { payload: ["threadId"], attempts: 5, key: "threadId" },
+  /** Remove the webhook of a connection whose agent or tenant is deleted, and delete the connection. */
+  "chat.purge": { payload: ["connectionId"], attempts: 25, key: "connectionId" },
+  /** Delete old events of the chat platforms. */
+  "chat.sweep": { payload: [], attempts: 1, key: null },
+  /** Delete what a deleted agent leaves behind. */
+  "agent.purge": { payload: ["agentId"], attempts: 25, key: "agentId" },
+  /** End a tenant once its last turn has ended. */
+  "tenant.purge": { payload: ["tenantId"], attempts: 25, key: "tenantId" },
+  /** Delete the files of a workspace that is being deleted, then the workspace. */
+  "workspace.purge": { payload: ["workspaceId"], attempts: 25, key: "workspaceId" },
+  /** Delete what a deleted library skill leaves behind. */
+  "skill.purge": { payload: ["skillId"], attempts: 25, key: "skillId" },
+  /** Report a merchant connection's usage events that are due. */
+  "merchant.deliver": { payload: ["connectionId"], attempts: 5, key: "connectionId" },
+  /** Delete old Idempotency-Keys. */
+  "keys.sweep": { payload: [], attempts: 1, key: null },
+  /** Add ended turns to the sums of usage. */
+  "usage.sum": { payload: [], attempts: 1, key: null },
+} as const satisfies Record<string, JobKind>;
 
-/** Whether it is a kind of job of ours. */
+export type JobName = keyof typeof kinds;
+
+/** The payload of each kind of job. */
+export type JobPayloads = { readonly [N in JobName]: { readonly [F in (typeof kinds)[N]["payload"][number]]: string } };
+
+/** The kinds of job that have a key. */
+export type KeyedJobName = { [N in JobName]: (typeof kinds)[N]["key"] extends null ? never : N }[JobName];
+
+/** The names of all kinds of job. */
+export const jobNames = Object.keys(kinds) as JobName[];
+
+/** Returns whether the name is one of the catalogue. */
 export function isJobName(name: string): name is JobName {
-  return Object.hasOwn(maxAttempts, name);
+  return Object.hasOwn(kinds, name);
 }
 
-interface EnqueueOptions {
-  /** Two jobs of one key that wait are one. */
-  readonly key?: string;
-  readonly runAt?: Date;
+/** Returns what the catalogue says of a kind of job. */
+export function jobKind(name: JobName): JobKind {
+  return kinds[name];
 }
 
-/** Adds a job in the caller's transaction: it exists if and only if what the caller writes does. */
-export async function enqueue<N extends JobName>(
-  sql: AnySql,
-  name: N,
-  payload: JobPayloads[N],
-  options: EnqueueOptions = {},
-): Promise<void> {
-  await sql`select graphile_worker.add_job(
-    ${name}, ${json(sql, payload)}, run_at => ${options.runAt ?? null}::timestamptz,
-    max_attempts => ${maxAttempts[name]}, job_key => ${options.key ?? null})`;
+/** Returns what stands before the id in the keys of a kind of job. */
+export function jobKeyPrefix(name: KeyedJobName): string {
+  return jobKind(name).keyPrefix ?? `${name}:`;
 }
 
-/** What each kind of payload must hold: strings, all of them. */
-const payloadFields: { readonly [N in JobName]: readonly (keyof JobPayloads[N] & string)[] } = {
-  turn: ["turnId", "lockKey"],
-  "task.run": ["runId"],
-  "task.fire": ["taskId", "fireAt"],
-  "chat.inbox": ["threadId"],
-  "chat.deliver": ["threadId"],
-  "chat.purge": ["connectionId"],
-  "chat.sweep": [],
-  "agent.purge": ["agentId"],
-  "tenant.purge": ["tenantId"],
-  "workspace.purge": ["workspaceId"],
-  "skill.purge": ["skillId"],
-  "merchant.deliver": ["connectionId"],
-  "keys.sweep": [],
-  "usage.sum": [],
-};
+/** Returns the key of a job; `id` is the value of the kind's key field. */
+export function jobKey(name: KeyedJobName, id: string): string {
+  return `${jobKeyPrefix(name)}${id}`;
+}
 
-/** Whether a payload is what its kind of job needs. One that somebody put into the queue by hand may be anything. */
+/** Returns whether a payload has what its kind of job needs. One that somebody put into the queue by hand may be anything. */
 export function isPayload<N extends JobName>(name: N, payload: unknown): payload is JobPayloads[N] {
   const fields = (payload ?? {}) as Record<string, unknown>;
-  return payloadFields[name].every((field) => typeof fields[field] === "string");
+  return jobKind(name).payload.every((field) => typeof fields[field] === "string");
 }

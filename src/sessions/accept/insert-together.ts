@@ -3,7 +3,7 @@ import { Batcher } from "../../kernel/async/batcher.ts";
 import type { Sql } from "../../kernel/database/client.ts";
 import { isTransient, isUnavailable } from "../../kernel/database/failure.ts";
 import { acceptGroupCharsMax, acceptGroupMax, acceptPatienceMs } from "../../kernel/limits.ts";
-import { addFirstTurnJob } from "../state/turn-job.ts";
+import { addTurnJob } from "../state/turn-job.ts";
 import { insertPlainTurn, type PlainTurn } from "./insert.ts";
 
 /** Whether a turn was written; null for one that has to be written alone, and learns then what is in its way. */
@@ -99,7 +99,7 @@ function insertAll(sql: Sql, turns: readonly PlainTurn[]): PromiseLike<{ turnId:
       on conflict (session_id) where status in ('queued', 'running', 'waiting') do nothing
       returning id, session_id
     )
-    select id as turn_id, (${addFirstTurnJob(sql)}).id from accepted`;
+    select id as turn_id, (${addTurnJob(sql, { isFirst: true })}).id from accepted`;
 }
 
 function numberText(value: number | null): string | null {

@@ -7,7 +7,7 @@ import { ApiError } from "../../kernel/errors.ts";
 import { databaseWaitMs } from "../../kernel/limits.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import type { TurnKind } from "../state/turn.ts";
-import { addFirstTurnJob } from "../state/turn-job.ts";
+import { addTurnJob } from "../state/turn-job.ts";
 
 /** A turn about to be written, with the session it may bring along. */
 export interface NewTurn {
@@ -186,5 +186,5 @@ function insertRow(
       from session ${only}
       returning id, session_id
     )
-    select (${addFirstTurnJob(sql)}).id from accepted`;
+    select (${addTurnJob(sql, { isFirst: true })}).id from accepted`;
 }

@@ -1,5 +1,6 @@
 import { type AnySql, json } from "../../kernel/database/client.ts";
 import { newId } from "../../kernel/ids.ts";
+import { addJobSql } from "../../kernel/queue/add-job.ts";
 import { textsOf } from "../../messages/text.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 
@@ -7,8 +8,6 @@ import type { UiMessage } from "../../messages/ui-message.ts";
 const failedText = "Sorry, something went wrong and I could not finish my answer.";
 /** What the chat is told when somebody stopped a turn. */
 const canceledText = "I was stopped before I could answer.";
-/** Attempts the queue gives a chat's job; the look-out rings again for what is left. */
-const chatJobAttempts = 5;
 
 /** The part of a claim's outcome that a chat is told of. */
 interface ToldOutcome {
@@ -67,14 +66,12 @@ function hasText(message: UiMessage): boolean {
 
 /** The SQL that rings for a thread's deliveries, for a query whose rows have `thread_id`. One job a thread waits at a time. */
 export function addDeliverJob(sql: AnySql) {
-  return sql`graphile_worker.add_job('chat.deliver', json_build_object('threadId', thread_id),
-    max_attempts => ${chatJobAttempts}, job_key => 'chat.deliver:' || thread_id)`;
+  return addJobSql(sql, "chat.deliver", { threadId: sql`thread_id` });
 }
 
 /** The same for a thread's inbox. */
 export function addInboxJob(sql: AnySql) {
-  return sql`graphile_worker.add_job('chat.inbox', json_build_object('threadId', thread_id),
-    max_attempts => ${chatJobAttempts}, job_key => 'chat.inbox:' || thread_id)`;
+  return addJobSql(sql, "chat.inbox", { threadId: sql`thread_id` });
 }
 
 /** Rings for the cards of a session, when one of its approvals was decided; nothing when no chat has it. */

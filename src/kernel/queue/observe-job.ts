@@ -1,0 +1,18 @@
+import { jobs } from "../telemetry/metrics.ts";
+import { inSpan, type SpanFields } from "../telemetry/trace.ts";
+import type { JobName } from "./catalogue.ts";
+
+/** Runs a job while counting it. A turn's job has a span of its own, once the turn is claimed. */
+export async function observeJob(task: JobName, work: () => Promise<void>): Promise<void> {
+  const startedAtMs = performance.now();
+  const count = (result: string) => jobs.observe({ task, result }, (performance.now() - startedAtMs) / 1000);
+  const span = (): SpanFields | null =>
+    task === "turn" ? null : { kind: "consumer", attributes: { "parley.task": task } };
+  try {
+    await inSpan(`job ${task}`, span, work);
+    count("done");
+  } catch (error) {
+    count("failed");
+    throw error;
+  }
+}
