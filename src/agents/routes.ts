@@ -2,7 +2,6 @@ import { Elysia } from "elysia";
 import type { Ctx } from "../kernel/context.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import type { ErrorCause, Form } from "../kernel/errors.ts";
-import { agentChange } from "../kernel/http/form.ts";
 import { type OperationId, operation, pathIds } from "../kernel/http/operation.ts";
 import { readLimit } from "../kernel/http/page.ts";
 import { Closed, Digits, pageQuery } from "../kernel/http/request-fields.ts";
@@ -13,6 +12,7 @@ import { newAvatarId, serveAvatar } from "./avatar.ts";
 import { type ChangeContext, createAgent, updateAgent } from "./change.ts";
 import type { FindMcpTool } from "./confirmations.ts";
 import type { AgentRules } from "./effective.ts";
+import { agentChange } from "./form.ts";
 import {
   agentListResponse,
   agentResponse,

@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
+import { readBytes } from "../kernel/bounded-read.ts";
 import type { Ctx } from "../kernel/context.ts";
 import { ApiError } from "../kernel/errors.ts";
-import { readBytes } from "../kernel/http/json-body.ts";
 import { isId } from "../kernel/ids.ts";
 import { withCheck } from "./health.ts";
 import type { ReadWebhook } from "./platform.ts";

@@ -1,4 +1,4 @@
-import { readBounded } from "../kernel/http/json-body.ts";
+import { readBounded } from "../kernel/bounded-read.ts";
 import { type Fetch, wasNeverSent } from "../kernel/outbound/fetch.ts";
 import { BillingFault, faultOfStatus } from "./fault.ts";
 

@@ -17,7 +17,7 @@ export type ReadWords = (words: readonly string[]) => Command;
 export type Values = Readonly<Record<string, string | boolean | undefined>>;
 
 /** The option of a command that can answer for a program too. */
-export const json = { json: { type: "boolean" } } as const;
+export const jsonOption = { json: { type: "boolean" } } as const;
 
 /** Understands a command by its first word, before anything is opened. Throws `UsageError`. */
 export function chooseVerb(verbs: Readonly<Record<string, ReadWords>>, words: readonly string[]): Command {

@@ -2,7 +2,16 @@ import type { AnySql } from "../kernel/database/client.ts";
 import { isId } from "../kernel/ids.ts";
 import { countJobs, findJob, type Job, listDead, retryJobs, type TaskCounts } from "../kernel/queue/stored-jobs.ts";
 import { askToDrain, listWorkers, type WorkerRecord } from "../kernel/queue/workers.ts";
-import { type Command, chooseVerb, json, list, required, UsageError, type Values, withOptions } from "./command.ts";
+import {
+  type Command,
+  chooseVerb,
+  jsonOption,
+  list,
+  required,
+  UsageError,
+  type Values,
+  withOptions,
+} from "./command.ts";
 import { type Discarded, discardJob } from "./discard-job.ts";
 import type { Columns } from "./text-table.ts";
 
@@ -26,11 +35,11 @@ const dead = { dead: { type: "boolean" }, task: { type: "string" }, limit: { typ
 const job = { job: { type: "string" } } as const;
 
 const verbs = {
-  list: withOptions({ ...dead, ...json }, readList),
-  show: withOptions({ ...job, ...json }, readShow),
+  list: withOptions({ ...dead, ...jsonOption }, readList),
+  show: withOptions({ ...job, ...jsonOption }, readShow),
   retry: withOptions({ ...job, ...dead }, (values) => overJobs(values, retryAll)),
   discard: withOptions({ ...job, ...dead }, (values) => overJobs(values, discardAll)),
-  workers: withOptions(json, readWorkers),
+  workers: withOptions(jsonOption, readWorkers),
   drain: withOptions({ worker: { type: "string" } }, readDrain),
 };
 

@@ -8,7 +8,16 @@ import {
   type TenantChange,
   type TenantRecord,
 } from "../tenants/store.ts";
-import { type Command, chooseVerb, json, list, required, UsageError, type Values, withOptions } from "./command.ts";
+import {
+  type Command,
+  chooseVerb,
+  jsonOption,
+  list,
+  required,
+  UsageError,
+  type Values,
+  withOptions,
+} from "./command.ts";
 import type { Columns } from "./text-table.ts";
 
 /** What the command line takes (`decisions.md`, "Operator's command line"). */
@@ -26,10 +35,10 @@ const integerMax = 2_147_483_647;
 
 const verbs = {
   create: withOptions(
-    { name: { type: "string" }, form: { type: "string" }, "admin-agent": { type: "boolean" }, ...json },
+    { name: { type: "string" }, form: { type: "string" }, "admin-agent": { type: "boolean" }, ...jsonOption },
     readCreate,
   ),
-  list: withOptions(json, readList),
+  list: withOptions(jsonOption, readList),
   set: withOptions(
     {
       tenant: { type: "string" },

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import type { Static } from "@sinclair/typebox";
+import { readBytes } from "../kernel/bounded-read.ts";
 import { ApiError, type ErrorCause, invalid } from "../kernel/errors.ts";
-import { readBytes, readJsonField } from "../kernel/http/json-body.ts";
+import { readJsonField } from "../kernel/http/json-body.ts";
 import { readFileForm } from "../kernel/http/multipart.ts";
 import { Closed, Metadata } from "../kernel/http/request-fields.ts";
 import { validateBody } from "../kernel/http/validate.ts";

@@ -1,9 +1,9 @@
 import type { Static } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import { readBytes } from "../kernel/bounded-read.ts";
 import type { Ctx } from "../kernel/context.ts";
 import { ApiError } from "../kernel/errors.ts";
 import type { FormChange } from "../kernel/http/form.ts";
-import { readBytes } from "../kernel/http/json-body.ts";
 import { type Input, operation, pathIds, Reply } from "../kernel/http/operation.ts";
 import { readLimit } from "../kernel/http/page.ts";
 import { Id, sandboxIdOf, workspaceIdOf } from "../kernel/ids.ts";

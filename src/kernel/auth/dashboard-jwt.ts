@@ -1,8 +1,8 @@
 import { createRemoteJWKSet, customFetch, errors, type FetchImplementation, type JWTPayload, jwtVerify } from "jose";
+import { readBounded } from "../bounded-read.ts";
 import type { Config } from "../config.ts";
 import { unavailable } from "../database/failure.ts";
 import { ApiError } from "../errors.ts";
-import { readBounded } from "../http/json-body.ts";
 
 /** A key that the JWKS did not have is looked for again after this long: a rotation is known by then, and strangers cannot make us ask more often. */
 const jwksAskAgainMs = 1_000;

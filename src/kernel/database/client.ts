@@ -75,7 +75,7 @@ interface Pool {
 const pools = new WeakMap<Sql, Pool>();
 
 /** Returns what belongs to a client that `openDatabase` opened; undefined for any other. */
-export function poolOf(sql: Sql): Pool | undefined {
+export function poolUseOf(sql: Sql): Pool | undefined {
   return pools.get(sql);
 }
 

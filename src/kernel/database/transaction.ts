@@ -1,6 +1,6 @@
 import { sleep, within } from "../async/wait.ts";
 import { databaseWaitMs } from "../limits.ts";
-import { type AnySql, poolOf, type Sql, type Tx } from "./client.ts";
+import { type AnySql, poolUseOf, type Sql, type Tx } from "./client.ts";
 import { DeadlineError } from "./deadline.ts";
 import { isTransient, isUnavailable } from "./failure.ts";
 
@@ -43,7 +43,7 @@ async function withLimit<T>(
   sql: Sql,
   work: (tx: Tx) => Promise<T>,
 ): Promise<T> {
-  const pool = poolOf(sql);
+  const pool = poolUseOf(sql);
   if (pool !== undefined) pool.use.transactions += 1;
   const run = sql.begin(async (inner) => {
     if (state.expired) throw new DeadlineError("The caller gave up while waiting for a connection.");

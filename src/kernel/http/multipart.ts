@@ -1,6 +1,7 @@
 import type { Static, TObject } from "@sinclair/typebox";
+import { readBytes } from "../bounded-read.ts";
 import { ApiError, invalid, invalidAll } from "../errors.ts";
-import { checkString, readBytes } from "./json-body.ts";
+import { checkString } from "./json-body.ts";
 import { validateBody } from "./validate.ts";
 
 /** What the multipart envelope and the text parts around a file may weigh. */

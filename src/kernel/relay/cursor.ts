@@ -12,7 +12,7 @@ import {
 import { isMark, type Mark } from "./scripts.ts";
 
 /** What one read of a log from a given event found. */
-export interface Page {
+export interface LogPage {
   /** The events, merged; null when there are none yet. */
   readonly batch: Batch | null;
   /** The end or seal, when the read came to it. */
@@ -30,7 +30,7 @@ export interface Page {
  * one batch and one page, whatever is published meanwhile: what it has no room for
  * it remembers as a number and reads later, at its own pace.
  */
-export class Cursor {
+export class LogCursor {
   /** The number of the next event to hand over. */
   next: number;
   /** How many entries the next page should have. */
@@ -127,7 +127,7 @@ export class Cursor {
   }
 
   /** The read that was started has ended; null: it failed, or the log has a gap before `next`. */
-  endRead(page: Page | null): void {
+  endRead(page: LogPage | null): void {
     this.#reading = false;
     if (page === null) {
       this.lose();

@@ -1,7 +1,7 @@
 import { clearInterval, clearTimeout, setInterval, setTimeout } from "node:timers";
 import { Redis, type RedisOptions } from "ioredis";
 import { Appends } from "./appends.ts";
-import type { Cursor, Page } from "./cursor.ts";
+import type { LogCursor, LogPage } from "./cursor.ts";
 import {
   type Appended,
   type Batch,
@@ -146,7 +146,7 @@ export class RedisRelay implements Relay {
     }
   }
 
-  async #read(name: string, cursor: Cursor): Promise<void> {
+  async #read(name: string, cursor: LogCursor): Promise<void> {
     cursor.startRead();
     try {
       cursor.endRead(await this.#page(name, cursor.next, cursor.pageEntries));
@@ -156,7 +156,7 @@ export class RedisRelay implements Relay {
   }
 
   /** Reads the log from event `next` on; null when it does not reach there. */
-  async #page(name: string, next: number, count: number): Promise<Page | null> {
+  async #page(name: string, next: number, count: number): Promise<LogPage | null> {
     const entries = (await this.#commands.xrange(name, next, "+", "COUNT", count)).map(parseEntry);
     const [head] = entries;
     if (head === undefined && next === 1) return { batch: null, mark: null, entries: 0, more: false };
@@ -167,7 +167,7 @@ export class RedisRelay implements Relay {
   }
 
   /** The page of an event that begins no entry: it lies within one, or is the one to come. */
-  async #pageAround(name: string, next: number): Promise<Page | null> {
+  async #pageAround(name: string, next: number): Promise<LogPage | null> {
     const [entry] = (await this.#commands.xrevrange(name, next, "-", "COUNT", 1)).map(parseEntry);
     if (entry === undefined || isMark(entry) || lastOf(entry) < next - 1) return null;
     const batch = dropBefore(entry, next);
@@ -222,7 +222,7 @@ export class RedisRelay implements Relay {
 }
 
 /** One page of entries that follow each other; only the last can be a mark. */
-function merge(head: Batch, entries: readonly (Batch | Mark)[], asked: number): Page {
+function merge(head: Batch, entries: readonly (Batch | Mark)[], asked: number): LogPage {
   let count = 0;
   let sse = "";
   let mark: Mark | null = null;

@@ -1,6 +1,6 @@
 import { clearTimeout, setTimeout } from "node:timers";
 import type { Redis } from "ioredis";
-import { Cursor } from "./cursor.ts";
+import { LogCursor } from "./cursor.ts";
 import { noteLag } from "./lag.ts";
 import { relayChunkMax, relayLostGraceMs } from "./relay.ts";
 import { isMark, parseMessage } from "./scripts.ts";
@@ -8,7 +8,7 @@ import { isMark, parseMessage } from "./scripts.ts";
 /** The followers of one log in this process. They share one subscription. */
 interface Feed {
   readonly name: string;
-  readonly cursors: Set<Cursor>;
+  readonly cursors: Set<LogCursor>;
   subscribed: boolean;
 }
 
@@ -50,8 +50,8 @@ export class Feeds {
   }
 
   /** A cursor on the log, which reads it as soon as nothing published can be missed any more. */
-  join(name: string, from: number, isNew = false): Cursor {
-    const cursor = new Cursor(from, isNew);
+  join(name: string, from: number, isNew = false): LogCursor {
+    const cursor = new LogCursor(from, isNew);
     if (this.#away) {
       cursor.lose();
       return cursor;
@@ -69,7 +69,7 @@ export class Feeds {
   }
 
   /** Takes the cursor away; the last one takes the subscription with it. */
-  leave(name: string, cursor: Cursor): void {
+  leave(name: string, cursor: LogCursor): void {
     const feed = this.#feeds.get(name);
     if (feed === undefined || !feed.cursors.delete(cursor) || feed.cursors.size > 0) return;
     this.#feeds.delete(name);
@@ -90,7 +90,7 @@ export class Feeds {
   }
 
   /** The followed logs and their cursors. */
-  get followed(): ReadonlyMap<string, { readonly cursors: ReadonlySet<Cursor> }> {
+  get followed(): ReadonlyMap<string, { readonly cursors: ReadonlySet<LogCursor> }> {
     return this.#feeds;
   }
 

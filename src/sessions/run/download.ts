@@ -1,6 +1,6 @@
 import { DownloadError } from "ai";
+import { readBounded } from "../../kernel/bounded-read.ts";
 import type { Config } from "../../kernel/config.ts";
-import { readBounded } from "../../kernel/http/json-body.ts";
 import { type Fetch, tenantFetch } from "../../kernel/outbound/fetch.ts";
 import type { DownloadFiles } from "../../model/model-call.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { Cursor, type Page } from "../../../src/kernel/relay/cursor.ts";
+import { LogCursor, type LogPage } from "../../../src/kernel/relay/cursor.ts";
 import { type Batch, dropBefore, lastOf } from "../../../src/kernel/relay/relay.ts";
 import type { Mark } from "../../../src/kernel/relay/scripts.ts";
 import { Manuscript } from "../../../src/kernel/relay/write-buffer.ts";
@@ -13,14 +13,14 @@ const actions = ["append", "publish", "startRead", "askRead", "endRead", "take",
 class Scene {
   readonly log: Batch[] = [];
   readonly underway: (Batch | Mark)[] = [];
-  readonly cursor: Cursor;
+  readonly cursor: LogCursor;
   readonly seen: number[] = [];
   mark: Mark | null = null;
   ending: string | null = null;
-  reading: { from: number; entries: number; page: Page | null } | null = null;
+  reading: { from: number; entries: number; page: LogPage | null } | null = null;
 
   constructor(from: number) {
-    this.cursor = new Cursor(from);
+    this.cursor = new LogCursor(from);
     this.cursor.force();
   }
 
@@ -68,7 +68,7 @@ class Scene {
     if (!this.cursor.stale) expect(this.cursor.next - 1).toBe(this.tail);
   }
 
-  #pageFrom(from: number, count: number): Page {
+  #pageFrom(from: number, count: number): LogPage {
     const rest = this.log.filter((batch) => lastOf(batch) >= from);
     const entries = rest.slice(0, count);
     const more = entries.length < rest.length || entries.length === count;
@@ -129,7 +129,7 @@ test("however publications, reads and the reader interleave, each event is seen 
 });
 
 test("what was published of a log that vanished is not read for again and again", () => {
-  const cursor = new Cursor(1);
+  const cursor = new LogCursor(1);
   cursor.publish(batchOf(key, 3, 4));
   cursor.publish({ type: "end", tail: 4 });
   expect(cursor.stale).toBe(true);
