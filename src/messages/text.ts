@@ -40,21 +40,21 @@ function cleanDeep(value: unknown): unknown {
 
 /** Cleans one text that arrives in pieces: a surrogate pair that was split between two pieces is joined first. */
 export class TextCleaner {
-  private held = "";
+  #held = "";
 
   /** The next piece, cleaned; empty while only half a pair has come. */
   push(piece: string): string {
-    const text = this.held + piece;
+    const text = this.#held + piece;
     const lastUnit = text.charCodeAt(text.length - 1);
     const endsInHalf = lastUnit >= 0xd800 && lastUnit <= 0xdbff;
-    this.held = endsInHalf ? text.slice(-1) : "";
+    this.#held = endsInHalf ? text.slice(-1) : "";
     return cleanText(endsInHalf ? text.slice(0, -1) : text);
   }
 
   /** What was held back when the text ended in half a pair. */
   end(): string {
-    const rest = this.held === "" ? "" : "\uFFFD";
-    this.held = "";
+    const rest = this.#held === "" ? "" : "\uFFFD";
+    this.#held = "";
     return rest;
   }
 }

@@ -16,42 +16,42 @@ interface Run {
  * few chunks however long the answer is.
  */
 export class Assembly {
-  private readonly messageId: string;
-  private readonly extended: UiMessage | null;
-  private readonly gathered: (UIMessageChunk | Run)[] = [];
+  readonly #messageId: string;
+  readonly #extended: UiMessage | null;
+  readonly #gathered: (UIMessageChunk | Run)[] = [];
 
   /** `extended` is the message that goes on, when a turn resumes. */
   constructor(messageId: string, extended: UiMessage | null) {
-    this.messageId = messageId;
-    this.extended = extended;
+    this.#messageId = messageId;
+    this.#extended = extended;
   }
 
   add(chunk: UIMessageChunk): void {
     // What a call's input was while it came in pieces is of no interest once it is whole.
     if (chunk.type === "tool-input-delta") return;
     if (chunk.type !== "text-delta" && chunk.type !== "reasoning-delta") {
-      this.gathered.push(chunk);
+      this.#gathered.push(chunk);
       return;
     }
-    const last = this.gathered.at(-1);
+    const last = this.#gathered.at(-1);
     // What a provider says of one delta (the signature of a thought, say) stays with it.
     const plain = chunk.providerMetadata === undefined;
     if (plain && last !== undefined && "deltas" in last && last.type === chunk.type && last.id === chunk.id) {
       last.deltas.push(chunk.delta);
-    } else this.gathered.push({ type: chunk.type, id: chunk.id, deltas: [chunk.delta], first: chunk });
+    } else this.#gathered.push({ type: chunk.type, id: chunk.id, deltas: [chunk.delta], first: chunk });
   }
 
   /** The message as it stands. */
   async message(): Promise<UiMessage> {
-    let message: UiMessage = this.extended ?? { id: this.messageId, role: "assistant", parts: [] };
+    let message: UiMessage = this.#extended ?? { id: this.#messageId, role: "assistant", parts: [] };
     const stream = createUIMessageStream({
-      originalMessages: this.extended === null ? [] : [this.extended as unknown as UIMessage],
-      generateId: () => this.messageId,
+      originalMessages: this.#extended === null ? [] : [this.#extended as unknown as UIMessage],
+      generateId: () => this.#messageId,
       execute: ({ writer }) => {
-        for (const chunk of this.gathered) writer.write(whole(chunk));
+        for (const chunk of this.#gathered) writer.write(whole(chunk));
       },
       onEnd: ({ responseMessage }) => {
-        message = { ...responseMessage, id: this.messageId } as UiMessage;
+        message = { ...responseMessage, id: this.#messageId } as UiMessage;
       },
     });
     for await (const _chunk of stream) {

@@ -7,22 +7,22 @@ import type { AnswerPart } from "./step-record.ts";
  * before the chunks, so that what is streamed and what is stored are the same.
  */
 export class Cleaner {
-  private readonly texts = new Map<string, TextCleaner>();
+  readonly #texts = new Map<string, TextCleaner>();
 
   /** The parts that go on in place of this one: none, itself, or two. */
   clean(part: AnswerPart): readonly AnswerPart[] {
     switch (part.type) {
       case "text-delta":
       case "reasoning-delta": {
-        const text = textOf(this.texts, part).push(part.text);
+        const text = textOf(this.#texts, part).push(part.text);
         // A signature of thoughts comes with an empty text.
         if (text === "" && part.providerMetadata === undefined) return [];
         return [text === part.text ? part : { ...part, text }];
       }
       case "text-end":
       case "reasoning-end": {
-        const rest = textOf(this.texts, part).end();
-        this.texts.delete(keyOf(part));
+        const rest = textOf(this.#texts, part).end();
+        this.#texts.delete(keyOf(part));
         if (rest === "") return [part];
         const type = part.type === "text-end" ? "text-delta" : "reasoning-delta";
         return [{ type, id: part.id, text: rest } as AnswerPart, part];

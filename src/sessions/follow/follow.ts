@@ -1,3 +1,4 @@
+import { sleep } from "../../kernel/async/wait.ts";
 import type { Ctx } from "../../kernel/context.ts";
 import { isUnavailable } from "../../kernel/database/failure.ts";
 import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
@@ -145,7 +146,7 @@ async function settle(
   attempt: number,
   stop: AbortSignal,
 ): Promise<LogState | null | "again"> {
-  await pause(askAgainMs, stop);
+  await sleep(askAgainMs, stop);
   try {
     const [state] = await logStates(sql, [logId]);
     if (state === undefined) return null;
@@ -194,16 +195,4 @@ async function lastChunks(
     if (answer !== null) return [...chunksOf(answer), state.lastChunk];
   }
   return [{ type: "error", errorText: "The live stream was lost. Read the session's messages for the answer." }];
-}
-
-function pause(ms: number, stop: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      stop.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    stop.addEventListener("abort", done);
-  });
 }

@@ -8,53 +8,53 @@ import { isEnded, type LogState, logAttemptOf, logStates } from "../state/turn-l
  * ends within the first second never costs a query.
  */
 export class TurnWatch {
-  private readonly sql: Sql;
-  private readonly watched = new Map<string, Set<Watcher>>();
-  private timer: ReturnType<typeof setInterval> | null = null;
-  private asking = false;
+  readonly #sql: Sql;
+  readonly #watched = new Map<string, Set<Watcher>>();
+  #timer: ReturnType<typeof setInterval> | null = null;
+  #asking = false;
 
   constructor(sql: Sql) {
-    this.sql = sql;
+    this.#sql = sql;
   }
 
   /** Calls `moved` once, when the log is complete or another attempt writes it. Answers a function that stops watching. */
   watch(logId: string, attempt: number, moved: (state: LogState | null) => void): () => void {
     const watcher: Watcher = { attempt, moved };
-    const watchers = this.watched.get(logId) ?? new Set();
+    const watchers = this.#watched.get(logId) ?? new Set();
     watchers.add(watcher);
-    this.watched.set(logId, watchers);
-    this.timer ??= setInterval(() => void this.ask(), turnWatchMs);
-    return () => this.forget(logId, watcher);
+    this.#watched.set(logId, watchers);
+    this.#timer ??= setInterval(() => void this.#ask(), turnWatchMs);
+    return () => this.#forget(logId, watcher);
   }
 
-  private forget(logId: string, watcher: Watcher): void {
-    const watchers = this.watched.get(logId);
+  #forget(logId: string, watcher: Watcher): void {
+    const watchers = this.#watched.get(logId);
     watchers?.delete(watcher);
-    if (watchers?.size === 0) this.watched.delete(logId);
-    if (this.watched.size === 0 && this.timer !== null) {
-      clearInterval(this.timer);
-      this.timer = null;
+    if (watchers?.size === 0) this.#watched.delete(logId);
+    if (this.#watched.size === 0 && this.#timer !== null) {
+      clearInterval(this.#timer);
+      this.#timer = null;
     }
   }
 
-  private async ask(): Promise<void> {
-    if (this.asking) return;
-    this.asking = true;
+  async #ask(): Promise<void> {
+    if (this.#asking) return;
+    this.#asking = true;
     try {
-      const ids = [...this.watched.keys()];
-      const states = new Map((await logStates(this.sql, ids)).map((state) => [state.id, state]));
-      for (const id of ids) this.tell(id, states.get(id) ?? null);
+      const ids = [...this.#watched.keys()];
+      const states = new Map((await logStates(this.#sql, ids)).map((state) => [state.id, state]));
+      for (const id of ids) this.#tell(id, states.get(id) ?? null);
     } catch {
       // Postgres is away; the next look asks again.
     } finally {
-      this.asking = false;
+      this.#asking = false;
     }
   }
 
-  private tell(logId: string, state: LogState | null): void {
-    for (const watcher of [...(this.watched.get(logId) ?? [])]) {
+  #tell(logId: string, state: LogState | null): void {
+    for (const watcher of [...(this.#watched.get(logId) ?? [])]) {
       if (state !== null && !hasMoved(state, watcher.attempt)) continue;
-      this.forget(logId, watcher);
+      this.#forget(logId, watcher);
       watcher.moved(state);
     }
   }

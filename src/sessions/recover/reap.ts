@@ -31,36 +31,36 @@ import { answerOf } from "../state/turn-log.ts";
  * 4. Queued turns whose job is gone: rung again.
  */
 export class Reaper {
-  private readonly ctx: Ctx;
-  private readonly frozenMs: number;
-  private readonly steady = new Steadiness();
+  readonly #ctx: Ctx;
+  readonly #frozenMs: number;
+  readonly #steady = new Steadiness();
   /** When a running turn was first seen without its lock, by turn and attempt. */
-  private suspects = new Map<string, number>();
+  #suspects = new Map<string, number>();
 
   /** A worker whose beat is `frozenMs` old is frozen. */
   constructor(ctx: Ctx, frozenMs: number = workerFrozenMs) {
-    this.ctx = ctx;
-    this.frozenMs = frozenMs;
+    this.#ctx = ctx;
+    this.#frozenMs = frozenMs;
   }
 
   /** One look around. Throws only what the database throws. */
   async scan(): Promise<void> {
-    await this.ctx.sql`select 1`;
-    if (!this.steady.note(Date.now())) return;
-    await this.endFrozenWorkers();
-    await this.forgetDeadWorkers();
-    await this.endOrphans();
-    await this.endCanceled();
-    await this.enqueueAgain();
-    this.steady.extend(Date.now());
+    await this.#ctx.sql`select 1`;
+    if (!this.#steady.note(Date.now())) return;
+    await this.#endFrozenWorkers();
+    await this.#forgetDeadWorkers();
+    await this.#endOrphans();
+    await this.#endCanceled();
+    await this.#enqueueAgain();
+    this.#steady.extend(Date.now());
   }
 
-  private async endFrozenWorkers(): Promise<void> {
-    const { sql, log } = this.ctx;
+  async #endFrozenWorkers(): Promise<void> {
+    const { sql, log } = this.#ctx;
     const frozen = await sql<{ id: string; ended: number }[]>`
       select w.id, count(pg_terminate_backend(a.pid))::int as ended
       from workers w join pg_stat_activity a on a.application_name = w.application_name and a.datname = current_database()
-      where w.beat_at < now() - ${this.frozenMs} * interval '1 millisecond'
+      where w.beat_at < now() - ${this.#frozenMs} * interval '1 millisecond'
       group by w.id`;
     for (const worker of frozen) {
       reaperActions.inc({ action: "frozen_worker_ended" });
@@ -68,8 +68,8 @@ export class Reaper {
     }
   }
 
-  private async forgetDeadWorkers(): Promise<void> {
-    const { sql, log } = this.ctx;
+  async #forgetDeadWorkers(): Promise<void> {
+    const { sql, log } = this.#ctx;
     const dead = await forgetWorkers(
       sql,
       sql`w.beat_at < now() - ${workerDeadMs} * interval '1 millisecond'
@@ -81,28 +81,28 @@ export class Reaper {
     }
   }
 
-  private async endOrphans(): Promise<void> {
-    const orphans = await findOrphans(this.ctx.sql);
+  async #endOrphans(): Promise<void> {
+    const orphans = await findOrphans(this.#ctx.sql);
     const seen = new Map<string, number>();
     const lost: { orphan: OrphanRow; since: number }[] = [];
     for (const orphan of orphans) {
       const key = `${orphan.id}:${orphan.attempt}`;
-      const since = this.suspects.get(key) ?? Date.now();
+      const since = this.#suspects.get(key) ?? Date.now();
       seen.set(key, since);
       // A living worker that has lost its lock connection takes the locks again within a beat.
       if (!orphan.workerLives || Date.now() - since >= workerDeadMs) lost.push({ orphan, since });
     }
-    this.suspects = seen;
+    this.#suspects = seen;
     // Side by side, because a relay that does not answer would hold up all that come after.
     for (let start = 0; start < lost.length; start += orphansAtOnce) {
       const some = lost.slice(start, start + orphansAtOnce);
-      await Promise.all(some.map(({ orphan, since }) => this.endOrphan(orphan, since)));
+      await Promise.all(some.map(({ orphan, since }) => this.#endOrphan(orphan, since)));
     }
   }
 
   /** Ends a lost turn, or has it run again; `since` is when it was first seen so. */
-  private async endOrphan(orphan: OrphanRow, since: number): Promise<void> {
-    const { sql, relay, log } = this.ctx;
+  async #endOrphan(orphan: OrphanRow, since: number): Promise<void> {
+    const { sql, relay, log } = this.#ctx;
     const { id, attempt, continuationId, shown, cancelRequested } = orphan;
     // Sealed first: whatever its worker still writes counts no more, and the answer to "has it shown anything?" is final.
     const sealed = await relay.seal({ logId: continuationId ?? id, attempt }).catch(() => "unknown" as const);
@@ -129,8 +129,8 @@ export class Reaper {
   }
 
   /** Turns that were cancelled while no worker had them, by a door that could not end them itself. */
-  private async endCanceled(): Promise<void> {
-    const { sql } = this.ctx;
+  async #endCanceled(): Promise<void> {
+    const { sql } = this.#ctx;
     const canceled = await sql<{ id: string; attempt: number; continuationId: string | null }[]>`
       select id, attempt, continuation_id from turns
       where status in ('queued', 'waiting') and cancel_requested_at is not null limit ${reapBatchRows}`;
@@ -141,8 +141,8 @@ export class Reaper {
     }
   }
 
-  private async enqueueAgain(): Promise<void> {
-    const { sql, log } = this.ctx;
+  async #enqueueAgain(): Promise<void> {
+    const { sql, log } = this.#ctx;
     const rung = await sql<{ id: string }[]>`
       with silent as (
         select id, session_id from (
@@ -202,19 +202,19 @@ function findOrphans(sql: Sql): PromiseLike<OrphanRow[]> {
  * beats are old and all locks gone, and everybody gets a moment to come back.
  */
 class Steadiness {
-  private since: number | null = null;
-  private last = 0;
+  #since: number | null = null;
+  #last = 0;
 
   /** Postgres has answered just now. */
   note(nowMs: number): boolean {
-    if (this.since === null || nowMs - this.last > steadyGapMs) this.since = nowMs;
-    this.last = nowMs;
-    return nowMs - this.since >= workerDeadMs;
+    if (this.#since === null || nowMs - this.#last > steadyGapMs) this.#since = nowMs;
+    this.#last = nowMs;
+    return nowMs - this.#since >= workerDeadMs;
   }
 
   /** It has answered ever since: a look with much to do is no outage. */
   extend(nowMs: number): void {
-    this.last = nowMs;
+    this.#last = nowMs;
   }
 }
 

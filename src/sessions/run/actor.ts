@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import postgres from "postgres";
+import { sleep } from "../../kernel/async/wait.ts";
 import { camelCaseColumns, type Sql, withLongStartup } from "../../kernel/database/client.ts";
 import { withDeadline } from "../../kernel/database/deadline.ts";
 import { isTransient } from "../../kernel/database/failure.ts";
@@ -36,29 +37,29 @@ export const cancelChannel = "parley_cancel";
 export class Actor {
   readonly workerId = newId("worker");
   readonly applicationName = `parley-${this.workerId}`;
-  private readonly log: Logger;
-  private readonly databaseUrl: string;
-  private sql: Sql;
-  private readonly running = new Map<string, RunningTurn>();
+  readonly #log: Logger;
+  readonly #databaseUrl: string;
+  #sql: Sql;
+  readonly #running = new Map<string, RunningTurn>();
   /** Turns on their way into `running`: a second job of the same turn must not take its claim for a lost one. */
-  private readonly claiming = new Set<string>();
-  private backendPid: number | null = null;
-  private beating: ReturnType<typeof setInterval> | null = null;
+  readonly #claiming = new Set<string>();
+  #backendPid: number | null = null;
+  #beating: ReturnType<typeof setInterval> | null = null;
   /** When the beat under way began. */
-  private beatSince: number | null = null;
-  private queueNames: readonly string[] = [];
-  private drainAsked = false;
+  #beatSince: number | null = null;
+  #queueNames: readonly string[] = [];
+  #drainAsked = false;
   /** Called once, when an operator asks this worker to take nothing new (`queue drain`). */
   onDrainAsked: () => void = () => {};
 
   constructor(databaseUrl: string, log: Logger) {
-    this.log = log.child({ workerId: this.workerId });
-    this.databaseUrl = databaseUrl;
-    this.sql = this.open();
+    this.#log = log.child({ workerId: this.workerId });
+    this.#databaseUrl = databaseUrl;
+    this.#sql = this.#open();
   }
 
-  private open(): Sql {
-    const connection = postgres(withLongStartup(this.databaseUrl), {
+  #open(): Sql {
+    const connection = postgres(withLongStartup(this.#databaseUrl), {
       max: 1,
       // The connection is the lock: it must not be closed for being idle or old.
       idle_timeout: 0,
@@ -77,29 +78,29 @@ export class Actor {
 
   /** Connects, says that this worker lives, and listens for cancellations. */
   async start(): Promise<void> {
-    await this.beat();
-    await this.listen();
-    this.beating = setInterval(() => void this.tryBeat(), workerBeatMs);
+    await this.#beat();
+    await this.#listen();
+    this.#beating = setInterval(() => void this.#tryBeat(), workerBeatMs);
   }
 
-  private async listen(): Promise<void> {
-    await this.sql.listen(cancelChannel, (turnId) => this.stop(turnId, "canceled"));
+  async #listen(): Promise<void> {
+    await this.#sql.listen(cancelChannel, (turnId) => this.stop(turnId, "canceled"));
   }
 
   /** Notes under which names the queue locks this process's jobs, so that they can be given back when it dies. */
   nameInQueue(names: readonly string[]): void {
-    this.queueNames = names;
-    this.beat().catch((error) => this.log.warn({ err: error }, "the queue's name is not noted yet"));
+    this.#queueNames = names;
+    this.#beat().catch((error) => this.#log.warn({ err: error }, "the queue's name is not noted yet"));
   }
 
   /** Turns that run here now. */
   get turns(): readonly RunningTurn[] {
-    return [...this.running.values()];
+    return [...this.#running.values()];
   }
 
   /** Tells a turn to stop, if it runs here. */
   stop(turnId: string, reason: StopReason): void {
-    const running = this.running.get(turnId);
+    const running = this.#running.get(turnId);
     if (running !== undefined && !running.stop.signal.aborted) running.stop.abort(reason);
   }
 
@@ -110,80 +111,80 @@ export class Actor {
    * away longer than `databaseWaitMs`; the queue then tries again.
    */
   async withTurn(turnId: string, lockKey: string, work: (running: RunningTurn) => Promise<void>): Promise<void> {
-    if (this.claiming.has(turnId) || this.running.has(turnId)) return;
-    this.claiming.add(turnId);
-    const turn = await this.claim(turnId, lockKey).finally(() => this.claiming.delete(turnId));
+    if (this.#claiming.has(turnId) || this.#running.has(turnId)) return;
+    this.#claiming.add(turnId);
+    const turn = await this.#claim(turnId, lockKey).finally(() => this.#claiming.delete(turnId));
     if (turn === null) return;
     const running: RunningTurn = { turn, lockKey, stop: new AbortController() };
-    this.running.set(turnId, running);
+    this.#running.set(turnId, running);
     sessionsHeld.inc();
     try {
       await work(running);
     } finally {
-      this.running.delete(turnId);
+      this.#running.delete(turnId);
       sessionsHeld.dec();
       // Not awaited: the row says already that the session is free.
-      releaseLock(this.sql, lockKey).catch((error) =>
-        this.log.warn({ err: error, turnId }, "a session's lock was not let go of"),
+      releaseLock(this.#sql, lockKey).catch((error) =>
+        this.#log.warn({ err: error, turnId }, "a session's lock was not let go of"),
       );
     }
   }
 
-  private async claim(turnId: string, lockKey: string): Promise<ClaimedTurn | null> {
+  async #claim(turnId: string, lockKey: string): Promise<ClaimedTurn | null> {
     const awayUntil = Date.now() + databaseWaitMs;
     let busyUntil = Date.now() + lockWaitMs;
     let unsure = false;
     for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 2, 100)) {
       try {
-        const claimed = await claimTurn(this.sql, this.workerId, lockKey, turnId);
+        const claimed = await claimTurn(this.#sql, this.workerId, lockKey, turnId);
         if (claimed !== "busy" && claimed !== "gone") return claimed;
-        if (claimed === "gone" && !(unsure && (await unclaimTurn(this.sql, turnId, this.workerId)))) return null;
+        if (claimed === "gone" && !(unsure && (await unclaimTurn(this.#sql, turnId, this.workerId)))) return null;
         if (claimed === "gone") continue;
       } catch (error) {
         // A statement that fails keeps the lock it took; one that lost its connection lost that too.
-        releaseLock(this.sql, lockKey).catch(() => {});
+        releaseLock(this.#sql, lockKey).catch(() => {});
         if (!isTransient(error) || Date.now() > awayUntil) throw error;
         unsure = true;
         busyUntil = Date.now() + lockWaitMs;
       }
       if (Date.now() > busyUntil) throw new Error(`The session of ${turnId} stayed locked for ${lockWaitMs} ms.`);
-      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      await sleep(pauseMs);
     }
   }
 
-  private async tryBeat(): Promise<void> {
-    if (this.beatSince !== null) {
-      if (Date.now() - this.beatSince > databaseWaitMs) this.reopen();
+  async #tryBeat(): Promise<void> {
+    if (this.#beatSince !== null) {
+      if (Date.now() - this.#beatSince > databaseWaitMs) this.#reopen();
       return;
     }
     const since = Date.now();
-    this.beatSince = since;
+    this.#beatSince = since;
     try {
-      await this.beat();
+      await this.#beat();
     } catch (error) {
-      this.log.warn({ err: error }, "the worker could not beat");
+      this.#log.warn({ err: error }, "the worker could not beat");
     } finally {
-      if (this.beatSince === since) this.beatSince = null;
+      if (this.#beatSince === since) this.#beatSince = null;
     }
   }
 
   /** Gives up a connection on which a beat hangs: without beats this worker would pass for frozen. */
-  private reopen(): void {
-    this.log.warn("the lock connection does not answer and is given up");
-    const hanging = this.sql;
-    this.sql = this.open();
-    this.beatSince = null;
+  #reopen(): void {
+    this.#log.warn("the lock connection does not answer and is given up");
+    const hanging = this.#sql;
+    this.#sql = this.#open();
+    this.#beatSince = null;
     hanging.end({ timeout: 0 }).catch(() => {});
-    this.listen().catch((error) => this.log.warn({ err: error }, "cancellations are noticed by the beat only"));
+    this.#listen().catch((error) => this.#log.warn({ err: error }, "cancellations are noticed by the beat only"));
   }
 
   /** Renews this worker's row, takes the locks anew after a reconnect, and stops turns whose cancellation was announced while nobody listened. */
-  private async beat(): Promise<void> {
-    const ids = [...this.running.keys()];
-    const [row] = await this.sql<{ pid: number; drain: boolean; canceled: string[] }[]>`
+  async #beat(): Promise<void> {
+    const ids = [...this.#running.keys()];
+    const [row] = await this.#sql<{ pid: number; drain: boolean; canceled: string[] }[]>`
       with beat as (
         insert into workers (id, application_name, queue_worker_ids, host, pid)
-        values (${this.workerId}, ${this.applicationName}, ${this.queueNames as string[]}, ${hostname()}, ${process.pid})
+        values (${this.workerId}, ${this.applicationName}, ${this.#queueNames as string[]}, ${hostname()}, ${process.pid})
         on conflict (id) do update set beat_at = now(), queue_worker_ids = excluded.queue_worker_ids
         returning drain_requested_at
       )
@@ -191,13 +192,13 @@ export class Actor {
         array(select id from turns where id = any(${ids}) and cancel_requested_at is not null) as canceled`;
     if (row === undefined) return;
     for (const turnId of row.canceled) this.stop(turnId, "canceled");
-    if (row.drain && !this.drainAsked) {
-      this.drainAsked = true;
+    if (row.drain && !this.#drainAsked) {
+      this.#drainAsked = true;
       this.onDrainAsked();
     }
-    const before = this.backendPid;
-    this.backendPid = row.pid;
-    if (before !== null && before !== row.pid) await this.lockAgain(before);
+    const before = this.#backendPid;
+    this.#backendPid = row.pid;
+    if (before !== null && before !== row.pid) await this.#lockAgain(before);
   }
 
   /**
@@ -206,32 +207,32 @@ export class Actor {
    * second one would outlive them. A turn whose lock cannot be had again belongs to
    * somebody else now.
    */
-  private async lockAgain(pidBefore: number): Promise<void> {
-    await this.sql`
+  async #lockAgain(pidBefore: number): Promise<void> {
+    await this.#sql`
       select pg_terminate_backend(pid) from pg_stat_activity
       where pid = ${pidBefore} and application_name = ${this.applicationName} and pid <> pg_backend_pid()`;
     const expiresAt = Date.now() + lockWaitMs;
-    let foreign = await lockMissing(this.sql, this.lockKeys);
+    let foreign = await lockMissing(this.#sql, this.#lockKeys);
     while (foreign.size > 0 && Date.now() < expiresAt) {
-      await new Promise((resolve) => setTimeout(resolve, lockAgainMs));
-      foreign = await lockMissing(this.sql, this.lockKeys);
+      await sleep(lockAgainMs);
+      foreign = await lockMissing(this.#sql, this.#lockKeys);
     }
     for (const { turn, lockKey } of this.turns) if (foreign.has(lockKey)) this.stop(turn.id, "fenced");
-    this.log.warn({ turns: this.running.size, lost: foreign.size }, "the lock connection was made anew");
+    this.#log.warn({ turns: this.#running.size, lost: foreign.size }, "the lock connection was made anew");
   }
 
-  private get lockKeys(): string[] {
+  get #lockKeys(): string[] {
     return this.turns.map(({ lockKey }) => lockKey);
   }
 
   /** Ends the beat and the connection; locks that are still held go with it. Never rejects, whatever has become of Postgres. */
   async close(): Promise<void> {
-    if (this.beating !== null) clearInterval(this.beating);
+    if (this.#beating !== null) clearInterval(this.#beating);
     // Jobs whose end the queue could not tell Postgres, which was just away, go back with it. Sent at once: not after `end`.
-    const gone = { names: this.queueNames, inOrder: true };
-    forgetWorkers(this.sql, this.sql`w.id = ${this.workerId}`, gone).then(null, () => {});
+    const gone = { names: this.#queueNames, inOrder: true };
+    forgetWorkers(this.#sql, this.#sql`w.id = ${this.workerId}`, gone).then(null, () => {});
     // Ending waits for what was sent, up to its limit.
-    await this.sql.end({ timeout: closeSeconds }).catch(() => {});
+    await this.#sql.end({ timeout: closeSeconds }).catch(() => {});
   }
 }
 

@@ -1,3 +1,4 @@
+import { sleep } from "../../kernel/async/wait.ts";
 import type { Sql } from "../../kernel/database/client.ts";
 import { isUnavailable } from "../../kernel/database/failure.ts";
 import { turnPatienceMs } from "../../kernel/limits.ts";
@@ -22,7 +23,7 @@ export async function commitOutcome(sql: Sql, turn: ClaimedTurn, outcome: TurnOu
     } catch (error) {
       if (!isUnavailable(error) || Date.now() + pauseMs > expiresAt) throw error;
       unsure = true;
-      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      await sleep(pauseMs);
     }
   }
 }

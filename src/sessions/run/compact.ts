@@ -1,6 +1,7 @@
 import { generateText, type LanguageModel } from "ai";
 import type { AnySql, Sql } from "../../kernel/database/client.ts";
 import type { Logger } from "../../kernel/telemetry/log.ts";
+import { cleanText } from "../../messages/text.ts";
 import { isCall } from "../../messages/tool-calls.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import { contextWindowOf } from "../../model/context-window.ts";
@@ -125,7 +126,7 @@ async function summarise(
     used.outputTokens += result.usage.outputTokens ?? 0;
     used.modelCalls += 1;
     if (result.text.trim() === "") throw new Error("The model answered with an empty summary.");
-    text = result.text.replaceAll("\0", "\uFFFD").toWellFormed().trim();
+    text = cleanText(result.text).trim();
   }
   return text;
 }

@@ -28,34 +28,34 @@ export function claimSpan(turn: ClaimedTurn): SpanFields {
  * here runs per chunk.
  */
 export class ClaimMeter {
-  private readonly turn: ClaimedTurn;
-  private readonly span: OpenSpan;
-  private readonly claimedAtMs = performance.now();
+  readonly #turn: ClaimedTurn;
+  readonly #span: OpenSpan;
+  readonly #claimedAtMs = performance.now();
 
   constructor(turn: ClaimedTurn, span: OpenSpan) {
-    this.turn = turn;
-    this.span = span;
-    if (this.fromAcceptance) turnQueueWait.observe(turn.waitedSeconds);
+    this.#turn = turn;
+    this.#span = span;
+    if (this.#fromAcceptance) turnQueueWait.observe(turn.waitedSeconds);
   }
 
   /** A continuation's acceptance lies before the person's decision, which is nobody's delay. */
-  private get fromAcceptance(): boolean {
-    return this.turn.continuationId === null;
+  get #fromAcceptance(): boolean {
+    return this.#turn.continuationId === null;
   }
 
-  private get seconds(): number {
-    return (performance.now() - this.claimedAtMs) / 1000;
+  get #seconds(): number {
+    return (performance.now() - this.#claimedAtMs) / 1000;
   }
 
   noteFirstChunk(): void {
-    if (this.fromAcceptance) turnFirstChunk.observe(this.turn.waitedSeconds + this.seconds);
-    this.span.event("first chunk");
+    if (this.#fromAcceptance) turnFirstChunk.observe(this.#turn.waitedSeconds + this.#seconds);
+    this.#span.event("first chunk");
   }
 
   /** The outcome is committed. */
   noteEnd({ status, error }: Pick<TurnOutcome, "status" | "error">): void {
-    turnDuration.observe({ outcome: status }, this.seconds);
-    this.span.set({ "parley.turn.outcome": status });
-    if (status === "failed") this.span.fail(error?.code ?? "internal");
+    turnDuration.observe({ outcome: status }, this.#seconds);
+    this.#span.set({ "parley.turn.outcome": status });
+    if (status === "failed") this.#span.fail(error?.code ?? "internal");
   }
 }

@@ -18,29 +18,29 @@ const noteAfterMs = 250;
  * shown something, for the day when the worker and Redis are lost together.
  */
 export class OutputGate {
-  private readonly sql: Sql;
-  private readonly turn: ClaimedTurn;
-  private held: object[] = [];
-  private open = false;
-  private timer: ReturnType<typeof setTimeout> | null = null;
-  private noted: Promise<boolean> | null = null;
-  private readonly onOpen: () => void;
+  readonly #sql: Sql;
+  readonly #turn: ClaimedTurn;
+  #held: object[] = [];
+  #open = false;
+  #timer: ReturnType<typeof setTimeout> | null = null;
+  #noted: Promise<boolean> | null = null;
+  readonly #onOpen: () => void;
 
   /** `onOpen` is called at the first chunk that shows something. */
   constructor(sql: Sql, turn: ClaimedTurn, onOpen: () => void = () => {}) {
-    this.sql = sql;
-    this.turn = turn;
-    this.onOpen = onOpen;
+    this.#sql = sql;
+    this.#turn = turn;
+    this.#onOpen = onOpen;
   }
 
   /** Takes the next chunk; answers those that may go out now. */
   pass(chunk: { readonly type: string }): readonly object[] {
-    if (this.open) return [chunk];
-    this.held.push(chunk);
+    if (this.#open) return [chunk];
+    this.#held.push(chunk);
     if (silentChunks.has(chunk.type)) return [];
-    this.open = true;
-    this.onOpen();
-    this.timer = setTimeout(() => {
+    this.#open = true;
+    this.#onOpen();
+    this.#timer = setTimeout(() => {
       this.note().catch(() => {});
     }, noteAfterMs);
     return this.takeHeld();
@@ -52,21 +52,21 @@ export class OutputGate {
    */
   async note(): Promise<boolean> {
     this.close();
-    this.noted ??= retryWhileUnavailable(() => markShown(this.sql, this.turn.id, this.turn.attempt), {
+    this.#noted ??= retryWhileUnavailable(() => markShown(this.#sql, this.#turn.id, this.#turn.attempt), {
       limitMs: turnPatienceMs,
       retryIf: isUnavailable,
     });
-    return this.noted;
+    return this.#noted;
   }
 
   /** What is still held back, for the end of a turn that showed nothing. */
   takeHeld(): object[] {
-    const held = this.held;
-    this.held = [];
+    const held = this.#held;
+    this.#held = [];
     return held;
   }
 
   close(): void {
-    if (this.timer !== null) clearTimeout(this.timer);
+    if (this.#timer !== null) clearTimeout(this.#timer);
   }
 }
