@@ -20,7 +20,7 @@ export function previewOf(message: UiMessage): string {
 /** Half of a surrogate pair, or NUL, as `JSON.stringify` spells them: what Postgres could not hold as text. */
 const unstorable = /\\u(?:0000|d[89a-f][0-9a-f]{2})/i;
 
-/** Replaces NUL and lone surrogates in every text of a JSON value by U+FFFD. Answers the same value when there is none. */
+/** Replaces NUL and lone surrogates in every text of a JSON value by U+FFFD. Returns the same value when there is none. */
 export function storable<T>(value: T): T {
   if (typeof value === "string") return cleanText(value) as T;
   return unstorable.test(JSON.stringify(value) ?? "") ? (cleanDeep(value) as T) : value;

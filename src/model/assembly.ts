@@ -10,7 +10,7 @@ interface Run {
 }
 
 /**
- * Gathers the chunks of an answer and has the AI SDK assemble the message of
+ * Collects the chunks of an answer and has the AI SDK assemble the message of
  * them, once, at the end: the stored message is what a client assembles from the
  * stream. Deltas that follow each other are joined first, so that this costs a
  * few chunks however long the answer is.
@@ -18,7 +18,7 @@ interface Run {
 export class Assembly {
   readonly #messageId: string;
   readonly #extended: UiMessage | null;
-  readonly #gathered: (UIMessageChunk | Run)[] = [];
+  readonly #collected: (UIMessageChunk | Run)[] = [];
 
   /** `extended` is the message that goes on, when a turn resumes. */
   constructor(messageId: string, extended: UiMessage | null) {
@@ -30,15 +30,15 @@ export class Assembly {
     // What a call's input was while it came in pieces is of no interest once it is whole.
     if (chunk.type === "tool-input-delta") return;
     if (chunk.type !== "text-delta" && chunk.type !== "reasoning-delta") {
-      this.#gathered.push(chunk);
+      this.#collected.push(chunk);
       return;
     }
-    const last = this.#gathered.at(-1);
+    const last = this.#collected.at(-1);
     // What a provider says of one delta (the signature of a thought, say) stays with it.
     const plain = chunk.providerMetadata === undefined;
     if (plain && last !== undefined && "deltas" in last && last.type === chunk.type && last.id === chunk.id) {
       last.deltas.push(chunk.delta);
-    } else this.#gathered.push({ type: chunk.type, id: chunk.id, deltas: [chunk.delta], first: chunk });
+    } else this.#collected.push({ type: chunk.type, id: chunk.id, deltas: [chunk.delta], first: chunk });
   }
 
   /** The message as it stands. */
@@ -48,7 +48,7 @@ export class Assembly {
       originalMessages: this.#extended === null ? [] : [this.#extended as unknown as UIMessage],
       generateId: () => this.#messageId,
       execute: ({ writer }) => {
-        for (const chunk of this.#gathered) writer.write(whole(chunk));
+        for (const chunk of this.#collected) writer.write(whole(chunk));
       },
       onEnd: ({ responseMessage }) => {
         message = { ...responseMessage, id: this.#messageId } as UiMessage;

@@ -42,7 +42,7 @@ const providerRetriesMax = 1;
  * `streamText` takes them through costs as much as all else done with them.
  *
  * Throws what the provider threw before it answered, or when its stream broke. An
- * abort ends it at once, without a word.
+ * abort ends it at once, without an error.
  */
 export async function* callModel(request: CallRequest): AsyncGenerator<AnswerPart | CallEnd, void, undefined> {
   const model = resolveLanguageModel(request.model);

@@ -71,7 +71,7 @@ export interface ModelResult {
 
 /**
  * Runs the model, tool steps included, and hands every chunk to `write`. Waits
- * when `write` answers a promise, so that a slow relay slows the model down
+ * when `write` returns a promise, so that a slow relay slows the model down
  * instead of filling the memory. Never throws for what a model or provider does.
  */
 export async function runModel(

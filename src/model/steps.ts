@@ -19,7 +19,7 @@ export interface StepsRequest extends CallRequest {
  * AI SDK's `streamText`, at a half of its cost.
  *
  * Throws what the provider threw; a failure that it tells of is a part `error`.
- * After an abort it ends without a word.
+ * After an abort it ends without a further part.
  */
 export async function* answerSteps(request: StepsRequest): AsyncGenerator<AnswerPart, void, undefined> {
   const { tools, signal, modelCallsMax } = request;

@@ -14,7 +14,7 @@ import { sessionPath } from "./schema.ts";
 import { findSession } from "./state/store.ts";
 import { logAttemptOf, logStates } from "./state/turn-log.ts";
 
-/** A reason has at most this many characters (document 1, "Limits"). */
+/** A reason has at most this many characters (docs/configuration.md, "Limits"). */
 const reasonCharactersMax = 1_000;
 
 const Decision = Component("ToolApprovalDecide", {
@@ -22,7 +22,7 @@ const Decision = Component("ToolApprovalDecide", {
   reason: Type.Optional(Characters({ max: reasonCharactersMax })),
 });
 
-/** Tool approvals and their continuations (document 1, "Sessions"). */
+/** The operations on tool approvals and their continuations. */
 export function approvalRoutes(streams: StreamContext) {
   const { ctx } = streams;
   return new Elysia({ prefix: "/v1/agents/:agentId/sessions/:sessionId" })

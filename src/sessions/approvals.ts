@@ -8,7 +8,7 @@ import { decideMove, queueContinuation } from "./state/continuation.ts";
 import { resumeTurn } from "./state/turn.ts";
 import type { TurnError } from "./state/turn-end.ts";
 
-/** A call that waits, or waited, for a person (design section 3, "ToolApprovalsResponse"). */
+/** A call that waits, or waited, for a person (docs/decisions.md, "Approvals"). */
 export interface ToolApproval {
   readonly id: string;
   readonly sessionId: string;
@@ -79,7 +79,7 @@ export async function listApprovals(
 }
 
 /**
- * Decides one call, once (document 1, "POST …/tool-approvals/:approvalId"). The
+ * Decides one call, once (`POST /v1/agents/:agentId/sessions/:sessionId/tool-approvals/:approvalId`). The
  * last decision of a message queues its continuation, in the same transaction.
  * The turn's row is the lock: of two decisions at once the second sees the first.
  *
@@ -115,8 +115,8 @@ export function decideApproval(
 
 /**
  * Writes a decision into the stored answer, so that a client which reads the
- * transcript now can go on with it: the AI SDK's resumes a message whose calls are
- * `approval-responded`, and knows nothing of calls that still wait. The turn's row
+ * transcript now can continue with it: the AI SDK's client resumes a message whose
+ * calls are `approval-responded`, and does not wait for calls that are undecided. The turn's row
  * is locked, so that of two decisions at once neither undoes the other's.
  */
 async function writeDecision(inner: Tx, approval: ApprovalRow): Promise<void> {

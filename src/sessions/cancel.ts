@@ -10,7 +10,7 @@ import { findSession } from "./state/store.ts";
 import { requestCancel } from "./state/turn.ts";
 
 /**
- * Cancels the session's turn (design section 3, "Stop a turn"). The request is a
+ * Cancels the session's turn (docs/decisions.md, "Cancel"). The request is a
  * row, so that it holds with Redis down and when the worker dies: a cancelled
  * turn is never run again. A turn that no worker has claimed yet, or that waits
  * for a person, ends at once; what waits for a person is denied.
@@ -40,7 +40,7 @@ export interface CanceledTurn {
 
 /**
  * Cancels the session's unfinished turn (only if it is `turnId`, where one is
- * given); null when there is none. What follows the turn is told with
+ * given); returns null when there is none. Followers of the turn are told by
  * `announceCancel`, once this is committed.
  */
 export async function cancelActive(
@@ -64,7 +64,7 @@ export async function cancelActive(
   return { turnId: turn.id, endedLog: endedHere ? log : null };
 }
 
-/** Tells the followers. Not awaited and allowed to fail: they also look at the row. */
+/** Tells the followers. It is not awaited and may fail, because followers also read the turn's row. */
 export function announceCancel(ctx: Ctx, { endedLog }: CanceledTurn): void {
   if (endedLog === null) return;
   const { id: logId, attempt } = endedLog;

@@ -31,17 +31,17 @@ const turnFields = {
   metadata: Type.Optional(Metadata),
 };
 
-/** The number of a version an agent can be pinned to (document 1, "Limits"). */
+/** The number of a version that an agent can be pinned to. */
 export const VersionNumber = Type.Integer({ minimum: 1, maximum: 2_147_483_647 });
 
-/** The body that creates a session with its first turn (document 1, "Turn body"). */
+/** The body that creates a session with its first turn: `POST /v1/agents/:agentId/sessions`. */
 export const TurnCreate = Component("TurnCreate", { ...turnFields, version: Type.Optional(VersionNumber) });
 /** The body that resumes a session; a version is fixed at creation. */
 export const TurnResume = Component("TurnResume", turnFields);
 /** The fields both bodies have. */
 export type TurnBody = Static<typeof TurnResume>;
 
-/** The body of a stateless generation (design section 3). */
+/** The body of a stateless generation: `POST /v1/agents/:agentId/generate`. */
 export const Generate = Component("Generate", {
   messages: Type.Array(
     Component("GenerateMessage", {

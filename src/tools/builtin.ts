@@ -21,7 +21,7 @@ interface BuiltinTool<T extends TObject> {
 /**
  * Makes a built-in tool. What the model sends is held against the schema before
  * `execute` sees it, with NUL and lone surrogates replaced as in all that comes
- * from a model (`decisions.md`, "Requests").
+ * from a model (docs/decisions.md, "Text and numbers").
  */
 export function builtinTool<T extends TObject>(spec: BuiltinTool<T>): TurnTool {
   const { name, description, input, readOnly } = spec;

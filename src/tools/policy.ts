@@ -20,7 +20,7 @@ export interface ApprovalPolicy {
 export type Decision = "run" | "ask" | "deny";
 
 /**
- * What a policy says of a call of this tool (design section 3, "Approval
+ * What a policy says of a call of this tool (docs/decisions.md, "Approval
  * policy"): an override decides, else the default. `full` runs, `auto` runs what
  * is known to be read-only, `manual` asks for every call.
  */

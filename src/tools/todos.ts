@@ -10,7 +10,7 @@ const todosMax = 200;
 const contentCharactersMax = 1_000;
 
 /**
- * The tool group `write_todos` (design section 3, "Tools"): the model's own list
+ * The tool group `write_todos` (docs/decisions.md, "Tools"): the model's own list
  * of what is to be done. It is kept with the session, each list in place of the
  * one before; a stateless generation only gets its list back.
  */

@@ -30,7 +30,7 @@ export function checkGenerateMessages(messages: Static<typeof Generate>["message
   return messages.map((message) => ({ ...message, id: message.id ?? newId("message") }));
 }
 
-/** An assistant's parts are ours, or made to look so: each has a type, and texts are texts. */
+/** Checks an assistant's parts, which this service made or a client imitated: each has a type, and texts are strings. */
 function checkAssistantParts(parts: readonly unknown[], pointer: string): void {
   for (const [index, part] of parts.entries()) {
     if (typeof part !== "object" || part === null || Array.isArray(part))
@@ -41,7 +41,7 @@ function checkAssistantParts(parts: readonly unknown[], pointer: string): void {
   }
 }
 
-/** A stateless generation somebody asks for. */
+/** A request for a stateless generation. */
 export interface GenerationRequest {
   readonly principal: Principal;
   readonly agentId: string;

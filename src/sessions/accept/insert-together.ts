@@ -6,7 +6,7 @@ import { acceptGroupCharsMax, acceptGroupMax, acceptPatienceMs } from "../../ker
 import { addTurnJob } from "../state/turn-job.ts";
 import { insertPlainTurn, type PlainTurn } from "./insert.ts";
 
-/** Whether a turn was written; null for one that has to be written alone, and learns then what is in its way. */
+/** Whether a turn was written; null for one that has to be written alone, and learns then what the reason is. */
 type Written = boolean | null;
 const batchers = new WeakMap<Sql, Batcher<PlainTurn, Written>>();
 
@@ -44,8 +44,8 @@ async function insertGroup(sql: Sql, turns: readonly PlainTurn[]): Promise<Writt
 }
 
 /**
- * Writes the turns that nothing is in the way of. A session whose row somebody
- * holds is left out, so that no turn waits for another one's session.
+ * Writes the turns that may be written at once. A session whose row another
+ * transaction holds is left out, so that no turn waits for the session of another one.
  */
 function insertAll(sql: Sql, turns: readonly PlainTurn[]): PromiseLike<{ turnId: string }[]> {
   const texts = (of: (turn: PlainTurn) => string | null) => sql`${turns.map(of)}::text[]`;
@@ -76,14 +76,14 @@ function insertAll(sql: Sql, turns: readonly PlainTurn[]): PromiseLike<{ turnId:
       select id, tenant_id, agent_id, user_id, pinned_version from sessions
       where (id, tenant_id, agent_id) in (select session_id, tenant_id, agent_id from asked where not new_session)
         and deleted_at is null
-        -- The unique index would wait for whoever is just moving a turn of the session, and all others with it.
+        -- The unique index would wait for a transaction that moves a turn of the session now, and all others with it.
         and not exists (
           select 1 from turns where session_id = sessions.id and status in ('queued', 'running', 'waiting'))
       for no key update skip locked
     ), due as materialized (
       select asked.*, agent.version, coalesce(held.user_id, asked.user_id) as turn_user_id
       from asked left join held on held.id = asked.session_id
-        -- Somebody else's turn in this statement may be allowed what this one is not.
+        -- Another caller's turn in this statement may be allowed what this one is not.
         and held.tenant_id = asked.tenant_id and held.agent_id = asked.agent_id and not asked.new_session
       cross join lateral (${agent}) agent
       where asked.new_session or held.id is not null

@@ -68,8 +68,8 @@ export interface PlainTurn extends TurnRow {
 
 /**
  * Writes a turn that needs no more than its agent, in one statement on its own.
- * False, having written nothing, when agent or session do not allow it; why, is
- * for those to say who read them one by one. Throws 409 `session_busy`.
+ * Returns false, having written nothing, when agent or session do not allow it; the
+ * caller finds the reason by reading them one by one. Throws 409 `session_busy`.
  */
 export async function insertPlainTurn(sql: Sql, turn: PlainTurn): Promise<boolean> {
   return untilSure(async () => {

@@ -9,8 +9,8 @@ interface Place {
 }
 
 /**
- * The place a regeneration keeps the transcript up to (document 1, "Turn body",
- * `messageId`): before an assistant's message, after a user's. Locks the session,
+ * Returns the place that a regeneration keeps the transcript up to (docs/decisions.md,
+ * "Regeneration"): before an assistant's message, after a user's. Locks the session,
  * so that the transcript cannot move before the turn is written.
  *
  * Throws 409 `session_busy` while a turn of the session is active, whatever it may

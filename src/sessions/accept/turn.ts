@@ -22,7 +22,7 @@ import { writeTurn } from "./write.ts";
 /** When a new session can be seen: with its first accepted turn (form B), or with its first success (form A). */
 export type Materialize = "on_accept" | "on_success";
 
-/** A turn somebody asks for, through whichever door. */
+/** A request for a turn, from HTTP, a task or a chat app. */
 export interface TurnRequest {
   readonly principal: Principal;
   readonly agentId: string;
@@ -41,7 +41,7 @@ export interface TurnRequest {
 
 /**
  * Accepts a turn: checks everything that can be checked before it runs, then
- * writes session, turn and job in one transaction (document 1, "Sessions").
+ * writes session, turn and job in one transaction (docs/decisions.md, "Turns").
  *
  * Throws 400, 402, 403 (the merchant guard's), 404 (also for a task's run that is
  * not queued any more), 409 `session_busy` or `agent_disabled`, 429

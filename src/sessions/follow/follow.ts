@@ -26,14 +26,14 @@ export type Following = Pick<Ctx, "sql" | "relay" | "log"> & { readonly watch: T
 
 /** After Postgres says that a turn ended, the relay has this long to deliver its last chunks. */
 const lastChunksMs = 1_000;
-/** A relay that stays away is asked again this often; longer than the watch's own pace, or it would never get to ask. */
+/** A relay that stays away is asked again this often; longer than the interval of the watch, or the watch would never ask in between. */
 const askRelayAgainMs = 2 * turnWatchMs;
 /** Pause before a follower asks again, while neither the relay nor Postgres can tell how a turn goes on. */
 const askAgainMs = 250;
 
 /**
  * All events of a log as SSE text, from event `from` on, each once, until its
- * end (design section 1, rule 5). Event 0 is `start`, made here from the turn's
+ * end (docs/architecture.md, "What a reader sees"). Event 0 is `start`, made here from the turn's
  * row: a turn that is run again has written nothing yet, so every follower sees
  * one `start`, and no attempt writes its own.
  *
@@ -82,7 +82,7 @@ export async function* followLog(
       continue;
     }
     // While the relay is away for long, one query a second asks for all followers of the process.
-    const state = await (losses++ === 0 ? settle : awaitMove)(following, log.logId, attempt, stop);
+    const state = await (losses++ === 0 ? askForMove : awaitMove)(following, log.logId, attempt, stop);
     if (state === "again") continue;
     if (state === null || isEnded(state.status) || position > 1) {
       for (const [index, chunk] of (await lastChunks(following.sql, log, position, state)).entries()) {
@@ -97,8 +97,8 @@ export async function* followLog(
 
 /**
  * The relay's items of one attempt's log. Once Postgres says that the log has
- * moved on, the relay has `lastChunksMs` for each further item; how long the
- * reader takes over those it got is its own affair.
+ * moved on, the relay has `lastChunksMs` for each further item. The time that the
+ * reader itself takes for an item does not count.
  */
 async function* untilMoved(
   { relay, watch }: Following,
@@ -106,8 +106,8 @@ async function* untilMoved(
   from: number,
   { stop, isNew }: { readonly stop: AbortSignal; readonly isNew: boolean },
 ): ReturnType<Relay["follow"]> {
-  const look = new AbortController();
-  const leave = () => look.abort();
+  const relayStop = new AbortController();
+  const leave = () => relayStop.abort();
   stop.addEventListener("abort", leave, { once: true });
   followersOpen.inc();
   let moved = false;
@@ -121,7 +121,7 @@ async function* untilMoved(
     allow();
   });
   try {
-    for await (const item of relay.follow(key, from, look.signal, isNew)) {
+    for await (const item of relay.follow(key, from, relayStop.signal, isNew)) {
       if (moved) clearTimeout(grace);
       reading = true;
       yield item;
@@ -138,9 +138,9 @@ async function* untilMoved(
 
 /**
  * Asks Postgres how a log goes on. `again`: this attempt still writes it, so it
- * is worth another look. Null: there is no such log any more.
+ * is worth reading again. Null: there is no such log any more.
  */
-async function settle(
+async function askForMove(
   { sql, log }: Following,
   logId: string,
   attempt: number,
@@ -157,7 +157,7 @@ async function settle(
   }
 }
 
-/** The same, by waiting for the watch's word for a while. */
+/** The same, by waiting for `TurnWatch` for a while. */
 function awaitMove(
   { watch }: Following,
   logId: string,

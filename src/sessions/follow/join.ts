@@ -13,8 +13,8 @@ interface JoinInput {
 }
 
 /**
- * The running turn's events from the first, or behind `Last-Event-ID`; 204 when
- * nothing runs (design section 3, "Join a running turn"). Throws 404.
+ * Returns the running turn's events from the first, or behind `Last-Event-ID`; 204 when
+ * nothing runs (docs/decisions.md, "Streams"). Throws 404 `not_found`.
  */
 export async function joinTurn(
   streams: StreamContext,

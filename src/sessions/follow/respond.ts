@@ -9,7 +9,7 @@ import { endOfTurn, type LogState } from "../state/turn-log.ts";
 import { type FollowedLog, followLog } from "./follow.ts";
 import type { TurnWatch } from "./watch.ts";
 
-/** What answering turns needs of the HTTP tier. */
+/** What the responses that stream turns need of an HTTP process. */
 export interface StreamContext {
   readonly ctx: Ctx;
   readonly watch: TurnWatch;
@@ -80,7 +80,7 @@ async function turnAsJson(
   throw failureOf(end, log.turnId);
 }
 
-/** A turn that did not succeed, as a JSON answer says it (`decisions.md`, "Turns"). */
+/** Returns the error of a turn that did not succeed, for a JSON response (docs/decisions.md, "Turns"). */
 function failureOf(state: Pick<LogState, "status" | "error"> | null, turnId: string): ApiError {
   const headers = { "X-Turn-Id": turnId };
   if (state?.status === "canceled") return new ApiError("turn_canceled", { headers });

@@ -17,7 +17,7 @@ export class TurnWatch {
     this.#sql = sql;
   }
 
-  /** Calls `moved` once, when the log is complete or another attempt writes it. Answers a function that stops watching. */
+  /** Calls `moved` once, when the log is complete or another attempt writes it. Returns a function that stops watching. */
   watch(logId: string, attempt: number, moved: (state: LogState | null) => void): () => void {
     const watcher: Watcher = { attempt, moved };
     const watchers = this.#watched.get(logId) ?? new Set();
@@ -45,7 +45,7 @@ export class TurnWatch {
       const states = new Map((await logStates(this.#sql, ids)).map((state) => [state.id, state]));
       for (const id of ids) this.#tell(id, states.get(id) ?? null);
     } catch {
-      // Postgres is away; the next look asks again.
+      // Postgres is away; the next interval asks again.
     } finally {
       this.#asking = false;
     }

@@ -19,16 +19,16 @@ import { addTurnJob } from "../state/turn-job.ts";
 import { answerOf } from "../state/turn-log.ts";
 
 /**
- * Looks after turns whose worker is lost (design section 1, rule 4). Every
+ * Recovers turns whose worker is lost (docs/architecture.md, "The reaper"). Every
  * worker process runs it; all its moves are guarded, so any number may run at
- * once. Four looks, each bounded:
+ * once. Each scan has four parts, each bounded:
  *
  * 1. Workers that stopped beating: a frozen one's connections are ended, which
  *    frees its locks; a dead one's jobs are given back to the queue.
  * 2. Turns marked running whose session lock nobody holds: run again when they
  *    have shown nothing, else ended as failed.
  * 3. Cancelled turns that no worker has: ended.
- * 4. Queued turns whose job is gone: rung again.
+ * 4. Queued turns whose job is gone: a job is enqueued again.
  */
 export class Reaper {
   readonly #ctx: Ctx;
@@ -43,7 +43,7 @@ export class Reaper {
     this.#frozenMs = frozenMs;
   }
 
-  /** One look around. Throws only what the database throws. */
+  /** One scan. Throws only what the database throws. */
   async scan(): Promise<void> {
     await this.#ctx.sql`select 1`;
     if (!this.#steady.note(Date.now())) return;
@@ -104,7 +104,7 @@ export class Reaper {
   async #endOrphan(orphan: OrphanRow, since: number): Promise<void> {
     const { sql, relay, log } = this.#ctx;
     const { id, attempt, continuationId, shown, cancelRequested } = orphan;
-    // Sealed first: whatever its worker still writes counts no more, and the answer to "has it shown anything?" is final.
+    // Sealed first: what its worker still writes has no effect any more, and whether it has shown anything is final.
     const sealed = await relay.seal({ logId: continuationId ?? id, attempt }).catch(() => "unknown" as const);
     // A continuation is not run again: which of its approved calls ran is unknown.
     const mayRunAgain = !shown && continuationId === null && !cancelRequested && attempt < turnAttemptsMax;
@@ -128,7 +128,7 @@ export class Reaper {
     log.warn({ turnId: id, attempt, status }, "a turn whose worker is lost was ended");
   }
 
-  /** Turns that were cancelled while no worker had them, by a door that could not end them itself. */
+  /** Turns that were cancelled while no worker had them, by an operation that could not end them itself (the deletion of their agent or tenant). */
   async #endCanceled(): Promise<void> {
     const { sql } = this.#ctx;
     const canceled = await sql<{ id: string; attempt: number; continuationId: string | null }[]>`
@@ -143,7 +143,7 @@ export class Reaper {
 
   async #enqueueAgain(): Promise<void> {
     const { sql, log } = this.#ctx;
-    const rung = await sql<{ id: string }[]>`
+    const enqueued = await sql<{ id: string }[]>`
       with silent as (
         select id, session_id from (
           select id, session_id from turns where status = 'queued' and cancel_requested_at is null
@@ -155,9 +155,9 @@ export class Reaper {
         )
       )
       select id, (${addTurnJob(sql)}).id as job from silent`;
-    for (const turn of rung) {
+    for (const turn of enqueued) {
       reaperActions.inc({ action: "turn_rung" });
-      log.warn({ turnId: turn.id }, "a queued turn whose job was gone was rung again");
+      log.warn({ turnId: turn.id }, "a queued turn whose job was gone was enqueued again");
     }
   }
 }
@@ -197,9 +197,9 @@ function findOrphans(sql: Sql): PromiseLike<OrphanRow[]> {
 }
 
 /**
- * Whether this process has had Postgres before its eyes for long enough to call
- * others dead. After an outage, a fail-over or a sleep of this very process all
- * beats are old and all locks gone, and everybody gets a moment to come back.
+ * Whether this process has had answers from Postgres for long enough to call other
+ * workers dead. After an outage, a fail-over or a sleep of this process itself all
+ * beats are old and all locks are gone, and every worker gets some time to come back.
  */
 class Steadiness {
   #since: number | null = null;
@@ -212,13 +212,13 @@ class Steadiness {
     return nowMs - this.#since >= workerDeadMs;
   }
 
-  /** It has answered ever since: a look with much to do is no outage. */
+  /** It has answered until now: a scan with much to do is no outage. */
   extend(nowMs: number): void {
     this.#last = nowMs;
   }
 }
 
-/** Answers that are further apart than this had an outage between them. */
+/** Replies of Postgres that are further apart than this had an outage between them. */
 const steadyGapMs = 2 * reapEveryMs;
 
 /** Why a turn failed whose worker died. */

@@ -243,7 +243,7 @@ const lockAgainMs = 100;
 /** A closing lock connection waits this long for its last statements. */
 const closeSeconds = 3;
 
-/** Takes those locks that this connection does not hold; answers the keys that somebody else holds. */
+/** Takes those locks that this connection does not hold; returns the keys that another connection holds. */
 async function lockMissing(lockSql: Sql, keys: readonly string[]): Promise<ReadonlySet<string>> {
   const rows = await lockSql<{ key: string; locked: boolean }[]>`
     select key, pg_try_advisory_lock(hashtextextended(key, 0)) as locked from unnest(${keys as string[]}::text[]) key

@@ -8,9 +8,9 @@ import { logStates } from "../state/turn-log.ts";
 import { finishTurn } from "./finish.ts";
 
 /**
- * Commits the outcome of a claim. A database that went away is asked again,
- * because a blip that heals is not an error; a commit whose answer got lost is
- * found in the row. False when the claim is gone.
+ * Commits the outcome of a claim. It is tried again while the database is
+ * away, because a short outage is not an error; a commit whose result was lost
+ * with the connection is found in the row. Returns false when the claim is gone.
  */
 export async function commitOutcome(sql: Sql, turn: ClaimedTurn, outcome: TurnOutcome): Promise<boolean> {
   const fence = { turnId: turn.id, attempt: turn.attempt, statuses: ["running" as const], claim: turn };

@@ -15,7 +15,7 @@ export interface Equipment {
   readonly tools: readonly TurnTool[];
 }
 
-/** Gathers the tools and the system text of one turn, as the agent's configuration names them. */
+/** Returns the tools and the system text of one turn, as the agent's configuration names them. */
 export async function equip(scope: EquippedAgent, config: AgentConfig): Promise<Equipment> {
   const [memories, skills, remote] = await Promise.all([
     scope.hasMemories ? memoriesOf(scope, config) : "",

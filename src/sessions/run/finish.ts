@@ -9,9 +9,9 @@ import { handOverToChat } from "./hand-over.ts";
 /**
  * Ends a claim: the turn's status, transcript, session, continuation, approvals,
  * usage, usage event, credit, the task's run and what its chat is told in one
- * statement, so that all of it happens or none. Answers false, having written
- * nothing, when the claim is gone (the fence of design section 1, rule 3), or when
- * a turn that was cancelled is to end well.
+ * statement, so that all of it happens or none. Returns false, having written
+ * nothing, when the claim is gone (docs/architecture.md, "One turn at a time"), or
+ * when a turn whose cancellation was asked for is to succeed.
  *
  * The session's row is locked before the turn's, as it is when a turn is
  * accepted: the other way round, a turn sent in the very moment another one ends

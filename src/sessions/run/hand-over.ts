@@ -21,8 +21,8 @@ interface ToldOutcome {
  * it: the reply and, just after it, the cards join the ledger, then a job is added to post them,
  * and one to begin with the next message that waits. They read `ended` (the
  * turn's row) and `asked` (the approvals' ids); the statement must read
- * `chat_rung`, or the jobs are not added. A session without a chat costs one look
- * into an index.
+ * `chat_rung`, or the jobs are not added. A session without a chat costs one lookup
+ * in an index.
  */
 export function handOverToChat(
   sql: AnySql,
@@ -46,7 +46,7 @@ export function handOverToChat(
         assistant_message_id, asked.id, now() + interval '1 microsecond'
       from chat cross join asked where speaks
     )`;
-  const rings = [
+  const jobs = [
     ...(mayBeChat ? [sql`select (${addDeliverJob(sql)}).id as job from chat where speaks`] : []),
     ...(status === "waiting" ? [] : [sql`select (${addInboxJob(sql)}).id as job from chat`]),
   ];
@@ -56,7 +56,7 @@ export function handOverToChat(
         e.session_id, e.assistant_message_id
       from ended e join chat_threads th on th.session_id = e.session_id join chat_connections c on c.id = th.connection_id
     ) ${mayBeChat && says ? reply : sql``} ${mayBeChat && status === "waiting" ? cards : sql``}, chat_rung as (
-      ${rings[0] ?? sql`select null::bigint as job from chat`} ${rings[1] === undefined ? sql`` : sql`union all ${rings[1]}`}
+      ${jobs[0] ?? sql`select null::bigint as job from chat`} ${jobs[1] === undefined ? sql`` : sql`union all ${jobs[1]}`}
     )`;
 }
 
@@ -64,7 +64,7 @@ function hasText(message: UiMessage): boolean {
   return textsOf(message.parts).some((text) => text.trim() !== "");
 }
 
-/** The SQL that rings for a thread's deliveries, for a query whose rows have `thread_id`. One job a thread waits at a time. */
+/** The SQL that enqueues the delivery job of a thread, for a query whose rows have `thread_id`. At most one job a thread waits at a time. */
 export function addDeliverJob(sql: AnySql) {
   return addJobSql(sql, "chat.deliver", { threadId: sql`thread_id` });
 }
@@ -74,7 +74,7 @@ export function addInboxJob(sql: AnySql) {
   return addJobSql(sql, "chat.inbox", { threadId: sql`thread_id` });
 }
 
-/** Rings for the cards of a session, when one of its approvals was decided; nothing when no chat has it. */
+/** Enqueues the delivery of a session's approval cards, after one of its approvals was decided. Does nothing for a session without a chat. */
 export async function enqueueCards(sql: AnySql, sessionId: string): Promise<void> {
   await sql`
     with thread as materialized (select id as thread_id from chat_threads where session_id = ${sessionId})

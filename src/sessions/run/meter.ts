@@ -38,7 +38,7 @@ export class ClaimMeter {
     if (this.#fromAcceptance) turnQueueWait.observe(turn.waitedSeconds);
   }
 
-  /** A continuation's acceptance lies before the person's decision, which is nobody's delay. */
+  /** False for a continuation: between its acceptance and its claim a person decided, which is no delay of the service. */
   get #fromAcceptance(): boolean {
     return this.#turn.continuationId === null;
   }

@@ -5,9 +5,9 @@ import { turnPatienceMs } from "../../kernel/limits.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import { markShown } from "../state/turn.ts";
 
-/** Chunks that show nothing: a turn that got no further can be run again unnoticed. */
+/** Chunks that show nothing: a turn that wrote only these can be run again, and no reader notices. */
 const silentChunks = new Set(["start", "start-step", "finish-step", "message-metadata"]);
-/** A turn that lasts longer than this after its first shown chunk is noted as shown; a shorter one is over before it matters. */
+/** A turn that lasts longer than this after its first shown chunk is noted as shown; a shorter one has ended before it matters. */
 const noteAfterMs = 250;
 
 /**
@@ -15,7 +15,7 @@ const noteAfterMs = 250;
  * that "the relay's log is empty" means exactly "nobody has seen anything".
  *
  * A moment after that first chunk it also notes in Postgres that the turn has
- * shown something, for the day when the worker and Redis are lost together.
+ * shown something, for the case that the worker and Redis are lost together.
  */
 export class OutputGate {
   readonly #sql: Sql;
@@ -33,7 +33,7 @@ export class OutputGate {
     this.#onOpen = onOpen;
   }
 
-  /** Takes the next chunk; answers those that may go out now. */
+  /** Takes the next chunk; returns those that may go out now. */
   pass(chunk: { readonly type: string }): readonly object[] {
     if (this.#open) return [chunk];
     this.#held.push(chunk);

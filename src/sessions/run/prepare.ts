@@ -32,8 +32,9 @@ export interface PreparedTurn {
 }
 
 /**
- * Gathers what a claim runs on. Nothing from acceptance is trusted: the agent or
- * its provider may be gone by now, and then the turn fails with that cause.
+ * Returns what a claim runs on. What was checked at acceptance is checked again: the
+ * agent or its provider may have been deleted since, and then the turn fails with
+ * that cause.
  */
 export async function prepareTurn(ctx: Ctx, turn: ClaimedTurn, signal: AbortSignal): Promise<PreparedTurn | TurnError> {
   const { agent } = turn;

@@ -31,7 +31,7 @@ export interface TurnRunner {
   readonly actor: Actor;
 }
 
-/** The job `turn`: runs a queued turn, or its continuation, to its end (the turn's way through the house, design section 2). */
+/** The job `turn`: runs a queued turn, or its continuation, to its end (docs/architecture.md, "A turn's way through the code"). */
 export async function runTurnJob(
   { ctx, actor }: TurnRunner,
   payload: { turnId: string; lockKey: string },
@@ -70,7 +70,7 @@ async function runClaim(ctx: Ctx, running: RunningTurn, meter: ClaimMeter): Prom
       await writer.end([...held, whole.lastChunk]);
       meter.noteEnd(whole);
       log.info({ status: whole.status, attempt: turn.attempt }, "turn ended");
-    } else log.warn("the turn was ended by somebody else; nothing was written");
+    } else log.warn("the turn was ended by another process; nothing was written");
   } finally {
     writer.close();
     gate.close();
@@ -80,7 +80,7 @@ async function runClaim(ctx: Ctx, running: RunningTurn, meter: ClaimMeter): Prom
 
 /**
  * Commits the outcome, or its cancellation: one that was accepted while the
- * outcome was on its way comes first. Answers what was committed; null when the
+ * outcome was on its way comes first. Returns what was committed; null when the
  * claim is gone.
  */
 async function commit(ctx: Ctx, turn: ClaimedTurn, outcome: TurnOutcome): Promise<TurnOutcome | null> {
@@ -114,7 +114,7 @@ async function play(
       download: imageDownload(ctx.config),
       tools: prepared.tools,
       policy: turn.kind === "task" ? prepared.config.approvalInTasks : prepared.config.approvalInChat,
-      // Nobody waits for a task's run or a stateless generation.
+      // No person follows a task's run or a stateless generation.
       canAsk: turn.kind === "session" || turn.kind === "chat",
       modelCallsMax: Math.max(1, modelCallsPerTurnMax - turn.modelCalls - prepared.used.modelCalls),
       beforeTool: async () => {
@@ -136,7 +136,7 @@ async function play(
   return conclude(ctx, running, writer, prepared, result);
 }
 
-/** What cannot be prepared now cannot be prepared by another worker either, unless it was the database that was away. */
+/** Prepares the claim. An error fails the turn, because another worker could not prepare it either; only while the database is away it is thrown. */
 async function prepare(ctx: Ctx, { turn, stop }: RunningTurn): Promise<PreparedTurn | TurnError> {
   try {
     return await retryWhileUnavailable(() => prepareTurn(ctx, turn, stop.signal), {

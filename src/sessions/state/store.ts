@@ -6,7 +6,7 @@ import { type Page, readCursor, readTimeCursor, timePage, writeCursor } from "..
 import type { UiMessage } from "../../messages/ui-message.ts";
 import { deleteArtifacts } from "../../workspaces/artifacts.ts";
 
-/** A session as lists show it (document 1, "Session summary"). */
+/** A session as lists show it. */
 export interface SessionSummary {
   readonly id: string;
   readonly agentVersion: number | null;
@@ -144,7 +144,7 @@ function showSummary(row: SessionRow): SessionSummary {
 /** A page of a transcript weighs at most this much, or is one message: an answer may be 16 MiB, and a page 200 of them. */
 const pageBytesMax = 32 * 1024 * 1024;
 
-/** A page of a transcript (document 1, "GET …/messages"). */
+/** A page of a transcript. */
 export interface MessagePage extends Page<UiMessage> {
   /** Give it as `after` to get what is newer; null while the session holds nothing. */
   readonly latestCursor: string | null;
