@@ -17,7 +17,7 @@ export interface FollowedLog {
   readonly assistantMessageId: string;
   /** The attempt whose log is read first (`logAttemptOf`). */
   readonly attempt: number;
-  /** The turn was accepted just now, so that there is no log of it yet, or hardly. */
+  /** The turn was accepted just now, so that there is no turn log of it yet, or a very short one. */
   readonly isNew?: boolean;
 }
 
@@ -32,14 +32,14 @@ const askRelayAgainMs = 2 * turnWatchMs;
 const askAgainMs = 250;
 
 /**
- * All events of a log as SSE text, from event `from` on, each once, until its
+ * Yields all events of a turn log as SSE text, from event `from` on, each once, until its
  * end (docs/architecture.md, "What a reader sees"). Event 0 is `start`, made here from the turn's
  * row: a turn that is run again has written nothing yet, so every follower sees
  * one `start`, and no attempt writes its own.
  *
  * The relay gives the live events. When it cannot (a worker was lost, Redis is
  * away), Postgres says how the log ended, and the stored answer or an error
- * chunk ends the stream. It never waits for a turn that nobody runs.
+ * chunk ends the stream. It never waits for a turn that no worker runs.
  */
 export async function* followLog(
   following: Following,

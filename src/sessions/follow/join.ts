@@ -39,7 +39,7 @@ export async function joinTurn(
   });
 }
 
-/** The number of the event after `Last-Event-ID`; 0, the whole sequence, when there is none or it is another log's. */
+/** Returns the number of the event after `Last-Event-ID`; 0, the whole sequence, when there is none or it is another log's. */
 export function eventAfter(request: Request, logId: string): number {
   const [log, number] = (request.headers.get("last-event-id") ?? "").split(":");
   return log === logId && /^\d{1,9}$/.test(number ?? "") ? Number(number) + 1 : 0;

@@ -24,7 +24,7 @@ export interface TurnResponseOptions {
 }
 
 /**
- * The response to an accepted turn: its stream from the first event, or its
+ * Returns the response to an accepted turn: its stream from the first event, or its
  * message once it has ended. A client that goes away ends its reading, never the turn.
  */
 export function respondWithTurn(
@@ -47,7 +47,7 @@ interface ResponseOptions {
   readonly request: Request;
 }
 
-/** A log's events from number `from` on. */
+/** Returns the response that streams a turn log's events from number `from` on. */
 export function streamTurnLog(
   streams: StreamContext,
   log: FollowedLog,
@@ -74,7 +74,7 @@ async function turnAsJson(
   });
   if (end?.status === "succeeded") {
     if (end.message !== null) return Response.json({ message: end.message }, { status, headers });
-    // Asked for again by its Idempotency-Key after a regeneration has cut it away.
+    // Asked for again by its Idempotency-Key after a regeneration has removed it.
     throw new ApiError("message_not_found", { headers: { "X-Turn-Id": log.turnId } });
   }
   throw failureOf(end, log.turnId);

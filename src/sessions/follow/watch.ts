@@ -65,7 +65,7 @@ interface Watcher {
   readonly moved: (state: LogState | null) => void;
 }
 
-/** Whether a log is complete, or written by another attempt than the one somebody follows. */
+/** Returns whether a turn log is complete, or is written by a later attempt than the one that is followed. */
 export function hasMoved(state: LogState, attempt: number): boolean {
   return isEnded(state.status) || logAttemptOf(state) > attempt;
 }

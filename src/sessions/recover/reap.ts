@@ -93,7 +93,7 @@ export class Reaper {
       if (!orphan.workerLives || Date.now() - since >= workerDeadMs) lost.push({ orphan, since });
     }
     this.#suspects = seen;
-    // Side by side, because a relay that does not answer would hold up all that come after.
+    // In parallel, because a relay that does not reply would delay all that come after.
     for (let start = 0; start < lost.length; start += orphansAtOnce) {
       const some = lost.slice(start, start + orphansAtOnce);
       await Promise.all(some.map(({ orphan, since }) => this.#endOrphan(orphan, since)));
@@ -108,7 +108,7 @@ export class Reaper {
     const sealed = await relay.seal({ logId: continuationId ?? id, attempt }).catch(() => "unknown" as const);
     // A continuation is not run again: which of its approved calls ran is unknown.
     const mayRunAgain = !shown && continuationId === null && !cancelRequested && attempt < turnAttemptsMax;
-    // What Postgres knows of it is a moment old, so a relay that does not answer is asked once more.
+    // The row was read some time ago, so a relay that does not reply is asked once more.
     if (mayRunAgain && sealed === "unknown" && Date.now() - since < sealPatienceMs) return;
     const showedNothing = sealed === "empty" || sealed === "unknown";
     if (mayRunAgain && showedNothing && (await requeueTurn(sql, id, attempt))) {
@@ -171,15 +171,15 @@ interface OrphanRow {
   workerLives: boolean;
 }
 
-/** For so long a relay that does not answer is asked again what a lost turn has shown: twice, and a connection to it that was lost is back by then. */
+/** A relay that does not reply is asked again for this long what a lost turn has shown: that is twice, and a lost connection to it is back by then. */
 const sealPatienceMs = 7_000;
-/** So many lost turns are ended side by side. */
+/** This many lost turns are ended in parallel. */
 const orphansAtOnce = 50;
 
 /**
  * Running turns whose lock nobody holds. `pg_locks` shows a 64-bit advisory key
- * as two halves. A turn whose row is locked is left to whoever moves it just now:
- * a commit outlives its worker, and waiting for it would hold up all the others.
+ * as two halves. A turn whose row is locked is left to the transaction that moves it:
+ * a commit may outlive its worker, and waiting for it would delay all the others.
  */
 function findOrphans(sql: Sql): PromiseLike<OrphanRow[]> {
   return sql<OrphanRow[]>`
@@ -205,7 +205,7 @@ class Steadiness {
   #since: number | null = null;
   #last = 0;
 
-  /** Postgres has answered just now. */
+  /** Notes that Postgres replied at this time. Returns whether it has replied for long enough. */
   note(nowMs: number): boolean {
     if (this.#since === null || nowMs - this.#last > steadyGapMs) this.#since = nowMs;
     this.#last = nowMs;

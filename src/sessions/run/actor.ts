@@ -29,10 +29,10 @@ export interface RunningTurn {
 export const cancelChannel = "parley_cancel";
 
 /**
- * The session actor's end of a worker process: one connection that holds the
- * advisory locks of all sessions whose turns run here, and beats. The locks die
- * with the process; the beat tells a frozen process from a busy one (design
- * section 1, rules 3 and 4).
+ * Holds the sessions of a worker process: one connection with the advisory locks
+ * of all sessions whose turns run here, and the worker's beat (its heartbeat). The
+ * locks end with the process; the beat tells a frozen process from a busy one
+ * (docs/architecture.md, "One turn at a time" and "Dead and frozen workers").
  */
 export class Actor {
   readonly workerId = newId("worker");
@@ -41,7 +41,7 @@ export class Actor {
   readonly #databaseUrl: string;
   #sql: Sql;
   readonly #running = new Map<string, RunningTurn>();
-  /** Turns on their way into `running`: a second job of the same turn must not take its claim for a lost one. */
+  /** Turns that are being claimed: a second job of the same turn must not treat that claim as lost. */
   readonly #claiming = new Set<string>();
   #backendPid: number | null = null;
   #beating: ReturnType<typeof setInterval> | null = null;
@@ -72,11 +72,11 @@ export class Actor {
       onnotice: () => {},
       connection: { application_name: this.applicationName },
     });
-    // The driver may forget a query when its connection breaks; a claim that waited for it would keep its job for good.
+    // The driver may forget a query when its connection breaks; a claim that waited for it would keep its job for ever.
     return withDeadline(connection, lockQueryMs);
   }
 
-  /** Connects, says that this worker lives, and listens for cancellations. */
+  /** Connects, writes this worker's row, and listens for cancellations. */
   async start(): Promise<void> {
     await this.#beat();
     await this.#listen();
@@ -105,8 +105,8 @@ export class Actor {
   }
 
   /**
-   * Takes the session's lock, claims the turn, runs `work`, lets go of the lock.
-   * Does nothing when the turn is not queued any more, or is here already. Throws
+   * Takes the session's lock, claims the turn, runs `work`, and releases the lock.
+   * Does nothing when the turn is not queued any more, or runs here already. Throws
    * when another worker keeps the lock longer than `lockWaitMs`, or Postgres is
    * away longer than `databaseWaitMs`; the queue then tries again.
    */
@@ -123,9 +123,9 @@ export class Actor {
     } finally {
       this.#running.delete(turnId);
       sessionsHeld.dec();
-      // Not awaited: the row says already that the session is free.
+      // Not awaited: by the turn's row the session is free already.
       releaseLock(this.#sql, lockKey).catch((error) =>
-        this.#log.warn({ err: error, turnId }, "a session's lock was not let go of"),
+        this.#log.warn({ err: error, turnId }, "a session's lock was not released"),
       );
     }
   }
@@ -168,7 +168,7 @@ export class Actor {
     }
   }
 
-  /** Gives up a connection on which a beat hangs: without beats this worker would pass for frozen. */
+  /** Gives up a connection on which a beat hangs: without beats this worker would be taken for frozen. */
   #reopen(): void {
     this.#log.warn("the lock connection does not answer and is given up");
     const hanging = this.#sql;
@@ -178,7 +178,7 @@ export class Actor {
     this.#listen().catch((error) => this.#log.warn({ err: error }, "cancellations are noticed by the beat only"));
   }
 
-  /** Renews this worker's row, takes the locks anew after a reconnect, and stops turns whose cancellation was announced while nobody listened. */
+  /** Renews this worker's row, takes the locks again after a reconnect, and stops turns whose cancellation was announced while this process did not listen. */
   async #beat(): Promise<void> {
     const ids = [...this.#running.keys()];
     const [row] = await this.#sql<{ pid: number; drain: boolean; canceled: string[] }[]>`
@@ -202,10 +202,10 @@ export class Actor {
   }
 
   /**
-   * The connection before took its locks with it, or will: a server that has not
-   * noticed its end is told. Turns that were claimed since have their locks, and a
-   * second one would outlive them. A turn whose lock cannot be had again belongs to
-   * somebody else now.
+   * The locks of the previous connection ended with it, or will: where the server has
+   * not noticed its end, that connection is terminated. Turns that were claimed since
+   * have their locks already, and a second lock would be held longer than they run. A
+   * turn whose lock cannot be taken again belongs to another worker now.
    */
   async #lockAgain(pidBefore: number): Promise<void> {
     await this.#sql`
@@ -225,10 +225,10 @@ export class Actor {
     return this.turns.map(({ lockKey }) => lockKey);
   }
 
-  /** Ends the beat and the connection; locks that are still held go with it. Never rejects, whatever has become of Postgres. */
+  /** Ends the beat and the connection; locks that are still held go with it. Never rejects, whatever state Postgres is in. */
   async close(): Promise<void> {
     if (this.#beating !== null) clearInterval(this.#beating);
-    // Jobs whose end the queue could not tell Postgres, which was just away, go back with it. Sent at once: not after `end`.
+    // Jobs whose end the queue could not write while Postgres was away are given back with the row. Sent now, because after `end` nothing is sent.
     const gone = { names: this.#queueNames, inOrder: true };
     forgetWorkers(this.#sql, this.#sql`w.id = ${this.workerId}`, gone).then(null, () => {});
     // Ending waits for what was sent, up to its limit.
@@ -236,7 +236,7 @@ export class Actor {
   }
 }
 
-/** A statement on the lock connection ends within this. Later than a beat that hangs, upon which the connection is given up. */
+/** A statement on the lock connection ends within this. It is longer than the time after which a hanging beat makes the connection be given up. */
 const lockQueryMs = 2 * databaseWaitMs;
 /** Pause between tries to take a lock that a connection which is just ending still holds. */
 const lockAgainMs = 100;

@@ -82,7 +82,7 @@ export async function claimTurn(
   };
 }
 
-/** Lets go of a session's lock. */
+/** Releases a session's lock. */
 export async function releaseLock(lockSql: Sql, lockKey: string): Promise<void> {
   await lockSql`select pg_advisory_unlock(hashtextextended(${lockKey}, 0))`;
 }

@@ -9,7 +9,7 @@ import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import { outcomeWithoutMessages, type TurnError, type TurnOutcome, type TurnUsage } from "../state/turn-end.ts";
 import type { PreparedTurn } from "./prepare.ts";
 
-/** What the model's result means for the usage row. */
+/** Returns what a claim used: the model's result, and what compaction used before it. */
 export function usageOf(prepared: PreparedTurn, result: ModelResult): TurnUsage {
   const { used } = prepared;
   return {
@@ -23,7 +23,7 @@ export function usageOf(prepared: PreparedTurn, result: ModelResult): TurnUsage 
 }
 
 /**
- * The outcome of a model that finished: the turn succeeded, or it stops to ask
+ * Returns the outcome of a model that finished: the turn succeeded, or it stops to ask
  * for approvals. The answer of a regeneration joins the transcript only when it
  * succeeded; until then it waits in the turn's own row, and the previous answer stays.
  */
@@ -49,7 +49,7 @@ export function goodOutcome(turn: ClaimedTurn, prepared: PreparedTurn, result: M
 }
 
 /**
- * The outcome of a turn that failed. The transcript stays as it was, but for a
+ * Returns the outcome of a turn that failed. The transcript stays as it was, but for a
  * continuation: what its tools did is kept, and calls that were never answered
  * are closed.
  */
@@ -67,7 +67,7 @@ export function failedOutcome(
 }
 
 /**
- * The outcome of a turn that was cancelled: the transcript is as it was before
+ * Returns the outcome of a turn that was cancelled: the transcript is as it was before
  * the turn, also when the turn had stopped to ask in between.
  */
 export async function canceledOutcome(
@@ -92,7 +92,7 @@ function longer(extended: UiMessage, message: UiMessage | null): UiMessage {
   return message !== null && message.parts.length >= extended.parts.length ? message : extended;
 }
 
-/** The outcome with the counts of its log, as it stands once the last chunks are written. */
+/** Returns the outcome with the counts of its log, as it stands once the last chunks are written. */
 export function withLog(
   outcome: TurnOutcome,
   writer: Pick<RelayWriter, "written">,

@@ -35,7 +35,7 @@ export interface HistoryRow {
   decisions: Decided[] | null;
 }
 
-/** The history of a turn that has no session, or whose session is gone. */
+/** Returns the history of a turn that has no session, or whose session does not exist any more. */
 export function noHistory(metadata: Readonly<Record<string, unknown>> = {}): History {
   return { metadata, summary: null, messages: [], decisions: [] };
 }
@@ -46,8 +46,8 @@ const smallMessagesMax = 50;
 const smallBytesMax = 128 * 1024;
 
 /**
- * The query of a session for the turn `t` in front of it: the session's metadata,
- * the transcript behind the summary (up to the cut of a regeneration, which also
+ * Returns the query of a session for the turn `t` in front of it: the session's metadata,
+ * the transcript behind the summary (up to `keep_seq` of a regeneration, which also
  * decides whether the summary still holds), and the decisions of a continuation.
  */
 export function historyOfTurn(sql: AnySql, size: "small" | "any") {
@@ -57,7 +57,7 @@ export function historyOfTurn(sql: AnySql, size: "small" | "any") {
         from messages m
         where m.session_id = s.id and m.seq > coalesce(z.upto_seq, 0) and (t.keep_seq is null or m.seq <= t.keep_seq)
       )`;
-  // The count is looked at first, so that no more than a few rows are ever measured.
+  // The count is compared first, so that the sizes of only a few rows are ever summed.
   const small = sql`case when s.message_count > ${smallMessagesMax} then null
       when (select sum(pg_column_size(m.content)) from messages m where m.session_id = s.id) > ${smallBytesMax} then null
       else ${transcript} end`;
@@ -74,7 +74,7 @@ export function historyOfTurn(sql: AnySql, size: "small" | "any") {
     where s.id = t.session_id`;
 }
 
-/** A row of `historyOfTurn`; null when it does not hold the transcript. */
+/** Returns the history in a row of `historyOfTurn`; null when the row does not hold the transcript. */
 export function historyOfRow({ metadata, transcript, decisions, uptoSeq, summary }: HistoryRow): History | null {
   if (metadata === null) return noHistory();
   if (transcript === null) return null;

@@ -51,7 +51,7 @@ export interface SessionFacts {
   readonly userId: string;
 }
 
-/** A session by its agent and id, one that cannot be seen yet included; null when it is missing, foreign or deleted. */
+/** Returns a session by its agent and id, also one that is not visible yet; null when it is missing, another tenant's, or deleted. */
 export async function findSession(
   sql: AnySql,
   tenantId: string,
@@ -73,7 +73,7 @@ export interface SessionListFilter {
   readonly limit: number;
 }
 
-/** Sessions of one agent, most recently updated first. An unknown or foreign agent has none. */
+/** Returns a page of the sessions of one agent, most recently updated first. An unknown agent, or another tenant's, has none. */
 export async function listSessions(
   sql: AnySql,
   agentId: string,
@@ -90,7 +90,7 @@ export async function listSessions(
   return timePage(list, rows, filter.limit, showSummary);
 }
 
-/** Sessions of all agents that hold messages, most recently updated first; with `byAgent` each agent's latest only. */
+/** Returns a page of the sessions of all agents that hold messages, most recently updated first; with `byAgent` each agent's latest only. */
 export async function listLatest(
   sql: AnySql,
   byAgent: boolean,
@@ -156,7 +156,7 @@ interface MessageRow {
   content: UiMessage | null;
 }
 
-/** The newest messages, or those older than `cursor`; within the page the oldest first. */
+/** Returns the newest messages, or those older than `cursor`; within the page the oldest first. */
 export async function messagesBefore(
   sql: AnySql,
   sessionId: string,
@@ -171,7 +171,7 @@ export async function messagesBefore(
     rows: limit + 1,
   });
   const shown = fitting(rows.slice(0, limit));
-  // Older pages repeat the first page's newest place, so that `after` never skips what came meanwhile.
+  // Older pages repeat the first page's newest place, so that `after` never skips messages that were added in between.
   const latest = place === null ? rows[0]?.seq : place[1];
   const oldest = shown.at(-1);
   const more = rows.length > shown.length && oldest !== undefined && latest !== undefined;
@@ -182,7 +182,7 @@ export async function messagesBefore(
   };
 }
 
-/** The messages newer than a saved `latestCursor`, oldest first; when there are more than fit, follow `latestCursor`. */
+/** Returns the messages newer than a saved `latestCursor`, oldest first; when there are more than fit, follow `latestCursor`. */
 export async function messagesAfter(
   sql: AnySql,
   sessionId: string,

@@ -3,8 +3,8 @@ import type { UiMessage } from "../../messages/ui-message.ts";
 import type { TurnError } from "./turn-end.ts";
 
 /**
- * What followers see of a turn: logs. A turn has one, up to its end or its first
- * stop to ask; each continuation has its own. Both are followed alike.
+ * Turn logs: what followers see of a turn. A turn has one, up to its end or its first
+ * stop to ask; each continuation has its own. Both are followed in the same way.
  */
 export type LogStatus = "waiting" | "queued" | "running" | "succeeded" | "failed" | "canceled";
 
@@ -33,7 +33,7 @@ interface LogRow {
   lastChunk: unknown;
 }
 
-/** The states of some logs, by turn or continuation id. A log that ends because its turn asks has succeeded. */
+/** Returns the states of some turn logs, by turn or continuation id. A log that ends because its turn asks has succeeded. */
 export async function logStates(sql: AnySql, ids: readonly string[]): Promise<LogState[]> {
   const turnIds = ids.filter((id) => id.startsWith("turn_"));
   const continuationIds = ids.filter((id) => !id.startsWith("turn_"));
@@ -59,7 +59,7 @@ export async function logStates(sql: AnySql, ids: readonly string[]): Promise<Lo
   }));
 }
 
-/** How a turn's own log ended, with the message it answered with: from the transcript, or the stateless answer. */
+/** Returns how a turn's own log ended, with the message it answered with: from the transcript, or the stateless answer. */
 export async function endOfTurn(
   sql: AnySql,
   turnId: string,
@@ -73,7 +73,7 @@ export async function endOfTurn(
   return row ?? null;
 }
 
-/** The message a turn answered with: from the transcript, or the stateless answer. Null while there is none. */
+/** Returns the message a turn answered with: from the transcript, or the stateless answer. Null while there is none. */
 export async function answerOf(sql: AnySql, turnId: string): Promise<UiMessage | null> {
   const [row] = await sql<{ content: UiMessage | null }[]>`
     select coalesce(t.answer, m.content) as content from turns t
@@ -82,12 +82,12 @@ export async function answerOf(sql: AnySql, turnId: string): Promise<UiMessage |
   return row?.content ?? null;
 }
 
-/** Whether a log is complete. */
+/** Returns whether a turn log is complete. */
 export function isEnded(status: LogStatus): boolean {
   return status === "succeeded" || status === "failed" || status === "canceled";
 }
 
-/** The attempt whose chunks a log holds or will hold: a queued one's will be the next claim. */
+/** Returns the attempt whose chunks a turn log holds or will hold: those of a queued one will be the next claim's. */
 export function logAttemptOf(state: { readonly status: string; readonly attempt: number }): number {
   return state.status === "queued" || state.status === "waiting" ? state.attempt + 1 : Math.max(1, state.attempt);
 }
