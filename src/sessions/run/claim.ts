@@ -1,5 +1,6 @@
 import { agentOfTurn, type LoadedAgentRow, toLoadedAgent } from "../../agents/load.ts";
 import type { Sql } from "../../kernel/database/client.ts";
+import type { IdOf } from "../../kernel/ids.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import { startContinuation } from "../state/continuation.ts";
@@ -8,17 +9,17 @@ import { claimMove, type TurnKind } from "../state/turn.ts";
 
 interface ClaimRow extends LoadedAgentRow, HistoryRow {
   locked: boolean;
-  id: string | null;
-  tenantId: string;
-  agentId: string;
-  sessionId: string | null;
+  id: IdOf<"turn"> | null;
+  tenantId: IdOf<"tenant">;
+  agentId: IdOf<"agent">;
+  sessionId: IdOf<"session"> | null;
   kind: TurnKind;
-  continuationId: string | null;
+  continuationId: IdOf<"continuation"> | null;
   attempt: number;
   agentVersion: number;
   input: UiMessage | UiMessage[] | null;
   keepSeq: number | null;
-  assistantMessageId: string;
+  assistantMessageId: IdOf<"message">;
   userId: string;
   turnMetadata: Record<string, unknown>;
   requestId: string | null;
@@ -38,7 +39,7 @@ interface ClaimRow extends LoadedAgentRow, HistoryRow {
  */
 export async function claimTurn(
   lockSql: Sql,
-  workerId: string,
+  workerId: IdOf<"worker">,
   lockKey: string,
   turnId: string,
 ): Promise<ClaimedTurn | "busy" | "gone"> {

@@ -1,18 +1,19 @@
 import type { LoadedAgent } from "../../agents/load.ts";
+import type { IdOf } from "../../kernel/ids.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import type { History } from "./history.ts";
 import type { ClaimKind } from "./turn.ts";
 
 /** A claimed turn: what the worker needs to run it. */
 export interface ClaimedTurn extends ClaimKind {
-  readonly id: string;
-  readonly tenantId: string;
-  readonly agentId: string;
+  readonly id: IdOf<"turn">;
+  readonly tenantId: IdOf<"tenant">;
+  readonly agentId: IdOf<"agent">;
   readonly attempt: number;
   readonly agentVersion: number;
   /** The user's message, or all messages of a stateless generation; null for a regeneration. */
   readonly input: UiMessage | readonly UiMessage[] | null;
-  readonly assistantMessageId: string;
+  readonly assistantMessageId: IdOf<"message">;
   readonly userId: string;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly requestId: string | null;

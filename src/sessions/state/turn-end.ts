@@ -1,4 +1,5 @@
 import type { ProviderType } from "../../kernel/config.ts";
+import type { IdOf } from "../../kernel/ids.ts";
 import type { AskedApproval } from "../../messages/tool-calls.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 
@@ -37,7 +38,7 @@ export interface TurnOutcome {
   readonly relayEvents: number;
   readonly lastChunk: unknown;
   /** The new continuation of a turn that stops to ask. */
-  readonly continuationId: string | null;
+  readonly continuationId: IdOf<"continuation"> | null;
   /** What a turn that stops to ask asks for. */
   readonly approvals: readonly AskedApproval[];
 }

@@ -1,4 +1,5 @@
 import type { AnySql } from "../../kernel/database/client.ts";
+import type { IdOf } from "../../kernel/ids.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import type { TurnError } from "./turn-end.ts";
 
@@ -11,11 +12,11 @@ export type LogStatus = "waiting" | "queued" | "running" | "succeeded" | "failed
 export interface LogState {
   /** The turn's or the continuation's id. */
   readonly id: string;
-  readonly turnId: string;
+  readonly turnId: IdOf<"turn">;
   readonly status: LogStatus;
   /** The claim whose chunks the log holds; of a queued one, the claims so far. */
   readonly attempt: number;
-  readonly assistantMessageId: string;
+  readonly assistantMessageId: IdOf<"message">;
   readonly error: TurnError | null;
   /** Events of the complete log; null while it grows. */
   readonly relayEvents: number | null;
@@ -24,10 +25,10 @@ export interface LogState {
 
 interface LogRow {
   id: string;
-  turnId: string;
+  turnId: IdOf<"turn">;
   status: LogStatus;
   attempt: number;
-  assistantMessageId: string;
+  assistantMessageId: IdOf<"message">;
   error: TurnError | null;
   relayEvents: number | null;
   lastChunk: unknown;

@@ -1,4 +1,5 @@
 import { type AnySql, json } from "../../kernel/database/client.ts";
+import type { IdOf } from "../../kernel/ids.ts";
 import { turnAttemptsMax } from "../../kernel/limits.ts";
 import type { TurnOutcome } from "./turn-end.ts";
 import { addTurnJob } from "./turn-job.ts";
@@ -46,9 +47,9 @@ export type TurnKind = "session" | "generate" | "task" | "chat";
 export interface ClaimKind {
   readonly kind: TurnKind;
   /** Null: a stateless generation. */
-  readonly sessionId: string | null;
+  readonly sessionId: IdOf<"session"> | null;
   /** The continuation that this claim runs; null before the turn first stops to ask. */
-  readonly continuationId: string | null;
+  readonly continuationId: IdOf<"continuation"> | null;
   /** A regeneration keeps the transcript up to this place; null for any other turn. */
   readonly keepSeq: number | null;
 }
@@ -177,10 +178,10 @@ export async function markShown(sql: AnySql, turnId: string, attempt: number): P
 
 /** A turn that was asked to stop, in the state in which it was found. */
 export interface StoppingTurn {
-  readonly id: string;
+  readonly id: IdOf<"turn">;
   readonly status: "queued" | "running" | "waiting";
   readonly attempt: number;
-  readonly continuationId: string | null;
+  readonly continuationId: IdOf<"continuation"> | null;
 }
 
 /** Asks the session's unfinished turn to stop (only if it is `turnId`, where one is given). Returns null when there is none. */
@@ -189,15 +190,12 @@ export async function requestCancel(
   sessionId: string,
   turnId: string | null,
 ): Promise<StoppingTurn | null> {
-  const [turn] = await sql<
-    { id: string; status: StoppingTurn["status"]; attempt: number; continuationId: string | null }[]
-  >`
+  const [turn] = await sql<StoppingTurn[]>`
     update turns set cancel_requested_at = coalesce(cancel_requested_at, now())
     where session_id = ${sessionId} and status in ('queued', 'running', 'waiting')
       ${turnId === null ? sql`` : sql`and id = ${turnId}`}
     returning id, status, attempt, continuation_id`;
-  if (turn === undefined) return null;
-  return { id: turn.id, status: turn.status, attempt: turn.attempt, continuationId: turn.continuationId };
+  return turn ?? null;
 }
 
 /** Asks the turns of a tenant that wait for a person to stop; the reaper ends and meters them. */
@@ -208,15 +206,15 @@ export async function requestCancelOfWaiting(sql: AnySql, tenantId: string): Pro
 
 /** The turn of a session that has not ended. */
 export interface ActiveTurn {
-  readonly id: string;
-  readonly continuationId: string | null;
+  readonly id: IdOf<"turn">;
+  readonly continuationId: IdOf<"continuation"> | null;
   readonly status: TurnStatus;
 }
 
 /** The turn that runs, or waits to run, in a session; null when the session is idle. */
 export async function activeTurn(sql: AnySql, sessionId: string): Promise<ActiveTurn | null> {
-  const [row] = await sql<{ id: string; continuationId: string | null; status: TurnStatus }[]>`
+  const [turn] = await sql<ActiveTurn[]>`
     select id, continuation_id, status from turns
     where session_id = ${sessionId} and status in ('queued', 'running', 'waiting')`;
-  return row === undefined ? null : { id: row.id, continuationId: row.continuationId, status: row.status };
+  return turn ?? null;
 }
