@@ -1,4 +1,11 @@
-import type { ErrorResponse } from "./generated/schemas.ts";
+/** What the body of a response that is no success holds. */
+interface ErrorFields {
+  readonly code: string;
+  readonly message: string;
+  /** `issues`: the fields that broke a rule, each by its JSON pointer. */
+  readonly details?: { readonly issues?: ReadonlyArray<{ readonly path: string; readonly message: string }> };
+  readonly requestId: string;
+}
 
 /** What a call throws when the service responds with an error. */
 export class ParleyError extends Error {
@@ -9,11 +16,11 @@ export class ParleyError extends Error {
   /** The response's X-Request-Id, which the service's log names too. */
   readonly requestId: string | null;
   /** More of it, such as `issues`: the fields that broke a rule. */
-  readonly details: ErrorResponse["error"]["details"];
+  readonly details: ErrorFields["details"] | undefined;
   /** After how many seconds to try again, where the service says so. */
   readonly retryAfterSeconds: number | null;
 
-  constructor(response: Response, { code, message, details, requestId }: ErrorResponse["error"]) {
+  constructor(response: Response, { code, message, details, requestId }: ErrorFields) {
     super(message);
     this.code = code;
     this.status = response.status;
@@ -25,18 +32,18 @@ export class ParleyError extends Error {
 }
 
 /** The error that a response holds, also where something between here and the service made it. */
-export async function errorOf(response: Response): Promise<ParleyError> {
+export async function readParleyError(response: Response): Promise<ParleyError> {
   const text = await response.text();
-  const error = readError(text);
+  const error = readFields(text);
   return new ParleyError(
     response,
     error ?? { code: "unexpected_response", message: text.slice(0, 200), requestId: "" },
   );
 }
 
-function readError(text: string): ErrorResponse["error"] | null {
+function readFields(text: string): ErrorFields | null {
   try {
-    const { error } = JSON.parse(text) as Partial<ErrorResponse>;
+    const { error } = JSON.parse(text) as { error?: ErrorFields };
     return typeof error?.code === "string" ? error : null;
   } catch {
     return null;

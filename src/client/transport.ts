@@ -1,4 +1,4 @@
-import { errorOf } from "./error.ts";
+import { readParleyError } from "./error.ts";
 import { TurnStream } from "./turn-stream.ts";
 
 /** Where the service is, and as whom to speak to it. */
@@ -48,7 +48,7 @@ export class Transport {
   async call<T>(method: string, to: string, call: Call): Promise<T> {
     const send = this.#options.fetch ?? fetch;
     const response = await send(await this.#request(method, to, call));
-    if (!response.ok) throw await errorOf(response);
+    if (!response.ok) throw await readParleyError(response);
     if (response.status === 204) return null as T;
     const type = response.headers.get("content-type") ?? "";
     if (type.startsWith("text/event-stream")) return new TurnStream(response) as T;

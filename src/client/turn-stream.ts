@@ -1,10 +1,8 @@
-import type { UIMessageChunk } from "./generated/schemas.ts";
-
 /**
  * A turn as it is streamed: its chunks, each once. Whoever stops reading (`break`,
  * or an abort signal) leaves the turn running; `sessions.join` comes back to it.
  */
-export class TurnStream implements AsyncIterable<UIMessageChunk> {
+export class TurnStream<Chunk extends { readonly type: string }> implements AsyncIterable<Chunk> {
   /** The response itself, for what is not read here. Its body is read by the iteration. */
   readonly response: Response;
 
@@ -21,21 +19,21 @@ export class TurnStream implements AsyncIterable<UIMessageChunk> {
     return this.response.headers.get("location")?.split("/").at(-1) ?? null;
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<UIMessageChunk> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<Chunk> {
     for await (const data of eventsOf(this.response)) {
       if (data === "[DONE]") return;
-      yield JSON.parse(data) as UIMessageChunk;
+      yield JSON.parse(data) as Chunk;
     }
     throw new Error("The stream broke off before its end. Join the session to go on.");
   }
 
   /** The texts of the model's message, as they come. */
   async *texts(): AsyncGenerator<string> {
-    for await (const chunk of this) if (chunk.type === "text-delta") yield chunk.delta;
+    for await (const chunk of this) if (chunk.type === "text-delta" && "delta" in chunk) yield String(chunk.delta);
   }
 
   /** The chunks as a web stream, which `readUIMessageStream` of the AI SDK takes. */
-  toReadableStream(): ReadableStream<UIMessageChunk> {
+  toReadableStream(): ReadableStream<Chunk> {
     const chunks = this[Symbol.asyncIterator]();
     return new ReadableStream({
       async pull(controller) {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { Parley, ParleyError, TurnStream } from "parley/client";
+import { type ErrorResponse, Parley, ParleyError, TurnStream } from "parley/client";
 import { useTenant } from "../harness/fixture.ts";
 import { eventually } from "../harness/harness.ts";
 
@@ -91,7 +91,10 @@ describe("the typed client", () => {
     const error = await parley.agents.create({ name: "" }).catch((thrown) => thrown);
     expect(error).toBeInstanceOf(ParleyError);
     expect(error).toMatchObject({ code: "validation_failed", status: 400, requestId: expect.stringMatching(/^req_/) });
-    expect(error.details.issues[0].path).toBe("/name");
+    const { details }: { details?: ErrorResponse["error"]["details"] } = error;
+    expect(details?.issues?.[0]?.path).toBe("/name");
+    const fields: ErrorResponse["error"] = { code: "teapot", message: "Short and stout.", requestId: "req_1" };
+    expect(new ParleyError(new Response(null, { status: 418 }), fields).requestId).toBe("req_1");
   });
 
   test("ends a call with its signal, and repeats one under its key", async () => {

@@ -5,14 +5,14 @@ const declared =
 
 /**
  * One name means one thing. A constant and the type derived from it may share
- * their name, in one file. The client is for programs elsewhere and imports
- * nothing of the service: its names are the nouns of the interface.
+ * their name, in one file. The generated part of the client names what the
+ * interface names, and the service has those names too.
  */
 export const namesAreUnique: Law = {
   title: "a name is exported by one file",
   violations: (sources) => {
     const files = new Map<string, Set<string>>();
-    for (const { path, text } of product(sources).filter(({ path }) => !path.startsWith("src/client/")))
+    for (const { path, text } of product(sources).filter(({ path }) => !path.startsWith("src/client/generated/")))
       for (const [, name = ""] of text.matchAll(declared)) files.set(name, (files.get(name) ?? new Set()).add(path));
     return [...files]
       .filter(([, paths]) => paths.size > 1)

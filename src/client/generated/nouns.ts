@@ -95,6 +95,7 @@ import type {
   TurnCreate,
   TurnResume,
   UIMessage,
+  UIMessageChunk,
   UnresolvedChatDelivery,
   UnresolvedChatDeliveryPage,
   Usage,
@@ -203,9 +204,13 @@ class AgentsClient {
 
   /** Generate an answer without a session: `POST /v1/agents/{agentId}/generate`. */
   generate(agentId: string, body: Generate & { stream: false }, options?: CallOptions): Promise<Turn>;
-  generate(agentId: string, body: Generate & { stream?: true }, options?: CallOptions): Promise<TurnStream>;
-  generate(agentId: string, body: Generate, options?: CallOptions): Promise<Turn | TurnStream>;
-  generate(agentId: string, body: Generate, options: CallOptions = {}): Promise<Turn | TurnStream> {
+  generate(
+    agentId: string,
+    body: Generate & { stream?: true },
+    options?: CallOptions,
+  ): Promise<TurnStream<UIMessageChunk>>;
+  generate(agentId: string, body: Generate, options?: CallOptions): Promise<Turn | TurnStream<UIMessageChunk>>;
+  generate(agentId: string, body: Generate, options: CallOptions = {}): Promise<Turn | TurnStream<UIMessageChunk>> {
     return this.#transport.call("POST", path`/v1/agents/${agentId}/generate`, { body, ...options });
   }
 }
@@ -220,9 +225,17 @@ class SessionsClient {
 
   /** Create a session with its first turn: `POST /v1/agents/{agentId}/sessions`. */
   create(agentId: string, body: TurnCreate & { stream: false }, options?: CallOptions): Promise<Turn>;
-  create(agentId: string, body: TurnCreate & { stream?: true }, options?: CallOptions): Promise<TurnStream>;
-  create(agentId: string, body: TurnCreate, options?: CallOptions): Promise<Turn | TurnStream>;
-  create(agentId: string, body: TurnCreate = {}, options: CallOptions = {}): Promise<Turn | TurnStream> {
+  create(
+    agentId: string,
+    body: TurnCreate & { stream?: true },
+    options?: CallOptions,
+  ): Promise<TurnStream<UIMessageChunk>>;
+  create(agentId: string, body: TurnCreate, options?: CallOptions): Promise<Turn | TurnStream<UIMessageChunk>>;
+  create(
+    agentId: string,
+    body: TurnCreate = {},
+    options: CallOptions = {},
+  ): Promise<Turn | TurnStream<UIMessageChunk>> {
     return this.#transport.call("POST", path`/v1/agents/${agentId}/sessions`, { body, ...options });
   }
 
@@ -256,14 +269,19 @@ class SessionsClient {
     sessionId: string,
     body: TurnResume & { stream?: true },
     options?: CallOptions,
-  ): Promise<TurnStream>;
-  resume(agentId: string, sessionId: string, body: TurnResume, options?: CallOptions): Promise<Turn | TurnStream>;
+  ): Promise<TurnStream<UIMessageChunk>>;
+  resume(
+    agentId: string,
+    sessionId: string,
+    body: TurnResume,
+    options?: CallOptions,
+  ): Promise<Turn | TurnStream<UIMessageChunk>>;
   resume(
     agentId: string,
     sessionId: string,
     body: TurnResume = {},
     options: CallOptions = {},
-  ): Promise<Turn | TurnStream> {
+  ): Promise<Turn | TurnStream<UIMessageChunk>> {
     return this.#transport.call("POST", path`/v1/agents/${agentId}/sessions/${sessionId}`, { body, ...options });
   }
 
@@ -278,7 +296,7 @@ class SessionsClient {
   }
 
   /** Join the session's running turn: `GET /v1/agents/{agentId}/sessions/{sessionId}/stream`. */
-  join(agentId: string, sessionId: string, options: CallOptions = {}): Promise<TurnStream | null> {
+  join(agentId: string, sessionId: string, options: CallOptions = {}): Promise<TurnStream<UIMessageChunk> | null> {
     return this.#transport.call("GET", path`/v1/agents/${agentId}/sessions/${sessionId}/stream`, { ...options });
   }
 
@@ -366,7 +384,7 @@ class ToolApprovalsClient {
     sessionId: string,
     continuationId: string,
     options: CallOptions = {},
-  ): Promise<TurnStream> {
+  ): Promise<TurnStream<UIMessageChunk>> {
     return this.#transport.call(
       "GET",
       path`/v1/agents/${agentId}/sessions/${sessionId}/tool-approval-continuations/${continuationId}`,

@@ -19,7 +19,7 @@ export interface DescribedOperation {
 }
 
 /** Where an operation stands. */
-export interface Place {
+export interface OperationPlace {
   readonly method: string;
   readonly path: string;
   readonly schemas: Readonly<Record<string, Schema>>;
@@ -29,15 +29,16 @@ const json = "application/json";
 const stream = "text/event-stream";
 const form = "multipart/form-data";
 const bytes = "application/octet-stream";
+const turnStream = "TurnStream<UIMessageChunk>";
 
 /** The class member or members that call an operation. */
-export function methodsOf(operation: DescribedOperation, place: Place): string {
+export function methodsOf(operation: DescribedOperation, place: OperationPlace): string {
   const verb = operation.operationId.split(".")[1] ?? "";
   const made = { ...partsOf(operation), ...place, operation, verb };
   return [singleMethod(made), pagedMethod(made)].filter((text) => text !== null).join("\n\n");
 }
 
-interface Parts extends Place {
+interface Parts extends OperationPlace {
   readonly operation: DescribedOperation;
   readonly verb: string;
   readonly ids: readonly string[];
@@ -78,7 +79,7 @@ function resultOf({ responses }: DescribedOperation): string {
     if (content === undefined) return ["null"];
     return Object.entries(content).flatMap(([type, { schema }]) => {
       if (type === json) return [typeOf(schema)];
-      if (type === stream) return ["TurnStream"];
+      if (type === stream) return [turnStream];
       return type === bytes ? ["Uint8Array"] : [];
     });
   });
@@ -110,11 +111,11 @@ function overloadsOf({ verb, ids, body, query, result }: Parts): string[] {
   const overload = (field: string, type: string) =>
     `${verb}(${[...before, field, "options?: CallOptions"].join(", ")}): Promise<${type}>;`;
   const types = result.split(" | ");
-  if (body !== null && types.includes("TurnStream") && types.length === 2) {
-    const whole = types.find((type) => type !== "TurnStream") ?? "";
+  if (body !== null && types.includes(turnStream) && types.length === 2) {
+    const whole = types.find((type) => type !== turnStream) ?? "";
     return [
       overload(`body: ${body.type} & { stream: false }`, whole),
-      overload(`body: ${body.type} & { stream?: true }`, "TurnStream"),
+      overload(`body: ${body.type} & { stream?: true }`, turnStream),
       overload(`body: ${body.type}`, result),
     ];
   }
