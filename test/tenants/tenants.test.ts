@@ -183,7 +183,7 @@ describe("tenant delete", () => {
     expect(code(await t.call("GET", "/v1/agents"))).toEqual([401, "unauthorized"]);
     const [left] = await h.sql`
       select (select count(*)::int from api_keys where tenant_id = ${t.id}) as keys,
-        (select count(*)::int from idempotency_keys where tenant_id = ${t.id}) as answers,
+        (select count(*)::int from idempotency_keys where tenant_id = ${t.id}) as responses,
         (select sum(length(sealed_key))::int from providers where tenant_id = ${t.id}) as sealed`;
     expect(left).toEqual({ keys: 0, responses: 0, sealed: 0 });
     expect((await tenant("list")).stdout).not.toContain(t.id);
