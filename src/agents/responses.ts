@@ -67,7 +67,7 @@ function version(component: string, more: TProperties) {
   });
 }
 
-const inBoth = (b: TSchema, a: TSchema) => ({ answer: b, answerInA: a });
+const inBoth = (b: TSchema, a: TSchema) => ({ response: b, responseInA: a });
 const AgentInB = agent("Agent", { ...configInB, workspaceId: Nullable(Id("workspace")) });
 const AgentInA = agent("AgentA", { ...configInA, sandboxId: Nullable(SandboxId) });
 const VersionInB = version("AgentVersion", configInB);

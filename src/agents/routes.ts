@@ -260,7 +260,7 @@ function attachmentRoutes(ctx: Ctx) {
         summary: "List an agent's MCP attachments",
         params: agentPath,
         success: 200,
-        answer: McpAttachmentListResponse,
+        response: McpAttachmentListResponse,
         errors: ["not_found"],
         handle: async ({ sql, tenantId, params }) => ({
           mcpAttachments: await listAttachments(sql, tenantId, params.agentId),
@@ -275,7 +275,7 @@ function attachmentRoutes(ctx: Ctx) {
         params: pathIds({ agentId: Id("agent"), mcpConnectionId: Id("mcpConnection") }),
         body: AttachmentUpdate,
         success: 200,
-        answer: McpAttachmentResponse,
+        response: McpAttachmentResponse,
         errors: ["not_found"],
         handle: ({ sql, tenantId, params, body }) =>
           updateAttachment(sql, tenantId, params.agentId, params.mcpConnectionId, body),

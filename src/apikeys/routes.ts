@@ -18,7 +18,7 @@ export function apiKeyRoutes(ctx: Ctx) {
         summary: "Create an API key",
         body: ApiKeyCreate,
         success: 201,
-        answer: ApiKeyCreatedResponse,
+        response: ApiKeyCreatedResponse,
         errors: ["invalid_request"],
         invalidAs: "invalid_request",
         handle: ({ sql, tenantId, body }) => createApiKey(sql, tenantId, body.name, futureDate(body.expiresAt)),
@@ -30,7 +30,7 @@ export function apiKeyRoutes(ctx: Ctx) {
         id: "apiKeys.list",
         summary: "List API keys",
         success: 200,
-        answer: ApiKeyListResponse,
+        response: ApiKeyListResponse,
         handle: async ({ sql, tenantId }) => ({ apiKeys: await listApiKeys(sql, tenantId) }),
       }),
     )

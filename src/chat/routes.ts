@@ -43,7 +43,7 @@ function recordRoutes(ctx: Ctx) {
         id: "chatConnections.list",
         summary: "List chat connections",
         success: 200,
-        answer: ChatConnectionListResponse,
+        response: ChatConnectionListResponse,
         handle: async ({ sql, tenantId }) => ({
           chatConnections: (await listChatConnections(sql, tenantId)).map((row) => showChatConnection(ctx, row)),
         }),
@@ -56,7 +56,7 @@ function recordRoutes(ctx: Ctx) {
         summary: "Connect an agent to a chat app",
         body: ChatConnectionCreate,
         success: 201,
-        answer: ChatConnectionResponse,
+        response: ChatConnectionResponse,
         errors: ["invalid_request", "not_found"],
         handle: async ({ sql, tenantId, body }) =>
           showChatConnection(ctx, await createChatConnection(ctx, sql, tenantId, body)),
@@ -69,7 +69,7 @@ function recordRoutes(ctx: Ctx) {
         summary: "Read a chat connection",
         params,
         success: 200,
-        answer: ChatConnectionResponse,
+        response: ChatConnectionResponse,
         errors: ["not_found"],
         handle: async ({ sql, tenantId, params: { id } }) =>
           showChatConnection(ctx, await getChatConnection(sql, tenantId, id)),
@@ -83,7 +83,7 @@ function recordRoutes(ctx: Ctx) {
         params,
         body: ChatConnectionPatch,
         success: 200,
-        answer: ChatConnectionResponse,
+        response: ChatConnectionResponse,
         errors: ["invalid_request", "not_found"],
         handle: async ({ sql, tenantId, params: { id }, body }) =>
           showChatConnection(ctx, await changeChatConnection(ctx, sql, tenantId, id, body)),
@@ -109,7 +109,7 @@ function stateRoutes(ctx: Ctx) {
       summary,
       params,
       success: 200,
-      answer: ChatConnectionResponse,
+      response: ChatConnectionResponse,
       errors: ["not_found"],
       handle: async ({ sql, tenantId, params: { id } }) => showChatConnection(ctx, await work(ctx, sql, tenantId, id)),
     });
@@ -129,7 +129,7 @@ function deliveryRoutes(ctx: Ctx) {
         params,
         query: ChatDeliveryQuery,
         success: 200,
-        answer: ChatDeliveryListResponse,
+        response: ChatDeliveryListResponse,
         errors: ["invalid_cursor", "not_found"],
         handle: ({ sql, tenantId, params: { id }, query }) => listDeliveries(sql, tenantId, id, query),
       }),
@@ -142,7 +142,7 @@ function deliveryRoutes(ctx: Ctx) {
         params: pathIds({ id: Id("chatConnection"), deliveryId: Id("chatDelivery") }),
         body: ChatDeliveryRepair,
         success: 200,
-        answer: ChatDeliveryRepairResponse,
+        response: ChatDeliveryRepairResponse,
         errors: ["invalid_request", "not_found"],
         handle: ({ sql, tenantId, params: { id, deliveryId }, body }) =>
           repairDelivery(sql, tenantId, { connectionId: id, deliveryId }, body),
@@ -155,7 +155,7 @@ function deliveryRoutes(ctx: Ctx) {
         summary: "List the tenant's failed and ambiguous deliveries",
         query: ChatAttentionQuery,
         success: 200,
-        answer: ChatAttentionListResponse,
+        response: ChatAttentionListResponse,
         errors: ["invalid_cursor"],
         handle: ({ sql, tenantId, query }) => listAttention(sql, tenantId, query),
       }),

@@ -85,7 +85,7 @@ export const providerTypes = [
   "custom",
 ] as const;
 export type ProviderType = (typeof providerTypes)[number];
-/** The vendors' own names, accepted wherever a type is and answered as the label. */
+/** The vendors' own names, accepted wherever a type is and shown as the label. */
 export const providerAliases = {
   openai: "llm_vendor_a",
   anthropic: "llm_vendor_b",

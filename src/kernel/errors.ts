@@ -115,7 +115,7 @@ const table = {
   },
   dashboard_required: { b: [403, "invalid_request"], message: "This operation takes a dashboard sign-in only." },
   platform_skill_read_only: { b: [403, "invalid_request"], message: "Platform skills are read-only." },
-  // 404: what is asked for (another tenant's resource is answered by the same rows)
+  // 404: what is asked for (another tenant's resource gets the same errors)
   not_found: { b: [404, "not_found"], message: "There is no such resource." },
   provider_not_found: { b: [404, "provider_not_found"], message: "There is no such provider." },
   provider_missing_for_agent: { b: [404, "provider_not_found"], a: invalidInA, message: "There is no such provider." },
@@ -322,7 +322,7 @@ export function invalid(path: string, message: string): ApiError {
   return invalidAll([{ path, message }]);
 }
 
-/** A field's name in an answer has at most this many characters, and its pointer this many: the name may be the caller's. */
+/** A field's name in a response has at most this many characters, and its pointer this many: the name may be the caller's. */
 const shownNameLengthMax = 100;
 const shownPathLengthMax = 1_000;
 
@@ -336,7 +336,7 @@ function cut(text: string, lengthMax: number): string {
   return text.length <= lengthMax ? text : `${text.slice(0, lengthMax).replace(/[\ud800-\udbff]$/, "")}…`;
 }
 
-/** Several broken field rules in one answer. */
+/** Several broken field rules in one response. */
 export function invalidAll(broken: readonly Issue[]): ApiError {
   const issues = broken.map(({ path, message }) => ({ path: shortened(path), message }));
   const first = issues[0];

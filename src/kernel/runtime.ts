@@ -78,7 +78,7 @@ function listenOnBun({ hostname, port, fetch }: ListenOptions): HttpServer {
     idleTimeout: 0,
     // By itself Bun refuses a body above 128 MB without our envelope, and before the handler is asked.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-    // By itself Bun answers what the handler throws with a page that quotes our source.
+    // By itself Bun responds to what the handler throws with a page that quotes our source.
     development: false,
     // Which by itself would let a second process listen on the same port, and share our clients with it.
     reusePort: false,

@@ -20,7 +20,7 @@ export function memoryRoutes(ctx: Ctx) {
         params: ofAgent,
         body: MemoryCreate,
         success: 201,
-        answer: MemoryResponse,
+        response: MemoryResponse,
         errors: ["not_found"],
         handle: async ({ sql, tenantId, params: { agentId }, body }) => {
           const memory = await createMemory(sql, { tenantId, agentId }, body.text, body.userId ?? "");
@@ -36,7 +36,7 @@ export function memoryRoutes(ctx: Ctx) {
         params: ofAgent,
         query: MemoryQuery,
         success: 200,
-        answer: MemoryListResponse,
+        response: MemoryListResponse,
         errors: ["invalid_cursor"],
         handle: ({ sql, tenantId, params: { agentId }, query: { userId, search, cursor, limit } }) =>
           listMemories(sql, { tenantId, agentId }, { userId, search, cursor, limit: readLimit(limit, memoryPage) }),
@@ -49,7 +49,7 @@ export function memoryRoutes(ctx: Ctx) {
         summary: "Get a memory",
         params,
         success: 200,
-        answer: MemoryResponse,
+        response: MemoryResponse,
         errors: ["not_found"],
         handle: ({ sql, tenantId, params: { agentId, memoryId } }) => getMemory(sql, { tenantId, agentId }, memoryId),
       }),
@@ -62,7 +62,7 @@ export function memoryRoutes(ctx: Ctx) {
         params,
         body: MemoryUpdate,
         success: 200,
-        answer: MemoryResponse,
+        response: MemoryResponse,
         errors: ["not_found"],
         handle: ({ sql, tenantId, params: { agentId, memoryId }, body }) =>
           updateMemory(sql, { tenantId, agentId }, memoryId, body.text),

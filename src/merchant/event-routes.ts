@@ -13,7 +13,7 @@ export function merchantEventRoutes(ctx: Ctx) {
   const moves = {
     params: UsageEventPath,
     success: 200,
-    answer: UsageEventResponse,
+    response: UsageEventResponse,
     errors: ["not_found", "merchant_event_state"],
   } as const;
   return new Elysia({ prefix: "/v1/merchant-usage-events" })
@@ -24,7 +24,7 @@ export function merchantEventRoutes(ctx: Ctx) {
         summary: "List usage events, newest first",
         query: UsageEventQuery,
         success: 200,
-        answer: UsageEventListResponse,
+        response: UsageEventListResponse,
         errors: ["invalid_cursor"],
         handle: async ({ sql, tenantId, query: { status, cursor, limit } }) => {
           const { data, nextCursor } = await listUsageEvents(sql, tenantId, {
@@ -43,7 +43,7 @@ export function merchantEventRoutes(ctx: Ctx) {
         summary: "Summarize the delivery of usage events",
         query: UsageEventSummaryQuery,
         success: 200,
-        answer: UsageEventSummaryResponse,
+        response: UsageEventSummaryResponse,
         handle: ({ sql, tenantId, query }) => summarizeUsageEvents(sql, tenantId, readDays(query.days)),
       }),
     )

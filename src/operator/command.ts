@@ -7,7 +7,7 @@ export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** A command whose words are understood: it runs on the database and answers what to print. */
+/** A command whose words are understood: it runs on the database and returns what to print. */
 export type Command = (sql: AnySql) => Promise<string>;
 
 /** Reads what follows a verb. Throws `UsageError`. */
@@ -16,7 +16,7 @@ export type ReadWords = (words: readonly string[]) => Command;
 /** What stood behind each option. */
 export type Values = Readonly<Record<string, string | boolean | undefined>>;
 
-/** The option of a command that can answer for a program too. */
+/** The option of a command that can print for a program too. */
 export const jsonOption = { json: { type: "boolean" } } as const;
 
 /** Understands a command by its first word, before anything is opened. Throws `UsageError`. */

@@ -9,7 +9,7 @@ import { readCommand, usage } from "./tenant.ts";
 
 const helpWords = ["help", "--help", "-h"];
 
-/** The operator's command line: runs one command and prints its answer. Throws `OperatorError` for what the operator can put right. */
+/** The operator's command line: runs one command and prints its result. Throws `OperatorError` for what the operator can put right. */
 export async function tenant(words: readonly string[]): Promise<void> {
   if (words.slice(0, 2).some((word) => helpWords.includes(word))) {
     await print(usage + skillUsage + queueUsage);
@@ -18,7 +18,7 @@ export async function tenant(words: readonly string[]): Promise<void> {
   try {
     const command = readWords(words);
     const config = readConfig(undefined, { logLevel: "warn" });
-    // Standard output is for the answer, whose last line may be read by a program.
+    // Standard output is for the result, whose last line may be read by a program.
     await print(await onDatabase(config, createLogger(config.logLevel, process.stderr), command));
   } catch (error) {
     throw error instanceof UsageError ? new OperatorError(error.message) : error;

@@ -40,7 +40,7 @@ function recordRoutes(ctx: Ctx) {
         id: "providers.list",
         summary: "List providers",
         success: 200,
-        answer: ProviderListResponse,
+        response: ProviderListResponse,
         handle: async ({ sql, tenantId }) => ({ providers: (await listProviders(sql, tenantId)).map(showItem) }),
       }),
     )
@@ -51,7 +51,7 @@ function recordRoutes(ctx: Ctx) {
         summary: "Create a provider",
         body: ProviderCreate,
         success: 201,
-        answer: ProviderResponse,
+        response: ProviderResponse,
         errors: ["provider_limit_reached", "provider_name_conflict"],
         handle: async ({ sql, tenantId, body }) => {
           const providerType = providerTypeOf(body.providerType) as ProviderType;
@@ -72,7 +72,7 @@ function recordRoutes(ctx: Ctx) {
         summary: "Read a provider",
         params,
         success: 200,
-        answer: ProviderResponse,
+        response: ProviderResponse,
         errors: ["provider_not_found"],
         handle: async ({ sql, tenantId, params: { id } }) => show(await findOrThrow(sql, tenantId, id)),
       }),
@@ -85,7 +85,7 @@ function recordRoutes(ctx: Ctx) {
         params,
         body: ProviderRename,
         success: 200,
-        answer: ProviderResponse,
+        response: ProviderResponse,
         errors: ["provider_not_found", "provider_name_conflict"],
         handle: async ({ sql, tenantId, params: { id }, body }) =>
           show(await renameProvider(sql, tenantId, id, body.name)),
@@ -115,7 +115,7 @@ function discoveryRoutes(ctx: Ctx) {
         summary: "List a provider's models",
         params,
         success: 200,
-        answer: ProviderModelListResponse,
+        response: ProviderModelListResponse,
         errors: ["provider_not_found", "model_discovery_unsupported", "model_validation_unavailable"],
         handle: async ({ sql, tenantId, params: { id } }) => {
           const models = await listModels(ctx, await findOrThrow(sql, tenantId, id));
@@ -131,7 +131,7 @@ function discoveryRoutes(ctx: Ctx) {
         params,
         query: ThinkingLevelsQuery,
         success: 200,
-        answer: ThinkingLevelsResponse,
+        response: ThinkingLevelsResponse,
         errors: ["provider_not_found"],
         handle: async ({ sql, tenantId, params: { id }, query }) =>
           thinkingLevelsOf(ctx, await findOrThrow(sql, tenantId, id), query.model),

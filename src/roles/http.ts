@@ -13,7 +13,7 @@ export interface HttpTier {
   readonly publicUrl: string;
   /** The port it listens on. */
   readonly port: number;
-  /** From now on requests go to the app; until then they are answered 503. */
+  /** From now on requests go to the app; until then they get 503. */
   open(app: App): void;
   /** Accepts nothing new, lets open responses finish for up to `limitMs`, and drops what is left. */
   drain(limitMs: number): Promise<void>;
@@ -36,7 +36,7 @@ export function takePort(config: Pick<Config, "host" | "port" | "publicUrl">, va
   };
 }
 
-/** The answer of a process that is still starting, as whole as any other. */
+/** The response of a process that is still starting, as whole as any other. */
 function notYet(request: Request): Response {
   return refuse(request, new ApiError("service_unavailable", { headers: { "Retry-After": "1" } }));
 }

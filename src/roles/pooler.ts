@@ -93,13 +93,13 @@ async function lookWhileOneIsHeld(
   }
 }
 
-/** An answer, or null when it takes longer. */
-async function within<T>(answer: PromiseLike<T>, limitMs: number): Promise<T | null> {
+/** What the work resolves to, or null when it takes longer. */
+async function within<T>(work: PromiseLike<T>, limitMs: number): Promise<T | null> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const limit = new Promise<null>((resolve) => {
     timer = setTimeout(() => resolve(null), limitMs);
   });
-  const settled = Promise.resolve(answer);
+  const settled = Promise.resolve(work);
   settled.catch(() => {}); // Its failure after the limit is nobody's news.
   try {
     return await Promise.race([settled, limit]);

@@ -33,7 +33,7 @@ export function approvalRoutes(streams: StreamContext) {
         summary: "List a session's tool approvals",
         params: pathIds(sessionPath),
         success: 200,
-        answer: ToolApprovalListResponse,
+        response: ToolApprovalListResponse,
         errors: ["not_found"],
         handle: async ({ sql, tenantId, params }) => {
           await requireSession(ctx, tenantId, params);
@@ -49,7 +49,7 @@ export function approvalRoutes(streams: StreamContext) {
         params: pathIds({ ...sessionPath, approvalId: Id("approval") }),
         body: Decision,
         success: 202,
-        answer: ApprovalDecisionResponse,
+        response: ApprovalDecisionResponse,
         errors: ["not_found", "approval_decided"],
         handle: async ({ sql, tenantId, params, body }) => {
           await requireSession(ctx, tenantId, params);
@@ -67,7 +67,7 @@ export function approvalRoutes(streams: StreamContext) {
         summary: "Join the continuation of a turn that stopped to ask",
         params: pathIds({ ...sessionPath, continuationId: Id("continuation") }),
         success: 200,
-        answer: MessageStream,
+        response: MessageStream,
         errors: ["not_found", "session_busy"],
         handle: async ({ sql, tenantId, params, request }) => {
           await requireSession(ctx, tenantId, params);

@@ -36,7 +36,7 @@ function transcriptRoutes(ctx: Ctx) {
         params: agentPath,
         query: SessionListQuery,
         success: 200,
-        answer: SessionListResponse,
+        response: SessionListResponse,
         errors: ["invalid_cursor"],
         handle: ({ sql, tenantId, params, query }) =>
           listSessions(sql, params.agentId, {
@@ -54,7 +54,7 @@ function transcriptRoutes(ctx: Ctx) {
         summary: "List the latest sessions of all agents",
         query: LatestQuery,
         success: 200,
-        answer: LatestSessionListResponse,
+        response: LatestSessionListResponse,
         errors: ["invalid_cursor"],
         handle: ({ sql, tenantId, query }) =>
           listLatest(sql, query.byAgent === "true", {
@@ -73,7 +73,7 @@ function transcriptRoutes(ctx: Ctx) {
         params: sessionParams,
         query: MessagesQuery,
         success: 200,
-        answer: MessageListResponse,
+        response: MessageListResponse,
         errors: ["invalid_cursor", "not_found"],
         handle: async ({ sql, tenantId, params, query }) => {
           if (query.cursor !== undefined && query.after !== undefined)

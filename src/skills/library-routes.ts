@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import type { Ctx } from "../kernel/context.ts";
-import { answerOnce, keyErrors, operation, pathIds } from "../kernel/http/operation.ts";
+import { keyErrors, operation, pathIds, respondOnce } from "../kernel/http/operation.ts";
 import { Id } from "../kernel/ids.ts";
 import {
   checkLibrarySkillChange,
@@ -33,13 +33,13 @@ export function libraryRoutes(ctx: Ctx) {
         rawBody: { "multipart/form-data": LibrarySkillCreate },
         idempotency: "own",
         success: 201,
-        answer: LibrarySkillResponse,
+        response: LibrarySkillResponse,
         errors: ["invalid_request", "payload_too_large", ...keyErrors],
         handle: async (input) => {
           const { tenantId, request } = input;
           const upload = await readLibraryUpload(request, LibraryCreateFields);
           const attribution = { userId: upload.userId, metadata: upload.metadata ?? {} };
-          return answerOnce(ctx, input, 201, upload.meaning, (sql) =>
+          return respondOnce(ctx, input, 201, upload.meaning, (sql) =>
             createLibrarySkill(sql, tenantId, upload, attribution),
           );
         },
@@ -52,7 +52,7 @@ export function libraryRoutes(ctx: Ctx) {
         summary: "List the library",
         query: LibraryQuery,
         success: 200,
-        answer: LibrarySkillListResponse,
+        response: LibrarySkillListResponse,
         handle: async ({ sql, tenantId, query: { filter = "all", userId } }) => ({
           skills: await listLibrary(sql, tenantId, filter, userId),
         }),
@@ -65,7 +65,7 @@ export function libraryRoutes(ctx: Ctx) {
         summary: "Get a skill of the library",
         params,
         success: 200,
-        answer: LibrarySkillResponse,
+        response: LibrarySkillResponse,
         errors: ["not_found"],
         handle: ({ sql, tenantId, params: { skillId } }) => getLibrarySkill(sql, tenantId, skillId),
       }),
@@ -79,7 +79,7 @@ export function libraryRoutes(ctx: Ctx) {
         body: "raw",
         rawBody: { "multipart/form-data": LibrarySkillUpdate },
         success: 200,
-        answer: LibrarySkillResponse,
+        response: LibrarySkillResponse,
         errors: ["invalid_request", "platform_skill_read_only", "not_found", "payload_too_large"],
         handle: async ({ sql, tenantId, params: { skillId }, request }) => {
           await checkLibrarySkillChange(sql, tenantId, skillId);

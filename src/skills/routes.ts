@@ -2,7 +2,7 @@ import { Elysia } from "elysia";
 import { getAgent } from "../agents/store.ts";
 import type { Ctx } from "../kernel/context.ts";
 import type { ErrorCause } from "../kernel/errors.ts";
-import { answerOnce, keyErrors, operation, pathIds } from "../kernel/http/operation.ts";
+import { keyErrors, operation, pathIds, respondOnce } from "../kernel/http/operation.ts";
 import { readLimit } from "../kernel/http/page.ts";
 import { Id } from "../kernel/ids.ts";
 import { readSkillFile, removeSkillFile, writeSkillFile } from "./change.ts";
@@ -37,7 +37,7 @@ export function skillRoutes(ctx: Ctx) {
         params: ofSkill,
         body: SkillCopies,
         success: 200,
-        answer: SkillCopiesResponse,
+        response: SkillCopiesResponse,
         errors: fileErrors,
         handle: ({ sql, tenantId, form, params, body }) => copySkill(sql, { tenantId, ...params }, body.agentIds, form),
       }),
@@ -54,7 +54,7 @@ function folderRoutes(ctx: Ctx) {
         params: ofAgent,
         query: SkillList,
         success: 200,
-        answer: SkillListResponse,
+        response: SkillListResponse,
         errors: ["not_found", "invalid_cursor"],
         handle: ({ sql, tenantId, params, query }) =>
           listSkills(sql, tenantId, params.agentId, query.cursor, readLimit(query.limit, skillPage)),
@@ -68,7 +68,7 @@ function folderRoutes(ctx: Ctx) {
         params: ofAgent,
         body: SkillCreate,
         success: 201,
-        answer: SkillResponse,
+        response: SkillResponse,
         errors: createErrors,
         handle: ({ sql, tenantId, params, body }) =>
           createSkill(sql, tenantId, params.agentId, new Map([[manifestPath, Buffer.from(body.content)]])),
@@ -84,13 +84,13 @@ function folderRoutes(ctx: Ctx) {
         rawBody: { "multipart/form-data": SkillUpload },
         idempotency: "own",
         success: 201,
-        answer: SkillResponse,
+        response: SkillResponse,
         errors: [...createErrors, "skill_invalid_archive", "skill_too_many_files", "payload_too_large", ...keyErrors],
         handle: async (input) => {
           const { tenantId, params, request } = input;
           await getAgent(ctx.sql, tenantId, params.agentId);
           const { folder, meaning } = await readSkillUpload(request);
-          return answerOnce(ctx, input, 201, meaning, (sql) => createSkill(sql, tenantId, params.agentId, folder));
+          return respondOnce(ctx, input, 201, meaning, (sql) => createSkill(sql, tenantId, params.agentId, folder));
         },
       }),
     )
@@ -101,7 +101,7 @@ function folderRoutes(ctx: Ctx) {
         summary: "Get a skill",
         params: ofSkill,
         success: 200,
-        answer: SkillResponse,
+        response: SkillResponse,
         errors: fileErrors,
         handle: ({ sql, tenantId, params }) => getSkill(sql, tenantId, params.agentId, params.skillId),
       }),
@@ -129,7 +129,7 @@ function fileRoutes(ctx: Ctx) {
         params: ofSkill,
         query: SkillFileQuery,
         success: 200,
-        answer: "bytes",
+        response: "bytes",
         errors: fileErrors,
         handle: async ({ sql, tenantId, params, query }) => {
           const content = await readSkillFile(sql, { tenantId, ...params }, checkFilePath(query.path));
@@ -148,7 +148,7 @@ function fileRoutes(ctx: Ctx) {
         body: "raw",
         rawBody: { "application/octet-stream": "bytes" },
         success: 200,
-        answer: SkillResponse,
+        response: SkillResponse,
         errors: [
           ...fileErrors,
           "skill_invalid_markdown",
@@ -170,7 +170,7 @@ function fileRoutes(ctx: Ctx) {
         params: ofSkill,
         query: SkillFileQuery,
         success: 200,
-        answer: SkillResponse,
+        response: SkillResponse,
         errors: fileErrors,
         handle: ({ sql, tenantId, params, query }) =>
           removeSkillFile(sql, { tenantId, ...params }, checkFilePath(query.path)),

@@ -44,7 +44,7 @@ function recordRoutes(ctx: Ctx) {
         summary: "List tasks",
         query: TaskListQuery,
         success: 200,
-        answer: TaskListResponse,
+        response: TaskListResponse,
         errors: ["invalid_cursor"],
         handle: ({ sql, tenantId, query }) => {
           const { agentId, userId, cursor } = query;
@@ -59,7 +59,7 @@ function recordRoutes(ctx: Ctx) {
         summary: "Create a task, and with `submit` start a run of it",
         body: TaskCreate,
         success: 201,
-        answer: TaskCreatedResponse,
+        response: TaskCreatedResponse,
         otherwise: { 202: TaskCreatedResponse },
         errors: startErrors,
         handle: async ({ sql, tenantId, principal, body, requestId }) => {
@@ -81,7 +81,7 @@ function recordRoutes(ctx: Ctx) {
         summary: "Read a task",
         params: taskPath,
         success: 200,
-        answer: TaskResponse,
+        response: TaskResponse,
         errors: ["not_found"],
         handle: async ({ sql, tenantId, params }) => showTask(await getTask(sql, tenantId, params.taskId)),
       }),
@@ -94,7 +94,7 @@ function recordRoutes(ctx: Ctx) {
         params: taskPath,
         body: TaskUpdate,
         success: 200,
-        answer: TaskResponse,
+        response: TaskResponse,
         errors: ["not_found", "version_missing_for_run"],
         handle: async ({ sql, tenantId, params, body }) =>
           showTask(await updateTask(sql, tenantId, params.taskId, body, new Date())),
@@ -123,7 +123,7 @@ function runRoutes(ctx: Ctx) {
         params: taskPath,
         query: RunListQuery,
         success: 200,
-        answer: TaskRunListResponse,
+        response: TaskRunListResponse,
         errors: ["invalid_cursor", "not_found"],
         handle: async ({ sql, tenantId, form, params, query }) => {
           const limit = readLimit(query.limit);
@@ -140,7 +140,7 @@ function runRoutes(ctx: Ctx) {
         params: taskPath,
         body: RunStart,
         success: 202,
-        answer: TaskRunStartedResponse,
+        response: TaskRunStartedResponse,
         errors: [...startErrors, "task_active_run_exists"],
         handle: async ({ sql, principal, params, body, requestId }) => ({
           runId: await queueRun(sql, {
@@ -159,7 +159,7 @@ function runRoutes(ctx: Ctx) {
         summary: "Read a run",
         params: runPath,
         success: 200,
-        answer: TaskRunResponse,
+        response: TaskRunResponse,
         errors: ["not_found"],
         handle: async ({ sql, tenantId, form, params }) => {
           await getTask(sql, tenantId, params.taskId);
@@ -175,7 +175,7 @@ function runRoutes(ctx: Ctx) {
         params: runPath,
         query: MessagesQuery,
         success: 200,
-        answer: TaskRunMessagesResponse,
+        response: TaskRunMessagesResponse,
         errors: ["invalid_cursor", "not_found"],
         handle: async ({ sql, tenantId, form, params, query: { cursor, after, limit } }) => {
           if (cursor !== undefined && after !== undefined) throw invalid("after", "and cursor exclude each other");

@@ -17,7 +17,7 @@ export function usageRoutes(ctx: Ctx) {
         summary: "Read the tenant's usage",
         query: UsageQuery,
         success: 200,
-        answer: UsageResponse,
+        response: UsageResponse,
         invalidAs: "usage_query_invalid",
         handle: ({ sql, tenantId, query }) => readUsage(sql, tenantId, readUsageQuery(query, new Date())),
       }),
@@ -30,7 +30,7 @@ export function usageRoutes(ctx: Ctx) {
         params: pathIds({ agentId: Id("agent") }),
         query: AgentUsageQuery,
         success: 200,
-        answer: UsageResponse,
+        response: UsageResponse,
         invalidAs: "usage_query_invalid",
         handle: ({ sql, tenantId, params: { agentId }, query }) =>
           readUsage(sql, tenantId, readUsageQuery({ ...query, agentId }, new Date())),

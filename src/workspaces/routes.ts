@@ -42,7 +42,7 @@ const sandboxPath = pathIds({ sandboxId: SandboxId });
 /** A sandbox is a workspace with another id; the fields are the same. */
 const sandboxChange: FormChange = {
   up: (fields) => ({ ...fields }),
-  down: (answer) => (typeof answer.id === "string" ? { ...answer, id: sandboxIdOf(answer.id) } : { ...answer }),
+  down: (fields) => (typeof fields.id === "string" ? { ...fields, id: sandboxIdOf(fields.id) } : { ...fields }),
 };
 
 type ListInput = Pick<Input<typeof workspacePath, typeof WorkspaceList, typeof workspacePath>, "sql" | "tenantId"> & {
@@ -68,7 +68,7 @@ function recordRoutes(ctx: Ctx) {
         summary: "Create a workspace",
         body: WorkspaceCreate,
         success: 201,
-        answer: WorkspaceResponse,
+        response: WorkspaceResponse,
         onlyForm: "b",
         handle: ({ sql, tenantId, body }) => createWorkspace(sql, tenantId, body, "workspace"),
       }),
@@ -80,7 +80,7 @@ function recordRoutes(ctx: Ctx) {
         summary: "List workspaces",
         query: WorkspaceList,
         success: 200,
-        answer: WorkspaceListResponse,
+        response: WorkspaceListResponse,
         errors: ["invalid_cursor"],
         onlyForm: "b",
         handle: listPage,
@@ -93,7 +93,7 @@ function recordRoutes(ctx: Ctx) {
         summary: "Get a workspace",
         params: workspacePath,
         success: 200,
-        answer: WorkspaceResponse,
+        response: WorkspaceResponse,
         errors: ["workspace_not_found"],
         onlyForm: "b",
         handle: ({ sql, tenantId, params }) => getWorkspace(sql, tenantId, params.workspaceId),
@@ -107,7 +107,7 @@ function recordRoutes(ctx: Ctx) {
         params: workspacePath,
         body: WorkspaceUpdate,
         success: 200,
-        answer: WorkspaceResponse,
+        response: WorkspaceResponse,
         errors: ["workspace_not_found", "workspace_delete_conflict"],
         onlyForm: "b",
         handle: ({ sql, tenantId, params, body }) => updateWorkspace(sql, tenantId, params.workspaceId, body),
@@ -139,7 +139,7 @@ function sandboxRoutes(ctx: Ctx) {
         summary: "Create a sandbox",
         body: WorkspaceCreate,
         success: 201,
-        answer: SandboxResponse,
+        response: SandboxResponse,
         handle: ({ sql, tenantId, body }) => createWorkspace(sql, tenantId, body, "sandbox"),
       }),
     )
@@ -151,7 +151,7 @@ function sandboxRoutes(ctx: Ctx) {
         summary: "List sandboxes",
         query: WorkspaceList,
         success: 200,
-        answer: SandboxListResponse,
+        response: SandboxListResponse,
         errors: ["invalid_cursor"],
         handle: listPage,
       }),
@@ -164,7 +164,7 @@ function sandboxRoutes(ctx: Ctx) {
         summary: "Get a sandbox",
         params: sandboxPath,
         success: 200,
-        answer: SandboxResponse,
+        response: SandboxResponse,
         errors: ["workspace_not_found"],
         handle: ({ sql, tenantId, params }) => getWorkspace(sql, tenantId, workspaceIdOf(params.sandboxId)),
       }),
@@ -178,7 +178,7 @@ function sandboxRoutes(ctx: Ctx) {
         params: sandboxPath,
         body: WorkspaceUpdate,
         success: 200,
-        answer: SandboxResponse,
+        response: SandboxResponse,
         errors: ["workspace_not_found", "workspace_delete_conflict"],
         handle: ({ sql, tenantId, params, body }) =>
           updateWorkspace(sql, tenantId, workspaceIdOf(params.sandboxId), body),
@@ -210,7 +210,7 @@ function fileRoutes(ctx: Ctx) {
         params: workspacePath,
         query: FileOrListQuery,
         success: 200,
-        answer: [WorkspaceFileListResponse, "bytes"],
+        response: [WorkspaceFileListResponse, "bytes"],
         errors: [...errors, "not_found"],
         onlyForm: "b",
         handle: async ({ sql, tenantId, params: { workspaceId }, query }) => {
@@ -234,7 +234,7 @@ function fileRoutes(ctx: Ctx) {
         body: "raw",
         rawBody: { "application/octet-stream": "bytes" },
         success: 200,
-        answer: WorkspaceFileResponse,
+        response: WorkspaceFileResponse,
         errors: [...errors, "invalid_request", "payload_too_large"],
         onlyForm: "b",
         handle: async ({ sql, tenantId, params: { workspaceId }, query, request }) => {

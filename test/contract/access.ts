@@ -20,7 +20,7 @@ export const access: readonly Contract[] = [
     plainInvalid: true,
     body: "json",
     required: ["name"],
-    key: "answer",
+    key: "response",
     errors: ["400 invalid_request"],
     limits: [characters("/name", 1, 80), cap("keys per tenant", 5, "400 invalid_request")],
   },
@@ -39,7 +39,7 @@ export const access: readonly Contract[] = [
     shape: "Provider",
     body: "json",
     required: ["name", "providerType", "apiKey"],
-    key: "answer",
+    key: "response",
     errors: ["400 provider_limit_reached | 400 invalid_request", taken],
     limits: [
       characters("/name", 1, 80),

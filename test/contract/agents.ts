@@ -36,7 +36,7 @@ export const agents: readonly Contract[] = [
     shape: "Agent",
     body: "json",
     required: ["name"],
-    key: "answer",
+    key: "response",
     errors: ["400 invalid_request", ...save],
     limits: [...fields, userId, cap("agents per tenant", 100, "400 invalid_request")],
   },
@@ -57,7 +57,7 @@ export const agents: readonly Contract[] = [
     success: [200],
     shape: "Agent",
     ids: agent,
-    key: "answer",
+    key: "response",
     errors: [managed],
   },
   {
@@ -65,7 +65,7 @@ export const agents: readonly Contract[] = [
     success: [200],
     shape: "Agent",
     ids: agent,
-    key: "answer",
+    key: "response",
     errors: [managed],
   },
   {

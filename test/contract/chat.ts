@@ -2,7 +2,7 @@ import { type Contract, cap, characters, number, pageLimit } from "./contract.ts
 
 const connection = { id: ["cc", "404 not_found"] } as const;
 const cursor = "400 invalid_cursor | 400 invalid_request";
-const move = { success: [200], shape: "ChatConnection", ids: connection, key: "answer", errors: [] } as const;
+const move = { success: [200], shape: "ChatConnection", ids: connection, key: "response", errors: [] } as const;
 
 /** Chat connections and their deliveries: docs/decisions.md, "Chat". */
 export const chat: readonly Contract[] = [
@@ -13,7 +13,7 @@ export const chat: readonly Contract[] = [
     shape: "ChatConnection",
     body: "json",
     required: ["name", "agentId", "platform", "credentials"],
-    key: "answer",
+    key: "response",
     errors: ["400 invalid_request", "404 not_found"],
     limits: [characters("/name", 1, 80), cap("chat connections per tenant", 20, "400 invalid_request")],
   },
@@ -46,7 +46,7 @@ export const chat: readonly Contract[] = [
     ids: { ...connection, deliveryId: ["cd", "404 not_found"] },
     body: "json",
     required: ["expectedAttempt", "previousSenderStopped", "acceptDuplicateRisk"],
-    key: "answer",
+    key: "response",
     errors: ["400 invalid_request"],
     limits: [number("/expectedAttempt", 0, 99)],
   },

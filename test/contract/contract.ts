@@ -11,7 +11,7 @@ export interface Contract {
   readonly form?: Form;
   /** The statuses of success, the usual one first. */
   readonly success: readonly number[];
-  /** The name of the answer's shape (`shapes.ts`); `stream`, `bytes`, or null for an answer without a body. */
+  /** The name of the response's shape (`shapes.ts`); `stream`, `bytes`, or null for a response without a body. */
   readonly shape: string | null;
   /** Path ids by name: prefix, and what a missing one is (see `errors`); null where existence is not checked. */
   readonly ids?: Readonly<Record<string, readonly [prefix: string, missing: string | null]>>;
@@ -23,8 +23,8 @@ export interface Contract {
    */
   readonly errors: readonly string[];
   readonly limits?: readonly Limit[];
-  /** What an Idempotency-Key does: nothing, answer the same again, or join the turn. */
-  readonly key?: "answer" | "turn";
+  /** What an Idempotency-Key does: nothing, the same response again, or join the turn. */
+  readonly key?: "response" | "turn";
   /** A broken field is 400 `invalid_request` in both forms. */
   readonly plainInvalid?: true;
   /** A body field that must be there, so that it can be left out. */
@@ -38,7 +38,7 @@ export interface Limit {
   readonly unit: "characters" | "ascii" | "bytes" | "json" | "number" | "items" | "query" | "header" | "cap" | "file";
   readonly min?: number;
   readonly max?: number;
-  /** For caps and files: what is answered beyond (see `Contract.errors`). */
+  /** For caps and files: the errors beyond (see `Contract.errors`). */
   readonly beyond?: string;
   readonly form?: Form;
 }
@@ -113,7 +113,7 @@ export function errorsOf(contract: Contract): string[] {
     invalidRow(contract),
     ...(body === "json" ? [tooLarge] : []),
     ...(key === undefined ? [] : [keyReused]),
-    ...(key === "answer" ? [keyBusy] : []),
+    ...(key === "response" ? [keyBusy] : []),
     ...missing,
     ...errors,
   ];

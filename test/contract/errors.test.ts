@@ -173,7 +173,7 @@ describe("an Idempotency-Key", () => {
       });
       return ask(s, contract.op, form, { headers: { "idempotency-key": key } });
     });
-    if (contract.key === "answer") each(contract, "409 idempotency_in_progress", (form) => whileHeld(contract, form));
+    if (contract.key === "response") each(contract, "409 idempotency_in_progress", (form) => whileHeld(contract, form));
   }
 });
 

@@ -13,7 +13,7 @@ export const memories: readonly Contract[] = [
     ids: agent,
     body: "json",
     required: ["text"],
-    key: "answer",
+    key: "response",
     errors: [],
     limits: [text, userId, cap("memories per agent", 500, "201 evicts")],
   },

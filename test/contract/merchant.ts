@@ -8,7 +8,7 @@ const move = {
   success: [200],
   shape: "UsageEvent",
   ids: { id: ["mev", "404 not_found"] },
-  key: "answer",
+  key: "response",
   errors: ["409 merchant_event_state"],
 } as const;
 
@@ -21,7 +21,7 @@ export const merchant: readonly Contract[] = [
     shape: "MerchantConnectionMade",
     body: "json",
     required: ["provider", "environment", "credential"],
-    key: "answer",
+    key: "response",
     errors: [refused, away],
   },
   {

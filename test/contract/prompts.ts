@@ -17,7 +17,7 @@ export const prompts: readonly Contract[] = [
     shape: "Prompt",
     body: "json",
     required: ["name", "template"],
-    key: "answer",
+    key: "response",
     errors: ["400 invalid_request"],
     limits: [
       ...fields,

@@ -119,7 +119,7 @@ export const sessions: readonly Contract[] = [
     ids: { ...session, approvalId: ["apr", "404 not_found"] },
     body: "json",
     required: ["approved"],
-    key: "answer",
+    key: "response",
     errors: ["409 approval_decided | 409 invalid_request"],
     limits: [characters("/reason", 0, 1000)],
   },

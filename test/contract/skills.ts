@@ -27,7 +27,7 @@ export const skills: readonly Contract[] = [
     ids: agent,
     body: "json",
     required: ["path", "content"],
-    key: "answer",
+    key: "response",
     errors: [markdown, full, taken],
     limits: [
       cap("skills per agent", 100, full),
@@ -42,7 +42,7 @@ export const skills: readonly Contract[] = [
     ids: agent,
     body: "multipart",
     required: ["type", "file"],
-    key: "answer",
+    key: "response",
     errors: [markdown, archive, tooMany, full, taken, tooLarge, "413 payload_too_large"],
     limits: [
       file("archive", 10 * mib, "413 payload_too_large"),
@@ -87,7 +87,7 @@ export const skills: readonly Contract[] = [
     ids: skill,
     body: "json",
     required: ["agentIds"],
-    key: "answer",
+    key: "response",
     errors: [],
     limits: [{ field: "/agentIds", unit: "items", min: 1, max: 30 }],
   },
@@ -105,7 +105,7 @@ export const library: readonly Contract[] = [
     shape: "LibrarySkillDetail",
     body: "multipart",
     required: ["file"],
-    key: "answer",
+    key: "response",
     errors: ["400 invalid_request", "413 payload_too_large"],
     limits: [
       sent,

@@ -28,7 +28,7 @@ export interface Principal {
   readonly authUserId: string | null;
   /**
    * By the database's clock: a statement that starts later than this writes
-   * nothing, because its caller has been answered 503 by then.
+   * nothing, because its caller has got a 503 by then.
    */
   readonly writeBefore: Date;
 }

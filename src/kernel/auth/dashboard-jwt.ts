@@ -6,7 +6,7 @@ import { ApiError } from "../errors.ts";
 
 /** A key that the JWKS did not have is looked for again after this long: a rotation is known by then, and strangers cannot make us ask more often. */
 const jwksAskAgainMs = 1_000;
-/** The JWKS answers within this, or the request is 503. */
+/** The JWKS is read within this, or the request is 503. */
 const jwksTimeoutMs = 5_000;
 /** A JWKS may weigh this much. */
 const jwksBytesMax = 1024 * 1024;
@@ -73,7 +73,7 @@ const fetchJwks: FetchImplementation = async (url, options) => {
     throw error instanceof Error && error.name === "TimeoutError" ? error : new JwksUnreachable();
   });
   if (response.status !== 200) throw new JwksUnreachable();
-  // A page that some proxy answers with 200 says nothing about the token either.
+  // A page that some proxy sends with 200 says nothing about the token either.
   const text = await readBounded(response.body, jwksBytesMax).then(
     (bytes) => new TextDecoder().decode(bytes),
     (error: unknown) => {

@@ -4,7 +4,7 @@ interface Route {
 }
 
 /**
- * Makes a function that tells which methods a path takes, for 405 answers. Knows nothing of a path that no route has.
+ * Makes a function that tells which methods a path takes, for 405 responses. Knows nothing of a path that no route has.
  * Where a word and an id stand in the same place, a path with the word is the word's.
  */
 export function allowedMethods(routes: readonly Route[]): (pathname: string) => string[] {

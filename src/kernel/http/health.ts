@@ -2,7 +2,7 @@ import { Elysia } from "elysia";
 import type { Ctx } from "../context.ts";
 import { readinessTimeoutMs } from "../limits.ts";
 
-/** `/healthz`: the process lives. `/readyz`: what it depends on answers, each by name (design section 3, "For operators"). */
+/** `/healthz`: the process lives. `/readyz`: whether what it depends on responds, each by name. */
 export function healthRoutes(ctx: Ctx) {
   return new Elysia()
     .get("/healthz", () => Response.json({ status: "ok" }))
@@ -21,12 +21,12 @@ async function probe(ask: () => PromiseLike<unknown>): Promise<"ok" | "unavailab
   const limit = new Promise<"unavailable">((resolve) => {
     timer = setTimeout(() => resolve("unavailable"), readinessTimeoutMs);
   });
-  const answer = Promise.resolve(ask()).then(
+  const reached = Promise.resolve(ask()).then(
     () => "ok" as const,
     () => "unavailable" as const,
   );
   try {
-    return await Promise.race([answer, limit]);
+    return await Promise.race([reached, limit]);
   } finally {
     clearTimeout(timer);
   }

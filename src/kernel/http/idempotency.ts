@@ -13,8 +13,8 @@ export interface IdempotencyKey {
   readonly requestDigest: Buffer;
 }
 
-/** An answer as it was given the first time. */
-export interface KeptAnswer {
+/** A response as it was sent the first time. */
+export interface KeptResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | null;
@@ -52,15 +52,15 @@ export async function recallKey(
   sql: AnySql,
   sealer: Sealer,
   key: IdempotencyKey,
-): Promise<{ turnId: string | null; answer: KeptAnswer | null } | null> {
+): Promise<{ turnId: string | null; response: KeptResponse | null } | null> {
   const [row] = await sql<KeyRow[]>`
     select request_digest, turn_id, status, headers, sealed_body from idempotency_keys
     where tenant_id = ${key.tenantId} and key = ${key.key} and created_at > now() - make_interval(hours => ${idempotencyKeepHours})`;
   if (row === undefined) return null;
   if (!row.requestDigest.equals(key.requestDigest)) throw new ApiError("idempotency_key_reused");
-  if (row.status === null) return { turnId: row.turnId, answer: null };
+  if (row.status === null) return { turnId: row.turnId, response: null };
   const body = row.sealedBody === null ? null : sealer.open(row.sealedBody, lockNameOf(key));
-  return { turnId: row.turnId, answer: { status: row.status, headers: row.headers ?? {}, body } };
+  return { turnId: row.turnId, response: { status: row.status, headers: row.headers ?? {}, body } };
 }
 
 /**
@@ -72,20 +72,20 @@ export function once(
   sql: Sql,
   sealer: Sealer,
   key: IdempotencyKey,
-  work: (tx: Tx) => Promise<KeptAnswer>,
-): Promise<KeptAnswer> {
+  work: (tx: Tx) => Promise<KeptResponse>,
+): Promise<KeptResponse> {
   return tx(sql, async (inner) => {
     await lockKey(inner, key);
     const known = await recallKey(inner, sealer, key);
-    if (known?.answer) return known.answer;
-    const answer = await work(inner);
-    const sealedBody = answer.body === null ? null : sealer.seal(answer.body, lockNameOf(key));
+    if (known?.response) return known.response;
+    const response = await work(inner);
+    const sealedBody = response.body === null ? null : sealer.seal(response.body, lockNameOf(key));
     await inner`
       insert into idempotency_keys (tenant_id, key, request_digest, status, headers, sealed_body)
-      values (${key.tenantId}, ${key.key}, ${key.requestDigest}, ${answer.status}, ${json(inner, answer.headers)}, ${sealedBody})
+      values (${key.tenantId}, ${key.key}, ${key.requestDigest}, ${response.status}, ${json(inner, response.headers)}, ${sealedBody})
       on conflict (tenant_id, key) do update set request_digest = excluded.request_digest, turn_id = null,
         status = excluded.status, headers = excluded.headers, sealed_body = excluded.sealed_body, created_at = now()`;
-    return answer;
+    return response;
   });
 }
 

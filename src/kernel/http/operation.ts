@@ -6,7 +6,7 @@ import type { AnySql } from "../database/client.ts";
 import { retryWhileUnavailable } from "../database/retry.ts";
 import { ApiError, type ErrorCause, type Form, invalidAs } from "../errors.ts";
 import { askedForm, errorInA, type FormChange, showIn } from "./form.ts";
-import { type KeptAnswer, once, readIdempotencyKey } from "./idempotency.ts";
+import { type KeptResponse, once, readIdempotencyKey } from "./idempotency.ts";
 import { readJson } from "./json-body.ts";
 import { rememberForm, requestIdOf, waitsUntil } from "./request.ts";
 import { Closed } from "./request-fields.ts";
@@ -26,7 +26,7 @@ export interface Input<P extends TObject, Q extends TObject, B extends TSchema, 
   readonly sql: AnySql;
 }
 
-/** An answer that is more than a value: another status, or headers. */
+/** A response that is more than a value: another status, or headers. */
 export class Reply {
   readonly value: unknown;
   readonly status: number | null;
@@ -40,15 +40,15 @@ export class Reply {
 }
 
 /** The body of a response: JSON of a schema, an event stream (a schema with that `contentMediaType`), or a file. */
-export type AnswerBody = TSchema | "bytes";
+export type ResponseBody = TSchema | "bytes";
 
-/** What an Idempotency-Key may be answered, where a POST remembers its answer (see `idempotency.ts`). */
+/** The errors of an Idempotency-Key, where a POST remembers its response (see `idempotency.ts`). */
 export const keyErrors: readonly ErrorCause[] = ["idempotency_key_reused", "idempotency_in_progress"];
 
 /** An operation's name for programs, as a client calls it: a noun in the plural, and a verb. */
 export type OperationId = `${string}.${string}`;
 
-/** One operation of the interface: what it takes, what it answers, what can go wrong, and the function that does it. */
+/** One operation of the interface: what it takes, its response, what can go wrong, and the function that does it. */
 export interface Operation<P extends TObject, Q extends TObject, B extends TSchema, A extends TSchema = B> {
   readonly id: OperationId;
   /** One line for the OpenAPI document. */
@@ -65,14 +65,14 @@ export interface Operation<P extends TObject, Q extends TObject, B extends TSche
   /** Form A's body as the client sends it, for the OpenAPI document, where `change.up` leaves another one. */
   readonly shownInA?: TSchema;
   /** What a `raw` body may be, by media type, for the OpenAPI document. */
-  readonly rawBody?: Readonly<Record<string, AnswerBody>>;
+  readonly rawBody?: Readonly<Record<string, ResponseBody>>;
   readonly success: 200 | 201 | 202 | 204;
-  /** What a success answers, described for the OpenAPI document only; left out where there is no body. */
-  readonly answer?: AnswerBody | readonly AnswerBody[];
-  readonly answerInA?: TSchema;
-  /** Further statuses of success, with what they answer. */
-  readonly otherwise?: Readonly<Partial<Record<202 | 204, AnswerBody | null>>>;
-  /** How bodies and answers differ in form A. */
+  /** The response of a success, described for the OpenAPI document only; left out where there is no body. */
+  readonly response?: ResponseBody | readonly ResponseBody[];
+  readonly responseInA?: TSchema;
+  /** Further statuses of success, with their bodies. */
+  readonly otherwise?: Readonly<Partial<Record<202 | 204, ResponseBody | null>>>;
+  /** How bodies of requests and responses differ in form A. */
   readonly change?: FormChange;
   /** Causes beyond the shared ones (400 for broken fields, 401, 402, 429, 500, 503). */
   readonly errors?: readonly ErrorCause[];
@@ -127,19 +127,19 @@ export function operation<
     if (spec.onlyForm !== undefined && spec.onlyForm !== form) throw new ApiError("not_found");
 
     try {
-      return await answer(principal, form, request, params ?? {});
+      return await respondTo(principal, form, request, params ?? {});
     } catch (error) {
       throw spec.invalidAs === undefined ? error : invalidAs(spec.invalidAs, error);
     }
   };
   return Object.assign(handler, { spec: spec as unknown as AnyOperation });
 
-  async function answer(principal: Principal, form: Form, request: Request, params: Record<string, string | null>) {
+  async function respondTo(principal: Principal, form: Form, request: Request, params: Record<string, string | null>) {
     const checkedParams = validateFields(spec.params ?? nothing, Object.entries(params));
     const querySchema = (form === "a" ? spec.queryInA : undefined) ?? spec.query ?? nothing;
     const checkedQuery = validateFields(querySchema, queryFields(request.url));
     const body = await readBody(request, spec, form);
-    const answerWith = (sql: AnySql) =>
+    const handleWith = (sql: AnySql) =>
       pointingIn(form, spec.change, () =>
         spec.handle({
           principal,
@@ -158,8 +158,8 @@ export function operation<
       request.method === "POST" && spec.idempotency !== "own"
         ? readIdempotencyKey(request, principal.tenant.id, form, body)
         : null;
-    if (key === null) return respond(await answerWith(ctx.sql), spec, form);
-    return fromKept(await once(ctx.sql, ctx.sealer, key, async (tx) => toKept(await answerWith(tx), spec, form)));
+    if (key === null) return respond(await handleWith(ctx.sql), spec, form);
+    return fromKept(await once(ctx.sql, ctx.sealer, key, async (tx) => toKept(await handleWith(tx), spec, form)));
   }
 }
 
@@ -208,14 +208,14 @@ async function pointingIn<T>(form: Form, change: FormChange | undefined, work: (
 }
 
 /**
- * Answers once for the request's Idempotency-Key, for an operation that reads its
+ * Returns the one response for the request's Idempotency-Key, for an operation that reads its
  * body itself (`body: "raw"`, `idempotency: "own"`). `meaning` is what tells the
  * body from another one; `work` touches nothing but the database.
  */
-export async function answerOnce(
+export async function respondOnce(
   ctx: Ctx,
   { request, tenantId, form }: { request: Request; tenantId: string; form: Form },
-  success: Answer["success"],
+  success: ResponseRules["success"],
   meaning: unknown,
   work: (sql: AnySql) => Promise<unknown>,
 ): Promise<Response> {
@@ -224,22 +224,22 @@ export async function answerOnce(
   return fromKept(await once(ctx.sql, ctx.sealer, key, async (tx) => toKept(await work(tx), { success }, form)));
 }
 
-type Answer = { success: number; change?: FormChange };
+type ResponseRules = { success: number; change?: FormChange };
 
-function toKept(result: unknown, spec: Answer, form: Form): KeptAnswer {
+function toKept(result: unknown, spec: ResponseRules, form: Form): KeptResponse {
   if (result instanceof Response)
-    throw new Error("An operation that answers a Response must treat the Idempotency-Key itself.");
+    throw new Error("An operation that returns a Response must treat the Idempotency-Key itself.");
   const reply = result instanceof Reply ? result : new Reply(result);
   const status = reply.status ?? spec.success;
   const shown = showIn(form, spec.change, reply.value);
   return { status, headers: reply.headers, body: status === 204 ? null : JSON.stringify(shown) };
 }
 
-function respond(result: unknown, spec: Answer, form: Form): Response {
+function respond(result: unknown, spec: ResponseRules, form: Form): Response {
   return result instanceof Response ? result : fromKept(toKept(result, spec, form));
 }
 
-function fromKept({ status, headers, body }: KeptAnswer): Response {
+function fromKept({ status, headers, body }: KeptResponse): Response {
   const all = body === null ? headers : { "Content-Type": "application/json", ...headers };
   return new Response(body, { status, headers: all });
 }

@@ -2,9 +2,9 @@ import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { Component, example } from "./component.ts";
 import { Metadata, Nullable } from "./request-fields.ts";
 
-/** Words that the slices describe their answers with, for the OpenAPI document. */
+/** Words that the slices describe their responses with, for the OpenAPI document. */
 
-/** A moment as answers show it: RFC 3339, UTC, milliseconds. */
+/** A moment as responses show it: RFC 3339, UTC, milliseconds. */
 export const Moment = Type.String({ format: "date-time" });
 /** A UTC day. */
 export const Day = Type.String({ format: "date" });
@@ -30,7 +30,7 @@ export function listOf<T extends TSchema>(component: string, name: string, of: T
   return Component(component, { [name]: Type.Array(of) } as TProperties);
 }
 
-/** What went wrong, inside an answer that is a success. */
+/** What went wrong, inside a response that is a success. */
 export const Failure = Component("Failure", {
   code: example(Text, "provider_error"),
   message: example(Text, "The model provider failed."),

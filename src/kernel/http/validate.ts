@@ -5,7 +5,7 @@ import { checkString } from "./json-body.ts";
 import { takesCursor } from "./request-fields.ts";
 
 const compiled = new WeakMap<TSchema, TypeCheck<TSchema>>();
-/** An answer names at most this many broken rules. */
+/** A response names at most this many broken rules. */
 const issuesMax = 20;
 
 /** Checks a JSON body. Throws 400 with one issue per broken rule, each path a JSON pointer. */

@@ -1,5 +1,5 @@
 import type { TObject } from "@sinclair/typebox";
-import type { AnswerBody, AnyOperation } from "../http/operation.ts";
+import type { AnyOperation, ResponseBody } from "../http/operation.ts";
 import type { Components } from "./components.ts";
 import { describeErrors } from "./errors.ts";
 import { exampleOf } from "./example.ts";
@@ -82,30 +82,30 @@ function describeRequestBody(spec: AnyOperation, components: Components): object
 
 /** Successes by status, each with what it may hold. */
 function describeSuccesses(spec: AnyOperation, components: Components): Record<string, object> {
-  const { success, answer, answerInA, otherwise = {} } = spec;
-  const usual: readonly AnswerBody[] = answer === undefined ? [] : isList(answer) ? answer : [answer];
+  const { success, response, responseInA, otherwise = {} } = spec;
+  const usual: readonly ResponseBody[] = response === undefined ? [] : isList(response) ? response : [response];
   const all = Object.entries({ ...otherwise, [success]: null }).map(([status, body]) => {
     const bodies = Number(status) === success ? usual : body === null || body === undefined ? [] : [body];
     if (bodies.length === 0) return [status, { description: "Done; no body." }];
     const content = Object.assign({}, ...bodies.map((one) => contentOf(one, components)));
-    const inA = answerInA === undefined ? {} : { "application/json; form=a": bodyContent(answerInA, components) };
+    const inA = responseInA === undefined ? {} : { "application/json; form=a": bodyContent(responseInA, components) };
     return [status, { description: "Done.", content: { ...content, ...inA } }];
   });
   return Object.fromEntries(all);
 }
 
-function isList(answer: AnswerBody | readonly AnswerBody[]): answer is readonly AnswerBody[] {
-  return Array.isArray(answer);
+function isList(response: ResponseBody | readonly ResponseBody[]): response is readonly ResponseBody[] {
+  return Array.isArray(response);
 }
 
-function contentOf(body: AnswerBody, components: Components): object {
+function contentOf(body: ResponseBody, components: Components): object {
   if (body === "bytes") return { "application/octet-stream": bodyContent("bytes", components) };
   if (typeof body === "object" && body.contentMediaType === "text/event-stream")
     return { "text/event-stream": bodyContent(body, components) };
   return { "application/json": bodyContent(body, components) };
 }
 
-function bodyContent(body: AnswerBody, components: Components): object {
+function bodyContent(body: ResponseBody, components: Components): object {
   // OpenAPI 3.1 describes bytes that are the whole body by a schema that says nothing.
   if (body === "bytes") return { schema: {} };
   return { schema: components.describe(body), example: exampleOf(body) };

@@ -1,7 +1,7 @@
 import ipaddr from "ipaddr.js";
 import { invalid } from "../errors.ts";
 
-/** A public address of a cloud's own machinery: its metadata and host services answer there. */
+/** A public address of a cloud's own machinery: its metadata and host services are there. */
 const cloudInternalAddresses = new Set(["168.63.129.16"]);
 /** Names that never mean a public host: this machine, and what private networks use. */
 const privateNamePattern = /(^|\.)(localhost|local|internal|home\.arpa)$/;

@@ -36,12 +36,12 @@ export const directFetch: Fetch = async (input, init) => {
   }
   checkScheme(new URL(input));
   // Almost nothing redirects: the request is taken apart only when something does.
-  let answered: Response | null = await fetch(input, { ...init, redirect: "manual", timeout: false });
-  if (!redirectStatuses.has(answered.status)) return answered;
+  let response: Response | null = await fetch(input, { ...init, redirect: "manual", timeout: false });
+  if (!redirectStatuses.has(response.status)) return response;
   const again = directSend(init);
   const send: PinnedSend = (request) => {
-    const first = answered;
-    answered = null;
+    const first = response;
+    response = null;
     return first === null ? again(request) : Promise.resolve(first);
   };
   return follow(send, await wholeRequest(input, init), mode, checkScheme);
@@ -87,7 +87,7 @@ export function tenantFetch(config: Pick<Config, "allowPrivateNetwork">): Fetch 
  * a name resolves to and wherever a redirect leads. Rejects with
  * `RefusedAddressError`, with `TypeError("fetch failed")` when the network fails,
  * or with the signal's reason. Request bodies are sent whole; responses stream,
- * decoded. It sets no limit on the wait for an answer: the signal does.
+ * decoded. It sets no limit on the wait for a response: the signal does.
  */
 export function guardedFetch(options: PinOptions = {}): Fetch {
   const send = pinnedSender(options);

@@ -87,10 +87,10 @@ function send(base: RequestOptions, { url, method, headers, body, signal }: Pinn
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
     const request = httpsRequest(url.href, { ...base, method, headers: Object.fromEntries(headers) });
-    let answer: IncomingMessage | null = null;
+    let response: IncomingMessage | null = null;
     const abort = () => {
       request.destroy();
-      answer?.destroy(signal?.reason);
+      response?.destroy(signal?.reason);
       reject(signal?.reason);
     };
     const connectTimer = setTimeout(
@@ -107,13 +107,13 @@ function send(base: RequestOptions, { url, method, headers, body, signal }: Pinn
       else clearTimeout(connectTimer);
     });
     request.once("response", (message) => {
-      answer = message;
+      response = message;
       clearTimeout(connectTimer);
       message.once("close", release);
       resolve(toResponse(message, method, signal));
     });
     request.on("error", (error) => {
-      if (answer === null) release();
+      if (response === null) release();
       // The words by which the AI SDK knows a network error that a second try may heal.
       reject(error instanceof RefusedAddressError ? error : new TypeError("fetch failed", { cause: error }));
     });

@@ -68,7 +68,7 @@ async function readJobs(sql: AnySql, which: ReturnType<typeof sql>): Promise<Job
     where ${which}`;
 }
 
-/** Makes jobs due now with all their attempts before them. Answers those it could: a job that runs is left alone. */
+/** Makes jobs due now with all their attempts before them. Returns those it could: a job that runs is left alone. */
 export async function retryJobs(sql: AnySql, ids: readonly string[]): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`
     select id::text from graphile_worker.reschedule_jobs(${ids as string[]}::bigint[], run_at => now(), attempts => 0)`;

@@ -21,7 +21,7 @@ export interface Collector {
 
 /**
  * Loads the OpenTelemetry SDK and begins to send traces to a collector, as
- * OTLP/HTTP in JSON. Answers a function that sends what is left and stops; it
+ * OTLP/HTTP in JSON. Returns a function that sends what is left and stops; it
  * never rejects, and takes at most `deliveryMsMax` and a little.
  */
 export async function startTracing({ endpoint, serviceName }: Collector): Promise<() => Promise<void>> {

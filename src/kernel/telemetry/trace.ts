@@ -50,7 +50,7 @@ export function isTracing(): boolean {
   return tracing !== null;
 }
 
-/** Runs `work` in a span, which is the parent of those that `work` opens. No span when tracing is off, or `fields` answers null. */
+/** Runs `work` in a span, which is the parent of those that `work` opens. No span when tracing is off, or `fields` returns null. */
 export async function inSpan<T>(
   name: string,
   fields: () => SpanFields | null,

@@ -28,8 +28,8 @@ describe("a number that overflows", () => {
 
   test("400 in a form's JSON field", async () => {
     const parts = { file: zip([{ name: "SKILL.md", data: skillMd() }]), metadata: '{"a":1e400}' };
-    const answer = await t.call("POST", "/v1/skills", { body: multipart(parts) });
-    expect(problem(answer)).toEqual([400, "validation_failed", "/metadata/a"]);
+    const response = await t.call("POST", "/v1/skills", { body: multipart(parts) });
+    expect(problem(response)).toEqual([400, "validation_failed", "/metadata/a"]);
   });
 
   test("one of more digits than a double has stays a number, the nearest", async () => {
@@ -74,13 +74,13 @@ describe("an unknown field", () => {
   test("400 whose name is shortened, in the message too", async () => {
     const name = "x".repeat(1_000_000);
     for (const body of [{ [name]: 1 }, { ["/".repeat(1_000_000)]: 1 }, { [`${"x".repeat(99)}😀${name}`]: 1 }]) {
-      const answer = await t.call("POST", "/v1/prompts", { body: { name: "n", template: "x", ...body } });
-      expect(answer.status).toBe(400);
-      const [issue] = answer.body.error.details.issues;
+      const response = await t.call("POST", "/v1/prompts", { body: { name: "n", template: "x", ...body } });
+      expect(response.status).toBe(400);
+      const [issue] = response.body.error.details.issues;
       expect(issue.message).toBe("is not a known field");
       expect(issue.path).toEndWith("…");
       expect(issue.path.isWellFormed()).toBe(true);
-      expect(JSON.stringify(answer.body).length).toBeLessThan(4_000);
+      expect(JSON.stringify(response.body).length).toBeLessThan(4_000);
     }
     const query = await t.call("GET", `/v1/prompts?${"x".repeat(5_000)}=1`);
     expect([query.status, query.body.error.details.issues[0].path]).toEqual([400, `${"x".repeat(100)}…`]);

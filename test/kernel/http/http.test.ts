@@ -9,14 +9,14 @@ const { h, t } = await useTenant();
 const server = listen({ hostname: "127.0.0.1", port: 0, fetch: createApp(h.ctx) });
 afterAll(() => server.stop(true));
 
-interface RawAnswer {
+interface RawResponse {
   readonly status: number;
   readonly head: string;
   readonly text: string;
 }
 
-/** Sends a request as it is written and reads the answer up to the end that its length names. */
-async function send(lines: readonly string[], body = "", port = server.port): Promise<RawAnswer> {
+/** Sends a request as it is written and reads the response up to the end that its length names. */
+async function send(lines: readonly string[], body = "", port = server.port): Promise<RawResponse> {
   const socket = connect(port, "127.0.0.1");
   await once(socket, "connect");
   const length = body === "" ? [] : [`Content-Length: ${body.length}`];
@@ -84,7 +84,7 @@ describe("what a handler throws", () => {
   });
 });
 
-describe("a path or method that no operation answers", () => {
+describe("a path or method that no operation has", () => {
   const asked = [
     ["GET", "/v1/nope", 404],
     ["DELETE", "/v1/agents", 405],
