@@ -155,7 +155,8 @@ describe("a client that goes away", () => {
   });
 
   test("leaves the others alone", async () => {
-    const message = script("chunks=200 delayMs=5");
+    // Far longer than the test needs: it is cancelled once the others have seen more.
+    const message = script("chunks=8000 delayMs=5");
     const live = new LiveStream(await post(sessionPath(agentId, null), { message }));
     const { sessionId } = live;
     const path = `${origin}${sessionPath(agentId, sessionId, "/stream")}`;
@@ -169,6 +170,9 @@ describe("a client that goes away", () => {
     );
     const stays = new LiveStream(await fetch(path, { headers: headers() }));
     for (const gone of leavers) gone.abort();
+    for (const stream of [live, stays]) await stream.until("text-delta");
+    await eventually(async () => (await readersOf(h)) === 2);
+    await cancel(sessionId);
     const [one, two] = await Promise.all([live.rest(), stays.rest()]);
     expect(two).toEqual(one);
     expect(two.at(-1)?.data).toBe("[DONE]");
