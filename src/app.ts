@@ -3,6 +3,7 @@ import { agentRoutes } from "./agents/routes.ts";
 import { apiKeyRoutes } from "./apikeys/routes.ts";
 import { chatRoutes } from "./chat/routes.ts";
 import { chatWebhookRoutes } from "./chat/webhook-routes.ts";
+import { sleep } from "./kernel/async/wait.ts";
 import type { Ctx } from "./kernel/context.ts";
 import { isTransient, isUnavailable, unavailable } from "./kernel/database/failure.ts";
 import { ApiError } from "./kernel/errors.ts";
@@ -33,11 +34,18 @@ import { workspaceRoutes } from "./workspaces/routes.ts";
 /** The HTTP tier as one function from request to response. */
 export type App = (request: Request) => Promise<Response>;
 
-/** Assembles the slices and wraps them with what every response has: request id, form, and errors in the envelope. */
+/** Returns the HTTP tier: the slices' routes, and around them what every response has: request id, form, and errors in the envelope. */
 export function createApp(ctx: Ctx): App {
+  const answerUnrouted = (request: Request) => unrouted(ctx, request, methodsOf(new URL(request.url).pathname));
+  const transient = new WeakSet<Response>();
   // Elysia would take part of the path for the host when a host has fewer than four characters, as in `http://api/`.
   const elysia = new Elysia({ normalize: false, handler: { standardHostname: false } })
-    .onError(({ error, request }) => renderError(ctx, request, error))
+    .onError(({ error, request }) => {
+      if (error instanceof NotFoundError) return answerUnrouted(request);
+      const response = failed(ctx, request, error);
+      if (isTransient(error)) transient.add(response);
+      return response;
+    })
     .onTransform(({ request, route, path }) => {
       rememberRoute(request, route);
       if (literalsOf.get(route)?.has(path.slice(path.lastIndexOf("/") + 1))) throw new NotFoundError();
@@ -65,69 +73,59 @@ export function createApp(ctx: Ctx): App {
   const methodsOf = allowedMethods(elysia.routes);
   const literalsOf = literalsBeside(elysia.routes);
 
-  const dispatch = async (request: Request): Promise<Response> => {
-    return labelled(request, await elysia.handle(request));
-  };
-
-  /** The error of a path or method that no operation answers, in the form that an operation would choose. */
-  async function unrouted(request: Request): Promise<Response> {
-    try {
-      const { headers } = request;
-      // Whoever is asking, there is nothing here: a credential tells only which form to say it in.
-      const principal = () => ctx.authenticator.authenticate(headers.get("authorization")).catch(() => null);
-      rememberForm(request, askedForm(request) ?? (await principal())?.tenant.form ?? "b");
-    } catch (error) {
-      if (error instanceof ApiError) return envelope(request, error);
-      throw error;
+  /** A read that met a restarting database is done again: a short outage is not an error. */
+  async function respond(request: Request): Promise<Response> {
+    const expiresAt = waitsUntil(request);
+    for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, 1_000)) {
+      const response = labelled(request, await elysia.handle(request));
+      if (request.method !== "GET" || !transient.has(response) || Date.now() + pauseMs > expiresAt) return response;
+      await sleep(pauseMs);
     }
-    const allow = methodsOf(new URL(request.url).pathname);
-    if (allow.length === 0)
-      return envelope(
-        request,
-        new ApiError("not_found", { message: "There is no such path. /docs shows all that there are." }),
-      );
-    return envelope(request, new ApiError("method_not_allowed", { headers: { Allow: allow.join(", ") } }));
   }
-
-  function renderError(context: Ctx, request: Request, error: unknown): Response | Promise<Response> {
-    if (error instanceof NotFoundError) return unrouted(request);
-    if (error instanceof ApiError) return envelope(request, error);
-    if (isUnavailable(error)) {
-      context.log.warn({ requestId: requestIdOf(request), err: error }, "the database cannot answer");
-      const response = envelope(request, unavailable());
-      if (isTransient(error)) passing.add(response);
-      return response;
-    }
-    context.log.error(
-      { requestId: requestIdOf(request), method: request.method, path: new URL(request.url).pathname, err: error },
-      "unforeseen error",
-    );
-    return envelope(request, new ApiError("internal"));
-  }
-
-  const passing = new WeakSet<Response>();
 
   return async (request) => {
     try {
       const named = addressed(request);
-      return await observeRequest(named, () => answer(named));
+      return await observeRequest(named, () => respond(named));
     } catch (error) {
-      // The last line: what is thrown past here, the runtime's server would answer in its own way.
+      // The last resort: the runtime's server would answer in its own way what is thrown past here.
       if (error instanceof ApiError) return labelled(request, envelope(request, error));
       ctx.log.error({ requestId: requestIdOf(request), err: error }, "unforeseen error outside the routes");
       return labelled(request, envelope(request, new ApiError("internal")));
     }
   };
+}
 
-  async function answer(request: Request): Promise<Response> {
-    const expiresAt = waitsUntil(request);
-    for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, 1_000)) {
-      const response = await dispatch(request);
-      // A read that met a restarting database is read again: a blip that heals is not an error.
-      if (request.method !== "GET" || !passing.has(response) || Date.now() + pauseMs > expiresAt) return response;
-      await new Promise((resolve) => setTimeout(resolve, pauseMs));
-    }
+/** Returns the error of a path or method that no operation answers, in the form that an operation would choose. */
+async function unrouted(ctx: Ctx, request: Request, allow: readonly string[]): Promise<Response> {
+  try {
+    const { headers } = request;
+    // Whoever is asking, there is nothing here: a credential tells only which form to say it in.
+    const principal = () => ctx.authenticator.authenticate(headers.get("authorization")).catch(() => null);
+    rememberForm(request, askedForm(request) ?? (await principal())?.tenant.form ?? "b");
+  } catch (error) {
+    if (error instanceof ApiError) return envelope(request, error);
+    throw error;
   }
+  if (allow.length === 0)
+    return envelope(
+      request,
+      new ApiError("not_found", { message: "There is no such path. /docs shows all that there are." }),
+    );
+  return envelope(request, new ApiError("method_not_allowed", { headers: { Allow: allow.join(", ") } }));
+}
+
+/** Returns the response to a request whose operation threw an error. */
+function failed({ log }: Ctx, request: Request, error: unknown): Response {
+  if (error instanceof ApiError) return envelope(request, error);
+  const requestId = requestIdOf(request);
+  if (isUnavailable(error)) {
+    log.warn({ requestId, err: error }, "the database cannot answer");
+    return envelope(request, unavailable());
+  }
+  const { pathname: path } = new URL(request.url);
+  log.error({ requestId, method: request.method, path, err: error }, "unforeseen error");
+  return envelope(request, new ApiError("internal"));
 }
 
 /** A response with the headers that every response has. */

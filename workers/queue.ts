@@ -1,6 +1,7 @@
 import { EventEmitter } from "node:events";
 import { Logger as QueueLogger, type Runner, run, type TaskList, type WorkerEvents } from "graphile-worker";
 import type { PoolClient } from "pg";
+import { sleep } from "../src/kernel/async/wait.ts";
 import type { Sql } from "../src/kernel/database/client.ts";
 import { databaseWaitMs } from "../src/kernel/limits.ts";
 import type { Logger } from "../src/kernel/telemetry/log.ts";
@@ -177,7 +178,7 @@ export class Queue {
     const { log } = this.#options;
     log.warn("the queue ended by itself; it is started again");
     for (;;) {
-      await new Promise((resolve) => setTimeout(resolve, restartPauseMs));
+      await sleep(restartPauseMs);
       if (this.#stopping) return;
       try {
         return await this.#run();

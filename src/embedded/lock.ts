@@ -1,6 +1,6 @@
 import { access, constants, readFile, rm, writeFile } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
-import { setTimeout as sleep } from "node:timers/promises";
+import { sleep } from "../kernel/async/wait.ts";
 import { giveToOwner } from "./account.ts";
 
 /** A lock that this process holds until it releases it or dies. */

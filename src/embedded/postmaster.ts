@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, rmSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
+import { sleep, within } from "../kernel/async/wait.ts";
 import { type Account, commandLine, runProgram } from "./account.ts";
 import { isAlive, signalQuietly } from "./pid.ts";
 
@@ -85,7 +85,7 @@ export function startPostmaster(
     async stop() {
       for (const { signal, limitMs } of stopSteps) {
         child.kill(signal);
-        if (await within(exited, limitMs)) return;
+        if (await happensWithin(exited, limitMs)) return;
       }
     },
   };
@@ -131,12 +131,12 @@ function watch(account: Account | null, pid: number, data: string): ChildProcess
   return watchdog;
 }
 
-async function within(event: Promise<unknown>, limitMs: number): Promise<boolean> {
-  const limit = new AbortController();
-  const late = sleep(limitMs, false, { signal: limit.signal }).catch(() => false);
-  const happened = await Promise.race([event.then(() => true), late]);
-  limit.abort();
-  return happened;
+function happensWithin(event: Promise<unknown>, limitMs: number): Promise<boolean> {
+  return within(
+    event.then(() => true),
+    limitMs,
+    () => false,
+  );
 }
 
 function readPidFile(data: string): Promise<string> {

@@ -1,8 +1,8 @@
 import { readFile, rename } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import connect from "postgres";
+import { sleep } from "../kernel/async/wait.ts";
 import { databaseName, userName } from "./cluster.ts";
 import type { Place } from "./place.ts";
 import { type Postmaster, startPostmaster } from "./postmaster.ts";

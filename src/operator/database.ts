@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import postgres from "postgres";
 import { startEmbeddedPostgres } from "../embedded/postgres.ts";
+import { sleep } from "../kernel/async/wait.ts";
 import type { Config } from "../kernel/config.ts";
 import { openDatabase, type Sql } from "../kernel/database/client.ts";
 import { migrate } from "../kernel/database/migrate.ts";

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { retry } from "../kernel/async/retry.ts";
 import { isTransient, isUnavailable } from "../kernel/database/failure.ts";
 import { missingMigrations, OldNumberingError } from "../kernel/database/migrate.ts";
 import { databaseWaitMs } from "../kernel/limits.ts";
@@ -23,15 +23,15 @@ export async function checkDatabase(databaseUrl: string): Promise<void> {
 
 /** Asks a database that may still be starting, for up to `databaseWaitMs`. Throws `OperatorError` when it cannot be reached. */
 export async function reach<T>(ask: () => Promise<T>): Promise<T> {
-  const expiresAt = Date.now() + databaseWaitMs;
-  for (;;) {
-    try {
-      return await ask();
-    } catch (error) {
-      if (error instanceof OperatorError) throw error;
-      if (!isTransient(error) || Date.now() > expiresAt) throw explained(error);
-      await sleep(pauseMs);
-    }
+  try {
+    return await retry(ask, {
+      limitMs: databaseWaitMs,
+      pauseMsMin: pauseMs,
+      pauseMsMax: pauseMs,
+      retryIf: (error) => !(error instanceof OperatorError) && isTransient(error),
+    });
+  } catch (error) {
+    throw error instanceof OperatorError ? error : explained(error);
   }
 }
 

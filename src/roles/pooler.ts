@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import postgres from "postgres";
+import { within } from "../kernel/async/wait.ts";
 import { databaseWaitMs } from "../kernel/limits.ts";
 import { OperatorError } from "./operator-error.ts";
 
@@ -81,29 +82,14 @@ async function lookWhileOneIsHeld(
       // Statement mode refuses transactions altogether.
       () => "refused" as const,
     );
-  const start = await within(Promise.race([held.promise, holding]), roundMs);
+  const start = await within(Promise.race([held.promise, holding]), roundMs, () => null);
   try {
     if (start === null) return "nobody else gets a server";
     if (start === "refused") return null;
     const look = sql<ServerSession[]>`select pg_backend_pid() as pid, current_setting('parley.mark', true) as mark`;
-    return (await within(look, roundMs))?.[0] ?? null;
+    return (await within(look, roundMs, () => null))?.[0] ?? null;
   } finally {
     release.resolve();
-    if (start === "held") await within(holding, roundMs);
-  }
-}
-
-/** What the work resolves to, or null when it takes longer. */
-async function within<T>(work: PromiseLike<T>, limitMs: number): Promise<T | null> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const limit = new Promise<null>((resolve) => {
-    timer = setTimeout(() => resolve(null), limitMs);
-  });
-  const settled = Promise.resolve(work);
-  settled.catch(() => {}); // Its failure after the limit is nobody's news.
-  try {
-    return await Promise.race([settled, limit]);
-  } finally {
-    clearTimeout(timer);
+    if (start === "held") await within(holding, roundMs, () => null);
   }
 }

@@ -1,8 +1,9 @@
 import { Elysia } from "elysia";
+import { within } from "../async/wait.ts";
 import type { Ctx } from "../context.ts";
 import { readinessTimeoutMs } from "../limits.ts";
 
-/** `/healthz`: the process lives. `/readyz`: whether what it depends on responds, each by name. */
+/** `/healthz`: the process lives. `/readyz`: each service that it depends on, by name, and whether it is reachable. */
 export function healthRoutes(ctx: Ctx) {
   return new Elysia()
     .get("/healthz", () => Response.json({ status: "ok" }))
@@ -17,17 +18,9 @@ export function healthRoutes(ctx: Ctx) {
 }
 
 async function probe(ask: () => PromiseLike<unknown>): Promise<"ok" | "unavailable"> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const limit = new Promise<"unavailable">((resolve) => {
-    timer = setTimeout(() => resolve("unavailable"), readinessTimeoutMs);
-  });
-  const reached = Promise.resolve(ask()).then(
+  const result = Promise.resolve(ask()).then(
     () => "ok" as const,
     () => "unavailable" as const,
   );
-  try {
-    return await Promise.race([reached, limit]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return await within(result, readinessTimeoutMs, () => "unavailable" as const);
 }

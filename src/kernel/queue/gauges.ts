@@ -1,4 +1,5 @@
 import { Gauge, Registry } from "prom-client";
+import { within } from "../async/wait.ts";
 import type { Sql } from "../database/client.ts";
 import { scrapeTimeoutMs, workerDeadMs } from "../limits.ts";
 import { isJobName, jobNames } from "./catalogue.ts";
@@ -25,15 +26,7 @@ export class QueueGauges {
       .finally(() => {
         this.#asking = null;
       });
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const late = new Promise<string>((resolve) => {
-      timer = setTimeout(() => resolve(""), scrapeTimeoutMs);
-    });
-    try {
-      return await Promise.race([this.#asking, late]);
-    } finally {
-      clearTimeout(timer);
-    }
+    return await within(this.#asking, scrapeTimeoutMs, () => "");
   }
 }
 

@@ -1,5 +1,6 @@
-import { clearInterval, clearTimeout, setInterval, setTimeout } from "node:timers";
+import { clearInterval, setInterval } from "node:timers";
 import { Redis, type RedisOptions } from "ioredis";
+import { within } from "../async/wait.ts";
 import { Appends } from "./appends.ts";
 import type { LogCursor, LogPage } from "./cursor.ts";
 import {
@@ -179,16 +180,9 @@ export class RedisRelay implements Relay {
   }
 
   async ping(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<never>((_, reject) => {
-      const error = new Error(`Redis did not answer within ${relayPingTimeoutMs} ms.`);
-      timer = setTimeout(() => reject(error), relayPingTimeoutMs);
+    await within(this.#commands.ping(), relayPingTimeoutMs, () => {
+      throw new Error(`Redis did not answer within ${relayPingTimeoutMs} ms.`);
     });
-    try {
-      await Promise.race([this.#commands.ping(), timeout]);
-    } finally {
-      clearTimeout(timer);
-    }
   }
 
   close(): Promise<void> {

@@ -1,10 +1,11 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { version } from "../version.ts";
 
 /**
  * What a process counts of itself, for Prometheus. One registry a process,
  * because a process is what is scraped. Every label has few values, known in this
  * source: no id, no name that a tenant chose. What Postgres knows of the whole
- * installation (the queue) is asked for at the scrape, in `queue-gauges.ts`.
+ * installation (the queue) is read at the scrape, in `kernel/queue/gauges.ts`.
  */
 export const registry = new Registry();
 const registers = [registry];
@@ -17,6 +18,13 @@ const firstChunkBuckets = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
 const turnBuckets = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_200, 3_600, 21_600];
 /** A relay adds a millisecond; the rest is a relay in trouble. */
 const lagBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
+
+new Gauge({
+  name: "parley_build_info",
+  help: "Always 1; the label says which version this process runs.",
+  labelNames: ["version"],
+  registers,
+}).set({ version }, 1);
 
 export const httpRequests = new Histogram({
   name: "parley_http_request_duration_seconds",

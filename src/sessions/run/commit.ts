@@ -1,4 +1,4 @@
-import { sleep } from "../../kernel/async/wait.ts";
+import { retry } from "../../kernel/async/retry.ts";
 import type { Sql } from "../../kernel/database/client.ts";
 import { isUnavailable } from "../../kernel/database/failure.ts";
 import { turnPatienceMs } from "../../kernel/limits.ts";
@@ -14,18 +14,16 @@ import { finishTurn } from "./finish.ts";
  */
 export async function commitOutcome(sql: Sql, turn: ClaimedTurn, outcome: TurnOutcome): Promise<boolean> {
   const fence = { turnId: turn.id, attempt: turn.attempt, statuses: ["running" as const], claim: turn };
-  const expiresAt = Date.now() + turnPatienceMs;
   let unsure = false;
-  for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, 2_000)) {
-    try {
-      if (await finishTurn(sql, fence, outcome)) return true;
-      return unsure && (await wasCommitted(sql, turn, outcome));
-    } catch (error) {
-      if (!isUnavailable(error) || Date.now() + pauseMs > expiresAt) throw error;
-      unsure = true;
-      await sleep(pauseMs);
-    }
-  }
+  const attempt = async () => {
+    if (await finishTurn(sql, fence, outcome)) return true;
+    return unsure && (await wasCommitted(sql, turn, outcome));
+  };
+  const retryIf = (error: unknown) => {
+    unsure = true;
+    return isUnavailable(error);
+  };
+  return retry(attempt, { limitMs: turnPatienceMs, pauseMsMin: 50, pauseMsMax: 2_000, retryIf });
 }
 
 /** Whether this claim's log says that it ended the way the outcome does: then an earlier try was committed. */
