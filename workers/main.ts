@@ -51,7 +51,7 @@ export async function startWorkerPool(ctx: Ctx, options: WorkerPoolOptions): Pro
     id: actor.workerId,
     drained: drained.promise,
     drain: async (limitMs) => {
-      // First of all: a look of the reaper may take a moment, and nothing new must be taken meanwhile.
+      // First of all: a scan of the reaper may take a while, and nothing new must be taken meanwhile.
       const stopped = queue.stop();
       await stopReaping();
       await waitAtMost(stopped, limitMs);
@@ -62,26 +62,26 @@ export async function startWorkerPool(ctx: Ctx, options: WorkerPoolOptions): Pro
   };
 }
 
-/** Looks around every `reapEveryMs`, one look at a time. Answers a function that stops it. */
+/** Scans every `reapEveryMs`, one scan at a time. Returns a function that stops it. */
 function startReaping(ctx: Ctx, frozenMs: number): () => Promise<void> {
   const reaper = new Reaper(ctx, frozenMs);
-  let looking: Promise<void> | null = null;
-  const look = () => {
-    looking ??= reaper
+  let scanning: Promise<void> | null = null;
+  const scan = () => {
+    scanning ??= reaper
       .scan()
       .then(() => recoverTasks(ctx))
       .then(() => recoverChats(ctx))
       .then(() => recoverUsageEvents(ctx))
       .catch((error) => ctx.log.warn({ err: error }, "the reaper could not look around"))
       .finally(() => {
-        looking = null;
+        scanning = null;
       });
   };
-  look();
-  const timer = setInterval(look, reapEveryMs);
+  scan();
+  const timer = setInterval(scan, reapEveryMs);
   return async () => {
     clearInterval(timer);
-    await looking;
+    await scanning;
   };
 }
 

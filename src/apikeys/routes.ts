@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
 import type { Ctx } from "../kernel/context.ts";
 import { invalid } from "../kernel/errors.ts";
-import { readMoment } from "../kernel/http/date-time.ts";
+import { readDateTime } from "../kernel/http/date-time.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
 import { Id } from "../kernel/ids.ts";
 import { ApiKeyCreatedResponse, ApiKeyListResponse } from "./responses.ts";
@@ -50,7 +50,7 @@ export function apiKeyRoutes(ctx: Ctx) {
 /** Reads an expiry. Throws 400 for a date that does not exist or is not in the future. */
 function futureDate(expiresAt: string | null | undefined): Date | null {
   if (expiresAt === undefined || expiresAt === null) return null;
-  const date = readMoment(expiresAt);
+  const date = readDateTime(expiresAt);
   if (date === null) throw invalid("/expiresAt", "is not a moment that exists");
   if (date.getTime() <= Date.now()) throw invalid("/expiresAt", "must be in the future");
   return date;

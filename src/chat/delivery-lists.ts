@@ -3,7 +3,7 @@ import type { AnySql } from "../kernel/database/client.ts";
 import { olderThan, placeInTime } from "../kernel/database/keyset.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
-import { readMoment } from "../kernel/http/date-time.ts";
+import { readDateTime } from "../kernel/http/date-time.ts";
 import { type Page, readLimit, readTimeCursor, timePage } from "../kernel/http/page.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import { repairLockedDelivery } from "./delivery-states.ts";
@@ -107,7 +107,7 @@ function statusesOf(status: string | undefined): string[] {
 
 function sinceOf(since: string | undefined): Date | null {
   if (since === undefined) return null;
-  const date = readMoment(since);
+  const date = readDateTime(since);
   if (date === null) throw invalid("since", "is not a moment that exists");
   return date;
 }

@@ -75,7 +75,7 @@ const encryptionKeyBytes = 32;
 const jwtSecretBytesMin = 16;
 /** So is a shorter token. */
 const metricsTokenBytesMin = 16;
-/** The kinds of model provider (design section 3, "Provider types"). */
+/** The kinds of model provider (docs/decisions.md, "Providers"). */
 export const providerTypes = [
   "llm_vendor_a",
   "llm_vendor_b",
@@ -93,7 +93,7 @@ export const providerAliases = {
   openrouter: "router_vendor",
 } as const satisfies Record<string, ProviderType>;
 
-/** Reads and checks the environment (design section 3, "Configuration"). Throws `ConfigError`. */
+/** Reads and checks the environment (docs/configuration.md, "Variables"). Throws `ConfigError`. */
 export function readConfig(env: Environment = process.env, defaults: ConfigDefaults = { logLevel: "info" }): Config {
   const text = (name: string) => (env[name] === undefined || env[name] === "" ? null : (env[name] as string));
   return {

@@ -1,7 +1,7 @@
 /**
  * The one table of what can go wrong, keyed by *cause*: the two forms of the
  * interface spell causes differently, and the mapping is not one to one
- * (document 1, "Errors"; design section 4).
+ * (docs/forms.md, "Errors").
  */
 
 /** Status and code of a cause in one form. */

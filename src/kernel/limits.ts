@@ -59,7 +59,7 @@ export const workerFrozenMs = 30_000;
 export const reapEveryMs = 1_500;
 /** The reaper ends at most this many turns in one look, so that a large backlog is worked off in steps. */
 export const reapBatchRows = 500;
-/** A queued turn whose job is gone is rung again after this long. */
+/** A queued turn whose job is gone gets a new one after this long. */
 export const queuedTurnStaleMs = 5_000;
 /** A worker tries this long to take a session's lock, then hands the job back. */
 export const lockWaitMs = 2_000;

@@ -23,8 +23,8 @@ const discarded = {
 
 /**
  * Takes a job out of the queue for good, and ends what waits for it in the same
- * transaction: a job is a doorbell, and a turn whose job is merely gone would keep
- * its session busy until the reaper rings for it again.
+ * transaction: a job only points to a row, and a turn whose job is merely gone would
+ * keep its session busy until the reaper enqueues it again.
  */
 export function discardJob(sql: AnySql, id: string): Promise<Discarded> {
   return tx(sql, async (inner) => {

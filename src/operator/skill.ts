@@ -1,7 +1,7 @@
 import { FolderError, publishSkill, readSkillFolder } from "../skills/publish.ts";
 import { type Command, chooseVerb, UsageError } from "./command.ts";
 
-/** What the command line takes (`decisions.md`, "Operator's command line"). */
+/** What the command line takes (docs/decisions.md, "Operator commands"). */
 export const skillUsage = "skill publish <folder> [--json]\n";
 
 /** Understands a command before anything is opened. Throws `UsageError`. */

@@ -20,7 +20,7 @@ import {
 } from "./command.ts";
 import type { Columns } from "./text-table.ts";
 
-/** What the command line takes (`decisions.md`, "Operator's command line"). */
+/** What the command line takes (docs/decisions.md, "Operator commands"). */
 export const usage = `tenant create --name N [--form a|b] [--admin-agent] [--json]
 tenant list [--json]
 tenant set --tenant ten_… [--subscription active|inactive] [--usage-credit TOKENS|none]

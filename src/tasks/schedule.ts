@@ -1,6 +1,6 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { invalid } from "../kernel/errors.ts";
-import { MomentText, readMoment } from "../kernel/http/date-time.ts";
+import { MomentText, readDateTime } from "../kernel/http/date-time.ts";
 import { Closed, OneOf } from "../kernel/http/request-fields.ts";
 import { validateBody } from "../kernel/http/validate.ts";
 import { openCron } from "./cron.ts";
@@ -51,7 +51,7 @@ export function readSchedule(value: unknown): Schedule | null {
   if (value === null) return null;
   const { kind } = validateBody(AnyKind, { schedule: value }).schedule as { kind: Kind };
   const { schedule: read } = validateBody(bodies[kind], { schedule: value }) as { schedule: Schedule };
-  if (read.kind === "once" && readMoment(read.config.at) === null)
+  if (read.kind === "once" && readDateTime(read.config.at) === null)
     throw invalid("/schedule/config/at", "is not a moment that exists");
   if (read.kind === "cron") checkCron(read.config);
   return read;

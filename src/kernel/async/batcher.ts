@@ -1,6 +1,6 @@
 import { waitAtMost } from "./wait.ts";
 
-/** Sends items together and answers one by one, in their order. When it rejects, every item does. */
+/** Sends items together and returns a result for each, in their order. When it rejects, every item does. */
 export type SendGroup<T, A> = (items: readonly T[]) => Promise<readonly A[]>;
 
 /** How large groups may be, and how long they are waited for. */
@@ -8,19 +8,19 @@ export interface BatcherOptions<T> {
   readonly countMax: number;
   /** The size of an item, and of all items of a group; a single one may be larger. */
   readonly size?: { of(item: T): number; readonly max: number };
-  /** A group that is not answered within so many milliseconds is not waited for any longer by those behind it; without limit when left out. */
+  /** A group that has no result after so many milliseconds is not waited for any longer by those behind it; without limit when left out. */
   readonly patienceMs?: number;
 }
 
 interface Waiting<T, A> {
   readonly item: T;
-  readonly resolve: (answer: A) => void;
+  readonly resolve: (result: A) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /**
  * Work that costs less together: while one group is under way, the items that come
- * gather for the next. One alone goes at once, and the more there are the more
+ * are collected for the next. One alone goes at once, and the more there are the more
  * share a command.
  */
 export class Batcher<T, A> {
@@ -34,7 +34,7 @@ export class Batcher<T, A> {
     this.#options = options;
   }
 
-  /** The item's own answer. */
+  /** Returns the item's own result. */
   add(item: T): Promise<A> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
@@ -46,8 +46,8 @@ export class Batcher<T, A> {
     const { patienceMs } = this.#options;
     this.#running = true;
     while (this.#waiting.length > 0) {
-      const answered = this.#sendGroup(this.#waiting.splice(0, this.#groupLength()));
-      await (patienceMs === undefined ? answered : waitAtMost(answered, patienceMs));
+      const sent = this.#sendGroup(this.#waiting.splice(0, this.#groupLength()));
+      await (patienceMs === undefined ? sent : waitAtMost(sent, patienceMs));
     }
     this.#running = false;
   }
@@ -55,8 +55,8 @@ export class Batcher<T, A> {
   /** Never rejects. */
   async #sendGroup(group: readonly Waiting<T, A>[]): Promise<void> {
     try {
-      const answers = await this.#send(group.map(({ item }) => item));
-      for (const [index, { resolve }] of group.entries()) resolve(answers[index] as A);
+      const results = await this.#send(group.map(({ item }) => item));
+      for (const [index, { resolve }] of group.entries()) resolve(results[index] as A);
     } catch (error) {
       for (const { reject } of group) reject(error);
     }

@@ -44,8 +44,7 @@ const internalWriteMs = 60 * 60 * 1000;
 /** Turns a credential into a principal. */
 export interface Authenticator {
   /**
-   * Throws 401 `unauthorized` when the header is missing or the credential is not valid (document 1,
-   * "Authentication"), 503 when that cannot be told now.
+   * Throws 401 `unauthorized` when the header is missing or the credential is not valid, 503 when that cannot be told now.
    */
   authenticate(authorization: string | null): Promise<Principal>;
 }

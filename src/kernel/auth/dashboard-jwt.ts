@@ -31,7 +31,7 @@ class JwksUnreachable extends Error {
 }
 
 /**
- * Makes the check of dashboard JWTs (design section 3, "Dashboard JWT"): HS256 on the secret only, or the JWKS's
+ * Makes the check of dashboard JWTs (docs/decisions.md, "Credentials"): HS256 on the secret only, or the JWKS's
  * own algorithms. Throws 401 for a token that is not valid or has no `exp`, 503 when the JWKS cannot be read.
  */
 export function jwtVerifier(

@@ -79,7 +79,7 @@ export function poolUseOf(sql: Sql): Pool | undefined {
   return pools.get(sql);
 }
 
-/** The driver sends what it has gathered at once from so many bytes on, and otherwise a moment later. */
+/** The driver sends what it has collected at once from so many bytes on, and otherwise a moment later. */
 const sentAtOnceBytes = 1024;
 
 /**

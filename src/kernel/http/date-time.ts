@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 
-/** The shape of an RFC 3339 date-time with an offset. Whether it exists is `readMoment`'s business. */
+/** The shape of an RFC 3339 date-time with an offset. Whether it exists is for `readDateTime` to say. */
 export const MomentText = Type.String({
   maxLength: 64,
   pattern: "^\\d{4}-\\d{2}-\\d{2}[Tt]\\d{2}:\\d{2}:\\d{2}(\\.\\d+)?([Zz]|[+-]\\d{2}:\\d{2})$",
@@ -10,12 +10,12 @@ export const MomentText = Type.String({
 const shape = /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
 
 /**
- * The moment that an RFC 3339 date-time names (seconds may be left out); null when
+ * Returns the moment that an RFC 3339 date-time names (seconds may be left out); null when
  * there is none. `Date` alone would read February 30 as March 2, and 24:00 as the
  * next day. A moment outside the years 1 to 9999 UTC is none: the database could
  * not take it as it is written.
  */
-export function readMoment(text: string): Date | null {
+export function readDateTime(text: string): Date | null {
   const written = text.toUpperCase();
   const day = shape.exec(written)?.[1];
   if (day === undefined) return null;

@@ -1,7 +1,7 @@
 import { type ApiError, type Form, messageIn, spell } from "../errors.ts";
 import { formOf, requestIdOf } from "./request.ts";
 
-/** An error in the envelope of design section 3, spelt in the request's form. */
+/** Returns an error as a response, spelt in the request's form (docs/decisions.md, "Errors"). */
 export function envelope(request: Request, error: ApiError): Response {
   const form: Form = formOf(request);
   const { status, code } = spell(error.reason, form);

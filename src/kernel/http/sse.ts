@@ -1,7 +1,7 @@
 import { clearTimeout, setTimeout } from "node:timers";
 import { streamPingMs } from "../limits.ts";
 
-/** The headers of every stream (document 1, "GET …/tool-approval-continuations"; the AI SDK's UI message stream). */
+/** The headers of every stream (those of the AI SDK's UI message stream). */
 export const streamHeaders = {
   "Content-Type": "text/event-stream",
   "X-Vercel-AI-UI-Message-Stream": "v1",

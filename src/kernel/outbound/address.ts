@@ -25,7 +25,7 @@ export function isPublicAddress(text: string): boolean {
 
 /**
  * What is wrong with a URL that a tenant supplies, as the end of a sentence, or
- * null when nothing is (design section 3, "Private addresses"). Looks at the text
+ * null when nothing is (docs/decisions.md, "Private addresses"). Looks at the text
  * only: where a name leads is checked when it is resolved, by `guardedFetch`.
  */
 export function tenantUrlFault(text: string, allowPrivate: boolean): string | null {

@@ -75,7 +75,7 @@ export function wasNeverSent(error: unknown): boolean {
 
 let guarded: Fetch | null = null;
 
-/** The fetch for addresses that tenants supply (design section 3, "Private addresses"). */
+/** The fetch for addresses that tenants supply (docs/decisions.md, "Private addresses"). */
 export function tenantFetch(config: Pick<Config, "allowPrivateNetwork">): Fetch {
   if (config.allowPrivateNetwork) return directFetch;
   guarded ??= guardedFetch();

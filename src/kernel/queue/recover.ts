@@ -12,7 +12,7 @@ interface Gone {
 /**
  * Forgets workers `w` that are gone, and gives the jobs that are locked in their
  * names back to the queue, in one statement: without its worker's row a locked job
- * would be nobody's for hours. They go back under new numbers, because a worker that
+ * would be run by no worker for hours. They go back under new numbers, because a worker that
  * was frozen and wakes up says that its jobs are done, by number and without asking,
  * and must not hit those of its successors.
  *

@@ -9,7 +9,7 @@ export interface Append {
   readonly ends: boolean;
 }
 
-/** Sends the appends of many logs; `fields` has `first, count, sse, ends, madeAt` for each. Answers one by one. */
+/** Sends the appends of many logs; `fields` has `first, count, sse, ends, madeAt` for each. Returns a result for each. */
 export type SendAppends = (names: readonly string[], fields: readonly (string | number)[]) => Promise<unknown>;
 
 type Answer = string | number | undefined;

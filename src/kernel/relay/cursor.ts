@@ -42,7 +42,7 @@ export class LogCursor {
   #forced = false;
   #reading = false;
   #lost = false;
-  #ring: (() => void) | null = null;
+  #wake: (() => void) | null = null;
   #isNew: boolean;
   #doubt: NodeJS.Timeout | null = null;
 
@@ -145,15 +145,15 @@ export class LogCursor {
 
   /** Ends the wait of `woken`. */
   wake(): void {
-    const ring = this.#ring;
-    this.#ring = null;
-    ring?.();
+    const wake = this.#wake;
+    this.#wake = null;
+    wake?.();
   }
 
   /** Resolves at the next `wake`. For one waiter, which has looked at the cursor in the same step. */
   woken(): Promise<void> {
     return new Promise((resolve) => {
-      this.#ring = resolve;
+      this.#wake = resolve;
     });
   }
 }

@@ -22,7 +22,7 @@ import {
   type Sealed,
 } from "./relay.ts";
 import { appendScript, isMark, logName, lookScript, type Mark, parseEntry, sealScript } from "./scripts.ts";
-import { Feeds } from "./subscriptions.ts";
+import { Subscriptions } from "./subscriptions.ts";
 
 /** What a relay on Redis needs to know. */
 export interface RedisRelayOptions {
@@ -68,7 +68,7 @@ export class RedisRelay implements Relay {
   readonly #commands: ScriptedRedis;
   readonly #subscriber: Redis;
   readonly #appends: Appends;
-  readonly #feeds: Feeds;
+  readonly #subscriptions: Subscriptions;
   readonly #prefix: string;
   readonly #keepMs: number;
   readonly #timers: readonly NodeJS.Timeout[];
@@ -88,7 +88,7 @@ export class RedisRelay implements Relay {
     this.#appends = new Appends((names, fields) =>
       this.#commands.relayAppend(names.length, ...names, this.#keepMs, ...fields),
     );
-    this.#feeds = new Feeds(this.#subscriber);
+    this.#subscriptions = new Subscriptions(this.#subscriber);
     this.#timers = [
       setInterval(() => this.#beat(), relayHeartbeatMs).unref(),
       setInterval(() => void this.#look(), Math.min(relayLookMs, keepMs / 2)).unref(),
@@ -127,7 +127,7 @@ export class RedisRelay implements Relay {
   ): AsyncGenerator<Followed, void, undefined> {
     if (signal.aborted) return;
     const name = logName(this.#prefix, key);
-    const cursor = this.#feeds.join(name, Math.max(from, 1), isNew);
+    const cursor = this.#subscriptions.join(name, Math.max(from, 1), isNew);
     const wake = () => cursor.wake();
     signal.addEventListener("abort", wake, { once: true });
     try {
@@ -143,7 +143,7 @@ export class RedisRelay implements Relay {
       }
     } finally {
       signal.removeEventListener("abort", wake);
-      this.#feeds.leave(name, cursor);
+      this.#subscriptions.leave(name, cursor);
     }
   }
 
@@ -187,7 +187,7 @@ export class RedisRelay implements Relay {
 
   close(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
-    this.#feeds.loseAll();
+    this.#subscriptions.loseAll();
     this.#subscriber.disconnect();
     this.#commands.disconnect();
     return Promise.resolve();
@@ -195,12 +195,12 @@ export class RedisRelay implements Relay {
 
   /** A subscriber only listens, so a connection that went silent shows only when something is asked on it. */
   #beat(): void {
-    if (this.#feeds.followed.size > 0) this.#subscriber.ping().catch(() => {});
+    if (this.#subscriptions.followed.size > 0) this.#subscriber.ping().catch(() => {});
   }
 
   /** Keeps followed logs from expiring, and finds what was published to nobody. */
   async #look(): Promise<void> {
-    const names = [...this.#feeds.followed.keys()];
+    const names = [...this.#subscriptions.followed.keys()];
     for (let start = 0; start < names.length; start += relayChunkMax) {
       await Promise.all(names.slice(start, start + relayChunkMax).map((name) => this.#lookAt(name)));
     }
@@ -209,7 +209,7 @@ export class RedisRelay implements Relay {
   async #lookAt(name: string): Promise<void> {
     // A failure shows on the connection, and every follower hears of that.
     const tail = await this.#commands.relayLook(name, this.#keepMs).catch(() => null);
-    for (const cursor of this.#feeds.followed.get(name)?.cursors ?? []) {
+    for (const cursor of this.#subscriptions.followed.get(name)?.cursors ?? []) {
       if (tail !== null && tail !== cursor.next - 1) cursor.force();
     }
   }

@@ -102,13 +102,13 @@ export interface Relay {
   /**
    * Appends the last batch and the end mark in one step. A last batch of no
    * events still makes sure that the log is whole; `null` ends whatever stands
-   * there. Answers `ok` again when repeated. Rejects when the relay is away.
+   * there. Returns `ok` again when repeated. Rejects when the relay is away.
    */
   end(key: LogKey, last: Batch | null): Promise<Appended>;
   /**
-   * Seals the log: every later append or end answers `sealed`, as long as the
+   * Seals the log: every later append or end returns `sealed`, as long as the
    * log is kept. Atomic with the answer, and idempotent: it says the same each
-   * time. An ended log stays ended and answers `ended`. Rejects when the relay
+   * time. An ended log stays ended and returns `ended`. Rejects when the relay
    * is away.
    */
   seal(key: LogKey): Promise<Sealed>;

@@ -27,7 +27,7 @@ end
 /**
  * Appends to many logs, each by itself: what fails in one does not touch the
  * others. KEYS: the logs. ARGV: keepMs, then for each log first, count, sse, '1'
- * to end it, and when the batch was made (may be empty). Answers one by one; a
+ * to end it, and when the batch was made (may be empty). Returns a result for each; a
  * number is the log's tail, inside the batch, and `error: …` a refusal of Redis.
  */
 export const appendScript = `${place}
@@ -74,7 +74,7 @@ if state == 'ended' then return state end
 return tail > 0 and 'shown' or 'empty'
 `;
 
-/** Postpones the expiry and answers the tail, -1 for a log that is closed. ARGV: keepMs. */
+/** Postpones the expiry and returns the tail, -1 for a log that is closed. ARGV: keepMs. */
 export const lookScript = `${place}
 local tail, state = place(KEYS[1])
 redis.call('PEXPIRE', KEYS[1], ARGV[1])

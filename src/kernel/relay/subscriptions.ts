@@ -6,7 +6,7 @@ import { relayChunkMax, relayLostGraceMs } from "./relay.ts";
 import { isMark, parseMessage } from "./scripts.ts";
 
 /** The followers of one log in this process. They share one subscription. */
-interface Feed {
+interface Subscription {
   readonly name: string;
   readonly cursors: Set<LogCursor>;
   subscribed: boolean;
@@ -20,11 +20,11 @@ const unsubscribeEveryMs = 20;
  * after the last follower left, many at a time; one that comes in that moment
  * finds its log subscribed still. SUBSCRIBE and UNSUBSCRIBE are sent in the order
  * in which they are decided on, and Redis obeys them in that order. After a
- * reconnect every feed is subscribed anew.
+ * reconnect every subscription is subscribed anew.
  */
-export class Feeds {
+export class Subscriptions {
   readonly #redis: Redis;
-  readonly #feeds = new Map<string, Feed>();
+  readonly #subscriptions = new Map<string, Subscription>();
   /** Names that are subscribed and followed by nobody. */
   readonly #leaving = new Set<string>();
   #unsubscribing: NodeJS.Timeout | null = null;
@@ -41,11 +41,11 @@ export class Feeds {
     redis.on("ready", () => this.#onReady());
     redis.on("close", () => this.#onClose());
     redis.on("message", (name: string, message: string) => {
-      const feed = this.#feeds.get(name);
-      if (feed === undefined) return;
+      const subscription = this.#subscriptions.get(name);
+      if (subscription === undefined) return;
       const item = parseMessage(message);
       if (!isMark(item)) noteLag(item);
-      for (const cursor of feed.cursors) cursor.publish(item);
+      for (const cursor of subscription.cursors) cursor.publish(item);
     });
   }
 
@@ -56,27 +56,27 @@ export class Feeds {
       cursor.lose();
       return cursor;
     }
-    let feed = this.#feeds.get(name);
-    if (feed === undefined) {
-      feed = { name, cursors: new Set(), subscribed: this.#leaving.delete(name) };
-      this.#feeds.set(name, feed);
+    let subscription = this.#subscriptions.get(name);
+    if (subscription === undefined) {
+      subscription = { name, cursors: new Set(), subscribed: this.#leaving.delete(name) };
+      this.#subscriptions.set(name, subscription);
       if (!this.#up) this.#connect();
-      else if (!feed.subscribed) void this.#subscribe([feed]);
+      else if (!subscription.subscribed) void this.#subscribe([subscription]);
     }
-    feed.cursors.add(cursor);
-    if (feed.subscribed) cursor.confirm();
+    subscription.cursors.add(cursor);
+    if (subscription.subscribed) cursor.confirm();
     return cursor;
   }
 
   /** Takes the cursor away; the last one takes the subscription with it. */
   leave(name: string, cursor: LogCursor): void {
-    const feed = this.#feeds.get(name);
-    if (feed === undefined || !feed.cursors.delete(cursor) || feed.cursors.size > 0) return;
-    this.#feeds.delete(name);
+    const subscription = this.#subscriptions.get(name);
+    if (subscription === undefined || !subscription.cursors.delete(cursor) || subscription.cursors.size > 0) return;
+    this.#subscriptions.delete(name);
     if (!this.#up) return;
     this.#leaving.add(name);
     // One that Redis has not confirmed yet must not be found subscribed by who comes next.
-    if (!feed.subscribed || this.#leaving.size >= relayChunkMax) this.#unsubscribe();
+    if (!subscription.subscribed || this.#leaving.size >= relayChunkMax) this.#unsubscribe();
     else this.#unsubscribing ??= setTimeout(() => this.#unsubscribe(), unsubscribeEveryMs).unref();
   }
 
@@ -91,16 +91,16 @@ export class Feeds {
 
   /** The followed logs and their cursors. */
   get followed(): ReadonlyMap<string, { readonly cursors: ReadonlySet<LogCursor> }> {
-    return this.#feeds;
+    return this.#subscriptions;
   }
 
   /** Every follower gets `lost`, and so does every one that comes until the connection is back. */
   loseAll(): void {
     this.#away = true;
     this.#stopGrace();
-    const feeds = [...this.#feeds.values()];
-    this.#feeds.clear();
-    for (const feed of feeds) for (const cursor of feed.cursors) cursor.lose();
+    const subscriptions = [...this.#subscriptions.values()];
+    this.#subscriptions.clear();
+    for (const subscription of subscriptions) for (const cursor of subscription.cursors) cursor.lose();
   }
 
   #connect(): void {
@@ -112,10 +112,10 @@ export class Feeds {
     this.#up = true;
     this.#away = false;
     this.#stopGrace();
-    const feeds = [...this.#feeds.values()];
-    // All at once: a feed that is left while others wait must not be subscribed after its UNSUBSCRIBE.
-    for (let start = 0; start < feeds.length; start += relayChunkMax) {
-      void this.#subscribe(feeds.slice(start, start + relayChunkMax));
+    const subscriptions = [...this.#subscriptions.values()];
+    // All at once: a subscription that is left while others wait must not be subscribed after its UNSUBSCRIBE.
+    for (let start = 0; start < subscriptions.length; start += relayChunkMax) {
+      void this.#subscribe(subscriptions.slice(start, start + relayChunkMax));
     }
   }
 
@@ -123,30 +123,30 @@ export class Feeds {
     this.#up = false;
     this.#leaving.clear();
     this.#connection++;
-    for (const feed of this.#feeds.values()) feed.subscribed = false;
+    for (const subscription of this.#subscriptions.values()) subscription.subscribed = false;
     if (!this.#away) this.#startGrace();
   }
 
-  async #subscribe(feeds: readonly Feed[]): Promise<void> {
+  async #subscribe(subscriptions: readonly Subscription[]): Promise<void> {
     const connection = this.#connection;
     try {
-      await this.#redis.subscribe(...feeds.map((feed) => feed.name));
+      await this.#redis.subscribe(...subscriptions.map((subscription) => subscription.name));
     } catch {
       // A dropped connection subscribes again when it is back; a refusal does not.
       if (connection !== this.#connection || this.#redis.status !== "ready") return;
-      for (const feed of feeds) this.#lose(feed);
+      for (const subscription of subscriptions) this.#lose(subscription);
       return;
     }
     if (connection !== this.#connection) return;
-    for (const feed of feeds) {
-      feed.subscribed = true;
-      for (const cursor of feed.cursors) cursor.confirm();
+    for (const subscription of subscriptions) {
+      subscription.subscribed = true;
+      for (const cursor of subscription.cursors) cursor.confirm();
     }
   }
 
-  #lose(feed: Feed): void {
-    if (this.#feeds.get(feed.name) === feed) this.#feeds.delete(feed.name);
-    for (const cursor of feed.cursors) cursor.lose();
+  #lose(subscription: Subscription): void {
+    if (this.#subscriptions.get(subscription.name) === subscription) this.#subscriptions.delete(subscription.name);
+    for (const cursor of subscription.cursors) cursor.lose();
   }
 
   #startGrace(): void {

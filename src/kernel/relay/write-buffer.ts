@@ -1,6 +1,6 @@
 import type { Batch } from "./relay.ts";
 
-/** A batch that is still being gathered. */
+/** A batch that is still being collected. */
 interface Draft {
   readonly first: number;
   count: number;
@@ -10,7 +10,7 @@ interface Draft {
 }
 
 /** Everything one attempt has written, cut into batches, and how much of it the relay has confirmed. */
-export class Manuscript {
+export class WriteBuffer {
   readonly #batchBytesMax: number;
   #drafts: Draft[] = [];
   /** How many drafts the relay has. */

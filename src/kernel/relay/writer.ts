@@ -12,7 +12,7 @@ import {
   relayRetryMsMax,
   relayRetryMsMin,
 } from "./relay.ts";
-import { Manuscript } from "./write-buffer.ts";
+import { WriteBuffer } from "./write-buffer.ts";
 
 /** What a writer may be told. */
 export interface RelayWriterOptions {
@@ -29,14 +29,14 @@ export interface RelayWriterOptions {
 /**
  * Writes one attempt's log. It keeps what it wrote until the end, so that a log
  * that vanished (Redis restarted empty) is written again from event 1, and it
- * never fails its turn: while the relay is away, chunks gather here and the append
+ * never fails its turn: while the relay is away, chunks are collected here and the append
  * is repeated with growing pauses. Nothing here throws or rejects. A writer that
  * is not brought to its `end` must be closed.
  */
 export class RelayWriter {
   readonly #relay: Relay;
   readonly #key: LogKey;
-  readonly #text: Manuscript;
+  readonly #text: WriteBuffer;
   readonly #queueBytesMax: number;
   readonly #onSealed: () => void;
   readonly #prober: NodeJS.Timeout;
@@ -58,7 +58,7 @@ export class RelayWriter {
   constructor(relay: Relay, key: LogKey, options: RelayWriterOptions = {}) {
     this.#relay = relay;
     this.#key = key;
-    this.#text = new Manuscript(options.batchBytesMax ?? relayBatchBytesMax);
+    this.#text = new WriteBuffer(options.batchBytesMax ?? relayBatchBytesMax);
     this.#queueBytesMax = options.queueBytesMax ?? relayQueueBytesMax;
     this.#onSealed = options.onSealed ?? (() => {});
     this.#prober = setInterval(() => this.#probe(), options.probeMs ?? relayProbeMs).unref();
@@ -81,7 +81,7 @@ export class RelayWriter {
 
   /**
    * Formats and queues one chunk (any JSON value). Chunks that come while an
-   * append is under way gather into the next batch. Answers a promise only when
+   * append is under way are collected into the next batch. Returns a promise only when
    * the queue is above its bound; it resolves when the relay has caught up, is
    * away, or is sealed. Chunks after `end` or `close` are dropped.
    */

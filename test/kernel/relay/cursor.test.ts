@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { LogCursor, type LogPage } from "../../../src/kernel/relay/cursor.ts";
 import { type Batch, dropBefore, lastOf } from "../../../src/kernel/relay/relay.ts";
 import type { Mark } from "../../../src/kernel/relay/scripts.ts";
-import { Manuscript } from "../../../src/kernel/relay/write-buffer.ts";
+import { WriteBuffer } from "../../../src/kernel/relay/write-buffer.ts";
 import { batchOf, newKey } from "../../harness/relay-reading.ts";
 
 const key = newKey();
@@ -140,7 +140,7 @@ test("what was published of a log that vanished is not read for again and again"
 });
 
 test("an empty batch that is confirmed confirms nothing written since", () => {
-  const text = new Manuscript(1_000);
+  const text = new WriteBuffer(1_000);
   const probe = text.next();
   expect(probe).toMatchObject({ batch: { first: 1, count: 0 }, isLast: true });
   text.add("one", 3);
