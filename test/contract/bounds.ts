@@ -110,7 +110,7 @@ const path = (bytes: number) => ({ query: { path: "é".repeat(bytes / 2) + "x".r
 
 /** How each cap and file size of the table is met. */
 export const bounds: Readonly<Record<string, Bound>> = {
-  "agents per tenant": upToOneLess("agents", 100, (s) => s.make("/v1/agents", { name: freshName() })),
+  "agents per tenant": upToOneLess("agents", 100, (s) => s.parley.agents.create({ name: freshName() })),
   "prompts per tenant": upToOneLess("prompts", 100, (s) => s.newPrompt()),
   "variables per prompt": between(
     () => ({ body: { template: template(10) } }),
@@ -157,7 +157,7 @@ export const bounds: Readonly<Record<string, Bound>> = {
     return { params: { agentId } };
   }),
   "keys per tenant": async (s, _, form) => {
-    await times(3, () => s.made("/v1/apikeys", { name: freshName() }));
+    await times(3, () => s.parley.apiKeys.create({ name: freshName() }));
     const make = () => s.t.call("POST", "/v1/apikeys", { form, body: { name: freshName() } });
     return { last: await make(), beyond: await make() };
   },

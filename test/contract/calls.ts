@@ -4,7 +4,7 @@ import { userMessage } from "../harness/seed.ts";
 import { type Caller, idOf, nothing } from "./caller.ts";
 import { outsideCalls } from "./calls-outside.ts";
 import { freshName, type Scene } from "./scene.ts";
-import { type Call, pathWith } from "./world.ts";
+import type { Call } from "./world.ts";
 
 export const png = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0]);
 export const skillZip = (name = freshName("s"), files: readonly { name: string; data: Uint8Array }[] = []) =>
@@ -75,7 +75,7 @@ const sessions: Record<string, Caller> = {
   }),
   [`GET ${session}/tool-approval-continuations/:continuationId`]: async (s) => {
     const ids = await s.newWaiting();
-    await s.made(pathWith(`${session}/tool-approvals/:approvalId`, { ...ids }), { approved: false });
+    await s.parley.toolApprovals.decide(ids.agentId, ids.sessionId, ids.approvalId, { approved: false });
     return { params: { ...ids } };
   },
 };

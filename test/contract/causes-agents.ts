@@ -185,7 +185,7 @@ export const agentCauses: readonly Cause[] = [
     row: "400 invalid_request",
     alone: true,
     async meet(s, form, op) {
-      for (let made = 0; made < 100; made += 1) await s.make("/v1/agents", { name: `filler ${made}` });
+      for (let made = 0; made < 100; made += 1) await s.parley.agents.create({ name: `filler ${made}` });
       return ask(s, op, form);
     },
   },

@@ -202,7 +202,7 @@ const tasks: readonly Cause[] = [
     async meet(s, form, op) {
       const agentId = await s.newAgent();
       const taskId = await s.newTask({ agentId });
-      await s.t.call("POST", `/v1/agents/${agentId}/disable`);
+      await s.parley.agents.disable(agentId);
       return op === start
         ? ask(s, op, form, { params: { taskId } })
         : ask(s, op, form, { body: { agentId, submit: true } });
@@ -225,7 +225,7 @@ const tasks: readonly Cause[] = [
     async meet(s, form, op) {
       const { taskId, runId } = await s.newActiveRun();
       const response = await ask(s, op, form, { params: { taskId } });
-      await s.t.call("POST", `/v1/tasks/${taskId}/runs/${runId}/cancel`);
+      await s.parley.taskRuns.cancel(taskId, runId);
       return response;
     },
   },
@@ -248,10 +248,10 @@ const chat: readonly Cause[] = [
       const body = {
         name: freshName(),
         agentId: await s.theAgent(),
-        platform: "chat_b",
+        platform: "chat_b" as const,
         credentials: { botToken: bot.token },
       };
-      const id = await s.make("/v1/chat-connections", body);
+      const { id } = await s.parley.chatConnections.create(body);
       s.w.telegram.bots.delete(bot.token);
       return send(s.t, op, form, { params: { id }, body: { configuration: { businessMode: true } } });
     },

@@ -1,3 +1,4 @@
+import type { AgentCreate, TurnCreate } from "parley/client";
 import type { Form } from "../../src/kernel/errors.ts";
 import { type ApiResponse, eventually } from "../harness/harness.ts";
 import { userMessage } from "../harness/seed.ts";
@@ -23,10 +24,8 @@ function turn(s: Scene, form: Form, op: string, { agentId, sessionId }: Door, fi
 }
 
 /** An agent of its own with a session, whose turns may then be made to fail. */
-async function door(s: Scene, fields: object = {}, agent: object = {}): Promise<Door> {
-  const agentId = await s.newAgent(agent);
-  const made = await s.made(`/v1/agents/${agentId}/sessions`, { message: userMessage("hi"), stream: false, ...fields });
-  return { agentId, sessionId: made.headers.get("location")?.split("/").at(-1) ?? "" };
+async function door(s: Scene, fields: TurnCreate = {}, agent: Partial<AgentCreate> = {}): Promise<Door> {
+  return s.newSession(fields, await s.newAgent(agent));
 }
 
 const put = (s: Scene, agentId: string, body: object, form: Form = "b") =>
@@ -94,9 +93,7 @@ async function withSandbox(s: Scene): Promise<Door> {
   const more = { model: "simulated/model", providerId: await s.theProvider() };
   const agent = await s.t.call("POST", "/v1/agents", { form: "a", body: { ...body, ...more } });
   const agentId: string = agent.body.id;
-  const first = { message: userMessage("hi"), stream: false, version: 1 };
-  const made = await s.made(`/v1/agents/${agentId}/sessions`, first);
-  return { agentId, sessionId: made.headers.get("location")?.split("/").at(-1) ?? "" };
+  return s.newSession({ version: 1 }, agentId);
 }
 
 async function canceled(s: Scene, form: Form, op: string): Promise<ApiResponse> {
@@ -127,16 +124,14 @@ export const turnCauses: readonly Cause[] = [
     put(s, agentId, { model: null, providerId: null }),
   ),
   atDoors("402 usage_credit_required", (s) => s.setTenant({ usage_credit: 0 })),
-  atDoors("409 agent_disabled | 409 AGENT_DISABLED", (s, { agentId }) =>
-    s.t.call("POST", `/v1/agents/${agentId}/disable`),
-  ),
+  atDoors("409 agent_disabled | 409 AGENT_DISABLED", (s, { agentId }) => s.parley.agents.disable(agentId)),
   atDoors("409 tenant_deleting", (s) => s.setTenant({ deleting_at: new Date() })),
   atDoors("429 quota_exceeded", (s) => s.setTenant({ quota_turns_per_day: 0 })),
   guarded("402 merchant_subscription_required", { productIds: ["plan"] }, true),
   guarded("402 merchant_balance_required", { meterId: "meter" }, true),
   guarded("403 merchant_customer_unmapped", { productIds: ["plan"] }, false),
   guarded("503 merchant_eligibility_unavailable", { productIds: ["plan"] }, true, (s) =>
-    s.t.call("PATCH", "/v1/merchant-connection", { body: { status: "disconnected" } }),
+    s.parley.merchantConnection.update({ status: "disconnected" }),
   ),
   pinned(
     "404 provider_not_found | 404 not_found",

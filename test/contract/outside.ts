@@ -1,3 +1,4 @@
+import type { MerchantConnectionCreate } from "parley/client";
 import { newId } from "../../src/kernel/ids.ts";
 import { freshName, type Scene } from "./scene.ts";
 
@@ -11,7 +12,7 @@ export async function slackBody(s: Scene) {
   return {
     name: freshName(),
     agentId: await s.theAgent(),
-    platform: "chat_a",
+    platform: "chat_a" as const,
     credentials: { botToken: bot.token, signingSecret: bot.signingSecret },
   };
 }
@@ -25,7 +26,7 @@ export async function roomForChats(s: Scene): Promise<void> {
 
 export async function newChat(s: Scene): Promise<string> {
   await roomForChats(s);
-  return s.make("/v1/chat-connections", await slackBody(s));
+  return (await s.parley.chatConnections.create(await slackBody(s))).id;
 }
 export const theChat = (s: Scene) => s.once("chat", () => newChat(s));
 
@@ -72,13 +73,13 @@ export async function organization(s: Scene): Promise<{ id: string; token: strin
 }
 
 export async function merchantBody(s: Scene) {
-  return { provider: "billing_a", environment: "sandbox", credential: (await organization(s)).token };
+  const { token: credential } = await organization(s);
+  return { provider: "billing_a" as const, environment: "sandbox" as const, credential };
 }
 
 /** A merchant connection in the place of the one there is. */
-export async function newMerchant(s: Scene, fields: object = {}): Promise<string> {
-  const { body } = await s.made("/v1/merchant-connection", { ...(await merchantBody(s)), ...fields });
-  return body.connection.id;
+export async function newMerchant(s: Scene, fields: Partial<MerchantConnectionCreate> = {}): Promise<string> {
+  return (await s.parley.merchantConnection.create({ ...(await merchantBody(s)), ...fields })).connection.id;
 }
 
 export async function newCustomer(s: Scene, fields: object = {}): Promise<string> {
@@ -87,19 +88,17 @@ export async function newCustomer(s: Scene, fields: object = {}): Promise<string
 
 /** A bound end user of the current connection, which it makes when there is none. */
 export async function newBinding(s: Scene, fields: object = {}): Promise<string> {
-  const { body } = await s.t.call("GET", "/v1/merchant-connection");
-  if (body.connection === null) await newMerchant(s);
+  if ((await s.parley.merchantConnection.get()).connection === null) await newMerchant(s);
   const userId = freshName("user");
   const customerId = await newCustomer(s, fields);
-  const bound = await s.t.call("PUT", customerPath(userId), { body: { customerId } });
-  if (bound.status !== 200) throw new Error(JSON.stringify(bound.body));
+  await s.parley.merchantBindings.set(userId, { customerId });
   return userId;
 }
 
 /** An event as it stands in the ledger. */
 export async function newEvent(s: Scene, fields: Record<string, unknown> = {}): Promise<string> {
-  const { body } = await s.t.call("GET", "/v1/merchant-connection");
-  const connectionId: string = body.connection === null ? await newMerchant(s) : body.connection.id;
+  const { connection } = await s.parley.merchantConnection.get();
+  const connectionId = connection?.id ?? (await newMerchant(s));
   const row = {
     id: newId("merchantEvent"),
     tenant_id: s.t.id,

@@ -1,7 +1,8 @@
+import type { AgentCreate, McpConnectionCreate, ProviderCreate, TaskCreate, TurnCreate } from "parley/client";
 import { newId } from "../../src/kernel/ids.ts";
 import { skillMd } from "../harness/archives.ts";
 import { type ApiResponse, eventually, type TestTenant } from "../harness/harness.ts";
-import { userMessage } from "../harness/seed.ts";
+import { makeProvider, userMessage } from "../harness/seed.ts";
 import type { World } from "./world.ts";
 
 let names = 0;
@@ -23,8 +24,8 @@ export interface WaitingIds extends SessionIds {
 }
 
 /**
- * A tenant with whatever a call needs. `the…` makes a thing once and answers the
- * same one again; `new…` makes another one.
+ * A tenant with whatever a call needs. `the…` makes a thing once and returns
+ * the same one again; `new…` makes another one.
  */
 export class Scene {
   readonly w: World;
@@ -40,6 +41,10 @@ export class Scene {
     return new Scene(w, await w.h.tenant());
   }
 
+  get parley() {
+    return this.t.parley;
+  }
+
   get sql() {
     return this.w.h.sql;
   }
@@ -52,41 +57,24 @@ export class Scene {
     return made;
   }
 
-  /** Makes something in form B and returns its id. */
-  async make(path: string, body: unknown): Promise<string> {
-    return (await this.made(path, body)).body.id;
-  }
-
-  async made(path: string, body: unknown): Promise<ApiResponse> {
-    const response = await this.t.call("POST", path, { form: "b", body });
-    if (response.status >= 300) throw new Error(`${path}: ${response.status} ${JSON.stringify(response.body)}`);
-    return response;
-  }
-
   theProvider = () => this.once("provider", () => this.newProvider());
-  newProvider = (fields: object = {}) =>
-    this.make("/v1/providers", {
-      name: freshName(),
-      providerType: "custom",
-      baseUrl: this.w.h.model.url,
-      apiKey: "sk-test-0123456789",
-      ...fields,
-    });
+  newProvider = async (fields: Partial<ProviderCreate> = {}) =>
+    (await makeProvider(this.w.h, this.t, { name: freshName(), ...fields })).id;
 
   theAgent = () => this.once("agent", () => this.newAgent());
-  newAgent = async (fields: object = {}) =>
-    this.make("/v1/agents", {
-      name: freshName(),
-      model: "simulated/model",
-      providerId: await this.theProvider(),
-      ...fields,
-    });
+  newAgent = async (fields: Partial<AgentCreate> = {}) => {
+    const body = { name: freshName(), model: "simulated/model", providerId: await this.theProvider(), ...fields };
+    return (await this.parley.agents.create(body)).id;
+  };
 
   theSession = () => this.once("session", () => this.newSession());
-  newSession = async (fields: object = {}): Promise<SessionIds> => {
-    const agentId = await this.theAgent();
-    const body = { message: userMessage("hi"), stream: false, ...fields };
-    return { agentId, sessionId: sessionOf(await this.made(`/v1/agents/${agentId}/sessions`, body)) };
+  /** A session whose first turn has ended. */
+  newSession = async (fields: TurnCreate = {}, agent?: string): Promise<SessionIds> => {
+    const agentId = agent ?? (await this.theAgent());
+    const body = { message: userMessage("hi"), ...fields, stream: true as const };
+    const turn = await this.parley.sessions.create(agentId, body);
+    for await (const _ of turn);
+    return { agentId, sessionId: turn.sessionId ?? "" };
   };
 
   theAsker = () =>
@@ -95,17 +83,17 @@ export class Scene {
   newWaiting = async (): Promise<WaitingIds> => {
     const agentId = await this.theAsker();
     const ask = '[[sim: tool=memory_save args={"text":"tea"} ; text="Done."]]';
-    const sessionId = sessionOf(await this.made(`/v1/agents/${agentId}/sessions`, { message: userMessage(ask) }));
-    const { body } = await this.t.call("GET", `/v1/agents/${agentId}/sessions/${sessionId}/tool-approvals`);
-    return { agentId, sessionId, approvalId: body.approvals[0].id, continuationId: body.continuation.id };
+    const { sessionId } = await this.newSession({ message: userMessage(ask) }, agentId);
+    const { approvals, continuation } = await this.parley.toolApprovals.list(agentId, sessionId);
+    return { agentId, sessionId, approvalId: approvals[0]?.id ?? "", continuationId: continuation?.id ?? "" };
   };
 
   /** A session whose turn hangs in the model until it is canceled, or does as its script says. */
   newRunning = async (script = 'text="one two" hangAfterChunks=1'): Promise<SessionIds> => {
     const ids = await this.newSession();
     const path = `/v1/agents/${ids.agentId}/sessions/${ids.sessionId}`;
-    const body = { message: userMessage(`[[sim: ${script}]]`) };
-    void this.t.call("POST", path, { form: "b", body });
+    // Nobody waits for what it becomes.
+    void this.t.call("POST", path, { form: "b", body: { message: userMessage(`[[sim: ${script}]]`) } });
     await eventually(async () => {
       const [row] = await this.sql`select 1 from turns where session_id = ${ids.sessionId} and status = 'running'`;
       return row !== undefined;
@@ -113,33 +101,35 @@ export class Scene {
     return ids;
   };
 
-  cancel = ({ agentId, sessionId }: SessionIds) =>
-    this.t.call("POST", `/v1/agents/${agentId}/sessions/${sessionId}/cancel`, { form: "b" });
+  cancel = ({ agentId, sessionId }: SessionIds) => this.parley.sessions.cancel(agentId, sessionId);
 
   thePrompt = () => this.once("prompt", () => this.newPrompt());
-  newPrompt = (template = "Hello {{name}}") => this.make("/v1/prompts", { name: freshName(), template });
+  newPrompt = async (template = "Hello {{name}}") =>
+    (await this.parley.prompts.create({ name: freshName(), template })).id;
 
   theMemory = () => this.once("memory", () => this.newMemory());
   newMemory = async () => {
     const agentId = await this.theAgent();
-    return { agentId, memoryId: await this.make(`/v1/agents/${agentId}/memories`, { text: "likes tea" }) };
+    return { agentId, memoryId: (await this.parley.memories.create(agentId, { text: "likes tea" })).id };
   };
 
   theSkill = () => this.once("skill", () => this.newSkill());
   newSkill = async (agent?: string) => {
     const agentId = agent ?? (await this.theAgent());
-    const body = { path: "SKILL.md", content: skillMd(freshName()) };
-    return { agentId, skillId: await this.make(`/v1/agents/${agentId}/skills`, body) };
+    const body = { path: "SKILL.md" as const, content: skillMd(freshName()) };
+    return { agentId, skillId: (await this.parley.skills.create(agentId, body)).id };
   };
 
   theWorkspace = () => this.once("workspace", () => this.newWorkspace());
-  newWorkspace = () => this.make("/v1/workspaces", {});
+  newWorkspace = async () => (await this.parley.workspaces.create()).id;
   newSandbox = async () => `sb_${(await this.newWorkspace()).slice(3)}`;
   theSandbox = async () => `sb_${(await this.theWorkspace()).slice(3)}`;
 
   theMcp = () => this.once("mcp", () => this.newMcp());
-  newMcp = (fields: object = {}) =>
-    this.make("/v1/mcp-connections", { name: freshName(), url: this.w.mcp.url, authType: "none", ...fields });
+  newMcp = async (fields: Partial<McpConnectionCreate> = {}) => {
+    const body = { name: freshName(), url: this.w.mcp.url, authType: "none" as const, ...fields };
+    return (await this.parley.mcpConnections.create(body)).id;
+  };
   theSignIn = () => this.once("sign-in", () => this.newMcp({ authType: "oauth_authorization_code" }));
   /** An agent with the MCP connection attached. */
   theAttached = () =>
@@ -149,14 +139,14 @@ export class Scene {
     });
 
   theTask = () => this.once("task", () => this.newTask());
-  newTask = async (fields: object = {}): Promise<string> => {
+  newTask = async (fields: Partial<TaskCreate> = {}): Promise<string> => {
     const body = { agentId: await this.theAgent(), name: "n", prompt: "p", ...fields };
-    return (await this.made("/v1/tasks", body)).body.task.id;
+    return (await this.parley.tasks.create(body)).task.id;
   };
   theRun = () => this.once("run", () => this.newRun());
   newRun = async () => {
     const taskId = await this.newTask();
-    const runId = (await this.made(`/v1/tasks/${taskId}/runs`, {})).body.runId as string;
+    const { runId } = await this.parley.taskRuns.start(taskId);
     await eventually(async () => {
       const [row] = await this.sql`select 1 from task_runs where id = ${runId} and finished_at is not null`;
       return row !== undefined;
@@ -166,7 +156,7 @@ export class Scene {
   /** A task whose run hangs in the model. */
   newActiveRun = async () => {
     const taskId = await this.newTask({ prompt: '[[sim: text="one two" hangAfterChunks=1]]' });
-    return { taskId, runId: (await this.made(`/v1/tasks/${taskId}/runs`, {})).body.runId as string };
+    return { taskId, runId: (await this.parley.taskRuns.start(taskId)).runId };
   };
 
   /** Makes room under the cap of five keys. */
@@ -177,7 +167,7 @@ export class Scene {
   };
   newKey = async (): Promise<string> => {
     await this.roomForKeys();
-    return (await this.made("/v1/apikeys", { name: freshName() })).body.apiKey.id;
+    return (await this.parley.apiKeys.create({ name: freshName() })).apiKey.id;
   };
 
   /** A tenant's row changed, as the operator's command line would. */
@@ -188,7 +178,7 @@ export class Scene {
   newRowId = newId;
 }
 
-/** The session that an answer's `Location` names. */
+/** The session that a response's `Location` names. */
 export function sessionOf(response: ApiResponse): string {
   return response.headers.get("location")?.split("/").at(-1) ?? "";
 }

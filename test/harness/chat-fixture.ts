@@ -1,4 +1,5 @@
 import { afterAll } from "bun:test";
+import type { AgentCreate } from "parley/client";
 import { type SlackBot, SlackServer, slackEvent, slackPress, slackRequest } from "../servers/slack.ts";
 import {
   type TelegramBot,
@@ -43,7 +44,7 @@ export class ChatFixture {
   }
 
   /** A tenant with an agent that asks before it saves a memory. */
-  async tenant(fields: object = {}): Promise<{ t: TestTenant; agentId: string }> {
+  async tenant(fields: Partial<AgentCreate> = {}): Promise<{ t: TestTenant; agentId: string }> {
     const t = await this.h.tenant();
     const agentId = await makeAgent(this.h, t, { tools: ["memory"], approvalInChat: { default: "manual" }, ...fields });
     return { t, agentId };
@@ -55,11 +56,9 @@ export class ChatFixture {
     bot: SlackBot = this.slack.install(),
   ): Promise<Connected<SlackBot>> {
     const credentials = { botToken: bot.token, signingSecret: bot.signingSecret };
-    const made = await t.call("POST", "/v1/chat-connections", {
-      body: { name: "S", agentId, platform: "slack", credentials },
-    });
-    if (made.status !== 201) throw new Error(JSON.stringify(made.body));
-    return { id: made.body.id, webhookUrl: made.body.webhookUrl, bot };
+    const body = { name: "S", agentId, platform: "slack" as const, credentials };
+    const { id, webhookUrl } = await t.parley.chatConnections.create(body);
+    return { id, webhookUrl, bot };
   }
 
   async connectTelegram(
@@ -68,11 +67,9 @@ export class ChatFixture {
     bot: TelegramBot = this.telegram.make(),
   ): Promise<Connected<TelegramBot>> {
     const credentials = { botToken: bot.token };
-    const made = await t.call("POST", "/v1/chat-connections", {
-      body: { name: "T", agentId, platform: "telegram", credentials },
-    });
-    if (made.status !== 201) throw new Error(JSON.stringify(made.body));
-    return { id: made.body.id, webhookUrl: made.body.webhookUrl, bot };
+    const body = { name: "T", agentId, platform: "telegram" as const, credentials };
+    const { id, webhookUrl } = await t.parley.chatConnections.create(body);
+    return { id, webhookUrl, bot };
   }
 
   /** Somebody mentions the bot in a channel; returns the message's ts, which names the thread. */
@@ -147,10 +144,8 @@ export class ChatFixture {
   /** Waits until the newest delivery in a thread (Slack: its ts; Telegram: the chat) has this status, and returns it. */
   delivery(t: TestTenant, connectionId: string, thread: string | number, status: string, limitMs?: number) {
     return eventually(async () => {
-      const { body } = await t.call("GET", `/v1/chat-connections/${connectionId}/deliveries`);
-      const newest = body.data.find(
-        ({ threadId }: { threadId: string }) => threadId.split(":").at(-1) === String(thread),
-      );
+      const { data } = await t.parley.chatDeliveries.list(connectionId);
+      const newest = data.find(({ threadId }) => threadId.split(":").at(-1) === String(thread));
       return newest?.status === status ? newest : null;
     }, limitMs);
   }

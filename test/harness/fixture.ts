@@ -1,4 +1,5 @@
 import { afterAll } from "bun:test";
+import type { AgentCreate } from "parley/client";
 import type { IdOf } from "../../src/kernel/ids.ts";
 import { type Harness, type HarnessOptions, startHarness, type TestTenant } from "./harness.ts";
 import { makeAgent } from "./seed.ts";
@@ -23,7 +24,7 @@ export async function useTenant(options: HarnessOptions = {}): Promise<{ h: Harn
 
 /** The service, one tenant, and an agent of it on the simulated model. */
 export async function useAgent(
-  options: HarnessOptions & { readonly agent?: Record<string, unknown> } = {},
+  options: HarnessOptions & { readonly agent?: Partial<AgentCreate> } = {},
 ): Promise<{ h: Harness; t: TestTenant; agentId: IdOf<"agent"> }> {
   const { agent, ...rest } = options;
   const { h, t } = await useTenant(rest);

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { Parley } from "parley/client";
 import postgres from "postgres";
 import { createApiKey } from "../../src/apikeys/store.ts";
 import type { App } from "../../src/app.ts";
@@ -44,6 +45,9 @@ export interface TenantOptions {
 export interface TestTenant {
   readonly id: string;
   readonly token: string;
+  /** Calls the service as the tenant, in form B and typed: for what a test prepares. Throws `ParleyError`. */
+  readonly parley: Parley;
+  /** One request as a test writes it, and its response as it is: for what a test tests. */
   call(method: string, path: string, options?: CallOptions): Promise<ApiResponse>;
 }
 
@@ -97,7 +101,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
         PUBLIC_URL: origin,
       });
   if (options.worker === true) await service.startWorkers();
-  // All files share one process: answers that another one never read to their end are no readers here.
+  // All files share one process: responses that another one never read to their end are no readers here.
   if (inProcess) followersOpen.reset();
   return {
     ctx,
@@ -127,7 +131,12 @@ async function makeTenant(app: App, sql: Sql, { name = "Test", form = "b" }: Ten
   const id = newId("tenant");
   await sql`insert into tenants (id, name, form) values (${id}, ${name}, ${form})`;
   const { token } = await createApiKey(sql, id, "test", null);
-  return { id, token, call: (method, path, options) => call(app, token, method, path, options) };
+  return {
+    id,
+    token,
+    parley: new Parley({ baseUrl: origin, apiKey: token, fetch: app }),
+    call: (method, path, options) => call(app, token, method, path, options),
+  };
 }
 
 async function call(

@@ -1,4 +1,5 @@
 import { afterAll } from "bun:test";
+import type { MerchantConnectionCreate, MerchantEvent } from "parley/client";
 import { PolarServer } from "../servers/polar.ts";
 import { StripeServer } from "../servers/stripe.ts";
 import { useService } from "./fixture.ts";
@@ -22,14 +23,13 @@ export interface Merchant extends TestTenant {
   readonly polarToken: string;
   readonly stripeKey: string;
   /** Connects one of the providers. */
-  connect(provider: "polar" | "stripe", guard?: object): Promise<{ id: string }>;
+  connect(provider: "polar" | "stripe", guard?: MerchantConnectionCreate["guard"]): Promise<{ id: string }>;
   /** Makes a customer at the connected provider's stand-in and binds the user to it. */
   bind(userId: string, provider?: "polar" | "stripe"): Promise<string>;
   /** Runs a turn of a new session to its end, and returns its id. */
   turn(userId: string, text?: string): Promise<string>;
   /** A turn's event, once it has this status. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into responses freely.
-  event(turnId: string, status: string, limitMs?: number): Promise<any>;
+  event(turnId: string, status: MerchantEvent["status"], limitMs?: number): Promise<MerchantEvent>;
 }
 
 /** The service beside both stand-ins for the tests of a file, with a worker unless told otherwise. */
@@ -72,16 +72,12 @@ async function makeMerchant(h: Harness, polar: PolarServer, stripe: StripeServer
     connect: async (provider, guard) => {
       connected = provider;
       const credential = provider === "polar" ? polarToken : stripeKey;
-      const body = { provider, environment: "sandbox", credential, ...(guard !== undefined && { guard }) };
-      const made = await t.call("POST", "/v1/merchant-connection", { body });
-      if (made.status !== 201) throw new Error(JSON.stringify(made.body));
-      return made.body.connection;
+      const body = { provider, environment: "sandbox" as const, credential, ...(guard !== undefined && { guard }) };
+      return (await t.parley.merchantConnection.create(body)).connection;
     },
     bind: async (userId, provider = connected) => {
       const customerId = provider === "polar" ? polar.customer(organizationId) : stripe.customer(`acct_${mark}`);
-      const path = `/v1/merchant-connection/bindings/${encodeURIComponent(userId)}`;
-      const bound = await t.call("PUT", path, { body: { customerId } });
-      if (bound.status !== 200) throw new Error(JSON.stringify(bound.body));
+      await t.parley.merchantBindings.set(userId, { customerId });
       return customerId;
     },
     turn: async (userId, text = "chunks=1") => {
@@ -90,8 +86,8 @@ async function makeMerchant(h: Harness, polar: PolarServer, stripe: StripeServer
     },
     event: (turnId, status, limitMs = 10_000) =>
       eventually(async () => {
-        const { body } = await t.call("GET", `/v1/merchant-usage-events?status=${status}&limit=200`);
-        return body.events.find((event: { turnId: string }) => event.turnId === turnId);
+        const { events } = await t.parley.merchantEvents.list({ status, limit: 200 });
+        return events.find((event) => event.turnId === turnId);
       }, limitMs),
   };
 }

@@ -1,9 +1,11 @@
 import { randomBytes } from "node:crypto";
+import { Parley } from "parley/client";
 import { createApiKey } from "../../src/apikeys/store.ts";
 import { openDatabase, type Sql } from "../../src/kernel/database/client.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { type SimulatedModel, startSimulatedModel } from "../../src/simulated-model/server.ts";
 import { cloneDatabase, dropDatabase, eventually, sharedRedisUrl } from "./harness.ts";
+import { makeAgent } from "./seed.ts";
 import {
   launchServe,
   launchWork,
@@ -97,13 +99,8 @@ async function makeClient({ url, sql, modelUrl }: { url: string; sql: Sql; model
   const tenantId = newId("tenant");
   await sql`insert into tenants (id, name, form) values (${tenantId}, 'Test', 'b')`;
   const { token } = await createApiKey(sql, tenantId, "test", null);
-  const unmade = clientAt(url, { tenantId, token, agentId: "" });
-  const key = { providerType: "custom", baseUrl: modelUrl, apiKey: "sk-test-0123456789" };
-  const provider = await made(unmade.request("POST", "/v1/providers", { name: "p", ...key }));
-  const agent = await made(
-    unmade.request("POST", "/v1/agents", { name: "a", model: "simulated/model", providerId: provider.id }),
-  );
-  return clientAt(url, { tenantId, token, agentId: agent.id });
+  const parley = new Parley({ baseUrl: url, apiKey: token });
+  return clientAt(url, { tenantId, token, agentId: await makeAgent({ model: { url: modelUrl } }, { parley }) });
 }
 
 function clientAt(url: string, who: Pick<Client, "tenantId" | "token" | "agentId">): Client {
@@ -135,12 +132,6 @@ function clientAt(url: string, who: Pick<Client, "tenantId" | "token" | "agentId
 async function follow(response: Response, sessionId: string): Promise<Turn> {
   if (!response.ok || response.status === 204) throw new Error(`${response.status} ${await response.text()}`);
   return { turnId: response.headers.get("x-turn-id") ?? "", sessionId, stream: new StreamReader(response) };
-}
-
-async function made(answer: Promise<Response>): Promise<{ id: string }> {
-  const response = await answer;
-  if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
-  return response.json() as Promise<{ id: string }>;
 }
 
 function userMessage(text: string) {

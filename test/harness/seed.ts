@@ -1,24 +1,33 @@
+import type { AgentCreate, Provider, ProviderCreate } from "parley/client";
 import { type IdOf, newId } from "../../src/kernel/ids.ts";
 import type { Harness, TestTenant } from "./harness.ts";
 
+/** What has a model to talk to. */
+interface WithModel {
+  readonly model: { readonly url: string };
+}
+
 /** A provider and an agent on the simulated model; returns the agent's id. */
 export async function makeAgent(
-  h: Harness,
-  t: TestTenant,
-  fields: Record<string, unknown> = {},
+  h: WithModel,
+  t: Pick<TestTenant, "parley">,
+  fields: Partial<AgentCreate> = {},
 ): Promise<IdOf<"agent">> {
   const name = `n-${crypto.randomUUID().slice(0, 8)}`;
-  const provider = await t.call("POST", "/v1/providers", {
-    form: "b",
-    body: { name, providerType: "custom", baseUrl: h.model.url, apiKey: "sk-test-0123456789" },
-  });
-  const agent = await t.call("POST", "/v1/agents", {
-    form: "b",
-    body: { name, model: "simulated/model", providerId: provider.body.id, ...fields },
-  });
-  if (agent.status !== 201)
-    throw new Error(`agent: ${agent.status} ${JSON.stringify(agent.body)} ${JSON.stringify(provider.body)}`);
-  return agent.body.id;
+  const provider = await makeProvider(h, t, { name });
+  const agent = await t.parley.agents.create({ name, model: "simulated/model", providerId: provider.id, ...fields });
+  return agent.id as IdOf<"agent">;
+}
+
+/** A provider that is the simulated model, or a server elsewhere. */
+export function makeProvider(
+  h: WithModel,
+  t: Pick<TestTenant, "parley">,
+  fields: Partial<ProviderCreate> = {},
+): Promise<Provider> {
+  const name = `n-${crypto.randomUUID().slice(0, 8)}`;
+  const server = { providerType: "custom" as const, baseUrl: h.model.url, apiKey: "sk-test-0123456789" };
+  return t.parley.providers.create({ name, ...server, ...fields });
 }
 
 let messages = 0;
@@ -26,7 +35,7 @@ let messages = 0;
 /** A user's message with one text. */
 export function userMessage(text: string) {
   messages += 1;
-  return { id: `m${messages}`, role: "user" as const, parts: [{ type: "text", text }] };
+  return { id: `m${messages}`, role: "user" as const, parts: [{ type: "text" as const, text }] };
 }
 
 /** The events of an SSE body: comments left out, data parsed, `[DONE]` kept as text. */

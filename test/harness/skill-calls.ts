@@ -1,4 +1,5 @@
 import { expect } from "bun:test";
+import type { AgentCreate, Skill } from "parley/client";
 import { form, skillMd } from "./archives.ts";
 import type { ApiResponse, CallOptions, TestTenant } from "./harness.ts";
 
@@ -26,19 +27,15 @@ export const codeIn = (formName: "a" | "b", code: string) => (formName === "a" ?
 
 /** The calls that tests of skills make all the time. */
 export function skillCalls(t: TestTenant) {
-  async function agent(fields: Record<string, unknown> = {}, tenant = t): Promise<string> {
-    const response = await tenant.call("POST", "/v1/agents", { form: "b", body: { name: name(), ...fields } });
-    expect(response.status).toBe(201);
-    return response.body.id;
+  async function agent(fields: Partial<AgentCreate> = {}, tenant = t): Promise<string> {
+    return (await tenant.parley.agents.create({ name: name(), ...fields })).id;
   }
   function create(agentId: string, markdown = skillMd(name()), options: CallOptions = {}) {
     const body = { path: "SKILL.md", content: markdown };
     return t.call("POST", `/v1/agents/${agentId}/skills`, { body, ...options });
   }
-  async function created(agentId: string, markdown = skillMd(name())) {
-    const response = await create(agentId, markdown);
-    expect(response.status).toBe(201);
-    return response.body;
+  function created(agentId: string, markdown = skillMd(name())): Promise<Skill> {
+    return t.parley.skills.create(agentId, { path: "SKILL.md", content: markdown });
   }
   function upload(agentId: string, type: string, file: Uint8Array, options: CallOptions = {}) {
     return t.call("POST", `/v1/agents/${agentId}/skills/upload`, { body: form({ type, file }), ...options });
@@ -50,7 +47,7 @@ export function skillCalls(t: TestTenant) {
     return t.call("PUT", at(agentId, id, path), { body: Buffer.from(content), headers: octets });
   }
   async function count(agentId: string): Promise<number> {
-    return (await t.call("GET", `/v1/agents/${agentId}/skills`)).body.data.length;
+    return (await t.parley.skills.list(agentId)).data.length;
   }
   return { agent, create, created, upload, at, put, count };
 }

@@ -1,4 +1,4 @@
-import { expect } from "bun:test";
+import type { TaskCreate } from "parley/client";
 import { type ApiResponse, eventually, type Harness, type TestTenant } from "./harness.ts";
 
 /** What a test does with tasks and runs, on a harness without workers, so that it sees a run queued. */
@@ -14,11 +14,14 @@ export class TaskFixture {
   }
 
   /** A task of an agent; returns its path. */
-  async made(prompt: string, fields: object = {}, tenant = this.#t, agent = this.#agentId): Promise<string> {
+  async made(
+    prompt: string,
+    fields: Partial<TaskCreate> = {},
+    tenant = this.#t,
+    agent = this.#agentId,
+  ): Promise<string> {
     const task = { agentId: agent, name: "n", prompt, ...fields };
-    const { status, body } = await tenant.call("POST", "/v1/tasks", { body: task });
-    expect([status, body.error]).toEqual([201, undefined]);
-    return `/v1/tasks/${body.task.id}`;
+    return `/v1/tasks/${(await tenant.parley.tasks.create(task)).task.id}`;
   }
 
   /** Asks for a run. */
@@ -28,12 +31,10 @@ export class TaskFixture {
 
   /** A queued run; returns its path. */
   async started(path: string, tenant = this.#t): Promise<string> {
-    const { status, body } = await this.start(path, {}, tenant);
-    expect([status, body.error]).toEqual([202, undefined]);
-    return `${path}/runs/${body.runId}`;
+    return `${path}/runs/${(await tenant.parley.taskRuns.start(lastOf(path))).runId}`;
   }
 
-  /** A run, or what lies under it, as it is answered. */
+  /** A run, or what lies under it, as the service returns it. */
   async read(path: string, tenant = this.#t, form: "a" | "b" = "b") {
     return (await tenant.call("GET", path, { form })).body;
   }

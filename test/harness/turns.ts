@@ -7,7 +7,7 @@ import { chunksOf, sseEvents } from "./seed.ts";
 /** A chunk of a stream, or `[DONE]`. */
 export type Chunk = { readonly type: string; readonly [field: string]: unknown };
 
-/** A turn's answer taken apart. */
+/** A turn's response taken apart. */
 export interface Played extends ApiResponse {
   readonly sessionId: string;
   readonly turnId: string;
@@ -27,12 +27,12 @@ export async function play(
   body: object,
   options: PlayOptions = {},
 ): Promise<Played> {
-  const answer = await t.call("POST", sessionPath(agentId, sessionId), { body, ...options });
+  const response = await t.call("POST", sessionPath(agentId, sessionId), { body, ...options });
   return {
-    ...answer,
-    sessionId: sessionId ?? answer.headers.get("location")?.split("/").at(-1) ?? "",
-    turnId: answer.headers.get("x-turn-id") ?? "",
-    chunks: typeof answer.body === "string" ? chunksOf(answer.body) : [],
+    ...response,
+    sessionId: sessionId ?? response.headers.get("location")?.split("/").at(-1) ?? "",
+    turnId: response.headers.get("x-turn-id") ?? "",
+    chunks: typeof response.body === "string" ? chunksOf(response.body) : [],
   };
 }
 
@@ -43,8 +43,8 @@ export function sessionPath(agentId: string, sessionId: string | null, rest = ""
 
 /** The messages of a session, oldest first. */
 export async function messagesOf(t: TestTenant, agentId: string, sessionId: string) {
-  const answer = await t.call("GET", sessionPath(agentId, sessionId, "/messages?limit=200"));
-  return answer.body.data;
+  const response = await t.call("GET", sessionPath(agentId, sessionId, "/messages?limit=200"));
+  return response.body.data;
 }
 
 /** The texts of a stream put together. */
@@ -178,8 +178,8 @@ export async function usageOf(h: Pick<Harness, "sql">, turnId: string) {
   return row ?? null;
 }
 
-/** How many readers follow a turn at the process that answers this harness. */
+/** How many readers follow a turn at the process that serves this harness. */
 export async function readersOf(h: Pick<Harness, "app">): Promise<number | undefined> {
-  const answer = await h.app(new Request("http://parley.test/metrics"));
-  return sampleOf(await answer.text(), "parley_followers_open");
+  const response = await h.app(new Request("http://parley.test/metrics"));
+  return sampleOf(await response.text(), "parley_followers_open");
 }

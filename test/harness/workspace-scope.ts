@@ -8,7 +8,7 @@ export type WorkingScope = ToolScope & { readonly workspaceId: string };
 
 /** A turn's scope with a new workspace of the tenant's. */
 export async function newScope(h: Harness, tenant: TestTenant): Promise<WorkingScope> {
-  const workspace = await tenant.call("POST", "/v1/workspaces", { form: "b", body: {} });
+  const workspace = await tenant.parley.workspaces.create();
   return {
     ctx: h.ctx,
     tenantId: tenant.id,
@@ -17,7 +17,7 @@ export async function newScope(h: Harness, tenant: TestTenant): Promise<WorkingS
     turnId: newId("turn"),
     userId: "",
     metadata: {},
-    workspaceId: workspace.body.id,
+    workspaceId: workspace.id,
   };
 }
 

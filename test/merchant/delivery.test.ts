@@ -118,7 +118,8 @@ describe("what is recorded and sent", () => {
     });
     const stateless = await m.event(generated.headers.get("x-turn-id") ?? "", "accepted");
     expect(stateless.sessionId).toBe("");
-    expect(stateless.payload.events[0].metadata).not.toHaveProperty("session_id");
+    const { events } = stateless.payload as { events: { metadata: object }[] };
+    expect(events[0]?.metadata).not.toHaveProperty("session_id");
     expect(stateless.totalTokens).toBeGreaterThan(0);
     const first = await play(m, m.agentId, null, { message: script("chunks=1"), userId: "anna" });
     const second = await play(m, m.agentId, first.sessionId, { message: script("chunks=1") });

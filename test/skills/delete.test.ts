@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import type { ApprovalPolicyCreate } from "parley/client";
 import { purgeAgent } from "../../src/agents/purge.ts";
 import { agentPurges } from "../../workers/tasks.ts";
 import { form, skillMd, zip } from "../harness/archives.ts";
@@ -58,7 +59,10 @@ describe("404 and isolation", () => {
 });
 
 describe("DELETE /v1/agents/:agentId/skills/:skillId", () => {
-  const rule = (tool: string) => ({ default: "full", overrides: [{ tool, mcpConnectionId: null, mode: "manual" }] });
+  const rule = (tool: string): ApprovalPolicyCreate => ({
+    default: "full",
+    overrides: [{ tool, mcpConnectionId: null, mode: "manual" }],
+  });
   const change = (agent: string, body: object) => t.call("PUT", `/v1/agents/${agent}`, { body, form: "b" });
   const remove = (agent: string, id: string) => t.call("DELETE", `/v1/agents/${agent}/skills/${id}`);
 

@@ -128,7 +128,7 @@ describe("files of a skill", () => {
 
   test("413 skill_uncompressed_too_large over 10 MiB together; exactly 10 MiB is 200", async () => {
     const skill = await skills.created(agentId);
-    const room = 10 * mib - skill.files[0].sizeBytes;
+    const room = 10 * mib - skill.files[0]!.sizeBytes;
     expect((await skills.put(agentId, skill.id, "big", Buffer.alloc(room))).status).toBe(200);
     expect(verdict(await skills.put(agentId, skill.id, "more", "x"))).toEqual([413, "skill_uncompressed_too_large"]);
     expect(verdict(await skills.put(agentId, skill.id, "big", Buffer.alloc(room + 1)))).toEqual([

@@ -40,7 +40,7 @@ describe("POST /v1/agents/:agentId/skills", () => {
     expect(skill).toMatchObject({ name: title, description: "one two", metadata: {} });
     const file = await t.call("GET", skills.at(agentId, skill.id, "SKILL.md"));
     expect([file.status, file.headers.get("content-type")]).toEqual([200, "application/octet-stream"]);
-    expect(skill.files[0].sizeBytes).toBe(Buffer.byteLength(markdown));
+    expect(skill.files[0]?.sizeBytes).toBe(Buffer.byteLength(markdown));
     expect(file.body).toContain("---\r\nBody\r\n");
   });
 
