@@ -50,7 +50,7 @@ export async function drive(plan: Drive): Promise<Measured> {
   return { turnsPerSecond: whole.length / seconds, firstTextMs: median(first), turnMs: median(whole), failed };
 }
 
-/** One turn, read as it comes; answers the moment its first text arrived. */
+/** One turn, read as it comes. Returns the moment its first text arrived. */
 async function turn({ url, headers, chunks, delayMs = 0, stream }: Drive): Promise<{ firstAt: number; ok: boolean }> {
   const parts = [{ type: "text", text: `[[sim: chunks=${chunks} delayMs=${delayMs}]]` }];
   const message = { id: "m1", role: "user", parts };

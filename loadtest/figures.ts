@@ -12,6 +12,6 @@ export function quantile(numbers: readonly number[], share: number): number {
 }
 
 /** Prints a line. */
-export function say(line: string): void {
+export function printLine(line: string): void {
   process.stdout.write(`${line}\n`);
 }

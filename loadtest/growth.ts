@@ -11,7 +11,7 @@
 import { statfs } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { parseArgs } from "node:util";
-import { median, say } from "./figures.ts";
+import { median, printLine } from "./figures.ts";
 import { explainAll } from "./plans.ts";
 import { type Seeded, seedRows } from "./rows.ts";
 import { type Stand, startStand } from "./stand.ts";
@@ -35,7 +35,7 @@ interface Side extends Seeded {
   readonly stand: Stand;
 }
 
-/** A request whose cost is compared: answers the milliseconds it took. */
+/** A request whose cost is compared. Returns the milliseconds it took. */
 interface Probe {
   readonly name: string;
   ask(side: Side): Promise<number>;
@@ -43,7 +43,7 @@ interface Probe {
 
 const json = "application/json";
 
-/** Milliseconds until the answer was read. */
+/** Milliseconds until the response was read. */
 async function timed(side: Side, path: string): Promise<number> {
   const from = performance.now();
   await side.stand.call("GET", path);
@@ -163,7 +163,7 @@ async function open(size: { sessions: number; messages: number }): Promise<Side>
     throw error;
   });
   const seconds = ((performance.now() - from) / 1000).toFixed(0);
-  say(`seeded ${size.sessions} sessions, ${size.messages} messages, ${seeded.turns} turns in ${seconds} s`);
+  printLine(`seeded ${size.sessions} sessions, ${size.messages} messages, ${seeded.turns} turns in ${seconds} s`);
   return { stand, ...seeded };
 }
 
@@ -178,24 +178,24 @@ async function main(): Promise<void> {
   opened.use(few.stand);
   const many = await open(large);
   opened.use(many.stand);
-  say("\n| request | small, median | large, median | ratio | |\n|---|---|---|---|---|");
+  printLine("\n| request | small, median | large, median | ratio | |\n|---|---|---|---|---|");
   const turns: Record<string, number> = {};
   for (const probe of probes) {
     const medians = await compare(probe, few, many).catch((error: unknown) => String(error));
     if (typeof medians === "string") {
-      say(`| ${probe.name} | | | | failed: ${medians.slice(0, 120)} |`);
+      printLine(`| ${probe.name} | | | | failed: ${medians.slice(0, 120)} |`);
       continue;
     }
     const [a, b] = medians;
     turns[probe.name] = b;
     const ratio = b / a;
-    say(
+    printLine(
       `| ${probe.name} | ${a.toFixed(2)} ms | ${b.toFixed(2)} ms | ${ratio.toFixed(2)} | ${ratio > ratioMax ? "grows" : ""} |`,
     );
   }
   const ratio = (turns["turn, 2,000 messages"] ?? 0) / (turns["turn, 10 messages"] ?? 1);
-  say(`\nA turn on a session of 2,000 messages takes ${ratio.toFixed(2)} times one on a session of 10.`);
-  if (!values["no-plans"]) await explainAll(many.stand, many, say);
+  printLine(`\nA turn on a session of 2,000 messages takes ${ratio.toFixed(2)} times one on a session of 10.`);
+  if (!values["no-plans"]) await explainAll(many.stand, many, printLine);
 }
 
 await main();

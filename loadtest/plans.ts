@@ -14,7 +14,7 @@ interface Sent {
 }
 
 /** Prints the plans of the statements that the service's own functions send, as Postgres ran them. */
-export async function explainAll(stand: Stand, seeded: Seeded, say: (line: string) => void): Promise<void> {
+export async function explainAll(stand: Stand, seeded: Seeded, printLine: (line: string) => void): Promise<void> {
   const sent: Sent[] = [];
   const sql = postgres(stand.databaseUrl, {
     max: 1,
@@ -60,10 +60,10 @@ export async function explainAll(stand: Stand, seeded: Seeded, say: (line: strin
   };
   for (const [name, run] of Object.entries(asked)) {
     const { text, parameters } = await statementOf(run);
-    say(`\n### ${name}\n`);
+    printLine(`\n### ${name}\n`);
     await undone(sql, async (inner) => {
       const plan = await inner.unsafe(`explain (analyze, buffers) ${text}`, parameters as never[]);
-      for (const row of plan) say(`    ${row["QUERY PLAN"]}`);
+      for (const row of plan) printLine(`    ${row["QUERY PLAN"]}`);
     });
   }
   await sql.end();

@@ -93,7 +93,7 @@ async function main(): Promise<number> {
   return failed === 0 ? 0 : 1;
 }
 
-/** Runs k6 once, silent but for its warnings; answers its exit code, which says whether all bounds held. */
+/** Runs k6 once, silent but for its warnings. Returns its exit code, which says whether all bounds held. */
 function k6(env: Record<string, string>): Promise<number> {
   const set = Object.entries(env).flatMap(([name, value]) => ["-e", `${name}=${value}`]);
   const path = join(import.meta.dirname, "k6", `${script}.js`);

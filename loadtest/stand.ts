@@ -10,8 +10,8 @@ import { createLogger } from "../src/kernel/telemetry/log.ts";
 import { startRedis } from "../test/harness/redis.ts";
 import { processStat, type StandProcess } from "./processes.ts";
 
-/** Asks the service as the stand's tenant. Throws when the answer is no success. */
-// biome-ignore lint/suspicious/noExplicitAny: what comes back is looked into freely.
+/** Asks the service as the stand's tenant. Throws when the response is no success. */
+// biome-ignore lint/suspicious/noExplicitAny: what comes back is read freely.
 export type Call = (method: string, path: string, body?: object) => Promise<any>;
 
 /** A whole installation on this machine: Postgres, Redis, model, HTTP tier, workers, and the bare endpoint beside them. */
@@ -26,7 +26,7 @@ export interface Stand extends AsyncDisposable {
   readonly providerId: string;
   readonly processes: readonly StandProcess[];
   readonly call: Call;
-  /** Starts one more worker; answers its process. */
+  /** Starts one more worker. Returns its process. */
   addWorker(): Promise<StandProcess>;
 }
 
@@ -109,7 +109,7 @@ async function launch(args: string[], env: Record<string, string>, ready: RegExp
   const match = await new Promise<RegExpExecArray>((resolve, reject) => {
     let said = "";
     const limit = setTimeout(() => reject(new Error(`${args.join(" ")} did not start: ${said}`)), startMs);
-    const look = () => {
+    const check = () => {
       const found = ready.exec(said);
       if (found === null) return;
       clearTimeout(limit);
@@ -117,10 +117,10 @@ async function launch(args: string[], env: Record<string, string>, ready: RegExp
     };
     child.stdout.on("data", (data: Buffer) => {
       if (said.length < 10_000) said += data.toString();
-      look();
+      check();
     });
     child.once("exit", (code) => reject(new Error(`${args.join(" ")} ended with ${code}: ${said}`)));
-    look();
+    check();
   });
   return { child, match };
 }

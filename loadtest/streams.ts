@@ -9,7 +9,7 @@
 import { spawnSync } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { quantile, say } from "./figures.ts";
+import { printLine, quantile } from "./figures.ts";
 import { readUse } from "./processes.ts";
 import { type Stand, startStand } from "./stand.ts";
 
@@ -101,8 +101,8 @@ async function measureLags(stand: Stand): Promise<void> {
       body: { message: { id: "m1", role: "user", parts: [{ type: "text", text: script }] } },
     },
   ];
-  say(`${streams} streams at ${rate} chunks/s, ${values.workers} worker(s):\n`);
-  say(
+  printLine(`${streams} streams at ${rate} chunks/s, ${values.workers} worker(s):\n`);
+  printLine(
     "| read from | chunks/s | of those sent | lag p50 | p99 | max | refused | broken |\n|---|---|---|---|---|---|---|---|",
   );
   for (const source of sources) {
@@ -112,14 +112,14 @@ async function measureLags(stand: Stand): Promise<void> {
     const perSecond = lagsMs.length / seconds;
     const at = (share: number) => `${quantile(lagsMs, share).toFixed(0)} ms`;
     const part = ((100 * perSecond) / (streams * rate)).toFixed(0);
-    say(
+    printLine(
       `| ${source.name} | ${perSecond.toFixed(0)} | ${part} % | ${at(0.5)} | ${at(0.99)} | ${at(1)} | ${failed} | ${broken} |`,
     );
     const cores = [...after].map(([name, { cpuSeconds }]) => {
       const used = cpuSeconds - (before.get(name)?.cpuSeconds ?? 0);
       return `${name} ${(used / (ramp + seconds)).toFixed(2)}`;
     });
-    say(`\n  cores in use, the ramp included: ${cores.join(", ")}\n`);
+    printLine(`\n  cores in use, the ramp included: ${cores.join(", ")}\n`);
   }
 }
 
@@ -145,15 +145,15 @@ async function measureFollowers(stand: Stand): Promise<void> {
   const joinAll = async (stay: boolean) => {
     for (let n = 0; n < followers; n += 50) {
       const gone = new AbortController();
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from({ length: Math.min(50, followers - n) }, () =>
           fetch(`${path}/stream`, { headers, signal: (stay ? leave : gone).signal }),
         ),
       );
-      const wrong = answers.find(({ status }) => status !== 200);
-      if (wrong !== undefined) throw new Error(`A join was answered ${wrong.status}.`);
+      const wrong = responses.find(({ status }) => status !== 200);
+      if (wrong !== undefined) throw new Error(`A join was refused with ${wrong.status}.`);
       // Reading the first chunk makes sure that the follower follows.
-      await Promise.all(answers.map((answer) => answer.body?.getReader().read()));
+      await Promise.all(responses.map((response) => response.body?.getReader().read()));
       gone.abort();
     }
   };
@@ -166,7 +166,7 @@ async function measureFollowers(stand: Stand): Promise<void> {
   leave.abort();
   const left = await weight(stand);
   const each = (mb: number) => `${((mb * 1000) / followers).toFixed(1)} kB each`;
-  say(
+  printLine(
     `Memory of the HTTP process with idle followers of one turn: ${alone.toFixed(0)} MB alone, ${once.toFixed(0)} MB with ${followers} (${each(once - alone)}), ${twice.toFixed(0)} MB with ${2 * followers} (${each(twice - once)} more), ${left.toFixed(0)} MB once they left.`,
   );
 }

@@ -6,7 +6,7 @@
  */
 import { parseArgs } from "node:util";
 import { type Drive, drive, type Measured } from "./drive.ts";
-import { median, say } from "./figures.ts";
+import { median, printLine } from "./figures.ts";
 import { cpuSeconds } from "./processes.ts";
 import { type Stand, startStand } from "./stand.ts";
 
@@ -43,13 +43,13 @@ async function compare(stand: Stand, clients: number): Promise<void> {
     const cpu = [...after].map(
       ([name, used]) => `${name} ${(((used - (before.get(name) ?? 0)) * 1000) / turns).toFixed(2)}`,
     );
-    say(`  round ${round + 1}: CPU ms a turn: ${cpu.join(", ")}`);
+    printLine(`  round ${round + 1}: CPU ms a turn: ${cpu.join(", ")}`);
   }
-  say(`${clients} clients, ${values.chunks} chunks, ${values.mode}, ${values.workers} worker(s):`);
+  printLine(`${clients} clients, ${values.chunks} chunks, ${values.mode}, ${values.workers} worker(s):`);
   show("bare", bare);
   show("parley", ours);
   const ratios = ours.map((m, index) => m.turnsPerSecond / (bare[index]?.turnsPerSecond ?? 1));
-  say(`  ratio    ${median(ratios).toFixed(2)}`);
+  printLine(`  ratio    ${median(ratios).toFixed(2)}`);
 }
 
 function show(name: string, all: Measured[]): void {
@@ -59,7 +59,7 @@ function show(name: string, all: Measured[]): void {
       .padStart(width);
   const failed = all.reduce((sum, measured) => sum + measured.failed, 0);
   const times = `first text ${middle("firstTextMs", 1, 7)} ms   whole ${middle("turnMs", 1, 7)} ms`;
-  say(`  ${name.padEnd(8)} ${middle("turnsPerSecond", 0, 6)} turns/s   ${times}   failed ${failed}`);
+  printLine(`  ${name.padEnd(8)} ${middle("turnsPerSecond", 0, 6)} turns/s   ${times}   failed ${failed}`);
 }
 
 const stand = await startStand({ workers: Number(values.workers) });

@@ -11,7 +11,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { drive } from "./drive.ts";
-import { median, say } from "./figures.ts";
+import { median, printLine } from "./figures.ts";
 import { cpuSeconds } from "./processes.ts";
 import { type Stand, startStand } from "./stand.ts";
 
@@ -40,7 +40,7 @@ async function idle(stand: Stand): Promise<void> {
     const share = (100 * (used - (before.get(name) ?? 0))) / seconds;
     return `${name} ${share.toFixed(1)} %`;
   });
-  say(`Idle for ${seconds} s, share of one core: ${shares.join(", ")}`);
+  printLine(`Idle for ${seconds} s, share of one core: ${shares.join(", ")}`);
 }
 
 async function turnsPerSecond({ url, apiKey, agentId }: Stand): Promise<number> {
@@ -72,10 +72,10 @@ async function main(): Promise<void> {
   for (const { stand } of stands) await turnsPerSecond(stand);
   for (let round = 0; round < Number(values.rounds); round++)
     for (const { stand, rates } of stands) rates.push(await turnsPerSecond(stand));
-  say("\n| workers | turns/s | of the first |\n|---|---|---|");
+  printLine("\n| workers | turns/s | of the first |\n|---|---|---|");
   for (const { workers, rates } of stands) {
     const ratios = rates.map((rate, round) => rate / (stands[0]?.rates[round] ?? rate));
-    say(`| ${workers} | ${median(rates).toFixed(0)} | ${median(ratios).toFixed(2)} |`);
+    printLine(`| ${workers} | ${median(rates).toFixed(0)} | ${median(ratios).toFixed(2)} |`);
   }
 }
 

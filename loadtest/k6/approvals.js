@@ -6,13 +6,13 @@
  */
 import { Counter, Rate, Trend } from "k6/metrics";
 import {
-  answerTimeout,
   bodyOf,
   call,
   eventsOf,
   makeAgent,
   must,
   requireAgent,
+  responseTimeout,
   sessions,
   settings,
   summaryTrendStats,
@@ -36,7 +36,7 @@ export const options = {
       executor: "constant-vus",
       vus: settings.clients,
       duration: settings.duration,
-      gracefulStop: answerTimeout,
+      gracefulStop: responseTimeout,
     },
   },
   thresholds: {

@@ -15,8 +15,8 @@ export const settings = {
   standUrl: __ENV.STAND_URL ?? "",
 };
 
-/** The longest a client waits for one answer. */
-export const answerTimeout = "60s";
+/** The longest a client waits for one response. */
+export const responseTimeout = "60s";
 
 /** What the summary shows of each measured time. */
 export const summaryTrendStats = ["avg", "min", "med", "p(95)", "p(99)", "max"];
@@ -38,13 +38,13 @@ export function call(method, name, path, body) {
   return http.request(method, `${settings.baseUrl}${path}`, body === undefined ? null : JSON.stringify(body), {
     headers: { Authorization: `Bearer ${settings.apiKey}`, "Content-Type": "application/json" },
     responseType: "text",
-    timeout: answerTimeout,
+    timeout: responseTimeout,
     tags: { name },
   });
 }
 
 /**
- * The JSON of an answer that has to be this status; an error in all else. For `setup`, where nothing is measured.
+ * The JSON of a response that has to be this status; an error in all else. For `setup`, where nothing is measured.
  *
  * @param {"GET" | "POST" | "DELETE"} method
  * @param {string} path
@@ -82,7 +82,7 @@ export function turnBody(script, stream = true) {
 }
 
 /**
- * What a script of so many chunks answers.
+ * The text that the model answers for a script of so many chunks.
  *
  * @param {number} chunks
  */

@@ -8,11 +8,11 @@
 import http from "k6/http";
 import { Counter, Rate, Trend } from "k6/metrics";
 import {
-  answerTimeout,
   bodyOf,
   makeAgent,
   must,
   requireAgent,
+  responseTimeout,
   sessions,
   settings,
   summaryTrendStats,
@@ -33,21 +33,21 @@ const accepted = new Counter("accepted");
 const busy = new Counter("busy");
 /** Rounds with none or several accepted. */
 const roundFailed = new Rate("round_failed");
-/** Answers that are neither the turn nor `session_busy`. */
-const otherAnswer = new Rate("other_answer");
+/** Responses that are neither the turn nor `session_busy`. */
+const otherResponse = new Rate("other_response");
 const busyMs = new Trend("busy_ms", true);
 
 /** @type {import("k6/options").Options} */
 export const options = {
   scenarios: {
-    storm: { executor: "constant-vus", vus: 1, duration: settings.duration, gracefulStop: answerTimeout },
+    storm: { executor: "constant-vus", vus: 1, duration: settings.duration, gracefulStop: responseTimeout },
   },
   // All requests of a round at once; by themselves batches send six at a time.
   batch: settings.clients,
   batchPerHost: settings.clients,
   thresholds: {
     round_failed: ["rate<=0"],
-    other_answer: ["rate<=0"],
+    other_response: ["rate<=0"],
     rounds: ["count>0"],
     busy_ms: ["p(95)<2500"],
   },
@@ -66,7 +66,7 @@ export default function storm({ agentId, sessionIds }) {
   const params = {
     headers: { Authorization: `Bearer ${settings.apiKey}`, "Content-Type": "application/json" },
     responseType: /** @type {"text"} */ ("text"),
-    timeout: answerTimeout,
+    timeout: responseTimeout,
     tags: { name: "storm" },
   };
   const requests = Array.from({ length: settings.clients }, () => ({
@@ -75,23 +75,23 @@ export default function storm({ agentId, sessionIds }) {
     body: JSON.stringify(turnBody(`chunks=2 delayMs=${turnMs}`, false)),
     params,
   }));
-  const answers = /** @type {import("k6/http").Response[]} */ (/** @type {unknown} */ (http.batch(requests)));
+  const responses = /** @type {import("k6/http").Response[]} */ (/** @type {unknown} */ (http.batch(requests)));
   let winners = 0;
-  for (const answer of answers) {
-    const isBusy = answer.status === 409 && JSON.parse(bodyOf(answer)).error.code === "session_busy";
-    const isTurn = answer.status === 200 || answer.status === 201;
-    otherAnswer.add(!isBusy && !isTurn);
-    if (!isBusy && !isTurn) tell(`storm: ${answer.status} ${bodyOf(answer)}`);
+  for (const response of responses) {
+    const isBusy = response.status === 409 && JSON.parse(bodyOf(response)).error.code === "session_busy";
+    const isTurn = response.status === 200 || response.status === 201;
+    otherResponse.add(!isBusy && !isTurn);
+    if (!isBusy && !isTurn) tell(`storm: ${response.status} ${bodyOf(response)}`);
     if (isTurn) winners += 1;
     if (isBusy) {
       busy.add(1);
-      busyMs.add(answer.timings.duration);
+      busyMs.add(response.timings.duration);
     }
   }
   accepted.add(winners);
   rounds.add(1);
   roundFailed.add(winners !== 1);
-  if (winners !== 1) tell(`storm: ${winners} of ${answers.length} were accepted`);
+  if (winners !== 1) tell(`storm: ${winners} of ${responses.length} were accepted`);
 }
 
 /** @param {{ agentId: string }} known */
@@ -106,5 +106,5 @@ export const handleSummary = report("hot", { turnMs }, (metrics) => ({
   "409, median": ms(metrics.busy_ms, "med"),
   "p(95)": ms(metrics.busy_ms, "p(95)"),
   "rounds without exactly one": share(metrics.round_failed),
-  "other answers": share(metrics.other_answer),
+  "other responses": share(metrics.other_response),
 }));

@@ -5,7 +5,7 @@
  * however late it comes.
  */
 import { sleep } from "k6";
-import { answerTimeout, makeAgent, must, requireAgent, settings, summaryTrendStats, wholeNumber } from "./client.js";
+import { makeAgent, must, requireAgent, responseTimeout, settings, summaryTrendStats, wholeNumber } from "./client.js";
 import { count, ms, report, share } from "./report.js";
 import { joinBounds, joinTurn, longTurns, makeSessions, runLongTurn } from "./steps.js";
 
@@ -25,7 +25,7 @@ export const options = {
       exec: "joins",
       vus: settings.clients,
       duration: settings.duration,
-      gracefulStop: answerTimeout,
+      gracefulStop: responseTimeout,
     },
   },
   thresholds: joinBounds,

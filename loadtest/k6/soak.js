@@ -8,13 +8,13 @@ import { sleep } from "k6";
 import { Counter, Gauge, Rate, Trend } from "k6/metrics";
 import {
   answerOf,
-  answerTimeout,
   bodyOf,
   call,
   faultOf,
   makeAgent,
   must,
   requireAgent,
+  responseTimeout,
   sessions,
   settings,
   summaryTrendStats,
@@ -51,7 +51,7 @@ const watched = ["serve", "work"].map((name) => ({
 
 /** @param {string} exec @param {number} vus @returns {import("k6/options").ConstantVUsScenario} */
 function scenario(exec, vus) {
-  return { executor: "constant-vus", exec, vus, duration: settings.duration, gracefulStop: answerTimeout };
+  return { executor: "constant-vus", exec, vus, duration: settings.duration, gracefulStop: responseTimeout };
 }
 
 const third = Math.max(1, Math.floor(settings.clients / 3));

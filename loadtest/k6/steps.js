@@ -1,7 +1,7 @@
 // @ts-check
 /** What clients do in more than one script: read, run a long turn, join one. Each step measures itself. */
 import { Counter, Rate, Trend } from "k6/metrics";
-import { answerOf, answerTimeout, bodyOf, call, faultOf, must, sessions, tell, turnBody } from "./client.js";
+import { answerOf, bodyOf, call, faultOf, must, responseTimeout, sessions, tell, turnBody } from "./client.js";
 
 const readMs = new Trend("read_ms", true);
 const reads = new Counter("reads");
@@ -140,7 +140,7 @@ export function longTurns(exec, sessionCount, duration) {
         exec,
         vus: 1,
         duration,
-        gracefulStop: answerTimeout,
+        gracefulStop: responseTimeout,
         env: { SESSION: String(index) },
       },
     ]),

@@ -20,11 +20,11 @@ import http from "k6/http";
 import { Counter, Rate, Trend } from "k6/metrics";
 import {
   answerOf,
-  answerTimeout,
   bodyOf,
   call,
   faultOf,
   requireAgent,
+  responseTimeout,
   sessions,
   settings,
   summaryTrendStats,
@@ -59,7 +59,7 @@ export const options = {
       executor: "constant-vus",
       vus: settings.clients,
       duration: settings.duration,
-      gracefulStop: answerTimeout,
+      gracefulStop: responseTimeout,
     },
   },
   thresholds: {
@@ -106,7 +106,7 @@ function directTurn() {
     {
       headers: { "Content-Type": "application/json" },
       responseType: "text",
-      timeout: answerTimeout,
+      timeout: responseTimeout,
       tags: { name: mode },
     },
   );

@@ -2,14 +2,14 @@
 /**
  * A burst of webhooks: CLIENTS × PER_CLIENT messages, half as Slack signs them,
  * half as Telegram sends them, each in a conversation of its own. All are
- * answered 200 within the three seconds that Slack waits, and every one of them
+ * responded to with 200 within the three seconds that Slack waits, and every one of them
  * is answered in its chat, once. Needs the stand: it plays the two platforms.
  */
 import { sleep } from "k6";
 import crypto from "k6/crypto";
 import http from "k6/http";
 import { Counter, Rate, Trend } from "k6/metrics";
-import { answerTimeout, bodyOf, settings, summaryTrendStats, tell, wholeNumber } from "./client.js";
+import { bodyOf, responseTimeout, settings, summaryTrendStats, tell, wholeNumber } from "./client.js";
 import { count, ms, rate, report, share } from "./report.js";
 
 /** What the stand says of its two connections: `{ slack: { url, bot }, telegram: { url, secret } }`. */
@@ -38,7 +38,7 @@ export const options = {
       vus: settings.clients,
       iterations: perClient,
       maxDuration: "120s",
-      gracefulStop: answerTimeout,
+      gracefulStop: responseTimeout,
     },
   },
   thresholds: {
@@ -90,7 +90,7 @@ function slackSends(number) {
       "X-Slack-Request-Timestamp": timestamp,
       "X-Slack-Signature": `v0=${signature}`,
     },
-    timeout: answerTimeout,
+    timeout: responseTimeout,
     tags: { name: "slack" },
   });
 }
@@ -108,7 +108,7 @@ function telegramSends(number) {
   };
   return http.post(`${settings.baseUrl}${url}`, JSON.stringify({ update_id: number, message }), {
     headers: { "Content-Type": "application/json", "X-Telegram-Bot-Api-Secret-Token": secret },
-    timeout: answerTimeout,
+    timeout: responseTimeout,
     tags: { name: "telegram" },
   });
 }

@@ -41,7 +41,7 @@ describe.skipIf(!k6Installed)("the k6 scripts", () => {
       const { code, printed } = await run("k6", ["inspect", ...set, join(folder, "k6", file)]);
       expect([file, code, code === 0 ? "" : printed]).toEqual([file, 0, ""]);
       const { thresholds } = JSON.parse(printed.slice(printed.indexOf("{"))) as { thresholds: Record<string, unknown> };
-      expect(Object.keys(thresholds).filter((name) => /failed|other_answer/.test(name))).not.toEqual([]);
+      expect(Object.keys(thresholds).filter((name) => /failed|other_response/.test(name))).not.toEqual([]);
     }
   });
 
