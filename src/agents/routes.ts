@@ -1,6 +1,5 @@
 import { Elysia } from "elysia";
 import type { Ctx } from "../kernel/context.ts";
-import type { AnySql } from "../kernel/database/client.ts";
 import type { ErrorCause, Form } from "../kernel/errors.ts";
 import { type OperationId, operation, pathIds } from "../kernel/http/operation.ts";
 import { readLimit } from "../kernel/http/page.ts";
@@ -9,7 +8,7 @@ import { Id } from "../kernel/ids.ts";
 import { findMcpTool as findToolOfServer } from "../mcp-connections/find-tool.ts";
 import { listAttachments, updateAttachment } from "./attachments.ts";
 import { newAvatarId, serveAvatar } from "./avatar.ts";
-import { type ChangeContext, createAgent, updateAgent } from "./change.ts";
+import { createAgent, updateAgent } from "./change.ts";
 import type { FindMcpTool } from "./confirmations.ts";
 import type { AgentRules } from "./effective.ts";
 import { agentChange } from "./form.ts";
@@ -64,6 +63,7 @@ const saveErrors: readonly ErrorCause[] = [
 export function agentRoutes(ctx: Ctx) {
   const findMcpTool: FindMcpTool = (tenantId, id, tool) => findToolOfServer(ctx, tenantId, id, tool);
   return new Elysia()
+    .use(collectionRoutes(ctx, findMcpTool))
     .use(recordRoutes(ctx, findMcpTool))
     .use(statusRoutes(ctx))
     .use(avatarRoutes(ctx))
@@ -72,14 +72,7 @@ export function agentRoutes(ctx: Ctx) {
     .use(attachmentRoutes(ctx));
 }
 
-function recordRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
-  const changeContext = (sql: AnySql, tenantId: string, form: Form): ChangeContext => ({
-    ctx,
-    sql,
-    tenantId,
-    rules: rulesOf[form],
-    findMcpTool,
-  });
+function collectionRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
   return new Elysia({ prefix: "/v1/agents" })
     .post(
       "",
@@ -94,7 +87,7 @@ function recordRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
         change: agentChange,
         errors: saveErrors,
         handle: async ({ sql, tenantId, form, body }) =>
-          showAgent(ctx, await createAgent(changeContext(sql, tenantId, form), body)),
+          showAgent(ctx, await createAgent({ ctx, sql, tenantId, rules: rulesOf[form], findMcpTool }, body)),
       }),
     )
     .get(
@@ -111,9 +104,13 @@ function recordRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
           agents: (await listAgents(sql, tenantId, query)).map((agent) => showAgent(ctx, agent)),
         }),
       }),
-    )
+    );
+}
+
+function recordRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
+  return new Elysia({ prefix: "/v1/agents/:agentId" })
     .get(
-      "/:agentId",
+      "",
       operation(ctx, {
         id: "agents.get",
         summary: "Read an agent",
@@ -126,7 +123,7 @@ function recordRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
       }),
     )
     .put(
-      "/:agentId",
+      "",
       operation(ctx, {
         id: "agents.update",
         summary: "Update an agent, which saves its next version",
@@ -139,11 +136,14 @@ function recordRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
         change: agentChange,
         errors: ["not_found", "admin_agent_managed", ...saveErrors],
         handle: async ({ sql, tenantId, form, params, body }) =>
-          showAgent(ctx, await updateAgent(changeContext(sql, tenantId, form), params.agentId, body)),
+          showAgent(
+            ctx,
+            await updateAgent({ ctx, sql, tenantId, rules: rulesOf[form], findMcpTool }, params.agentId, body),
+          ),
       }),
     )
     .delete(
-      "/:agentId",
+      "",
       operation(ctx, {
         id: "agents.delete",
         summary: "Delete an agent with its sessions, memories, skills and tasks",

@@ -1,12 +1,21 @@
 import type { Tenant } from "../kernel/auth/authenticator.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
-import { ApiError } from "../kernel/errors.ts";
+import { ApiError, type ErrorCause } from "../kernel/errors.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import { insertRun } from "./run-states.ts";
 import { hasActiveRun, hasRun, runIdOf } from "./runs.ts";
 import { lockTask } from "./store.ts";
 import { readTaskAgent, runnableTaskAgent } from "./task-agent.ts";
+
+/** The errors of starting a run beyond the shared ones. */
+export const startErrors: readonly ErrorCause[] = [
+  "not_found",
+  "version_missing_for_run",
+  "agent_disabled",
+  "admin_agent_managed",
+  "tenant_deleting",
+];
 
 /** A request for a run. */
 export interface RunRequest {
