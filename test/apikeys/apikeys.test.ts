@@ -57,7 +57,7 @@ describe("POST /v1/apikeys", () => {
     expect([inA.status, inA.body.error.code]).toEqual([400, "invalid_request"]);
   });
 
-  test("Idempotency-Key: 10 at once make one key; another body is 422; the kept answer is sealed", async () => {
+  test("Idempotency-Key: 10 at once make one key; another body is 422; the kept response is sealed", async () => {
     const tenant = await h.tenant();
     const headers = { "idempotency-key": "once" };
     const send = () => tenant.call("POST", "/v1/apikeys", { body: { name: "x" }, headers });

@@ -196,7 +196,7 @@ describe("PATCH /v1/chat-connections/:id", () => {
       expect((await patch(body)).status).toBe(400);
   });
 
-  test("another businessMode registers the webhook anew; when that fails the change stays and 503 is answered", async () => {
+  test("another businessMode registers the webhook anew; when that fails the change stays and 503 is returned", async () => {
     const connection = await fixture.connectTelegram(t, agentId);
     const patch = (businessMode: boolean) =>
       t.call("PATCH", `${path}/${connection.id}`, { body: { configuration: { businessMode } } });

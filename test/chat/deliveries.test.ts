@@ -115,7 +115,7 @@ describe("a platform that does not do as asked", () => {
     expect((await fixture.inThread(thread, 1)).map(({ text }) => text)).toEqual(["next"]);
   });
 
-  test("a connection cut after sending, a half answer and a 5xx are ambiguous, and never resent by themselves", async () => {
+  test("a connection cut after sending, half a response and a 5xx are ambiguous, and never resent by themselves", async () => {
     for (const mishap of ["cut after", "half", { status: 502, body: {} }] as const) {
       const asked = fixture.slack.asked(post).length;
       fixture.slack.befall(post, mishap);

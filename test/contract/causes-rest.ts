@@ -113,7 +113,7 @@ const mcpConnections: readonly Cause[] = [
   },
 ];
 
-/** A reconnect whose server answers only after another one has been through. */
+/** A reconnect whose server responds only after another one has been through. */
 async function overtaken(s: Scene, form: Form, op: string) {
   const id = await s.newMcp();
   const slow = new McpServer();

@@ -24,21 +24,21 @@ afterAll(() => {
   process.stdout.write(`contract: ${ledger.met} of ${ledger.total} errors (operation, cause, form) provoked\n`);
 });
 
-/** What an answer must be to count as this error: its status, its code, and nothing but the envelope. */
+/** What a response must be to count as this error: its status, its code, and nothing but the envelope. */
 function verdict({ status, headers, body }: ApiResponse): unknown[] {
   const { code, message, requestId } = body?.error ?? {};
   const plain = typeof message === "string" && message !== "" && requestId === headers.get("x-request-id");
   return [status, code, plain && Object.keys(body).length === 1];
 }
 
-function expectError(contract: Contract, row: string, form: Form, answer: ApiResponse): void {
+function expectError(contract: Contract, row: string, form: Form, response: ApiResponse): void {
   const { status, code } = spelled(row, form) ?? { status: 0, code: "" };
-  expect([contract.op, form, ...verdict(answer)]).toEqual([contract.op, form, status, code, true]);
-  expect([contract.op, answer.headers.get("api-form")]).toEqual([
+  expect([contract.op, form, ...verdict(response)]).toEqual([contract.op, form, status, code, true]);
+  expect([contract.op, response.headers.get("api-form")]).toEqual([
     contract.op,
     status === 401 ? expect.any(String) : form,
   ]);
-  if (status === 429) expect(Number(answer.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+  if (status === 429) expect(Number(response.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
   ledger.note(contract.op, row, form);
 }
 
@@ -56,18 +56,18 @@ function askAll(row: string, t: TestTenant, change: Partial<Call> = {}) {
     .flatMap((contract) => formsWith(contract, row).map((form) => ({ contract, form })));
   return Promise.all(
     asked.map(async ({ contract, form }) => {
-      const answer = await send(t, contract.op, form, { ...emptyCall(contract), ...change });
-      return { contract, form, answer };
+      const response = await send(t, contract.op, form, { ...emptyCall(contract), ...change });
+      return { contract, form, response };
     }),
   );
 }
 
 /** Meets one of the shared errors everywhere. */
 async function everywhere(row: string, t: TestTenant, change: Partial<Call> = {}): Promise<void> {
-  for (const { contract, form, answer } of await askAll(row, t, change)) expectError(contract, row, form, answer);
+  for (const { contract, form, response } of await askAll(row, t, change)) expectError(contract, row, form, response);
 }
 
-describe("every operation answers", () => {
+describe("every operation returns", () => {
   test(sharedErrors.unauthorized, async () => {
     await everywhere(sharedErrors.unauthorized, s.t, { token: null });
     await everywhere(sharedErrors.unauthorized, s.t, { token: `parley_${"0".repeat(40)}` });
@@ -199,10 +199,10 @@ describe("turns, sessions and approvals", () => turnCauses.forEach(provoke));
 describe("agents and skills", () => agentCauses.forEach(provoke));
 describe("all else", () => restCauses.forEach(provoke));
 
-describe("without its database every operation answers", () => {
+describe("without its database every operation returns", () => {
   test(sharedErrors.away, async () => {
     const { responses, tookMs } = await away;
-    for (const { contract, form, answer } of responses) expectError(contract, sharedErrors.away, form, answer);
+    for (const { contract, form, response } of responses) expectError(contract, sharedErrors.away, form, response);
     expect(tookMs).toBeLessThan(14_000);
   });
 });

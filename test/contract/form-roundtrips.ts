@@ -11,10 +11,10 @@ export interface FormRoundtrip {
   readonly write: string | Readonly<Record<Form, string>>;
   readonly read: string | Readonly<Record<Form, string>>;
   /** Waits for what the writing set going, so that both forms read the same. */
-  readonly settled?: (s: Scene, written: ApiResponse) => Promise<unknown>;
+  readonly prepared?: (s: Scene, written: ApiResponse) => Promise<unknown>;
   /** The call that reads what was written. */
   at(written: ApiResponse, call: Call): Call;
-  /** The resource in the answers, where it is not the whole of them. */
+  /** The resource in the responses, where it is not the whole of them. */
   readonly inWritten?: (body: never) => unknown;
   readonly inRead?: (body: never, written: never) => unknown;
 }
@@ -109,7 +109,7 @@ export const formRoundtrips: readonly FormRoundtrip[] = [
     what: "chat delivery",
     write: "POST /v1/chat-connections/:id/deliveries/:deliveryId/repair",
     read: "GET /v1/chat-connections/:id/deliveries",
-    settled: (s, { body }) =>
+    prepared: (s, { body }) =>
       eventually(async () => {
         const [row] = await s.sql`select 1 from chat_deliveries where id = ${body.id} and status = 'confirmed'`;
         return row !== undefined;
@@ -150,12 +150,12 @@ export async function playRoundtrip(s: Scene, roundtrip: FormRoundtrip, form: Fo
   const write = inForm(roundtrip.write, form);
   const call = await callOf(s, write, form);
   const written = await send(s.t, write, form, call);
-  await roundtrip.settled?.(s, written);
+  await roundtrip.prepared?.(s, written);
   const resource = (roundtrip.inWritten ?? ((body: unknown) => body))(written.body as never) as Record<string, unknown>;
   const read = async (asked: Form) => {
     const response = await send(s.t, inForm(roundtrip.read, asked), asked, roundtrip.at(written, call));
-    const shown = (roundtrip.inRead ?? ((body: unknown) => body))(response.body as never, resource as never);
-    return { status: response.status, resource: shown as Record<string, unknown> };
+    const read = (roundtrip.inRead ?? ((body: unknown) => body))(response.body as never, resource as never);
+    return { status: response.status, resource: read as Record<string, unknown> };
   };
   return { written: { status: written.status, resource }, a: await read("a"), b: await read("b") };
 }

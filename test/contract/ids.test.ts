@@ -19,15 +19,15 @@ afterAll(() => {
   process.stdout.write(`contract: ${compared} of ${places.length} ids (each form counted): foreign is as missing\n`);
 });
 
-/** All of an answer but what is its own: the request's id. */
+/** All of a response but what is its own: the request's id. */
 function seen({ status, headers, body }: ApiResponse): unknown {
   const requestId = headers.get("x-request-id") ?? "";
-  // Two answers may lie on either side of a second.
+  // Two responses may lie on either side of a second.
   const fields = [...headers].flatMap(([name, value]) => (name === "date" ? [] : [`${name}: ${value}`])).sort();
   return JSON.parse(JSON.stringify({ status, fields, body }).replaceAll(requestId, "REQUEST"));
 }
 
-describe("another tenant's id answers as one that nothing has, and the owner's thing stays as it is", () => {
+describe("another tenant's id gets the response of an id that nothing has, and the owner's thing stays as it is", () => {
   for (const { contract, name, form } of places) {
     const { op, ids = {}, success } = contract;
     const [prefix] = ids[name] ?? [""];

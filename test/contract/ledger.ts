@@ -5,7 +5,7 @@ import { unprovoked } from "./unprovoked.ts";
 
 const key = (op: string, row: string, form: Form) => `${op}: ${row} in form ${form}`;
 
-/** Every error that some operation may answer in some form. */
+/** Every error that some operation may return in some form. */
 function all(): string[] {
   return operations.flatMap((contract) =>
     errorsOf(contract).flatMap((row) => formsWith(contract, row).map((form) => key(contract.op, row, form))),

@@ -33,7 +33,7 @@ export const sessions: readonly Contract[] = [
   {
     op: "POST /v1/agents/:agentId/sessions",
     success: [201],
-    shape: "Answer",
+    shape: "Turn",
     ids: agent,
     body: "json",
     key: "turn",
@@ -49,7 +49,7 @@ export const sessions: readonly Contract[] = [
   {
     op: "POST /v1/agents/:agentId/sessions/:sessionId",
     success: [200],
-    shape: "Answer",
+    shape: "Turn",
     ids: session,
     body: "json",
     key: "turn",
@@ -59,7 +59,7 @@ export const sessions: readonly Contract[] = [
   {
     op: "POST /v1/agents/:agentId/generate",
     success: [200],
-    shape: "Answer",
+    shape: "Turn",
     ids: agent,
     body: "json",
     required: ["messages"],

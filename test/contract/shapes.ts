@@ -130,7 +130,7 @@ const shapes: Readonly<Record<string, Fields>> = {
     provider: "text?",
     model: "text?",
   },
-  Answer: { message: "#Message" },
+  Turn: { message: "#Message" },
   Canceled: { turnId: "turn_" },
   Message: { id: "text", role: "=user,assistant", parts: "[object]", "metadata?": "any" },
   MessagePage: messages,

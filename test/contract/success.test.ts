@@ -23,17 +23,17 @@ const documented: Record<string, Record<string, Described>> = dereference(
 ).paths;
 afterAll(() => {
   const all = operations.flatMap((contract) => formsOf(contract).map((form) => `${contract.op} ${form}`));
-  process.stdout.write(`contract: ${seen.size} of ${all.length} operations (each form counted) answer as described\n`);
+  process.stdout.write(`contract: ${seen.size} of ${all.length} operations (each form counted) respond as described\n`);
 });
 
-/** The schemas that the service's own document gives an answer, by media type. */
+/** The schemas that the service's own document gives a response, by media type. */
 function documentedContent(op: string, status: number): Record<string, { schema?: object }> {
   const [method = "", path = ""] = op.split(" ");
   const operation = documented[path.replace(/:([A-Za-z]+)/g, "{$1}")]?.[method.toLowerCase()];
   return operation?.responses[String(status)]?.content ?? {};
 }
 
-/** Holds an answer against the OpenAPI document as well: its media type, and its body where that is JSON. */
+/** Compares a response with the OpenAPI document as well: its media type, and its body where that is JSON. */
 function expectDocumented(op: string, form: Form, { status, headers, body }: ApiResponse): void {
   const content = documentedContent(op, status);
   const type = headers.get("content-type")?.split(";")[0] ?? "";

@@ -68,7 +68,7 @@ function checkEnd(log: string, turn: TurnRecord, { entry, reading }: Follower): 
   return text.startsWith(lostText) || turn.status === "failed" ? [] : [said];
 }
 
-/** A stream that was made of the stored answer: the cut into deltas is another one. */
+/** A stream that was made of the stored message: the cut into deltas is another one. */
 function isRebuilt({ chunks }: Reading): boolean {
   return chunks.some(({ id }) => typeof id === "string" && /^part-\d+$/.test(id));
 }

@@ -12,7 +12,7 @@ interface Expected {
   readonly turn: TurnRecord;
 }
 
-/** Every session holds what its turns made of it, one after another, and its messages are what clients were answered. */
+/** Every session holds what its turns made of it, one after another, and its messages are what clients were sent. */
 export async function checkTranscripts(history: History, remains: Remains): Promise<string[]> {
   const ops = new Map(history.entries.filter(({ message }) => message !== undefined).map((entry) => [entry.op, entry]));
   const responses = await answersOf(history);
@@ -20,8 +20,7 @@ export async function checkTranscripts(history: History, remains: Remains): Prom
   for (const [turnId, given] of responses) {
     const [first, ...others] = given;
     const other = others.find(({ message }) => !isDeepStrictEqual(message, first?.message));
-    if (other !== undefined)
-      faults.push(`${turnId} was answered ${JSON.stringify(first)} and ${JSON.stringify(other)}`);
+    if (other !== undefined) faults.push(`${turnId} was sent ${JSON.stringify(first)} and ${JSON.stringify(other)}`);
   }
   for (const session of remains.sessions) {
     const stored = remains.transcripts.get(session.id);
@@ -76,15 +75,15 @@ function checkMessage(
       : [`${turn.id}: ${JSON.stringify(sent)} is stored as ${JSON.stringify(stored)}`];
   const open = stored.parts.filter(({ state }) => /^(input-|approval-requested|approval-responded)/.test(state ?? ""));
   const faults = open.map((part) => `${turn.id}: a call is left open: ${JSON.stringify(part)}`);
-  // A continuation extends the message that was answered.
+  // A continuation extends the message that was sent.
   if (turn.continuationId !== null) return faults;
   const other = responses.get(turn.id)?.find(({ message }) => !isDeepStrictEqual(stored, message));
   if (other !== undefined)
-    faults.push(`${turn.id}: ${JSON.stringify(other)} was answered, and stored is ${JSON.stringify(stored)}`);
+    faults.push(`${turn.id}: ${JSON.stringify(other)} was sent, and stored is ${JSON.stringify(stored)}`);
   return faults;
 }
 
-/** What clients were answered as a turn's whole message: as JSON, or by a stream that they saw from its start to its good end. */
+/** What clients were sent as a turn's whole message: as JSON, or by a stream that they saw from its start to its good end. */
 async function answersOf({ entries }: History): Promise<ReadonlyMap<string, { by: string; message: Message }[]>> {
   const responses = new Map<string, { by: string; message: Message }[]>();
   for (const entry of entries) {

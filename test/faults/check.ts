@@ -3,7 +3,7 @@ import { checkTranscripts } from "./check-transcripts.ts";
 import type { Entry, History } from "./record.ts";
 import type { Remains, TurnRecord } from "./rows.ts";
 
-/** Holds what clients were answered, under the faults of which `told` tells, against what is there. Returns each contradiction in words. */
+/** Compares what clients were sent, under the faults of which `told` tells, with what is there. Returns each contradiction in words. */
 export async function check(history: History, remains: Remains, told: readonly string[]): Promise<string[]> {
   const faults: string[] = [];
   const ops = new Map<string, Entry[]>();
@@ -13,7 +13,7 @@ export async function check(history: History, remains: Remains, told: readonly s
   faults.push(...checkOneOfEach(remains.turns));
   faults.push(...checkOneAtATime(remains.turns));
   for (const entry of history.entries) {
-    faults.push(...checkAnswer(entry, { turns, remains, sent: ops.get(entry.op)?.length ?? 0 }));
+    faults.push(...checkResponse(entry, { turns, remains, sent: ops.get(entry.op)?.length ?? 0 }));
   }
   faults.push(...checkDeletions(history, remains));
   faults.push(...checkTools(history, remains));
@@ -59,7 +59,7 @@ function checkOneAtATime(turns: readonly TurnRecord[]): string[] {
   });
 }
 
-/** Statuses that each kind of request may be answered, whatever goes on. */
+/** Statuses that each kind of request may get, whatever goes on. */
 const allowed: Readonly<Record<string, readonly string[]>> = {
   // A regeneration may have cut the answer away before it was read.
   turn: [
@@ -97,14 +97,14 @@ interface Known {
   readonly sent: number;
 }
 
-/** What one request was answered agrees with what became of its turn. */
-function checkAnswer(entry: Entry, { turns, remains, sent }: Known): string[] {
+/** The response to one request agrees with what became of its turn. */
+function checkResponse(entry: Entry, { turns, remains, sent }: Known): string[] {
   const { kind, status, code, turnId, op } = entry;
   if (status === null) return [];
   const said = `${entry.id} (${kind}, ${status}${code === null ? "" : ` ${code}`})`;
   const words = `${status}${code === null ? "" : ` ${code}`}`;
   if (words !== "503 service_unavailable" && !allowed[kind]?.includes(words))
-    return [`${said}: no answer to expect: ${JSON.stringify(entry.body)}`];
+    return [`${said}: no expected response: ${JSON.stringify(entry.body)}`];
   const turn = turnId === null ? null : (turns.get(turnId) ?? null);
   if (turnId !== null && turn === null) return [`${said}: there is no ${turnId}`];
   if (kind === "cancel" && status === 202 && turns.get(entry.body.turnId)?.status === "succeeded")
@@ -129,7 +129,7 @@ function checkAnswer(entry: Entry, { turns, remains, sent }: Known): string[] {
     409: "canceled",
     503: "failed",
   }[status];
-  // A turn that stops to ask is answered what it said so far.
+  // A turn that stops to ask responds with what it said so far.
   const asked = status < 300 && turn.continuationId !== null;
   return turn.status === expected || asked ? [] : [`${said}: ${turn.id} is ${turn.status}`];
 }

@@ -30,7 +30,7 @@ type RequestOptions = {
   readonly from?: number;
 };
 
-/** One client: it does what its seed says, one thing after another, and notes what it is answered. */
+/** One client: it does what its seed says, one thing after another, and notes the responses. */
 export class RandomClient {
   readonly #world: World;
   readonly #random: Random;

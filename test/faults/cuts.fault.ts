@@ -8,7 +8,7 @@ import { expectBroken, expectFree, expectOneSequence, expectWhole, hasShown } fr
 import { type LinkedInstallation, type Member, openLinkedInstallation } from "./installation.ts";
 import { type Disturbance, disturbances, type Link, openLink } from "./link.ts";
 
-/** A request that Postgres cannot answer is refused within this, on a busy machine. */
+/** A request that Postgres cannot serve is refused within this, on a busy machine. */
 const refusedMs = 16_000;
 /** A stream whose log is out of reach has ended within this after its turn. */
 const streamEndMs = 20_000;
@@ -176,7 +176,7 @@ describe.skipIf(sharedRedisUrl === null)("the network", () => {
   }
 
   test(
-    "HTTP process and Postgres, what is open lost for good: answers come again in bounded time",
+    "HTTP process and Postgres, what is open lost for good: responses come again in bounded time",
     async () => {
       http.postgres.lose();
       // Every connection of the pool, not only the first that is missed.
@@ -284,13 +284,13 @@ function lasting(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-async function within<T>(limitMs: number, answer: Promise<T>): Promise<T> {
+async function within<T>(limitMs: number, work: Promise<T>): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`Not within ${limitMs} ms.`)), limitMs);
   });
   try {
-    return await Promise.race([answer, late]);
+    return await Promise.race([work, late]);
   } finally {
     clearTimeout(timer);
   }

@@ -20,8 +20,8 @@ export interface HistoryOptions {
 
 /** Sessions that all clients share. */
 const sharedSessions = 5;
-/** Once all faults are over, every request has been answered within this on a busy machine. */
-const answeredMs = 120_000;
+/** Once all faults are over, every request has its response within this on a busy machine. */
+const responseMsMax = 120_000;
 /** And every turn that ends by itself has. */
 const endedMs = 90_000;
 /** So many faults are shown. */
@@ -42,7 +42,7 @@ export async function playHistory({ seed, seconds, clients, log }: HistoryOption
   const faults: string[] = [];
   const told: string[] = [];
   await play(linked, world, { seed, seconds, clients, log: (line) => told.push(line) }, faults);
-  faults.push(...(await settle(linked, client, world)));
+  faults.push(...(await becomeIdle(linked, world)));
   const remains = await readRemains(linked, client, world).catch((error) => {
     throw new Error([String(error), ...linked.misdeeds()].join("\n"));
   });
@@ -82,7 +82,7 @@ async function makeAgents(client: Client): Promise<string[]> {
   return agents;
 }
 
-/** Lets the clients do what they do while faults happen to the installation; then all faults end, and everybody gets an answer. */
+/** Lets the clients do what they do while faults happen to the installation; then all faults end, and everybody gets a response. */
 async function play(
   linked: LinkedInstallation,
   world: World,
@@ -103,17 +103,17 @@ async function play(
   ]);
   await linked.heal();
   // What hangs until it is cancelled would hold up whoever reads it.
-  const answered = Promise.all(running).then(() => true);
+  const finished = Promise.all(running).then(() => true);
   const done = await eventually(async () => {
     await cancelHanging(linked, world);
-    return Promise.race([answered, new Promise((resolve) => setTimeout(() => resolve(false), 200))]);
-  }, answeredMs).catch(() => false);
+    return Promise.race([finished, new Promise((resolve) => setTimeout(() => resolve(false), 200))]);
+  }, responseMsMax).catch(() => false);
   if (done) return;
   const waiting = all.filter(({ doing }) => doing !== "nothing").map(({ doing }) => doing);
-  faults.push(`${waiting.length} clients were not answered within ${answeredMs} ms: ${waiting.join(", ")}`);
+  faults.push(`${waiting.length} clients had no response within ${responseMsMax} ms: ${waiting.join(", ")}`);
 }
 
-/** Cancels the turns whose model never answers. */
+/** Cancels the turns whose model never responds. */
 async function cancelHanging({ installation, members }: LinkedInstallation, { token }: World): Promise<void> {
   const hanging = await installation.sql<{ agent: string; session: string }[]>`
     select agent_id as agent, session_id as session from turns
@@ -130,7 +130,7 @@ async function cancelHanging({ installation, members }: LinkedInstallation, { to
 }
 
 /** Waits until nothing is busy any more. */
-async function settle(linked: LinkedInstallation, _client: Client, world: World): Promise<string[]> {
+async function becomeIdle(linked: LinkedInstallation, world: World): Promise<string[]> {
   const { sql } = linked.installation;
   try {
     await eventually(async () => {

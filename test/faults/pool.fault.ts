@@ -42,7 +42,7 @@ describe.skipIf(sharedRedisUrl === null)("connections to Postgres", () => {
   }, testMs);
 
   test(
-    `fewer than requests, ${crowd} at once: all are answered, and nothing waits without a limit`,
+    `fewer than requests, ${crowd} at once: all get a response, and nothing waits without a limit`,
     async () => {
       const reads = Array.from({ length: crowd }, async () => {
         const response = await c.request("GET", "/v1/agents");

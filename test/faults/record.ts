@@ -8,7 +8,7 @@ export interface Message {
   readonly parts: readonly any[];
 }
 
-/** One request of a client, and all it was answered. */
+/** One request of a client, and its response. */
 export interface Entry {
   /** Also the request's `X-Request-Id`. Requests of one operation have the same `op`. */
   readonly id: string;
@@ -21,15 +21,15 @@ export interface Entry {
   readonly cutAt?: string | null;
   readonly startedAt: number;
   endedAt: number | null;
-  /** Null: the connection broke before an answer, so that nobody knows. */
+  /** Null: the connection broke before a response, so that nobody knows. */
   status: number | null;
   code: string | null;
   turnId: string | null;
   location: string | null;
-  // biome-ignore lint/suspicious/noExplicitAny: answers are of many kinds.
+  // biome-ignore lint/suspicious/noExplicitAny: responses are of many kinds.
   body: any;
   reading: Reading | null;
-  /** Why there was no answer. */
+  /** Why there was no response. */
   failure: string | null;
 }
 
@@ -68,7 +68,7 @@ export class History {
     return begun;
   }
 
-  /** Counts by kind and answer, for the eye. */
+  /** Counts by kind and response, for the eye. */
   summary(): string {
     const counts = new Map<string, number>();
     for (const { kind, status, code } of this.entries) {

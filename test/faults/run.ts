@@ -34,13 +34,13 @@ if (only !== undefined && !(only in parts)) stopWith(`--only takes one of ${Obje
 
 const failed: string[] = [];
 for (const seed of only === undefined || only === "history" ? seeds : []) {
-  say(`history with --seed ${seed} --seconds ${seconds} --clients ${clients}`);
+  printLine(`history with --seed ${seed} --seconds ${seconds} --clients ${clients}`);
   if (!(await passes([parts.history], seed))) failed.push(`history --seed ${seed}`);
 }
 const others = Object.entries(parts).filter(([name]) => name !== "history" && (only ?? name) === name);
 if (others.length > 0 && !(await passes(others.map(([, file]) => file)))) failed.push("the parts without a seed");
 const again = `npm run test:faults -- --seed ${first} --seconds ${seconds} --clients ${clients}`;
-say(failed.length === 0 ? `all passed; again: ${again}` : `failed: ${failed.join("; ")}; again: ${again}`);
+printLine(failed.length === 0 ? `all passed; again: ${again}` : `failed: ${failed.join("; ")}; again: ${again}`);
 process.exit(failed.length === 0 ? 0 : 1);
 
 function wholeNumber(name: "seed" | "seconds" | "clients" | "histories"): number {
@@ -61,7 +61,7 @@ function passes(files: readonly string[], seed?: number): Promise<boolean> {
   return new Promise((resolve) => child.once("close", (code) => resolve(code === 0)));
 }
 
-function say(line: string): void {
+function printLine(line: string): void {
   process.stdout.write(`fault suite: ${line}\n`);
 }
 

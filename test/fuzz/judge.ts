@@ -3,7 +3,7 @@ import type { Sql } from "../../src/kernel/database/client.ts";
 import type { Shot, Target } from "./requests.ts";
 
 /** No request may take longer than this: what it waits for at other servers has shorter limits. */
-const answerMsMax = 20_000;
+const responseMsMax = 20_000;
 
 /** Error responses of requests that may have saved something, as the documents have it. */
 const savesAnyway = new Set(["PATCH /v1/chat-connections/{id}"]);
@@ -13,7 +13,7 @@ const answers500 = new Set(["POST /v1/mcp-connections/{id}/connect"]);
 /** Bun's own server refuses request lines and headers over 16 KiB before the service sees them (README). */
 const urlCharsMax = 15_000;
 
-/** Throws requests at the service and judges the answers. */
+/** Throws requests at the service and judges the responses. */
 export class Judge {
   readonly #app: App;
   readonly #sql: Sql;
@@ -21,7 +21,7 @@ export class Judge {
   #tables: readonly string[] = [];
   #written = "";
   #saved = "";
-  /** How often each status was answered. */
+  /** How often each status was returned. */
   readonly statuses = new Map<number, number>();
 
   constructor(app: App, sql: Sql, targets: readonly Target[]) {
@@ -40,7 +40,7 @@ export class Judge {
     this.#saved = await this.#contents();
   }
 
-  /** Sends a request. Throws what is wrong with its answer. */
+  /** Sends a request. Throws what is wrong with its response. */
   async judge(shot: Shot): Promise<void> {
     const request = this.#request(shot);
     if (request === null) return;
@@ -77,7 +77,7 @@ export class Judge {
     if (details?.issues !== undefined && !details.issues.every(isIssue)) throw new Error(`No issues: ${text}`);
     if (strays) return;
     const documented = this.#targets.get(op)?.described.responses[String(status)]?.description ?? "";
-    if (!documented.includes(`\`${code}\``)) throw new Error(`${op} does not say that it answers ${status} ${code}.`);
+    if (!documented.includes(`\`${code}\``)) throw new Error(`${op} does not say that it returns ${status} ${code}.`);
   }
 
   async #judgeSaved({ op, strays }: Shot, status: number): Promise<void> {
@@ -88,7 +88,7 @@ export class Judge {
     const isSame = saved === this.#saved;
     this.#saved = saved;
     if (status >= 400 && status < 500 && !isSame && !strays && !savesAnyway.has(op))
-      throw new Error(`${op} answered ${status} and saved something.`);
+      throw new Error(`${op} returned ${status} and saved something.`);
   }
 
   /** Changes with every transaction that writes. */
@@ -120,7 +120,7 @@ function isIssue(issue: { path?: unknown; message?: unknown }): boolean {
 async function withinTime<T>(work: Promise<T>): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const limit = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`No answer within ${answerMsMax} ms.`)), answerMsMax);
+    timer = setTimeout(() => reject(new Error(`No response within ${responseMsMax} ms.`)), responseMsMax);
   });
   try {
     return await Promise.race([work, limit]);

@@ -164,7 +164,7 @@ function bodyOf(target: Target, ids: Ids): fc.Arbitrary<string | null> {
   );
 }
 
-/** Nobody runs turns while requests are thrown, so that none may wait for an answer. */
+/** Nobody runs turns while requests are thrown, so that none may wait for a response. */
 function withStream(value: unknown): unknown {
   const isWaiting = typeof value === "object" && value !== null && (value as { stream?: unknown }).stream === false;
   return isWaiting ? { ...value, stream: true } : value;

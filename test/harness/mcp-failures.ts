@@ -21,7 +21,7 @@ export const failures: [string, string, (server: McpServer) => Record<string, un
   ],
   ["a path that is not there", "mcp_connection_discovery_failed", (server) => ({ url: `${server.origin}/nothing` })],
   [
-    "JSON that is no answer",
+    "JSON that is no response of MCP",
     "mcp_connection_discovery_failed",
     (server) => {
       server.settings.intercept = () => Response.json({ hello: "world" });
@@ -37,7 +37,7 @@ export const failures: [string, string, (server: McpServer) => Record<string, un
     },
   ],
   [
-    "a stream that ends without an answer",
+    "a stream that ends without a response",
     "mcp_connection_unreachable",
     (server) => {
       server.settings.intercept = () => new Response("\n", { headers: { "content-type": "text/event-stream" } });
@@ -45,7 +45,7 @@ export const failures: [string, string, (server: McpServer) => Record<string, un
     },
   ],
   [
-    "an answer without end",
+    "a response without end",
     "mcp_connection_discovery_failed",
     (server) => {
       const page = new Uint8Array(1024 * 1024).fill(32);

@@ -28,7 +28,7 @@ import { eventually } from "./eventually.ts";
 export interface Stage {
   readonly model: LanguageModel;
   bodies(): readonly unknown[];
-  /** Forgets what arrived, and begins its answers anew. */
+  /** Forgets what arrived, and begins its responses anew. */
   clear(): void;
 }
 
@@ -276,15 +276,15 @@ export function simulatedStages(server: SimulatedModel): ReadonlyMap<"chat" | "r
   ]);
 }
 
-/** A vendor of the test's own, which gives its answers one after another. */
+/** A vendor of the test's own, which gives its responses one after another. */
 export async function onVendor<T>(
-  answers: readonly ((request: VendorRequest) => Response | Promise<Response>)[],
+  responses: readonly ((request: VendorRequest) => Response | Promise<Response>)[],
   modelAt: (url: string) => LanguageModel,
   work: (stage: Stage) => Promise<T>,
 ): Promise<T> {
   const server = startVendor((request) => {
-    const answer = answers[server.requests.length - 1];
-    return answer === undefined ? new Response("Nothing more was asked for.", { status: 400 }) : answer(request);
+    const respond = responses[server.requests.length - 1];
+    return respond === undefined ? new Response("Nothing more was asked for.", { status: 400 }) : respond(request);
   });
   try {
     return await work({

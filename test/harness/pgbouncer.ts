@@ -57,9 +57,9 @@ export async function startPgbouncer(databaseUrl: string, mode: PoolMode, server
 function accepts(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = createConnection({ port, host: "127.0.0.1" });
-    const done = (answered: boolean) => {
+    const done = (responded: boolean) => {
       socket.destroy();
-      resolve(answered);
+      resolve(responded);
     };
     socket.once("connect", () => done(true));
     socket.once("error", () => done(false));

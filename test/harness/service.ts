@@ -3,7 +3,7 @@ import type { Ctx } from "../../src/kernel/context.ts";
 import { startWorkerPool } from "../../workers/main.ts";
 import { launchServe, launchWork, type ServiceProcess, stopProcess } from "./service-process.ts";
 
-/** The service as tests see it: something that answers requests, and workers beside it. */
+/** The service as tests see it: something that serves requests, and workers beside it. */
 export interface Service {
   readonly app: App;
   /** Starts one more worker pool. */
@@ -69,7 +69,7 @@ export async function serviceInProcesses(env: Record<string, string>): Promise<S
   };
 }
 
-/** Sends a request on to the process that serves, as it is; the answer comes back as it is. */
+/** Sends a request on to the process that serves, as it is; the response comes back as it is. */
 async function forward(request: Request, port: number): Promise<Response> {
   const { pathname, search } = new URL(request.url);
   const body = request.body === null ? null : await request.arrayBuffer();

@@ -24,7 +24,7 @@ export function expectOneSequence({ stream }: Pick<Turn, "stream">): void {
   expect(stream.ids.map((id) => Number(id.split(":")[1]))).toEqual(stream.ids.map((_, index) => index));
 }
 
-/** The JSON answer to a turn whose worker was lost. */
+/** The JSON response to a turn whose worker was lost. */
 export function expectLost({ status, turnId, body }: JsonResponse): void {
   expect(body.error?.code).toBe("service_unavailable");
   expect(status).toBe(503);

@@ -30,9 +30,9 @@ let names = 0;
 async function made(fields: Record<string, unknown> = {}): Promise<string> {
   names += 1;
   const body = { name: `c${names}`, url: mcp.url, authType: "oauth_authorization_code", ...fields };
-  const answer = await t.call("POST", path, { body });
-  expect([answer.status, answer.body]).toEqual([201, answer.body]);
-  return answer.body.id;
+  const response = await t.call("POST", path, { body });
+  expect([response.status, response.body]).toEqual([201, response.body]);
+  return response.body.id;
 }
 
 function jwt(claims: Record<string, unknown> = {}): Promise<string> {
@@ -181,7 +181,7 @@ describe("a sign-in", () => {
     expect(await show(id)).toMatchObject({ status: "needs_auth", tokenExpiresAt: null });
   });
 
-  test("an answer in another server's name is refused", async () => {
+  test("a response in another server's name is refused", async () => {
     const step = await visit(await link(await made()));
     const back = await visit(step.location as string);
     const mixed = new URL(back.location as string);

@@ -102,7 +102,7 @@ describe("the tools of a turn", () => {
     expect([...names.values()]).toContain("one_1__a_b");
   });
 
-  test("are called, and answer text", async () => {
+  test("are called, and return text", async () => {
     const { tools } = await turn([attached(await connect("c"))]);
     expect(await run(tools, "c__echo", { text: "hello" })).toBe('{"text":"hello"}');
     expect(mcp.calls.map(({ name, args, meta }) => [name, args, meta])).toEqual([["echo", { text: "hello" }, {}]]);

@@ -57,9 +57,9 @@ describe("a server on the public internet", () => {
       const headers = Object.entries(request.headers).filter(([name]) => name !== "host") as [string, string][];
       const body = pieces.length === 0 ? null : Buffer.concat(pieces);
       const method = request.method as string;
-      const answer = await fetch(`${mcp.origin}${request.url}`, { method, headers, body, redirect: "manual" });
-      response.writeHead(answer.status, Object.fromEntries(answer.headers));
-      for await (const piece of (answer.body ?? []) as AsyncIterable<Uint8Array>) response.write(piece);
+      const sent = await fetch(`${mcp.origin}${request.url}`, { method, headers, body, redirect: "manual" });
+      response.writeHead(sent.status, Object.fromEntries(sent.headers));
+      for await (const piece of (sent.body ?? []) as AsyncIterable<Uint8Array>) response.write(piece);
       response.end();
     });
     await new Promise<void>((resolve) => front.listen(0, "127.0.0.1", resolve));
@@ -119,10 +119,10 @@ describe("a server on the public internet", () => {
           : null,
     ],
   ];
-  for (const [what, answer] of hostile)
+  for (const [what, respond] of hostile)
     test(`that names a private ${what} leads nowhere: mcp_connection_invalid`, async () => {
       addresses = { "elsewhere.test": "192.168.1.1" };
-      mcp.settings.intercept = (request) => answer(request) ?? new Response(null, { status: 401 });
+      mcp.settings.intercept = (request) => respond(request) ?? new Response(null, { status: 401 });
       expect((await failure(discoverAuthorizationServer(send, url))).code).toBe("mcp_connection_invalid");
       expect(visits.every((visit) => visit.startsWith("pinned.test"))).toBe(true);
     });
@@ -132,8 +132,8 @@ describe("responses", () => {
   const send = boundedFetch(directFetch, { allowPrivate: true, bytesMax });
   const events = (text: string) => new Response(text, { headers: { "content-type": "text/event-stream" } });
 
-  /** Lets one tool call be answered by hand; all else goes to the server. */
-  function answerCall(answer: (id: number) => Response, resumed: (lastEventId: string) => Response) {
+  /** Lets one tool call be served by hand; all else goes to the server. */
+  function respondToCall(respond: (id: number) => Response, resumed: (lastEventId: string) => Response) {
     const resumptions: number[] = [];
     let callId = 0;
     mcp.settings.intercept = async (request) => {
@@ -146,14 +146,14 @@ describe("responses", () => {
       const { method, id } = JSON.parse(text);
       if (method !== "tools/call") return null as never;
       callId = id;
-      return answer(id);
+      return respond(id);
     };
     return resumptions;
   }
 
   test("that are interrupted are resumed where they can be", async () => {
     const session = await open(mcp.url, send);
-    const resumptions = answerCall(
+    const resumptions = respondToCall(
       () => events("id: event-ID\nretry: 10\ndata: \n\n"),
       (last) => {
         const result = { content: [{ type: "text", text: last }] };
@@ -168,7 +168,7 @@ describe("responses", () => {
 
   test("that never end are resumed at a pace of ours, and no longer than somebody waits", async () => {
     const session = await open(mcp.url, send);
-    const resumptions = answerCall(
+    const resumptions = respondToCall(
       () => events("id: 1\nretry: 0\ndata: \n\n"),
       () => events("id: 2\nretry: 0\ndata: \n\n"),
     );
@@ -180,7 +180,7 @@ describe("responses", () => {
 
   test("that end in the middle of an event are told at once", async () => {
     const session = await open(mcp.url, send);
-    answerCall(
+    respondToCall(
       () => events('data: {"jsonrpc":"2.0","id'),
       () => new Response(null, { status: 405 }),
     );

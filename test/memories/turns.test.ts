@@ -134,7 +134,7 @@ describe("the tool group memory", () => {
       await expect(use(name, input)).rejects.toThrow();
   });
 
-  test("a search answers at most 20 memories and says so", async () => {
+  test("a search returns at most 20 memories and says so", async () => {
     const agent = await freshAgent();
     const ids = await fillMemories(h, t, agent, 30);
     const { memories, note } = await toolsOf(agent, "")("memory_search", { query: "memory" });

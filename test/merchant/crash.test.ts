@@ -14,7 +14,7 @@ interface Shop extends AsyncDisposable {
   readonly polar: PolarServer;
   readonly c: Client;
   work(): Promise<WorkProcess>;
-  /** The ledger's answer about a turn, once its event has this status. */
+  /** The ledger's event of a turn, once its event has this status. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look into responses freely.
   event(turnId: string, status: string): Promise<any>;
   /** Runs a turn of anna's to its end and returns its id. */
@@ -31,9 +31,9 @@ async function openShop(): Promise<Shop> {
   await installation.sql`update tenants set monetization = true where id = ${c.tenantId}`;
   const ask = async (method: string, path: string, body?: unknown) => {
     const response = await c.request(method, path, body);
-    const answer = await response.json();
-    if (!response.ok) throw new Error(JSON.stringify(answer));
-    return answer;
+    const saved = await response.json();
+    if (!response.ok) throw new Error(JSON.stringify(saved));
+    return saved;
   };
   const credential = "polar_oat_shop";
   await ask("POST", "/v1/merchant-connection", { provider: "polar", environment: "live", credential });

@@ -283,12 +283,12 @@ describe("what takes a while", () => {
     }
   }, 30_000);
 
-  test.concurrent("a provider that never answers: uncertain after 10 s", async () => {
+  test.concurrent("a provider that never responds: uncertain after 10 s", async () => {
     const { m } = await boundMerchant();
-    const answered = Promise.withResolvers<void>();
-    h.polar.befall(ingest, answered.promise, m.polarToken);
+    const released = Promise.withResolvers<void>();
+    h.polar.befall(ingest, released.promise, m.polarToken);
     const event = await m.event(await m.turn("anna"), "uncertain", 20_000);
-    answered.resolve();
+    released.resolve();
     expect(event.lastErrorCode).toBe("timed_out");
   }, 30_000);
 

@@ -192,7 +192,7 @@ describe.skipIf(!inProcess)("the queue's commands", () => {
     expect(await refusal("drain", "--worker", newId("worker"))).toStartWith("There is no worker wk_");
   });
 
-  test("npm run queue: prints the answer, or one line and no stack", async () => {
+  test("npm run queue: prints the result, or one line and no stack", async () => {
     const env = { DATABASE_URL: h.databaseUrl };
     const id = await addJob("stranger", {}, "dead");
     const listed = startRole("queue", env, ["list", "--dead", "--json"]);

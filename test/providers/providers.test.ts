@@ -45,7 +45,7 @@ async function insertPinnedSession(tenant: TestTenant, agentId: string, version:
 }
 
 describe("POST /v1/providers", () => {
-  test("201: answers the label and a fragment, and never the key", async () => {
+  test("201: returns the label and a fragment, and never the key", async () => {
     const made = await t.call("POST", "/v1/providers", {
       body: { name: "Main", providerType: "openai", apiKey: secret, baseUrl: "http://127.0.0.1:1/v1/" },
     });

@@ -71,7 +71,7 @@ describe.skipIf(sharedRedisUrl === null)("SIGTERM of a worker", () => {
       const rows = await installation.sql<{ name: string }[]>`select unnest(queue_worker_ids) as name from workers`;
       return rows.at(0);
     });
-    // As an outage of Postgres leaves it: fetched or done, and the answer got lost.
+    // As an outage of Postgres leaves it: fetched or done, and the response got lost.
     await installation.sql`select graphile_worker.add_job('keys.sweep', '{}', run_at => now() + interval '1 hour', job_key => 'lost')`;
     await installation.sql`
       update graphile_worker._private_jobs set locked_by = ${name}, locked_at = now(), attempts = 1 where key = 'lost'`;

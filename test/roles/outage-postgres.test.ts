@@ -62,8 +62,8 @@ describe.skipIf(sharedRedisUrl === null)("Postgres", () => {
       expect(callsOf(installation.model, "quiet [[")).toBe(1);
 
       const statuses = [...load.responses.values()].map(({ status }) => status);
-      report(`${how}: answered 503 of ${statuses.length}`, statuses.filter((status) => status === 503).length);
-      for (const [text, answer] of load.responses) await expectConsistent(installation, text, answer);
+      report(`${how}: responded 503 of ${statuses.length}`, statuses.filter((status) => status === 503).length);
+      for (const [text, response] of load.responses) await expectConsistent(installation, text, response);
       // A job that the outage failed twice comes again after the queue's own pauses, 3 and 7 s, and is then done.
       await eventually(async () => (await unfinished(installation)) === 0, 30_000);
       await expectFree(c, long.sessionId);
@@ -87,7 +87,7 @@ describe.skipIf(sharedRedisUrl === null)("Postgres", () => {
         c.request("POST", "/v1/prompts", { name: "frozen-out", template: "x" }),
         c.request("GET", "/v1/agents"),
       ]);
-      report("frozen: answered 503", Date.now() - frozenAt);
+      report("frozen: responded 503", Date.now() - frozenAt);
       expect(Date.now() - frozenAt).toBeLessThan(13_000);
       for (const response of refused) {
         expect(response.status).toBe(503);
@@ -118,9 +118,9 @@ function startLoad(c: Client, mark: string, clients: number) {
   const loop = async (client: number) => {
     for (let turn = 0; !stopped; turn++) {
       const text = `load-${mark}-${client}-${turn} [[sim: chunks=3 delayMs=20]]`;
-      const answer = await c.json(text);
-      responses.set(text, answer);
-      if (Date.now() > interruptedAt && answer.status === 201) afterwards++;
+      const response = await c.json(text);
+      responses.set(text, response);
+      if (Date.now() > interruptedAt && response.status === 201) afterwards++;
     }
   };
   const loops = Array.from({ length: clients }, (_, client) => loop(client));
@@ -141,7 +141,7 @@ function startLoad(c: Client, mark: string, clients: number) {
   };
 }
 
-/** Every request was answered 201 and is there once, or was answered 503 and left no trace. */
+/** Every request returned 201 and is there once, or returned 503 and left no trace. */
 async function expectConsistent({ sql }: Installation, text: string, { status, body }: JsonResponse): Promise<void> {
   const mark = text.split(" ")[0] ?? "";
   const turns = await sql<{ id: string; status: string; messages: number }[]>`

@@ -105,7 +105,7 @@ describe.skipIf(sharedRedisUrl === null)("Redis", () => {
 });
 
 describe.skipIf(sharedRedisUrl === null)("a transaction that locks others out", () => {
-  test.concurrent("exhausts the pool: 503 in bounded time, health answers, running turns and everything else recover", async () => {
+  test.concurrent("exhausts the pool: 503 in bounded time, health responds, running turns and everything else recover", async () => {
     await using installation = await startInstallation();
     const http = await installation.serve();
     const c = await installation.client(http.url);
@@ -120,7 +120,7 @@ describe.skipIf(sharedRedisUrl === null)("a transaction that locks others out", 
     const statuses = await Promise.all(waiting);
     const refused = await post;
     const tookMs = Date.now() - startedAt;
-    process.stderr.write(`  exhaustion: ${requests} requests answered after ${tookMs} ms\n`);
+    process.stderr.write(`  exhaustion: ${requests} requests ended after ${tookMs} ms\n`);
     expect(tookMs).toBeLessThan(answeredMs);
     expect(new Set(statuses)).toEqual(new Set([503]));
     expect(refused.status).toBe(503);
@@ -149,14 +149,14 @@ function disposing(redis: () => RedisServer): AsyncDisposable {
   return { [Symbol.asyncDispose]: () => redis().stop() };
 }
 
-/** The answer, which must come in time. */
-async function within<T>(limitMs: number, answer: Promise<T>): Promise<T> {
+/** The result, which must come in time. */
+async function within<T>(limitMs: number, work: Promise<T>): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`Not within ${limitMs} ms.`)), limitMs);
   });
   try {
-    return await Promise.race([answer, late]);
+    return await Promise.race([work, late]);
   } finally {
     clearTimeout(timer);
   }

@@ -185,8 +185,8 @@ describe.skipIf(redisUrl === "")("serve and work as processes of their own", () 
       const responses = await Promise.all(
         Array.from({ length: 20 }, (_, place) => call(urls[place % 2] as string, token, "/v1/apikeys")),
       );
-      const refused = responses.filter((answer) => answer.status === 429);
-      for (const answer of refused) expect(answer.headers.get("retry-after")).toMatch(/^[1-9]/);
+      const refused = responses.filter((response) => response.status === 429);
+      for (const response of refused) expect(response.headers.get("retry-after")).toMatch(/^[1-9]/);
       return responses.length - refused.length === 5;
     });
   }, 60_000);

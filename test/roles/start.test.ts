@@ -201,8 +201,8 @@ describe("npm start", () => {
     children.push(deno);
     const again = await readBanner(deno);
     expect([again.token, again.agentId]).toEqual([banner.token, banner.agentId]);
-    const answer = await (await ask(again, "Hello!")).text();
-    expect(answer.trimEnd()).toEndWith("data: [DONE]");
+    const events = await (await ask(again, "Hello!")).text();
+    expect(events.trimEnd()).toEndWith("data: [DONE]");
     deno.process.kill("SIGTERM");
     expect(await deno.ended()).toBe(0);
     expect(deno.stderr()).not.toMatch(/error|parley:/i);

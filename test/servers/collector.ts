@@ -29,7 +29,7 @@ interface Value {
 }
 type Pairs = readonly { readonly key: string; readonly value: Value }[];
 
-/** Starts one. It answers 404 to anything but traces in JSON. */
+/** Starts one. It returns 404 to anything but traces in JSON. */
 export async function startCollector(): Promise<Collector> {
   const spans: ReceivedSpan[] = [];
   const bodies: string[] = [];

@@ -1,4 +1,4 @@
-import { type BillingAnswer, type BillingRequest, BillingServer } from "./billing.ts";
+import { type StandInRequest, type StandInResponse, StandInServer } from "./stand-in.ts";
 
 /** A customer of an organization at Polar. */
 export interface PolarCustomer {
@@ -18,7 +18,7 @@ export interface PolarEvent {
 }
 
 /** A stand-in for Polar's API: bearer tokens, its paths, its validation, its way to take an event once. */
-export class PolarServer extends BillingServer {
+export class PolarServer extends StandInServer {
   /** Organizations by token. */
   readonly tokens = new Map<string, string[]>();
   readonly customers = new Map<string, PolarCustomer>();
@@ -36,7 +36,7 @@ export class PolarServer extends BillingServer {
     return id;
   }
 
-  #reply(request: BillingRequest): BillingAnswer {
+  #reply(request: StandInRequest): StandInResponse {
     const organizations = this.tokens.get(request.token);
     if (organizations === undefined) return failure(401, "Unauthorized", "Invalid or missing access token.");
     if (request.headers["polar-version"] === undefined) return failure(400, "BadRequest", "no version");
@@ -47,7 +47,7 @@ export class PolarServer extends BillingServer {
     return id === undefined ? failure(404, "ResourceNotFound", "Not found") : this.#customer(id, state, organizations);
   }
 
-  #customer(id: string, state: string | undefined, organizations: readonly string[]): BillingAnswer {
+  #customer(id: string, state: string | undefined, organizations: readonly string[]): StandInResponse {
     if (!isUuid(id)) return invalid([["path", "id"]]);
     const customer = this.customers.get(id);
     if (customer === undefined || !organizations.includes(customer.organizationId))
@@ -59,7 +59,7 @@ export class PolarServer extends BillingServer {
   }
 
   /** All events or none: one that is not valid refuses the batch. */
-  #ingest(request: BillingRequest, organizations: readonly string[]): BillingAnswer {
+  #ingest(request: StandInRequest, organizations: readonly string[]): StandInResponse {
     const { events } = JSON.parse(request.text) as { events: PolarEvent[] };
     const broken = events.flatMap((event, index) =>
       this.#isValid(event, organizations) ? [] : [["body", "events", index, "customer_id"]],
@@ -84,15 +84,15 @@ export class PolarServer extends BillingServer {
   }
 }
 
-function listed(items: readonly unknown[]): BillingAnswer {
+function listed(items: readonly unknown[]): StandInResponse {
   return { status: 200, body: { items, pagination: { total_count: items.length, max_page: 1 } } };
 }
 
-function failure(status: number, error: string, detail: string): BillingAnswer {
+function failure(status: number, error: string, detail: string): StandInResponse {
   return { status, body: { error, detail } };
 }
 
-function invalid(places: readonly unknown[][]): BillingAnswer {
+function invalid(places: readonly unknown[][]): StandInResponse {
   const detail = places.map((loc) => ({ loc, msg: "Customer does not exist.", type: "value_error" }));
   return { status: 422, body: { error: "RequestValidationError", detail } };
 }

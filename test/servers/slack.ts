@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from "node:crypto";
-import { type BillingAnswer, type BillingRequest, BillingServer } from "./billing.ts";
+import { type StandInRequest, type StandInResponse, StandInServer } from "./stand-in.ts";
 
 /** A message as Slack keeps it. */
 export interface SlackMessage {
@@ -26,7 +26,7 @@ const textUnitsMax = 40_000;
 const blockUnitsMax = 3_000;
 
 /** A stand-in for Slack: its Web API as it looks on the wire, and the requests it signs and sends. */
-export class SlackServer extends BillingServer {
+export class SlackServer extends StandInServer {
   readonly bots = new Map<string, SlackBot>();
   readonly messages: SlackMessage[] = [];
   /** Channels that exist, with whether the bot is in them; any other is `channel_not_found` where that is asked. */
@@ -63,7 +63,7 @@ export class SlackServer extends BillingServer {
     return `${Math.floor(this.#clock / 1_000_000)}.${String(this.#clock % 1_000_000).padStart(6, "0")}`;
   }
 
-  #reply(request: BillingRequest): BillingAnswer {
+  #reply(request: StandInRequest): StandInResponse {
     const bot = this.bots.get(request.token);
     const fields = Object.fromEntries(new URLSearchParams(request.text));
     if (bot === undefined) return no("invalid_auth");
@@ -95,7 +95,7 @@ export class SlackServer extends BillingServer {
     }
   }
 
-  #post(fields: Record<string, string>): BillingAnswer {
+  #post(fields: Record<string, string>): StandInResponse {
     const { channel = "", text = "" } = fields;
     const blocks = JSON.parse(fields.blocks ?? "[]");
     const fault = faultOf(text, blocks);
@@ -105,7 +105,7 @@ export class SlackServer extends BillingServer {
     return yes({ channel, ts: message.ts, message: { text, ts: message.ts } });
   }
 
-  #update(fields: Record<string, string>): BillingAnswer {
+  #update(fields: Record<string, string>): StandInResponse {
     const message = this.messages.find(({ channel, ts }) => channel === fields.channel && ts === fields.ts);
     if (message === undefined) return no("message_not_found");
     const blocks = JSON.parse(fields.blocks ?? "[]");
@@ -124,8 +124,8 @@ function faultOf(text: string, blocks: any[]): string | null {
   return broken ? "invalid_blocks" : null;
 }
 
-const yes = (fields: object): BillingAnswer => ({ status: 200, body: { ok: true, ...fields } });
-const no = (error: string): BillingAnswer => ({ status: 200, body: { ok: false, error } });
+const yes = (fields: object): StandInResponse => ({ status: 200, body: { ok: true, ...fields } });
+const no = (error: string): StandInResponse => ({ status: 200, body: { ok: false, error } });
 
 /** What Slack sends: the body with its signature. `ageSeconds` and `secret` make it a forgery. */
 export function slackRequest(

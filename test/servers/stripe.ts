@@ -1,4 +1,4 @@
-import { type BillingAnswer, type BillingRequest, BillingServer } from "./billing.ts";
+import { type StandInRequest, type StandInResponse, StandInServer } from "./stand-in.ts";
 
 /** A customer of an account at Stripe. */
 export interface StripeCustomer {
@@ -24,7 +24,7 @@ const eventAgeMaxSeconds = 35 * 24 * 60 * 60;
 const pageRows = 2;
 
 /** A stand-in for Stripe's API: secret keys, form-encoded bodies, its errors, its way to take a meter event once. */
-export class StripeServer extends BillingServer {
+export class StripeServer extends StandInServer {
   /** Accounts by key. */
   readonly keys = new Map<string, string>();
   readonly customers = new Map<string, StripeCustomer>();
@@ -42,7 +42,7 @@ export class StripeServer extends BillingServer {
     return id;
   }
 
-  #reply(request: BillingRequest): BillingAnswer {
+  #reply(request: StandInRequest): StandInResponse {
     const account = this.keys.get(request.token);
     if (account === undefined) return failure(401, "invalid_request_error", null, "Invalid API Key provided");
     const { method, path, query } = request;
@@ -63,7 +63,7 @@ export class StripeServer extends BillingServer {
     return customer?.account === account ? customer : null;
   }
 
-  #subscriptions(query: URLSearchParams, account: string): BillingAnswer {
+  #subscriptions(query: URLSearchParams, account: string): StandInResponse {
     const id = query.get("customer") ?? "";
     const customer = this.#find(id, account);
     if (customer === null) return noSuchCustomer(400, id);
@@ -78,7 +78,7 @@ export class StripeServer extends BillingServer {
     return { status: 200, body: { object: "list", data, has_more: rest.length > pageRows, url: "/v1/subscriptions" } };
   }
 
-  #credit(query: URLSearchParams, account: string): BillingAnswer {
+  #credit(query: URLSearchParams, account: string): StandInResponse {
     const id = query.get("customer") ?? "";
     const customer = this.#find(id, account);
     if (customer === null) return noSuchCustomer(400, id);
@@ -90,7 +90,7 @@ export class StripeServer extends BillingServer {
     return { status: 200, body: { object: "billing.credit_balance_summary", balances, customer: id } };
   }
 
-  #meter(request: BillingRequest, account: string): BillingAnswer {
+  #meter(request: StandInRequest, account: string): StandInResponse {
     const fields = new URLSearchParams(request.text);
     const event: MeterEvent = {
       event_name: fields.get("event_name") ?? "",
@@ -113,10 +113,10 @@ export class StripeServer extends BillingServer {
   }
 }
 
-function failure(status: number, type: string, code: string | null, message: string): BillingAnswer {
+function failure(status: number, type: string, code: string | null, message: string): StandInResponse {
   return { status, body: { error: { type, message, ...(code !== null && { code }) } } };
 }
 
-function noSuchCustomer(status: number, id: string): BillingAnswer {
+function noSuchCustomer(status: number, id: string): StandInResponse {
   return failure(status, "invalid_request_error", "resource_missing", `No such customer: '${id}'`);
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { type BillingAnswer, type BillingRequest, BillingServer } from "./billing.ts";
+import { type StandInRequest, type StandInResponse, StandInServer } from "./stand-in.ts";
 
 /** A message as Telegram keeps it: its text without formatting. */
 export interface TelegramMessage {
@@ -26,7 +26,7 @@ const textUnitsMax = 4_096;
 const callbackBytesMax = 64;
 
 /** A stand-in for Telegram: its Bot API as it looks on the wire, and the updates it sends. */
-export class TelegramServer extends BillingServer {
+export class TelegramServer extends StandInServer {
   readonly bots = new Map<string, TelegramBot>();
   readonly messages: TelegramMessage[] = [];
   readonly acknowledged: string[] = [];
@@ -57,7 +57,7 @@ export class TelegramServer extends BillingServer {
     return `/bot${bot.token}/${method}`;
   }
 
-  #reply(request: BillingRequest): BillingAnswer {
+  #reply(request: StandInRequest): StandInResponse {
     const [, token = "", method] = /^\/bot([^/]+)\/(\w+)$/.exec(request.path) ?? [];
     const bot = this.bots.get(token);
     if (bot === undefined) return no(401, "Unauthorized");
@@ -93,7 +93,7 @@ export class TelegramServer extends BillingServer {
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: what a client sends may be anything.
-  #send(fields: any): BillingAnswer {
+  #send(fields: any): StandInResponse {
     const read = readText(fields);
     if (typeof read === "string") return no(400, read);
     const message = {
@@ -109,7 +109,7 @@ export class TelegramServer extends BillingServer {
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: what a client sends may be anything.
-  #edit(fields: any): BillingAnswer {
+  #edit(fields: any): StandInResponse {
     const message = this.messages.find(({ id }) => id === fields.message_id);
     if (message === undefined) return no(400, "Bad Request: message to edit not found");
     const read = readText(fields);
@@ -148,8 +148,8 @@ function unformatted(html: string): string {
   return text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&quot;", '"').replaceAll("&amp;", "&");
 }
 
-const yes = (result: unknown): BillingAnswer => ({ status: 200, body: { ok: true, result } });
-const no = (status: number, description: string): BillingAnswer => ({
+const yes = (result: unknown): StandInResponse => ({ status: 200, body: { ok: true, result } });
+const no = (status: number, description: string): StandInResponse => ({
   status,
   body: { ok: false, error_code: status, description },
 });

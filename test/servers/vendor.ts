@@ -17,7 +17,7 @@ export interface VendorServer {
   stop(): Promise<void>;
 }
 
-/** Starts one; `answer` makes the response to each request. */
+/** Starts one; `respond` makes the response to each request. */
 export function startVendor(response: (request: VendorRequest) => Response | Promise<Response>): VendorServer {
   const requests: VendorRequest[] = [];
   const server: HttpServer = listen({

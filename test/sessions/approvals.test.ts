@@ -12,7 +12,7 @@ const asksOnce = '[[sim: tool=memory_save args={"text":"likes tea"} ; text="All 
 const asksTwice =
   '[[sim: tool=memory_save args={"text":"one"} tool=memory_save args={"text":"two"} ; text="Both answered."]]';
 
-/** A session whose first turn has stopped to ask; returns its path and the stream it was answered with. */
+/** A session whose first turn has stopped to ask; returns its path and the stream of its response. */
 async function ask(script: string, agent = agentId, tenant = t): Promise<{ path: string; first: ApiResponse }> {
   const first = await tenant.call("POST", `/v1/agents/${agent}/sessions`, { body: { message: userMessage(script) } });
   expect(first.status).toBe(201);
@@ -181,12 +181,12 @@ describe("a turn that asks", () => {
       body: { message: userMessage('[[sim: tool=memory_search args={"query":"x"} ; text="asks"]]') },
     });
     const path = first.headers.get("location") ?? "";
-    const settle = async (approved: boolean) => {
+    const decideAll = async (approved: boolean) => {
       const { approvals, continuation } = await approvalsOf(path);
       await decide(path, approvals.at(-1).id, approved);
       await join(path, continuation.id);
     };
-    await settle(true);
+    await decideAll(true);
     const before = await messagesOf(path);
     expect(before).toHaveLength(2);
     const again = () => t.call("POST", path, { body: { trigger: "regenerate-message" } });
@@ -195,7 +195,7 @@ describe("a turn that asks", () => {
     expect((await t.call("POST", `${path}/cancel`, { body: {} })).status).toBe(202);
     expect(await messagesOf(path)).toEqual(before);
     await again();
-    await settle(true);
+    await decideAll(true);
     const after = await messagesOf(path);
     expect(after).toHaveLength(2);
     expect(after[0]).toEqual(before[0]);

@@ -8,7 +8,7 @@ import { idle, messagesOf, open, play, requestsOf, script, sessionPath, usageOf 
 
 const muted: { abortedAt: number | null }[] = [];
 const { h, t, agentId } = await useAgent({ worker: true });
-/** A provider that takes a request and never answers, not even with headers. */
+/** A provider that takes a request and never responds, not even with headers. */
 const mute = listen({
   hostname: "127.0.0.1",
   port: 0,
@@ -117,7 +117,7 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId/cancel", () => {
     await eventually(() => requestsOf(h, message)[0]?.aborted);
   });
 
-  test("202 while the provider has not even answered with headers", async () => {
+  test("202 while the provider has not even sent headers", async () => {
     const agent = await muteAgent();
     const live = await open(h, t, "POST", sessionPath(agent, null), { body: { message: userMessage("hi") } });
     await eventually(() => muted.length === 1);

@@ -315,7 +315,7 @@ describe("DELETE /v1/agents/:agentId/sessions/:sessionId", () => {
 });
 
 describe("sessions of another tenant", () => {
-  test("answer as missing ones do, byte for byte, at every operation", async () => {
+  test("get the responses of missing ones, byte for byte, at every operation", async () => {
     const agentId = await makeAgent(h, t);
     const theirAgent = await makeAgent(h, other);
     const theirs = await session(other, theirAgent);

@@ -39,7 +39,7 @@ for (const form of forms) {
       expect(textOf(made.chunks)).toBe("Hello there you");
     });
 
-    test("201 with stream false answers the whole message, as it is stored under the id that start names", async () => {
+    test("201 with stream false returns the whole message, as it is stored under the id that start names", async () => {
       const message = script('text="Hello there"');
       const made = await play(t, agentId, null, { message, stream: false }, { form });
       expect(made.status).toBe(201);

@@ -228,7 +228,7 @@ describe("archives that are refused: skill_invalid_archive", () => {
       expect(await outcome("zip", zip([{ name, data: name.endsWith("/") ? "" : md }]))).toBe("skill_invalid_archive");
   });
 
-  test("every byte of a small zip changed: never anything but an answer", async () => {
+  test("every byte of a small zip changed: never anything but a result or a refusal", async () => {
     const whole = zip([inZip, { name: "a", data: "x", streamed: true }]);
     for (let at = 0; at < whole.length; at++) {
       const bytes = Buffer.from(whole);

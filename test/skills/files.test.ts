@@ -19,7 +19,7 @@ const skills = skillCalls(t);
 const agentId = await skills.agent();
 
 describe("files of a skill", () => {
-  test("PUT 200 creates and replaces, GET 200 answers the very bytes, DELETE 200 removes, also what is missing", async () => {
+  test("PUT 200 creates and replaces, GET 200 returns the very bytes, DELETE 200 removes, also what is missing", async () => {
     const skill = await skills.created(agentId);
     const added = await skills.put(agentId, skill.id, "docs/größe 1.md", "one");
     expect(added.status).toBe(200);

@@ -53,7 +53,7 @@ describe("a turn of an agent with skills", () => {
     expect(tools).toEqual(["activate_skill", "read"]);
   });
 
-  test("activate_skill answers SKILL.md, read answers files, also those written since", async () => {
+  test("activate_skill returns SKILL.md, read returns files, also those written since", async () => {
     const agentId = await makeAgent(h, t);
     const markdown = skillMd("Brewing");
     const { id } = await skills.created(agentId, markdown);

@@ -54,7 +54,7 @@ describe("POST /v1/tasks/:taskId/runs", () => {
     expect(session).toMatchObject({ id: run.sessionId, agentVersion: null, messageCount: 2, metadata: { k: 1 } });
   });
 
-  test("202: the same key answers the same run, whatever became of it; another key is another run", async () => {
+  test("202: the same key returns the same run, whatever became of it; another key is another run", async () => {
     const path = await fixture.made("hello");
     const first = await fixture.start(path, { idempotencyKey: "k1" });
     expect(first.status).toBe(202);

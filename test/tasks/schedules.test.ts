@@ -244,7 +244,7 @@ describe("with workers", () => {
     expect(await armedFor(once)).toBeNull();
   });
 
-  test("a fire and a queued run whose jobs are gone are rung again; a run whose job gave up is failed", async () => {
+  test("a fire and a queued run whose jobs are gone are enqueued again; a run whose job gave up is failed", async () => {
     const lostFire = await taskAt(new Date().toISOString(), { kind: "interval", config: { everyMs: dayMs } });
     await due(lostFire, 10_000);
     const starting = async () => {

@@ -78,7 +78,7 @@ describe("POST /v1/tasks", () => {
     expect(body.runId).toMatch(/^tr_[0-9a-z]{24}$/);
   });
 
-  test("201, the same answer: an Idempotency-Key makes one task", async () => {
+  test("201, the same response: an Idempotency-Key makes one task", async () => {
     const once = () =>
       t.call("POST", "/v1/tasks", {
         body: { agentId, name: "k", prompt: "p", submit: true },

@@ -84,7 +84,7 @@ describe("the largest sessions of a range", () => {
     // Were all turns read, this would change nothing.
     await h.sql`delete from usage_session_tokens where tenant_id = ${tenantId} and session_id = ${first?.sessionId ?? ""}`;
     expect((await seek({ limit: 2 }))[1]).toEqual(second as never);
-    // One that used more in all than any within the range is looked at in vain; with the steps at an end, all are read.
+    // One that used more in all than any within the range is read in vain; with the steps at an end, all are read.
     await h.sql`
       insert into usage_session_tokens (tenant_id, session_id, tokens) values (${tenantId}, 'ss_elsewhere', 1000000)`;
     expect((await seek({ limit: 2 }))[1]).toEqual(second as never);

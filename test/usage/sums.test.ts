@@ -27,10 +27,10 @@ async function meter(from: number, to: number, tenant = tenantId): Promise<void>
     from generate_series(${from}::int, ${to}::int) n`;
 }
 
-/** Questions that sums answer: all but those of sessions. */
+/** Queries that sums serve: all but those of sessions. */
 const isSummable = ({ groupBy, sessionId }: UsageQuestion) => groupBy !== "session" && sessionId === undefined;
 
-/** The answers to every kind of question, or to those of a kind. */
+/** The results of every kind of query, or of those of a kind. */
 function responses(kind: (question: UsageQuestion) => boolean = () => true) {
   const filters = [
     {},
@@ -49,7 +49,7 @@ function responses(kind: (question: UsageQuestion) => boolean = () => true) {
 const turnsOf = async (tenant = tenantId) => (await readUsage(h.sql, tenant, march)).totals.requestCount;
 
 describe("sums of usage", () => {
-  test("every answer is the same before and after its turns are summed, and while some are", async () => {
+  test("every result is the same before and after its turns are summed, and while some are", async () => {
     await meter(1, 200);
     const before = await responses();
     expect(before[0]?.totals).toEqual({
@@ -123,7 +123,7 @@ describe("sums of usage", () => {
     expect(await sumUsage(h.sql)).toBe(0);
   });
 
-  test("each turn counts once in every answer while workers sum side by side and turns end", async () => {
+  test("each turn counts once in every result while workers sum side by side and turns end", async () => {
     await meter(1, 2_000);
     const before = await responses();
     let summing = true;

@@ -83,7 +83,7 @@ describe("write_todos", () => {
     { content: "two", status: "pending" },
   ];
 
-  test("answers the list and keeps it with the session, each in place of the one before", async () => {
+  test("returns the list and keeps it with the session, each in place of the one before", async () => {
     await h.sql`insert into sessions (id, tenant_id, agent_id, visible) values (${scope.sessionId}, ${t.id}, ${scope.agentId}, true)`;
     const [tool] = todoTools(scope);
     expect([tool?.name, tool?.readOnly]).toEqual(["write_todos", false]);

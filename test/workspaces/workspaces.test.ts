@@ -259,7 +259,7 @@ for (const kind of kinds) {
       expect([wrong.status, wrong.headers.get("allow")]).toEqual([405, `DELETE, GET, ${kind.update}`]);
     });
 
-    test(`POST ${path} with an Idempotency-Key answers the same resource`, async () => {
+    test(`POST ${path} with an Idempotency-Key returns the same resource`, async () => {
       const headers = { "idempotency-key": `key-${form}` };
       const [first, second] = [
         await t.call("POST", path, { form, headers, body: { name: "once" } }),

@@ -2,12 +2,12 @@ import { describe, expect, test } from "bun:test";
 import { Batcher } from "../../../src/kernel/async/batcher.ts";
 import { eventually } from "../../harness/eventually.ts";
 
-/** Groups that wait to be answered, as they were sent. */
+/** Groups that wait for their results, as they were sent. */
 class Sent {
   readonly groups: (readonly number[])[] = [];
   readonly #open: (() => void)[] = [];
 
-  /** Returns each item with its double, or rejects, once `answer` is called. */
+  /** Returns each item with its double, or rejects, once `respond` is called. */
   readonly send = async (items: readonly number[]): Promise<number[]> => {
     this.groups.push(items);
     await new Promise<void>((resolve) => this.#open.push(resolve));
@@ -16,22 +16,22 @@ class Sent {
   };
 
   /** Returns the results of the oldest group that waits. */
-  async answer(): Promise<void> {
+  async respond(): Promise<void> {
     const open = await eventually(() => this.#open.shift());
     open();
   }
 }
 
 describe("items that are sent together", () => {
-  test("the first goes alone, and those that come meanwhile go next, each with its own answer", async () => {
+  test("the first goes alone, and those that come meanwhile go next, each with its own result", async () => {
     const sent = new Sent();
     const batcher = new Batcher(sent.send, { countMax: 100 });
-    const answers = Promise.all([1, 2, 3, 4].map((item) => batcher.add(item)));
-    await sent.answer();
-    await sent.answer();
-    expect(await answers).toEqual([2, 4, 6, 8]);
+    const results = Promise.all([1, 2, 3, 4].map((item) => batcher.add(item)));
+    await sent.respond();
+    await sent.respond();
+    expect(await results).toEqual([2, 4, 6, 8]);
     const last = batcher.add(5);
-    await sent.answer();
+    await sent.respond();
     expect(await last).toBe(10);
     expect(sent.groups).toEqual([[1], [2, 3, 4], [5]]);
   });
@@ -40,29 +40,29 @@ describe("items that are sent together", () => {
     const sent = new Sent();
     const batcher = new Batcher(sent.send, { countMax: 3, size: { of: (item) => item, max: 20 } });
     const items = [1, 2, 3, 4, 5, 11, 8, 2, 50, 1];
-    const answers = Promise.all(items.map((item) => batcher.add(item)));
+    const results = Promise.all(items.map((item) => batcher.add(item)));
     const groups = [[1], [2, 3, 4], [5, 11], [8, 2], [50], [1]];
-    for (const _group of groups) await sent.answer();
-    expect(await answers).toEqual(items.map((item) => 2 * item));
+    for (const _group of groups) await sent.respond();
+    expect(await results).toEqual(items.map((item) => 2 * item));
     expect(sent.groups).toEqual(groups);
   });
 
   test("what fails fails for its group, and those behind it go on", async () => {
     const sent = new Sent();
     const batcher = new Batcher(sent.send, { countMax: 2 });
-    const answers = Promise.allSettled([1, 13, 2, 3].map((item) => batcher.add(item)));
-    for (let n = 0; n < 3; n++) await sent.answer();
-    expect((await answers).map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected", "fulfilled"]);
+    const results = Promise.allSettled([1, 13, 2, 3].map((item) => batcher.add(item)));
+    for (let n = 0; n < 3; n++) await sent.respond();
+    expect((await results).map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected", "fulfilled"]);
   });
 
   test("a group that is not answered holds those behind it up no longer than the patience lasts", async () => {
     const sent = new Sent();
     const batcher = new Batcher(sent.send, { countMax: 100, patienceMs: 20 });
-    const answers = Promise.all([1, 2].map((item) => batcher.add(item)));
+    const results = Promise.all([1, 2].map((item) => batcher.add(item)));
     await eventually(() => sent.groups.length === 2);
     expect(sent.groups).toEqual([[1], [2]]);
-    await sent.answer();
-    await sent.answer();
-    expect(await answers).toEqual([2, 4]);
+    await sent.respond();
+    await sent.respond();
+    expect(await results).toEqual([2, 4]);
   });
 });

@@ -207,7 +207,7 @@ describe("a dashboard JWT behind a JWKS", () => {
     await eventually(async () => (await statusOf(behind, token)) === 200);
   });
 
-  test("503 service_unavailable when what answers is no JWKS", async () => {
+  test("503 service_unavailable when the response is no JWKS", async () => {
     for (const body of [
       "<html>",
       "",

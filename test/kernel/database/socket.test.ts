@@ -7,7 +7,7 @@ import { openLink } from "../../faults/link.ts";
 import { eventually } from "../../harness/eventually.ts";
 import { cloneDatabase, dropDatabase } from "../../harness/harness.ts";
 
-/** Queries that a broken connection answers within this did not wait for a deadline. */
+/** Queries that a broken connection rejects within this did not wait for a deadline. */
 const promptMs = 5_000;
 
 /** A database of its own, and its address behind a link. */
@@ -73,7 +73,7 @@ test("of a pool's connections those are closed that receive nothing any more, an
   await dropDatabase(url.href);
 }, 30_000);
 
-test("a pool whose connections were not answered at their start is used again when they are", async () => {
+test("a pool whose connections got no response at their start is used again when they are", async () => {
   const { url, link, linked } = await openLinked();
   await using _closed = link;
   const sql = withDeadline(postgres(linked.href, { max: 1, connect_timeout: 60, ...plainlyEnding }), 300);

@@ -10,7 +10,7 @@ const code = ({ status, body }: ApiResponse) => [status, body?.error?.code];
 const newKey = () => ({ "idempotency-key": crypto.randomUUID() });
 /** A message whose script nobody else plays. */
 const unique = (settings = "") => script(`text="${crypto.randomUUID()} one two" ${settings}`);
-/** All that an answer says, but for the id of its request. */
+/** All of a response but the id of its request. */
 function told({ status, body, headers }: ApiResponse): string {
   const said = body?.error === undefined ? body : { ...body.error, requestId: null };
   return JSON.stringify([status, said, headers.get("location"), headers.get("x-turn-id"), headers.get("content-type")]);
@@ -138,7 +138,7 @@ describe("Idempotency-Key on turns", () => {
     expect((await play(t, agentId, null, { message: unique(), stream: false }, { headers })).status).toBe(201);
   });
 
-  test("a repeat is answered although the agent was disabled or the quota is used up since", async () => {
+  test("a repeat gets its response although the agent was disabled or the quota is used up since", async () => {
     const own = await h.tenant();
     const agent = await makeAgent(h, own);
     const headers = newKey();
@@ -149,7 +149,7 @@ describe("Idempotency-Key on turns", () => {
     expect(told(await play(own, agent, null, body, { headers }))).toBe(told(first));
   });
 
-  test("a repeat answers the model's message, also when a user sent one under the same id since", async () => {
+  test("a repeat returns the model's message, also when a user sent one under the same id since", async () => {
     const headers = newKey();
     const body = { message: unique(), stream: false };
     const first = await play(t, agentId, null, body, { headers });
@@ -169,7 +169,7 @@ describe("Idempotency-Key on turns", () => {
     expect(requestsOf(h, body.message)).toHaveLength(2);
   });
 
-  test("a key whose turn was cancelled before it ran answers 409 turn_canceled again", async () => {
+  test("a key whose turn was cancelled before it ran returns 409 turn_canceled again", async () => {
     const headers = newKey();
     const body = { message: unique("hangAfterChunks=0"), stream: false };
     const first = play(t, agentId, null, body, { headers });

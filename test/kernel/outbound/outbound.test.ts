@@ -34,7 +34,7 @@ let port: number;
 let origin: string;
 let seen: Seen[] = [];
 let openSockets = 0;
-let answer: (request: IncomingMessage, response: ServerResponse, body: string) => void = (_, response) =>
+let respond: (request: IncomingMessage, response: ServerResponse, body: string) => void = (_, response) =>
   response.end("ok");
 
 beforeAll(async () => {
@@ -48,7 +48,7 @@ beforeAll(async () => {
       body,
       socketPort: request.socket.remotePort ?? 0,
     });
-    answer(request, response, body);
+    respond(request, response, body);
   });
   server.on("secureConnection", (socket) => {
     openSockets++;
@@ -142,15 +142,15 @@ describe("guardedFetch", () => {
     expect(seen[0]?.headers).toMatchObject({ host: `pinned.test:${port}`, "x-api-key": "k", "content-length": "7" });
   });
 
-  test("DNS rebinding: a name that answers public first and private then is refused at the second connection", async () => {
+  test("DNS rebinding: a name that resolves to a public address first and private then is refused at the second connection", async () => {
     let lookups = 0;
     const fetch = fetchHere({
       resolve: async () => (lookups++ === 0 ? loopback : [{ address: "10.0.0.1", family: 4 }]),
     });
-    answer = (_, response) => response.writeHead(200, { connection: "close" }).end("first");
+    respond = (_, response) => response.writeHead(200, { connection: "close" }).end("first");
     expect(await (await fetch(origin)).text()).toBe("first");
     const error = await errorOf(fetch(origin));
-    answer = (_, response) => response.end("ok");
+    respond = (_, response) => response.end("ok");
     expect(error).toBeInstanceOf(RefusedAddressError);
     expect(error.message).not.toContain("10.0.0.1");
     expect([lookups, seen.length]).toEqual([2, 1]);
@@ -187,27 +187,27 @@ describe("guardedFetch", () => {
       "https://[::1]/",
       "file:///x",
     ]) {
-      answer = (_, response) => response.writeHead(302, { location }).end();
+      respond = (_, response) => response.writeHead(302, { location }).end();
       expect([location, (await errorOf(fetchHere()(origin))).name]).toEqual([location, "RefusedAddressError"]);
     }
     expect(seen.length).toBe(1);
   });
 
   test("follows redirects of one origin with method, body and headers, and at most five", async () => {
-    answer = (request, response) =>
+    respond = (request, response) =>
       request.url === "/end" ? response.end("there") : response.writeHead(307, { location: "/end" }).end();
     const init = { method: "POST", body: "b", headers: { authorization: "Bearer k" } };
     expect(await (await fetchHere()(`${origin}/start`, init)).text()).toBe("there");
     expect(seen[1]).toMatchObject({ method: "POST", url: "/end", body: "b" });
     expect(seen[1]?.headers.authorization).toBe("Bearer k");
 
-    answer = (request, response) =>
+    respond = (request, response) =>
       request.url === "/end" ? response.end() : response.writeHead(303, { location: "/end" }).end();
     await (await fetchHere()(`${origin}/start`, init)).text();
     expect(seen[1]).toMatchObject({ method: "GET", url: "/end", body: "" });
     expect(seen[1]?.headers["content-length"]).toBeUndefined();
 
-    answer = (_, response) => response.writeHead(302, { location: "/again" }).end();
+    respond = (_, response) => response.writeHead(302, { location: "/again" }).end();
     expect((await errorOf(fetchHere()(origin))).message).toContain("5 redirects");
     expect(seen.length).toBe(6);
     expect((await fetchHere()(origin, { redirect: "manual" })).status).toBe(302);
@@ -215,7 +215,7 @@ describe("guardedFetch", () => {
   });
 
   test("a redirect to another origin carries no credential, and no body", async () => {
-    answer = (request, response) =>
+    respond = (request, response) =>
       request.url === "/end"
         ? response.end("there")
         : response.writeHead(307, { location: `https://elsewhere.test:${port}/end` }).end();
@@ -227,7 +227,7 @@ describe("guardedFetch", () => {
     expect(await errorOf(fetch(`${origin}/start`, { method: "POST", body: "secret" }))).toBeInstanceOf(
       RefusedAddressError,
     );
-    answer = (_, response) => response.end("ok");
+    respond = (_, response) => response.end("ok");
   });
 
   test("streams: the first piece is read before the last is written, plain, gzip and br", async () => {
@@ -236,7 +236,7 @@ describe("guardedFetch", () => {
       ["gzip", createGzip({ flush: constants.Z_SYNC_FLUSH })],
       ["br", createBrotliCompress({ flush: constants.BROTLI_OPERATION_FLUSH })],
     ] as const) {
-      answer = (_, response) => {
+      respond = (_, response) => {
         response.writeHead(200, encoding === "" ? {} : { "content-encoding": encoding });
         encoder.pipe(response);
         encoder.write("first ");
@@ -251,27 +251,27 @@ describe("guardedFetch", () => {
       expect((await pieces.read()).done).toBe(true);
       expect(response.headers.get("content-encoding")).toBeNull();
     }
-    answer = (_, response) => response.end("ok");
+    respond = (_, response) => response.end("ok");
   });
 
-  test("keeps connections alive and answers 204 and HEAD without a body", async () => {
+  test("keeps connections alive and returns 204 and HEAD without a body", async () => {
     const fetch = fetchHere();
     for (let i = 0; i < 3; i++) await (await fetch(origin)).text();
     expect(new Set(seen.map(({ socketPort }) => socketPort)).size).toBe(1);
-    answer = (_, response) => response.writeHead(204).end();
+    respond = (_, response) => response.writeHead(204).end();
     const empty = await fetch(origin);
     expect([empty.status, empty.body]).toEqual([204, null]);
-    answer = (_, response) => response.writeHead(200, { "content-length": "5" }).end();
+    respond = (_, response) => response.writeHead(200, { "content-length": "5" }).end();
     const head = await fetch(origin, { method: "HEAD" });
     expect([head.status, head.body, head.headers.get("content-length")]).toEqual([200, null, "5"]);
-    answer = (_, response) => response.end("ok");
+    respond = (_, response) => response.end("ok");
   });
 
-  test("an abort rejects with the signal's reason and closes the socket at once, before and during the answer", async () => {
+  test("an abort rejects with the signal's reason and closes the socket at once, before and during the response", async () => {
     for (const starts of [false, true]) {
       const fetch = fetchHere();
       const before = openSockets;
-      answer = (_, response) => {
+      respond = (_, response) => {
         if (starts) response.writeHead(200).write("begun");
       };
       const stop = new AbortController();
@@ -288,22 +288,22 @@ describe("guardedFetch", () => {
       expect(performance.now() - abortedAt).toBeLessThan(2_000);
     }
     expect((await errorOf(fetchHere()(origin, { signal: AbortSignal.abort() }))).name).toBe("AbortError");
-    answer = (_, response) => response.end("ok");
+    respond = (_, response) => response.end("ok");
   });
 
   test("a reader that cancels closes the socket; a server that breaks off is an error, not an end", async () => {
     const before = openSockets;
-    answer = (_, response) => response.writeHead(200).write("begun");
+    respond = (_, response) => response.writeHead(200).write("begun");
     const left = await fetchHere()(origin);
     await left.body?.cancel();
     await eventually(() => openSockets === before);
 
-    answer = (request, response) => {
+    respond = (request, response) => {
       response.writeHead(200, { "content-length": "100" }).write("begun");
       setImmediate(() => request.socket.destroy());
     };
     expect(await errorOf((await fetchHere()(origin)).text())).toBeInstanceOf(TypeError);
-    answer = (_, response) => response.end("ok");
+    respond = (_, response) => response.end("ok");
     await eventually(() => openSockets === before);
   });
 
@@ -313,13 +313,13 @@ describe("guardedFetch", () => {
       seen = [];
       return directFetch(`https://127.0.0.1:${port}${path}`, { ...init, tls } as RequestInit);
     };
-    answer = (request, response) =>
+    respond = (request, response) =>
       request.url === "/end" ? response.end("there") : response.writeHead(307, { location: "/end" }).end();
     const init = { method: "POST", body: "b", headers: { "x-api-key": "k" } };
     expect(await (await direct("/start", init)).text()).toBe("there");
     expect(seen[1]).toMatchObject({ method: "POST", url: "/end", body: "b", headers: { "x-api-key": "k" } });
 
-    answer = (request, response) =>
+    respond = (request, response) =>
       request.url === "/end"
         ? response.end("there")
         : response.writeHead(302, { location: `https://localhost:${port}/end` }).end();
@@ -327,24 +327,24 @@ describe("guardedFetch", () => {
     expect(await (await direct("/start", { headers })).text()).toBe("there");
     expect(seen[1]?.headers).toMatchObject({ host: `localhost:${port}`, accept: "a/b" });
     expect(JSON.stringify(seen[1]?.headers)).not.toMatch(/"(Bearer )?k"/);
-    answer = (_, response) => response.writeHead(307, { location: `https://localhost:${port}/end` }).end();
+    respond = (_, response) => response.writeHead(307, { location: `https://localhost:${port}/end` }).end();
     expect(await errorOf(direct("/start", { method: "POST", body: "secret" }))).toBeInstanceOf(RefusedAddressError);
 
     for (const location of ["file:///etc/hostname", "data:text/plain,x"]) {
-      answer = (_, response) => response.writeHead(302, { location }).end();
+      respond = (_, response) => response.writeHead(302, { location }).end();
       expect([location, (await errorOf(direct("/"))).name]).toEqual([location, "RefusedAddressError"]);
     }
-    answer = (_, response) => response.writeHead(302, { location: "/again" }).end();
+    respond = (_, response) => response.writeHead(302, { location: "/again" }).end();
     expect((await errorOf(direct("/"))).message).toContain("5 redirects");
     expect(seen.length).toBe(6);
     expect((await direct("/", { redirect: "manual" })).status).toBe(302);
-    answer = (_, response) => response.end("ok");
+    respond = (_, response) => response.end("ok");
   });
 
   test("the direct fetch closes its socket on abort too", async () => {
     seen = [];
     let closed = false;
-    answer = (_, response) => {
+    respond = (_, response) => {
       response.socket?.once("close", () => {
         closed = true;
       });
@@ -358,6 +358,6 @@ describe("guardedFetch", () => {
     stop.abort();
     expect((await errorOf(reading)).name).toBe("AbortError");
     await eventually(() => closed);
-    answer = (_, response_) => response_.end("ok");
+    respond = (_, response_) => response_.end("ok");
   });
 });

@@ -52,7 +52,7 @@ describe.skipIf(findRedisServer() === null)("relay on a Redis with faults", () =
     for (const name of names) expect(await admin.pttl(name)).toBeWithin(3_500_000, 3_600_001);
   });
 
-  test("appends of many logs share commands, each with an answer of its own", async () => {
+  test("appends of many logs share commands, each with a result of its own", async () => {
     const keys = Array.from({ length: 2 * relayGroupMax }, newKey);
     const [first, poisoned, sealed, short] = keys as [LogKey, LogKey, LogKey, LogKey];
     await admin.set(`parley:{${poisoned.logId}}:1`, "not a stream");

@@ -134,7 +134,7 @@ function conformance(start: () => Promise<Store>): void {
     expect((await read(reader, key).done).text === early.text).toBe(true);
   });
 
-  test("a seal and appends race: what was answered is what stands", async () => {
+  test("a seal and appends race: what was returned is what stands", async () => {
     for (let round = 0; round < 200; round++) {
       const key = newKey();
       const append = async (number = 1): Promise<number> =>

@@ -84,7 +84,7 @@ describe("RelayWriter", () => {
     expect(await read(relay, key).done).toMatchObject({ ending: "end", last: 0 });
   });
 
-  test("a closed writer writes no more and answers", async () => {
+  test("a closed writer writes no more and returns", async () => {
     const key = newKey();
     const writer = new RelayWriter(relay, key);
     writer.write(chunkOf(1));

@@ -151,7 +151,7 @@ describe.skipIf(!inProcess)("GET /metrics", () => {
   });
 });
 
-describe("a scrape beside a Postgres that does not answer", () => {
+describe("a scrape beside a Postgres that does not respond", () => {
   test("leaves the queue's gauges out within 3 s, and has them again afterwards", async () => {
     await using postgres = await startPostgres();
     const sql = openDatabase({ url: postgres.url, max: 2, applicationName: "parley-scrape" });
@@ -168,7 +168,7 @@ describe("a scrape beside a Postgres that does not answer", () => {
 });
 
 describe.skipIf(sharedRedisUrl === null)("the processes of an installation", () => {
-  test("a worker answers on METRICS_PORT, and nowhere without it", async () => {
+  test("a worker serves metrics on METRICS_PORT, and nowhere without it", async () => {
     await using installation = await startInstallation();
     const worker = await installation.work({ METRICS_PORT: "0", METRICS_TOKEN: token });
     const silent = await installation.work();

@@ -38,7 +38,7 @@ function atOnce(
   );
 }
 
-/** How often each status and code was answered. */
+/** How often each status and code was returned. */
 function tally(responses: readonly ApiResponse[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { status, body } of responses) {
@@ -103,13 +103,13 @@ describe("one turn at a time per session", () => {
     }
   });
 
-  test("turns sent in the very moment another one ends are answered without a deadlock", async () => {
+  test("turns sent in the very moment another one ends are accepted or refused without a deadlock", async () => {
     const first = await play(t, agentId, null, { message: userMessage("hello"), stream: false });
     const path = sessionPath(agentId, first.sessionId);
     const client = async () => {
       for (let sent = 0; sent < 60; sent++) {
-        const answer = await t.call("POST", path, { body: { message: script("text=x"), stream: false } });
-        expect([200, 409]).toContain(answer.status);
+        const response = await t.call("POST", path, { body: { message: script("text=x"), stream: false } });
+        expect([200, 409]).toContain(response.status);
       }
     };
     await Promise.all([client(), client(), client(), client()]);
@@ -118,7 +118,7 @@ describe("one turn at a time per session", () => {
     expect(database?.deadlocks).toBe(0);
   });
 
-  test("sessions do not get into each other's way: 40 at once all answer", async () => {
+  test("sessions do not get into each other's way: 40 at once all succeed", async () => {
     const responses = await atOnce(40, (index) => ({
       method: "POST",
       path: sessionPath(agentId, null),

@@ -31,7 +31,7 @@ for (const form of ["a", "b"] as const) {
       expect((await t.call("GET", sessionPath(agentId, null))).body.data).toEqual([]);
     });
 
-    test("200 with stream false answers the message; the model gets the whole conversation", async () => {
+    test("200 with stream false returns the message; the model gets the whole conversation", async () => {
       const message = script('text="Third"');
       const response = await generate(
         { messages: [userMessage("first"), assistant("second"), message], stream: false, version: 1 },

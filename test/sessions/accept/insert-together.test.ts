@@ -81,7 +81,7 @@ describe("turns that are asked for at once", () => {
       .sort();
     expect(onBusy).toEqual(["200", ...Array.from({ length: 11 }, () => "409 session_busy")]);
 
-    const turnIds = [resumed, ...responses].flatMap((answer) => (answer?.turnId ? [answer.turnId] : []));
+    const turnIds = [resumed, ...responses].flatMap((accepted) => (accepted?.turnId ? [accepted.turnId] : []));
     expect(turnIds).toHaveLength(22);
     expect(await transactionsOf(turnIds)).toBeLessThan(15);
     const rows = await h.sql`
@@ -135,8 +135,8 @@ describe("turns that are asked for at once", () => {
   test("do not wait for a session that somebody holds", async () => {
     const [held, free] = [await makeSession(), await makeSession()];
     const unlock = await hold((inner) => inner`select 1 from sessions where id = ${held} for update`);
-    let answered = 0;
-    const askHeld = () => ask({ path: `${sessionsPath()}/${held}` }).finally(() => (answered += 1));
+    let returned = 0;
+    const askHeld = () => ask({ path: `${sessionsPath()}/${held}` }).finally(() => (returned += 1));
     // The first goes alone, the second shares its statement with others.
     const alone = askHeld();
     const [among, ...others] = [
@@ -146,9 +146,9 @@ describe("turns that are asked for at once", () => {
     ];
     const outcomes = (await Promise.all(others)).map(({ outcome }) => outcome);
     expect(outcomes).toEqual([...Array.from({ length: 20 }, () => "201"), "200"]);
-    expect(answered).toBe(0);
+    expect(returned).toBe(0);
     await unlock();
-    const both = (await Promise.all([alone, among])).map((answer) => answer?.outcome).sort();
+    const both = (await Promise.all([alone, among])).map((accepted) => accepted?.outcome).sort();
     expect(both).toEqual(["200", "409 session_busy"]);
   });
 

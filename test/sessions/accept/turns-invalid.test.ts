@@ -27,7 +27,7 @@ const image = { type: "file", mediaType: "image/png", url: "data:image/png;base6
 const withParts = (parts: unknown) => ({ message: { id: "m", role: "user", parts } });
 const message = userMessage("hi");
 
-/** Bodies that neither endpoint takes, each with the pointer that the answer names. */
+/** Bodies that neither endpoint takes, each with the pointer that the response names. */
 const broken: [why: string, body: unknown, path: string | undefined][] = [
   ["neither message nor promptId", {}, "/message"],
   ["a body that is no object", [], ""],

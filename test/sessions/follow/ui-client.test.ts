@@ -106,8 +106,8 @@ describe("the AI SDK's transport on a real connection", () => {
 });
 
 test("a host of one letter is a host", async () => {
-  const answer = await h.app(new Request(`http://x${sessionPath(agentId, null)}?limit=1`, { headers: headers() }));
-  expect(answer.status).toBe(200);
+  const response = await h.app(new Request(`http://x${sessionPath(agentId, null)}?limit=1`, { headers: headers() }));
+  expect(response.status).toBe(200);
   const query = await h.app(new Request("http://x/healthz"));
   expect(query.status).toBe(200);
 });
@@ -194,10 +194,10 @@ describe("a quiet turn", () => {
     expect((await live.rest()).at(-1)?.data).toBe("[DONE]");
   });
 
-  test.concurrent("keeps a JSON answer's connection open", async () => {
+  test.concurrent("keeps a JSON response's connection open", async () => {
     const message = script(`text="one two" firstDelayMs=${quietMs}`);
-    const answer = await post(sessionPath(agentId, null), { message, stream: false });
-    expect(answer.status).toBe(201);
-    expect(await answer.json()).toMatchObject({ message: { role: "assistant" } });
+    const response = await post(sessionPath(agentId, null), { message, stream: false });
+    expect(response.status).toBe(201);
+    expect(await response.json()).toMatchObject({ message: { role: "assistant" } });
   });
 });

@@ -81,13 +81,13 @@ describe("the queue", () => {
       await reaper.scan();
       return Date.now() - startedAt > 5_000; // It acts only after it has watched for a while.
     });
-    const lookedAt = Date.now();
+    const scannedAt = Date.now();
     await reaper.scan();
-    const lookMs = Date.now() - lookedAt;
+    const scanMs = Date.now() - scannedAt;
     const { status, tookMs } = await ask('[[sim: text="in between"]]');
-    process.stderr.write(`  backlog: a look takes ${lookMs} ms, a turn ${tookMs} ms\n`);
+    process.stderr.write(`  backlog: a scan takes ${scanMs} ms, a turn ${tookMs} ms\n`);
     expect(status).toBe(201);
-    expect(lookMs).toBeLessThan(promptMs);
+    expect(scanMs).toBeLessThan(promptMs);
     expect(tookMs).toBeLessThan(promptMs);
     await h.sql`delete from graphile_worker._private_jobs where run_at > now() + interval '1 minute'`;
     await h.sql`delete from turns where status = 'queued'`;

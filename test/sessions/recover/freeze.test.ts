@@ -11,7 +11,7 @@ import { aftermathOf, callsOf, type Installation, sharedRedisUrl, startInstallat
 import { logged } from "../../harness/service-process.ts";
 import { expectBroken, expectFree, expectWhole, hasShown } from "../../harness/turn-checks.ts";
 
-/** A frozen worker is replaced within this: its beat is 30 s old by then, and the reaper has looked. */
+/** A frozen worker is replaced within this: its beat is 30 s old by then, and the reaper has scanned. */
 const limitMs = 45_000;
 
 const ranOnce = { status: "succeeded", attempt: 1, metered: 1, messages: 2 };

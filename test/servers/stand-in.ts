@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A request as a billing provider's stand-in saw it. */
-export interface BillingRequest {
+/** A request as the stand-in saw it. */
+export interface StandInRequest {
   readonly method: string;
   readonly path: string;
   readonly query: URLSearchParams;
@@ -13,34 +13,34 @@ export interface BillingRequest {
   readonly token: string;
 }
 
-/** An answer: its status and JSON. */
-export interface BillingAnswer {
+/** A response: its status and JSON. */
+export interface StandInResponse {
   readonly status: number;
   readonly body: unknown;
   readonly headers?: Record<string, string>;
 }
 
 /**
- * What befalls a request in the place of its answer.
+ * What befalls a request in the place of its response.
  *
- * - an answer: that one, and the request has no effect
+ * - a response: that one, and the request has no effect
  * - `cut before`: the connection is cut and the request has had no effect
  * - `cut after`: the connection is cut once the request has had its effect
  * - `half`: a success is announced, and the connection cut before its body is whole
- * - a promise: the request has its effect, and its answer waits
+ * - a promise: the request has its effect, and its response waits
  */
-export type Mishap = BillingAnswer | "cut before" | "cut after" | "half" | Promise<unknown>;
+export type Mishap = StandInResponse | "cut before" | "cut after" | "half" | Promise<unknown>;
 
-/** A server of this test's own that speaks a billing provider's wire protocol. */
-export class BillingServer {
-  readonly requests: BillingRequest[] = [];
-  readonly #answer: (request: BillingRequest) => BillingAnswer;
+/** A server of a test's own that speaks a vendor's protocol, and what may befall its requests. */
+export class StandInServer {
+  readonly requests: StandInRequest[] = [];
+  readonly #respond: (request: StandInRequest) => StandInResponse;
   readonly #mishaps: { path: string; mishap: Mishap; token: string | null; times: number }[] = [];
   #server: Server | null = null;
   #port = 0;
 
-  constructor(answer: (request: BillingRequest) => BillingAnswer) {
-    this.#answer = answer;
+  constructor(respond: (request: StandInRequest) => StandInResponse) {
+    this.#respond = respond;
   }
 
   get url(): string {
@@ -75,7 +75,7 @@ export class BillingServer {
   }
 
   /** The requests of a path. */
-  asked(path: string): BillingRequest[] {
+  asked(path: string): StandInRequest[] {
     return this.requests.filter((request) => request.path === path);
   }
 
@@ -89,7 +89,7 @@ export class BillingServer {
     const mishap = next?.mishap ?? null;
     if (mishap === "cut before") return void message.socket.destroy();
     if (mishap !== null && typeof mishap === "object" && "status" in mishap) return write(response, mishap);
-    const answer = this.#answer(request);
+    const made = this.#respond(request);
     if (mishap === "cut after") return void message.socket.destroy();
     if (mishap === "half") {
       response.writeHead(200, { "content-type": "application/json", "content-length": "1000" });
@@ -97,11 +97,11 @@ export class BillingServer {
       return void setImmediate(() => message.socket.destroy());
     }
     await mishap;
-    write(response, answer);
+    write(response, made);
   }
 }
 
-async function readRequest(message: IncomingMessage): Promise<BillingRequest> {
+async function readRequest(message: IncomingMessage): Promise<StandInRequest> {
   const parts: Buffer[] = [];
   for await (const part of message) parts.push(part as Buffer);
   const url = new URL(message.url ?? "/", "http://billing.test");
@@ -115,7 +115,7 @@ async function readRequest(message: IncomingMessage): Promise<BillingRequest> {
   };
 }
 
-function write(response: ServerResponse, { status, body, headers = {} }: BillingAnswer): void {
+function write(response: ServerResponse, { status, body, headers = {} }: StandInResponse): void {
   response.writeHead(status, { "content-type": "application/json", ...headers });
   response.end(JSON.stringify(body));
 }
