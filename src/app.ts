@@ -36,12 +36,12 @@ export type App = (request: Request) => Promise<Response>;
 
 /** Returns the HTTP tier: the slices' routes, and around them what every response has: request id, form, and errors in the envelope. */
 export function createApp(ctx: Ctx): App {
-  const answerUnrouted = (request: Request) => unrouted(ctx, request, methodsOf(new URL(request.url).pathname));
+  const respondUnrouted = (request: Request) => unrouted(ctx, request, methodsOf(new URL(request.url).pathname));
   const transient = new WeakSet<Response>();
   // Elysia would take part of the path for the host when a host has fewer than four characters, as in `http://api/`.
   const elysia = new Elysia({ normalize: false, handler: { standardHostname: false } })
     .onError(({ error, request }) => {
-      if (error instanceof NotFoundError) return answerUnrouted(request);
+      if (error instanceof NotFoundError) return respondUnrouted(request);
       const response = failed(ctx, request, error);
       if (isTransient(error)) transient.add(response);
       return response;
@@ -53,22 +53,7 @@ export function createApp(ctx: Ctx): App {
     .use(healthRoutes(ctx))
     .use(metricsRoutes(ctx))
     .use(docsRoutes(ctx, () => operations))
-    .use(agentRoutes(ctx))
-    .use(apiKeyRoutes(ctx))
-    .use(chatRoutes(ctx))
-    .use(chatWebhookRoutes(ctx))
-    .use(memoryRoutes(ctx))
-    .use(mcpConnectionRoutes(ctx))
-    .use(merchantRoutes(ctx))
-    .use(merchantEventRoutes(ctx))
-    .use(promptRoutes(ctx))
-    .use(providerRoutes(ctx))
-    .use(sessionRoutes(ctx))
-    .use(skillRoutes(ctx))
-    .use(libraryRoutes(ctx))
-    .use(taskRoutes(ctx))
-    .use(usageRoutes(ctx))
-    .use(workspaceRoutes(ctx));
+    .use(sliceRoutes(ctx));
   const operations = mountedOperations(elysia.routes);
   const methodsOf = allowedMethods(elysia.routes);
   const literalsOf = literalsBeside(elysia.routes);
@@ -88,7 +73,7 @@ export function createApp(ctx: Ctx): App {
       const named = addressed(request);
       return await observeRequest(named, () => respond(named));
     } catch (error) {
-      // The last resort: the runtime's server would answer in its own way what is thrown past here.
+      // The last resort: for what is thrown past here, the runtime's server would send a response of its own form.
       if (error instanceof ApiError) return labelled(request, envelope(request, error));
       ctx.log.error({ requestId: requestIdOf(request), err: error }, "unforeseen error outside the routes");
       return labelled(request, envelope(request, new ApiError("internal")));
@@ -96,11 +81,32 @@ export function createApp(ctx: Ctx): App {
   };
 }
 
-/** Returns the error of a path or method that no operation answers, in the form that an operation would choose. */
+/** The operations of every slice. */
+function sliceRoutes(ctx: Ctx) {
+  return new Elysia({ normalize: false })
+    .use(agentRoutes(ctx))
+    .use(apiKeyRoutes(ctx))
+    .use(chatRoutes(ctx))
+    .use(chatWebhookRoutes(ctx))
+    .use(memoryRoutes(ctx))
+    .use(mcpConnectionRoutes(ctx))
+    .use(merchantRoutes(ctx))
+    .use(merchantEventRoutes(ctx))
+    .use(promptRoutes(ctx))
+    .use(providerRoutes(ctx))
+    .use(sessionRoutes(ctx))
+    .use(skillRoutes(ctx))
+    .use(libraryRoutes(ctx))
+    .use(taskRoutes(ctx))
+    .use(usageRoutes(ctx))
+    .use(workspaceRoutes(ctx));
+}
+
+/** Returns the error of a path or method that no operation has, in the form that an operation would choose. */
 async function unrouted(ctx: Ctx, request: Request, allow: readonly string[]): Promise<Response> {
   try {
     const { headers } = request;
-    // Whoever is asking, there is nothing here: a credential tells only which form to say it in.
+    // Whoever is asking, nothing is here: a credential tells only which form to say it in.
     const principal = () => ctx.authenticator.authenticate(headers.get("authorization")).catch(() => null);
     rememberForm(request, askedForm(request) ?? (await principal())?.tenant.form ?? "b");
   } catch (error) {

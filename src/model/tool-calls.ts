@@ -100,8 +100,8 @@ async function runCall(call: Call, tools: ToolSet, messages: ModelMessage[], sig
 }
 
 /**
- * Answers calls that people have decided on since the model asked: runs what was
- * approved and still fits its tool and the policy, and denies the rest. Answers
+ * Resolves calls that people have decided on since the model asked: runs what was
+ * approved and still fits its tool and the policy, and denies the rest. Returns
  * the message that tells the model; null when nothing was decided.
  */
 export async function* resolveDecidedCalls(

@@ -3,7 +3,7 @@ import type { Attributes, Context, Span, SpanKind, Tracer } from "@opentelemetry
 
 /**
  * Traces, as the rest of the source sees them. The SDK is loaded only when an
- * operator names a collector (`otlp.ts`); without one, everything here is a test
+ * operator names a collector (`trace-export.ts`); without one, everything here is a test
  * for null. A trace crosses the queue as a `traceparent` in the turn's row, which
  * outlives its job: a turn that is run again, or goes on after a person's
  * decision, stays in the trace of the request that asked for it.
@@ -27,7 +27,7 @@ export interface OpenSpan {
   end(): void;
 }
 
-/** The loaded SDK, as `otlp.ts` hands it over. */
+/** The loaded SDK, as `trace-export.ts` hands it over. */
 export interface Tracing {
   readonly tracer: Tracer;
   readonly kinds: Readonly<Record<SpanFields["kind"], SpanKind>>;
