@@ -1,21 +1,16 @@
 import { expect, test } from "bun:test";
 import { allSources } from "./harness/sources.ts";
-import { noCircleOfFiles } from "./laws/circles.ts";
-import { citedHeadingsExist, linksResolve } from "./laws/citations.ts";
+import * as circles from "./laws/circles.ts";
+import * as citations from "./laws/citations.ts";
 import * as code from "./laws/code.ts";
 import * as imports from "./laws/imports.ts";
 import type { Law } from "./laws/law.ts";
+import * as names from "./laws/names.ts";
 import * as sizes from "./laws/sizes.ts";
 import * as tree from "./laws/tree.ts";
 
 const sources = allSources();
-const { fieldsArePrivate: _, ...keptCode } = code;
-const laws: Law[] = [
-  noCircleOfFiles,
-  ...[imports, sizes, keptCode, tree].flatMap((file) => Object.values<Law>(file)),
-  citedHeadingsExist,
-  linksResolve,
-];
+const laws = [circles, citations, code, imports, names, sizes, tree].flatMap((file) => Object.values<Law>(file));
 
 for (const { title, violations, broken } of laws) {
   test(title, () => expect(violations(sources)).toEqual([]));
