@@ -63,12 +63,12 @@ describe("POST /v1/chat-connections", () => {
 
     const unlucky = fixture.telegram.make();
     const refusal = { status: 400, body: { ok: false, error_code: 400, description: "Bad Request: bad webhook" } };
-    fixture.telegram.befall(fixture.telegram.path(unlucky, "setWebhook"), refusal);
+    fixture.telegram.injectFault(fixture.telegram.path(unlucky, "setWebhook"), refusal);
     const disabled = await create({ platform: "telegram", credentials: { botToken: unlucky.token } });
     expect([disabled.status, disabled.body.enabled]).toEqual([201, false]);
     expect(disabled.body.health.checks).toContainEqual({ code: "webhook_url", status: "fail" });
 
-    fixture.telegram.befall(fixture.telegram.path(unlucky, "setWebhook"), refusal);
+    fixture.telegram.injectFault(fixture.telegram.path(unlucky, "setWebhook"), refusal);
     const stillOff = await t.call("POST", `${path}/${disabled.body.id}/enable`, { body: {} });
     expect([stillOff.status, stillOff.body.enabled]).toEqual([200, false]);
     const on = await t.call("POST", `${path}/${disabled.body.id}/enable`, { body: {} });
@@ -111,7 +111,7 @@ describe("POST /v1/chat-connections", () => {
     ]);
     expect(await code({ platform: "chat_b", credentials: { botToken: "../x?" } })).toEqual([400, "invalid_request"]);
     const person = fixture.slack.install();
-    fixture.slack.befall(
+    fixture.slack.injectFault(
       "/api/auth.test",
       { status: 200, body: { ok: true, team_id: "T1", user_id: "U1" } },
       person.token,
@@ -134,8 +134,8 @@ describe("POST /v1/chat-connections", () => {
     const foreign = await create({ credentials: slackCredentials(), agentId: stranger.agentId });
     expect([foreign.status, foreign.body.error.code]).toEqual([404, "not_found"]);
     const bot = fixture.slack.install();
-    for (const mishap of ["cut before", { status: 500, body: {} }] as const) {
-      fixture.slack.befall("/api/auth.test", mishap, bot.token);
+    for (const fault of ["cut before", { status: 500, body: {} }] as const) {
+      fixture.slack.injectFault("/api/auth.test", fault, bot.token);
       const response = await create({ credentials: slackCredentials(bot) });
       expect([response.status, response.body.error.code, response.headers.has("retry-after")]).toEqual([
         503,
@@ -202,7 +202,7 @@ describe("PATCH /v1/chat-connections/:id", () => {
       t.call("PATCH", `${path}/${connection.id}`, { body: { configuration: { businessMode } } });
     expect((await patch(true)).body.configuration.businessMode).toBe(true);
     expect(connection.bot.webhook?.updates).toContain("business_message");
-    fixture.telegram.befall(fixture.telegram.path(connection.bot, "setWebhook"), "cut before");
+    fixture.telegram.injectFault(fixture.telegram.path(connection.bot, "setWebhook"), "cut before");
     expect((await patch(false)).status).toBe(503);
     const { body } = await t.call("GET", `${path}/${connection.id}`);
     expect(body.configuration.businessMode).toBe(false);
@@ -217,7 +217,7 @@ describe("POST /v1/chat-connections/:id/disable, /enable, /check", () => {
     expect([off.status, off.body.enabled, connection.bot.webhook]).toEqual([200, false, null]);
     const on = await t.call("POST", `${path}/${connection.id}/enable`);
     expect([on.status, on.body.enabled, connection.bot.webhook?.url]).toEqual([200, true, connection.webhookUrl]);
-    fixture.telegram.befall(fixture.telegram.path(connection.bot, "deleteWebhook"), "cut before");
+    fixture.telegram.injectFault(fixture.telegram.path(connection.bot, "deleteWebhook"), "cut before");
     expect((await t.call("POST", `${path}/${connection.id}/disable`)).body.enabled).toBe(false);
   });
 
@@ -248,7 +248,7 @@ describe("POST /v1/chat-connections/:id/disable, /enable, /check", () => {
 
   test("200 from /check when the platform is out of reach: unknown, and the token is not blamed", async () => {
     const connection = await fixture.connectTelegram(t, agentId);
-    fixture.telegram.befall(fixture.telegram.path(connection.bot, "getMe"), "cut before");
+    fixture.telegram.injectFault(fixture.telegram.path(connection.bot, "getMe"), "cut before");
     const { status, body } = await t.call("POST", `${path}/${connection.id}/check`);
     expect([status, body.health.tokenValid]).toEqual([200, true]);
     expect(body.health.checks).toEqual([
@@ -312,7 +312,7 @@ describe("isolation and deletion", () => {
   test("a deleted agent's connection goes although the platform is out of reach", async () => {
     const own = await fixture.tenant();
     const { id, bot } = await fixture.connectTelegram(own.t, own.agentId);
-    fixture.telegram.befall(fixture.telegram.path(bot, "deleteWebhook"), "cut before");
+    fixture.telegram.injectFault(fixture.telegram.path(bot, "deleteWebhook"), "cut before");
     expect((await own.t.call("DELETE", `/v1/agents/${own.agentId}`)).status).toBe(204);
     await eventually(async () => (await fixture.h.sql`select 1 from chat_connections where id = ${id}`).length === 0);
     expect(bot.webhook).not.toBeNull();

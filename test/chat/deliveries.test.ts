@@ -55,7 +55,7 @@ describe("long replies", () => {
   test("formatting that the platform does not take is sent as plain text", async () => {
     const chat = newChat();
     const refusal = { ok: false, error_code: 400, description: "Bad Request: can't parse entities: odd tag" };
-    fixture.telegram.befall(fixture.telegram.path(telegram.bot, "sendMessage"), { status: 400, body: refusal });
+    fixture.telegram.injectFault(fixture.telegram.path(telegram.bot, "sendMessage"), { status: 400, body: refusal });
     await fixture.write(telegram, says("A **bold** word"), chat);
     const [message] = await fixture.inChat(chat, 1);
     expect([message?.source, message?.html]).toEqual(["A **bold** word", false]);
@@ -68,7 +68,7 @@ describe("long replies", () => {
 
 describe("a platform that does not do as asked", () => {
   test("429 waits as told and sends again, by itself and once; what comes later waits behind it", async () => {
-    fixture.slack.befall(post, {
+    fixture.slack.injectFault(post, {
       status: 429,
       body: { ok: false, error: "ratelimited" },
       headers: { "retry-after": "2" },
@@ -91,20 +91,20 @@ describe("a platform that does not do as asked", () => {
       description: "Too Many Requests: retry after 1",
       parameters: { retry_after: 1 },
     };
-    fixture.telegram.befall(fixture.telegram.path(telegram.bot, "sendMessage"), { status: 429, body });
+    fixture.telegram.injectFault(fixture.telegram.path(telegram.bot, "sendMessage"), { status: 429, body });
     await fixture.write(telegram, says("patient"), chat);
     expect(await fixture.inChat(chat, 1, 4_000)).toHaveLength(1);
   });
 
   test("a refusal fails the delivery; nothing is sent again by itself", async () => {
-    fixture.slack.befall(post, { status: 200, body: { ok: false, error: "is_archived" } });
+    fixture.slack.injectFault(post, { status: 200, body: { ok: false, error: "is_archived" } });
     const thread = await fixture.mention(slack, says("refused"));
     expect(await fixture.delivery(t, slack.id, thread, "failed")).toMatchObject({
       diagnostic: "is_archived",
       receipts: [],
     });
     const blocked = { ok: false, error_code: 403, description: "Forbidden: bot was blocked by the user" };
-    fixture.telegram.befall(fixture.telegram.path(telegram.bot, "sendMessage"), { status: 403, body: blocked });
+    fixture.telegram.injectFault(fixture.telegram.path(telegram.bot, "sendMessage"), { status: 403, body: blocked });
     const chat = newChat();
     await fixture.write(telegram, says("refused"), chat);
     expect(await fixture.delivery(t, telegram.id, chat, "failed")).toMatchObject({
@@ -116,9 +116,9 @@ describe("a platform that does not do as asked", () => {
   });
 
   test("a connection cut after sending, half a response and a 5xx are ambiguous, and never resent by themselves", async () => {
-    for (const mishap of ["cut after", "half", { status: 502, body: {} }] as const) {
+    for (const fault of ["cut after", "half", { status: 502, body: {} }] as const) {
       const asked = fixture.slack.asked(post).length;
-      fixture.slack.befall(post, mishap);
+      fixture.slack.injectFault(post, fault);
       const thread = await fixture.mention(slack, says("who knows"));
       expect((await fixture.delivery(t, slack.id, thread, "ambiguous")).receipts).toEqual([]);
       await fixture.inThread(await fixture.mention(slack, says("later")), 1);
@@ -126,7 +126,7 @@ describe("a platform that does not do as asked", () => {
       expect(fixture.slack.messages.filter((message) => message.thread === thread).length).toBeLessThanOrEqual(1);
     }
     const chat = newChat();
-    fixture.telegram.befall(fixture.telegram.path(telegram.bot, "sendMessage"), "cut after");
+    fixture.telegram.injectFault(fixture.telegram.path(telegram.bot, "sendMessage"), "cut after");
     await fixture.write(telegram, says("who knows"), chat);
     await fixture.delivery(t, telegram.id, chat, "ambiguous");
     expect(await fixture.inChat(chat, 1)).toHaveLength(1);
@@ -169,8 +169,8 @@ describe("POST /v1/chat-connections/:id/deliveries/:deliveryId/repair", () => {
     const text = ["a", "b", "c"].map((letter) => letter.repeat(4_000)).join(" ");
     const befell = fixture.telegram.asked(path).length;
     // The second message of the reply is the one that is cut.
-    fixture.telegram.befall(path, new Promise<void>((resolve) => setImmediate(resolve)));
-    fixture.telegram.befall(path, "cut before");
+    fixture.telegram.injectFault(path, new Promise<void>((resolve) => setImmediate(resolve)));
+    fixture.telegram.injectFault(path, "cut before");
     await fixture.write(telegram, says(text), chat);
     const ambiguous = await fixture.delivery(t, telegram.id, chat, "ambiguous");
     expect([ambiguous.attempt, ambiguous.receipts.length]).toEqual([0, 1]);
@@ -196,7 +196,7 @@ describe("POST /v1/chat-connections/:id/deliveries/:deliveryId/repair", () => {
   });
 
   test("400 for another attempt, unaccepted risks and numbers out of range; 404 for what is missing or foreign", async () => {
-    fixture.slack.befall(post, { status: 200, body: { ok: false, error: "is_archived" } });
+    fixture.slack.injectFault(post, { status: 200, body: { ok: false, error: "is_archived" } });
     const thread = await fixture.mention(slack, says("broken"));
     const failed = await fixture.delivery(t, slack.id, thread, "failed");
     for (const fields of [
@@ -225,10 +225,10 @@ describe("GET /v1/chat-deliveries", () => {
     const own = await fixture.tenant();
     const connection = await fixture.connectSlack(own.t, own.agentId);
     const get = (query: string, form: "a" | "b" = "b") => own.t.call("GET", `/v1/chat-deliveries${query}`, { form });
-    for (const [n, mishap] of (
+    for (const [n, fault] of (
       ["cut after", { status: 200, body: { ok: false, error: "is_archived" } }, "cut after"] as const
     ).entries()) {
-      fixture.slack.befall(post, mishap);
+      fixture.slack.injectFault(post, fault);
       const thread = await fixture.mention(connection, says(`secret words ${n}`));
       await fixture.delivery(own.t, connection.id, thread, n === 1 ? "failed" : "ambiguous");
     }

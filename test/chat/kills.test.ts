@@ -67,7 +67,7 @@ describe.skipIf(sharedRedisUrl === null)("kill -9 of a worker", () => {
     await using chat = await openChat();
     const doomed = await chat.installation.work(chat.env);
     const hanging = Promise.withResolvers<void>();
-    chat.slack.befall(post, hanging.promise);
+    chat.slack.injectFault(post, hanging.promise);
     const thread = await chat.mention('[[sim: text="perhaps"]]');
     await eventually(() => chat.slack.asked(post).length === 1);
     await chat.mention('[[sim: text="behind it"]]', thread);
@@ -93,7 +93,7 @@ describe.skipIf(sharedRedisUrl === null)("kill -9 of a worker", () => {
   test.concurrent("between ledger and sending: another worker posts it, once", async () => {
     await using chat = await openChat();
     const doomed = await chat.installation.work(chat.env);
-    chat.slack.befall(post, {
+    chat.slack.injectFault(post, {
       status: 429,
       body: { ok: false, error: "ratelimited" },
       headers: { "retry-after": "2" },

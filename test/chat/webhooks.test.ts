@@ -37,7 +37,7 @@ describe("POST /v1/chat/webhooks/chat_a/:connectionId", () => {
     const responses = await Promise.all([
       send(payload, { secret: "wrong" }),
       send(payload, { ageSeconds: 301 }),
-      send(payload, { ageSeconds: -301 }),
+      send(payload, { ageSeconds: -303 }),
       fixture.h.app(unsigned),
       fixture.h.app(slackRequest(bot, unknown, payload)),
       fixture.h.app(slackRequest(bot, webhookUrl.replace("chat_a", "chat_b"), payload)),

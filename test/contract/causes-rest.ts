@@ -265,7 +265,7 @@ const binding = customerPath(":userId");
 const events = "/v1/merchant-usage-events/:id";
 /** The billing provider's connection is cut, wherever it is asked for this scene's token. */
 async function cut(s: Scene, path: string): Promise<void> {
-  s.w.polar.befall(path, "cut before", (await organization(s)).token);
+  s.w.polar.injectFault(path, "cut before", (await organization(s)).token);
 }
 const merchant: readonly Cause[] = [
   {

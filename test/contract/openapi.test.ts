@@ -42,7 +42,7 @@ function spellings(contract: Contract): Map<string, Set<string>> {
       const status = String(spelling.status);
       codes.set(status, (codes.get(status) ?? new Set()).add(spelling.code));
     }
-  // In the form that does not have it the path is one that nobody has.
+  // In the form that does not have it the path is unknown.
   if (contract.form !== undefined) codes.set("404", (codes.get("404") ?? new Set()).add("not_found"));
   return codes;
 }

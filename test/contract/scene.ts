@@ -92,7 +92,7 @@ export class Scene {
   newRunning = async (script = 'text="one two" hangAfterChunks=1'): Promise<SessionIds> => {
     const ids = await this.newSession();
     const path = `/v1/agents/${ids.agentId}/sessions/${ids.sessionId}`;
-    // Nobody waits for what it becomes.
+    // Not awaited: the turn hangs.
     void this.t.call("POST", path, { form: "b", body: { message: userMessage(`[[sim: ${script}]]`) } });
     await eventually(async () => {
       const [row] = await this.sql`select 1 from turns where session_id = ${ids.sessionId} and status = 'running'`;

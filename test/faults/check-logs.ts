@@ -9,7 +9,7 @@ interface Follower {
 
 /**
  * All followers of a log saw one same sequence, each its part of it, and an end
- * that is true. Where Redis was troubled, somebody may be told the end earlier.
+ * that is true. Where Redis was disturbed, a follower may get the end earlier.
  */
 export function checkLogs({ entries }: History, { turns }: Remains, redisTroubled: boolean): string[] {
   const faults: string[] = [];
@@ -51,7 +51,7 @@ function checkReading(entry: Entry, { from, ids, chunks, finished, left }: Readi
   const ended = chunks.findIndex(({ type }) => ends.has(type));
   if (ended >= 0 && ended !== chunks.length - 1) faults.push(`${said}: chunks behind the end: ${types(chunks)}`);
   if (finished && ended < 0 && chunks.length > 0) faults.push(`${said}: [DONE] without an end: ${types(chunks)}`);
-  // A response that ends by itself says so; one that breaks throws, and one may go away.
+  // A response that is complete ends with [DONE]; one that breaks throws, and a client may leave.
   if (!finished && !left && entry.failure === null) faults.push(`${said}: ends without [DONE]: ${types(chunks)}`);
   return faults;
 }
@@ -81,7 +81,7 @@ function checkAgreement(log: string, followers: readonly Follower[], redisTroubl
       const chunk = reading.chunks[index];
       const text = JSON.stringify(chunk);
       const before = seen.get(id);
-      // Whom the relay tells nothing any more is told the end behind what it has seen.
+      // A follower that the relay has lost gets the end after what it has seen.
       if (redisTroubled && (chunk?.type === "error" || chunk?.type === "abort")) return [];
       if (before === undefined) seen.set(id, { text, by: entry.id });
       if (before === undefined || before.text === text) return [];

@@ -3,7 +3,7 @@ import { checkTranscripts } from "./check-transcripts.ts";
 import type { Entry, History } from "./record.ts";
 import type { Remains, TurnRecord } from "./rows.ts";
 
-/** Compares what clients were sent, under the faults of which `told` tells, with what is there. Returns each contradiction in words. */
+/** Compares what clients were sent, under the faults that `told` names, with what is stored. Returns each contradiction in words. */
 export async function check(history: History, remains: Remains, told: readonly string[]): Promise<string[]> {
   const faults: string[] = [];
   const ops = new Map<string, Entry[]>();
@@ -134,7 +134,7 @@ function checkResponse(entry: Entry, { turns, remains, sent }: Known): string[] 
   return turn.status === expected || asked ? [] : [`${said}: ${turn.id} is ${turn.status}`];
 }
 
-/** Behind a deletion that was confirmed there is nothing. */
+/** After a confirmed deletion nothing is left. */
 function checkDeletions({ entries }: History, { sessions }: Remains): string[] {
   const kept = new Map(sessions.map((session) => [session.id, session]));
   return entries.flatMap(({ kind, status, sessionId, endedAt }) => {

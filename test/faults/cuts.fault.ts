@@ -12,7 +12,7 @@ import { type Disturbance, disturbances, type Link, openLink } from "./link.ts";
 const refusedMs = 16_000;
 /** A stream whose log is out of reach has ended within this after its turn. */
 const streamEndMs = 20_000;
-/** Connections that nothing comes back on are made anew within this. */
+/** Connections that nothing comes back on are opened again within this. */
 const lostMs = 40_000;
 /** A worker that is cut off from Postgres is replaced within this; one whose way is only silent must first pass for frozen. */
 const replacedMs = { cut: 25_000, stall: 60_000 };
@@ -132,7 +132,7 @@ describe.skipIf(sharedRedisUrl === null)("the network", () => {
         const quiet = `postgres-work-silent-${how}`;
         const silent = await c.turn(`${quiet} [[sim: firstDelayMs=4000 text="late"]]`);
         await hasShown(shown);
-        // A claim that the break meets on its way is made anew, so the turn has to be beyond it.
+        // A claim that the break interrupts is repeated, so the turn has to be past its claim.
         const { model } = linked.installation;
         await eventually(() => callsOf(model, quiet) === 1);
         const links = workers.map(({ postgres }) => postgres);

@@ -61,7 +61,7 @@ describe.skipIf(disk === null)("a database out of disk", () => {
     expect((await fetch(`${http.url}/healthz`)).status).toBe(200);
 
     await small.empty();
-    // A Postgres that had no room for its log ends by itself; whoever runs it starts it again.
+    // A Postgres that had no room for its log ends; its operator starts it again.
     await eventually(
       () => responses(installation.sql).then((well) => well || postgres.restart().then(() => false)),
       recoveredMs,

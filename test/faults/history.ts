@@ -22,9 +22,9 @@ export interface HistoryOptions {
 const sharedSessions = 5;
 /** Once all faults are over, every request has its response within this on a busy machine. */
 const responseMsMax = 120_000;
-/** And every turn that ends by itself has. */
+/** And every turn that ends without a cancellation has ended within this. */
 const endedMs = 90_000;
-/** So many faults are shown. */
+/** At most so many faults are printed. */
 const shownMax = 30;
 
 /** Plays a history from its seed and returns what is wrong with it. */
@@ -102,7 +102,7 @@ async function play(
     troubleStores(linked, new Random(seed, "stores"), over, log),
   ]);
   await linked.heal();
-  // What hangs until it is cancelled would hold up whoever reads it.
+  // What hangs until it is cancelled would hold up its readers.
   const finished = Promise.all(running).then(() => true);
   const done = await eventually(async () => {
     await cancelHanging(linked, world);

@@ -33,7 +33,7 @@ export interface LinkedInstallation extends AsyncDisposable {
   freezeRedis(): void;
   thawRedis(): void;
   readonly members: readonly Member[];
-  /** What processes have done so far that they must not do, whatever befalls them. */
+  /** What processes have done so far that they must not do, whatever happens to them. */
   misdeeds(): readonly string[];
   /** Ends every fault and waits until all processes are up. */
   heal(): Promise<void>;
@@ -222,7 +222,7 @@ class Supervised implements Member {
     this.#process?.signal("SIGCONT");
   }
 
-  /** From now on nobody starts it again or minds its end. */
+  /** From now on nobody starts it again or waits for its end. */
   leave(): void {
     this.#left = true;
   }

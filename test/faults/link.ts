@@ -4,8 +4,8 @@ import { connect, createServer, type Server, type Socket } from "node:net";
  * A stretch of network between two programs: a TCP proxy on this machine that can
  * be disturbed. `drop`: what is open breaks, new connections pass. `cut`: what is
  * open breaks, and new connections break at once, until `heal`. `stall`: nothing
- * passes in either direction and nobody is told, until `heal`. `lose`: nothing
- * ever passes again on what is open, and nobody is told; new connections pass.
+ * passes in either direction and neither side is notified, until `heal`. `lose`: nothing
+ * ever passes again on what is open, and neither side is notified; new connections pass.
  */
 export interface Link extends AsyncDisposable {
   /** Where it is reached on 127.0.0.1. */
@@ -84,7 +84,7 @@ class Pair {
   #far: Socket | null = null;
   #held = true;
   #lost = false;
-  /** An end that was seen while nothing passed; the other side hears of it later. */
+  /** An end that was seen while nothing passed; it is passed on later. */
   #brokenMeanwhile = false;
 
   constructor(near: Socket, targetPort: number, forget: () => void) {
@@ -111,7 +111,7 @@ class Pair {
     this.#far.pipe(this.#near);
   }
 
-  /** Lets nothing pass, and nobody know. */
+  /** Lets nothing pass, without closing either side. */
   hold(): void {
     this.#held = true;
     for (const [from, to] of [

@@ -41,7 +41,7 @@ export interface Reading {
   readonly chunks: Chunk[];
   /** `[DONE]` has come. */
   finished: boolean;
-  /** It went away by itself. */
+  /** The client left. */
   left: boolean;
 }
 
@@ -68,7 +68,7 @@ export class History {
     return begun;
   }
 
-  /** Counts by kind and response, for the eye. */
+  /** Counts by kind and response, to be read by people. */
   summary(): string {
     const counts = new Map<string, number>();
     for (const { kind, status, code } of this.entries) {

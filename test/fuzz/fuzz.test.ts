@@ -20,7 +20,7 @@ const [own, foreign] = [await Scene.open(w), await Scene.open(w)];
 const { body } = await own.t.call("GET", "/openapi.json", { token: null });
 const targets = await targetsOf(own, dereference(body).paths);
 const ids: Ids = { own: await idsOf(own), foreign: await idsOf(foreign) };
-// From here on nobody runs turns, so that a write comes from a request.
+// From here on no worker runs, so that a write comes from a request.
 await w.workers.drain(0);
 const judge = new Judge(w.h.app, w.h.sql, targets);
 await judge.begin();

@@ -13,7 +13,7 @@ const answers500 = new Set(["POST /v1/mcp-connections/{id}/connect"]);
 /** Bun's own server refuses request lines and headers over 16 KiB before the service sees them (README). */
 const urlCharsMax = 15_000;
 
-/** Throws requests at the service and judges the responses. */
+/** Sends requests to the service and judges the responses. */
 export class Judge {
   readonly #app: App;
   readonly #sql: Sql;

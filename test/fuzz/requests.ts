@@ -38,7 +38,7 @@ export interface Target {
 export interface Shot {
   readonly op: string;
   readonly path: string;
-  /** Whether the path may be another operation's, or nobody's. */
+  /** Whether the path may be another operation's, or unknown. */
   readonly strays: boolean;
   readonly query: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -164,7 +164,7 @@ function bodyOf(target: Target, ids: Ids): fc.Arbitrary<string | null> {
   );
 }
 
-/** Nobody runs turns while requests are thrown, so that none may wait for a response. */
+/** No worker runs while requests are sent, so none may wait for the end of a turn. */
 function withStream(value: unknown): unknown {
   const isWaiting = typeof value === "object" && value !== null && (value as { stream?: unknown }).stream === false;
   return isWaiting ? { ...value, stream: true } : value;

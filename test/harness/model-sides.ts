@@ -28,7 +28,7 @@ import { eventually } from "./eventually.ts";
 export interface Stage {
   readonly model: LanguageModel;
   bodies(): readonly unknown[];
-  /** Forgets what arrived, and begins its responses anew. */
+  /** Forgets the requests, and starts again with the first response. */
   clear(): void;
 }
 
@@ -40,11 +40,11 @@ export interface Scene {
   readonly withoutTools?: boolean;
   /** Aborts before the call, when the request has arrived, when the tool `hang` has begun, or when a chunk has come. */
   readonly abort?: "before" | "asked" | "in tool" | ((chunk: UIMessageChunk) => boolean);
-  /** Is told of each chunk. */
+  /** Called with each chunk. */
   readonly saw?: (chunk: UIMessageChunk) => void;
 }
 
-/** What came of a scene, but for ids that are made up anew each time. */
+/** What came of a scene, but for ids, which differ each time. */
 export interface Side {
   /** All chunks, the last one included; of an answer that was stopped, those before its end. */
   readonly chunks: readonly UIMessageChunk[];
@@ -190,7 +190,7 @@ class Play {
     return { chunks, bodies, ran: this.#ran, used, ended };
   }
 
-  /** `slow` ends only after what `quick` answered has been told; `hang` never ends, whatever its signal says. */
+  /** `slow` ends only after the result of `quick` was emitted; `hang` never ends, whether its signal is aborted or not. */
   #tools(): TurnTool[] {
     return [
       this.#tool("add", async (input) => {
@@ -246,7 +246,7 @@ const madeUp = /\b(?:call|msg|rs|fc|resp)_[0-9a-f-]{20,}/g;
 const unusable =
   /^(?:(?:{"error":")?(?:The tool's input is not valid|There is no tool)|.*Invalid input for tool|.*unavailable tool)/s;
 
-/** Numbers ids in the order in which they appear, and leaves open in whose words an unusable call is told. */
+/** Numbers ids in the order in which they appear, and leaves out the wording of an unusable call's error. */
 function withoutIds<T>(value: T): T {
   const numbers = new Map<string, string>();
   const numbered = (id: string) => {

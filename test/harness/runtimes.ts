@@ -10,7 +10,7 @@ import { inRepository } from "./repository.ts";
 export const runtimeChoices = ["process", "bun", "deno", "mixed"] as const;
 export type RuntimeChoice = (typeof runtimeChoices)[number];
 
-/** The choice of this run, as `test/run.ts` hands it on. */
+/** The choice of this run, as `test/run.ts` passes it on. */
 export const chosenRuntime: RuntimeChoice =
   runtimeChoices.find((known) => known === process.env.PARLEY_TEST_RUNTIME) ?? "process";
 /** Whether the service is part of the tests' process, so that a test may look inside. */

@@ -67,7 +67,7 @@ describe.skipIf(sharedRedisUrl === null)("kill -9 of a worker and its usage even
     const { polar, c } = shop;
     const doomed = await shop.work();
     const held = Promise.withResolvers<void>();
-    polar.befall(ingest, held.promise);
+    polar.injectFault(ingest, held.promise);
     const turnId = await shop.turn("one");
     await eventually(() => polar.asked(ingest).length === 1);
     expect((await shop.event(turnId, "pending")).attemptCount).toBe(1);
@@ -119,7 +119,7 @@ describe.skipIf(sharedRedisUrl === null)("kill -9 of a worker and its usage even
     const { polar } = shop;
     const leaving = await shop.work();
     const held = Promise.withResolvers<void>();
-    polar.befall(ingest, held.promise);
+    polar.injectFault(ingest, held.promise);
     const turnId = await shop.turn("one");
     await eventually(() => polar.asked(ingest).length === 1);
     leaving.signal("SIGTERM");

@@ -186,19 +186,19 @@ describe("what becomes of a delivery", () => {
 
   test("4xx: failed, and sent again when a person says so", async () => {
     const { m } = await boundMerchant();
-    h.polar.befall(ingest, { status: 422, body: { error: "RequestValidationError", detail: [] } }, m.polarToken);
+    h.polar.injectFault(ingest, { status: 422, body: { error: "RequestValidationError", detail: [] } }, m.polarToken);
     const event = await m.event(await m.turn("anna"), "failed");
     expect(event).toMatchObject({ lastErrorCode: "RequestValidationError", attemptCount: 1, nextAction: "retry" });
     expect((await retry(m, event)).status).toBe(200);
     expect(await m.event(event.turnId, "accepted")).toMatchObject({ attemptCount: 2, attemptGeneration: 2 });
-    h.polar.befall(ingest, { status: 401, body: { error: "Unauthorized" } }, m.polarToken);
+    h.polar.injectFault(ingest, { status: 401, body: { error: "Unauthorized" } }, m.polarToken);
     expect((await m.event(await m.turn("anna"), "failed")).lastErrorCode).toBe("credential_refused");
   });
 
-  for (const mishap of ["cut before", "cut after"] as const)
-    test(`a connection ${mishap} it was read: uncertain, not sent again by itself, counted once at last`, async () => {
+  for (const fault of ["cut before", "cut after"] as const)
+    test(`a connection ${fault} it was read: uncertain, not sent again by itself, counted once at last`, async () => {
       const { m } = await boundMerchant();
-      h.polar.befall(ingest, mishap, m.polarToken);
+      h.polar.injectFault(ingest, fault, m.polarToken);
       const event = await m.event(await m.turn("anna"), "uncertain");
       expect(event).toMatchObject({ lastErrorCode: "connection_lost", attemptCount: 1, nextAction: "investigate" });
       await m.event(await m.turn("anna"), "accepted");
@@ -210,7 +210,7 @@ describe("what becomes of a delivery", () => {
 
   test("a success whose body is cut is one", async () => {
     const { m } = await boundMerchant();
-    h.polar.befall(ingest, "half", m.polarToken);
+    h.polar.injectFault(ingest, "half", m.polarToken);
     expect(await m.event(await m.turn("anna"), "accepted")).toMatchObject({ attemptCount: 1, lastErrorCode: null });
   });
 
@@ -234,11 +234,11 @@ describe("what becomes of a delivery", () => {
     const m = await h.merchant();
     await m.connect("stripe");
     const customer = await m.bind("anna");
-    h.stripe.befall(meterEvents, "cut after", m.stripeKey);
+    h.stripe.injectFault(meterEvents, "cut after", m.stripeKey);
     const unsure = await m.event(await m.turn("anna"), "uncertain");
     await retry(m, unsure);
     await m.event(unsure.turnId, "accepted");
-    h.stripe.befall(
+    h.stripe.injectFault(
       meterEvents,
       { status: 400, body: { error: { type: "invalid_request_error", message: "no" } } },
       m.stripeKey,
@@ -248,7 +248,11 @@ describe("what becomes of a delivery", () => {
     await h.sql`update merchant_events set occurred_at = now() - interval '36 days' where id = ${failed.id}`;
     await retry(m, failed);
     expect(await m.event(failed.turnId, "expired")).toMatchObject({ lastErrorCode: "too_old", attemptCount: 1 });
-    h.stripe.befall(meterEvents, { status: 400, body: { error: { code: "timestamp_too_far_in_past" } } }, m.stripeKey);
+    h.stripe.injectFault(
+      meterEvents,
+      { status: 400, body: { error: { code: "timestamp_too_far_in_past" } } },
+      m.stripeKey,
+    );
     await m.event(await m.turn("anna"), "expired");
     h.stripe.customers.delete(customer);
     expect((await m.event(await m.turn("anna"), "failed")).lastErrorCode).toBe("resource_missing");
@@ -273,8 +277,8 @@ describe("the connection of an event", () => {
 describe("what takes a while", () => {
   test.concurrent("5xx and 429: pending, again by itself within 10 s, and accepted", async () => {
     const { m } = await boundMerchant();
-    for (const mishap of [down, { status: 429, body: {}, headers: { "retry-after": "1" } }]) {
-      h.polar.befall(ingest, mishap, m.polarToken);
+    for (const fault of [down, { status: 429, body: {}, headers: { "retry-after": "1" } }]) {
+      h.polar.injectFault(ingest, fault, m.polarToken);
       const turnId = await m.turn("anna");
       const waiting = await m.event(turnId, "pending");
       expect(waiting).toMatchObject({ nextAction: "wait", workflowIssue: null });
@@ -286,7 +290,7 @@ describe("what takes a while", () => {
   test.concurrent("a provider that never responds: uncertain after 10 s", async () => {
     const { m } = await boundMerchant();
     const released = Promise.withResolvers<void>();
-    h.polar.befall(ingest, released.promise, m.polarToken);
+    h.polar.injectFault(ingest, released.promise, m.polarToken);
     const event = await m.event(await m.turn("anna"), "uncertain", 20_000);
     released.resolve();
     expect(event.lastErrorCode).toBe("timed_out");
@@ -294,13 +298,13 @@ describe("what takes a while", () => {
 
   test.concurrent("events are delivered with their own credential after it was replaced or deleted", async () => {
     const { m, connection } = await boundMerchant();
-    h.polar.befall(ingest, down, m.polarToken);
+    h.polar.injectFault(ingest, down, m.polarToken);
     const replaced = await m.turn("anna");
     await m.event(replaced, "pending");
     await m.connect("stripe");
     expect(await m.event(replaced, "accepted", 15_000)).toMatchObject({ connectionId: connection.id });
     await m.bind("anna");
-    h.stripe.befall(meterEvents, down, m.stripeKey);
+    h.stripe.injectFault(meterEvents, down, m.stripeKey);
     const deleted = await m.turn("anna");
     await m.event(deleted, "pending");
     await m.call("DELETE", root);
@@ -310,7 +314,7 @@ describe("what takes a while", () => {
 
   test.concurrent("a tenant that ends leaves no credential, once what was pending is sent", async () => {
     const { m, connection } = await boundMerchant();
-    h.polar.befall(ingest, down, m.polarToken);
+    h.polar.injectFault(ingest, down, m.polarToken);
     const turnId = await m.turn("anna");
     const { id } = await m.event(turnId, "pending");
     expect(await deleteTenant(h.sql, m.id)).toBe("ended");

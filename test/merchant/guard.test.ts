@@ -109,7 +109,7 @@ describe("the guard at Polar", () => {
       meters: [],
     });
     const path = `/v1/customers/${customerId}/state`;
-    for (const mishap of [
+    for (const fault of [
       { status: 500, body: {} },
       { status: 401, body: {} },
       { status: 429, body: {} },
@@ -117,7 +117,7 @@ describe("the guard at Polar", () => {
       "cut before" as const,
       "half" as const,
     ]) {
-      h.polar.befall(path, mishap);
+      h.polar.injectFault(path, fault);
       expect(codeOf(await start(m, "anna"))).toEqual([503, "merchant_eligibility_unavailable"]);
     }
     await h.polar.stop();

@@ -144,7 +144,7 @@ describe("POST /v1/merchant-connection", () => {
       expect(codeOf(response)).toEqual([422, "merchant_credential_invalid"]);
       expect(JSON.stringify(response.body)).not.toContain(body.credential);
     }
-    h.polar.befall("/v1/organizations/", { status: 403, body: { error: "NotPermitted" } });
+    h.polar.injectFault("/v1/organizations/", { status: 403, body: { error: "NotPermitted" } });
     expect(codeOf(await m.call("POST", root, { body: polarBody(m) }))).toEqual([422, "merchant_credential_invalid"]);
     expect((await current(m)).id).toBe(id);
   });
@@ -152,14 +152,14 @@ describe("POST /v1/merchant-connection", () => {
   test("503 merchant_provider_unavailable: 5xx, 429, cut, garbled, refused connection; nothing saved", async () => {
     const m = await h.merchant();
     const post = () => m.call("POST", root, { body: polarBody(m) });
-    for (const mishap of [
+    for (const fault of [
       { status: 500, body: {} },
       { status: 429, body: {} },
       { status: 200, body: "no list" },
       "cut before" as const,
       "half" as const,
     ]) {
-      h.polar.befall("/v1/organizations/", mishap);
+      h.polar.injectFault("/v1/organizations/", fault);
       expect(codeOf(await post())).toEqual([503, "merchant_provider_unavailable"]);
     }
     await h.polar.stop();
@@ -241,7 +241,7 @@ describe("PATCH /v1/merchant-connection", () => {
     const patch = (credential: string) => m.call("PATCH", root, { body: { credential, status: "disconnected" } });
     expect(codeOf(await patch(other.polarToken))).toEqual([409, "merchant_account_mismatch"]);
     expect(codeOf(await patch("unknown"))).toEqual([422, "merchant_credential_invalid"]);
-    h.polar.befall("/v1/organizations/", { status: 502, body: {} });
+    h.polar.injectFault("/v1/organizations/", { status: 502, body: {} });
     expect(codeOf(await patch(m.polarToken))).toEqual([503, "merchant_provider_unavailable"]);
     expect(await current(m)).toMatchObject({ status: "active", configVersion: 1 });
   });
@@ -342,8 +342,8 @@ describe("PUT /v1/merchant-connection/bindings/:userId", () => {
     const m = await h.merchant();
     await m.connect("polar");
     const customerId = h.polar.customer(m.organizationId);
-    for (const mishap of [{ status: 500, body: {} }, { status: 401, body: {} }, "cut before" as const]) {
-      h.polar.befall(`/v1/customers/${customerId}`, mishap);
+    for (const fault of [{ status: 500, body: {} }, { status: 401, body: {} }, "cut before" as const]) {
+      h.polar.injectFault(`/v1/customers/${customerId}`, fault);
       const response = await m.call("PUT", `${root}/bindings/anna`, { body: { customerId } });
       expect(codeOf(response)).toEqual([503, "merchant_provider_unavailable"]);
     }

@@ -27,12 +27,12 @@ describe("a stream made of a stored message", () => {
       "reasoning, with the id it was streamed under",
       { type: "reasoning", id: "reasoning-0", text: "hm", state: "done" },
     ],
-    ["a call that was answered", { ...call, state: "output-available", output: { memoryId: "mem_1" } }],
+    ["a call that has returned", { ...call, state: "output-available", output: { memoryId: "mem_1" } }],
     ["a call that failed", { ...call, state: "output-error", errorText: "no" }],
     ["a call that waits for a person", { ...call, state: "approval-requested", approval }],
     ["a call that was decided", { ...call, state: "approval-responded", approval: { ...approval, approved: true } }],
     [
-      "a call that was approved and answered",
+      "a call that was approved and has returned",
       { ...call, state: "output-available", approval: { ...approval, approved: true }, output: {} },
     ],
     [

@@ -6,7 +6,7 @@ import type { UiMessage } from "../../src/messages/ui-message.ts";
 const call = (id: string, more: object) => ({ type: "tool-write", toolCallId: id, input: { path: "a" }, ...more });
 const asked = (id: string) => call(id, { state: "approval-requested", approval: { id: `apr_${id}` } });
 
-test("calls that were never answered are closed so that the AI SDK takes the message back", async () => {
+test("calls without a result are closed so that the AI SDK takes the message back", async () => {
   const message: UiMessage = {
     id: "m1",
     role: "assistant",

@@ -29,13 +29,13 @@ export interface StandInResponse {
  * - `half`: a success is announced, and the connection cut before its body is whole
  * - a promise: the request has its effect, and its response waits
  */
-export type Mishap = StandInResponse | "cut before" | "cut after" | "half" | Promise<unknown>;
+export type InjectedFault = StandInResponse | "cut before" | "cut after" | "half" | Promise<unknown>;
 
 /** A server of a test's own that speaks a vendor's protocol, and what may befall its requests. */
 export class StandInServer {
   readonly requests: StandInRequest[] = [];
   readonly #respond: (request: StandInRequest) => StandInResponse;
-  readonly #mishaps: { path: string; mishap: Mishap; token: string | null; times: number }[] = [];
+  readonly #faults: { path: string; fault: InjectedFault; token: string | null; times: number }[] = [];
   #server: Server | null = null;
   #port = 0;
 
@@ -64,14 +64,14 @@ export class StandInServer {
     await new Promise((resolve) => server.close(resolve));
   }
 
-  /** The next request of this path, and of this token where one is named, meets a mishap. */
-  befall(path: string, mishap: Mishap, token: string | null = null): void {
-    this.#mishaps.push({ path, mishap, token, times: 1 });
+  /** The next request of this path, and of this token where one is named, meets a fault. */
+  injectFault(path: string, fault: InjectedFault, token: string | null = null): void {
+    this.#faults.push({ path, fault, token, times: 1 });
   }
 
-  /** Forgets mishaps that nobody has met. */
+  /** Forgets faults that nobody has met. */
   calm(): void {
-    this.#mishaps.length = 0;
+    this.#faults.length = 0;
   }
 
   /** The requests of a path. */
@@ -82,21 +82,21 @@ export class StandInServer {
   async #serve(message: IncomingMessage, response: ServerResponse): Promise<void> {
     const request = await readRequest(message);
     this.requests.push(request);
-    const next = this.#mishaps.find(
+    const next = this.#faults.find(
       ({ path, token, times }) => path === request.path && (token ?? request.token) === request.token && times > 0,
     );
     if (next !== undefined) next.times -= 1;
-    const mishap = next?.mishap ?? null;
-    if (mishap === "cut before") return void message.socket.destroy();
-    if (mishap !== null && typeof mishap === "object" && "status" in mishap) return write(response, mishap);
+    const fault = next?.fault ?? null;
+    if (fault === "cut before") return void message.socket.destroy();
+    if (fault !== null && typeof fault === "object" && "status" in fault) return write(response, fault);
     const made = this.#respond(request);
-    if (mishap === "cut after") return void message.socket.destroy();
-    if (mishap === "half") {
+    if (fault === "cut after") return void message.socket.destroy();
+    if (fault === "half") {
       response.writeHead(200, { "content-type": "application/json", "content-length": "1000" });
       response.write("{");
       return void setImmediate(() => message.socket.destroy());
     }
-    await mishap;
+    await fault;
     write(response, made);
   }
 }

@@ -52,7 +52,7 @@ export class TelegramServer extends StandInServer {
     return this.#ids;
   }
 
-  /** The path of one of a bot's methods, for mishaps. */
+  /** The path of one of a bot's methods, for faults. */
   path(bot: TelegramBot, method: string): string {
     return `/bot${bot.token}/${method}`;
   }

@@ -55,7 +55,7 @@ describe("items that are sent together", () => {
     expect((await results).map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected", "fulfilled"]);
   });
 
-  test("a group that is not answered holds those behind it up no longer than the patience lasts", async () => {
+  test("a group without a result holds up those behind it no longer than the patience lasts", async () => {
     const sent = new Sent();
     const batcher = new Batcher(sent.send, { countMax: 100, patienceMs: 20 });
     const results = Promise.all([1, 2].map((item) => batcher.add(item)));

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { newId } from "../../../src/kernel/ids.ts";
+import { jsonBodyBytesMax } from "../../../src/kernel/limits.ts";
 import { useAgent } from "../../harness/fixture.ts";
 import type { ApiResponse } from "../../harness/harness.ts";
 import { makeAgent, userMessage } from "../../harness/seed.ts";
-import { open, play, script, sessionPath } from "../../harness/turns.ts";
+import { messagesOf, open, play, script, sessionPath } from "../../harness/turns.ts";
 
 const { h, t, agentId } = await useAgent({ worker: true });
 const other = await h.tenant();
@@ -236,4 +237,33 @@ test("401 before anything else: no credential, a wrong one, another scheme", asy
   const path = sessionPath(agentId, null);
   for (const headers of [{}, { authorization: `Basic ${t.token}` }, { authorization: "Bearer parley_x" }])
     expect(code(await t.call("POST", path, { body: "{", token: null, headers }))).toEqual([401, "unauthorized"]);
+});
+
+describe("a body of the largest size", () => {
+  test("413 payload_too_large beyond 8 MiB, announced or not; 8 MiB is accepted", async () => {
+    const { sessionId } = await play(t, agentId, null, { message: userMessage("hi"), stream: false });
+    const body = (bytes: number) => {
+      const message = { ...userMessage(""), id: "long" };
+      const frame = JSON.stringify({ message, stream: false }).length;
+      return JSON.stringify({
+        message: { ...message, parts: [{ type: "text", text: "x".repeat(bytes - frame) }] },
+        stream: false,
+      });
+    };
+    const path = sessionPath(agentId, sessionId);
+    const fits = await t.call("POST", path, { body: body(jsonBodyBytesMax) });
+    expect([fits.status, fits.body.error]).toEqual([200, undefined]);
+    expect((await messagesOf(t, agentId, sessionId))[2].parts[0].text.length).toBeGreaterThan(jsonBodyBytesMax - 200);
+    const over = body(jsonBodyBytesMax + 1);
+    for (const form of forms)
+      expect(code(await t.call("POST", path, { body: over, form }))).toEqual([413, "payload_too_large"]);
+    const streamed = await h.app(
+      new Request(`http://parley.test${path}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${t.token}`, "content-type": "application/json" },
+        body: new Blob([over]).stream(),
+      }),
+    );
+    expect(streamed.status).toBe(413);
+  });
 });

@@ -195,7 +195,7 @@ describe.skipIf(sharedRedisUrl === null)("kill -9 of a worker", () => {
 
 describe.skipIf(sharedRedisUrl === null)("kill -9 of an HTTP process", () => {
   test.concurrent(
-    "turns go on, and another HTTP process answers a join with the whole sequence",
+    "turns go on, and another HTTP process serves a join with the whole sequence",
     async () => {
       await using installation = await startInstallation();
       const doomed = await installation.serve();

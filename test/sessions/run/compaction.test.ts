@@ -58,7 +58,7 @@ describe("compaction", () => {
     expect(left).toHaveLength(0);
   });
 
-  test("a failing summary never wedges the session", async () => {
+  test("a failing summary never blocks the session", async () => {
     const failing = "[[sim: fail=500]]";
     const path = await start(`[[sim: text=${JSON.stringify(`${long} ${failing}`)} ]]`);
     h.model.clear();
