@@ -13,10 +13,6 @@ let made = 0;
 /** A name that no other skill or agent of the test has. */
 export const name = () => `skill ${++made}`;
 
-export function verdict({ status, body }: ApiResponse) {
-  return [status, body?.error?.code];
-}
-
 export function sameFor(one: ApiResponse, other: ApiResponse): void {
   const strip = (response: ApiResponse) => [response.status, { ...response.body.error, requestId: "" }];
   expect(strip(one)).toEqual(strip(other));

@@ -3,6 +3,7 @@ import { injectedMemories } from "../../src/memories/inject.ts";
 import { useAgent } from "../harness/fixture.ts";
 import type { ApiResponse } from "../harness/harness.ts";
 import { fillMemories, makeAgent } from "../harness/seed.ts";
+import { statusAndCode } from "../harness/status-and-code.ts";
 
 const { h, t, agentId } = await useAgent();
 const base = `/v1/agents/${agentId}/memories`;
@@ -11,10 +12,6 @@ const missingAgent = `ag_${"0".repeat(24)}`;
 const missingMemory = `mem_${"0".repeat(24)}`;
 const forms = ["a", "b"] as const;
 const invalidCode = { a: "invalid_request", b: "validation_failed" };
-
-function verdict({ status, body }: ApiResponse) {
-  return [status, body?.error?.code];
-}
 
 function sameFor(one: ApiResponse, other: ApiResponse): void {
   const strip = (response: ApiResponse) => [response.status, { ...response.body.error, requestId: "" }];
@@ -81,8 +78,11 @@ describe("POST /v1/agents/:agentId/memories", () => {
       [],
     ])
       for (const form of forms)
-        expect(verdict(await t.call("POST", path, { body, form }))).toEqual([400, invalidCode[form]]);
-    expect(verdict(await t.call("POST", path, { body: '{"text":"\\ud800"}' }))).toEqual([400, "validation_failed"]);
+        expect(statusAndCode(await t.call("POST", path, { body, form }))).toEqual([400, invalidCode[form]]);
+    expect(statusAndCode(await t.call("POST", path, { body: '{"text":"\\ud800"}' }))).toEqual([
+      400,
+      "validation_failed",
+    ]);
     expect((await t.call("GET", path)).body).toEqual({ data: [], nextCursor: null });
   });
 
@@ -91,9 +91,12 @@ describe("POST /v1/agents/:agentId/memories", () => {
     for (const form of forms) {
       const options = { body: { text: "x" }, form };
       const missing = await t.call("POST", `/v1/agents/${missingAgent}/memories`, options);
-      expect(verdict(missing)).toEqual([404, "not_found"]);
+      expect(statusAndCode(missing)).toEqual([404, "not_found"]);
       sameFor(await stranger.call("POST", base, options), missing);
-      expect(verdict(await t.call("POST", "/v1/agents/ag_x/memories", options))).toEqual([400, invalidCode[form]]);
+      expect(statusAndCode(await t.call("POST", "/v1/agents/ag_x/memories", options))).toEqual([
+        400,
+        invalidCode[form],
+      ]);
     }
   });
 
@@ -200,15 +203,15 @@ describe("GET /v1/agents/:agentId/memories", () => {
     const bad = ["search=", "limit=0", "limit=101", "limit=x", "limit=1&limit=2", "other=1", "search=%00"];
     for (const query of bad)
       for (const form of forms)
-        expect(verdict(await t.call("GET", `${base}?${query}`, { form }))).toEqual([400, invalidCode[form]]);
+        expect(statusAndCode(await t.call("GET", `${base}?${query}`, { form }))).toEqual([400, invalidCode[form]]);
     const agent = await freshAgent();
     await fillMemories(h, t, agent, 3);
     const path = `/v1/agents/${agent}/memories`;
     const { nextCursor } = (await t.call("GET", `${path}?limit=1`)).body;
     for (const query of [`cursor=${nextCursor}&userId=ada`, `cursor=${nextCursor}&search=x`, "cursor=x", "cursor="])
-      expect(verdict(await t.call("GET", `${path}?${query}`))).toEqual([400, "invalid_cursor"]);
-    expect(verdict(await t.call("GET", `${base}?cursor=${nextCursor}`))).toEqual([400, "invalid_cursor"]);
-    expect(verdict(await t.call("GET", `${base}?cursor=${nextCursor}`, { form: "a" }))).toEqual([
+      expect(statusAndCode(await t.call("GET", `${path}?${query}`))).toEqual([400, "invalid_cursor"]);
+    expect(statusAndCode(await t.call("GET", `${base}?cursor=${nextCursor}`))).toEqual([400, "invalid_cursor"]);
+    expect(statusAndCode(await t.call("GET", `${base}?cursor=${nextCursor}`, { form: "a" }))).toEqual([
       400,
       "invalid_request",
     ]);
@@ -224,7 +227,7 @@ describe("GET /v1/agents/:agentId/memories", () => {
       expect(response.status).toBe(200);
       expect(response.body).toEqual({ data: [], nextCursor: null });
     }
-    expect(verdict(await t.call("GET", "/v1/agents/x/memories"))).toEqual([400, "validation_failed"]);
+    expect(statusAndCode(await t.call("GET", "/v1/agents/x/memories"))).toEqual([400, "validation_failed"]);
   });
 });
 
@@ -253,7 +256,7 @@ describe("/v1/agents/:agentId/memories/:memoryId", () => {
     const memory = await save("steady");
     for (const body of [{}, { text: "" }, { text: "x".repeat(10_241) }, { text: "x", userId: "eve" }, { userId: "e" }])
       for (const form of forms)
-        expect(verdict(await t.call("PATCH", `${base}/${memory.id}`, { body, form }))).toEqual([
+        expect(statusAndCode(await t.call("PATCH", `${base}/${memory.id}`, { body, form }))).toEqual([
           400,
           invalidCode[form],
         ]);
@@ -265,7 +268,7 @@ describe("/v1/agents/:agentId/memories/:memoryId", () => {
     const gone = await t.call("DELETE", `${base}/${memory.id}`);
     expect([gone.status, gone.body]).toEqual([204, null]);
     for (const method of ["GET", "DELETE"])
-      expect(verdict(await t.call(method, `${base}/${memory.id}`))).toEqual([404, "not_found"]);
+      expect(statusAndCode(await t.call(method, `${base}/${memory.id}`))).toEqual([404, "not_found"]);
   });
 
   test("404 alike: missing, foreign, and of another agent; 400 for malformed ids", async () => {
@@ -276,11 +279,11 @@ describe("/v1/agents/:agentId/memories/:memoryId", () => {
       for (const form of forms) {
         const options = method === "PATCH" ? { body: { text: "x" }, form } : { form };
         const missing = await t.call(method, `${base}/${missingMemory}`, options);
-        expect(verdict(missing)).toEqual([404, "not_found"]);
+        expect(statusAndCode(missing)).toEqual([404, "not_found"]);
         sameFor(await stranger.call(method, `${base}/${memory.id}`, options), missing);
         sameFor(await t.call(method, `/v1/agents/${other}/memories/${memory.id}`, options), missing);
         sameFor(await t.call(method, `/v1/agents/${missingAgent}/memories/${memory.id}`, options), missing);
-        expect(verdict(await t.call(method, `${base}/mem_x`, options))).toEqual([400, invalidCode[form]]);
+        expect(statusAndCode(await t.call(method, `${base}/mem_x`, options))).toEqual([400, invalidCode[form]]);
       }
     expect((await t.call("GET", `${base}/${memory.id}`)).body).toEqual(memory);
   });
@@ -290,7 +293,7 @@ describe("/v1/agents/:agentId/memories/:memoryId", () => {
     const memory = await save("gone with it", "", agent);
     expect((await t.call("DELETE", `/v1/agents/${agent}`)).status).toBe(204);
     expect((await t.call("GET", `/v1/agents/${agent}/memories`)).body.data).toEqual([]);
-    expect(verdict(await t.call("GET", `/v1/agents/${agent}/memories/${memory.id}`))).toEqual([404, "not_found"]);
+    expect(statusAndCode(await t.call("GET", `/v1/agents/${agent}/memories/${memory.id}`))).toEqual([404, "not_found"]);
     expect(await h.sql`select 1 from memories where agent_id = ${agent}`).toHaveLength(0);
   });
 });

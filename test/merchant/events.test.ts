@@ -5,6 +5,7 @@ import { type UsageEventStatus, usageEventStatuses } from "../../src/merchant/sc
 import { claimDue, markLostEvents, recordReceipts } from "../../src/merchant/states.ts";
 import type { ApiResponse } from "../harness/harness.ts";
 import { type Merchant, useMerchants } from "../harness/merchant-fixture.ts";
+import { statusAndCode } from "../harness/status-and-code.ts";
 
 const h = await useMerchants({ worker: false });
 beforeEach(() => h.polar.calm());
@@ -12,7 +13,6 @@ beforeEach(() => h.polar.calm());
 const root = "/v1/merchant-usage-events";
 const forms: Form[] = ["a", "b"];
 const missing = "mev_000000000000000000000000";
-const codeOf = ({ status, body }: ApiResponse) => [status, body?.error?.code];
 const idsOf = ({ body }: ApiResponse) => body.events.map(({ id }: { id: string }) => id);
 
 /** Writes an event as it stands in the ledger. */
@@ -71,12 +71,12 @@ describe("GET /v1/merchant-usage-events", () => {
     expect(idsOf(await list("status=uncertain"))).toEqual([]);
     const failed = await list("status=failed&limit=1");
     expect(idsOf(await list(`status=failed&limit=2&cursor=${failed.body.nextCursor}`))).toEqual([made[1], made[3]]);
-    expect(codeOf(await list(`limit=2&cursor=${failed.body.nextCursor}`))).toEqual([400, "invalid_cursor"]);
+    expect(statusAndCode(await list(`limit=2&cursor=${failed.body.nextCursor}`))).toEqual([400, "invalid_cursor"]);
     for (const query of ["status=sent", "limit=0", "limit=201", "limit=x", "days=3", "status=failed&status=failed"]) {
-      expect(codeOf(await list(query))).toEqual([400, "validation_failed"]);
-      expect(codeOf(await list(query, "a"))).toEqual([400, "invalid_request"]);
+      expect(statusAndCode(await list(query))).toEqual([400, "validation_failed"]);
+      expect(statusAndCode(await list(query, "a"))).toEqual([400, "invalid_request"]);
     }
-    expect(codeOf(await m.call("GET", root, { token: null }))).toEqual([401, "unauthorized"]);
+    expect(statusAndCode(await m.call("GET", root, { token: null }))).toEqual([401, "unauthorized"]);
   });
 
   test("200: what each status calls for", async () => {
@@ -123,7 +123,7 @@ describe("POST /v1/merchant-usage-events/:id/retry, /release, /discard", () => {
           const id = await insertEvent(m, connectionId, { status, customer_id, last_error_code: "x" });
           const response = await m.call("POST", `${root}/${id}/${action}`, { form });
           const expected = from.includes(status) ? [200, undefined] : [409, "merchant_event_state"];
-          expect([action, status, ...codeOf(response)]).toEqual([action, status, ...expected]);
+          expect([action, status, ...statusAndCode(response)]).toEqual([action, status, ...expected]);
           const event = await statusOf(m, id);
           if (!from.includes(status)) expect(event.status).toBe(status);
           else if (action === "discard") expect(event).toMatchObject({ status: "discarded", attemptGeneration: 1 });
@@ -148,10 +148,10 @@ describe("POST /v1/merchant-usage-events/:id/retry, /release, /discard", () => {
     const unmapped = { status: "unmapped", customer_id: null };
     const id = await insertEvent(m, first.id, unmapped);
     const release = () => m.call("POST", `${root}/${id}/release`);
-    expect(codeOf(await release())).toEqual([409, "merchant_event_state"]);
+    expect(statusAndCode(await release())).toEqual([409, "merchant_event_state"]);
     await m.connect("stripe");
     await m.bind("anna");
-    expect(codeOf(await release())).toEqual([409, "merchant_event_state"]);
+    expect(statusAndCode(await release())).toEqual([409, "merchant_event_state"]);
     await m.connect("polar");
     const customerId = await m.bind("anna");
     const released = await release();
@@ -173,7 +173,7 @@ describe("POST /v1/merchant-usage-events/:id/retry, /release, /discard", () => {
       for (const form of forms) {
         const post = (id: string) => m.call("POST", `${root}/${id}/${action}`, { form });
         const [unknown, hidden] = [await post(missing), await post(foreign)];
-        expect(codeOf(unknown)).toEqual([404, "not_found"]);
+        expect(statusAndCode(unknown)).toEqual([404, "not_found"]);
         expect({ ...hidden.body.error, requestId: "" }).toEqual({ ...unknown.body.error, requestId: "" });
         expect((await post("mev_1")).status).toBe(400);
         expect((await post(m.agentId)).status).toBe(400);
@@ -231,8 +231,8 @@ describe("GET /v1/merchant-usage-events/summary", () => {
     expect((await summary("?days=90")).body.series).toHaveLength(90);
     expect((await summary("?days=1")).body.series).toEqual([{ day: day(0), ...none }]);
     for (const query of ["?days=0", "?days=91", "?days=1.5", "?days=x", "?from=1"]) {
-      expect(codeOf(await summary(query))).toEqual([400, "validation_failed"]);
-      expect(codeOf(await summary(query, "a"))).toEqual([400, "invalid_request"]);
+      expect(statusAndCode(await summary(query))).toEqual([400, "validation_failed"]);
+      expect(statusAndCode(await summary(query, "a"))).toEqual([400, "invalid_request"]);
     }
   });
 

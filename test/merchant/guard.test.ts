@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, setSystemTime, test } from "bun:test";
 import type { Form } from "../../src/kernel/errors.ts";
 import { EligibilityCache } from "../../src/merchant/eligibility.ts";
-import { type ApiResponse, eventually } from "../harness/harness.ts";
+import { eventually } from "../harness/harness.ts";
 import { type Merchant, useMerchants } from "../harness/merchant-fixture.ts";
+import { statusAndCode } from "../harness/status-and-code.ts";
 import { play, script, sessionPath } from "../harness/turns.ts";
 
 const h = await useMerchants();
@@ -12,7 +13,6 @@ beforeEach(() => {
 });
 
 const root = "/v1/merchant-connection";
-const codeOf = ({ status, body }: ApiResponse) => [status, body?.error?.code];
 const byProduct = { enabled: true, productIds: ["prod-1", "prod-2"], meterId: null };
 const byMeter = { enabled: true, productIds: [], meterId: "meter-1" };
 const byBoth = { enabled: true, productIds: ["prod-1"], meterId: "meter-1" };
@@ -35,12 +35,12 @@ describe("the guard at Polar", () => {
       const m = await h.merchant();
       await m.connect("polar", byProduct);
       await m.bind("anna");
-      expect(codeOf(await start(m, "anna", form))).toEqual([402, "merchant_subscription_required"]);
-      expect(codeOf(await start(m, "nobody", form))).toEqual([403, "merchant_customer_unmapped"]);
-      expect(codeOf(await start(m, "", form))).toEqual([403, "merchant_customer_unmapped"]);
+      expect(statusAndCode(await start(m, "anna", form))).toEqual([402, "merchant_subscription_required"]);
+      expect(statusAndCode(await start(m, "nobody", form))).toEqual([403, "merchant_customer_unmapped"]);
+      expect(statusAndCode(await start(m, "", form))).toEqual([403, "merchant_customer_unmapped"]);
       await m.connect("polar", byMeter);
       await m.bind("anna");
-      expect(codeOf(await start(m, "anna", form))).toEqual([402, "merchant_balance_required"]);
+      expect(statusAndCode(await start(m, "anna", form))).toEqual([402, "merchant_balance_required"]);
       await expectNothingWritten(m);
       expect(h.model.requests().some(({ body }) => JSON.stringify(body).includes(m.id))).toBe(false);
     });
@@ -88,7 +88,7 @@ describe("the guard at Polar", () => {
       const customer = h.polar.customers.get(await m.bind(`user-${index}`));
       if (customer !== undefined) Object.assign(customer, { meters, subscriptions: active });
       const response = await start(m, `user-${index}`);
-      expect([index, ...codeOf(response)]).toEqual([index, expected[0], expected[1]]);
+      expect([index, ...statusAndCode(response)]).toEqual([index, expected[0], expected[1]]);
     }
   });
 
@@ -96,7 +96,7 @@ describe("the guard at Polar", () => {
     const m = await h.merchant();
     await m.connect("polar", byProduct);
     h.polar.customers.delete(await m.bind("anna"));
-    expect(codeOf(await start(m, "anna"))).toEqual([402, "merchant_subscription_required"]);
+    expect(statusAndCode(await start(m, "anna"))).toEqual([402, "merchant_subscription_required"]);
   });
 
   test("503 merchant_eligibility_unavailable: 5xx, 401, 429, cut, garbled, refused; nothing written, nothing remembered", async () => {
@@ -118,10 +118,10 @@ describe("the guard at Polar", () => {
       "half" as const,
     ]) {
       h.polar.injectFault(path, fault);
-      expect(codeOf(await start(m, "anna"))).toEqual([503, "merchant_eligibility_unavailable"]);
+      expect(statusAndCode(await start(m, "anna"))).toEqual([503, "merchant_eligibility_unavailable"]);
     }
     await h.polar.stop();
-    expect(codeOf(await start(m, "anna"))).toEqual([503, "merchant_eligibility_unavailable"]);
+    expect(statusAndCode(await start(m, "anna"))).toEqual([503, "merchant_eligibility_unavailable"]);
     await h.polar.start();
     await expectNothingWritten(m);
     expect((await start(m, "anna")).status).toBe(201);
@@ -133,14 +133,14 @@ describe("the guard at Polar", () => {
     const patch = (body: object) => m.call("PATCH", root, { body });
     const monetize = (on: boolean) => h.sql`update tenants set monetization = ${on} where id = ${m.id}`;
     await patch({ status: "disconnected" });
-    expect(codeOf(await start(m, "anna"))).toEqual([503, "merchant_eligibility_unavailable"]);
+    expect(statusAndCode(await start(m, "anna"))).toEqual([503, "merchant_eligibility_unavailable"]);
     await monetize(false);
     expect((await start(m, "anna")).status).toBe(201);
     await monetize(true);
     await patch({ guard: { ...byProduct, enabled: false } });
     expect((await start(m, "anna")).status).toBe(201);
     await patch({ status: "active", guard: byProduct });
-    expect(codeOf(await start(m, "anna"))).toEqual([403, "merchant_customer_unmapped"]);
+    expect(statusAndCode(await start(m, "anna"))).toEqual([403, "merchant_customer_unmapped"]);
     await m.call("DELETE", root);
     expect((await start(m, "anna")).status).toBe(201);
   });
@@ -160,7 +160,7 @@ describe("the guard at Polar", () => {
     expect((await start(m, "anna")).status).toBe(201);
     expect(h.polar.asked(path)).toHaveLength(2);
     const other = await m.bind("anna");
-    expect(codeOf(await start(m, "anna"))).toEqual([402, "merchant_subscription_required"]);
+    expect(statusAndCode(await start(m, "anna"))).toEqual([402, "merchant_subscription_required"]);
     expect(h.polar.asked(`/v1/customers/${other}/state`)).toHaveLength(1);
   });
 });
@@ -185,17 +185,17 @@ describe("the guard at Stripe", () => {
     const customer = h.stripe.customers.get(await m.bind("rich"));
     if (customer !== undefined) customer.credit = 1;
     expect((await start(m, "rich")).status).toBe(201);
-    expect(codeOf(await start(m, "user-0"))).toEqual([402, "merchant_balance_required"]);
+    expect(statusAndCode(await start(m, "user-0"))).toEqual([402, "merchant_balance_required"]);
   });
 
   test("402 for a customer that is gone, 503 for a refused key", async () => {
     const m = await h.merchant();
     await m.connect("stripe", byBoth);
     h.stripe.customers.delete(await m.bind("anna"));
-    expect(codeOf(await start(m, "anna"))).toEqual([402, "merchant_subscription_required"]);
+    expect(statusAndCode(await start(m, "anna"))).toEqual([402, "merchant_subscription_required"]);
     await m.bind("berta");
     h.stripe.keys.delete(m.stripeKey);
-    expect(codeOf(await start(m, "berta"))).toEqual([503, "merchant_eligibility_unavailable"]);
+    expect(statusAndCode(await start(m, "berta"))).toEqual([503, "merchant_eligibility_unavailable"]);
   });
 });
 
@@ -214,7 +214,7 @@ describe("the guard at every door", () => {
       { message: script("chunks=1"), userId: "rich" },
       { trigger: "regenerate-message" },
     ])
-      expect(codeOf(await resume(body))).toEqual([402, "merchant_subscription_required"]);
+      expect(statusAndCode(await resume(body))).toEqual([402, "merchant_subscription_required"]);
     const messages = await m.call("GET", sessionPath(m.agentId, first.sessionId, "/messages"));
     expect(messages.body.data).toHaveLength(2);
   });
@@ -226,9 +226,9 @@ describe("the guard at every door", () => {
       const body = { messages: [script("chunks=1")], stream: false, ...(userId !== undefined && { userId }) };
       return m.call("POST", `/v1/agents/${m.agentId}/generate`, { body });
     };
-    expect(codeOf(await generate())).toEqual([403, "merchant_customer_unmapped"]);
+    expect(statusAndCode(await generate())).toEqual([403, "merchant_customer_unmapped"]);
     const customer = h.polar.customers.get(await m.bind("anna"));
-    expect(codeOf(await generate("anna"))).toEqual([402, "merchant_subscription_required"]);
+    expect(statusAndCode(await generate("anna"))).toEqual([402, "merchant_subscription_required"]);
     await expectNothingWritten(m);
     if (customer !== undefined) customer.subscriptions = [{ product_id: "prod-1", status: "active" }];
     await m.call("PATCH", root, { body: { guard: byProduct } });

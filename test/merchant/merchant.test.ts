@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import type { Form } from "../../src/kernel/errors.ts";
 import type { ApiResponse } from "../harness/harness.ts";
 import { type Merchant, useMerchants } from "../harness/merchant-fixture.ts";
+import { statusAndCode } from "../harness/status-and-code.ts";
 
 const h = await useMerchants({ worker: false });
 beforeEach(() => {
@@ -11,7 +12,6 @@ beforeEach(() => {
 
 const root = "/v1/merchant-connection";
 const forms: Form[] = ["a", "b"];
-const codeOf = ({ status, body }: ApiResponse) => [status, body?.error?.code];
 const issuesOf = ({ body }: ApiResponse) => body.error.details.issues.map(({ path }: { path: string }) => path);
 const off = { enabled: false, productIds: [], meterId: null };
 
@@ -90,7 +90,7 @@ describe("POST /v1/merchant-connection", () => {
     const post = (body: object) => m.call("POST", root, { body, headers: { "idempotency-key": "k" } });
     const [first, again] = [await post(polarBody(m)), await post(polarBody(m))];
     expect([again.status, again.body]).toEqual([201, first.body]);
-    expect(codeOf(await post(polarBody(m, { guard: off })))).toEqual([422, "idempotency_key_reused"]);
+    expect(statusAndCode(await post(polarBody(m, { guard: off })))).toEqual([422, "idempotency_key_reused"]);
   });
 
   test("400 validation_failed: each broken rule, nothing saved, nobody asked", async () => {
@@ -117,10 +117,10 @@ describe("POST /v1/merchant-connection", () => {
     ];
     for (const [body, path] of broken) {
       const response = await m.call("POST", root, { body });
-      expect([...codeOf(response), issuesOf(response)]).toEqual([400, "validation_failed", [path]]);
+      expect([...statusAndCode(response), issuesOf(response)]).toEqual([400, "validation_failed", [path]]);
     }
     const inA = await m.call("POST", root, { form: "a", body: {} });
-    expect(codeOf(inA)).toEqual([400, "invalid_request"]);
+    expect(statusAndCode(inA)).toEqual([400, "invalid_request"]);
     expect([await current(m), h.polar.requests.length]).toEqual([null, before]);
   });
 
@@ -141,11 +141,14 @@ describe("POST /v1/merchant-connection", () => {
     ];
     for (const body of refused) {
       const response = await m.call("POST", root, { body });
-      expect(codeOf(response)).toEqual([422, "merchant_credential_invalid"]);
+      expect(statusAndCode(response)).toEqual([422, "merchant_credential_invalid"]);
       expect(JSON.stringify(response.body)).not.toContain(body.credential);
     }
     h.polar.injectFault("/v1/organizations/", { status: 403, body: { error: "NotPermitted" } });
-    expect(codeOf(await m.call("POST", root, { body: polarBody(m) }))).toEqual([422, "merchant_credential_invalid"]);
+    expect(statusAndCode(await m.call("POST", root, { body: polarBody(m) }))).toEqual([
+      422,
+      "merchant_credential_invalid",
+    ]);
     expect((await current(m)).id).toBe(id);
   });
 
@@ -160,10 +163,10 @@ describe("POST /v1/merchant-connection", () => {
       "half" as const,
     ]) {
       h.polar.injectFault("/v1/organizations/", fault);
-      expect(codeOf(await post())).toEqual([503, "merchant_provider_unavailable"]);
+      expect(statusAndCode(await post())).toEqual([503, "merchant_provider_unavailable"]);
     }
     await h.polar.stop();
-    expect(codeOf(await post())).toEqual([503, "merchant_provider_unavailable"]);
+    expect(statusAndCode(await post())).toEqual([503, "merchant_provider_unavailable"]);
     await h.polar.start();
     expect(await current(m)).toBeNull();
     expect((await post()).status).toBe(201);
@@ -223,7 +226,7 @@ describe("PATCH /v1/merchant-connection", () => {
       [{ credential: null }, "/credential"],
     ] as const) {
       const response = await m.call("PATCH", root, { body });
-      expect([...codeOf(response), issuesOf(response)]).toEqual([400, "validation_failed", [path]]);
+      expect([...statusAndCode(response), issuesOf(response)]).toEqual([400, "validation_failed", [path]]);
     }
     expect((await current(m)).configVersion).toBe(1);
   });
@@ -232,17 +235,17 @@ describe("PATCH /v1/merchant-connection", () => {
     const [m, other] = [await h.merchant(), await h.merchant()];
     await other.connect("polar");
     const response = await m.call("PATCH", root, { body: { status: "active" } });
-    expect(codeOf(response)).toEqual([404, "merchant_connection_not_found"]);
+    expect(statusAndCode(response)).toEqual([404, "merchant_connection_not_found"]);
   });
 
   test("409 merchant_account_mismatch, 422, 503: nothing changes", async () => {
     const [m, other] = [await h.merchant(), await h.merchant()];
     await m.connect("polar");
     const patch = (credential: string) => m.call("PATCH", root, { body: { credential, status: "disconnected" } });
-    expect(codeOf(await patch(other.polarToken))).toEqual([409, "merchant_account_mismatch"]);
-    expect(codeOf(await patch("unknown"))).toEqual([422, "merchant_credential_invalid"]);
+    expect(statusAndCode(await patch(other.polarToken))).toEqual([409, "merchant_account_mismatch"]);
+    expect(statusAndCode(await patch("unknown"))).toEqual([422, "merchant_credential_invalid"]);
     h.polar.injectFault("/v1/organizations/", { status: 502, body: {} });
-    expect(codeOf(await patch(m.polarToken))).toEqual([503, "merchant_provider_unavailable"]);
+    expect(statusAndCode(await patch(m.polarToken))).toEqual([503, "merchant_provider_unavailable"]);
     expect(await current(m)).toMatchObject({ status: "active", configVersion: 1 });
   });
 });
@@ -254,7 +257,7 @@ describe("DELETE /v1/merchant-connection", () => {
       await m.connect("polar");
       await other.connect("polar");
       expect((await m.call("DELETE", root, { form })).status).toBe(204);
-      expect(codeOf(await m.call("DELETE", root, { form }))).toEqual([404, "merchant_connection_not_found"]);
+      expect(statusAndCode(await m.call("DELETE", root, { form }))).toEqual([404, "merchant_connection_not_found"]);
       expect([await current(m), (await current(other)).status]).toEqual([null, "active"]);
     });
 });
@@ -314,7 +317,7 @@ describe("PUT /v1/merchant-connection/bindings/:userId", () => {
       ["anna", { customerId: "c", userId: "b" }, "/userId"],
     ] as const) {
       const response = await m.call("PUT", `${root}/bindings/${user}`, { body });
-      expect([...codeOf(response), issuesOf(response)]).toEqual([400, "validation_failed", [path]]);
+      expect([...statusAndCode(response), issuesOf(response)]).toEqual([400, "validation_failed", [path]]);
     }
     expect((await m.call("PUT", `${root}/bindings/%E0%A4%A`, { body: { customerId: "c" } })).status).toBe(400);
   });
@@ -322,7 +325,7 @@ describe("PUT /v1/merchant-connection/bindings/:userId", () => {
   test("404 merchant_connection_not_found", async () => {
     const m = await h.merchant();
     const response = await m.call("PUT", `${root}/bindings/anna`, { body: { customerId: "c" } });
-    expect(codeOf(response)).toEqual([404, "merchant_connection_not_found"]);
+    expect(statusAndCode(response)).toEqual([404, "merchant_connection_not_found"]);
   });
 
   test("422 merchant_customer_not_found: unknown, another merchant's, deleted, of no vendor's shape", async () => {
@@ -330,11 +333,11 @@ describe("PUT /v1/merchant-connection/bindings/:userId", () => {
     const put = (customerId: string) => m.call("PUT", `${root}/bindings/anna`, { body: { customerId } });
     await m.connect("polar");
     for (const id of [crypto.randomUUID(), h.polar.customer(other.organizationId), "cus_1"])
-      expect(codeOf(await put(id))).toEqual([422, "merchant_customer_not_found"]);
+      expect(statusAndCode(await put(id))).toEqual([422, "merchant_customer_not_found"]);
     await m.connect("stripe");
     const account = m.stripeKey.replace("sk_test", "acct");
     for (const id of ["cus_unknown", h.stripe.customer("acct_other"), h.stripe.customer(account, { deleted: true })])
-      expect(codeOf(await put(id))).toEqual([422, "merchant_customer_not_found"]);
+      expect(statusAndCode(await put(id))).toEqual([422, "merchant_customer_not_found"]);
     expect((await m.call("GET", `${root}/bindings`)).body.bindings).toEqual([]);
   });
 
@@ -345,7 +348,7 @@ describe("PUT /v1/merchant-connection/bindings/:userId", () => {
     for (const fault of [{ status: 500, body: {} }, { status: 401, body: {} }, "cut before" as const]) {
       h.polar.injectFault(`/v1/customers/${customerId}`, fault);
       const response = await m.call("PUT", `${root}/bindings/anna`, { body: { customerId } });
-      expect(codeOf(response)).toEqual([503, "merchant_provider_unavailable"]);
+      expect(statusAndCode(response)).toEqual([503, "merchant_provider_unavailable"]);
     }
     expect((await m.call("GET", `${root}/bindings`)).body.bindings).toEqual([]);
   });
@@ -371,18 +374,18 @@ describe("GET and DELETE /v1/merchant-connection/bindings", () => {
     ]);
     expect(users(await list("userId=c"))).toEqual(["c"]);
     expect(users(await list("userId=foreign"))).toEqual([]);
-    expect(codeOf(await list("cursor=nonsense"))).toEqual([400, "invalid_cursor"]);
-    expect(codeOf(await list("cursor=nonsense", "a"))).toEqual([400, "invalid_request"]);
+    expect(statusAndCode(await list("cursor=nonsense"))).toEqual([400, "invalid_cursor"]);
+    expect(statusAndCode(await list("cursor=nonsense", "a"))).toEqual([400, "invalid_request"]);
     for (const query of ["limit=0", "limit=201", "limit=x", "order=asc"])
-      expect(codeOf(await list(query))).toEqual([400, "validation_failed"]);
+      expect(statusAndCode(await list(query))).toEqual([400, "validation_failed"]);
     const remove = (user: string, form: Form) => m.call("DELETE", `${root}/bindings/${user}`, { form });
     expect((await remove("a", "a")).status).toBe(204);
     for (const form of forms) {
-      expect(codeOf(await remove("a", form))).toEqual([404, "merchant_binding_not_found"]);
-      expect(codeOf(await remove("foreign", form))).toEqual([404, "merchant_binding_not_found"]);
+      expect(statusAndCode(await remove("a", form))).toEqual([404, "merchant_binding_not_found"]);
+      expect(statusAndCode(await remove("foreign", form))).toEqual([404, "merchant_binding_not_found"]);
     }
     await m.call("DELETE", root);
-    expect(codeOf(await list(""))).toEqual([404, "merchant_connection_not_found"]);
-    expect(codeOf(await remove("c", "b"))).toEqual([404, "merchant_connection_not_found"]);
+    expect(statusAndCode(await list(""))).toEqual([404, "merchant_connection_not_found"]);
+    expect(statusAndCode(await remove("c", "b"))).toEqual([404, "merchant_connection_not_found"]);
   });
 });

@@ -6,6 +6,7 @@ import { useService } from "../harness/fixture.ts";
 import { eventually, type TestTenant } from "../harness/harness.ts";
 import { startRole } from "../harness/process.ts";
 import { makeAgent, userMessage } from "../harness/seed.ts";
+import { statusAndCode } from "../harness/status-and-code.ts";
 
 const h = await useService({ worker: true });
 
@@ -29,11 +30,6 @@ function lastLine(text: string): string {
   return text.trimEnd().split("\n").at(-1) ?? "";
 }
 
-const code = (response: { status: number; body: { error?: { code?: string } } }) => [
-  response.status,
-  response.body?.error?.code,
-];
-
 describe("tenant create", () => {
   test("--json ends with the tenant and a token that works, listed as a key", async () => {
     const made = await tenant("create", "--name", "Ünal & Söhne", "--form", "a", "--json");
@@ -52,7 +48,7 @@ describe("tenant create", () => {
     const { body } = await anybody.call("GET", "/v1/agents", { token });
     expect(body.agents).toHaveLength(1);
     const refused = await anybody.call("DELETE", `/v1/agents/${body.agents[0].id}`, { token });
-    expect(code(refused)).toEqual([409, "admin_agent_managed"]);
+    expect(statusAndCode(refused)).toEqual([409, "admin_agent_managed"]);
   });
 });
 
@@ -110,9 +106,9 @@ describe("tenant set", () => {
     expect((await tenant("set", "--tenant", t.id, "--subscription", "inactive")).status).toBe(0);
     for (const form of ["a", "b"] as const) {
       for (const path of ["/v1/apikeys", "/v1/agents", "/v1/providers", "/v1/usage", "/v1/prompts"])
-        expect(code(await t.call("GET", path, { form }))).toEqual([402, "subscription_required"]);
+        expect(statusAndCode(await t.call("GET", path, { form }))).toEqual([402, "subscription_required"]);
       const made = await t.call("POST", "/v1/agents", { form, body: { name: "x" } });
-      expect(code(made)).toEqual([402, "subscription_required"]);
+      expect(statusAndCode(made)).toEqual([402, "subscription_required"]);
     }
     await tenant("set", "--tenant", t.id, "--subscription", "active");
     expect((await t.call("GET", "/v1/agents")).status).toBe(200);
@@ -122,7 +118,7 @@ describe("tenant set", () => {
     const t = await h.tenant();
     await tenant("set", "--tenant", t.id, "--rate-limit", "0");
     const refused = await t.call("GET", "/v1/agents");
-    expect(code(refused)).toEqual([429, "rate_limited"]);
+    expect(statusAndCode(refused)).toEqual([429, "rate_limited"]);
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
     await tenant("set", "--tenant", t.id, "--rate-limit", "none");
     expect((await t.call("GET", "/v1/agents")).status).toBe(200);
@@ -139,11 +135,11 @@ describe("tenant set", () => {
       where id = ${yesterday.headers.get("x-turn-id")}`;
     await tenant("set", "--tenant", t.id, "--quota-turns-per-day", "2");
     const refused = await takeTurn(t, agentId);
-    expect(code(refused)).toEqual([429, "quota_exceeded"]);
+    expect(statusAndCode(refused)).toEqual([429, "quota_exceeded"]);
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
     await tenant("set", "--tenant", t.id, "--quota-turns-per-day", "3");
     expect((await takeTurn(t, agentId)).status).toBe(201);
-    expect(code(await takeTurn(t, agentId))).toEqual([429, "quota_exceeded"]);
+    expect(statusAndCode(await takeTurn(t, agentId))).toEqual([429, "quota_exceeded"]);
     await tenant("set", "--tenant", t.id, "--quota-turns-per-day", "none");
     expect((await takeTurn(t, agentId)).status).toBe(201);
   });
@@ -153,7 +149,7 @@ describe("tenant set", () => {
     const agentId = await makeAgent(h, t);
     const flags = ["--usage-credit", "0", "--quota-turns-per-day", "7", "--rate-limit", "50", "--monetization", "on"];
     await tenant("set", "--tenant", t.id, ...flags, "--form", "a");
-    expect(code(await takeTurn(t, agentId))).toEqual([402, "usage_credit_required"]);
+    expect(statusAndCode(await takeTurn(t, agentId))).toEqual([402, "usage_credit_required"]);
     expect((await t.call("GET", "/v1/agents")).headers.get("api-form")).toBe("a");
     const listed = JSON.parse(lastLine((await tenant("list", "--json")).stdout));
     expect(listed.find((one: { tenantId: string }) => one.tenantId === t.id)).toEqual({
@@ -180,7 +176,7 @@ describe("tenant delete", () => {
       body: { name: "p", providerType: "custom", baseUrl: "https://models.example.com/v1", apiKey: "sk-secret" },
     });
     expect((await tenant("delete", "--tenant", t.id)).stdout).toBe(`${t.id} is deleted.\n`);
-    expect(code(await t.call("GET", "/v1/agents"))).toEqual([401, "unauthorized"]);
+    expect(statusAndCode(await t.call("GET", "/v1/agents"))).toEqual([401, "unauthorized"]);
     const [left] = await h.sql`
       select (select count(*)::int from api_keys where tenant_id = ${t.id}) as keys,
         (select count(*)::int from idempotency_keys where tenant_id = ${t.id}) as responses,
@@ -202,7 +198,7 @@ describe("tenant delete", () => {
     });
     const deleting = await tenant("delete", "--tenant", t.id);
     expect([deleting.status, deleting.stdout]).toEqual([0, expect.stringContaining("takes no new turns")]);
-    expect(code(await takeTurn(t, agentId))).toEqual([409, "tenant_deleting"]);
+    expect(statusAndCode(await takeTurn(t, agentId))).toEqual([409, "tenant_deleting"]);
     expect((await t.call("GET", "/v1/agents")).status).toBe(200);
     expect((await tenant("list")).stdout).toMatch(new RegExp(`${t.id} .*deleting`));
     expect((await t.call("POST", `/v1/agents/${agentId}/sessions/${turn?.sessionId}/cancel`)).status).toBe(202);

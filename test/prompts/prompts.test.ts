@@ -3,6 +3,7 @@ import { ApiError } from "../../src/kernel/errors.ts";
 import { renderPrompt } from "../../src/prompts/render.ts";
 import { useTenant } from "../harness/fixture.ts";
 import type { ApiResponse, TestTenant } from "../harness/harness.ts";
+import { statusAndCode } from "../harness/status-and-code.ts";
 
 const { h, t } = await useTenant();
 
@@ -20,10 +21,6 @@ async function create(tenant: TestTenant, fields: Record<string, unknown> = {}) 
   const response = await tenant.call("POST", "/v1/prompts", { body: body(fields) });
   expect(response.status).toBe(201);
   return response.body;
-}
-
-function verdict({ status, body: { error } }: ApiResponse) {
-  return [status, error.code];
 }
 
 function paths({ body: { error } }: ApiResponse): string[] {
@@ -88,7 +85,7 @@ describe("POST /v1/prompts", () => {
         ["b", "validation_failed"],
       ] as const) {
         const refused = await t.call("POST", "/v1/prompts", { body: body({ [field]: bad }), form });
-        expect(verdict(refused)).toEqual([400, code]);
+        expect(statusAndCode(refused)).toEqual([400, code]);
         expect(paths(refused)).toEqual([`/${field}`]);
       }
     }
@@ -103,9 +100,9 @@ describe("POST /v1/prompts", () => {
     ];
     for (const [fields, expected] of broken) {
       const inB = await t.call("POST", "/v1/prompts", { body: fields, form: "b" });
-      expect([verdict(inB), paths(inB)]).toEqual([[400, "validation_failed"], expected]);
+      expect([statusAndCode(inB), paths(inB)]).toEqual([[400, "validation_failed"], expected]);
       const inA = await t.call("POST", "/v1/prompts", { body: fields, form: "a" });
-      expect([verdict(inA), paths(inA)]).toEqual([[400, "invalid_request"], expected]);
+      expect([statusAndCode(inA), paths(inA)]).toEqual([[400, "invalid_request"], expected]);
     }
   });
 
@@ -113,7 +110,7 @@ describe("POST /v1/prompts", () => {
     const prompt = await create(t);
     for (const form of ["a", "b"] as const) {
       const again = await t.call("POST", "/v1/prompts", { body: { name: prompt.name, template: "x" }, form });
-      expect([verdict(again), paths(again)]).toEqual([[400, "invalid_request"], ["/name"]]);
+      expect([statusAndCode(again), paths(again)]).toEqual([[400, "invalid_request"], ["/name"]]);
     }
     const stranger = await h.tenant();
     await create(stranger, { name: prompt.name });
@@ -127,7 +124,7 @@ describe("POST /v1/prompts", () => {
     const responses = await Promise.all(Array.from({ length: 10 }, send));
     expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
     for (const response of responses)
-      if (response.status !== 201) expect(verdict(response)).toEqual([400, "invalid_request"]);
+      if (response.status !== 201) expect(statusAndCode(response)).toEqual([400, "invalid_request"]);
   });
 
   test("400 invalid_request in both forms: the cap of 100, however many at once; deletion makes room", async () => {
@@ -142,7 +139,7 @@ describe("POST /v1/prompts", () => {
     );
     expect(responses.filter(({ status }) => status === 201)).toHaveLength(3);
     for (const response of responses)
-      if (response.status !== 201) expect(verdict(response)).toEqual([400, "invalid_request"]);
+      if (response.status !== 201) expect(statusAndCode(response)).toEqual([400, "invalid_request"]);
     expect((await tenant.call("GET", "/v1/prompts")).body.prompts).toHaveLength(100);
     await tenant.call("DELETE", `/v1/prompts/prompt_${"1".padStart(24, "c")}`);
     await create(tenant);
@@ -187,8 +184,11 @@ describe("GET /v1/prompts", () => {
       ["userId=a&userId=b", "userId"],
     ]) {
       const inB = await t.call("GET", `/v1/prompts?${query}`, { form: "b" });
-      expect([verdict(inB), paths(inB)]).toEqual([[400, "validation_failed"], [path as string]]);
-      expect(verdict(await t.call("GET", `/v1/prompts?${query}`, { form: "a" }))).toEqual([400, "invalid_request"]);
+      expect([statusAndCode(inB), paths(inB)]).toEqual([[400, "validation_failed"], [path as string]]);
+      expect(statusAndCode(await t.call("GET", `/v1/prompts?${query}`, { form: "a" }))).toEqual([
+        400,
+        "invalid_request",
+      ]);
     }
   });
 });
@@ -234,8 +234,8 @@ describe("PATCH /v1/prompts/:promptId", () => {
     ];
     for (const [fields, expected] of broken) {
       const inB = await t.call("PATCH", path, { body: fields, form: "b" });
-      expect([verdict(inB), paths(inB)]).toEqual([[400, "validation_failed"], [expected]]);
-      expect(verdict(await t.call("PATCH", path, { body: fields, form: "a" }))).toEqual([400, "invalid_request"]);
+      expect([statusAndCode(inB), paths(inB)]).toEqual([[400, "validation_failed"], [expected]]);
+      expect(statusAndCode(await t.call("PATCH", path, { body: fields, form: "a" }))).toEqual([400, "invalid_request"]);
     }
     expect((await t.call("GET", path)).body).toEqual(before);
   });
@@ -245,7 +245,7 @@ describe("PATCH /v1/prompts/:promptId", () => {
     const prompt = await create(t);
     for (const form of ["a", "b"] as const) {
       const response = await t.call("PATCH", `/v1/prompts/${prompt.id}`, { body: { name: taken.name }, form });
-      expect([verdict(response), paths(response)]).toEqual([[400, "invalid_request"], ["/name"]]);
+      expect([statusAndCode(response), paths(response)]).toEqual([[400, "invalid_request"], ["/name"]]);
     }
     expect((await t.call("GET", `/v1/prompts/${prompt.id}`)).body).toEqual(prompt);
   });
@@ -264,9 +264,9 @@ describe("GET, PATCH, DELETE /v1/prompts/:promptId", () => {
         const foreign = await stranger.call(method, `/v1/prompts/${prompt.id}`, { ...options, form });
         const missing = await stranger.call(method, `/v1/prompts/${missingId}`, { ...options, form });
         sameFor(foreign, missing);
-        expect(verdict(missing)).toEqual([404, "not_found"]);
+        expect(statusAndCode(missing)).toEqual([404, "not_found"]);
         const malformed = await t.call(method, "/v1/prompts/prompt_x", { ...options, form });
-        expect(verdict(malformed)).toEqual([400, form === "a" ? "invalid_request" : "validation_failed"]);
+        expect(statusAndCode(malformed)).toEqual([400, form === "a" ? "invalid_request" : "validation_failed"]);
         expect(paths(malformed)).toEqual(["promptId"]);
       }
     }
@@ -277,8 +277,8 @@ describe("GET, PATCH, DELETE /v1/prompts/:promptId", () => {
     const prompt = await create(t);
     const gone = await t.call("DELETE", `/v1/prompts/${prompt.id}`);
     expect([gone.status, gone.body]).toEqual([204, null]);
-    expect(verdict(await t.call("GET", `/v1/prompts/${prompt.id}`))).toEqual([404, "not_found"]);
-    expect(verdict(await t.call("DELETE", `/v1/prompts/${prompt.id}`))).toEqual([404, "not_found"]);
+    expect(statusAndCode(await t.call("GET", `/v1/prompts/${prompt.id}`))).toEqual([404, "not_found"]);
+    expect(statusAndCode(await t.call("DELETE", `/v1/prompts/${prompt.id}`))).toEqual([404, "not_found"]);
   });
 });
 

@@ -2,8 +2,9 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { json } from "../../src/kernel/database/client.ts";
 import { listen } from "../../src/kernel/runtime.ts";
 import { useAgent } from "../harness/fixture.ts";
-import { type ApiResponse, eventually, startHarness } from "../harness/harness.ts";
+import { eventually, startHarness } from "../harness/harness.ts";
 import { makeAgent, userMessage } from "../harness/seed.ts";
+import { statusAndCode } from "../harness/status-and-code.ts";
 import { idle, messagesOf, open, play, requestsOf, script, sessionPath, usageOf } from "../harness/turns.ts";
 
 const muted: { abortedAt: number | null }[] = [];
@@ -26,7 +27,6 @@ const mute = listen({
 afterAll(() => mute.stop(true));
 
 const forms = ["a", "b"] as const;
-const code = ({ status, body }: ApiResponse) => [status, body?.error?.code];
 const cancel = (sessionId: string, form: "a" | "b" = "b", agent: string = agentId) =>
   t.call("POST", sessionPath(agent, sessionId, "/cancel"), { form });
 const types = (events: { data: { type: string } | "[DONE]" }[]) =>
@@ -76,14 +76,14 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId/cancel", () => {
       );
       await eventually(async () => (await cancel(sessionId, form)).status === 202);
       const response = await waiting;
-      expect(code(response)).toEqual([409, "turn_canceled"]);
+      expect(statusAndCode(response)).toEqual([409, "turn_canceled"]);
       expect(response.turnId).toMatch(/^turn_/);
       expect(await usageOf(h, response.turnId)).not.toBeNull();
     });
 
     test(`409 session_idle when nothing runs (form ${form})`, async () => {
       const { sessionId } = await play(t, agentId, null, { message: userMessage("hi"), stream: false }, { form });
-      expect(code(await cancel(sessionId, form))).toEqual([409, "session_idle"]);
+      expect(statusAndCode(await cancel(sessionId, form))).toEqual([409, "session_idle"]);
       const live = await open(h, t, "POST", sessionPath(agentId, sessionId), {
         body: { message: script("text=a hangAfterChunks=0") },
       });
@@ -91,7 +91,7 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId/cancel", () => {
       expect(both.some(({ status }) => status === 202)).toBeTrue();
       for (const response of both) expect([202, 409]).toContain(response.status);
       await live.rest();
-      expect(code(await cancel(sessionId, form))).toEqual([409, "session_idle"]);
+      expect(statusAndCode(await cancel(sessionId, form))).toEqual([409, "session_idle"]);
     });
   }
 
@@ -101,9 +101,9 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId/cancel", () => {
     await live.until("text-delta");
     expect((await cancel(live.sessionId, "a")).status).toBe(202);
     await live.until("abort");
-    expect(code(await cancel(live.sessionId, "a"))).toEqual([404, "not_found"]);
+    expect(statusAndCode(await cancel(live.sessionId, "a"))).toEqual([404, "not_found"]);
     const resumed = await play(t, agentId, live.sessionId, { message: userMessage("x") }, { form: "a" });
-    expect(code(resumed)).toEqual([404, "not_found"]);
+    expect(statusAndCode(resumed)).toEqual([404, "not_found"]);
     expect(await usageOf(h, live.turnId)).not.toBeNull();
     await live.leave();
   });
@@ -197,10 +197,10 @@ describe("cancelling a turn that waits for a worker", () => {
         expect(types(await live.rest())).toEqual(["abort", "[DONE]"]);
         expect(await usageOf(quiet, live.turnId)).toMatchObject({ inputTokens: 0, outputTokens: 0 });
         const again = await own.call("POST", `${path}/${live.sessionId}/cancel`);
-        expect(code(again)).toEqual(form === "a" ? [404, "not_found"] : [409, "session_idle"]);
+        expect(statusAndCode(again)).toEqual(form === "a" ? [404, "not_found"] : [409, "session_idle"]);
         const [other] = await quiet.sql<{ sessionId: string }[]>`select session_id from turns where status = 'queued'`;
         await own.call("POST", `${path}/${other?.sessionId}/cancel`);
-        expect(code(await json)).toEqual([409, "turn_canceled"]);
+        expect(statusAndCode(await json)).toEqual([409, "turn_canceled"]);
 
         const pool = await quiet.startWorkers();
         const next = await play(own, agent, null, { message: userMessage("next"), stream: false });

@@ -3,12 +3,12 @@ import { newId } from "../../src/kernel/ids.ts";
 import { useTenant } from "../harness/fixture.ts";
 import type { ApiResponse, TestTenant } from "../harness/harness.ts";
 import { makeAgent, userMessage } from "../harness/seed.ts";
+import { statusAndCode } from "../harness/status-and-code.ts";
 import { open, play, script, sessionPath } from "../harness/turns.ts";
 
 const { h, t } = await useTenant({ worker: true });
 const other = await h.tenant();
 
-const code = ({ status, body }: ApiResponse) => [status, body.error?.code];
 const ids = ({ body }: ApiResponse) => body.data.map(({ id }: { id: string }) => id);
 
 async function session(tenant: TestTenant, agentId: string, fields: object = {}): Promise<string> {
@@ -111,7 +111,7 @@ describe("GET /v1/agents/:agentId/sessions", () => {
       "limit=1&limit=2",
       "userId=%00",
     ])
-      expect(code(await t.call("GET", `${path}?${query}`))).toEqual([400, "validation_failed"]);
+      expect(statusAndCode(await t.call("GET", `${path}?${query}`))).toEqual([400, "validation_failed"]);
     await session(t, agentId);
     await session(t, agentId);
     const { body } = await t.call("GET", `${path}?limit=1`);
@@ -129,11 +129,11 @@ describe("GET /v1/agents/:agentId/sessions", () => {
       ["/v1/sessions/latest", body.nextCursor],
     ]) {
       const response = await t.call("GET", `${at}${at.includes("?") ? "&" : "?"}cursor=${cursor}`);
-      expect(code(response)).toEqual([400, "invalid_cursor"]);
+      expect(statusAndCode(response)).toEqual([400, "invalid_cursor"]);
       const inA = await t.call("GET", `${at}${at.includes("?") ? "&" : "?"}cursor=${cursor}`, { form: "a" });
-      expect(code(inA)).toEqual([400, "invalid_request"]);
+      expect(statusAndCode(inA)).toEqual([400, "invalid_request"]);
     }
-    expect(code(await t.call("GET", "/v1/agents/ag_x/sessions"))).toEqual([400, "validation_failed"]);
+    expect(statusAndCode(await t.call("GET", "/v1/agents/ag_x/sessions"))).toEqual([400, "validation_failed"]);
   });
 });
 
@@ -162,7 +162,7 @@ describe("GET /v1/sessions/latest", () => {
     expect(await walk(own, "/v1/sessions/latest?limit=1&byAgent=false&userId=ada")).toEqual([third, second]);
     expect(await walk(own, "/v1/sessions/latest?limit=1&byAgent=true&userId=")).toEqual([first]);
     for (const query of ["byAgent=yes", "byAgent=", "limit=201", "agentId=x"])
-      expect(code(await own.call("GET", `/v1/sessions/latest?${query}`))).toEqual([400, "validation_failed"]);
+      expect(statusAndCode(await own.call("GET", `/v1/sessions/latest?${query}`))).toEqual([400, "validation_failed"]);
     expect(
       (await t.call("GET", "/v1/sessions/latest?userId=ada&limit=200")).body.data.every(
         (s: { id: string }) => s.id !== third,
@@ -239,7 +239,7 @@ describe("GET /v1/agents/:agentId/sessions/:sessionId/messages", () => {
       t.call("GET", sessionPath(agentId, one, `/messages?${query}`), { form });
     const page = (await read("limit=1")).body;
     const theirs = (await t.call("GET", sessionPath(agentId, two, "/messages?limit=1"))).body;
-    expect(code(await read(`cursor=${page.nextCursor}&after=${page.latestCursor}`))).toEqual([
+    expect(statusAndCode(await read(`cursor=${page.nextCursor}&after=${page.latestCursor}`))).toEqual([
       400,
       "validation_failed",
     ]);
@@ -254,11 +254,11 @@ describe("GET /v1/agents/:agentId/sessions/:sessionId/messages", () => {
       `after=${"A".repeat(1_025)}`,
       "cursor=x",
     ]) {
-      expect(code(await read(query))).toEqual([400, "invalid_cursor"]);
-      expect(code(await read(query, "a"))).toEqual([400, "invalid_request"]);
+      expect(statusAndCode(await read(query))).toEqual([400, "invalid_cursor"]);
+      expect(statusAndCode(await read(query, "a"))).toEqual([400, "invalid_request"]);
     }
     for (const query of ["limit=0", "limit=201", "limit=%ff", "limit=%00", "before=x", "cursor=x&cursor=x"])
-      expect(code(await read(query))).toEqual([400, "validation_failed"]);
+      expect(statusAndCode(await read(query))).toEqual([400, "validation_failed"]);
   });
 });
 
@@ -279,7 +279,10 @@ describe("DELETE /v1/agents/:agentId/sessions/:sessionId", () => {
         ["POST", "", { trigger: "regenerate-message" }],
       ];
       for (const [method, rest, body] of later)
-        expect(code(await t.call(method, sessionPath(agentId, id, rest), { form, body }))).toEqual([404, "not_found"]);
+        expect(statusAndCode(await t.call(method, sessionPath(agentId, id, rest), { form, body }))).toEqual([
+          404,
+          "not_found",
+        ]);
       expect(ids(await t.call("GET", sessionPath(agentId, null)))).not.toContain(id);
       expect(ids(await t.call("GET", "/v1/sessions/latest"))).not.toContain(id);
       expect((await t.call("GET", `/v1/usage?groupBy=session&sessionId=${id}`)).body.totals.requestCount).toBe(1);
@@ -290,9 +293,12 @@ describe("DELETE /v1/agents/:agentId/sessions/:sessionId", () => {
     const agentId = await makeAgent(h, t);
     const id = await session(t, agentId);
     for (const query of ["", "?deleteArtifacts=yes", "?deleteArtifacts="])
-      expect(code(await t.call("DELETE", sessionPath(agentId, id, query)))).toEqual([400, "validation_failed"]);
+      expect(statusAndCode(await t.call("DELETE", sessionPath(agentId, id, query)))).toEqual([
+        400,
+        "validation_failed",
+      ]);
     const inA = await t.call("DELETE", sessionPath(agentId, id, "?deleteArtifacts=true"), { form: "a" });
-    expect(code(inA)).toEqual([400, "invalid_request"]);
+    expect(statusAndCode(inA)).toEqual([400, "invalid_request"]);
     expect((await t.call("GET", sessionPath(agentId, id, "/messages"))).status).toBe(200);
   });
 
@@ -303,7 +309,7 @@ describe("DELETE /v1/agents/:agentId/sessions/:sessionId", () => {
       const live = await open(h, t, "POST", sessionPath(agentId, null), { form, body });
       await live.until("text-delta");
       const path = sessionPath(agentId, live.sessionId, form === "b" ? "?deleteArtifacts=false" : "");
-      expect(code(await t.call("DELETE", path, { form }))).toEqual([
+      expect(statusAndCode(await t.call("DELETE", path, { form }))).toEqual([
         409,
         form === "a" ? "SESSION_BUSY" : "session_busy",
       ]);

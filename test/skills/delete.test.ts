@@ -5,7 +5,8 @@ import { agentPurges } from "../../workers/tasks.ts";
 import { form, skillMd, zip } from "../harness/archives.ts";
 import { useTenant } from "../harness/fixture.ts";
 import type { CallOptions } from "../harness/harness.ts";
-import { missingAgent, missingSkill, octets, sameFor, skillCalls, verdict } from "../harness/skill-calls.ts";
+import { missingAgent, missingSkill, octets, sameFor, skillCalls } from "../harness/skill-calls.ts";
+import { statusAndCode } from "../harness/status-and-code.ts";
 
 const { h, t } = await useTenant();
 const skills = skillCalls(t);
@@ -25,9 +26,9 @@ describe("404 and isolation", () => {
     ];
     for (const [method, path, options] of ofAgent) {
       const missing = await t.call(method, `/v1/agents/${missingAgent}/skills${path}`, options);
-      expect(verdict(missing)).toEqual([404, "not_found"]);
+      expect(statusAndCode(missing)).toEqual([404, "not_found"]);
       sameFor(await stranger.call(method, `/v1/agents/${agentId}/skills${path}`, options), missing);
-      expect(verdict(await t.call(method, `/v1/agents/ag_x/skills${path}`, options))).toEqual([
+      expect(statusAndCode(await t.call(method, `/v1/agents/ag_x/skills${path}`, options))).toEqual([
         400,
         "validation_failed",
       ]);
@@ -42,14 +43,14 @@ describe("404 and isolation", () => {
     ];
     for (const [method, path, options] of ofSkill) {
       const missing = await t.call(method, one(agentId, missingSkill) + path, options);
-      expect(verdict(missing)).toEqual([404, "skill_not_found"]);
+      expect(statusAndCode(missing)).toEqual([404, "skill_not_found"]);
       sameFor(await t.call(method, one(other, skill.id) + path, options), missing);
       const inA = await t.call(method, one(agentId, missingSkill) + path, { ...options, form: "a" });
-      expect(verdict(inA)).toEqual([404, "not_found"]);
+      expect(statusAndCode(inA)).toEqual([404, "not_found"]);
       const noAgent = await t.call(method, one(missingAgent, skill.id) + path, options);
-      expect(verdict(noAgent)).toEqual([404, "not_found"]);
+      expect(statusAndCode(noAgent)).toEqual([404, "not_found"]);
       sameFor(await stranger.call(method, one(agentId, skill.id) + path, options), noAgent);
-      expect(verdict(await t.call(method, one(agentId, "skill_x") + path, options))).toEqual([
+      expect(statusAndCode(await t.call(method, one(agentId, "skill_x") + path, options))).toEqual([
         400,
         "validation_failed",
       ]);
@@ -69,7 +70,7 @@ describe("DELETE /v1/agents/:agentId/skills/:skillId", () => {
   test("204 removes the files too", async () => {
     const skill = await skills.created(agentId);
     expect((await remove(agentId, skill.id)).status).toBe(204);
-    expect(verdict(await remove(agentId, skill.id))).toEqual([404, "skill_not_found"]);
+    expect(statusAndCode(await remove(agentId, skill.id))).toEqual([404, "skill_not_found"]);
     expect(await h.sql`select 1 from skill_files where skill_id = ${skill.id}`).toHaveLength(0);
   });
 
@@ -78,11 +79,11 @@ describe("DELETE /v1/agents/:agentId/skills/:skillId", () => {
       for (const tool of ["activate_skill", "read"]) {
         const agent = await skills.agent();
         // Without a skill the agent has no such tool.
-        expect(verdict(await change(agent, { [field]: rule(tool) }))).toEqual([400, "validation_failed"]);
+        expect(statusAndCode(await change(agent, { [field]: rule(tool) }))).toEqual([400, "validation_failed"]);
         const [first, second] = [await skills.created(agent), await skills.created(agent)];
         expect((await change(agent, { [field]: rule(tool) })).status).toBe(200);
         expect((await remove(agent, first.id)).status).toBe(204);
-        expect(verdict(await remove(agent, second.id))).toEqual([400, "validation_failed"]);
+        expect(statusAndCode(await remove(agent, second.id))).toEqual([400, "validation_failed"]);
         expect((await t.call("GET", `/v1/agents/${agent}/skills/${second.id}`)).body).toEqual(second);
         expect((await change(agent, { [field]: { default: "full" } })).status).toBe(200);
         expect((await remove(agent, second.id)).status).toBe(204);
@@ -113,7 +114,7 @@ describe("an agent's deletion", () => {
     const agent = await skills.agent();
     const skill = await skills.created(agent);
     expect((await t.call("DELETE", `/v1/agents/${agent}`)).status).toBe(204);
-    expect(verdict(await t.call("GET", `/v1/agents/${agent}/skills/${skill.id}`))).toEqual([404, "not_found"]);
+    expect(statusAndCode(await t.call("GET", `/v1/agents/${agent}/skills/${skill.id}`))).toEqual([404, "not_found"]);
     await purgeAgent(h.ctx.sql, agent, agentPurges);
     expect(await h.sql`select 1 from agent_skills where agent_id = ${agent}`).toHaveLength(0);
     expect(await h.sql`select 1 from skill_files where skill_id = ${skill.id}`).toHaveLength(0);

@@ -2,17 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { skillMd } from "../harness/archives.ts";
 import { useTenant } from "../harness/fixture.ts";
 import type { CallOptions } from "../harness/harness.ts";
-import {
-  codeIn,
-  forms,
-  mib,
-  missingAgent,
-  missingSkill,
-  name,
-  octets,
-  skillCalls,
-  verdict,
-} from "../harness/skill-calls.ts";
+import { codeIn, forms, mib, missingAgent, missingSkill, name, octets, skillCalls } from "../harness/skill-calls.ts";
+import { statusAndCode } from "../harness/status-and-code.ts";
 
 const { h, t } = await useTenant();
 const skills = skillCalls(t);
@@ -35,7 +26,10 @@ describe("files of a skill", () => {
     expect([removed.status, removed.body.files]).toEqual([200, skill.files]);
     const again = await t.call("DELETE", skills.at(agentId, skill.id, "docs/größe 1.md"));
     expect([again.status, again.body]).toEqual([200, removed.body]);
-    expect(verdict(await t.call("GET", skills.at(agentId, skill.id, "docs/größe 1.md")))).toEqual([404, "not_found"]);
+    expect(statusAndCode(await t.call("GET", skills.at(agentId, skill.id, "docs/größe 1.md")))).toEqual([
+      404,
+      "not_found",
+    ]);
   });
 
   test("PUT SKILL.md 200: the skill follows its frontmatter, and keeps its id", async () => {
@@ -56,11 +50,11 @@ describe("files of a skill", () => {
     const skill = await skills.created(agentId);
     const other = await skills.created(agentId);
     for (const content of ["", "# none", Buffer.from([0x2d, 0x2d, 0x2d, 0x0a, 0xff])])
-      expect(verdict(await skills.put(agentId, skill.id, "SKILL.md", content))).toEqual([
+      expect(statusAndCode(await skills.put(agentId, skill.id, "SKILL.md", content))).toEqual([
         400,
         "skill_invalid_markdown",
       ]);
-    expect(verdict(await skills.put(agentId, skill.id, "SKILL.md", skillMd(other.name)))).toEqual([
+    expect(statusAndCode(await skills.put(agentId, skill.id, "SKILL.md", skillMd(other.name)))).toEqual([
       409,
       "skill_name_conflict",
     ]);
@@ -70,7 +64,7 @@ describe("files of a skill", () => {
   test("DELETE SKILL.md 400", async () => {
     const skill = await skills.created(agentId);
     for (const asked of forms)
-      expect(verdict(await t.call("DELETE", skills.at(agentId, skill.id, "SKILL.md"), { form: asked }))).toEqual([
+      expect(statusAndCode(await t.call("DELETE", skills.at(agentId, skill.id, "SKILL.md"), { form: asked }))).toEqual([
         400,
         codeIn(asked, "validation_failed"),
       ]);
@@ -96,20 +90,20 @@ describe("files of a skill", () => {
     for (const path of bad)
       for (const method of ["GET", "PUT", "DELETE"]) {
         const options = method === "PUT" ? { body: Buffer.from("x"), headers: octets } : {};
-        expect([path, ...verdict(await t.call(method, skills.at(agentId, skill.id, path), options))]).toEqual([
+        expect([path, ...statusAndCode(await t.call(method, skills.at(agentId, skill.id, path), options))]).toEqual([
           path,
           400,
           "validation_failed",
         ]);
       }
     const noPath = skills.at(agentId, skill.id, "").split("?")[0] as string;
-    expect(verdict(await t.call("GET", noPath))).toEqual([400, "validation_failed"]);
-    expect(verdict(await t.call("GET", `${skills.at(agentId, skill.id, "a")}&path=b`))).toEqual([
+    expect(statusAndCode(await t.call("GET", noPath))).toEqual([400, "validation_failed"]);
+    expect(statusAndCode(await t.call("GET", `${skills.at(agentId, skill.id, "a")}&path=b`))).toEqual([
       400,
       "validation_failed",
     ]);
     const json = await t.call("PUT", skills.at(agentId, skill.id, "a.json"), { body: { a: 1 } });
-    expect(verdict(json)).toEqual([400, "validation_failed"]);
+    expect(statusAndCode(json)).toEqual([400, "validation_failed"]);
   });
 
   test("400 skill_too_many_files at 100 files, under concurrency; replacing one is still 200", async () => {
@@ -122,7 +116,7 @@ describe("files of a skill", () => {
     );
     expect(responses.filter(({ status }) => status === 200)).toHaveLength(3);
     for (const response of responses.filter(({ status }) => status !== 200))
-      expect(verdict(response)).toEqual([400, "skill_too_many_files"]);
+      expect(statusAndCode(response)).toEqual([400, "skill_too_many_files"]);
     expect((await skills.put(agentId, skill.id, "f1", "replaced")).status).toBe(200);
   });
 
@@ -130,12 +124,15 @@ describe("files of a skill", () => {
     const skill = await skills.created(agentId);
     const room = 10 * mib - skill.files[0]!.sizeBytes;
     expect((await skills.put(agentId, skill.id, "big", Buffer.alloc(room))).status).toBe(200);
-    expect(verdict(await skills.put(agentId, skill.id, "more", "x"))).toEqual([413, "skill_uncompressed_too_large"]);
-    expect(verdict(await skills.put(agentId, skill.id, "big", Buffer.alloc(room + 1)))).toEqual([
+    expect(statusAndCode(await skills.put(agentId, skill.id, "more", "x"))).toEqual([
       413,
       "skill_uncompressed_too_large",
     ]);
-    expect(verdict(await skills.put(agentId, skill.id, "huge", Buffer.alloc(10 * mib + 1)))).toEqual([
+    expect(statusAndCode(await skills.put(agentId, skill.id, "big", Buffer.alloc(room + 1)))).toEqual([
+      413,
+      "skill_uncompressed_too_large",
+    ]);
+    expect(statusAndCode(await skills.put(agentId, skill.id, "huge", Buffer.alloc(10 * mib + 1)))).toEqual([
       413,
       "skill_uncompressed_too_large",
     ]);
@@ -197,12 +194,12 @@ describe("POST /v1/agents/:agentId/skills/:skillId/copies", () => {
     const many = Array.from({ length: 31 }, (_, index) => `ag_${String(index).padStart(24, "0")}`);
     for (const agentIds of [[], many, [other, other], ["x"], other, undefined])
       for (const asked of forms)
-        expect(verdict(await copy(skill.id, agentIds, { form: asked }))).toEqual([
+        expect(statusAndCode(await copy(skill.id, agentIds, { form: asked }))).toEqual([
           400,
           codeIn(asked, "validation_failed"),
         ]);
     expect((await copy(skill.id, many.slice(0, 30))).body).toHaveLength(30);
-    expect(verdict(await copy(missingSkill, [other]))).toEqual([404, "skill_not_found"]);
+    expect(statusAndCode(await copy(missingSkill, [other]))).toEqual([404, "skill_not_found"]);
   });
 
   test("crossing copies all end", async () => {

@@ -3,7 +3,8 @@ import { purgeLibrarySkill } from "../../src/skills/purge.ts";
 import { form, skillMd, zip } from "../harness/archives.ts";
 import { useTenant } from "../harness/fixture.ts";
 import { type CallOptions, eventually } from "../harness/harness.ts";
-import { name, verdict } from "../harness/skill-calls.ts";
+import { name } from "../harness/skill-calls.ts";
+import { statusAndCode } from "../harness/status-and-code.ts";
 
 const { h, t } = await useTenant({ worker: true });
 
@@ -22,7 +23,7 @@ describe("DELETE /v1/skills/:skillId", () => {
     const skill = await created();
     await put(skill.id);
     expect((await t.call("DELETE", `/v1/skills/${skill.id}`)).status).toBe(204);
-    expect(verdict(await get(skill.id))).toEqual([404, "not_found"]);
+    expect(statusAndCode(await get(skill.id))).toEqual([404, "not_found"]);
     await eventually(async () => {
       const left = await h.sql`select 1 from skill_files where skill_id = ${skill.id}`;
       return left.length === 0;
@@ -53,14 +54,14 @@ describe("DELETE /v1/skills/:skillId", () => {
       expect((await change(agent, { approvalInTasks: rule(tool) })).status).toBe(200);
       expect((await remove(first.id)).status).toBe(204);
       const refused = await remove(last.id, { form: "b" });
-      expect(verdict(refused)).toEqual([400, "validation_failed"]);
+      expect(statusAndCode(refused)).toEqual([400, "validation_failed"]);
       expect(refused.body.error.message).toContain(agent);
-      expect(verdict(await remove(last.id, { form: "a" }))).toEqual([400, "invalid_request"]);
+      expect(statusAndCode(await remove(last.id, { form: "a" }))).toEqual([400, "invalid_request"]);
       expect((await get(last.id)).body).toEqual(last);
       expect((await change(agent, { approvalInTasks: { default: "full" } })).status).toBe(200);
       expect((await remove(last.id)).status).toBe(204);
       // A skill that is gone brings no tool, though the agent still names it.
-      expect(verdict(await change(agent, { approvalInChat: rule(tool) }))).toEqual([400, "validation_failed"]);
+      expect(statusAndCode(await change(agent, { approvalInChat: rule(tool) }))).toEqual([400, "validation_failed"]);
     }
   });
 
@@ -77,7 +78,7 @@ describe("DELETE /v1/skills/:skillId", () => {
     expect((await remove(skill.id)).status).toBe(204);
     // It is the last one now.
     const last = await t.call("DELETE", `/v1/agents/${agent}/skills/${made.body.id}`, { form: "b" });
-    expect(verdict(last)).toEqual([400, "validation_failed"]);
+    expect(statusAndCode(last)).toEqual([400, "validation_failed"]);
   });
 
   test("a rule and the deletion of the last skill at once, and of the last two: never both", async () => {
@@ -106,6 +107,6 @@ describe("DELETE /v1/skills/:skillId", () => {
     expect((await t.call("PUT", path, { body: { instructions: "x" }, form: "a" })).status).toBe(200);
     expect((await t.call("PUT", path, { body: { skills: [] }, form: "a" })).body.skills).toEqual([]);
     const again = await t.call("PUT", path, { body: { skills: [skill.id] }, form: "a" });
-    expect(verdict(again)).toEqual([400, "invalid_request"]);
+    expect(statusAndCode(again)).toEqual([400, "invalid_request"]);
   });
 });

@@ -6,7 +6,8 @@ import { form, skillMd, tar, tarGz, zip } from "../harness/archives.ts";
 import { useTenant } from "../harness/fixture.ts";
 import type { CallOptions } from "../harness/harness.ts";
 import { startRole } from "../harness/process.ts";
-import { forms, mib, missingSkill, name, sameFor, verdict } from "../harness/skill-calls.ts";
+import { forms, mib, missingSkill, name, sameFor } from "../harness/skill-calls.ts";
+import { statusAndCode } from "../harness/status-and-code.ts";
 
 const { h, t } = await useTenant({ worker: true });
 const folder = await mkdtemp(join(tmpdir(), "parley-skill-"));
@@ -111,8 +112,11 @@ describe("POST /v1/skills", () => {
     ];
     for (const file of broken)
       for (const asked of forms)
-        expect(verdict(await post({ file }, { form: asked }, tenant))).toEqual([400, "invalid_request"]);
-    expect(verdict(await post({ file: Buffer.alloc(10 * mib + 1) }, {}, tenant))).toEqual([413, "payload_too_large"]);
+        expect(statusAndCode(await post({ file }, { form: asked }, tenant))).toEqual([400, "invalid_request"]);
+    expect(statusAndCode(await post({ file: Buffer.alloc(10 * mib + 1) }, {}, tenant))).toEqual([
+      413,
+      "payload_too_large",
+    ]);
     expect(await listed("", tenant)).toEqual(await listed("?filter=built-in"));
   });
 
@@ -131,10 +135,13 @@ describe("POST /v1/skills", () => {
       { file, other: "x" },
     ];
     for (const parts of bad) {
-      expect(verdict(await post(parts))).toEqual([400, "validation_failed"]);
-      expect(verdict(await post(parts, { form: "a" }))).toEqual([400, "invalid_request"]);
+      expect(statusAndCode(await post(parts))).toEqual([400, "validation_failed"]);
+      expect(statusAndCode(await post(parts, { form: "a" }))).toEqual([400, "invalid_request"]);
     }
-    expect(verdict(await t.call("POST", "/v1/skills", { body: { file: "x" } }))).toEqual([400, "validation_failed"]);
+    expect(statusAndCode(await t.call("POST", "/v1/skills", { body: { file: "x" } }))).toEqual([
+      400,
+      "validation_failed",
+    ]);
   });
 
   test("201 once for an Idempotency-Key; another archive is 422", async () => {
@@ -142,7 +149,7 @@ describe("POST /v1/skills", () => {
     const file = archive();
     const first = await post({ file }, { headers });
     expect((await post({ file }, { headers })).body).toEqual(first.body);
-    expect(verdict(await post({ file: archive() }, { headers }))).toEqual([422, "idempotency_key_reused"]);
+    expect(statusAndCode(await post({ file: archive() }, { headers }))).toEqual([422, "idempotency_key_reused"]);
   });
 
   test("400 invalid_request at 200 skills, under concurrency", async () => {
@@ -153,7 +160,7 @@ describe("POST /v1/skills", () => {
     const responses = await Promise.all(Array.from({ length: 5 }, () => post({ file: archive() }, {}, tenant)));
     expect(responses.filter(({ status }) => status === 201)).toHaveLength(2);
     for (const response of responses.filter(({ status }) => status !== 201))
-      expect(verdict(response)).toEqual([400, "invalid_request"]);
+      expect(statusAndCode(response)).toEqual([400, "invalid_request"]);
   });
 });
 
@@ -177,7 +184,7 @@ describe("GET /v1/skills", () => {
     const { meta: _meta, files: _files, ...fields } = ada;
     expect(shown).toEqual(fields);
     for (const query of ["filter=mine", "filter=", "limit=1"])
-      expect(verdict(await tenant.call("GET", `/v1/skills?${query}`))).toEqual([400, "validation_failed"]);
+      expect(statusAndCode(await tenant.call("GET", `/v1/skills?${query}`))).toEqual([400, "validation_failed"]);
   });
 });
 
@@ -240,9 +247,9 @@ describe("/v1/skills/:skillId", () => {
       for (const asked of forms) {
         const options = method === "PUT" ? { body: form({ file: archive() }), form: asked } : { form: asked };
         const missing = await stranger.call(method, `/v1/skills/${missingSkill}`, options);
-        expect(verdict(missing)).toEqual([404, "not_found"]);
+        expect(statusAndCode(missing)).toEqual([404, "not_found"]);
         sameFor(await stranger.call(method, `/v1/skills/${skill.id}`, options), missing);
-        expect(verdict(await t.call(method, "/v1/skills/skill_x", options))[0]).toBe(400);
+        expect(statusAndCode(await t.call(method, "/v1/skills/skill_x", options))[0]).toBe(400);
       }
     expect((await get(skill.id)).body).toEqual(skill);
   });
@@ -253,9 +260,9 @@ describe("/v1/skills/:skillId", () => {
     expect(before).toMatchObject({ id: skillId, ownerKind: "platform", tenantId: null, userId: "", metadata: {} });
     expect(before.files.map((file: { path: string }) => file.path)).toEqual(["SKILL.md", "docs/a.md"]);
     for (const asked of forms) {
-      expect(verdict(await put(skillId, { file: archive() }, { form: asked }))).toEqual([403, "invalid_request"]);
+      expect(statusAndCode(await put(skillId, { file: archive() }, { form: asked }))).toEqual([403, "invalid_request"]);
       const removed = await t.call("DELETE", `/v1/skills/${skillId}`, { form: asked });
-      expect(verdict(removed)).toEqual([403, "invalid_request"]);
+      expect(statusAndCode(removed)).toEqual([403, "invalid_request"]);
     }
     expect((await get(skillId)).body).toEqual(before);
   });

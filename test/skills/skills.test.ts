@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { form, skillMd, tar, tarGz, zip } from "../harness/archives.ts";
 import { useTenant } from "../harness/fixture.ts";
-import { codeIn, forms, mib, name, skillCalls, verdict } from "../harness/skill-calls.ts";
+import { codeIn, forms, mib, name, skillCalls } from "../harness/skill-calls.ts";
+import { statusAndCode } from "../harness/status-and-code.ts";
 
 const { h, t } = await useTenant();
 const skills = skillCalls(t);
@@ -81,11 +82,10 @@ describe("POST /v1/agents/:agentId/skills", () => {
       `---\nname: x\ndescription: y\nd: ${"z".repeat(20_000)}\n---\n`,
     ])
       for (const asked of forms)
-        expect([markdown.slice(0, 80), ...verdict(await skills.create(agent, markdown, { form: asked }))]).toEqual([
+        expect([
           markdown.slice(0, 80),
-          400,
-          codeIn(asked, "skill_invalid_markdown"),
-        ]);
+          ...statusAndCode(await skills.create(agent, markdown, { form: asked })),
+        ]).toEqual([markdown.slice(0, 80), 400, codeIn(asked, "skill_invalid_markdown")]);
     expect(await skills.count(agent)).toBe(0);
   });
 
@@ -102,7 +102,7 @@ describe("POST /v1/agents/:agentId/skills", () => {
       { path: "SKILL.md", content, name: "x" },
     ])
       for (const asked of forms)
-        expect(verdict(await t.call("POST", `/v1/agents/${agentId}/skills`, { body, form: asked }))).toEqual([
+        expect(statusAndCode(await t.call("POST", `/v1/agents/${agentId}/skills`, { body, form: asked }))).toEqual([
           400,
           codeIn(asked, "validation_failed"),
         ]);
@@ -114,8 +114,8 @@ describe("POST /v1/agents/:agentId/skills", () => {
     const responses = await Promise.all(Array.from({ length: 6 }, () => skills.create(agent, markdown)));
     expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
     for (const response of responses.filter(({ status }) => status !== 201))
-      expect(verdict(response)).toEqual([409, "skill_name_conflict"]);
-    expect(verdict(await skills.create(agent, markdown, { form: "a" }))).toEqual([400, "invalid_request"]);
+      expect(statusAndCode(response)).toEqual([409, "skill_name_conflict"]);
+    expect(statusAndCode(await skills.create(agent, markdown, { form: "a" }))).toEqual([400, "invalid_request"]);
     await skills.created(agentId, markdown);
     const [{ id }] = (await t.call("GET", `/v1/agents/${agent}/skills`)).body.data;
     expect((await t.call("DELETE", `/v1/agents/${agent}/skills/${id}`)).status).toBe(204);
@@ -131,12 +131,11 @@ describe("POST /v1/agents/:agentId/skills", () => {
     const responses = await Promise.all(Array.from({ length: 6 }, () => skills.create(agent)));
     expect(responses.filter(({ status }) => status === 201)).toHaveLength(3);
     for (const response of responses.filter(({ status }) => status !== 201))
-      expect(verdict(response)).toEqual([400, "skill_limit_reached"]);
-    expect(verdict(await skills.create(agent, undefined, { form: "a" }))).toEqual([400, "invalid_request"]);
-    expect(verdict(await skills.upload(agent, "zip", zip([{ name: "SKILL.md", data: skillMd(name()) }])))).toEqual([
-      400,
-      "skill_limit_reached",
-    ]);
+      expect(statusAndCode(response)).toEqual([400, "skill_limit_reached"]);
+    expect(statusAndCode(await skills.create(agent, undefined, { form: "a" }))).toEqual([400, "invalid_request"]);
+    expect(
+      statusAndCode(await skills.upload(agent, "zip", zip([{ name: "SKILL.md", data: skillMd(name()) }]))),
+    ).toEqual([400, "skill_limit_reached"]);
   });
 
   test("201 once for an Idempotency-Key", async () => {
@@ -144,7 +143,7 @@ describe("POST /v1/agents/:agentId/skills", () => {
     const markdown = skillMd(name());
     const first = await skills.create(agentId, markdown, { headers });
     expect((await skills.create(agentId, markdown, { headers })).body).toEqual(first.body);
-    expect(verdict(await skills.create(agentId, skillMd(name()), { headers }))).toEqual([
+    expect(statusAndCode(await skills.create(agentId, skillMd(name()), { headers }))).toEqual([
       422,
       "idempotency_key_reused",
     ]);
@@ -189,17 +188,23 @@ describe("POST /v1/agents/:agentId/skills/upload", () => {
     ];
     for (const [type, archive, status, code] of refused)
       for (const asked of forms)
-        expect(verdict(await skills.upload(agent, type, archive, { form: asked }))).toEqual([
+        expect(statusAndCode(await skills.upload(agent, type, archive, { form: asked }))).toEqual([
           status,
           codeIn(asked, code),
         ]);
     const large = zip([md, { name: "big", data: Buffer.alloc(10 * mib) }]);
     for (const asked of forms) {
       const response = await skills.upload(agent, "zip", large, { form: asked });
-      expect(verdict(response)).toEqual([413, codeIn(asked, "skill_uncompressed_too_large")]);
+      expect(statusAndCode(response)).toEqual([413, codeIn(asked, "skill_uncompressed_too_large")]);
     }
-    expect(verdict(await skills.upload(agent, "tar", Buffer.alloc(10 * mib + 1)))).toEqual([413, "payload_too_large"]);
-    expect(verdict(await skills.upload(agent, "tar", Buffer.alloc(12 * mib)))).toEqual([413, "payload_too_large"]);
+    expect(statusAndCode(await skills.upload(agent, "tar", Buffer.alloc(10 * mib + 1)))).toEqual([
+      413,
+      "payload_too_large",
+    ]);
+    expect(statusAndCode(await skills.upload(agent, "tar", Buffer.alloc(12 * mib)))).toEqual([
+      413,
+      "payload_too_large",
+    ]);
     expect(await skills.count(agent)).toBe(0);
     expect(
       await h.sql`select 1 from skill_files f where not exists (
@@ -219,12 +224,12 @@ describe("POST /v1/agents/:agentId/skills/upload", () => {
       form({ type: "zip", file, other: "x" }),
       "type=zip",
     ])
-      expect(verdict(await t.call("POST", path, { body }))).toEqual([400, "validation_failed"]);
+      expect(statusAndCode(await t.call("POST", path, { body }))).toEqual([400, "validation_failed"]);
     const twice = form({ type: "zip", file });
     twice.append("type", "tar");
-    expect(verdict(await t.call("POST", path, { body: twice }))).toEqual([400, "validation_failed"]);
+    expect(statusAndCode(await t.call("POST", path, { body: twice }))).toEqual([400, "validation_failed"]);
     const headers = { "content-type": "multipart/form-data; boundary=x" };
-    expect(verdict(await t.call("POST", path, { body: "--x\r\n broken", headers }))).toEqual([
+    expect(statusAndCode(await t.call("POST", path, { body: "--x\r\n broken", headers }))).toEqual([
       400,
       "validation_failed",
     ]);
@@ -233,7 +238,7 @@ describe("POST /v1/agents/:agentId/skills/upload", () => {
   test("409 skill_name_conflict with a skill that was made from text", async () => {
     const skill = await skills.created(agentId);
     const archive = zip([{ name: "SKILL.md", data: skillMd(skill.name) }]);
-    expect(verdict(await skills.upload(agentId, "zip", archive))).toEqual([409, "skill_name_conflict"]);
+    expect(statusAndCode(await skills.upload(agentId, "zip", archive))).toEqual([409, "skill_name_conflict"]);
   });
 
   test("201 once for an Idempotency-Key, whatever the form's boundary; another archive is 422", async () => {
@@ -243,7 +248,10 @@ describe("POST /v1/agents/:agentId/skills/upload", () => {
     expect(first.status).toBe(201);
     expect((await skills.upload(agentId, "zip", archive, { headers })).body).toEqual(first.body);
     const other = zip([{ name: "SKILL.md", data: skillMd(name()) }]);
-    expect(verdict(await skills.upload(agentId, "zip", other, { headers }))).toEqual([422, "idempotency_key_reused"]);
+    expect(statusAndCode(await skills.upload(agentId, "zip", other, { headers }))).toEqual([
+      422,
+      "idempotency_key_reused",
+    ]);
   });
 });
 
@@ -268,9 +276,12 @@ describe("GET /v1/agents/:agentId/skills", () => {
 
   test("400 for limits and cursors that are none", async () => {
     for (const query of ["limit=0", "limit=101", "limit=x", "other=1"])
-      expect(verdict(await t.call("GET", `/v1/agents/${agentId}/skills?${query}`))).toEqual([400, "validation_failed"]);
+      expect(statusAndCode(await t.call("GET", `/v1/agents/${agentId}/skills?${query}`))).toEqual([
+        400,
+        "validation_failed",
+      ]);
     for (const asked of forms)
-      expect(verdict(await t.call("GET", `/v1/agents/${agentId}/skills?cursor=x`, { form: asked }))).toEqual([
+      expect(statusAndCode(await t.call("GET", `/v1/agents/${agentId}/skills?cursor=x`, { form: asked }))).toEqual([
         400,
         codeIn(asked, "invalid_cursor"),
       ]);

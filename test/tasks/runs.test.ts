@@ -3,13 +3,12 @@ import { beginRun } from "../../src/tasks/begin-run.ts";
 import { useAgent } from "../harness/fixture.ts";
 import type { ApiResponse } from "../harness/harness.ts";
 import { makeAgent, userMessage } from "../harness/seed.ts";
+import { statusAndCode } from "../harness/status-and-code.ts";
 import { lastOf, TaskFixture } from "../harness/task-fixture.ts";
 import { requestsOf, usageOf } from "../harness/turns.ts";
 
 const { h, t, agentId } = await useAgent();
 const fixture = new TaskFixture(h, t, agentId);
-
-const codeOf = ({ status, body }: ApiResponse) => [status, body.error?.code];
 
 describe("POST /v1/tasks/:taskId/runs", () => {
   test("202: queued at once, then running with session and turn, then succeeded; metered; the task is free again", async () => {
@@ -86,14 +85,14 @@ describe("POST /v1/tasks/:taskId/runs", () => {
       { idempotencyKey: "x".repeat(256) },
       { key: "x" },
     ])
-      expect(codeOf(await fixture.start(path, body))).toEqual([400, "validation_failed"]);
+      expect(statusAndCode(await fixture.start(path, body))).toEqual([400, "validation_failed"]);
     await t.call("POST", `/v1/agents/${agent}/disable`);
-    expect(codeOf(await fixture.start(path))).toEqual([409, "agent_disabled"]);
-    expect(codeOf(await fixture.start(path, {}, t, "a"))).toEqual([409, "AGENT_DISABLED"]);
+    expect(statusAndCode(await fixture.start(path))).toEqual([409, "agent_disabled"]);
+    expect(statusAndCode(await fixture.start(path, {}, t, "a"))).toEqual([409, "AGENT_DISABLED"]);
     const leaving = await h.tenant();
     const lastPath = await fixture.made("hello", {}, leaving, await makeAgent(h, leaving));
     await h.sql`update tenants set deleting_at = now() where id = ${leaving.id}`;
-    expect(codeOf(await fixture.start(lastPath, {}, leaving))).toEqual([409, "tenant_deleting"]);
+    expect(statusAndCode(await fixture.start(lastPath, {}, leaving))).toEqual([409, "tenant_deleting"]);
   });
 
   test("the run keeps version, prompt and metadata of its start; a pinned task pins its session", async () => {
@@ -254,9 +253,9 @@ describe("GET /v1/tasks/:taskId/runs", () => {
     expect(pages).toEqual([ids.slice(0, 2), ids.slice(2, 4), ids.slice(4)]);
     const other = await fixture.made("hello");
     for (const rest of ["", "/messages"])
-      expect(codeOf(await t.call("GET", `${other}/runs/${ids[0]}${rest}`))).toEqual([404, "not_found"]);
-    expect(codeOf(await t.call("GET", `${other}/runs?cursor=x`))).toEqual([400, "invalid_cursor"]);
-    expect(codeOf(await t.call("GET", `${path}/runs?limit=201`))).toEqual([400, "validation_failed"]);
+      expect(statusAndCode(await t.call("GET", `${other}/runs/${ids[0]}${rest}`))).toEqual([404, "not_found"]);
+    expect(statusAndCode(await t.call("GET", `${other}/runs?cursor=x`))).toEqual([400, "invalid_cursor"]);
+    expect(statusAndCode(await t.call("GET", `${path}/runs?limit=201`))).toEqual([400, "validation_failed"]);
   });
 });
 
@@ -290,8 +289,8 @@ describe("GET /v1/tasks/:taskId/runs/:runId/messages", () => {
     );
     expect((await fixture.read(`${runPath}/messages?after=${whole.latestCursor}`)).data).toEqual([]);
     const mixed = await t.call("GET", `${runPath}/messages?after=${whole.latestCursor}&cursor=${newest.nextCursor}`);
-    expect(codeOf(mixed)).toEqual([400, "validation_failed"]);
-    expect(codeOf(await t.call("GET", `${runPath}/messages?after=x`))).toEqual([400, "invalid_cursor"]);
+    expect(statusAndCode(mixed)).toEqual([400, "validation_failed"]);
+    expect(statusAndCode(await t.call("GET", `${runPath}/messages?after=x`))).toEqual([400, "invalid_cursor"]);
 
     const session = `/v1/agents/${agentId}/sessions/${run.sessionId}`;
     expect((await t.call("DELETE", path)).status).toBe(204);

@@ -6,6 +6,7 @@ import { agentPurges } from "../../workers/tasks.ts";
 import { useAgent } from "../harness/fixture.ts";
 import type { ApiResponse, TestTenant } from "../harness/harness.ts";
 import { makeAgent } from "../harness/seed.ts";
+import { statusAndCode } from "../harness/status-and-code.ts";
 
 const { h, t, agentId } = await useAgent();
 
@@ -16,7 +17,6 @@ async function made(fields: object = {}, tenant = t, agent: string = agentId) {
   expect([response.status, response.body.error]).toEqual([fields && "submit" in fields ? 202 : 201, undefined]);
   return response.body.task;
 }
-const codeOf = ({ status, body }: ApiResponse) => [status, body.error?.code];
 const issuesOf = ({ body }: ApiResponse) => body.error.details.issues.map(({ path }: { path: string }) => path);
 const armedFor = async (id: string): Promise<Date | null> =>
   (await h.sql<{ at: Date | null }[]>`select next_fire_at as at from tasks where id = ${id}`)[0]?.at ?? null;
@@ -100,7 +100,7 @@ describe("POST /v1/tasks", () => {
       extra: 1,
     };
     const response = await t.call("POST", "/v1/tasks", { body: broken });
-    expect(codeOf(response)).toEqual([400, "validation_failed"]);
+    expect(statusAndCode(response)).toEqual([400, "validation_failed"]);
     expect(issuesOf(response).sort()).toEqual([
       "/agentId",
       "/agentVersion",
@@ -111,9 +111,12 @@ describe("POST /v1/tasks", () => {
       "/prompt",
       "/submit",
     ]);
-    expect(codeOf(await t.call("POST", "/v1/tasks", { body: broken, form: "a" }))).toEqual([400, "invalid_request"]);
+    expect(statusAndCode(await t.call("POST", "/v1/tasks", { body: broken, form: "a" }))).toEqual([
+      400,
+      "invalid_request",
+    ]);
     for (const fields of [{ name: "x".repeat(81) }, { prompt: "x".repeat(6_001) }, { agentVersion: 2_147_483_648 }])
-      expect(codeOf(await create(fields))).toEqual([400, "validation_failed"]);
+      expect(statusAndCode(await create(fields))).toEqual([400, "validation_failed"]);
   });
 
   test("400 validation_failed: schedules that are not valid", async () => {
@@ -160,7 +163,7 @@ describe("POST /v1/tasks", () => {
     ];
     for (const [schedule, path] of rows) {
       const response = await create({ schedule });
-      expect([...codeOf(response), issuesOf(response)]).toEqual([400, "validation_failed", [path]]);
+      expect([...statusAndCode(response), issuesOf(response)]).toEqual([400, "validation_failed", [path]]);
     }
   });
 
@@ -173,29 +176,29 @@ describe("POST /v1/tasks", () => {
     });
     expect(responses[0]).toEqual(responses[1] as never);
     expect(responses[0]).toMatchObject({ status: 404, error: { code: "not_found" } });
-    expect(codeOf(await create({ agentVersion: 2 }))).toEqual([404, "agent_version_not_found"]);
-    expect(codeOf(await create({ agentVersion: 2 }, t, agentId, "a"))).toEqual([404, "AGENT_VERSION_NOT_FOUND"]);
+    expect(statusAndCode(await create({ agentVersion: 2 }))).toEqual([404, "agent_version_not_found"]);
+    expect(statusAndCode(await create({ agentVersion: 2 }, t, agentId, "a"))).toEqual([404, "AGENT_VERSION_NOT_FOUND"]);
   });
 
   test("409 agent_disabled (A: AGENT_DISABLED), admin_agent_managed (A: ADMIN_AGENT_MANAGED), tenant_deleting", async () => {
     const disabled = await makeAgent(h, t);
     await t.call("POST", `/v1/agents/${disabled}/disable`);
-    expect(codeOf(await create({}, t, disabled))).toEqual([409, "agent_disabled"]);
-    expect(codeOf(await create({}, t, disabled, "a"))).toEqual([409, "AGENT_DISABLED"]);
+    expect(statusAndCode(await create({}, t, disabled))).toEqual([409, "agent_disabled"]);
+    expect(statusAndCode(await create({}, t, disabled, "a"))).toEqual([409, "AGENT_DISABLED"]);
     const managed = await createManagedAgent(h.sql, t.id);
-    expect(codeOf(await create({}, t, managed))).toEqual([409, "admin_agent_managed"]);
-    expect(codeOf(await create({}, t, managed, "a"))).toEqual([409, "ADMIN_AGENT_MANAGED"]);
+    expect(statusAndCode(await create({}, t, managed))).toEqual([409, "admin_agent_managed"]);
+    expect(statusAndCode(await create({}, t, managed, "a"))).toEqual([409, "ADMIN_AGENT_MANAGED"]);
     const leaving = await h.tenant();
     const agent = await makeAgent(h, leaving);
     await h.sql`update tenants set deleting_at = now() where id = ${leaving.id}`;
-    expect(codeOf(await create({ submit: true }, leaving, agent))).toEqual([409, "tenant_deleting"]);
+    expect(statusAndCode(await create({ submit: true }, leaving, agent))).toEqual([409, "tenant_deleting"]);
     expect((await leaving.call("GET", "/v1/tasks")).body.data).toEqual([]);
   });
 
   test("402 subscription_required", async () => {
     const lapsed = await h.tenant();
     await h.sql`update tenants set subscription = 'inactive' where id = ${lapsed.id}`;
-    expect(codeOf(await create({}, lapsed))).toEqual([402, "subscription_required"]);
+    expect(statusAndCode(await create({}, lapsed))).toEqual([402, "subscription_required"]);
   });
 });
 
@@ -217,7 +220,7 @@ describe("GET /v1/tasks", () => {
     expect(names(await tenant.call("GET", `/v1/tasks?userId=u&agentId=${one}`))).toEqual(["t3", "t1"]);
     expect(names(await tenant.call("GET", "/v1/tasks?userId="))).toEqual(["t0 again", "t4", "t2"]);
     expect(names(await t.call("GET", `/v1/tasks?agentId=${one}`))).toEqual([]);
-    expect(codeOf(await tenant.call("GET", `/v1/tasks?userId=u&cursor=${first.body.nextCursor}`))).toEqual([
+    expect(statusAndCode(await tenant.call("GET", `/v1/tasks?userId=u&cursor=${first.body.nextCursor}`))).toEqual([
       400,
       "invalid_cursor",
     ]);
@@ -235,9 +238,9 @@ describe("GET /v1/tasks", () => {
 
   test("400 validation_failed, invalid_cursor (A: invalid_request)", async () => {
     for (const query of ["limit=0", "limit=201", "limit=x", "agentId=x", "status=x", "limit=1&limit=2"])
-      expect(codeOf(await t.call("GET", `/v1/tasks?${query}`))).toEqual([400, "validation_failed"]);
-    expect(codeOf(await t.call("GET", "/v1/tasks?cursor=x"))).toEqual([400, "invalid_cursor"]);
-    expect(codeOf(await t.call("GET", "/v1/tasks?cursor=x", { form: "a" }))).toEqual([400, "invalid_request"]);
+      expect(statusAndCode(await t.call("GET", `/v1/tasks?${query}`))).toEqual([400, "validation_failed"]);
+    expect(statusAndCode(await t.call("GET", "/v1/tasks?cursor=x"))).toEqual([400, "invalid_cursor"]);
+    expect(statusAndCode(await t.call("GET", "/v1/tasks?cursor=x", { form: "a" }))).toEqual([400, "invalid_request"]);
   });
 });
 
@@ -287,15 +290,15 @@ describe("PATCH /v1/tasks/:taskId", () => {
       { name: null },
       { schedule: { kind: "interval", config: { everyMs: 1 } } },
     ])
-      expect(codeOf(await patch(task.id, body))).toEqual([400, "validation_failed"]);
-    expect(codeOf(await patch(task.id, {}, "a"))).toEqual([400, "invalid_request"]);
+      expect(statusAndCode(await patch(task.id, body))).toEqual([400, "validation_failed"]);
+    expect(statusAndCode(await patch(task.id, {}, "a"))).toEqual([400, "invalid_request"]);
     expect((await t.call("GET", `/v1/tasks/${task.id}`)).body).toEqual(task);
   });
 
   test("404 agent_version_not_found (A: AGENT_VERSION_NOT_FOUND)", async () => {
     const task = await made();
-    expect(codeOf(await patch(task.id, { agentVersion: 9 }))).toEqual([404, "agent_version_not_found"]);
-    expect(codeOf(await patch(task.id, { agentVersion: 9 }, "a"))).toEqual([404, "AGENT_VERSION_NOT_FOUND"]);
+    expect(statusAndCode(await patch(task.id, { agentVersion: 9 }))).toEqual([404, "agent_version_not_found"]);
+    expect(statusAndCode(await patch(task.id, { agentVersion: 9 }, "a"))).toEqual([404, "AGENT_VERSION_NOT_FOUND"]);
   });
 });
 
@@ -303,7 +306,7 @@ describe("DELETE /v1/tasks/:taskId", () => {
   test("204: the schedule stops, the id is 404 everywhere, runs stay; 409 task_active_run_exists before", async () => {
     const task = await made({ schedule: { kind: "interval", config: { everyMs: 60_000 } }, submit: true });
     const path = `/v1/tasks/${task.id}`;
-    expect(codeOf(await t.call("DELETE", path))).toEqual([409, "task_active_run_exists"]);
+    expect(statusAndCode(await t.call("DELETE", path))).toEqual([409, "task_active_run_exists"]);
     await t.call("POST", `${path}/runs/${task.activeRunId}/cancel`);
     const gone = await t.call("DELETE", path);
     expect([gone.status, gone.body, await fireJobs(task.id)]).toEqual([204, null, 0]);
@@ -364,7 +367,7 @@ describe("404 not_found on every operation", () => {
   test("400 for ids of the wrong shape", async () => {
     const task = await made();
     for (const path of ["/v1/tasks/tk_x", `/v1/tasks/${task.id}/runs/tr_x`, `/v1/tasks/${task.id}/runs/tr_x/messages`])
-      expect(codeOf(await t.call("GET", path))).toEqual([400, "validation_failed"]);
+      expect(statusAndCode(await t.call("GET", path))).toEqual([400, "validation_failed"]);
   });
 });
 
@@ -377,7 +380,7 @@ describe("DELETE /v1/providers/:id", () => {
     const { status } = await t.call("PUT", `/v1/agents/${agent}`, { body: { providerId: null, model: null } });
     expect(status).toBe(200);
     const response = await t.call("DELETE", `/v1/providers/${providerId}`);
-    expect(codeOf(response)).toEqual([409, "provider_historical_use"]);
+    expect(statusAndCode(response)).toEqual([409, "provider_historical_use"]);
     expect(response.body.error.details).toEqual({ agentIds: [agent], sessionIds: [], taskIds: [pinned.id] });
   });
 });

@@ -4,12 +4,12 @@ import { changeTenant, type TenantChange } from "../../src/tenants/store.ts";
 import { useService } from "../harness/fixture.ts";
 import { type ApiResponse, eventually, type TestTenant } from "../harness/harness.ts";
 import { makeAgent, userMessage } from "../harness/seed.ts";
+import { statusAndCode } from "../harness/status-and-code.ts";
 import { messagesOf, open, play, script, sessionPath, usageOf } from "../harness/turns.ts";
 
 const h = await useService({ worker: true });
 
 const forms = ["a", "b"] as const;
-const code = ({ status, body }: ApiResponse) => [status, body?.error?.code];
 
 /** A tenant with an agent and a session, and the limits set after that. */
 async function limited(change?: TenantChange) {
@@ -46,7 +46,7 @@ describe("usage credit", () => {
     const before = await messagesOf(t, agentId, sessionId);
     for (const form of forms)
       for (const response of await doors(t, agentId, sessionId, form))
-        expect(code(response)).toEqual([402, "usage_credit_required"]);
+        expect(statusAndCode(response)).toEqual([402, "usage_credit_required"]);
     expect(await messagesOf(t, agentId, sessionId)).toEqual(before);
     await expectReadable(t, agentId, sessionId);
     await changeTenant(h.sql, t.id, { usageCredit: null });
@@ -56,10 +56,10 @@ describe("usage credit", () => {
   test("0 means none left; 1 lets one more turn in", async () => {
     const { t, agentId } = await limited({ usageCredit: 0 });
     const make = () => play(t, agentId, null, { message: userMessage("x"), stream: false });
-    expect(code(await make())).toEqual([402, "usage_credit_required"]);
+    expect(statusAndCode(await make())).toEqual([402, "usage_credit_required"]);
     await changeTenant(h.sql, t.id, { usageCredit: 1 });
     expect((await make()).status).toBe(201);
-    expect(code(await make())).toEqual([402, "usage_credit_required"]);
+    expect(statusAndCode(await make())).toEqual([402, "usage_credit_required"]);
   });
 });
 
@@ -75,7 +75,7 @@ describe("turns per day", () => {
     const refused = responses.filter(({ status }) => status !== 201);
     const midnight = 86_400 - (Math.floor(Date.now() / 1000) % 86_400);
     for (const response of refused) {
-      expect(code(response)).toEqual([429, "quota_exceeded"]);
+      expect(statusAndCode(response)).toEqual([429, "quota_exceeded"]);
       expect(Math.abs(Number(response.headers.get("retry-after")) - midnight)).toBeLessThan(30);
     }
     expect((await t.call("GET", sessionPath(agentId, null))).body.data).toHaveLength(5);
@@ -101,13 +101,13 @@ describe("turns per day", () => {
     expect(generated.status).toBe(200);
     for (const form of forms)
       for (const response of await doors(t, agentId, sessionId, form))
-        expect(code(response)).toEqual([429, "quota_exceeded"]);
+        expect(statusAndCode(response)).toEqual([429, "quota_exceeded"]);
     await expectReadable(t, agentId, sessionId);
   });
 
   test("0 means none", async () => {
     const { t, agentId } = await limited({ quotaTurnsPerDay: 0 });
-    expect(code(await play(t, agentId, null, { message: userMessage("x") }))).toEqual([429, "quota_exceeded"]);
+    expect(statusAndCode(await play(t, agentId, null, { message: userMessage("x") }))).toEqual([429, "quota_exceeded"]);
   });
 });
 
@@ -118,7 +118,7 @@ describe("rate limit", () => {
     const refused = responses.filter(({ status }) => status === 429);
     expect(refused.length).toBeGreaterThanOrEqual(15);
     for (const response of refused) {
-      expect(code(response)).toEqual([429, "rate_limited"]);
+      expect(statusAndCode(response)).toEqual([429, "rate_limited"]);
       expect(Number(response.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
     }
     await eventually(async () => (await t.call("GET", sessionPath(agentId, null))).status === 200);
@@ -134,7 +134,7 @@ describe("subscription and the end of a tenant", () => {
     await changeTenant(h.sql, t.id, { subscription: "inactive" });
     for (const form of forms)
       for (const response of await doors(t, agentId, sessionId, form))
-        expect(code(response)).toEqual([402, "subscription_required"]);
+        expect(statusAndCode(response)).toEqual([402, "subscription_required"]);
     await expectReadable(t, agentId, sessionId, 402);
     const events = await live.rest();
     expect(events.at(-2)?.data).toMatchObject({ type: "finish" });
@@ -150,7 +150,7 @@ describe("subscription and the end of a tenant", () => {
     expect(await deleteTenant(h.sql, t.id)).toBe("deleting");
     for (const form of forms)
       for (const response of await doors(t, agentId, sessionId, form))
-        expect(code(response)).toEqual([409, "tenant_deleting"]);
+        expect(statusAndCode(response)).toEqual([409, "tenant_deleting"]);
     await expectReadable(t, agentId, sessionId);
     expect((await t.call("POST", sessionPath(agentId, sessionId, "/cancel"))).status).toBe(202);
     await live.until("abort");

@@ -2,11 +2,11 @@ import { describe, expect, test } from "bun:test";
 import { useAgent } from "../../harness/fixture.ts";
 import { type ApiResponse, eventually } from "../../harness/harness.ts";
 import { makeAgent, userMessage } from "../../harness/seed.ts";
+import { statusAndCode } from "../../harness/status-and-code.ts";
 import { messagesOf, open, type Played, play, requestsOf, script, sessionPath } from "../../harness/turns.ts";
 
 const { h, t, agentId } = await useAgent({ worker: true });
 
-const code = ({ status, body }: ApiResponse) => [status, body?.error?.code];
 const newKey = () => ({ "idempotency-key": crypto.randomUUID() });
 /** A message whose script nobody else plays. */
 const unique = (settings = "") => script(`text="${crypto.randomUUID()} one two" ${settings}`);
@@ -46,7 +46,7 @@ for (const form of ["a", "b"] as const) {
         const first = send();
         await eventually(() => requestsOf(h, message).length === 1);
         const busy = await play(t, agentId, sessionId, { message, stream }, { form, headers: newKey() });
-        expect(code(busy)).toEqual([409, form === "a" ? "SESSION_BUSY" : "session_busy"]);
+        expect(statusAndCode(busy)).toEqual([409, form === "a" ? "SESSION_BUSY" : "session_busy"]);
         const all = await Promise.all([first, send(), send()]);
         all.push(await send());
         await expectOneTurn(all, message, 200);
@@ -79,12 +79,15 @@ describe("Idempotency-Key on turns", () => {
       ["/v1/prompts", { name: "x", template: "y" }, "b"],
     ];
     for (const [path, body, form] of others)
-      expect(code(await t.call("POST", path, { body, form, headers }))).toEqual([422, "idempotency_key_reused"]);
+      expect(statusAndCode(await t.call("POST", path, { body, form, headers }))).toEqual([
+        422,
+        "idempotency_key_reused",
+      ]);
     expect(await count()).toBe(before);
     const prompt = newKey();
     await t.call("POST", "/v1/prompts", { body: { name: crypto.randomUUID(), template: "y" }, headers: prompt });
     const turn = await t.call("POST", sessionPath(agentId, null), { body: { message }, headers: prompt });
-    expect(code(turn)).toEqual([422, "idempotency_key_reused"]);
+    expect(statusAndCode(turn)).toEqual([422, "idempotency_key_reused"]);
   });
 
   test("the same JSON written anew, its fields in another order, is the same request", async () => {
@@ -94,7 +97,7 @@ describe("Idempotency-Key on turns", () => {
     const again = await send('{ "metadata": {"d":null, "a":[{"c":2,"b":1.0}]}, "template":"x", "name":"order" }');
     expect([made.status, again.status, again.body]).toEqual([201, 201, made.body]);
     const another = await send('{"name":"order","template":"x","metadata":{"a":[{"b":2,"c":1}],"d":null}}');
-    expect(code(another)).toEqual([422, "idempotency_key_reused"]);
+    expect(statusAndCode(another)).toEqual([422, "idempotency_key_reused"]);
 
     const turnHeaders = newKey();
     const message = unique();
@@ -116,7 +119,7 @@ describe("Idempotency-Key on turns", () => {
     const live = await open(h, t, "POST", sessionPath(agentId, null), { body, headers });
     await live.until("text-delta");
     const other = await t.call("POST", sessionPath(agentId, null), { body: { message: unique() }, headers });
-    expect(code(other)).toEqual([422, "idempotency_key_reused"]);
+    expect(statusAndCode(other)).toEqual([422, "idempotency_key_reused"]);
     await t.call("POST", sessionPath(agentId, live.sessionId, "/cancel"));
     await live.rest();
   });
@@ -165,7 +168,7 @@ describe("Idempotency-Key on turns", () => {
     const first = await play(t, agentId, null, body, { headers });
     await play(t, agentId, first.sessionId, { trigger: "regenerate-message", stream: false });
     const again = await play(t, agentId, null, body, { headers });
-    expect([...code(again), again.turnId]).toEqual([404, "message_not_found", first.turnId]);
+    expect([...statusAndCode(again), again.turnId]).toEqual([404, "message_not_found", first.turnId]);
     expect(requestsOf(h, body.message)).toHaveLength(2);
   });
 
@@ -178,7 +181,7 @@ describe("Idempotency-Key on turns", () => {
       return rows.length > 0 ? rows : null;
     });
     await t.call("POST", sessionPath(agentId, row?.sessionId, "/cancel"));
-    expect(code(await first)).toEqual([409, "turn_canceled"]);
-    expect(code(await play(t, agentId, null, body, { headers }))).toEqual([409, "turn_canceled"]);
+    expect(statusAndCode(await first)).toEqual([409, "turn_canceled"]);
+    expect(statusAndCode(await play(t, agentId, null, body, { headers }))).toEqual([409, "turn_canceled"]);
   });
 });

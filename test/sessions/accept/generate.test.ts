@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { newId } from "../../../src/kernel/ids.ts";
 import { useAgent } from "../../harness/fixture.ts";
-import { type ApiResponse, eventually } from "../../harness/harness.ts";
+import { eventually } from "../../harness/harness.ts";
 import { chunksOf, makeAgent, sseEvents, userMessage } from "../../harness/seed.ts";
+import { statusAndCode } from "../../harness/status-and-code.ts";
 import { conversationOf, open, requestsOf, script, sessionPath, textOf, usageOf } from "../../harness/turns.ts";
 
 const { h, t, agentId } = await useAgent({ worker: true, agent: { instructions: "Be brief." } });
 
-const code = ({ status, body }: ApiResponse) => [status, body?.error?.code];
 const generate = (body: unknown, form: "a" | "b" = "b", headers: Record<string, string> = {}) =>
   t.call("POST", `/v1/agents/${agentId}/generate`, { body, form, headers });
 const assistant = (text: string) => ({ role: "assistant", parts: [{ type: "step-start" }, { type: "text", text }] });
@@ -74,20 +74,20 @@ for (const form of ["a", "b"] as const) {
       for (const [body, path] of cases) {
         const response = await generate(body, form);
         const issues: { path: string }[] = response.body.error.details.issues;
-        expect([...code(response), issues.some((issue) => issue.path === path)]).toEqual([400, name, true]);
+        expect([...statusAndCode(response), issues.some((issue) => issue.path === path)]).toEqual([400, name, true]);
       }
     });
 
     test("404 and 409 as for a session's turn", async () => {
       const post = (id: string, body: object) => t.call("POST", `/v1/agents/${id}/generate`, { body, form });
-      expect(code(await post(newId("agent"), { messages: [userMessage("x")] }))).toEqual([404, "not_found"]);
-      expect(code(await post(agentId, { messages: [userMessage("x")], version: 9 }))).toEqual([
+      expect(statusAndCode(await post(newId("agent"), { messages: [userMessage("x")] }))).toEqual([404, "not_found"]);
+      expect(statusAndCode(await post(agentId, { messages: [userMessage("x")], version: 9 }))).toEqual([
         404,
         form === "a" ? "AGENT_VERSION_NOT_FOUND" : "agent_version_not_found",
       ]);
       const off = await makeAgent(h, t);
       await t.call("POST", `/v1/agents/${off}/disable`);
-      expect(code(await post(off, { messages: [userMessage("x")] }))).toEqual([
+      expect(statusAndCode(await post(off, { messages: [userMessage("x")] }))).toEqual([
         409,
         form === "a" ? "AGENT_DISABLED" : "agent_disabled",
       ]);
@@ -95,7 +95,7 @@ for (const form of ["a", "b"] as const) {
 
     test("502 when the model fails, or an error chunk; metered both times", async () => {
       const waited = await generate({ messages: [script("fail=401")], stream: false }, form);
-      expect(code(waited)).toEqual([502, "provider_error"]);
+      expect(statusAndCode(waited)).toEqual([502, "provider_error"]);
       const streamed = await generate({ messages: [script("fail=401")] }, form);
       expect([streamed.status, chunksOf(streamed.body).at(-1)?.type]).toEqual([200, "error"]);
       for (const { headers } of [waited, streamed])

@@ -1,12 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { json } from "../../../src/kernel/database/client.ts";
 import { useAgent } from "../../harness/fixture.ts";
-import type { ApiResponse } from "../../harness/harness.ts";
+import { statusAndCode } from "../../harness/status-and-code.ts";
 import { conversationOf, messagesOf, play, script, sessionPath, textOf } from "../../harness/turns.ts";
 
 const { h, t, agentId } = await useAgent({ worker: true });
 
-const code = ({ status, body }: ApiResponse) => [status, body.error?.code];
 const idsOf = (messages: { id: string }[]) => messages.map(({ id }) => id);
 
 /** A session of so many exchanges. The model answers each message with a text of its own. */
@@ -81,7 +80,7 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId with trigger regenerate-m
       { message: asked[1], messageId: messages[1].id },
       { message: { ...asked[1], id: messages[3].id } },
     ])
-      expect(code(await regenerate(sessionId, body))).toEqual([400, "validation_failed"]);
+      expect(statusAndCode(await regenerate(sessionId, body))).toEqual([400, "validation_failed"]);
     expect(await messagesOf(t, agentId, sessionId)).toEqual(messages);
   });
 
@@ -90,15 +89,15 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId with trigger regenerate-m
     const other = await conversation(1);
     await regenerate(sessionId, { messageId: messages[1].id });
     for (const messageId of ["nothing", other.messages[1].id, messages[3].id, messages[1].id]) {
-      expect(code(await regenerate(sessionId, { messageId }))).toEqual([404, "message_not_found"]);
-      expect(code(await regenerate(sessionId, { messageId }, "a"))).toEqual([404, "not_found"]);
+      expect(statusAndCode(await regenerate(sessionId, { messageId }))).toEqual([404, "message_not_found"]);
+      expect(statusAndCode(await regenerate(sessionId, { messageId }, "a"))).toEqual([404, "not_found"]);
     }
   });
 
   test("404 when there is nothing to regenerate: a first turn failed", async () => {
     const failed = await play(t, agentId, null, { message: script("fail=401") });
     expect(failed.chunks.at(-1)?.type).toBe("error");
-    expect(code(await regenerate(failed.sessionId))).toEqual([404, "message_not_found"]);
+    expect(statusAndCode(await regenerate(failed.sessionId))).toEqual([404, "message_not_found"]);
     expect((await play(t, agentId, failed.sessionId, { message: script("text=fine"), stream: false })).status).toBe(
       200,
     );
@@ -115,7 +114,7 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId with trigger regenerate-m
       (await t.call("GET", sessionPath(agentId, null))).body.data.find((s: { id: string }) => s.id === sessionId);
     const shown = await summary();
     for (const body of [{}, { messageId: messages[1].id }, { messageId: messages[0].id }]) {
-      expect(code(await regenerate(sessionId, body))).toEqual([502, "provider_error"]);
+      expect(statusAndCode(await regenerate(sessionId, body))).toEqual([502, "provider_error"]);
       const streamed = await regenerate(sessionId, { ...body, stream: true });
       expect([streamed.status, streamed.chunks.at(-1)?.type]).toEqual([200, "error"]);
     }

@@ -4,6 +4,7 @@ import { jsonBodyBytesMax } from "../../../src/kernel/limits.ts";
 import { useAgent } from "../../harness/fixture.ts";
 import type { ApiResponse } from "../../harness/harness.ts";
 import { makeAgent, userMessage } from "../../harness/seed.ts";
+import { statusAndCode } from "../../harness/status-and-code.ts";
 import { messagesOf, open, play, script, sessionPath } from "../../harness/turns.ts";
 
 const { h, t, agentId } = await useAgent({ worker: true });
@@ -13,7 +14,6 @@ const template = "{{one}} {{two}}";
 const promptId = (await t.call("POST", "/v1/prompts", { body: { name: "p", template } })).body.id;
 
 const forms = ["a", "b"] as const;
-const code = ({ status, body }: ApiResponse) => [status, body.error?.code];
 const pathOf = ({ body }: ApiResponse) => body.error?.details?.issues?.[0]?.path;
 
 /** What a refused request must not change. */
@@ -136,16 +136,18 @@ for (const form of forms) {
       const post = (path: string, body: unknown, headers = {}) => t.call("POST", path, { body, form, headers });
       const path = sessionPath(agentId, null);
       const before = await saved();
-      expect(code(await post(path, "{"))).toEqual([400, name]);
-      expect(code(await post(path, JSON.stringify({ message }), { "content-type": "text/plain" }))).toEqual([
+      expect(statusAndCode(await post(path, "{"))).toEqual([400, name]);
+      expect(statusAndCode(await post(path, JSON.stringify({ message }), { "content-type": "text/plain" }))).toEqual([
         400,
         name,
       ]);
-      expect(code(await post(`${path}?stream=true`, { message }))).toEqual([400, name]);
-      expect(code(await post("/v1/agents/ag_1/sessions", { message }))).toEqual([400, name]);
-      expect(code(await post(`${path}/ss_1`, { message }))).toEqual([400, name]);
-      expect(code(await post(path, { message }, { "idempotency-key": "" }))).toEqual([400, name]);
-      expect(code(await t.call("POST", path, { body: { message }, headers: { "api-form": "c" } }))[0]).toBe(400);
+      expect(statusAndCode(await post(`${path}?stream=true`, { message }))).toEqual([400, name]);
+      expect(statusAndCode(await post("/v1/agents/ag_1/sessions", { message }))).toEqual([400, name]);
+      expect(statusAndCode(await post(`${path}/ss_1`, { message }))).toEqual([400, name]);
+      expect(statusAndCode(await post(path, { message }, { "idempotency-key": "" }))).toEqual([400, name]);
+      expect(statusAndCode(await t.call("POST", path, { body: { message }, headers: { "api-form": "c" } }))[0]).toBe(
+        400,
+      );
       expect(await saved()).toEqual(before);
     });
 
@@ -165,10 +167,10 @@ for (const form of forms) {
         sessionPath(sibling, sessionId),
         sessionPath(foreign, sessionId),
       ])
-        expect(code(await post(path, { message }))).toEqual([404, "not_found"]);
+        expect(statusAndCode(await post(path, { message }))).toEqual([404, "not_found"]);
       for (const promptId of [newId("prompt"), theirs.body.id])
-        expect(code(await post(sessionPath(agentId, null), { promptId }))).toEqual([404, "not_found"]);
-      expect(code(await post(sessionPath(agentId, null), { message, version: 2 }))).toEqual([
+        expect(statusAndCode(await post(sessionPath(agentId, null), { promptId }))).toEqual([404, "not_found"]);
+      expect(statusAndCode(await post(sessionPath(agentId, null), { message, version: 2 }))).toEqual([
         404,
         form === "a" ? "AGENT_VERSION_NOT_FOUND" : "agent_version_not_found",
       ]);
@@ -180,9 +182,12 @@ for (const form of forms) {
       const ask = (variables?: object) =>
         t.call("POST", sessionPath(agentId, null), { body: { promptId, variables }, form });
       const inB = (spelt: string) => (form === "a" ? "invalid_request" : spelt);
-      expect(code(await ask())).toEqual([400, inB("prompt_variable_missing")]);
-      expect(code(await ask({ one: "1" }))).toEqual([400, inB("prompt_variable_missing")]);
-      expect(code(await ask({ one: "1", two: "2", three: "3" }))).toEqual([400, inB("prompt_variable_unknown")]);
+      expect(statusAndCode(await ask())).toEqual([400, inB("prompt_variable_missing")]);
+      expect(statusAndCode(await ask({ one: "1" }))).toEqual([400, inB("prompt_variable_missing")]);
+      expect(statusAndCode(await ask({ one: "1", two: "2", three: "3" }))).toEqual([
+        400,
+        inB("prompt_variable_unknown"),
+      ]);
       expect(await saved()).toEqual(before);
     });
 
@@ -193,7 +198,10 @@ for (const form of forms) {
       const before = await saved();
       const spelt = form === "a" ? "AGENT_DISABLED" : "agent_disabled";
       for (const id of [null, session])
-        expect(code(await t.call("POST", sessionPath(agent, id), { body: { message }, form }))).toEqual([409, spelt]);
+        expect(statusAndCode(await t.call("POST", sessionPath(agent, id), { body: { message }, form }))).toEqual([
+          409,
+          spelt,
+        ]);
       expect((await t.call("GET", sessionPath(agent, session, "/messages"), { form })).status).toBe(200);
       expect(await saved()).toEqual(before);
     });
@@ -201,7 +209,7 @@ for (const form of forms) {
     test("an agent without provider, with a provider that is gone, or whose tools need a workspace", async () => {
       const before = await saved();
       const turn = async (agent: string) =>
-        code(await t.call("POST", sessionPath(agent, null), { body: { message }, form }));
+        statusAndCode(await t.call("POST", sessionPath(agent, null), { body: { message }, form }));
       const bare = await t.call("POST", "/v1/agents", { body: { name: newId("agent") }, form: "b" });
       expect(await turn(bare.body.id)).toEqual(form === "a" ? [502, "provider_error"] : [400, "provider_required"]);
 
@@ -225,7 +233,7 @@ for (const form of forms) {
       const spelt = form === "a" ? "SESSION_BUSY" : "session_busy";
       const path = sessionPath(agentId, live.sessionId);
       for (const body of [{ message }, { message, stream: false }, { trigger: "regenerate-message" }])
-        expect(code(await t.call("POST", path, { body, form }))).toEqual([409, spelt]);
+        expect(statusAndCode(await t.call("POST", path, { body, form }))).toEqual([409, spelt]);
       expect(await saved()).toEqual(before);
       await t.call("POST", `${path}/cancel`, { form });
       await live.rest();
@@ -236,7 +244,10 @@ for (const form of forms) {
 test("401 before anything else: no credential, a wrong one, another scheme", async () => {
   const path = sessionPath(agentId, null);
   for (const headers of [{}, { authorization: `Basic ${t.token}` }, { authorization: "Bearer parley_x" }])
-    expect(code(await t.call("POST", path, { body: "{", token: null, headers }))).toEqual([401, "unauthorized"]);
+    expect(statusAndCode(await t.call("POST", path, { body: "{", token: null, headers }))).toEqual([
+      401,
+      "unauthorized",
+    ]);
 });
 
 describe("a body of the largest size", () => {
@@ -256,7 +267,7 @@ describe("a body of the largest size", () => {
     expect((await messagesOf(t, agentId, sessionId))[2].parts[0].text.length).toBeGreaterThan(jsonBodyBytesMax - 200);
     const over = body(jsonBodyBytesMax + 1);
     for (const form of forms)
-      expect(code(await t.call("POST", path, { body: over, form }))).toEqual([413, "payload_too_large"]);
+      expect(statusAndCode(await t.call("POST", path, { body: over, form }))).toEqual([413, "payload_too_large"]);
     const streamed = await h.app(
       new Request(`http://parley.test${path}`, {
         method: "POST",

@@ -3,6 +3,7 @@ import { listen } from "../../../src/kernel/runtime.ts";
 import { useAgent } from "../../harness/fixture.ts";
 import { type ApiResponse, eventually, startHarness } from "../../harness/harness.ts";
 import { makeAgent, userMessage } from "../../harness/seed.ts";
+import { statusAndCode } from "../../harness/status-and-code.ts";
 import {
   type Chunk,
   messagesOf,
@@ -49,8 +50,6 @@ async function agentAt(baseUrl: string): Promise<string> {
   return makeAgent(h, t, { providerId: provider.body.id });
 }
 
-const code = ({ status, body }: ApiResponse) => [status, body?.error?.code];
-
 /** How a failed turn's stream must end. */
 function expectErrorEnd(played: Played, status: number, text: string): void {
   expect([played.status, played.chunks[0]?.type]).toEqual([status, "start"]);
@@ -87,12 +86,12 @@ describe("turns that fail", () => {
     ]);
     expectErrorEnd(streamed, 201, errorText);
     expect(textOf(streamed.chunks)).toStartWith(shown);
-    expect(code(waited)).toEqual([502, "provider_error"]);
+    expect(statusAndCode(waited)).toEqual([502, "provider_error"]);
     expect([waited.body.error.message, waited.headers.get("api-form")]).toEqual([errorText, form]);
     expect(waited.turnId).toMatch(/^turn_/);
     for (const { turnId } of [streamed, waited]) expect(await usageOf(h, turnId)).not.toBeNull();
     const stored = await t.call("GET", sessionPath(agentId, streamed.sessionId, "/messages"));
-    if (form === "a") expect(code(stored)).toEqual([404, "not_found"]);
+    if (form === "a") expect(statusAndCode(stored)).toEqual([404, "not_found"]);
     else expect([stored.status, stored.body.data]).toEqual([200, []]);
   });
 
@@ -113,7 +112,7 @@ describe("turns that fail", () => {
 
   test.concurrent.each(forms)("form %s: a provider that cannot be reached", async (form) => {
     const waited = await play(t, strandedAgent, null, { message: userMessage("hi"), stream: false }, { form });
-    expect(code(waited)).toEqual([502, "provider_error"]);
+    expect(statusAndCode(waited)).toEqual([502, "provider_error"]);
     expect(waited.body.error.message).toBe("The model provider cannot be reached.");
   });
 
@@ -124,7 +123,7 @@ describe("turns that fail", () => {
         const message = { ...userMessage(how), id: crypto.randomUUID() };
         const streaming = play(t, telltaleAgent, null, { message }, { form });
         const waited = await play(t, telltaleAgent, null, { message, stream: false }, { form });
-        expect(code(waited)).toEqual([502, "provider_error"]);
+        expect(statusAndCode(waited)).toEqual([502, "provider_error"]);
         const streamed = await streaming;
         expect([how, streamed.chunks.at(-1)?.type]).toEqual([how, "error"]);
         for (const { body } of [streamed, waited]) {
@@ -188,7 +187,7 @@ describe("turns whose means went away after acceptance", () => {
       const pool = await quiet.startWorkers();
       const [streamed, inB, inA] = await Promise.all(sent);
       expect(streamed?.chunks.at(-1)?.type).toBe("error");
-      expect([code(inB as ApiResponse), code(inA as ApiResponse)]).toEqual([
+      expect([statusAndCode(inB as ApiResponse), statusAndCode(inA as ApiResponse)]).toEqual([
         [404, "provider_not_found"],
         [404, "provider_not_found"],
       ]);
@@ -203,7 +202,11 @@ describe("turns whose means went away after acceptance", () => {
     await h.sql`update providers set sealed_key = ${Buffer.alloc(64)} where id =
       (select provider_id from agent_versions where agent_id = ${agent})`;
     const made = await play(t, agent, null, { message: userMessage("x"), stream: false });
-    expect([...code(made), made.body.error.message]).toEqual([500, "internal", "Something went wrong on our side."]);
+    expect([...statusAndCode(made), made.body.error.message]).toEqual([
+      500,
+      "internal",
+      "Something went wrong on our side.",
+    ]);
     expect(await usageOf(h, made.turnId)).not.toBeNull();
   });
 });
