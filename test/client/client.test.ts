@@ -103,7 +103,8 @@ describe("the typed client", () => {
       signal: stop.signal,
     });
     stop.abort();
-    await turn.response.body?.cancel();
+    // Over HTTP the aborted body rejects; in the tests' own process it can still be cancelled.
+    await turn.response.body?.cancel().catch((error) => expect(error).toHaveProperty("name", "AbortError"));
     const key = { idempotencyKey: crypto.randomUUID() };
     const first = await parley.prompts.create({ name: "Hi", template: "Hi {{name}}" }, key);
     expect(await parley.prompts.create({ name: "Hi", template: "Hi {{name}}" }, key)).toEqual(first);
