@@ -1,6 +1,6 @@
 import { invalid } from "../kernel/errors.ts";
 import { type FormChange, omit } from "../kernel/http/form.ts";
-import { sandboxIdOf, workspaceIdOf } from "../kernel/ids.ts";
+import { sandboxIdOf, workspaceIdOf } from "../workspaces/sandbox-id.ts";
 
 /** Tool group names that differ between the forms. */
 const toolGroupInA = new Map([["workspace", "file_operation_sandbox"]]);

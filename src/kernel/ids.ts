@@ -82,13 +82,3 @@ export function isId<Kind extends IdKind>(kind: Kind, text: string): text is IdO
   const prefix = `${prefixes[kind]}_`;
   return text.startsWith(prefix) && /^[0-9a-z]{24}$/.test(text.slice(prefix.length));
 }
-
-/** Returns a workspace's id as form A prints it: the same 24 characters after `sb_`. */
-export function sandboxIdOf(workspaceId: string): string {
-  return `sb_${workspaceId.slice(prefixes.workspace.length + 1)}`;
-}
-
-/** Returns the workspace id of a sandbox id, which must be `sb_` and 24 characters. */
-export function workspaceIdOf(sandboxId: string): IdOf<"workspace"> {
-  return `${prefixes.workspace}_${sandboxId.slice("sb_".length)}`;
-}

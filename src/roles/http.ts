@@ -7,8 +7,8 @@ import { requestIdOf } from "../kernel/http/request.ts";
 import { type HttpServer, listen } from "../kernel/runtime.ts";
 import { OperatorError, reasonOf } from "./operator-error.ts";
 
-/** The HTTP tier's listening side. */
-export interface HttpTier {
+/** A port that this process listens on. */
+export interface HttpListener {
   /** The address clients reach the service at, without a trailing slash. */
   readonly publicUrl: string;
   /** The port it listens on. */
@@ -19,8 +19,23 @@ export interface HttpTier {
   drain(limitMs: number): Promise<void>;
 }
 
-/** Takes the port that `variable` names, so that a taken one is known before anything else is done. Throws `OperatorError`. */
-export function takePort(config: Pick<Config, "host" | "port" | "publicUrl">, variable = "PORT"): HttpTier {
+/** Returns the service's port, taken first, so that a taken one is known before anything else is done; it is closed with `opened`. Throws `OperatorError`. */
+export function openPort(config: Config, opened: AsyncDisposableStack): HttpListener {
+  const listener = takePort(config);
+  opened.defer(() => listener.drain(0));
+  return listener;
+}
+
+/** Returns the port for health and metrics of a process without the HTTP tier, closed with `opened`; null when METRICS_PORT names none. Throws `OperatorError`. */
+export function openMetricsPort(config: Config, opened: AsyncDisposableStack): HttpListener | null {
+  if (config.metricsPort === null) return null;
+  const listener = takePort({ ...config, port: config.metricsPort }, "METRICS_PORT");
+  opened.defer(() => listener.drain(0));
+  return listener;
+}
+
+/** Returns a listener on the configured port, which `variable` sets. Throws `OperatorError` when it cannot be listened on. */
+export function takePort(config: Pick<Config, "host" | "port" | "publicUrl">, variable = "PORT"): HttpListener {
   let app: App = (request) => Promise.resolve(notYet(request));
   const server = tryListen(config, (request) => app(request), variable);
   return {
@@ -36,14 +51,14 @@ export function takePort(config: Pick<Config, "host" | "port" | "publicUrl">, va
   };
 }
 
-/** The response of a process that is still starting, as whole as any other. */
+/** Returns the response of a process that is still starting, with the envelope and headers of any other. */
 function notYet(request: Request): Response {
   return refuse(request, new ApiError("service_unavailable", { headers: { "Retry-After": "1" } }));
 }
 
-/** The response to a request that announces a body beyond every limit. */
+/** Returns the response to a request that announces a body beyond every limit. */
 function refuseBody(request: Request): Response {
-  // Closes the connection, so that nobody waits for the body.
+  // Closes the connection, because the body is not read.
   return refuse(request, new ApiError("payload_too_large", { headers: { Connection: "close" } }));
 }
 
@@ -72,7 +87,7 @@ function tryListen({ host, port }: Pick<Config, "host" | "port">, fetch: App, va
   }
 }
 
-/** A wildcard address is for listening only; a client on this machine reaches it on the loopback address. */
+/** Returns the host of the address for clients on this machine. A wildcard address is for listening only, so it is the loopback address then. */
 function reachableHost(host: string): string {
   if (host === "0.0.0.0" || host === "::") return "127.0.0.1";
   return host.includes(":") ? `[${host}]` : host;

@@ -6,7 +6,7 @@ import { ApiError } from "../kernel/errors.ts";
 import type { FormChange } from "../kernel/http/form.ts";
 import { type Input, operation, pathIds, Reply } from "../kernel/http/operation.ts";
 import { readLimit } from "../kernel/http/page.ts";
-import { Id, sandboxIdOf, workspaceIdOf } from "../kernel/ids.ts";
+import { Id } from "../kernel/ids.ts";
 import { deleteWorkspaceFile, listWorkspaceFiles, readWorkspaceFile, writeWorkspaceFiles } from "./files.ts";
 import { fileBytesMax } from "./limits.ts";
 import { isRootPath, readFilePath } from "./paths.ts";
@@ -20,7 +20,7 @@ import {
   WorkspaceListResponse,
   WorkspaceResponse,
 } from "./responses.ts";
-import { SandboxId } from "./sandbox-id.ts";
+import { SandboxId, sandboxIdOf, workspaceIdOf } from "./sandbox-id.ts";
 import { FileOrListQuery, FileQuery, WorkspaceCreate, WorkspaceList, WorkspaceUpdate } from "./schema.ts";
 import {
   createWorkspace,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { newId, sandboxIdOf } from "../../src/kernel/ids.ts";
+import { newId } from "../../src/kernel/ids.ts";
+import { sandboxIdOf } from "../../src/workspaces/sandbox-id.ts";
 import { useTenant } from "../harness/fixture.ts";
 import type { ApiResponse, TestTenant } from "../harness/harness.ts";
 

@@ -1,8 +1,9 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { createManagedAgent } from "../../src/agents/managed.ts";
-import { newId, sandboxIdOf } from "../../src/kernel/ids.ts";
+import { newId } from "../../src/kernel/ids.ts";
 import { listen } from "../../src/kernel/runtime.ts";
 import { createProvider } from "../../src/providers/store.ts";
+import { sandboxIdOf } from "../../src/workspaces/sandbox-id.ts";
 import { useTenant } from "../harness/fixture.ts";
 import type { ApiResponse } from "../harness/harness.ts";
 

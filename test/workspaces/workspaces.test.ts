@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { sandboxIdOf } from "../../src/kernel/ids.ts";
 import { fileBytesMax, filesDeletedAtOnceMax } from "../../src/workspaces/limits.ts";
+import { sandboxIdOf } from "../../src/workspaces/sandbox-id.ts";
 import { useTenant } from "../harness/fixture.ts";
 import { eventually } from "../harness/harness.ts";
 import { statusAndCode } from "../harness/status-and-code.ts";

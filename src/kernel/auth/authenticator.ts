@@ -2,13 +2,13 @@ import type { JWTPayload } from "jose";
 import type { Config } from "../config.ts";
 import { type AnySql, statementTimeoutMs } from "../database/client.ts";
 import { ApiError, type Form } from "../errors.ts";
-import { isId } from "../ids.ts";
+import { type IdOf, isId } from "../ids.ts";
 import { digest } from "../seal.ts";
 import { jwtVerifier } from "./dashboard-jwt.ts";
 
 /** What the gates need to know of a tenant, read afresh with every request. */
 export interface Tenant {
-  readonly id: string;
+  readonly id: IdOf<"tenant">;
   readonly form: Form;
   readonly subscription: "active" | "inactive";
   /** Tokens left; null is unlimited. */
@@ -59,7 +59,7 @@ const tokenPattern = new RegExp(`^${tokenPrefix}[A-Za-z0-9]{${tokenBodyLength}}$
 const credentialLengthMax = 8_192;
 
 interface TenantRow {
-  id: string;
+  id: IdOf<"tenant">;
   form: Form;
   subscription: "active" | "inactive";
   usageCredit: number | null;

@@ -2,12 +2,13 @@ import { createHash } from "node:crypto";
 import { type AnySql, json, type Sql, type Tx } from "../database/client.ts";
 import { tx } from "../database/transaction.ts";
 import { ApiError, type Form } from "../errors.ts";
+import type { IdOf } from "../ids.ts";
 import { idempotencyKeepHours, idempotencyKeyLengthMax } from "../limits.ts";
 import type { Sealer } from "../seal.ts";
 
 /** A request's Idempotency-Key with what it stands for. */
 export interface IdempotencyKey {
-  readonly tenantId: string;
+  readonly tenantId: IdOf<"tenant">;
   readonly key: string;
   /** SHA-256 of form, method, path, query and body: another request under the same key is refused. */
   readonly requestDigest: Buffer;
@@ -23,7 +24,7 @@ export interface KeptResponse {
 /** Reads the request's Idempotency-Key; null when it has none. Throws 400 when it is empty or too long. */
 export function readIdempotencyKey(
   request: Request,
-  tenantId: string,
+  tenantId: IdOf<"tenant">,
   form: Form,
   body: unknown,
 ): IdempotencyKey | null {
@@ -52,7 +53,7 @@ export async function recallKey(
   sql: AnySql,
   sealer: Sealer,
   key: IdempotencyKey,
-): Promise<{ turnId: string | null; response: KeptResponse | null } | null> {
+): Promise<{ turnId: IdOf<"turn"> | null; response: KeptResponse | null } | null> {
   const [row] = await sql<KeyRow[]>`
     select request_digest, turn_id, status, headers, sealed_body from idempotency_keys
     where tenant_id = ${key.tenantId} and key = ${key.key} and created_at > now() - make_interval(hours => ${idempotencyKeepHours})`;
@@ -91,7 +92,7 @@ export function once(
 
 interface KeyRow {
   requestDigest: Buffer;
-  turnId: string | null;
+  turnId: IdOf<"turn"> | null;
   status: number | null;
   headers: Record<string, string> | null;
   sealedBody: Buffer | null;

@@ -5,6 +5,7 @@ import type { Ctx } from "../context.ts";
 import type { AnySql } from "../database/client.ts";
 import { retryWhileUnavailable } from "../database/retry.ts";
 import { ApiError, type ErrorCause, type Form, invalidAs } from "../errors.ts";
+import type { IdOf } from "../ids.ts";
 import { askedForm, errorInA, type FormChange, showIn } from "./form.ts";
 import { type KeptResponse, once, readIdempotencyKey } from "./idempotency.ts";
 import { readJson } from "./json-body.ts";
@@ -15,7 +16,7 @@ import { validateBody, validateFields } from "./validate.ts";
 /** What a handler is given: everything checked, in form B. */
 export interface Input<P extends TObject, Q extends TObject, B extends TSchema, A extends TSchema = B> {
   readonly principal: Principal;
-  readonly tenantId: string;
+  readonly tenantId: IdOf<"tenant">;
   readonly form: Form;
   readonly params: Static<P>;
   readonly query: Static<Q>;
@@ -214,7 +215,7 @@ async function pointingIn<T>(form: Form, change: FormChange | undefined, work: (
  */
 export async function respondOnce(
   ctx: Ctx,
-  { request, tenantId, form }: { request: Request; tenantId: string; form: Form },
+  { request, tenantId, form }: { request: Request; tenantId: IdOf<"tenant">; form: Form },
   success: ResponseRules["success"],
   meaning: unknown,
   work: (sql: AnySql) => Promise<unknown>,

@@ -1,5 +1,6 @@
 import type postgres from "postgres";
 import type { AnySql } from "../database/client.ts";
+import type { IdOf } from "../ids.ts";
 
 /** What else is known of workers that are gone. */
 interface Gone {
@@ -23,8 +24,8 @@ export function forgetWorkers(
   sql: AnySql,
   areGone: postgres.Fragment,
   { names = [], inOrder = false }: Gone = {},
-): PromiseLike<{ id: string }[]> {
-  return sql<{ id: string }[]>`
+): PromiseLike<{ id: IdOf<"worker"> }[]> {
+  return sql<{ id: IdOf<"worker"> }[]>`
     with gone as (
       delete from workers w where ${areGone} returning w.id, w.queue_worker_ids
     ), locked as (

@@ -1,9 +1,10 @@
 import type { AnySql } from "../database/client.ts";
+import type { IdOf } from "../ids.ts";
 import { workerDeadMs } from "../limits.ts";
 
 /** A worker process, as its row tells. */
 export interface WorkerRecord {
-  readonly workerId: string;
+  readonly workerId: IdOf<"worker">;
   readonly host: string;
   readonly pid: number | null;
   /** `silent`: its beat is late; the reaper ends it unless it comes back. */
@@ -26,7 +27,7 @@ export async function listWorkers(sql: AnySql): Promise<WorkerRecord[]> {
 }
 
 /** Asks a worker to take nothing new; it reads this with its next beat. False when there is no such worker. */
-export async function askToDrain(sql: AnySql, workerId: string): Promise<boolean> {
+export async function askToDrain(sql: AnySql, workerId: IdOf<"worker">): Promise<boolean> {
   const { count } = await sql`
     update workers set drain_requested_at = coalesce(drain_requested_at, now()) where id = ${workerId}`;
   return count > 0;

@@ -1,0 +1,40 @@
+import { Redis } from "ioredis";
+import { RedisRelay } from "../kernel/relay/redis.ts";
+import type { Relay } from "../kernel/relay/relay.ts";
+import type { Logger } from "../kernel/telemetry/log.ts";
+
+/** The rate limiter gives Redis this long, then the process counts for itself. */
+const rateCommandTimeoutMs = 500;
+/** The longest pause between two attempts to reconnect. */
+const reconnectMsMax = 1_000;
+/** While the relay's Redis fails, which may be reported at every reconnect, one warning is logged in this time. */
+const warnEveryMs = 30_000;
+
+/** Returns the relay on Redis, closed with `opened`. Redis may be away: losing it costs live tokens, never a turn. */
+export function openRelay(redisUrl: string, log: Logger, opened: AsyncDisposableStack): Relay {
+  let warnedAtMs = Number.NEGATIVE_INFINITY;
+  const report = (err: Error) => {
+    const isDue = performance.now() - warnedAtMs >= warnEveryMs;
+    if (isDue) warnedAtMs = performance.now();
+    log[isDue ? "warn" : "debug"]({ err }, "the Redis of REDIS_URL fails: turns run, but nobody sees them live");
+  };
+  const relay = new RedisRelay({ url: redisUrl, onError: report });
+  opened.defer(() => relay.close());
+  // It connects at its first use. A ping now reports a wrong address at the start and not at the first turn.
+  relay.ping().catch(report);
+  return relay;
+}
+
+/** Returns the rate limiter's connection to Redis, closed with `opened`. While Redis is away, each process counts for itself. */
+export function openRateRedis(redisUrl: string, log: Logger, opened: AsyncDisposableStack): Redis {
+  const redis = new Redis(redisUrl, {
+    connectionName: "parley-rate",
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    commandTimeout: rateCommandTimeoutMs,
+    retryStrategy: (attempt) => Math.min(50 * attempt, reconnectMsMax),
+  });
+  redis.on("error", (err) => log.debug({ err }, "the rate limiter's Redis"));
+  opened.defer(async () => redis.disconnect());
+  return redis;
+}
