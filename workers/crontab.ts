@@ -1,7 +1,7 @@
 import { type CronItem, parseCronItems } from "graphile-worker";
 import type { JobName } from "../src/kernel/queue/catalogue.ts";
 
-/** Jobs that come by themselves, whichever worker is first; the queue makes each happen once. Times are UTC. */
+/** Jobs that are added by the clock, by whichever worker is first; the queue adds each once. Times are UTC. */
 const items: (CronItem & { task: JobName })[] = [
   { task: "keys.sweep", match: "17 * * * *" },
   { task: "chat.sweep", match: "47 * * * *" },

@@ -14,7 +14,7 @@ export interface WorkerPool {
   readonly id: string;
   /** Resolves when an operator has asked this worker to drain (`queue drain`) and it has finished what it ran. */
   readonly drained: Promise<void>;
-  /** Claims nothing new, finishes what runs for at most `limitMs`, hands back or ends the rest, and lets go of everything. */
+  /** Claims nothing new, finishes what runs for at most `limitMs`, hands back or ends the rest, and closes everything. */
   drain(limitMs: number): Promise<void>;
 }
 
@@ -42,7 +42,7 @@ export async function startWorkerPool(ctx: Ctx, options: WorkerPoolOptions): Pro
   });
   const stopReaping = startReaping(ctx, options.frozenMs ?? workerFrozenMs);
   const drained = Promise.withResolvers<void>();
-  // No limit here: nobody waits for this process to end, so no turn is cut off.
+  // Without a limit: no supervisor waits for this process to end, so no turn is cut off.
   actor.onDrainAsked = () => {
     ctx.log.info({ worker: actor.workerId, turns: actor.turns.length }, "draining: nothing new is taken");
     void queue.stop().then(drained.resolve);
@@ -62,7 +62,7 @@ export async function startWorkerPool(ctx: Ctx, options: WorkerPoolOptions): Pro
   };
 }
 
-/** Scans every `reapEveryMs`, one scan at a time. Returns a function that stops it. */
+/** Scans every `reapEveryMs`, one scan at a time. Returns a function that stops it and waits for the scan under way. */
 function startReaping(ctx: Ctx, frozenMs: number): () => Promise<void> {
   const reaper = new Reaper(ctx, frozenMs);
   let scanning: Promise<void> | null = null;
@@ -72,7 +72,7 @@ function startReaping(ctx: Ctx, frozenMs: number): () => Promise<void> {
       .then(() => recoverTasks(ctx))
       .then(() => recoverChats(ctx))
       .then(() => recoverUsageEvents(ctx))
-      .catch((error) => ctx.log.warn({ err: error }, "the reaper could not look around"))
+      .catch((error) => ctx.log.warn({ err: error }, "the reaper could not scan"))
       .finally(() => {
         scanning = null;
       });
@@ -85,7 +85,7 @@ function startReaping(ctx: Ctx, frozenMs: number): () => Promise<void> {
   };
 }
 
-/** The reaper finds a worker's connections by their name. */
+/** Returns the URL with an application name, by which the reaper finds a worker's connections. */
 function withName(databaseUrl: string, applicationName: string): string {
   const url = new URL(databaseUrl);
   url.searchParams.set("application_name", applicationName);

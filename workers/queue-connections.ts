@@ -6,13 +6,13 @@ import type { Logger } from "../src/kernel/telemetry/log.ts";
 
 /** Fetching and completing jobs is batched, so a few connections are plenty. */
 const connectionsMax = 6;
-/** A connection that has not answered for so long is given up; the server has ended its statement before. What it fetched or ended meanwhile is found by the queue's look. */
-const answerMs = databaseWaitMs;
+/** A connection that has not responded for so long is closed; the server has ended its statement before. A job that it fetched or ended meanwhile is found by the queue's scan for lost jobs. */
+const responseMs = databaseWaitMs;
 
 const settings = `set synchronous_commit = off; set statement_timeout = ${statementTimeoutMs}`;
 
 /**
- * The queue's own connections. They do not wait until the fetching or the ending
+ * Returns the pool of the queue's own connections. They do not wait until the fetching or the ending
  * of a job is on disk, which saves two of a turn's five waits: a crash of Postgres
  * that loses one of these lets the job be fetched again, and its turn, run, event
  * or delivery refuses to begin twice by its own row. Settings are made by a
@@ -24,7 +24,7 @@ export function openQueueConnections(connectionString: string, log: Logger): Poo
     max: connectionsMax,
     connectionTimeoutMillis: databaseWaitMs,
     Client: BoundedClient,
-    // Awaited before the connection is handed out; its type says less.
+    // The pool awaits it before it hands the connection out, although its type is `void`.
     onConnect: (client) => client.query(settings) as unknown as undefined,
   });
   const note = (error: unknown) => log.debug({ err: error }, "a connection of the queue broke");
@@ -39,26 +39,26 @@ interface Connected {
 }
 
 /**
- * A connection that breaks when what it was asked is not answered. The driver's
+ * A connection that is closed when a query on it gets no response. The driver's
  * own limit for queries only stops waiting: the connection goes back to the pool,
- * and the next query waits behind the one that is never answered. A server that
- * vanished without a word would so stop the queue for a quarter of an hour.
+ * and the next query waits behind the one that never gets a response. A server that
+ * disappeared without closing its connections would so stop the queue for a quarter of an hour.
  */
 class BoundedClient extends Client {
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options?: ConstructorParameters<typeof Client>[0]) {
     super(options);
-    for (const event of ["drain", "end"] as const) this.on(event, () => this.#rest());
+    for (const event of ["drain", "end"] as const) this.on(event, () => this.#clear());
   }
 
   override query: Client["query"] = (...args: unknown[]) => {
-    const answer = (super.query as (...all: unknown[]) => never)(...args);
-    this.#timer ??= setTimeout(() => this.#late(), answerMs).unref();
-    return answer;
+    const result = (super.query as (...all: unknown[]) => never)(...args);
+    this.#timer ??= setTimeout(() => this.#late(), responseMs).unref();
+    return result;
   };
 
-  /** After a pause of the whole process the answer may be there and not be read yet. */
+  /** Closes the connection, unless its response comes in the same turn of the event loop: after a pause of the whole process it may be there and not be read yet. */
   #late(): void {
     const timer = this.#timer;
     setImmediate(() => {
@@ -66,8 +66,8 @@ class BoundedClient extends Client {
     });
   }
 
-  /** All was answered. */
-  #rest(): void {
+  /** Every query has got its response. */
+  #clear(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
   }

@@ -20,17 +20,17 @@ export interface QueueOptions {
   readonly onNames: (names: readonly string[]) => void;
 }
 
-/** Done jobs are taken out of the queue together, those of this long; nobody waits for it. */
+/** Jobs that are done are collected for this long and removed from the queue together; nothing waits for their removal. */
 const completeBatchMs = 5;
-/** The queue asks for jobs this often, in case an announcement was missed. */
+/** How often the queue asks for jobs, in case a notification was missed. */
 const pollMs = 1_000;
-/** A job waits in this process for so long at most, then others may have it. */
+/** A fetched job waits in this process for so long at most, then it goes back to the queue. */
 const fetchedJobMs = 5_000;
-/** This process looks this often for jobs that are locked in its name and that it knows nothing of. */
+/** How often this process searches for jobs that are locked in its name without its knowledge. */
 const lostJobsEveryMs = 2_000;
-/** A job that was locked longer ago than this has reached whoever locked it, if it ever will. */
+/** A job that was locked longer ago than this has reached the process that locked it, if it ever will. */
 const fetchMs = 2_000;
-/** The connection that announcements come on is asked something this often: it would not notice by itself that nothing comes any more. */
+/** How often the connection for notifications is pinged: it would not notice by itself that nothing comes any more. */
 const listenerPingMs = 10_000;
 /** Pause before a queue that ended by itself is started again, and between tries while Postgres is away. */
 const restartPauseMs = 250;
@@ -39,7 +39,7 @@ const restartPauseMs = 250;
 interface Pool {
   name: string;
   runner: Runner | null;
-  /** What hears of new jobs. */
+  /** The connection on which new jobs are notified. */
   listener: PoolClient | null;
   endedAtMs: number | null;
   /** Numbers of the jobs that it has fetched and not done with. */
@@ -49,9 +49,9 @@ interface Pool {
 /**
  * Runs the queue's jobs as long as the process lives. graphile-worker by itself
  * stops for good when it cannot tell Postgres that a job is done, and a job whose
- * lock was committed while the answer got lost stays locked for hours. So a queue
- * that ends by itself is followed by a new one, while the old one finishes what it
- * runs, and jobs that are locked in this process's name without its knowing go
+ * lock was committed while the response got lost stays locked for hours. So a queue
+ * that ends by itself is replaced by a new one, while the old one finishes what it
+ * runs, and jobs that are locked in this process's name without its knowledge go
  * back to the queue.
  */
 export class Queue {
@@ -61,8 +61,8 @@ export class Queue {
   /** Queues that are being started again. */
   readonly #starting = new Set<Promise<void>>();
   #stopping = false;
-  #lookUnderWay = false;
-  /** Numbers of the jobs that the last look found without an owner. */
+  #scanning = false;
+  /** Numbers of the jobs that the last scan found without an owner. */
   #suspects: ReadonlySet<string> = new Set();
 
   private constructor(options: QueueOptions) {
@@ -165,7 +165,7 @@ export class Queue {
     return events;
   }
 
-  /** What this process's jobs are locked by. */
+  /** The names under which this process's jobs are locked. */
   get #names(): string[] {
     return [...this.#pools].map(({ name }) => name);
   }
@@ -188,29 +188,29 @@ export class Queue {
     }
   }
 
-  /** One that does not answer breaks (`BoundedClient`), and graphile-worker listens anew. */
+  /** A connection that does not respond is closed (`BoundedClient`), and graphile-worker listens on a new one. */
   #pingListeners(): void {
     for (const { listener } of this.#pools) listener?.query("select").catch((error) => this.#note(error));
   }
 
   async #returnLost(): Promise<void> {
-    if (this.#lookUnderWay) return;
-    this.#lookUnderWay = true;
+    if (this.#scanning) return;
+    this.#scanning = true;
     try {
       await this.#findLost();
     } catch (error) {
-      this.#options.log.debug({ err: error }, "the queue could not look for lost jobs");
+      this.#options.log.debug({ err: error }, "the queue could not search for lost jobs");
     } finally {
-      this.#lookUnderWay = false;
+      this.#scanning = false;
     }
   }
 
-  /** Gives back the jobs that two looks in a row found without an owner, under new numbers (`forgetWorkers` says why). */
+  /** Gives back the jobs that two scans in a row found without an owner, under new numbers (`forgetWorkers` says why). */
   async #findLost(): Promise<void> {
     const { sql, log } = this.#options;
-    // What an ended one has sent before may still lock jobs, until Postgres gives it up.
-    const settledMs = Date.now() - databaseWaitMs;
-    const ended = [...this.#pools].filter(({ endedAtMs }) => endedAtMs !== null && endedAtMs < settledMs);
+    // A statement that an ended queue sent may still lock jobs, until its time limit in Postgres.
+    const endedBeforeMs = Date.now() - databaseWaitMs;
+    const ended = [...this.#pools].filter(({ endedAtMs }) => endedAtMs !== null && endedAtMs < endedBeforeMs);
     const locked = await sql<{ id: string; name: string }[]>`
       select id::text, locked_by as name from graphile_worker._private_jobs
       where locked_by = any(${this.#names})
@@ -229,11 +229,11 @@ export class Queue {
   }
 }
 
-/** The queue's log lines, one level down: a finished job is no news here. */
+/** Returns a logger for graphile-worker. Below warnings its lines are `trace`: a finished job is not worth a line at `info`. */
 function queueLogger(parent: Logger): QueueLogger {
   const log = parent.child({ part: "queue" });
   return new QueueLogger((scope) => (level, message) => {
-    // Its jobs hold no connection while they run, so that its pool may be smaller than their number.
+    // Jobs hold no connection of this pool while they run, so it may be smaller than their number.
     const expected = message.includes("having maxPoolSize");
     if (level === "error") log.error(scope, message);
     else if (level === "warning" && !expected) log.warn(scope, message);

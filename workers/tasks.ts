@@ -20,7 +20,7 @@ import { purgeTenant } from "../src/tenants/purge.ts";
 import { sumUsage } from "../src/usage/sums.ts";
 import { purgeWorkspace } from "../src/workspaces/remove.ts";
 
-/** What goes with a deleted agent, in this order. The agents know nothing of the slices above them. */
+/** What is deleted with an agent, in this order. It is handed in, because `agents` must not import the slices above it. */
 export const agentPurges: readonly AgentPurge[] = [
   purgeSkills,
   purgeTasks,
@@ -28,7 +28,7 @@ export const agentPurges: readonly AgentPurge[] = [
   purgeSessions,
 ];
 
-/** Job name → slice function; a name without a function does not compile. */
+/** Returns the function that runs each kind of job; a kind without one does not compile. */
 export function taskList(runner: TurnRunner): TaskList {
   const { ctx, actor } = runner;
   return refuseMalformed(ctx, {
@@ -53,8 +53,8 @@ export function taskList(runner: TurnRunner): TaskList {
 type JobHandlers = { readonly [N in JobName]: (payload: JobPayloads[N]) => Promise<unknown> };
 
 /**
- * A malformed job is a dead letter at once, and the log says so: trying it again would
- * not help, and an operator can look at it (`queue list --dead`).
+ * Makes a malformed job a dead letter at once, with a line in the log: another attempt
+ * would fail as well, and an operator can list it (`queue list --dead`).
  */
 function refuseMalformed(ctx: Ctx, handlers: JobHandlers): TaskList {
   return Object.fromEntries(jobNames.map((name) => [name, taskOf(ctx, name, handlers)]));

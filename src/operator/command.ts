@@ -13,23 +13,23 @@ export type Command = (sql: AnySql) => Promise<string>;
 /** Reads what follows a verb. Throws `UsageError`. */
 export type ReadWords = (words: readonly string[]) => Command;
 
-/** What stood behind each option. */
+/** The value of each option that was given. */
 export type Values = Readonly<Record<string, string | boolean | undefined>>;
 
-/** The option of a command that can print for a program too. */
+/** The option of a command that can print JSON for a program. */
 export const jsonOption = { json: { type: "boolean" } } as const;
 
-/** Understands a command by its first word, before anything is opened. Throws `UsageError`. */
+/** Returns the command that the first word names, read before anything is opened. Throws `UsageError`. */
 export function chooseVerb(verbs: Readonly<Record<string, ReadWords>>, words: readonly string[]): Command {
   const [name, ...rest] = words;
   const read = name !== undefined && Object.hasOwn(verbs, name) ? verbs[name] : undefined;
   if (read !== undefined) return read(rest);
-  const said = name === undefined ? "No command given" : `There is no command ${JSON.stringify(name)}`;
+  const fault = name === undefined ? "No command given" : `There is no command ${JSON.stringify(name)}`;
   const known = Object.keys(verbs);
-  throw new UsageError(`${said}; the ${known.length === 1 ? "command is" : "commands are"} ${known.join(", ")}.`);
+  throw new UsageError(`${fault}; the ${known.length === 1 ? "command is" : "commands are"} ${known.join(", ")}.`);
 }
 
-/** A verb that takes these options, each once, and no other words. */
+/** Returns the reader of a verb that takes these options, each once, and no other words. */
 export function withOptions(
   options: NonNullable<ParseArgsConfig["options"]>,
   read: (values: Values) => Command,
@@ -56,14 +56,14 @@ function readValues(words: readonly string[], options: NonNullable<ParseArgsConf
   }
 }
 
-/** The text behind an option that must be there. Throws `UsageError`. */
+/** Returns the value of an option that must be there. Throws `UsageError`. */
 export function required(values: Values, name: string): string {
   const value = values[name];
   if (typeof value !== "string") throw new UsageError(`--${name} is missing.`);
   return value;
 }
 
-/** Things as a table for a person, or for a program as JSON in one line. */
+/** Returns things as a table for a person, or with `--json` as JSON in one line for a program. */
 export function list<T>(values: Values, columns: Columns<T>, things: readonly T[]): string {
   return values.json === true ? `${JSON.stringify(things)}\n` : table(columns, things);
 }

@@ -10,17 +10,18 @@ import { OperatorError, reasonOf } from "../roles/operator-error.ts";
 import { refuseTransactionPooler } from "../roles/pooler.ts";
 import { findRunning } from "../roles/running.ts";
 
-/** A command needs one connection; a second one keeps a slow statement from being the end of it. */
+/** A command needs one connection; with a second one, a slow statement does not block it. */
 const connectionsMax = 2;
-/** A service that is just starting or stopping holds its home without serving it; it is waited for this long. */
+/** A service that is just starting or stopping has locked its home, but its database cannot be reached; a command waits this long for either. */
 const homeWaitMs = 15_000;
 const pauseMs = 200;
-/** A database that is there answers well within this. */
+/** A database that is there responds well within this. */
 const probeSeconds = 3;
 
 /**
  * Runs a command of the operator on the migrated database that `DATABASE_URL` names or, without it, on the home's
- * own: the one of the service that runs there, else one that is started for the moment. Throws `OperatorError`.
+ * own: the one of the service that runs there, else one that is started for the command. Returns the command's
+ * result; throws `OperatorError`.
  */
 export async function onDatabase<T>(config: Config, log: Logger, command: (sql: Sql) => Promise<T>): Promise<T> {
   await using opened = new AsyncDisposableStack();
@@ -42,7 +43,7 @@ export async function migrateDatabase(config: Config, log: Logger): Promise<void
   }
 }
 
-/** The URL of the home's own database, running and migrated. */
+/** Returns the URL of the home's own database, running and migrated. */
 async function findHomesDatabase(home: string, log: Logger, opened: AsyncDisposableStack): Promise<string> {
   const expiresAt = Date.now() + homeWaitMs;
   for (;;) {
@@ -61,7 +62,7 @@ async function findHomesDatabase(home: string, log: Logger, opened: AsyncDisposa
   }
 }
 
-/** Whether the announced database is there: a killed service leaves its announcement behind. */
+/** Returns whether the announced database is there: a killed service leaves its announcement behind. */
 async function serves(databaseUrl: string): Promise<boolean> {
   const sql = postgres(databaseUrl, { max: 1, connect_timeout: probeSeconds, onnotice: () => {} });
   try {

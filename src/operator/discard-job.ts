@@ -10,12 +10,12 @@ import { refuseRun } from "../tasks/run-states.ts";
 /**
  * What became of a job that was to be discarded. `turn`, `run`: what it was to
  * run ended as failed. `fire`: its schedule goes on with the next fire. `alone`:
- * nothing else had to change. `running`: a worker has it. `kept`: what it has to
- * delete would stay behind for ever.
+ * nothing else had to change. `running`: a worker has it. `kept`: it stays, because
+ * what it has to delete would otherwise never be deleted. `missing`: there is no such job.
  */
 export type Discarded = "turn" | "run" | "fire" | "alone" | "running" | "kept" | "missing";
 
-/** What a turn or run says that ended this way. */
+/** The error of a turn or run that ended this way. */
 const discarded = {
   code: "service_unavailable" as const satisfies ErrorCause,
   message: "The operator took this out of the queue.",
@@ -23,15 +23,15 @@ const discarded = {
 
 /**
  * Takes a job out of the queue for good, and ends what waits for it in the same
- * transaction: a job only points to a row, and a turn whose job is merely gone would
- * keep its session busy until the reaper enqueues it again.
+ * transaction: a job only points to a row, and a turn whose job alone is gone would
+ * keep its session busy until the reaper adds the job again. Returns what became of it.
  */
 export function discardJob(sql: AnySql, id: string): Promise<Discarded> {
   return tx(sql, async (inner) => {
     const job = await findJob(inner, id);
     if (job === null) return "missing";
     if (job.lockedAt !== null) return "running";
-    // One that is malformed names nothing.
+    // A malformed one names nothing to delete, so it may go.
     if (job.task.endsWith(".purge") && isJobName(job.task) && isPayload(job.task, job.payload)) return "kept";
     const ended = await endItsOwner(inner, job);
     // A skipped fire's job is the next fire's now.
@@ -51,7 +51,7 @@ async function endItsOwner(inner: Tx, { task, payload }: Job): Promise<Discarded
   return "alone";
 }
 
-/** Ends a queued turn as failed. One that waits for a person, or is over, has no use for the job; one that runs is its worker's. */
+/** Ends a queued turn as failed. A turn that waits for a person, or has ended, does not need the job; one that runs belongs to its worker. */
 async function endTurn(inner: Tx, turnId: string): Promise<Discarded> {
   const [turn] = await inner<{ status: string; attempt: number; continuationId: string | null }[]>`
     select status, attempt, continuation_id from turns where id = ${turnId}`;

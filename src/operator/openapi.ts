@@ -5,16 +5,16 @@ import { openDatabase } from "../kernel/database/client.ts";
 import { MemoryRelay } from "../kernel/relay/memory.ts";
 import { createLogger } from "../kernel/telemetry/log.ts";
 
-/** What the document names as its server where no PUBLIC_URL says it. */
+/** The server's address in the document when PUBLIC_URL is not set. */
 const unnamedUrl = "https://parley.example.org";
 
-/** The service's OpenAPI document as JSON, made from the code alone: no database is asked. */
+/** Returns the service's OpenAPI document as JSON, made from the code alone, without a database. */
 export async function openApiText(config: Config): Promise<string> {
   const app = createApp(
     createContext({
       config,
       log: createLogger(config.logLevel),
-      // Connects when it is first asked, which is never.
+      // Connects at its first query, and there is none.
       sql: openDatabase({ url: "postgres://nowhere.invalid/none", max: 1, applicationName: "parley-openapi" }),
       relay: new MemoryRelay(),
       redis: null,

@@ -25,10 +25,10 @@ queue workers [--json]
 queue drain --worker wk_…
 `;
 
-/** Dead letters that one command lists or moves, when `--limit` says nothing, and at most. */
+/** How many dead letters one command lists or changes, without `--limit` and at most. */
 const limitDefault = 100;
 const limitMax = 10_000;
-/** So much of an error stands in a list; `queue show` has all of it. */
+/** This much of an error is in a list; `queue show` has all of it. */
 const errorCharactersMax = 100;
 
 const dead = { dead: { type: "boolean" }, task: { type: "string" }, limit: { type: "string" } } as const;
@@ -43,7 +43,7 @@ const verbs = {
   drain: withOptions({ worker: { type: "string" } }, readDrain),
 };
 
-/** Understands a command before anything is opened. Throws `UsageError`. */
+/** Returns the command that the words name, read before anything is opened. Throws `UsageError`. */
 export const readQueueCommand = (words: readonly string[]): Command => chooseVerb(verbs, words);
 
 function readList(values: Values): Command {
@@ -81,7 +81,7 @@ function readDrain({ worker }: Values): Command {
   };
 }
 
-/** A command on one job, or on all dead ones. */
+/** Returns a command on one job, or on the dead ones. */
 function overJobs(values: Values, work: (sql: AnySql, ids: readonly string[]) => Promise<string>): Command {
   if (values.dead === true && values.job !== undefined) throw new UsageError("--job and --dead exclude each other.");
   if (values.dead === true) {
@@ -127,12 +127,12 @@ const refusals: Partial<Record<Discarded, string>> = {
   missing: "is gone already.",
 };
 
-/** What a discarded job took with it. */
+/** What ended together with a discarded job. */
 const endings: Partial<Record<Discarded, string>> = {
   turn: "discarded: its turn ended as failed.",
   run: "discarded: its task's run ended as failed.",
   fire: "discarded: its schedule goes on with the next fire.",
-  alone: "discarded. (Workers ring again for a chat or a billing connection that still has something to send.)",
+  alone: "discarded. (Workers add a new job for a chat or a billing connection that still has something to send.)",
 };
 
 function readDead({ task, limit }: Values): { task: string | null; limit: number } {

@@ -9,7 +9,7 @@ import { readCommand, usage } from "./tenant.ts";
 
 const helpWords = ["help", "--help", "-h"];
 
-/** The operator's command line: runs one command and prints its result. Throws `OperatorError` for what the operator can put right. */
+/** Runs one of the operator's commands and prints its result. Throws `OperatorError` for a fault that the operator can correct. */
 export async function tenant(words: readonly string[]): Promise<void> {
   if (words.slice(0, 2).some((word) => helpWords.includes(word))) {
     await print(usage + skillUsage + queueUsage);
@@ -18,21 +18,21 @@ export async function tenant(words: readonly string[]): Promise<void> {
   try {
     const command = readWords(words);
     const config = readConfig(undefined, { logLevel: "warn" });
-    // Standard output is for the result, whose last line may be read by a program.
+    // Standard output is for the result, which a program may read, so logs go elsewhere.
     await print(await onDatabase(config, createLogger(config.logLevel, process.stderr), command));
   } catch (error) {
     throw error instanceof UsageError ? new OperatorError(error.message) : error;
   }
 }
 
-/** Skills and the queue have commands of their own; what names neither is a tenant's. */
+/** Returns the command that the words name. Skills and the queue have commands of their own; every other word is a tenant's command. */
 function readWords([subject, ...rest]: readonly string[]): Command {
   if (subject === "skill") return readSkillCommand(rest);
   if (subject === "queue") return readQueueCommand(rest);
   return readCommand(subject === undefined ? rest : [subject, ...rest]);
 }
 
-/** Resolves when the text is out, so that the process may end. */
+/** Resolves when the text is written, so that the process may end. */
 function print(text: string): Promise<void> {
   return new Promise((resolve) => process.stdout.write(text, () => resolve()));
 }

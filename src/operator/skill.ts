@@ -4,7 +4,7 @@ import { type Command, chooseVerb, UsageError } from "./command.ts";
 /** What the command line takes (docs/decisions.md, "Operator commands"). */
 export const skillUsage = "skill publish <folder> [--json]\n";
 
-/** Understands a command before anything is opened. Throws `UsageError`. */
+/** Returns the command that the words name, read before anything is opened. Throws `UsageError`. */
 export const readSkillCommand = (words: readonly string[]): Command => chooseVerb({ publish: readPublish }, words);
 
 function readPublish(words: readonly string[]): Command {

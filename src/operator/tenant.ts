@@ -1,5 +1,5 @@
 import type { Form } from "../kernel/errors.ts";
-import { isId } from "../kernel/ids.ts";
+import { type IdOf, isId } from "../kernel/ids.ts";
 import { deleteTenant } from "../tenants/purge.ts";
 import {
   changeTenant,
@@ -54,7 +54,7 @@ const verbs = {
   delete: withOptions({ tenant: { type: "string" } }, readDelete),
 };
 
-/** Understands a command before anything is opened. Throws `UsageError`. */
+/** Returns the command that the words name, read before anything is opened. Throws `UsageError`. */
 export const readCommand = (words: readonly string[]): Command => chooseVerb(verbs, words);
 
 function readCreate(values: Values): Command {
@@ -110,7 +110,7 @@ function noTenant(tenantId: string): UsageError {
   return new UsageError(`There is no tenant ${tenantId}.`);
 }
 
-function readTenant(values: Values): string {
+function readTenant(values: Values): IdOf<"tenant"> {
   const tenantId = required(values, "tenant");
   if (!isId("tenant", tenantId)) throw new UsageError("--tenant must have the shape ten_….");
   return tenantId;
@@ -126,7 +126,7 @@ function choice<T extends string>(values: Values, name: string, ...choices: read
   return found;
 }
 
-/** A whole number, or null for `none`. */
+/** Returns a whole number, or null for `none`. Throws `UsageError`. */
 function limit(values: Values, name: string, max: number): number | null {
   const text = required(values, name);
   if (text === "none") return null;

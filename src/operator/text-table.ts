@@ -1,7 +1,7 @@
-/** The titles of a table's columns, and what stands in them of each thing. */
+/** The columns of a table: the title of each, and its cell of a thing. */
 export type Columns<T> = readonly (readonly [title: string, show: (thing: T) => string])[];
 
-/** Things as lines of text, each column as wide as its widest cell. */
+/** Returns things as lines of text, each column as wide as its widest cell. */
 export function table<T>(columns: Columns<T>, things: readonly T[]): string {
   const rows = [columns.map(([title]) => title), ...things.map((thing) => columns.map(([, show]) => show(thing)))];
   const widths = columns.map((_, place) => Math.max(...rows.map((row) => row[place]?.length ?? 0)));

@@ -1,6 +1,6 @@
 import type { Demo } from "./demo.ts";
 
-/** What the all-in-one start tells whoever started it. */
+/** What the all-in-one start prints for whoever started it. */
 export interface Started {
   readonly publicUrl: string;
   readonly demo: Demo;
@@ -8,13 +8,13 @@ export interface Started {
   readonly database: string;
 }
 
-/** Stands for a key that only the operator knows; a shell puts its value in. */
+/** Stands for a key that only the operator knows; the shell replaces it by its value. */
 const keyVariable = "$PARLEY_API_KEY";
 
-/** Plain text: the address, a key, and a line that streams an answer. */
+/** Returns plain text: the address, a key, and a command line that streams an answer. */
 export function banner({ publicUrl, demo, database }: Started): string {
   const message = { id: "m1", role: "user", parts: [{ type: "text", text: "Hello!" }] };
-  // Double quotes let the shell put the variable in; a real key needs no shell.
+  // In double quotes the shell replaces the variable; a real key needs no shell.
   const authorization =
     demo.token === null ? `"Authorization: Bearer ${keyVariable}"` : `'Authorization: Bearer ${demo.token}'`;
   const key = demo.token ?? "the demo tenant has five keys of its own; put one into PARLEY_API_KEY";

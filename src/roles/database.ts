@@ -5,11 +5,11 @@ import { databaseWaitMs } from "../kernel/limits.ts";
 import { OperatorError, reasonOf } from "./operator-error.ts";
 import { refuseTransactionPooler } from "./pooler.ts";
 
-/** A database that is still starting is asked again after this long. */
+/** Pause between two attempts to reach a database that is still starting. */
 const pauseMs = 250;
 
 /**
- * Checks that a database can be worked on: it answers, gives each connection a session of its own, and has
+ * Checks that a database can be worked on: it responds, gives each connection a session of its own, and has
  * every migration. Throws `OperatorError`.
  */
 export async function checkDatabase(databaseUrl: string): Promise<void> {
@@ -21,7 +21,7 @@ export async function checkDatabase(databaseUrl: string): Promise<void> {
   );
 }
 
-/** Asks a database that may still be starting, for up to `databaseWaitMs`. Throws `OperatorError` when it cannot be reached. */
+/** Repeats `ask`, because the database may still be starting, for up to `databaseWaitMs`. Returns its result; throws `OperatorError` when the database cannot be reached. */
 export async function reach<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await retry(ask, {
@@ -43,7 +43,7 @@ function explained(error: unknown): unknown {
   return new OperatorError(`Cannot use the database that DATABASE_URL names: ${reasonOf(error)}. ${way}`);
 }
 
-/** What the operator can do about an error; null when it is none of theirs. SQLSTATE class 28 is a refused login, 3D000 a database that does not exist. */
+/** Returns what the operator can do about an error; null when they can do nothing. SQLSTATE class 28 is a refused login, 3D000 a database that does not exist. */
 function wayOut(code: string, unavailable: boolean): string | null {
   if (code.startsWith("28")) return "Check the user and the password in it.";
   if (code.startsWith("3D")) return "Create it (`createdb`), or name another one.";

@@ -11,15 +11,15 @@ import { createProvider } from "../providers/store.ts";
 import { createTenant } from "../tenants/store.ts";
 import { keep, readKept } from "./home.ts";
 
-/** A tenant to try the service with. What its operator deleted is made anew at the next start. */
+/** A tenant to try the service with. What the operator deletes of it is made again at the next start. */
 export interface Demo {
   readonly tenantId: string;
-  /** Null: its keys are used up, and none of them is known here. */
+  /** Null: the tenant has all the keys that it may have, and none of them is known here. */
   readonly token: string | null;
   readonly agentId: string;
 }
 
-/** What is remembered of a demo, so that a restart finds it again. */
+/** What is stored of a demo, so that a restart finds it again. */
 interface Note {
   readonly tenantId: string;
   readonly token: string | null;
@@ -31,12 +31,12 @@ interface Note {
 const providerKey = "simulated-model-needs-no-key";
 const model = "simulated/model";
 const instructions = "You are a friendly assistant. Answer briefly.";
-/** A name that is taken gets a number; so many are tried. */
+/** A number is added to a name that is taken; this many names are tried. */
 const namesMax = 20;
 
 /**
- * Finds the demo tenant of a home and database, or makes it, with an API key, a provider at the simulated model's
- * present address, and an agent. The note with the key is a file that only the home's owner reads.
+ * Returns the demo tenant of a home and database. What is missing is made: the tenant, an API key, an agent, and a
+ * provider, which gets the simulated model's present address. The note with the key is a file that only the home's owner reads.
  */
 export async function findDemo(ctx: Ctx, modelUrl: string): Promise<Demo> {
   const { home, databaseUrl } = ctx.config;
@@ -52,7 +52,7 @@ export async function findDemo(ctx: Ctx, modelUrl: string): Promise<Demo> {
   return { tenantId, token, agentId };
 }
 
-/** One home may be used with several databases in turn; each has a demo of its own. */
+/** Returns the name of the note's file. One home may be used with several databases in turn; each has a demo of its own. */
 function noteName(databaseUrl: string | null): string {
   if (databaseUrl === null) return "demo.json";
   const { host, pathname } = new URL(databaseUrl);
@@ -90,7 +90,7 @@ async function makeToken(ctx: Ctx, tenantId: string): Promise<string | null> {
   }
 }
 
-/** The simulated model has another port at every start, and its key is sealed anew in case the encryption key is another. */
+/** Gives the provider the simulated model's address, whose port is another at every start, and seals its key again in case the encryption key is another. Returns its id; null when there is no such provider. */
 async function refreshProvider(
   ctx: Ctx,
   tenantId: string,
@@ -137,7 +137,7 @@ function makeAgent(ctx: Ctx, tenantId: string, providerId: IdOf<"provider">): Pr
       providerId,
       instructions,
       tools: [...toolGroups],
-      // It reads as it likes, and asks before it changes anything: so the first approval needs no set-up.
+      // It reads without asking, and asks before it changes anything: so the first approval needs no set-up.
       approvalInChat: { default: "auto" },
     });
     return agent.id;

@@ -7,7 +7,7 @@ import { OperatorError } from "./operator-error.ts";
 const fileName = "encryption-key";
 const keyBytes = 32;
 
-/** The key that secrets are sealed with: `ENCRYPTION_KEY`, or the home's own, made once. Throws `OperatorError`. */
+/** Returns the key that secrets are sealed with: `ENCRYPTION_KEY`, or the home's own, made once. Throws `OperatorError`. */
 export async function findEncryptionKey({ encryptionKey, home }: Config): Promise<Buffer> {
   if (encryptionKey !== null) return encryptionKey;
   const kept = await readKept(home, fileName);
@@ -15,7 +15,7 @@ export async function findEncryptionKey({ encryptionKey, home }: Config): Promis
     try {
       return readEncryptionKey(kept.trim());
     } catch {
-      // A new key in its stead could open nothing that the old one sealed.
+      // A new key could not open what the old one sealed.
       throw new OperatorError(`${home}/${fileName} is damaged. Bring it back from a backup, or set ENCRYPTION_KEY.`);
     }
   }

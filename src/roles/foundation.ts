@@ -1,3 +1,18 @@
+/**
+ * `serve`, `work` and `start` open the same things in the same order, each with the
+ * same function:
+ *
+ * 1. what the installation's processes share: read (`requireShared`), or made (`start`);
+ * 2. the port (`openPort`), which responds 503 until step 6;
+ * 3. the database, checked (`checkDatabase`) or migrated (`start`);
+ * 4. the foundation (`openFoundation`), which is the relay;
+ * 5. a context with a pool of connections for each tier that the process runs;
+ * 6. the worker pool (`startWorkerPool`), the app, or both.
+ *
+ * `start` makes what is shared and migrates after it has the port. What is opened is
+ * put on `opened` and closed in reverse order.
+ */
+
 import type { Redis } from "ioredis";
 import type { Config } from "../kernel/config.ts";
 import { type Ctx, createContext } from "../kernel/context.ts";
@@ -8,19 +23,7 @@ import type { Logger } from "../kernel/telemetry/log.ts";
 import { openRateRedis, openRelay } from "./redis.ts";
 import type { Shared } from "./shared.ts";
 
-/**
- * `serve`, `work` and `start` open the same things in the same order, each with the
- * same function:
- *
- * 1. what the installation's processes share: read (`requireShared`), or made (`start`);
- * 2. the port (`openPort`), which is refused with 503 until step 6;
- * 3. the database, checked (`checkDatabase`) or brought up to date (`start`);
- * 4. the foundation (`openFoundation`), which is the relay;
- * 5. a context with a pool of connections for each tier that the process runs;
- * 6. the worker pool (`startWorkerPool`), the app, or both.
- *
- * What is opened is put on `opened` and closed in reverse order.
- */
+/** What the contexts of a process are made of. */
 export interface Foundation extends Shared {
   readonly config: Config;
   readonly log: Logger;

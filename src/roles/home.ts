@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { giveToOwner } from "../embedded/account.ts";
 import { OperatorError, reasonOf } from "./operator-error.ts";
 
-/** Reads a file of the home; null when there is none. Throws `OperatorError` when it cannot be read. */
+/** Returns the text of a file of the home; null when there is none. Throws `OperatorError` when it cannot be read. */
 export async function readKept(home: string, name: string): Promise<string | null> {
   const file = join(home, name);
   try {
@@ -15,8 +15,8 @@ export async function readKept(home: string, name: string): Promise<string | nul
 }
 
 /**
- * Keeps a file in the home that only its owner reads. It is written beside its place and renamed when it is
- * whole, so that a kill leaves the old one or the new one. Throws `OperatorError` when it cannot be written.
+ * Writes a file in the home that only its owner reads. It is written under another name and renamed when it is
+ * complete, so that a kill leaves the old file or the new one. Throws `OperatorError` when it cannot be written.
  */
 export async function keep(home: string, name: string, text: string): Promise<void> {
   const file = join(home, name);

@@ -1,9 +1,9 @@
-/** Something the operator can put right. Its message is one line and all they need, so it is printed without a stack trace. */
+/** A fault that the operator can correct. Its message is one line that says how, so it is printed without a stack trace. */
 export class OperatorError extends Error {
   override readonly name = "OperatorError";
 }
 
-/** What a failed attempt says, on one line. Connection errors of several addresses carry their texts inside. */
+/** Returns an error's message on one line. When several addresses were tried, it is the error of the first. */
 export function reasonOf(error: unknown): string {
   const inner = error instanceof AggregateError ? (error.errors[0] ?? error) : error;
   const text =

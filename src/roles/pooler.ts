@@ -4,16 +4,16 @@ import { within } from "../kernel/async/wait.ts";
 import { databaseWaitMs } from "../kernel/limits.ts";
 import { OperatorError } from "./operator-error.ts";
 
-/** Rounds of the look for changing sessions: a pooler gives its last used server first or one after the other, and either shows in the first rounds. */
+/** How often it is tested whether the session changes. A pooler hands out its last used server first, or one after the other; either shows in the first rounds. */
 const rounds = 3;
-/** A statement that waits this long for a server waits for one that somebody else holds. */
+/** A statement that waits this long for a server waits for one that another connection holds. */
 const roundMs = 2_000;
 
 const refusal =
   "DATABASE_URL leads through a connection pooler in transaction mode, which loses the locks that sessions rest on. " +
   "Give the address of Postgres itself, or of a pool in session mode.";
 
-/** The server's session behind a connection: its process, and the mark that was left there. */
+/** The server's session behind a connection: its process, and the mark that was set there. */
 interface ServerSession {
   readonly pid: number;
   readonly mark: string | null;
@@ -21,11 +21,11 @@ interface ServerSession {
 
 /**
  * Throws `OperatorError` when statements of one connection may run in different sessions of the server, as
- * behind a transaction pooler: session-level locks and settings would leak to strangers there.
+ * behind a transaction pooler: session-level locks and settings would belong to other clients there.
  *
- * A direct connection is recognised by its process number, which the server tells at the start and in SQL.
- * Behind a pooler the two differ; then a mark is left in one connection's session, and looked for while a
- * second connection holds a transaction open, which takes the server away from whoever does not own it.
+ * A direct connection is recognised by its process number, which the server reports at the start and in SQL.
+ * Behind a pooler the two differ; then a mark is set in one connection's session, and read again while a
+ * second connection holds a transaction open: in transaction mode that one then has the first one's server.
  */
 export async function refuseTransactionPooler(databaseUrl: string): Promise<void> {
   const sql = connect(databaseUrl);
@@ -40,7 +40,7 @@ export async function refuseTransactionPooler(databaseUrl: string): Promise<void
 }
 
 function connect(databaseUrl: string): postgres.Sql {
-  // Prepared statements are what a transaction pooler loses first, and the look is to outlive that.
+  // A transaction pooler may lose prepared statements, and the test must not fail by that.
   return postgres(databaseUrl, { max: 1, prepare: false, connect_timeout: databaseWaitMs / 1000, onnotice: () => {} });
 }
 
@@ -52,8 +52,8 @@ async function keepsItsSession(sql: postgres.Sql, databaseUrl: string): Promise<
   const other = connect(databaseUrl);
   try {
     for (let round = 0; round < rounds; round++) {
-      const seen = await lookWhileOneIsHeld(sql, other);
-      if (seen === "nobody else gets a server") return true;
+      const seen = await readWhileOtherHolds(sql, other);
+      if (seen === "other has no server") return true;
       if (seen === null || seen.pid !== own?.pid || seen.mark !== mark) return false;
     }
     return true;
@@ -64,11 +64,11 @@ async function keepsItsSession(sql: postgres.Sql, databaseUrl: string): Promise<
   }
 }
 
-/** The connection's session while another connection holds a transaction open; null when it gets none, or transactions are refused. */
-async function lookWhileOneIsHeld(
+/** Returns the connection's session while another connection holds a transaction open; null when it gets none, or transactions are refused. */
+async function readWhileOtherHolds(
   sql: postgres.Sql,
   other: postgres.Sql,
-): Promise<ServerSession | null | "nobody else gets a server"> {
+): Promise<ServerSession | null | "other has no server"> {
   const held = Promise.withResolvers<"held">();
   const release = Promise.withResolvers<void>();
   const holding = other
@@ -84,10 +84,10 @@ async function lookWhileOneIsHeld(
     );
   const start = await within(Promise.race([held.promise, holding]), roundMs, () => null);
   try {
-    if (start === null) return "nobody else gets a server";
+    if (start === null) return "other has no server";
     if (start === "refused") return null;
-    const look = sql<ServerSession[]>`select pg_backend_pid() as pid, current_setting('parley.mark', true) as mark`;
-    return (await within(look, roundMs, () => null))?.[0] ?? null;
+    const session = sql<ServerSession[]>`select pg_backend_pid() as pid, current_setting('parley.mark', true) as mark`;
+    return (await within(session, roundMs, () => null))?.[0] ?? null;
   } finally {
     release.resolve();
     if (start === "held") await within(holding, roundMs, () => null);

@@ -3,7 +3,7 @@ import { createLogger, type Logger } from "../kernel/telemetry/log.ts";
 import { OperatorError } from "./operator-error.ts";
 import { listenForStop } from "./signals.ts";
 
-/** What a role opens is put on the stack and closed in reverse order. `end` asks the process to end, as a signal does. */
+/** Starts a process of this role. What it opens is put on `opened` and closed in reverse order. `end` asks the process to end, as a signal does. */
 export type Role = (
   config: Config,
   log: Logger,
@@ -23,7 +23,7 @@ const interruptedStatus = 130;
 
 /**
  * Runs a role until it is asked to end: opens it, waits for a signal, closes what it opened and exits 0.
- * A start that fails closes what is open by then, prints one line and exits 1; a second signal exits at once.
+ * A start that fails closes what is open by then, prints one line and exits 1; a second signal exits at once with 130.
  */
 export async function runRole(role: Role, options: RoleOptions = { logLevel: "info" }): Promise<never> {
   try {
@@ -56,13 +56,13 @@ export async function runRole(role: Role, options: RoleOptions = { logLevel: "in
   }
 }
 
-/** Traces from now on, and to the end of everything that is closed before. The SDK is loaded only here. */
+/** Starts to send traces. It is the first on `opened`, so what the others do while they close is traced too. The SDK is loaded only here. */
 async function traceTo(endpoint: string, serviceName: string, opened: AsyncDisposableStack): Promise<void> {
   const { startTracing } = await import("../kernel/telemetry/trace-export.ts");
   opened.defer(await startTracing({ endpoint, serviceName }));
 }
 
-/** Prints why a role cannot run and ends the process. A fault of ours is printed with its stack, the operator's without. */
+/** Prints why a role cannot run and ends the process with 1. An error that the operator can correct is printed without its stack. */
 export function fail(error: unknown): never {
   const known = error instanceof ConfigError || error instanceof OperatorError;
   const text = known ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error);
