@@ -7,7 +7,7 @@ export interface Account {
   readonly gid: number;
 }
 
-/** What a short program left behind. */
+/** How a short program ended. */
 export interface Outcome {
   /** The exit status; null when a signal ended it. */
   readonly status: number | null;
@@ -15,20 +15,20 @@ export interface Outcome {
   readonly output: string;
 }
 
-/** As much of a short program's output is kept, in characters: enough for its last error. */
+/** This much of a short program's output is kept, in characters: enough for its last error. */
 const outputLengthMax = 16_384;
-/** Unprivileged accounts that may run Postgres for root, the best first. */
+/** Unprivileged accounts that may run Postgres for root, in order of preference. */
 const accountNames = ["postgres", "nobody"];
 
-/** Whether this process is root, which Postgres refuses to run as. */
+/** Returns whether this process is root; Postgres refuses to run as root. */
 export function isRoot(): boolean {
   return process.getuid?.() === 0;
 }
 
 /**
- * The account that runs Postgres when this process is root: the owner of the home when it is an ordinary
- * account, else `postgres`, else `nobody`. Only accounts of `/etc/passwd` count, because initdb looks its own
- * account up. Throws when there is none.
+ * Returns the account that runs Postgres when this process is root: the owner of the home when it is an ordinary
+ * account, else `postgres`, else `nobody`. Only accounts of `/etc/passwd` count, because initdb reads its own
+ * account's entry there. Throws when there is none.
  */
 export async function chooseAccount(homeOwnerUid: number): Promise<Account> {
   const known = (await readFile("/etc/passwd", "utf8")).split("\n").map((line) => line.split(":"));
@@ -44,7 +44,7 @@ export async function chooseAccount(homeOwnerUid: number): Promise<Account> {
   return { uid: Number(fields[2]) >>> 0, gid: Number(fields[3]) >>> 0 };
 }
 
-/** Run as root, gives a file to the owner of the folder it is for, so that the owner can go on with it later. */
+/** Makes a file belong to the owner of the folder it is for when this process is root, so that the owner can use it later without root. */
 export async function giveToOwner(folder: string, path: string): Promise<void> {
   if (!isRoot()) return;
   const { uid, gid } = await stat(folder);
@@ -52,9 +52,9 @@ export async function giveToOwner(folder: string, path: string): Promise<void> {
 }
 
 /**
- * The arguments for `spawn` that run a program as `account` (null: this process's own) with an environment
+ * Returns the arguments for `spawn` that run a program as `account` (null: this process's own) with an environment
  * of its own. `env -i` clears the service's environment, which holds secrets and may hold variables that
- * steer Postgres; passing `env` to `spawn` would not do, because Deno adds it to the inherited one.
+ * configure Postgres. Passing `env` to `spawn` is not enough, because Deno adds it to the inherited one.
  */
 export function commandLine(account: Account | null, program: string, args: readonly string[]) {
   const environment = ["PATH=/usr/bin:/bin", "LC_ALL=C", "TZ=UTC"];
@@ -66,7 +66,7 @@ export function commandLine(account: Account | null, program: string, args: read
   };
 }
 
-/** Runs a short program to its end, for at most `limitMs`. Throws when it cannot be started. */
+/** Runs a short program to its end, and kills it after `limitMs`. Returns how it ended; throws when it cannot be started. */
 export function runProgram(
   account: Account | null,
   program: string,

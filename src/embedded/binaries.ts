@@ -21,15 +21,15 @@ export interface Binaries {
   readonly initdb: string;
 }
 
-/** Printing its version may take a program this long. */
+/** A program has this long to print its version. */
 const probeMs = 10_000;
-/** Files that only serve to compile against Postgres; a copy goes without them. */
+/** Files that are only needed to compile against Postgres; they are not copied. */
 const developmentFiles = /\.a$|^(pgxs|pkgconfig|include)$/;
 
 /**
- * The Postgres binaries of the npm package in the folder `packaged`, such that `account` can run them: in place, or copied below
- * `folder` when they are not fit where they are (below a closed home folder, or with the package's install
- * script skipped, which leaves its libraries' links out). Throws when there are none for this system.
+ * Returns the Postgres binaries of the npm package in the folder `packaged`, such that `account` can run them: in place, or
+ * copied below `folder` when they cannot run where they are (below a home folder that is closed to the account, or without
+ * the links of the libraries, because the package's install script was skipped). Throws when there are none for this system.
  */
 export async function findBinaries(
   folder: string,
@@ -64,7 +64,7 @@ function binariesIn(native: string): Binaries {
   return { postgres: join(native, "bin", "postgres"), initdb: join(native, "bin", "initdb") };
 }
 
-/** Why the account cannot run the binaries, or null. Running them shows missing rights and missing libraries alike. */
+/** Returns why the account cannot run the binaries, or null. They are run, because that finds missing rights and missing libraries alike. */
 async function fault(binaries: Binaries, account: Account | null): Promise<string | null> {
   for (const program of [binaries.postgres, binaries.initdb]) {
     const { status, output } = await runProgram(account, program, ["--version"], probeMs);
@@ -73,7 +73,7 @@ async function fault(binaries: Binaries, account: Account | null): Promise<strin
   return null;
 }
 
-/** Copies under another name and renames at the end, so that a copy is whole or absent. Copies of other versions go. */
+/** Copies under another name and renames at the end, so that a copy is complete or absent. Deletes copies of other versions. */
 async function copyWhole(native: string, target: string): Promise<void> {
   const folder = dirname(target);
   for (const name of await readdir(folder)) {
@@ -87,7 +87,7 @@ async function copyWhole(native: string, target: string): Promise<void> {
 
 async function copyTree(from: string, to: string): Promise<void> {
   await mkdir(to, { recursive: true });
-  // Set after the fact, because the umask takes part in what mkdir and copyFile do.
+  // Set afterwards, because the umask restricts the modes of mkdir and copyFile.
   await chmod(to, 0o755);
   for (const entry of await readdir(from, { withFileTypes: true })) {
     if (developmentFiles.test(entry.name)) continue;

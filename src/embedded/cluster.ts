@@ -3,16 +3,16 @@ import { join } from "node:path";
 import { runProgram } from "./account.ts";
 import { makeOwnFolder, type Place } from "./place.ts";
 
-/** The database's owner, and the one account in it. */
+/** The database's owner, and the only account in it. */
 export const userName = "parley";
 export const databaseName = "parley";
 
-/** Making a cluster takes half a second; a slow disk gets this long. */
+/** Time limit for making a cluster, which takes half a second on a fast disk. */
 const initialiseMs = 120_000;
 
 /**
  * Makes the data folder: UTF-8, ordered by code point, password required. It is made under another name and
- * renamed when it is whole, so that a start that died here leaves nothing a later one could mistake for data.
+ * renamed when it is complete, so that a start that is killed here leaves nothing that a later one could take for data.
  */
 export async function initialiseCluster(place: Place, initdb: string, fast: boolean): Promise<void> {
   const partial = `${place.data}.partial`;

@@ -3,24 +3,24 @@ import { DatabaseSync } from "node:sqlite";
 import { sleep } from "../kernel/async/wait.ts";
 import { giveToOwner } from "./account.ts";
 
-/** A lock that this process holds until it releases it or dies. */
+/** A lock that this process holds until it releases it or ends. */
 export interface Lock {
   release(): Promise<void>;
 }
 
-/** A killed holder takes a moment to be gone, and a new one to write its pid down: a refusal waits this long. */
+/** A lock that is held is tried this long before it is refused: a killed holder needs a moment to be gone, and a new one to write its pid. */
 const graceMs = 500;
 const pollMs = 20;
 
-/** Keeps the handles reachable: a collected one would close, and closing lets go of the lock. */
+/** Keeps the handles reachable: a garbage-collected one would be closed, and closing releases the lock. */
 const held = new Set<DatabaseSync>();
 
 /**
- * Takes the lock of a folder, so that one process uses it at a time. Throws after half a second when another
+ * Takes the lock of a folder, so that one process uses it at a time, and returns it. Throws after half a second when another
  * process has it, naming that process.
  *
- * The lock is SQLite's lock on an empty file, because that is the one kernel lock which both runtimes offer:
- * it dies with its process, however that ends, and never mistakes a stranger with a reused pid for the holder.
+ * The lock is SQLite's lock on an empty file, because that is the only lock of the operating system which both runtimes
+ * offer: it ends with its process, however that ends, and another process with a reused pid is never taken for the holder.
  * The pid file beside it is only for the message.
  */
 export async function lockFolder(folder: string): Promise<Lock> {
@@ -50,11 +50,11 @@ export async function lockFolder(folder: string): Promise<Lock> {
   };
 }
 
-/** False when another process has the lock. */
+/** Returns whether the lock was taken; false when another process has it. */
 function tryLock(handle: DatabaseSync): boolean {
   try {
-    // `immediate` takes the one lock that is granted to a single process at the first try; `exclusive` takes it in
-    // steps, and two processes in step refuse each other. Nothing is written, so no journal file is wanted.
+    // `immediate` takes a lock that is granted to a single process in one step; `exclusive` takes it in several,
+    // and two processes at the same step refuse each other. Nothing is written, so no journal file is needed.
     handle.exec("pragma busy_timeout = 0; pragma journal_mode = memory; begin immediate");
     return true;
   } catch (error) {
@@ -63,10 +63,10 @@ function tryLock(handle: DatabaseSync): boolean {
   }
 }
 
-/** Makes the file if need be, and sees that it can be written: SQLite would go on with one that it can only read. */
+/** Makes the file if it is absent, and throws when it cannot be written: SQLite would open one that it can only read. */
 async function makeLockFile(folder: string, file: string): Promise<void> {
   try {
-    // An existing file is not opened: closing it again would let go of a lock that this very process holds.
+    // An existing file is not opened: closing it again would release a lock that this same process holds.
     await writeFile(file, "", { mode: 0o600, flag: "wx" }).catch(() => access(file, constants.W_OK));
     await giveToOwner(folder, file);
   } catch (error) {

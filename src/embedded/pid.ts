@@ -1,4 +1,4 @@
-/** Whether a process of this pid exists, whoever owns it. */
+/** Returns whether a process with this pid exists, whoever owns it. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -8,11 +8,11 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Sends a signal, and leaves it to the caller to see whether it reached anybody. */
+/** Sends a signal. Does nothing when the process is gone or belongs to another account; the caller checks what became of it. */
 export function signalQuietly(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // The process has ended in the meantime, or is not ours to end.
+    // The process has ended in the meantime, or belongs to another account.
   }
 }

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { type Account, chooseAccount, giveToOwner, isRoot, runProgram } from "./account.ts";
 
-/** Where the data of a home lies, and who runs the server on it. */
+/** Where the data of a home is, and which account runs the server on it. */
 export interface Place {
-  /** The folder for the data, the log and copied binaries. Where root runs the service it is root's (or the home's owner's), so that the account cannot plant links in it. */
+  /** The folder for the data, the log and copied binaries. Where root runs the service it is root's (or the home's owner's), so that the account cannot put links into it. */
   readonly folder: string;
   /** The data folder, the account's own. It is absent until the first start has made it. */
   readonly data: string;
@@ -19,30 +19,30 @@ export interface Place {
 
 /** The file that keeps a home's place, as JSON. Only its owner reads it. */
 interface Note {
-  /** Relative to the home, or absolute when the data lies elsewhere. */
+  /** Relative to the home, or absolute when the data is elsewhere. */
   readonly folder: string;
   readonly password: string;
   readonly initialised: boolean;
 }
 
 const noteName = "postgres.json";
-/** What a home holds by now that may be read by anybody. */
+/** Files that a home has by then, and that every account may read. */
 const ownFiles = ["service.lock", "service.pid"];
 /** Any permission for accounts other than the owner and its group. */
 const othersMode = 0o007;
-/** Passing through a folder, for everybody. */
+/** The permission for every account to pass through a folder. */
 const passageMode = 0o111;
 const passwordBytes = 24;
 const hashLength = 12;
-/** Looking whether an account reaches a folder may take this long. */
+/** Time limit for the test whether an account reaches a folder. */
 const probeMs = 5_000;
-/** Where data goes that the account cannot reach below the home. */
+/** The parent of the data that the account could not reach below the home. */
 const sharedParent = "/var/lib/parley";
 
 /**
- * Finds the place that the home's note names, or chooses one and writes the note. Run as root, that is below
- * the home when the unprivileged account can get there, else below `/var/lib/parley`, else a temp folder.
- * Throws when the noted data is gone or out of reach: starting empty in its stead would look like a loss.
+ * Returns the place that the home's note names, or chooses one and writes the note. For root, that is below
+ * the home when the unprivileged account can reach it, else below `/var/lib/parley`, else a temporary folder.
+ * Throws when the noted data is gone or out of reach: an empty database in its place would look like lost data.
  */
 export async function findPlace(home: string, log: (message: string) => void): Promise<Place> {
   const note = await readNote(home);
@@ -107,8 +107,8 @@ async function choosePlace(home: string, log: (message: string) => void): Promis
 }
 
 /**
- * Lets other accounts pass through root's own home, without letting them list it, when that gives nothing away:
- * nothing in it is readable to others. A fresh folder is of this kind, and keeps its database within.
+ * Lets other accounts pass through a home of root, without letting them list it, when nothing in it is readable
+ * to others. A new folder is of this kind, so its database can be in it.
  */
 async function openPassage(home: string): Promise<void> {
   const { uid, mode } = await stat(home);
@@ -127,17 +127,17 @@ async function makeOwnersFolder(home: string): Promise<string> {
 }
 
 async function makeSharedParent(): Promise<void> {
-  // The umask takes part in what mkdir does, so the mode is set after the fact; an operator's own choice stays.
+  // The umask restricts the mode of mkdir, so the mode is set afterwards; that of an existing folder stays.
   if ((await mkdir(sharedParent, { recursive: true })) !== undefined) await chmod(sharedParent, 0o755);
 }
 
-/** Root has further folders to try; an ordinary user has only the home. */
+/** Returns null for root, which has further folders to try. Throws the error for an ordinary user, who has only the home. */
 function unlessLast(error: Error, account: Account | null): null {
   if (account === null) throw error;
   return null;
 }
 
-/** Whether the account can work in a folder of its own below this one, tried for real. Opens the folder itself for passage. */
+/** Returns whether the account can write in a folder of its own below this one, by writing there. Lets every account pass through the folder. */
 async function reaches(account: Account, folder: string): Promise<boolean> {
   const own = join(folder, "probe");
   try {

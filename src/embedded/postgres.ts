@@ -10,7 +10,7 @@ import { type Server, startServer } from "./server.ts";
 export interface EmbeddedPostgres {
   /** The connection URL of the database, with its password. */
   readonly url: string;
-  /** Ends the server and gives the home free. Calling it again waits for the same end. */
+  /** Ends the server and releases the home. Calling it again waits for the same end. */
   stop(): Promise<void>;
 }
 
@@ -25,7 +25,7 @@ export interface EmbeddedPostgresOptions {
 }
 
 /**
- * Starts the Postgres of a home, initialising it at first use, and resolves when it accepts connections. It
+ * Starts the Postgres of a home, initialised at its first use, and returns it when it accepts connections. It
  * listens on 127.0.0.1 only, for the user `parley` with the home's own password. Throws an error of one line
  * when another instance uses the home, the port is taken, or the data cannot be reached.
  */

@@ -8,22 +8,22 @@ import { isAlive, signalQuietly } from "./pid.ts";
 
 /** A running server process. */
 export interface Postmaster {
-  /** Resolves when the process has ended, with why it could not be started, or null. */
+  /** Resolves when the process has ended: with the error when it could not be started, else with null. */
   readonly exited: Promise<Error | null>;
-  /** Whether it says that it accepts connections. */
+  /** Returns whether its pid file says that it accepts connections. */
   isReady(): Promise<boolean>;
-  /** Ends it: disconnects the clients and checkpoints; when that takes too long, stops at once and leaves recovery to the next start. */
+  /** Ends it: disconnects the clients and writes a checkpoint. When that takes too long it is ended without one, and the next start recovers. */
   stop(): Promise<void>;
 }
 
-/** A fast shutdown writes a checkpoint; it gets this long. */
+/** Time limit for a fast shutdown, which writes a checkpoint. */
 const fastStopMs = 20_000;
-/** A further signal gets this long. */
+/** Time limit after each further signal. */
 const hardStopMs = 5_000;
-/** Another run's process is looked at this often while it ends. */
+/** How often it is checked whether a process of an earlier run has ended. */
 const pollMs = 20;
 const listProcessMs = 5_000;
-/** Where the server's state stands in its pid file. */
+/** The line of the pid file with the server's state, from 0. */
 const stateLine = 7;
 
 /** What ends a postmaster, the gentlest first: fast shutdown, immediate shutdown, none at all. */
@@ -34,8 +34,8 @@ const stopSteps = [
 ] as const;
 
 /**
- * Ends the postmaster (`$1`) when standard input closes, which happens when the service dies, however it dies.
- * It signals only while the pid file (`$2`) names it: after that, the pid may belong to somebody else.
+ * Ends the postmaster (`$1`) when standard input closes, which happens when the service ends, however it ends.
+ * It signals only while the pid file (`$2`) names it: after that, the pid may belong to another process.
  */
 const watchdogScript = `
 named() { read -r pid <"$2" && [ "$pid" = "$1" ]; }
@@ -48,7 +48,7 @@ named "$1" "$2" && kill -QUIT "$1"
 
 /**
  * Starts a server. It gets a session of its own, because Ctrl-C in a terminal reaches the whole process group
- * and the service needs its database until it has drained. `logFile` is written anew.
+ * and the service needs its database until it has drained. `logFile` is replaced. Returns the running process.
  */
 export function startPostmaster(
   account: Account | null,
@@ -71,7 +71,7 @@ export function startPostmaster(
     child.once("error", resolve);
     child.once("exit", () => resolve(null));
   });
-  // Neither process keeps the service alive: a service that ends without stopping leaves the rest to the watchdog.
+  // Neither process keeps the service alive: when the service ends without stopping the server, the watchdog does.
   child.unref();
   const watchdog = child.pid === undefined ? null : watch(account, child.pid, data);
   void exited.then(() => watchdog?.stdin?.end());
@@ -92,15 +92,15 @@ export function startPostmaster(
 }
 
 /**
- * Takes down a server that an earlier run left on this data folder, and clears a pid file that would keep a new
- * one from starting. The caller holds the home's lock, so no live service owns that server.
+ * Ends a server that an earlier run left on this data folder, and removes a pid file that would keep a new one
+ * from starting. The caller holds the home's lock, so no running service owns that server. Throws when it does not end.
  */
 export async function removeOrphan(data: string, log: (message: string) => void): Promise<void> {
   const pid = await readPid(data);
   if (pid === null) return;
   if (!(await isPostmaster(pid, data))) {
-    // Postgres takes any live process of this number for the old server. That no old backend is left it sees
-    // by other means: the shared memory that belongs to the data folder.
+    // Postgres takes any running process with this pid for the old server. Whether an old backend is left it finds
+    // out in another way: by the shared memory that belongs to the data folder.
     if (isAlive(pid)) await rm(join(data, "postmaster.pid"), { force: true });
     return;
   }
@@ -124,7 +124,7 @@ function watch(account: Account | null, pid: number, data: string): ChildProcess
     stdio: ["pipe", "ignore", "ignore"],
     detached: true,
   });
-  // Without a watchdog the next start takes an orphan down, so its failure is no reason to fail.
+  // The service starts without a watchdog too: the next start ends a server that is left over.
   watchdog.on("error", () => {});
   watchdog.stdin.on("error", () => {});
   watchdog.unref();
@@ -148,7 +148,7 @@ async function readPid(data: string): Promise<number | null> {
   return pid > 1 ? pid : null;
 }
 
-/** Whether the process of this pid is a server on this data folder, by its command line: pids are reused. */
+/** Returns whether the process with this pid is a server on this data folder, by its command line: pids are reused. */
 async function isPostmaster(pid: number, data: string): Promise<boolean> {
   const words =
     process.platform === "linux"

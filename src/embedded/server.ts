@@ -19,23 +19,23 @@ interface ServerOptions {
   readonly fast?: boolean;
 }
 
-/** Connections the server accepts: all processes' pools together. */
+/** How many connections the server accepts: those of all processes' pools together. */
 const connectionsMax = 200;
-/** A server gets this long to accept connections, recovery from a crash included. */
+/** Time limit until a server accepts connections, recovery from a crash included. */
 const startMs = 60_000;
-/** A starting server is looked at this often. */
+/** How often it is checked whether a starting server is ready. */
 const pollMs = 20;
 const connectSeconds = 10;
-/** Another process may take the free port between its choice and its use; so many choices are made. */
+/** How many free ports are tried: another process may take one between its choice and its use. */
 const portChoices = 5;
-/** Backends of a killed server take a moment to notice, and hold its shared memory as long. */
+/** Time limit for the backends of a killed server to end; until then they hold its shared memory. */
 const leftoversMs = 10_000;
 
 const portTaken = /could not bind .*(Address already in use|in use)/i;
 const leftovers = /pre-existing shared memory block/;
 
 /**
- * Starts a server on the place's data and resolves when it accepts connections and has the service's database.
+ * Starts a server on the place's data, and returns it when it accepts connections and has the service's database.
  * Throws when the given port is taken, or with what the server printed last.
  */
 export async function startServer(place: Place, program: string, options: ServerOptions): Promise<Server> {
@@ -64,12 +64,12 @@ export async function startServer(place: Place, program: string, options: Server
 function serverArguments(data: string, port: number, fast: boolean): string[] {
   const settings = [
     "listen_addresses=127.0.0.1",
-    // No socket file: shared folders are open to others, and a path of its own may be too long for one.
+    // No socket file: other accounts can use one in a shared folder, and a path in the home may be too long for one.
     "unix_socket_directories=",
     `max_connections=${connectionsMax}`,
     "timezone=UTC",
     "log_timezone=UTC",
-    // Errors of statements reach the client. In the log they would pile up, and show tenants' data.
+    // Errors of statements reach the client. In the log they would take space and show tenants' data.
     "log_min_messages=log",
     "log_checkpoints=off",
     ...(fast ? ["fsync=off", "synchronous_commit=off", "full_page_writes=off"] : []),
@@ -77,14 +77,14 @@ function serverArguments(data: string, port: number, fast: boolean): string[] {
   return ["-D", data, "-p", String(port), ...settings.flatMap((setting) => ["-c", setting])];
 }
 
-/** Waits until the server answers a real connection, and makes the database if it is not there. Null when all is well, else what went wrong. */
+/** Waits until the server is ready, and makes the database if it is not there. Returns null, or the error when the server is not ready. */
 async function untilReady(postmaster: Postmaster, place: Place, port: number): Promise<Error | null> {
   let ended: Error | null = null;
   void postmaster.exited.then((error) => {
     ended = error ?? new Error("it ended at once");
   });
   const limit = Date.now() + startMs;
-  // It is not asked before it says that it is ready: until then, somebody else may be listening on the port.
+  // It is not connected to before its pid file says that it is ready: until then, another process may be listening on the port.
   while (ended === null && !(await postmaster.isReady())) {
     if (Date.now() > limit) return new Error(`not ready within ${startMs / 1000} s`);
     await sleep(pollMs);

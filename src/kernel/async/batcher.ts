@@ -1,14 +1,14 @@
 import { waitAtMost } from "./wait.ts";
 
-/** Sends items together and returns a result for each, in their order. When it rejects, every item does. */
+/** Sends items together and returns a result for each, in their order. When it rejects, the result of every item does. */
 export type SendGroup<T, A> = (items: readonly T[]) => Promise<readonly A[]>;
 
-/** How large groups may be, and how long they are waited for. */
+/** How large groups may be, and how long the next group waits for one. */
 export interface BatcherOptions<T> {
   readonly countMax: number;
   /** The size of an item, and of all items of a group; a single one may be larger. */
   readonly size?: { of(item: T): number; readonly max: number };
-  /** A group that has no result after so many milliseconds is not waited for any longer by those behind it; without limit when left out. */
+  /** The next group waits at most this long for the group before it, in milliseconds; without limit when left out. */
   readonly patienceMs?: number;
 }
 
@@ -19,9 +19,9 @@ interface Waiting<T, A> {
 }
 
 /**
- * Work that costs less together: while one group is under way, the items that come
- * are collected for the next. One alone goes at once, and the more there are the more
- * share a command.
+ * Sends items in groups, where a command for several costs less than several commands:
+ * while one group is under way, the items that come are collected for the next. An item
+ * without others is sent at once, and under load more items share a command.
  */
 export class Batcher<T, A> {
   readonly #send: SendGroup<T, A>;
@@ -34,7 +34,7 @@ export class Batcher<T, A> {
     this.#options = options;
   }
 
-  /** Returns the item's own result. */
+  /** Sends an item with the next group. Returns the item's own result; rejects when its group's command does. */
   add(item: T): Promise<A> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
@@ -62,11 +62,11 @@ export class Batcher<T, A> {
     }
   }
 
-  /** How many of those that wait, from the first on, go together. */
+  /** Returns how many of the waiting items, from the first on, are sent together. */
   #groupLength(): number {
     const { countMax, size } = this.#options;
     const most = Math.min(this.#waiting.length, countMax);
-    // One alone goes whatever its size, which may cost something to tell.
+    // A single item is sent whatever its size; to measure it may take time.
     if (size === undefined || most < 2) return most;
     let total = 0;
     for (let index = 0; index < most; index++) {

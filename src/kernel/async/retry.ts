@@ -1,7 +1,7 @@
 import { sleep } from "./wait.ts";
 
 interface RetryOptions {
-  /** For all attempts together; an attempt that is under way at its end is waited for. */
+  /** For all attempts together. An attempt that is under way at its end is not cut off. */
   readonly limitMs: number;
   /** The first pause. Each further one is twice as long, up to `pauseMsMax`. */
   readonly pauseMsMin: number;
