@@ -176,6 +176,19 @@ describe("a turn that asks", () => {
     expect(messages.map((message: { parts: { text?: string }[] }) => message.parts.at(-1)?.text)[0]).toBe("hi");
   });
 
+  test("a repeat under its Idempotency-Key is 409 turn_canceled once the turn that asked was cancelled", async () => {
+    const request = {
+      body: { message: userMessage(asksOnce), stream: false },
+      headers: { "idempotency-key": crypto.randomUUID() },
+    };
+    const first = await t.call("POST", `/v1/agents/${agentId}/sessions`, request);
+    expect(first.status).toBe(201);
+    expect((await t.call("POST", `${first.headers.get("location")}/cancel`)).status).toBe(202);
+    const repeated = await t.call("POST", `/v1/agents/${agentId}/sessions`, request);
+    expect([repeated.status, repeated.body.error.code]).toEqual([409, "turn_canceled"]);
+    expect(repeated.headers.get("x-turn-id")).toBe(first.headers.get("x-turn-id"));
+  });
+
   test("a regeneration that stops to ask keeps the previous answer until it succeeds", async () => {
     const first = await t.call("POST", `/v1/agents/${agentId}/sessions`, {
       body: { message: userMessage('[[sim: tool=memory_search args={"query":"x"} ; text="asks"]]') },

@@ -23,22 +23,11 @@ export interface LogState {
   readonly lastChunk: unknown;
 }
 
-interface LogRow {
-  id: string;
-  turnId: IdOf<"turn">;
-  status: LogStatus;
-  attempt: number;
-  assistantMessageId: IdOf<"message">;
-  error: TurnError | null;
-  relayEvents: number | null;
-  lastChunk: unknown;
-}
-
 /** Returns the states of some turn logs, by turn or continuation id. A log that ends because its turn asks has succeeded. */
 export async function logStates(sql: AnySql, ids: readonly string[]): Promise<LogState[]> {
   const turnIds = ids.filter((id) => id.startsWith("turn_"));
   const continuationIds = ids.filter((id) => !id.startsWith("turn_"));
-  const rows = await sql<LogRow[]>`
+  return sql<LogState[]>`
     select id, id as turn_id, case when continuation_id is null then status else 'succeeded' end as status,
       case when status = 'queued' and continuation_id is null then attempt else coalesce(log_attempt, attempt) end as attempt,
       assistant_message_id, error, relay_events, last_chunk
@@ -48,26 +37,21 @@ export async function logStates(sql: AnySql, ids: readonly string[]): Promise<Lo
       case when c.status in ('waiting', 'queued') then t.attempt else coalesce(c.log_attempt, t.attempt) end,
       t.assistant_message_id, c.error, c.relay_events, c.last_chunk
     from continuations c join turns t on t.id = c.turn_id where c.id = any(${continuationIds})`;
-  return rows.map((row) => ({
-    id: row.id,
-    turnId: row.turnId,
-    status: row.status,
-    attempt: row.attempt,
-    assistantMessageId: row.assistantMessageId,
-    error: row.error,
-    relayEvents: row.relayEvents,
-    lastChunk: row.lastChunk,
-  }));
 }
 
-/** Returns how a turn's own log ended, with the message it answered with: from the transcript, or the stateless answer. */
+/**
+ * Returns how a turn's own log ended, with the message it answered with: from the
+ * transcript, or the stateless answer. Where a turn that stopped to ask was cancelled
+ * before anybody read its message, the cancel is the end: the message is gone.
+ */
 export async function endOfTurn(
   sql: AnySql,
   turnId: string,
 ): Promise<(Pick<LogState, "status" | "error"> & { readonly message: UiMessage | null }) | null> {
   const [row] = await sql<{ status: LogStatus; error: TurnError | null; message: UiMessage | null }[]>`
-    select case when t.continuation_id is null then t.status else 'succeeded' end as status, t.error,
-      coalesce(t.answer, m.content) as message
+    select t.error, coalesce(t.answer, m.content) as message,
+      case when t.continuation_id is null or (t.status = 'canceled' and coalesce(t.answer, m.content) is null)
+        then t.status else 'succeeded' end as status
     from turns t
     left join messages m on m.session_id = t.session_id and m.id = t.assistant_message_id and m.role = 'assistant'
     where t.id = ${turnId}`;
