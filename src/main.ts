@@ -16,10 +16,10 @@ const roles: Readonly<Record<string, () => Promise<unknown>>> = {
     const config = readConfig();
     await (await import("./operator/database.ts")).migrateDatabase(config, createLogger(config.logLevel));
   },
-  tenant: async () => (await import("./operator/run-command.ts")).tenant(words),
+  tenant: async () => (await import("./operator/run-command.ts")).runCommand(words),
   // The operator's command line again, with `skill` or `queue` as its first word.
-  skill: async () => (await import("./operator/run-command.ts")).tenant(["skill", ...words]),
-  queue: async () => (await import("./operator/run-command.ts")).tenant(["queue", ...words]),
+  skill: async () => (await import("./operator/run-command.ts")).runCommand(["skill", ...words]),
+  queue: async () => (await import("./operator/run-command.ts")).runCommand(["queue", ...words]),
   openapi: async () => process.stdout.write(await (await import("./operator/openapi.ts")).openApiText(readConfig())),
 };
 

@@ -1,5 +1,5 @@
 import { type CronItem, parseCronItems } from "graphile-worker";
-import type { JobName } from "../src/kernel/queue/catalogue.ts";
+import { type JobName, jobKind } from "../src/kernel/queue/catalogue.ts";
 
 /** Jobs that are added by the clock, by whichever worker is first; the queue adds each once. Times are UTC. */
 const items: (CronItem & { task: JobName })[] = [
@@ -8,4 +8,6 @@ const items: (CronItem & { task: JobName })[] = [
   { task: "usage.sum", match: "*/5 * * * *" },
 ];
 
-export const cronItems = parseCronItems(items);
+export const cronItems = parseCronItems(
+  items.map((item) => ({ ...item, options: { maxAttempts: jobKind(item.task).attempts } })),
+);

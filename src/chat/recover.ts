@@ -1,6 +1,6 @@
 import type { Ctx } from "../kernel/context.ts";
 import type { AnySql } from "../kernel/database/client.ts";
-import { jobKeySql } from "../kernel/queue/add-job.ts";
+import { hasLiveJobSql, jobKeySql } from "../kernel/queue/add-job.ts";
 import { reaperActions } from "../kernel/telemetry/metrics.ts";
 import { addDeliverJob, addInboxJob } from "../sessions/run/hand-over.ts";
 import { markLostDeliveries } from "./delivery-states.ts";
@@ -43,9 +43,7 @@ export async function recoverChats({ sql, log }: Pick<Ctx, "sql" | "log">): Prom
 
 /** The SQL of: no job that will still run has this thread's key. */
 function jobless(sql: AnySql, name: "chat.deliver" | "chat.inbox") {
-  return sql`not exists (
-    select 1 from graphile_worker._private_jobs j
-    where j.key = ${jobKeySql(sql, name, sql`d.thread_id`)} and (j.attempts < j.max_attempts or j.locked_at is not null))`;
+  return sql`not ${hasLiveJobSql(sql, jobKeySql(sql, name, sql`d.thread_id`))}`;
 }
 
 /** The job `chat.sweep`: deletes events that no platform repeats any more. */

@@ -54,7 +54,7 @@ function cutToParts({ platform }: Pick<Delivery, "platform">, text: string): str
 
 /** The message of a delivery does not exist any more. */
 export class MessageGoneError extends Error {
-  override readonly name = "Gone";
+  override readonly name = "MessageGoneError";
 }
 
 function textBetween(message: UiMessage, from: number, upto: number): string {

@@ -1,6 +1,7 @@
 import type { ProviderType } from "../kernel/config.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { newId } from "../kernel/ids.ts";
+import { hasLiveJobSql } from "../kernel/queue/add-job.ts";
 import { addMerchantDeliverJob, deliverJobKey } from "./states.ts";
 
 /** What recording needs to know of a turn beside its row. */
@@ -38,8 +39,6 @@ export function billEndedTurn(sql: AnySql, { known, model, providerType }: Recor
       returning connection_id, status
     ), rung as (
       select (${addMerchantDeliverJob(sql)}).id from billed
-      where status = 'pending' and not exists (
-        select 1 from graphile_worker._private_jobs j
-        where j.key = ${deliverJobKey(sql)} and (j.attempts < j.max_attempts or j.locked_at is not null))
+      where status = 'pending' and not ${hasLiveJobSql(sql, deliverJobKey(sql))}
     )`;
 }

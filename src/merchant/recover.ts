@@ -1,4 +1,5 @@
 import type { Ctx } from "../kernel/context.ts";
+import { hasLiveJobSql } from "../kernel/queue/add-job.ts";
 import { reaperActions } from "../kernel/telemetry/metrics.ts";
 import { addMerchantDeliverJob, deliverJobKey, markLostEvents } from "./states.ts";
 
@@ -28,7 +29,5 @@ export async function recoverUsageEvents({ sql, log }: Pick<Ctx, "sql" | "log">)
         select 1 from merchant_events e
         where e.connection_id = waiting.connection_id and e.status = 'pending' and e.sending_by is null and e.next_attempt_at <= now())
       and not exists (select 1 from merchant_connections c where c.id = waiting.connection_id and c.paused_until > now())
-      and not exists (
-        select 1 from graphile_worker._private_jobs j
-        where j.key = ${deliverJobKey(sql)} and (j.attempts < j.max_attempts or j.locked_at is not null))`;
+      and not ${hasLiveJobSql(sql, deliverJobKey(sql))}`;
 }

@@ -5,14 +5,14 @@ import { type Command, UsageError } from "./command.ts";
 import { onDatabase } from "./database.ts";
 import { queueUsage, readQueueCommand } from "./queue.ts";
 import { readSkillCommand, skillUsage } from "./skill.ts";
-import { readCommand, usage } from "./tenant.ts";
+import { readTenantCommand, tenantUsage } from "./tenant.ts";
 
 const helpWords = ["help", "--help", "-h"];
 
 /** Runs one of the operator's commands and prints its result. Throws `OperatorError` for a fault that the operator can correct. */
-export async function tenant(words: readonly string[]): Promise<void> {
+export async function runCommand(words: readonly string[]): Promise<void> {
   if (words.slice(0, 2).some((word) => helpWords.includes(word))) {
-    await print(usage + skillUsage + queueUsage);
+    await print(tenantUsage + skillUsage + queueUsage);
     return;
   }
   try {
@@ -29,7 +29,7 @@ export async function tenant(words: readonly string[]): Promise<void> {
 function readWords([subject, ...rest]: readonly string[]): Command {
   if (subject === "skill") return readSkillCommand(rest);
   if (subject === "queue") return readQueueCommand(rest);
-  return readCommand(subject === undefined ? rest : [subject, ...rest]);
+  return readTenantCommand(subject === undefined ? rest : [subject, ...rest]);
 }
 
 /** Resolves when the text is written, so that the process may end. */

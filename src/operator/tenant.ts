@@ -21,7 +21,7 @@ import {
 import type { Columns } from "./text-table.ts";
 
 /** What the command line takes (docs/decisions.md, "Operator commands"). */
-export const usage = `tenant create --name N [--form a|b] [--admin-agent] [--json]
+export const tenantUsage = `tenant create --name N [--form a|b] [--admin-agent] [--json]
 tenant list [--json]
 tenant set --tenant ten_… [--subscription active|inactive] [--usage-credit TOKENS|none]
            [--quota-turns-per-day N|none] [--rate-limit N|none] [--monetization on|off] [--form a|b]
@@ -55,7 +55,7 @@ const verbs = {
 };
 
 /** Returns the command that the words name, read before anything is opened. Throws `UsageError`. */
-export const readCommand = (words: readonly string[]): Command => chooseVerb(verbs, words);
+export const readTenantCommand = (words: readonly string[]): Command => chooseVerb(verbs, words);
 
 function readCreate(values: Values): Command {
   const name = required(values, "name");

@@ -1,7 +1,7 @@
 import type { Ctx } from "../kernel/context.ts";
 import { defaultMessage } from "../kernel/errors.ts";
 import { queuedTurnStaleMs, reapBatchRows } from "../kernel/limits.ts";
-import { addJob, jobKeySql } from "../kernel/queue/add-job.ts";
+import { addJob, hasLiveJobSql, jobKeySql } from "../kernel/queue/add-job.ts";
 import { reaperActions } from "../kernel/telemetry/metrics.ts";
 import { enqueueFire } from "./next-fire.ts";
 import { refuseRun } from "./run-states.ts";
@@ -23,9 +23,7 @@ async function recoverFires({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<voi
       select id, next_fire_at from tasks where next_fire_at < now() - ${queuedTurnStaleMs} * interval '1 millisecond'
       order by next_fire_at limit ${reapBatchRows}
     ) due
-    where not exists (
-      select 1 from graphile_worker._private_jobs j
-      where j.key = ${jobKeySql(sql, "task.fire", sql`due.id`)} and (j.attempts < j.max_attempts or j.locked_at is not null))`;
+    where not ${hasLiveJobSql(sql, jobKeySql(sql, "task.fire", sql`due.id`))}`;
   for (const { id, fireAt } of lost) {
     await enqueueFire(sql, id, fireAt);
     reaperActions.inc({ action: "fire_rung" });

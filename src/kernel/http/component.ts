@@ -1,4 +1,4 @@
-import { Kind, type TObject, type TProperties, type TSchema, Type } from "@sinclair/typebox";
+import { type TObject, type TProperties, type TSchema, Type } from "@sinclair/typebox";
 
 /**
  * Gives a schema its name among the OpenAPI document's components, where it then
@@ -24,9 +24,4 @@ export function example<T extends TSchema>(schema: T, value: unknown): T {
 /** A schema that the document shows in place of the one that is checked, which takes more or says more in its errors. */
 export function shownAs<T extends TSchema>(schema: T, shown: TSchema): T {
   return { ...schema, shown };
-}
-
-/** Whether a schema is of a registered kind. */
-export function isKind(schema: TSchema | undefined, kind: string): boolean {
-  return schema?.[Kind] === kind;
 }

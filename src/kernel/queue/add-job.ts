@@ -60,6 +60,13 @@ export function jobKeySql(sql: AnySql, name: KeyedJobName, id: postgres.Fragment
   return prefix === "" ? id : sql`${literal(sql, prefix)} || ${id}`;
 }
 
+/** Returns the SQL of: the queue has a job of this key that runs, or that it will run. `key` is the expression of the key. */
+export function hasLiveJobSql(sql: AnySql, key: postgres.Fragment) {
+  return sql`exists (
+    select 1 from graphile_worker._private_jobs j
+    where j.key = ${key} and (j.attempts < j.max_attempts or j.locked_at is not null))`;
+}
+
 /** A word of the catalogue as a literal: as a parameter it would have no type in `json_build_object`. */
 function literal(sql: AnySql, word: string): postgres.Fragment {
   return sql.unsafe(`'${word}'`);

@@ -8,6 +8,7 @@ import {
   workerDeadMs,
   workerFrozenMs,
 } from "../../kernel/limits.ts";
+import { hasLiveJobSql } from "../../kernel/queue/add-job.ts";
 import { forgetWorkers } from "../../kernel/queue/recover.ts";
 import { reaperActions } from "../../kernel/telemetry/metrics.ts";
 import { closeCalls, type Decided, withDecisions } from "../../messages/tool-calls.ts";
@@ -150,9 +151,7 @@ export class Reaper {
             and accepted_at < now() - ${queuedTurnStaleMs} * interval '1 millisecond'
           order by accepted_at limit ${reapBatchRows}
         ) oldest
-        where not exists (
-          select 1 from graphile_worker._private_jobs j where j.key = oldest.id and (j.attempts < j.max_attempts or j.locked_at is not null)
-        )
+        where not ${hasLiveJobSql(sql, sql`oldest.id`)}
       )
       select id, (${addTurnJob(sql)}).id as job from silent`;
     for (const turn of enqueued) {
