@@ -15,7 +15,7 @@ export interface RecordedUsage {
 /**
  * Returns the CTEs that record the usage event of an ended turn, for the statement
  * that ends it (after the CTE `ended`, with the turn's columns): `billed` writes
- * the event; `rung` adds the job that delivers it, and the statement's `select`
+ * the event; `enqueued` adds the job that delivers it, and the statement's `select`
  * must read it. They write nothing unless the tenant has monetization on and a
  * connection. No job is added while one of the connection waits or runs: that one
  * delivers this event too, and `recoverUsageEvents` finds what it just missed.
@@ -37,7 +37,7 @@ export function billEndedTurn(sql: AnySql, { known, model, providerType }: Recor
       left join providers p on p.id = v.provider_id
       on conflict (turn_id) do nothing
       returning connection_id, status
-    ), rung as (
+    ), enqueued as (
       select (${addMerchantDeliverJob(sql)}).id from billed
       where status = 'pending' and not ${hasLiveJobSql(sql, deliverJobKey(sql))}
     )`;

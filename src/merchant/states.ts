@@ -168,8 +168,8 @@ export function retryUsageEvent(sql: AnySql, tenantId: string, id: IdOf<"merchan
       where id = ${id} and tenant_id = ${tenantId}
         and (status in ('failed', 'uncertain') or (status = 'pending' and workflow_issue is not null))
       returning ${eventColumns(sql)}
-    ), rung as materialized (select (${addMerchantDeliverJob(sql)}).id from moved)
-    select moved.* from moved, rung`,
+    ), enqueued as materialized (select (${addMerchantDeliverJob(sql)}).id from moved)
+    select moved.* from moved, enqueued`,
   );
 }
 
@@ -196,8 +196,8 @@ export function releaseUsageEvent(sql: AnySql, tenantId: string, id: IdOf<"merch
       update merchant_events e set status = 'pending', customer_id = bound.customer_id, ${resetAttempts(sql)}
       from bound where e.id = ${id} and e.tenant_id = ${tenantId} and e.status = 'unmapped'
       returning ${eventColumns(sql)}
-    ), rung as materialized (select (${addMerchantDeliverJob(sql)}).id from moved)
-    select moved.* from moved, rung`,
+    ), enqueued as materialized (select (${addMerchantDeliverJob(sql)}).id from moved)
+    select moved.* from moved, enqueued`,
   );
 }
 

@@ -35,7 +35,7 @@ export async function finishTurn(sql: AnySql, fence: Fence, outcome: TurnOutcome
     ${parts.ends ? meter(sql, outcome, parts) : sql``}
     ${spend(sql, outcome)}
     , ${handOverToChat(sql, outcome, fence.claim)}
-    select kind, (select count(*) from chat_rung) ${parts.ends ? sql`, (select count(*) from rung)` : sql``} from ended`;
+    select kind, (select count(*) from chat_enqueued) ${parts.ends ? sql`, (select count(*) from enqueued)` : sql``} from ended`;
   if (row === undefined) return false;
   turnsEnded.inc({ outcome: outcome.status, kind: row.kind });
   if (outcome.status === "failed") turnsFailed.inc({ code: outcome.error?.code ?? "internal" });

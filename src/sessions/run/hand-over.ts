@@ -21,7 +21,7 @@ interface ToldOutcome {
  * it: the reply and, just after it, the cards join the ledger, then a job is added to post them,
  * and one to begin with the next message that waits. They read `ended` (the
  * turn's row) and `asked` (the approvals' ids); the statement must read
- * `chat_rung`, or the jobs are not added. A session without a chat costs one lookup
+ * `chat_enqueued`, or the jobs are not added. A session without a chat costs one lookup
  * in an index.
  */
 export function handOverToChat(
@@ -55,7 +55,7 @@ export function handOverToChat(
       select th.id as thread_id, c.id as connection_id, c.tenant_id, c.credential_version, e.kind = 'chat' as speaks,
         e.session_id, e.assistant_message_id
       from ended e join chat_threads th on th.session_id = e.session_id join chat_connections c on c.id = th.connection_id
-    ) ${mayBeChat && says ? reply : sql``} ${mayBeChat && status === "waiting" ? cards : sql``}, chat_rung as (
+    ) ${mayBeChat && says ? reply : sql``} ${mayBeChat && status === "waiting" ? cards : sql``}, chat_enqueued as (
       ${jobs[0] ?? sql`select null::bigint as job from chat`} ${jobs[1] === undefined ? sql`` : sql`union all ${jobs[1]}`}
     )`;
 }
