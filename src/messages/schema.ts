@@ -5,8 +5,8 @@ import { Text } from "../kernel/http/response-fields.ts";
 
 /**
  * UI messages of the AI SDK, their parts and the chunks they are streamed in, for the
- * OpenAPI document. Parts and chunks are open: the SDK adds fields, and what a vendor
- * says of a part stands under `providerMetadata`.
+ * OpenAPI document. Parts and chunks are open: the SDK adds fields, and a vendor's own
+ * data of a part is in `providerMetadata`.
  */
 
 const ProviderMetadata = Type.Record(Text, Type.Record(Text, Type.Unknown()));
@@ -14,7 +14,7 @@ const provider = { providerMetadata: Type.Optional(ProviderMetadata) };
 const open = { additionalProperties: true };
 const Anything = Type.Unknown();
 
-/** A text with a certain beginning, such as `tool-search`. */
+/** The schema of a text that begins with `prefix`, such as `tool-search`. */
 function startsWith(prefix: string, value: string): TSchema {
   return example(Type.String({ pattern: `^${prefix}` }), value);
 }
@@ -130,7 +130,7 @@ const DataPart = component(
 );
 const StepStartPart = component("StepStartPart", Type.Object({ type: Type.Literal("step-start") }, open));
 
-/** A part of a message, whoever's it is. */
+/** A part of a message of either role. */
 export const MessagePart = component(
   "MessagePart",
   Type.Union([
@@ -146,7 +146,7 @@ export const MessagePart = component(
   ]),
 );
 
-/** A part of what a user says: text, or an image as a data URL or an https URL. */
+/** A part of a user's message: text, or an image as a data URL or an https URL. */
 export const UserMessagePart = component("UserMessagePart", Type.Union([TextPart, FilePart]));
 
 /** A message as a transcript holds it. */

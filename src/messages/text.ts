@@ -3,7 +3,7 @@ import type { UiMessage } from "./ui-message.ts";
 /** A session list shows this much of the last message, in characters. */
 const previewLengthMax = 200;
 
-/** The texts among some parts of a message. */
+/** Returns the texts of those parts that are text. */
 export function textsOf(parts: UiMessage["parts"]): string[] {
   return parts.flatMap((part) => {
     const { type, text } = part as { type?: unknown; text?: unknown };
@@ -11,22 +11,25 @@ export function textsOf(parts: UiMessage["parts"]): string[] {
   });
 }
 
-/** The text of a message as a list shows it: its text parts on one line, cut. */
+/** Returns the text of a message for lists: its text parts on one line, cut. */
 export function previewOf(message: UiMessage): string {
   const line = textsOf(message.parts).join(" ").replace(/\s+/g, " ").trim();
   return [...line.slice(0, previewLengthMax * 2)].slice(0, previewLengthMax).join("");
 }
 
-/** Half of a surrogate pair, or NUL, as `JSON.stringify` spells them: what Postgres could not hold as text. */
+/** Half of a surrogate pair, or NUL, as `JSON.stringify` spells them: Postgres cannot store them as text. */
 const unstorable = /\\u(?:0000|d[89a-f][0-9a-f]{2})/i;
 
-/** Replaces NUL and lone surrogates in every text of a JSON value by U+FFFD. Returns the same value when there is none. */
+/**
+ * Returns a JSON value with NUL and lone surrogates in its texts replaced by U+FFFD; the
+ * same value when there are none.
+ */
 export function storable<T>(value: T): T {
   if (typeof value === "string") return cleanText(value) as T;
   return unstorable.test(JSON.stringify(value) ?? "") ? (cleanDeep(value) as T) : value;
 }
 
-/** Replaces NUL and lone surrogates by U+FFFD. */
+/** Returns a text with NUL and lone surrogates replaced by U+FFFD. */
 export function cleanText(text: string): string {
   return (text.isWellFormed() ? text : text.toWellFormed()).replaceAll("\0", "\uFFFD");
 }
@@ -42,7 +45,7 @@ function cleanDeep(value: unknown): unknown {
 export class TextCleaner {
   #held = "";
 
-  /** The next piece, cleaned; empty while only half a pair has come. */
+  /** Returns the next piece, cleaned; half a pair at its end is held back for the next one. */
   push(piece: string): string {
     const text = this.#held + piece;
     const lastUnit = text.charCodeAt(text.length - 1);
@@ -51,7 +54,7 @@ export class TextCleaner {
     return cleanText(endsInHalf ? text.slice(0, -1) : text);
   }
 
-  /** What was held back when the text ended in half a pair. */
+  /** Ends the text. Returns U+FFFD when half a pair was held back, else an empty text. */
   end(): string {
     const rest = this.#held === "" ? "" : "\uFFFD";
     this.#held = "";

@@ -1,8 +1,9 @@
 import type { UiMessage } from "./ui-message.ts";
 
 /**
- * The chunks of a stored message, for a follower whose relay log is gone. The
- * AI SDK assembles the same message from them; only the cut into deltas differs.
+ * Returns the chunks of a stored message, for a follower whose turn log is no longer in
+ * the relay. The AI SDK assembles the same message from them; only the division into
+ * deltas differs from the original stream.
  */
 export function chunksOf(message: UiMessage): unknown[] {
   const chunks: unknown[] = [];
@@ -54,17 +55,17 @@ function toolChunks(type: string, fields: Record<string, unknown>): unknown[] {
   return called;
 }
 
-/** That a person was asked about a call, and what the answer was, if there is one. */
+/** Returns the chunks of a call's approval: the request, and the decision if there is one. */
 function approvalChunks({ toolCallId, approval }: Record<string, unknown>): unknown[] {
   if (typeof approval !== "object" || approval === null) return [];
   const { id: approvalId, approved, reason } = approval as { id?: string; approved?: boolean; reason?: string };
   const asked = { type: "tool-approval-request", approvalId, toolCallId };
   if (approved === undefined) return [asked];
-  const answered = {
+  const decision = {
     type: "tool-approval-response",
     approvalId,
     approved,
     ...(reason === undefined ? {} : { reason }),
   };
-  return [asked, answered];
+  return [asked, decision];
 }

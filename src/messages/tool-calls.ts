@@ -7,8 +7,8 @@ interface CallPart {
   readonly approval?: { readonly id: string; readonly approved?: boolean; readonly reason?: string };
 }
 
-/** Whether a part of a message is a tool call. */
-export function isCall(part: unknown): part is CallPart {
+/** Returns whether a part of a message is a tool call. */
+export function isToolCall(part: unknown): part is CallPart {
   const { type, toolCallId } = part as { type?: unknown; toolCallId?: unknown };
   return (
     typeof type === "string" && (type === "dynamic-tool" || type.startsWith("tool-")) && typeof toolCallId === "string"
@@ -17,36 +17,39 @@ export function isCall(part: unknown): part is CallPart {
 
 const finalStates = new Set(["output-available", "output-error", "output-denied"]);
 
-/** The message with every call that was never answered in a final state, so that a model can be sent it again. */
+/** Returns the message with every call that has no result in a final state, so that it can be sent to a model again. */
 export function closeCalls(message: UiMessage, errorText: string): UiMessage {
   return {
     ...message,
-    parts: message.parts.map((part) => (isCall(part) && !finalStates.has(part.state) ? close(part, errorText) : part)),
+    parts: message.parts.map((part) =>
+      isToolCall(part) && !finalStates.has(part.state) ? close(part, errorText) : part,
+    ),
   };
 }
 
-/** A person's denial stays a denial, with its reason; whatever else was not answered is an error. */
+/** A person's denial stays a denial, with its reason; every other call without a result becomes an error. */
 function close({ approval, ...part }: CallPart, errorText: string): object {
   if (approval?.approved === false) return { ...part, state: "output-denied", approval };
   const approved = approval?.approved === true ? { approval } : {};
   return { ...part, state: "output-error", errorText, ...approved };
 }
 
-/** What was decided of a call. */
-export interface Decided {
+/** A person's decision on a call. */
+export interface CallDecision {
   readonly toolCallId: string;
   readonly approved: boolean;
   readonly reason: string | null;
 }
 
-/** The message with the decisions written into its calls, as the AI SDK expects them when a turn resumes. */
-export function withDecisions(message: UiMessage, decisions: readonly Decided[]): UiMessage {
+/** Returns the message with the decisions written into its calls, as the AI SDK expects them when a turn resumes. */
+export function withDecisions(message: UiMessage, decisions: readonly CallDecision[]): UiMessage {
   const byCall = new Map(decisions.map((decision) => [decision.toolCallId, decision]));
   return {
     ...message,
     parts: message.parts.map((part) => {
-      const decision = isCall(part) && part.state === "approval-requested" ? byCall.get(part.toolCallId) : undefined;
-      if (decision === undefined || !isCall(part)) return part;
+      const decision =
+        isToolCall(part) && part.state === "approval-requested" ? byCall.get(part.toolCallId) : undefined;
+      if (decision === undefined || !isToolCall(part)) return part;
       const reason = decision.reason === null ? {} : { reason: decision.reason };
       return {
         ...part,
@@ -57,18 +60,17 @@ export function withDecisions(message: UiMessage, decisions: readonly Decided[])
   };
 }
 
-/** A call that waits for a person. */
-export interface AskedApproval {
+/** A call that waits for a person's decision. */ export interface PendingCall {
   readonly id: string;
   readonly tool: string;
   readonly toolCallId: string;
   readonly input: unknown;
 }
 
-/** The calls of a message that wait for a person. */
-export function pendingCalls(message: UiMessage): AskedApproval[] {
+/** Returns the calls of a message that wait for a person's decision. */
+export function pendingCalls(message: UiMessage): PendingCall[] {
   return message.parts.flatMap((part) => {
-    if (!isCall(part) || part.state !== "approval-requested" || part.approval === undefined) return [];
+    if (!isToolCall(part) || part.state !== "approval-requested" || part.approval === undefined) return [];
     const { toolName, input } = part as { toolName?: string; input?: unknown };
     const tool = part.type === "dynamic-tool" ? (toolName ?? "") : part.type.slice("tool-".length);
     return [{ id: part.approval.id, tool, toolCallId: part.toolCallId, input }];

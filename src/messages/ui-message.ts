@@ -8,7 +8,7 @@ export interface UiMessage {
   readonly metadata?: unknown;
 }
 
-/** Two characters of base64 are the first byte; no bytes are no image. */
+/** An image has at least one byte: two characters of base64. */
 const imageDataUrl = /^data:image\/[A-Za-z0-9.+-]+;base64,[A-Za-z0-9+/]{2,}={0,2}$/;
 
 /**

@@ -1,8 +1,8 @@
 import { createUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
 import type { UiMessage } from "../messages/ui-message.ts";
 
-/** Chunks of a text that follow each other; they are assembled as one. */
-interface Run {
+/** Consecutive deltas of one text; they are assembled as one chunk. */
+interface DeltaRun {
   readonly type: "text-delta" | "reasoning-delta";
   readonly id: string;
   readonly deltas: string[];
@@ -10,57 +10,57 @@ interface Run {
 }
 
 /**
- * Collects the chunks of an answer and has the AI SDK assemble the message of
- * them, once, at the end: the stored message is what a client assembles from the
- * stream. Deltas that follow each other are joined first, so that this costs a
- * few chunks however long the answer is.
+ * Collects the chunks of an answer and lets the AI SDK assemble the message from them,
+ * once, at the end: the stored message is the one that a client assembles from the
+ * stream. Consecutive deltas are joined first, so that the assembly takes few chunks
+ * however long the answer is.
  */
 export class Assembly {
   readonly #messageId: string;
   readonly #extended: UiMessage | null;
-  readonly #collected: (UIMessageChunk | Run)[] = [];
+  readonly #collected: (UIMessageChunk | DeltaRun)[] = [];
 
-  /** `extended` is the message that goes on, when a turn resumes. */
+  /** `extended` is the message that a resumed turn continues; null for a new message. */
   constructor(messageId: string, extended: UiMessage | null) {
     this.#messageId = messageId;
     this.#extended = extended;
   }
 
   add(chunk: UIMessageChunk): void {
-    // What a call's input was while it came in pieces is of no interest once it is whole.
+    // The pieces of a tool call's input are not needed: a later chunk has the whole input.
     if (chunk.type === "tool-input-delta") return;
     if (chunk.type !== "text-delta" && chunk.type !== "reasoning-delta") {
       this.#collected.push(chunk);
       return;
     }
     const last = this.#collected.at(-1);
-    // What a provider says of one delta (the signature of a thought, say) stays with it.
+    // A delta with provider metadata (the signature of a thought, for example) starts a new entry and keeps it.
     const plain = chunk.providerMetadata === undefined;
     if (plain && last !== undefined && "deltas" in last && last.type === chunk.type && last.id === chunk.id) {
       last.deltas.push(chunk.delta);
     } else this.#collected.push({ type: chunk.type, id: chunk.id, deltas: [chunk.delta], first: chunk });
   }
 
-  /** The message as it stands. */
+  /** Returns the message assembled from the chunks so far. */
   async message(): Promise<UiMessage> {
     let message: UiMessage = this.#extended ?? { id: this.#messageId, role: "assistant", parts: [] };
     const stream = createUIMessageStream({
       originalMessages: this.#extended === null ? [] : [this.#extended as unknown as UIMessage],
       generateId: () => this.#messageId,
       execute: ({ writer }) => {
-        for (const chunk of this.#collected) writer.write(whole(chunk));
+        for (const chunk of this.#collected) writer.write(asChunk(chunk));
       },
       onEnd: ({ responseMessage }) => {
         message = { ...responseMessage, id: this.#messageId } as UiMessage;
       },
     });
     for await (const _chunk of stream) {
-      // Only the message is of interest.
+      // Only the message is needed, which `onEnd` receives.
     }
     return message;
   }
 }
 
-function whole(chunk: UIMessageChunk | Run): UIMessageChunk {
+function asChunk(chunk: UIMessageChunk | DeltaRun): UIMessageChunk {
   return "deltas" in chunk ? ({ ...chunk.first, delta: chunk.deltas.join("") } as UIMessageChunk) : chunk;
 }

@@ -2,20 +2,20 @@ import { TextCleaner } from "../messages/text.ts";
 import type { AnswerPart } from "./step-record.ts";
 
 /**
- * Replaces NUL and lone surrogates in a model's texts by U+FFFD, after joining
- * pairs that were split between two pieces (docs/decisions.md, "Text and numbers"). Stands
- * before the chunks, so that what is streamed and what is stored are the same.
+ * Replaces NUL and lone surrogates in a model's texts by U+FFFD, after joining pairs that
+ * were split between two pieces (docs/decisions.md, "Text and numbers"). Applied before
+ * chunks are made, so that what is streamed and what is stored are the same.
  */
-export class Cleaner {
+export class PartCleaner {
   readonly #texts = new Map<string, TextCleaner>();
 
-  /** The parts that go on in place of this one: none, itself, or two. */
+  /** Returns the parts that replace this one: none, the part itself, or two. */
   clean(part: AnswerPart): readonly AnswerPart[] {
     switch (part.type) {
       case "text-delta":
       case "reasoning-delta": {
         const text = textOf(this.#texts, part).push(part.text);
-        // A signature of thoughts comes with an empty text.
+        // The signature of a thought comes as metadata of an empty text.
         if (text === "" && part.providerMetadata === undefined) return [];
         return [text === part.text ? part : { ...part, text }];
       }

@@ -4,10 +4,13 @@ import { calcPrice } from "@pydantic/genai-prices";
 const unknownWindowTokens = 128_000;
 
 const windows = new Map<string, number>();
-/** Model ids are tenants' texts, so what is remembered of them is bounded. */
+/** Tenants choose the model ids, so the cache is bounded. */
 const windowsMax = 1_000;
 
-/** A model's context window in tokens, from the catalogue; a leading `vendor/` is not part of the catalogue's ids. */
+/**
+ * Returns a model's context window in tokens, from the catalogue, or `unknownWindowTokens`
+ * for a model that is not in it. A leading `vendor/` is not part of the catalogue's ids.
+ */
 export function contextWindowOf(model: string): number {
   const known = windows.get(model);
   if (known !== undefined) return known;

@@ -10,18 +10,21 @@ import {
 import { newId } from "../kernel/ids.ts";
 import { unusableCall } from "../tools/error.ts";
 import type { ModelSpans } from "./spans.ts";
-import type { AnswerPart, CallEnd } from "./step-record.ts";
+import type { AnswerPart, ModelCallEnd } from "./step-record.ts";
 import type { ThinkingSettings } from "./thinking.ts";
 
 type Model = ReturnType<typeof resolveLanguageModel>;
 type ModelPart = Awaited<ReturnType<Model["doStream"]>>["stream"] extends ReadableStream<infer P> ? P : never;
-type CallPart = Extract<AnswerPart, { type: "tool-call" }>;
+type ToolCallPart = Extract<AnswerPart, { type: "tool-call" }>;
 
-/** Fetches files that are named by URL: those of messages, for providers that do not take URLs, and those a model made. */
+/**
+ * Fetches files given as URLs: those of messages, for providers that do not accept URLs,
+ * and those that a model made.
+ */
 export type DownloadFiles = NonNullable<Parameters<typeof streamText>[0]["experimental_download"]>;
 
-/** One call of a model. */
-export interface CallRequest {
+/** The input of one model call. */
+export interface ModelCallRequest {
   readonly model: LanguageModel;
   readonly instructions: string;
   readonly messages: ModelMessage[];
@@ -32,25 +35,27 @@ export interface CallRequest {
   readonly spans: ModelSpans;
 }
 
-/** A call of the provider that failed before it answered is tried once more. */
+/** A request to the provider that failed before its response began is tried once more. */
 const providerRetriesMax = 1;
 
 /**
- * Calls a model and yields the parts of its answer, and how the call ended. The
- * prompt, the tools' schemas and the reading of tool calls are the AI SDK's; the
- * parts come straight from the provider's client, because each stream that
- * `streamText` takes them through costs as much as all else done with them.
+ * Calls a model and yields the parts of its answer, and last how the model call ended.
+ * The AI SDK makes the prompt and the tools' schemas and parses tool calls; the parts
+ * come directly from the provider's client, because each stream that `streamText` pipes
+ * them through costs as much as all other work on them.
  *
- * Throws what the provider threw before it answered, or when its stream broke. An
- * abort ends it at once, without an error.
+ * Throws what the provider's client throws before its response begins or when its stream
+ * breaks. An abort ends the generator at once, without an error.
  */
-export async function* callModel(request: CallRequest): AsyncGenerator<AnswerPart | CallEnd, void, undefined> {
+export async function* callModel(
+  request: ModelCallRequest,
+): AsyncGenerator<AnswerPart | ModelCallEnd, void, undefined> {
   const model = resolveLanguageModel(request.model);
   const { signal, spans } = request;
   const { retry } = prepareRetries({ maxRetries: providerRetriesMax, abortSignal: signal });
   const stream = await retry(() => startCall(model, request));
-  const answered = { id: "", modelId: model.modelId };
-  const calls = new Map<string, CallPart>();
+  const response = { id: "", modelId: model.modelId };
+  const calls = new Map<string, ToolCallPart>();
   let started = false;
   for await (const part of readParts(stream, signal)) {
     if (part.type === "stream-start" || part.type === "raw") continue;
@@ -66,13 +71,13 @@ export async function* callModel(request: CallRequest): AsyncGenerator<AnswerPar
       case "finish": {
         const usage = asLanguageModelUsage(part.usage);
         const finishReason = part.finishReason.unified;
-        spans.end({ responseId: answered.id, modelId: answered.modelId, finishReason, usage });
+        spans.end({ responseId: response.id, modelId: response.modelId, finishReason, usage });
         yield { type: "call-end", finishReason, usage };
         break;
       }
       case "response-metadata":
-        answered.id = part.id ?? answered.id;
-        answered.modelId = part.modelId ?? answered.modelId;
+        response.id = part.id ?? response.id;
+        response.modelId = part.modelId ?? response.modelId;
         break;
       case "tool-call": {
         const call = await readCall(part, request);
@@ -86,7 +91,7 @@ export async function* callModel(request: CallRequest): AsyncGenerator<AnswerPar
   }
 }
 
-async function startCall(model: Model, request: CallRequest): Promise<ReadableStream<ModelPart>> {
+async function startCall(model: Model, request: ModelCallRequest): Promise<ReadableStream<ModelPart>> {
   const { instructions, messages, tools, thinking, download, signal, spans } = request;
   const prompt = await convertToLanguageModelPrompt({
     prompt: { instructions: instructions === "" ? undefined : instructions, messages },
@@ -107,7 +112,7 @@ async function startCall(model: Model, request: CallRequest): Promise<ReadableSt
   return stream;
 }
 
-/** Reads a stream up to its end or an abort, which does not wait for the provider. */
+/** Yields the items of a stream until its end or an abort; an abort does not wait for the provider. */
 async function* readParts<T>(stream: ReadableStream<T>, signal: AbortSignal): AsyncGenerator<T, void, undefined> {
   const reader = stream.getReader();
   const cancel = () => void reader.cancel(signal.reason).catch(() => {});
@@ -124,20 +129,26 @@ async function* readParts<T>(stream: ReadableStream<T>, signal: AbortSignal): As
   }
 }
 
-/** A call as its tool reads it; one that names no tool, or gives it the wrong input, is `invalid` and has an `error`. */
+/**
+ * Returns a tool call with its input parsed. One that names no known tool, or whose input
+ * does not fit the tool, is `invalid` and has an `error`.
+ */
 async function readCall(
   toolCall: Extract<ModelPart, { type: "tool-call" }>,
-  { tools, messages, instructions }: CallRequest,
-): Promise<CallPart> {
+  { tools, messages, instructions }: ModelCallRequest,
+): Promise<ToolCallPart> {
   const call = await parseToolCall({ toolCall, tools, messages, instructions, repairToolCall: undefined });
   return call.invalid === true ? { ...call, error: unusableCall(call.error) } : call;
 }
 
-/** Parts that come once in an answer, if at all. */
+/**
+ * Returns the answer's part for one of the provider's less frequent parts; a part that
+ * needs no conversion is returned as it is.
+ */
 async function rarePart(
   part: ModelPart,
-  { tools, download, signal }: CallRequest,
-  calls: ReadonlyMap<string, CallPart>,
+  { tools, download, signal }: ModelCallRequest,
+  calls: ReadonlyMap<string, ToolCallPart>,
 ): Promise<AnswerPart> {
   switch (part.type) {
     case "tool-input-start": {

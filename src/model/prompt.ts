@@ -2,10 +2,10 @@ import { convertToModelMessages, type ModelMessage, type UIMessage } from "ai";
 import type { UiMessage } from "../messages/ui-message.ts";
 
 /**
- * A transcript as the model takes it. Tool calls that were never answered are
- * left out: a provider refuses them. The AI SDK puts messages over, but for those
- * before the first that holds anything but text: it takes 3 µs for each, which
- * was half of the time before the model with 2,000 of them.
+ * Returns a transcript as messages for the model. Tool calls without a result are left
+ * out, because a provider refuses them. The messages before the first one that holds
+ * anything but text are converted here, the others by the AI SDK: it takes 3 µs for each
+ * message, which with 2,000 messages was half of the time before the model is called.
  */
 export async function modelMessages(messages: readonly UiMessage[]): Promise<ModelMessage[]> {
   const mixedFrom = messages.findIndex((message) => !isPlain(message));
@@ -21,7 +21,7 @@ interface Part {
   readonly providerMetadata?: unknown;
 }
 
-/** Whether a message is one text of its user, or of one step of the assistant. */
+/** Returns whether a message holds only text: a user's, or that of one step of the assistant. */
 function isPlain({ role, parts }: UiMessage): boolean {
   if (role !== "user" && role !== "assistant") return false;
   return (parts as readonly Part[]).every(

@@ -12,12 +12,12 @@ import {
 import { inSpan, type SpanFields } from "../kernel/telemetry/trace.ts";
 import { cleanText, storable } from "../messages/text.ts";
 import type { UiMessage } from "../messages/ui-message.ts";
-import { ToolError, tellable } from "../tools/error.ts";
+import { ToolError, toToolError } from "../tools/error.ts";
 import type { ApprovalPolicy } from "../tools/policy.ts";
 import { decideCall } from "../tools/policy.ts";
 import type { TurnTool } from "../tools/tool.ts";
 import { Assembly } from "./assembly.ts";
-import { Cleaner } from "./clean.ts";
+import { PartCleaner } from "./clean.ts";
 import type { DownloadFiles } from "./model-call.ts";
 import { modelMessages } from "./prompt.ts";
 import { ModelSpans } from "./spans.ts";
@@ -25,10 +25,10 @@ import type { AnswerPart } from "./step-record.ts";
 import { answerSteps } from "./steps.ts";
 import type { ThinkingSettings } from "./thinking.ts";
 
-// The SDK's warnings go to the console otherwise, past the log.
+// Otherwise the SDK writes its warnings to the console instead of the log.
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false });
 
-/** What a model is asked. */
+/** The input of `runModel`. */
 export interface ModelRequest {
   readonly model: LanguageModel;
   readonly instructions: string;
@@ -39,11 +39,11 @@ export interface ModelRequest {
   readonly messageId: string;
   readonly signal: AbortSignal;
   readonly download: DownloadFiles;
-  /** The answer that goes on, when a turn resumes after approvals. */
+  /** The answer that a turn continues when it resumes after approvals; null for a new answer. */
   readonly extended: UiMessage | null;
   readonly tools: readonly TurnTool[];
   readonly policy: ApprovalPolicy;
-  /** Whether a person can be asked; otherwise calls that would wait are denied. */
+  /** Whether a person can approve tool calls; if not, calls that need an approval are denied. */
   readonly canAsk: boolean;
   readonly modelCallsMax: number;
   /** Called, and waited for, before a tool runs. */
@@ -56,23 +56,24 @@ interface Used {
   modelCalls: number;
 }
 
-/** What came of it. */
+/** The result of `runModel`. */
 export interface ModelResult {
   readonly ended: "finished" | "failed" | "aborted";
-  /** The answer as the AI SDK assembles it from the very chunks that were written. */
+  /** The answer, assembled by the AI SDK from the same chunks that were written. */
   readonly message: UiMessage;
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly modelCalls: number;
-  /** The chunk that ends the stream; it is held back until the turn is committed. */
+  /** The chunk that ends the stream. It is not passed to `write`: the caller writes it after the turn is committed. */
   readonly lastChunk: unknown;
   readonly error: unknown;
 }
 
 /**
- * Runs the model, tool steps included, and hands every chunk to `write`. Waits
- * when `write` returns a promise, so that a slow relay slows the model down
- * instead of filling the memory. Never throws for what a model or provider does.
+ * Runs the model and its tools, and passes every chunk but the last to `write`. When
+ * `write` returns a promise it is awaited, so that a slow relay slows the model down
+ * instead of filling the memory. Never throws for a failure of the model or the provider;
+ * the result has the error.
  */
 export async function runModel(
   request: ModelRequest,
@@ -84,12 +85,12 @@ export async function runModel(
   const tools = guardedTools(request);
   const spans = new ModelSpans();
   const onError = (cause: unknown) => {
-    // What went wrong with a call is told to the model, and to the reader in the same words; the turn goes on.
+    // The model and the reader get the same message about a tool call that failed; the turn continues.
     if (cause instanceof ToolError) return cleanText(String(cause));
     error ??= cause;
     return describeModelError(cause);
   };
-  const cleaner = new Cleaner();
+  const cleaner = new PartCleaner();
   let lastChunk: UIMessageChunk = { type: "finish" };
   let ended: ModelResult["ended"] = "finished";
   try {
@@ -103,11 +104,11 @@ export async function runModel(
       download: request.download,
       signal: request.signal,
       modelCallsMax: request.modelCallsMax,
-      onCall: (usage) => count(used, usage),
+      onModelCall: (usage) => count(used, usage),
       spans,
     });
     for await (const received of parts) {
-      for (const chunk of chunksOf(received, cleaner, { tools, onError })) {
+      for (const chunk of toChunks(received, cleaner, { tools, onError })) {
         if (chunk.type === "error") {
           ended = "failed";
           lastChunk = chunk;
@@ -130,20 +131,20 @@ export async function runModel(
   return { ended, message: await answer.message(), ...used, lastChunk, error };
 }
 
-/** Adds what a call of the model used; a provider that does not say so adds nothing but the call. */
+/** Adds what a model call used; when the provider does not report it, only the call is counted. */
 function count(used: Used, usage: LanguageModelUsage | null): void {
   used.inputTokens += usage?.inputTokens ?? 0;
   used.outputTokens += usage?.outputTokens ?? 0;
   used.modelCalls += 1;
 }
 
-/** Chunks whose texts were cleaned, and joined where a pair was split, as parts. */
+/** Chunks that need no cleaning, because `PartCleaner` has cleaned their parts. */
 const deltas = new Set(["text-delta", "reasoning-delta"]);
 
-/** The chunks of a part: none, one, or two where a text ends in what was held back. */
-function* chunksOf(
+/** Yields the chunks of a part: none, one, or two when a text ends with half a pair that was held back. */
+function* toChunks(
   received: AnswerPart,
-  cleaner: Cleaner,
+  cleaner: PartCleaner,
   options: { readonly tools: ToolSet; readonly onError: (cause: unknown) => string },
 ): Generator<UIMessageChunk, void, undefined> {
   for (const part of cleaner.clean(received)) {
@@ -152,7 +153,10 @@ function* chunksOf(
   }
 }
 
-/** The tools as the SDK takes them, each behind `beforeTool`. What goes wrong in one is put in words that may be told. */
+/**
+ * Returns the tools for the SDK. Each awaits `beforeTool` before it runs, and fails with
+ * an error that the model may see.
+ */
 function guardedTools({ tools, beforeTool, signal }: ModelRequest): ToolSet {
   const guarded: ToolSet = {};
   for (const { name, tool } of tools) {
@@ -169,7 +173,7 @@ function guardedTools({ tools, beforeTool, signal }: ModelRequest): ToolSet {
                 const span = () => toolSpan(name, options.toolCallId);
                 return await inSpan(`execute_tool ${name}`, span, async () => execute(input, options));
               } catch (error) {
-                throw signal.aborted ? error : tellable(error);
+                throw signal.aborted ? error : toToolError(error);
               }
             },
           };
@@ -186,7 +190,7 @@ function toolSpan(name: string, callId: string): SpanFields {
   return { kind: "internal", attributes };
 }
 
-/** What the policy says of a call, in the SDK's words. */
+/** Returns the policy's decision on a call as the SDK's approval status; undefined when the call may run. */
 function approvalOf({ tools, policy, canAsk }: ModelRequest, toolName: string) {
   const tool = tools.find(({ name }) => name === toolName);
   if (tool === undefined) return undefined;
@@ -199,8 +203,8 @@ function approvalOf({ tools, policy, canAsk }: ModelRequest, toolName: string) {
 }
 
 /**
- * A provider's failure in words that may be shown: the status, never the
- * provider's own text, which has been seen to quote keys and prompts.
+ * Returns the message about a failed model call that readers may see: with the status,
+ * but never with the provider's own text, which has been seen to quote keys and prompts.
  */
 export function describeModelError(error: unknown): string {
   const cause = RetryError.isInstance(error) ? error.lastError : error;

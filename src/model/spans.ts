@@ -10,18 +10,18 @@ interface EndedCall {
   readonly usage: LanguageModelUsage;
 }
 
-/** The model SDK's names of providers where OpenTelemetry's generative-AI conventions have another. */
+/** Providers that the model SDK names differently from OpenTelemetry's generative-AI conventions. */
 const providerNames: Readonly<Record<string, string>> = { google: "gcp.gemini" };
 
 /**
- * A span for each call of a model, with the attributes of OpenTelemetry's
- * generative-AI conventions: which model, how many tokens, why it ended. Never
- * what was said. Made at the two ends of a call, so chunks cost nothing.
+ * One span for each model call, with the attributes of OpenTelemetry's generative-AI
+ * conventions: the model, the token counts, why it ended; never the content. Written only
+ * when a model call starts and ends, so chunks cost nothing.
  */
 export class ModelSpans {
   #open: OpenSpan | null = null;
 
-  /** What to hand to the SDK where it makes the call; nothing while no traces are recorded. */
+  /** The callbacks for a model call that the SDK makes; none while no traces are recorded. */
   get callbacks(): Pick<Settings, "onLanguageModelCallStart" | "onLanguageModelCallEnd"> {
     if (!isTracing()) return {};
     return {
@@ -30,7 +30,7 @@ export class ModelSpans {
     };
   }
 
-  /** A call begins. */
+  /** Starts the span of a model call. */
   start({ provider, modelId }: { readonly provider: string; readonly modelId: string }): void {
     if (!isTracing()) return;
     this.close(null);
@@ -45,7 +45,7 @@ export class ModelSpans {
     }));
   }
 
-  /** The call has ended as it should. */
+  /** Ends the span of a model call that succeeded. */
   end({ modelId, finishReason, usage, responseId }: EndedCall): void {
     this.#open?.set({
       "gen_ai.response.model": modelId,
@@ -58,7 +58,10 @@ export class ModelSpans {
     this.#open = null;
   }
 
-  /** Ends a call that never came to its end: it failed and is tried again, or the turn is over. */
+  /**
+   * Ends the span of a model call that did not finish, if one is open: it failed and is
+   * tried again, or the turn is over.
+   */
   close(error: unknown): void {
     const cause = APICallError.isInstance(error) ? String(error.statusCode ?? "unreachable") : "unfinished";
     this.#open?.fail(cause);

@@ -1,25 +1,31 @@
 import { generateId, type LanguageModelUsage, NoOutputGeneratedError } from "ai";
 import { toResponseMessages } from "ai/internal";
-import { type CallRequest, callModel } from "./model-call.ts";
+import { callModel, type ModelCallRequest } from "./model-call.ts";
 import { type AnswerPart, StepRecord } from "./step-record.ts";
 import { type ApprovalOf, classifyCall, resolveDecidedCalls, runCalls } from "./tool-calls.ts";
 
-/** What the steps of an answer run on; `messages` end with what is answered, or with the decisions on what was asked. */
-export interface StepsRequest extends CallRequest {
+/**
+ * The input of `answerSteps`. The last of `messages` is the user's, or has the decisions
+ * on the tool calls that waited.
+ */
+export interface StepsRequest extends ModelCallRequest {
   readonly approvalOf: ApprovalOf;
   readonly modelCallsMax: number;
-  /** Told what a call of the model used as soon as it has ended, whatever becomes of its tools; null when the provider did not say. */
-  readonly onCall: (usage: LanguageModelUsage | null) => void;
+  /**
+   * Called with the usage of each model call as soon as it has ended, before its tools
+   * run; null when the provider did not report it.
+   */
+  readonly onModelCall: (usage: LanguageModelUsage | null) => void;
 }
 
 /**
- * The parts of an answer: calls the model, runs the tools it asks for, and calls
- * it again with their results, until it asks for none, a call waits for a person,
- * or `modelCallsMax` is reached. The same parts in the same order as those of the
- * AI SDK's `streamText`, at a half of its cost.
+ * Yields the parts of an answer: calls the model, runs the tools that it calls, and calls
+ * the model again with their results, until it calls none, a tool call waits for a
+ * person, or `modelCallsMax` is reached. These are the parts of the AI SDK's
+ * `streamText`, in the same order, at half of its cost.
  *
- * Throws what the provider threw; a failure that it tells of is a part `error`.
- * After an abort it ends without a further part.
+ * Throws what `callModel` throws; a failure that the provider reports in its stream is a
+ * part `error`. After an abort it ends without a further part.
  */
 export async function* answerSteps(request: StepsRequest): AsyncGenerator<AnswerPart, void, undefined> {
   const { tools, signal, modelCallsMax } = request;
@@ -41,7 +47,7 @@ export async function* answerSteps(request: StepsRequest): AsyncGenerator<Answer
   }
 }
 
-/** One call of the model and the tools it asked for. */
+/** Yields the parts of one model call and of the tools that it called. */
 async function* oneStep(
   request: StepsRequest,
   record: StepRecord,
@@ -52,7 +58,7 @@ async function* oneStep(
   for await (const received of callModel(request)) {
     if (received.type === "call-end") {
       record.end(received);
-      request.onCall(received.usage);
+      request.onModelCall(received.usage);
       continue;
     }
     const part = withUniqueId(received, ids);
@@ -61,17 +67,17 @@ async function* oneStep(
     if (part.type !== "tool-call") continue;
     const { runs, failure, told } = classifyCall(part, request);
     if (runs) record.addCall(part);
-    // The reader has been told with the call itself.
+    // No part for the reader: the part of the call already has the error.
     if (failure !== null) record.add(failure);
     yield* recorded(record, told);
   }
   if (request.signal.aborted) return;
   if (record.isEmpty) throw new NoOutputGeneratedError({ message: "The model's stream ended without an answer." });
-  if (!record.hasEnded) request.onCall(null);
+  if (!record.hasEnded) request.onModelCall(null);
   yield* recorded(record, runCalls(record.takeCalls(), request));
 }
 
-/** Passes parts on and puts them on record. */
+/** Yields parts and adds them to the record. */
 async function* recorded(
   record: StepRecord,
   parts: Iterable<AnswerPart> | AsyncIterable<AnswerPart>,
@@ -82,7 +88,7 @@ async function* recorded(
   }
 }
 
-/** A part of which only the chunk that is made of it is of interest, and that has no more than this. */
+/** Returns a part with only the fields that its chunk is made of. */
 function mark<T extends "finish-step" | "finish">(type: T, fields: object): AnswerPart {
   return { type, ...fields } as AnswerPart;
 }
@@ -102,7 +108,7 @@ function withUniqueId(part: AnswerPart, ids: { readonly text: UniqueIds; readonl
   }
 }
 
-/** Ids of texts are unique within one call of a model, and have to be within the answer. */
+/** Makes the ids of texts unique within the answer; providers make them unique within one model call. */
 class UniqueIds {
   readonly #taken = new Set<string>();
   #renamed = new Map<string, string>();

@@ -11,9 +11,9 @@ export interface ThinkingSettings {
 }
 
 /**
- * Settings of a model call for an agent's `thinkingLevel`; none when it is null.
- * The router's client does not read the AI SDK's `reasoning`, so there the level
- * travels as an option of its own.
+ * Returns the settings of a model call for an agent's `thinkingLevel`; empty when it is
+ * null. The router's client does not read the AI SDK's `reasoning`, so it gets the level
+ * as an option of its own.
  */
 export function thinkingSettings(type: ProviderType, level: string | null): ThinkingSettings {
   if (level === null) return {};

@@ -14,29 +14,32 @@ import type { AnswerPart } from "./step-record.ts";
 type Call = TypedToolCall<ToolSet>;
 type Output = Extract<AnswerPart, { type: "tool-result" | "tool-error" }>;
 
-/** What the agent's policy says of a tool, in the SDK's words; undefined runs it. */
+/** Returns the agent's policy on a tool as the SDK's approval status; undefined: its calls run. */
 export type ApprovalOf = (toolName: string) => Exclude<ToolApprovalStatus, string> | undefined;
 
-/** What calls run on. */
-export interface CallsRequest {
+/** What is needed to run tool calls. */
+export interface ToolCallsRequest {
   readonly tools: ToolSet;
   readonly approvalOf: ApprovalOf;
-  /** What the model was told before it asked. */
+  /** The messages that the model was sent before it made the calls. */
   readonly messages: ModelMessage[];
   readonly signal: AbortSignal;
 }
 
-/** What becomes of a call; `told` is what the reader is told of it. */
+/** How a tool call is handled; `told` are the parts about it for the reader. */
 interface ClassifiedCall {
-  /** Whether it runs, once the model is through. */
+  /** Whether it runs, once the model call has ended. */
   readonly runs: boolean;
-  /** What the model is told of a call that cannot run. */
+  /** The error that the model gets for a call that cannot run. */
   readonly failure: Output | null;
   readonly told: readonly AnswerPart[];
 }
 
-/** What becomes of a call as soon as the model has made it: it runs, waits for a person, is denied or has failed already. */
-export function classifyCall(call: Call, { tools, approvalOf }: CallsRequest): ClassifiedCall {
+/**
+ * Returns how a call is handled, as soon as the model has made it: it runs, waits for a
+ * person, is denied or has failed already.
+ */
+export function classifyCall(call: Call, { tools, approvalOf }: ToolCallsRequest): ClassifiedCall {
   const classified: ClassifiedCall = { runs: false, failure: null, told: [] };
   const ours = call.providerExecuted !== true;
   if (call.invalid === true) return ours ? { ...classified, failure: failureOf(call, tools, call.error) } : classified;
@@ -48,14 +51,17 @@ export function classifyCall(call: Call, { tools, approvalOf }: CallsRequest): C
   if (status.type !== "denied") return { ...classified, told: [request] };
   const { reason } = status;
   const response = { type: "tool-approval-response", approvalId, approved: false, toolCall: call } as const;
-  const answer = reason === undefined ? response : { ...response, reason };
-  return { ...classified, told: [{ ...request, isAutomatic: true }, answer, denied(call)] };
+  const denial = reason === undefined ? response : { ...response, reason };
+  return { ...classified, told: [{ ...request, isAutomatic: true }, denial, denied(call)] };
 }
 
-/** Runs calls side by side and yields what came of each as it comes; after an abort no more. Never throws. */
+/**
+ * Runs calls in parallel and yields the result of each as soon as it is known; nothing
+ * more after an abort. Never throws: a failed call has an error as its result.
+ */
 export async function* runCalls(
   calls: readonly Call[],
-  { tools, messages, signal }: CallsRequest,
+  { tools, messages, signal }: ToolCallsRequest,
 ): AsyncGenerator<Output, void, undefined> {
   if (calls.length === 0) return;
   const outputs: Output[] = [];
@@ -87,7 +93,7 @@ async function runCall(call: Call, tools: ToolSet, messages: ModelMessage[], sig
   const options = { toolCallId, messages, abortSignal: signal, context: undefined };
   const execute = Object.hasOwn(tools, toolName) ? tools[toolName]?.execute : undefined;
   if (execute === undefined) {
-    // A tool may go between a call and its approval.
+    // A tool may have been removed between a call and its approval.
     const gone = new NoSuchToolError({ toolName, availableTools: Object.keys(tools) });
     return failureOf(call, tools, unusableCall(gone));
   }
@@ -100,12 +106,13 @@ async function runCall(call: Call, tools: ToolSet, messages: ModelMessage[], sig
 }
 
 /**
- * Resolves calls that people have decided on since the model asked: runs what was
- * approved and still fits its tool and the policy, and denies the rest. Returns
- * the message that tells the model; null when nothing was decided.
+ * Handles the calls that people have decided on since the model made them: runs what was
+ * approved and still fits its tool and the policy, and denies the rest. Yields their
+ * parts for the reader, and returns the message with their results for the model; null
+ * when nothing was decided.
  */
 export async function* resolveDecidedCalls(
-  request: CallsRequest,
+  request: ToolCallsRequest,
 ): AsyncGenerator<AnswerPart, ToolModelMessage | null, undefined> {
   const { tools, messages, approvalOf } = request;
   const decided = collectToolApprovals<ToolSet>({ messages });

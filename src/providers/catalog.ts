@@ -18,7 +18,7 @@ export interface ThinkingLevels {
 
 /** Every level, in the SDK's order. */
 const allLevels = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
-/** Levels of a model that takes a token budget: the SDK turns each into a share of the longest answer the model may give. */
+/** Levels of a model that takes a token budget: the SDK converts each to a share of the model's maximum output. */
 const budgetLevels = ["minimal", "low", "medium", "high", "xhigh", "max"];
 
 const unknown: ThinkingLevels = { known: false, levels: [] };
@@ -37,7 +37,10 @@ const vendorOfType: Partial<Record<ProviderType, string>> = {
   llm_vendor_c: "google",
 };
 
-/** Looks up a model's thinking levels. A router's and a gateway's ids name their vendor; a custom endpoint's ids are not reliable. */
+/**
+ * Returns a model's thinking levels. The ids of a router and of a gateway name the vendor;
+ * a custom endpoint's ids are not reliable.
+ */
 export function thinkingLevels(type: ProviderType, model: string): ThinkingLevels {
   if (type === "custom") return unknown;
   const slash = model.indexOf("/");
@@ -65,7 +68,7 @@ function ofOpenAi(id: string): ThinkingLevels {
 function ofAnthropic(id: string): ThinkingLevels {
   // Routers write 4.5 where Anthropic writes 4-5.
   const name = id.replaceAll(".", "-");
-  // Thinking came with 3.7; the catalogue does not distinguish older models.
+  // Thinking was introduced with 3.7; the catalogue does not distinguish older models.
   if (/^claude-(2|3-(?!7)|instant)/.test(name)) return providerDefaultOnly;
   const { capabilities, requestConfig } = getAnthropicLanguageModelEntry(name);
   if (requestConfig?.language.knownModel !== true) return unknown;
@@ -81,7 +84,7 @@ function ofGoogle(id: string): ThinkingLevels {
   if (/image|tts|live|audio|embedding/.test(id)) return unknown;
   const { reasoning } = getGoogleLanguageModelEntry(id).capabilities.language;
   if (/^gemini-(3|4)/.test(id)) return reasoning.efforts === undefined ? unknown : inOrder(reasoning.efforts);
-  // Before Gemini 3 a level is a token budget, which came with 2.5.
+  // Before Gemini 3 a level is a token budget, which was introduced with 2.5.
   if (/^gemini-2\.5-/.test(id)) return inOrder([...(reasoning.minBudget === 0 ? ["none"] : []), ...budgetLevels]);
   return /^(gemini-(1|2\.0)|gemma-)/.test(id) ? providerDefaultOnly : unknown;
 }

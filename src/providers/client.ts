@@ -11,22 +11,31 @@ import { baseUrlOf, type ModelProvider, providerFetch, upstreamModelId } from ".
 
 export type { ModelProvider } from "./vendors.ts";
 
-/** Makes a model of a provider's client. */
+/** Returns the model of an id from a provider's client. */
 type ModelMaker = (modelId: string) => LanguageModel;
 
-/** Clients kept a process; one costs more to make than a turn should pay, and little to keep. */
+/**
+ * A process caches this many clients. To make one takes more time than a turn should
+ * spend; to keep one costs little.
+ */
 const clientsMax = 1_000;
-const clients = new WeakMap<Ctx, Bounded<ModelMaker>>();
-/** Models kept a client: some vendors' clients build the schema of their answers anew with each, a tenth of a turn's time. */
+const clients = new WeakMap<Ctx, LruCache<ModelMaker>>();
+/**
+ * A client caches this many models: some vendors' clients build their response schema
+ * again for each, a tenth of a turn's time.
+ */
 const modelsMax = 50;
 
-/** Unseals a provider's key. Throws when the service's encryption key is not the one it was sealed with. */
+/**
+ * Returns a provider with its key unsealed. Throws when the service's encryption key is
+ * not the one it was sealed with.
+ */
 export function openProvider(ctx: Ctx, row: ProviderRow): ModelProvider {
   const { id, providerType, baseUrl } = row;
   return { id, providerType, baseUrl, apiKey: ctx.sealer.open(row.sealedKey, id) };
 }
 
-/** The AI SDK model behind a provider and a model id as agents name it. Calls nothing. */
+/** Returns the AI SDK's model for a provider and a model id as agents name it. Makes no request. */
 export function languageModel(ctx: Ctx, provider: ModelProvider, model: string): LanguageModel {
   return clientOf(ctx, provider)(upstreamModelId(provider.providerType, model));
 }
@@ -34,20 +43,21 @@ export function languageModel(ctx: Ctx, provider: ModelProvider, model: string):
 function clientOf(ctx: Ctx, provider: ModelProvider): ModelMaker {
   let kept = clients.get(ctx);
   if (kept === undefined) {
-    kept = new Bounded(clientsMax);
+    kept = new LruCache(clientsMax);
     clients.set(ctx, kept);
   }
-  // Type, address and key of a provider never change, but the operator's has no id to stand for them.
+  // Type, address and key of a provider never change, so its id identifies them; the operator's provider has no
+  // id.
   const name = provider.id ?? JSON.stringify([provider.providerType, provider.baseUrl, provider.apiKey]);
   return kept.get(name, () => {
     const make = makeClient(ctx, provider);
-    const models = new Bounded<LanguageModel>(modelsMax);
+    const models = new LruCache<LanguageModel>(modelsMax);
     return (modelId) => models.get(modelId, () => make(modelId));
   });
 }
 
-/** Things that are made once and kept by name; the least recently used goes when there are too many. */
-class Bounded<T> {
+/** A cache by name; when it is full, the least recently used entry is removed. */
+class LruCache<T> {
   readonly #max: number;
   readonly #kept = new Map<string, T>();
 
@@ -58,7 +68,7 @@ class Bounded<T> {
   get(name: string, make: () => T): T {
     const found = this.#kept.get(name) ?? make();
     this.#kept.delete(name);
-    this.#kept.set(name, found); // The last of the map is the last used.
+    this.#kept.set(name, found); // The map's last entry is the last used.
     const oldest = this.#kept.keys().next().value;
     if (this.#kept.size > this.#max && oldest !== undefined) this.#kept.delete(oldest);
     return found;
@@ -72,8 +82,8 @@ function makeClient(ctx: Ctx, provider: ModelProvider): ModelMaker {
   switch (provider.providerType) {
     case "llm_vendor_a": {
       const openai = createOpenAI(settings);
-      // OpenAI's own API gets the Responses API, where its reasoning models keep their thoughts between
-      // tool calls. What stands at another address mostly speaks only Chat Completions.
+      // OpenAI's own API gets the Responses API, where its reasoning models keep their reasoning between tool
+      // calls. A server at another address mostly has only Chat Completions.
       return (id) => (baseUrl === null ? openai.responses(id) : openai.chat(id));
     }
     case "llm_vendor_b":

@@ -8,7 +8,7 @@ const listTimeoutMs = 6_000;
 const pageBytesMax = 8 * 1024 * 1024;
 /** A model list has at most this many pages. */
 const pagesMax = 20;
-/** Models asked for per page, where a vendor pages: the most each of them gives. */
+/** Models requested per page from vendors that have pages: the maximum of each. */
 const pageRows = 1_000;
 /** Vercel AI Gateway's public catalogue; it takes no key. */
 const gatewayCatalogUrl = "https://ai-gateway.vercel.sh/v1/models";
@@ -29,7 +29,7 @@ interface ListProtocol {
   read(body: Record<string, unknown>): { ids: unknown[]; nextPage: string | null };
 }
 
-/** `{ data: [{ id }] }`, whole: OpenAI's list, which the router and the gateway speak too. */
+/** `{ data: [{ id }] }`, in one page: OpenAI's list, which the router and the gateway have too. */
 const openAiList: ListProtocol = {
   url: ({ baseUrl }) => `${baseUrl}/models`,
   headers: ({ apiKey }) => ({ authorization: `Bearer ${apiKey}` }),
@@ -61,10 +61,10 @@ const protocols: Partial<Record<ProviderType, ListProtocol>> = {
 };
 
 /**
- * Fetches a provider's model ids, as the provider spells them: trimmed,
- * deduplicated, sorted. Never a model call. Throws 422
- * `model_discovery_unsupported` for a type that has no list, and 503
- * `model_validation_unavailable` for whatever keeps the list from being read.
+ * Returns a provider's model ids, as the provider spells them: trimmed, deduplicated,
+ * sorted. Makes no model call. Throws 422 `model_discovery_unsupported` for a type that
+ * has no list, and 503 `model_validation_unavailable` for whatever keeps the list from
+ * being read.
  */
 export async function fetchModelIds(fetch: Fetch, source: ListSource): Promise<string[]> {
   const protocol = protocols[source.providerType];

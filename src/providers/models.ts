@@ -6,7 +6,7 @@ import { fetchModelIds } from "./discovery.ts";
 import type { ProviderRow } from "./store.ts";
 import { baseUrlOf, providerFetch, shownModelId, upstreamModelId } from "./vendors.ts";
 
-/** Requests of model lists that are under way: callers that ask in the meantime share the result. */
+/** Requests for model lists in progress: callers that need the same list meanwhile share the result. */
 const underWay = new WeakMap<Ctx, Map<string, Promise<string[]>>>();
 
 /**

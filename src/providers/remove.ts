@@ -2,8 +2,8 @@ import type { AnySql, Tx } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 
-/** An error names at most this many users of each kind. */
-const namedUsersMax = 100;
+/** An error lists at most this many agents, sessions and tasks that use the provider, each. */
+const listedIdsMax = 100;
 
 /**
  * Deletes a provider. Throws 404 `provider_not_found`; 409 `provider_in_use` while
@@ -13,11 +13,11 @@ const namedUsersMax = 100;
  */
 export function deleteProvider(sql: AnySql, tenantId: string, id: string, confirmed: boolean): Promise<void> {
   return tx(sql, async (inner) => {
-    // Waits for every transaction that is about to save a reference (`lockProvider`), and blocks new ones.
+    // Waits for the transactions that are saving a reference (`lockProvider`), and blocks new ones.
     const [row] = await inner`select 1 from providers where id = ${id} and tenant_id = ${tenantId} for update`;
     if (row === undefined) throw new ApiError("provider_not_found");
-    const inUse = await idsOf(inner<Named[]>`
-      select id from agents where provider_id = ${id} order by id limit ${namedUsersMax}`);
+    const inUse = await idsOf(inner<IdRow[]>`
+      select id from agents where provider_id = ${id} order by id limit ${listedIdsMax}`);
     if (inUse.length > 0) throw new ApiError("provider_in_use", { details: { agentIds: inUse } });
     if (!confirmed) await refuseHistoricalUse(inner, id);
     await inner`delete from providers where id = ${id}`;
@@ -25,27 +25,27 @@ export function deleteProvider(sql: AnySql, tenantId: string, id: string, confir
 }
 
 async function refuseHistoricalUse(inner: Tx, id: string): Promise<void> {
-  const agentIds = await idsOf(inner<Named[]>`
-    select distinct agent_id as id from agent_versions where provider_id = ${id} order by id limit ${namedUsersMax}`);
+  const agentIds = await idsOf(inner<IdRow[]>`
+    select distinct agent_id as id from agent_versions where provider_id = ${id} order by id limit ${listedIdsMax}`);
   // Sessions and tasks use a provider through a version that they are pinned to.
   if (agentIds.length === 0) return;
-  const sessionIds = await idsOf(inner<Named[]>`
+  const sessionIds = await idsOf(inner<IdRow[]>`
     select session.id from agent_versions version
     join sessions session on session.agent_id = version.agent_id and session.pinned_version = version.version
     where version.provider_id = ${id} and session.visible and session.deleted_at is null
-    order by session.id limit ${namedUsersMax}`);
-  const taskIds = await idsOf(inner<Named[]>`
+    order by session.id limit ${listedIdsMax}`);
+  const taskIds = await idsOf(inner<IdRow[]>`
     select task.id from agent_versions version
     join tasks task on task.agent_id = version.agent_id and task.agent_version = version.version
     where version.provider_id = ${id} and task.deleted_at is null
-    order by task.id limit ${namedUsersMax}`);
+    order by task.id limit ${listedIdsMax}`);
   throw new ApiError("provider_historical_use", { details: { agentIds, sessionIds, taskIds } });
 }
 
-interface Named {
+interface IdRow {
   readonly id: string;
 }
 
-async function idsOf(rows: PromiseLike<readonly Named[]>): Promise<string[]> {
+async function idsOf(rows: PromiseLike<readonly IdRow[]>): Promise<string[]> {
   return (await rows).map(({ id }) => id);
 }

@@ -19,7 +19,7 @@ export interface ProviderRow {
   readonly updatedAt: Date;
 }
 
-/** The fields of a new provider; `id` is chosen before, because the key is sealed under it. */
+/** The fields of a new provider; `id` is chosen first, because the key is sealed under it. */
 export type NewProvider = Omit<ProviderRow, "tenantId" | "createdAt" | "updatedAt">;
 
 function columns(sql: AnySql) {
@@ -27,7 +27,7 @@ function columns(sql: AnySql) {
     sealed_key, key_fragment, created_at, updated_at`;
 }
 
-/** Finds a tenant's provider; null when there is none or it is another tenant's. */
+/** Returns a tenant's provider; null when there is none or it is another tenant's. */
 export async function findProvider(sql: AnySql, tenantId: string, providerId: string): Promise<ProviderRow | null> {
   const [row] = await sql<ProviderRow[]>`
     select ${columns(sql)} from providers where id = ${providerId} and tenant_id = ${tenantId}`;
@@ -35,10 +35,9 @@ export async function findProvider(sql: AnySql, tenantId: string, providerId: st
 }
 
 /**
- * Finds a tenant's provider and keeps it from being deleted until the transaction
- * ends; null when there is none. Every caller that saves a reference to a provider
- * calls this first: a concurrent delete then either sees the reference or makes
- * this return null.
+ * Returns a tenant's provider and keeps it from being deleted until the transaction ends;
+ * null when there is none. Every caller that saves a reference to a provider calls this
+ * first: a concurrent delete then either sees the reference or makes this return null.
  */
 export async function lockProvider(tx: Tx, tenantId: string, providerId: string): Promise<ProviderRow | null> {
   const [row] = await tx<ProviderRow[]>`
@@ -56,12 +55,12 @@ export function listProviders(sql: AnySql, tenantId: string): Promise<ProviderRo
 export function createProvider(sql: AnySql, tenantId: string, provider: NewProvider): Promise<ProviderRow> {
   const { id, name, providerType, baseUrl, sealedKey, keyFragment } = provider;
   return tx(sql, async (inner) => {
-    // The tenant's row is the lock that makes the count hold.
+    // The lock on the tenant's row keeps concurrent creations from exceeding the limit.
     await inner`select 1 from tenants where id = ${tenantId} for no key update`;
     const [count] = await inner<{ providers: number }[]>`
       select count(*)::int as providers from providers where tenant_id = ${tenantId}`;
     if ((count?.providers ?? 0) >= providersPerTenantMax) throw new ApiError("provider_limit_reached");
-    const [row] = await namedOnce(
+    const [row] = await orNameConflict(
       inner<ProviderRow[]>`
         insert into providers (id, tenant_id, name, provider_type, base_url, sealed_key, key_fragment)
         values (${id}, ${tenantId}, ${name}, ${providerType}, ${baseUrl}, ${sealedKey}, ${keyFragment})
@@ -71,9 +70,9 @@ export function createProvider(sql: AnySql, tenantId: string, provider: NewProvi
   });
 }
 
-/** Renames a provider. Throws 404 `provider_not_found`, 409 `provider_name_conflict`. */
+/** Renames a provider and returns its row. Throws 404 `provider_not_found`, 409 `provider_name_conflict`. */
 export async function renameProvider(sql: AnySql, tenantId: string, id: string, name: string): Promise<ProviderRow> {
-  const [row] = await namedOnce(
+  const [row] = await orNameConflict(
     sql<ProviderRow[]>`
       update providers set name = ${name}, updated_at = now()
       where id = ${id} and tenant_id = ${tenantId} returning ${columns(sql)}`,
@@ -82,7 +81,7 @@ export async function renameProvider(sql: AnySql, tenantId: string, id: string, 
   return row;
 }
 
-async function namedOnce<T>(write: PromiseLike<T>): Promise<T> {
+async function orNameConflict<T>(write: PromiseLike<T>): Promise<T> {
   try {
     return await write;
   } catch (error) {

@@ -91,6 +91,6 @@ async function requireSession(
   { agentId, sessionId }: { readonly agentId: string; readonly sessionId: string },
 ): Promise<void> {
   const session = await findSession(ctx.sql, tenantId, agentId, sessionId);
-  // By id also while form A does not show it yet: its first turn may be the one that asks.
+  // Also a session that form A does not show yet: its first turn may be the one that asks.
   if (session === null) throw new ApiError("not_found");
 }

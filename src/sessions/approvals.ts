@@ -59,7 +59,7 @@ interface ContinuationRow {
 /** A session has at most this many approvals listed: the newest. */
 const approvalsListedMax = 1_000;
 
-/** All approvals of a session, oldest first, and its latest continuation. */
+/** Returns the approvals of a session (the newest `approvalsListedMax`, oldest first) and its latest continuation. */
 export async function listApprovals(
   sql: AnySql,
   sessionId: string,
@@ -79,11 +79,13 @@ export async function listApprovals(
 }
 
 /**
- * Decides one call, once (`POST /v1/agents/:agentId/sessions/:sessionId/tool-approvals/:approvalId`). The
- * last decision of a message queues its continuation, in the same transaction.
- * The turn's row is the lock: of two decisions at once the second sees the first.
+ * Decides on one call, once (`POST
+ * /v1/agents/:agentId/sessions/:sessionId/tool-approvals/:approvalId`). The last decision
+ * of a message queues its continuation, in the same transaction. The lock on the turn's
+ * row makes the second of two concurrent decisions see the first.
  *
- * Throws 404, and 409 `approval_decided` when it is decided already.
+ * Returns the approval and its continuation. Throws 404, and 409 `approval_decided` when
+ * it is decided already.
  */
 export function decideApproval(
   sql: AnySql,
@@ -114,10 +116,10 @@ export function decideApproval(
 }
 
 /**
- * Writes a decision into the stored answer, so that a client which reads the
- * transcript now can continue with it: the AI SDK's client resumes a message whose
- * calls are `approval-responded`, and does not wait for calls that are undecided. The turn's row
- * is locked, so that of two decisions at once neither undoes the other's.
+ * Writes a decision into the stored answer, so that a client which reads the transcript
+ * now can continue with it: the AI SDK's client resumes a message whose calls are
+ * `approval-responded`, and does not wait for calls that are undecided. The turn's row is
+ * locked, so that of two concurrent decisions neither undoes the other.
  */
 async function writeDecision(inner: Tx, approval: ApprovalRow): Promise<void> {
   const { turnId, sessionId, assistantMessageId } = approval;

@@ -10,12 +10,12 @@ import { findSession } from "./state/store.ts";
 import { requestCancel } from "./state/turn.ts";
 
 /**
- * Cancels the session's turn (docs/decisions.md, "Cancel"). The request is a
- * row, so that it holds with Redis down and when the worker dies: a cancelled
- * turn is never run again. A turn that no worker has claimed yet, or that waits
+ * Cancels the session's turn (docs/decisions.md, "Cancel"). The request is stored in the
+ * turn's row, so that it also works while Redis is down and when the worker dies: a
+ * cancelled turn is never run again. A turn that no worker has claimed yet, or that waits
  * for a person, ends at once; what waits for a person is denied.
  *
- * Throws 404, or 409 `session_idle` when nothing runs.
+ * Returns the turn's id. Throws 404, or 409 `session_idle` when nothing runs.
  */
 export async function cancelTurn(
   ctx: Ctx,
@@ -31,7 +31,7 @@ export async function cancelTurn(
   return { turnId: canceled.turnId };
 }
 
-/** A turn that was told to stop. */
+/** A turn that was cancelled. */
 export interface CanceledTurn {
   readonly turnId: string;
   /** The log that ended with it; null when a worker has the turn and ends it. */
@@ -39,9 +39,9 @@ export interface CanceledTurn {
 }
 
 /**
- * Cancels the session's unfinished turn (only if it is `turnId`, where one is
- * given); returns null when there is none. Followers of the turn are told by
- * `announceCancel`, once this is committed.
+ * Cancels the session's unfinished turn (only if it is `turnId`, where one is given);
+ * returns null when there is none. After the commit the caller calls `announceCancel` for
+ * the turn's followers.
  */
 export async function cancelActive(
   inner: Tx,
@@ -64,7 +64,7 @@ export async function cancelActive(
   return { turnId: turn.id, endedLog: endedHere ? log : null };
 }
 
-/** Tells the followers. It is not awaited and may fail, because followers also read the turn's row. */
+/** Ends the turn's log in the relay. This is not awaited and may fail, because followers also read the turn's row. */
 export function announceCancel(ctx: Ctx, { endedLog }: CanceledTurn): void {
   if (endedLog === null) return;
   const { id: logId, attempt } = endedLog;

@@ -8,18 +8,18 @@ import { addJob } from "../kernel/queue/add-job.ts";
  * walks over what the earlier batches deleted.
  */
 const sessionsPerScan = 20_000;
-/** Sessions whose rows go together. */
+/** Sessions whose rows are deleted together. */
 const sessionsPerBatch = 200;
 /** Messages that one statement deletes. */
 const messagesPerBatch = 2_000;
-/** A purge that met turns that have not ended is repeated after this long. */
+/** A purge that found turns that have not ended is repeated after this time. */
 const retryAfterMs = 15_000;
 
 /**
  * Removes the sessions of a deleted agent with their messages and ended turns, in
- * batches, so that no statement runs long. Usage stays. Sessions with a turn that
- * has not ended yet stay, because its end is still to be metered; the job
- * `agent.purge` then comes again. Safe to repeat.
+ * batches, so that no statement runs long. Usage stays. Sessions with a turn that has not
+ * ended yet stay, because its end is still to be metered; the job `agent.purge` then runs
+ * again. Safe to repeat.
  */
 export async function purgeSessions(sql: Sql, agentId: string): Promise<void> {
   // A turn may have been accepted while the agent was being deleted.
@@ -65,9 +65,9 @@ async function deleteSessions(sql: Sql, ids: string[]): Promise<void> {
 }
 
 /**
- * Runs a statement that must not read a whole table. With 200 ids and stale
- * statistics the planner does: 25 ms a batch on 100,000 sessions, and rising,
- * against 2 ms by the index.
+ * Runs a statement that must not read a whole table. With 200 ids and stale statistics
+ * the planner chooses to: that took 25 ms a batch on 100,000 sessions, growing with the
+ * table, and 2 ms by the index.
  */
 function byIndex<T>(sql: Sql, work: (inner: Tx) => Promise<T>): Promise<T> {
   return tx(sql, async (inner) => {

@@ -1,16 +1,16 @@
 import { toolResultBytesMax } from "../kernel/limits.ts";
 
-/** Room for a result's other fields and its note. */
+/** Bytes kept free for a result's other fields and its note. */
 const frameBytes = 8 * 1024;
 const roomBytes = toolResultBytesMax - frameBytes;
 
-/** A text as far as a result may hold it. */
+/** A text, cut to the size that a result may have. */
 export interface BoundedText {
   readonly text: string;
   readonly cut: boolean;
 }
 
-/** Cuts a text so that it weighs at most `bytesMax` as JSON; never through a character. */
+/** Returns the beginning of a text that takes at most `bytesMax` bytes as JSON; a surrogate pair is never split. */
 export function boundText(text: string, bytesMax: number = roomBytes): BoundedText {
   if (text.length <= bytesMax && jsonBytes(text) <= bytesMax) return { text, cut: false };
   let fits = 0;
@@ -25,7 +25,7 @@ export function boundText(text: string, bytesMax: number = roomBytes): BoundedTe
   return { text: text.slice(0, splitsPair ? fits - 1 : fits), cut: true };
 }
 
-/** Takes items from the front, as many as a result may hold. */
+/** Returns the first items, as many as a result may hold. */
 export function boundItems<T>(items: readonly T[]): { items: readonly T[]; cut: boolean } {
   let bytes = 0;
   for (const [index, item] of items.entries()) {
@@ -35,7 +35,7 @@ export function boundItems<T>(items: readonly T[]): { items: readonly T[]; cut: 
   return { items, cut: false };
 }
 
-/** What a cut result says. */
+/** Returns the note of a result that was cut; `what` says what is shown, or how to get the rest. */
 export function cutNote(what: string): string {
   return `Truncated: a result is cut at ${toolResultBytesMax / 1024} KiB; ${what}.`;
 }

@@ -2,25 +2,25 @@ import type { Static, TObject } from "@sinclair/typebox";
 import { jsonSchema, type Tool, tool } from "ai";
 import { validateBody } from "../kernel/http/validate.ts";
 import { storable } from "../messages/text.ts";
-import { tellable } from "./error.ts";
+import { toToolError } from "./error.ts";
 import type { TurnTool } from "./tool.ts";
 
-/** What a built-in tool is made of. */
+/** The definition of a built-in tool. */
 interface BuiltinTool<T extends TObject> {
   readonly name: string;
-  /** What the model is told of it. */
+  /** The model sees it. */
   readonly description: string;
   /** Its arguments. The model sees the schema, so it holds nothing but plain JSON Schema. */
   readonly input: T;
   /** Known to change nothing: policy `auto` runs it without asking. */
   readonly readOnly: boolean;
-  /** What it throws is told to the model in words made for reading (`tellable`), and the turn goes on. */
+  /** What it throws becomes an error that the model may see (`toToolError`), and the turn continues. */
   execute(input: Static<T>, signal: AbortSignal | undefined): Promise<unknown>;
 }
 
 /**
- * Makes a built-in tool. What the model sends is held against the schema before
- * `execute` sees it, with NUL and lone surrogates replaced as in all that comes
+ * Returns a built-in tool. The model's input is validated against the schema before
+ * `execute` gets it, with NUL and lone surrogates replaced as in everything that comes
  * from a model (docs/decisions.md, "Text and numbers").
  */
 export function builtinTool<T extends TObject>(spec: BuiltinTool<T>): TurnTool {
@@ -41,7 +41,7 @@ export function builtinTool<T extends TObject>(spec: BuiltinTool<T>): TurnTool {
       try {
         return await spec.execute(fields, abortSignal);
       } catch (error) {
-        throw abortSignal?.aborted === true ? error : tellable(error);
+        throw abortSignal?.aborted === true ? error : toToolError(error);
       }
     },
   } as Tool);

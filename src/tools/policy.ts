@@ -1,7 +1,7 @@
 import type { IdOf } from "../kernel/ids.ts";
 import type { TurnTool } from "./tool.ts";
 
-/** What a policy decides for all calls; an override may also `deny` (docs/decisions.md, "Approval policy"). */
+/** The modes of a policy; an override may also be `deny` (docs/decisions.md, "Approval policy"). */
 export const approvalModes = ["full", "auto", "manual"] as const;
 
 export interface ApprovalOverride {
@@ -16,13 +16,14 @@ export interface ApprovalPolicy {
   readonly overrides: readonly ApprovalOverride[];
 }
 
-/** What a policy says of one call. */
+/** The decision on one tool call. */
 export type Decision = "run" | "ask" | "deny";
 
 /**
- * What a policy says of a call of this tool (docs/decisions.md, "Approval
- * policy"): an override decides, else the default. `full` runs, `auto` runs what
- * is known to be read-only, `manual` asks for every call.
+ * Returns the policy's decision on a call of this tool (docs/decisions.md, "Approval
+ * policy"): that of the tool's override, else of the default. `full` runs every call,
+ * `auto` runs only tools known to be read-only without asking, `manual` asks for every
+ * call.
  */
 export function decideCall(policy: ApprovalPolicy, tool: TurnTool): Decision {
   const { source } = tool;

@@ -4,15 +4,15 @@ import { Closed, OneOf } from "../kernel/http/request-fields.ts";
 import { builtinTool } from "./builtin.ts";
 import type { ToolScope, TurnTool } from "./tool.ts";
 
-/** Entries of one list. */
+/** A list has at most this many entries. */
 const todosMax = 200;
-/** Characters of one entry. */
+/** An entry has at most this many characters. */
 const contentCharactersMax = 1_000;
 
 /**
- * The tool group `write_todos` (docs/decisions.md, "Tools"): the model's own list
- * of what is to be done. It is kept with the session, each list in place of the
- * one before; a stateless generation only gets its list back.
+ * Returns the tool group `write_todos` (docs/decisions.md, "Tools"): the model's own
+ * to-do list. A new list replaces the one stored with the session; a stateless generation
+ * stores none and only gets its list back.
  */
 export function todoTools({ ctx: { sql }, sessionId }: ToolScope): TurnTool[] {
   const write = builtinTool({

@@ -1,7 +1,7 @@
 import type { Tool } from "ai";
 import type { Ctx } from "../kernel/context.ts";
 
-/** The turn a tool works for. */
+/** The turn in which a tool is called. */
 export interface ToolScope {
   readonly ctx: Ctx;
   readonly tenantId: string;
@@ -16,9 +16,9 @@ export interface ToolScope {
   readonly workspaceId: string | null;
 }
 
-/** What is known of the agent when a turn is equipped. */
+/** What is known of the agent when the tools of a turn are chosen. */
 export interface EquippedAgent extends ToolScope {
-  /** Whether it has skills of its own, and whether it remembers anything at all; what there is none of is not asked for. */
+  /** Whether it has skills of its own, and whether it has any memories; what it has none of is not queried. */
   readonly hasSkills: boolean;
   readonly hasMemories: boolean;
 }

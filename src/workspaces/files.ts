@@ -51,10 +51,10 @@ export async function writeWorkspaceFiles(
   writes: readonly FileWrite[],
 ): Promise<void> {
   if (writes.length === 0) return;
-  const heavy = writes.find(({ content }) => content.byteLength > fileBytesMax);
-  if (heavy !== undefined) {
+  const tooLarge = writes.find(({ content }) => content.byteLength > fileBytesMax);
+  if (tooLarge !== undefined) {
     const limit = `${fileBytesMax / 1024 / 1024} MiB`;
-    throw new ApiError("payload_too_large", { message: `${heavy.path} is larger than ${limit}.` });
+    throw new ApiError("payload_too_large", { message: `${tooLarge.path} is larger than ${limit}.` });
   }
   const write = ({ path, content, executable }: FileWrite) => inner`
     insert into workspace_files (workspace_id, path, content, size, executable, session_id)

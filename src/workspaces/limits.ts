@@ -24,7 +24,7 @@ export const commandMemoryBytesMax = 256 * 1024 * 1024;
 /** A process that uses this much memory is killed: one step of the interpreter may exceed the limit above for a short time. */
 export const processMemoryBytesMax = 1024 * 1024 * 1024;
 /** A process's memory is read this often. */
-export const processWeighEveryMs = 100;
+export const processMemoryCheckMs = 100;
 /** Processes of commands and searches that a worker runs at once. */
 export const processesMax = 4;
 /** As many of these as one tenant may have, so that endless commands of one tenant leave room for others. */

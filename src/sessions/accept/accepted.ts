@@ -7,17 +7,23 @@ export interface AcceptedTurn {
   readonly turnId: string;
   readonly sessionId: string | null;
   readonly assistantMessageId: string;
-  /** The claim whose log is to be followed: 0, unless an Idempotency-Key joined a turn that is under way. */
+  /**
+   * The attempt whose turn log is to be followed; 0 for a new turn. An Idempotency-Key can
+   * join a turn that has run already.
+   */
   readonly attempt: number;
 }
 
-/** Returns what a turn's row says of it once it is written. */
+/** Returns the accepted turn that a row stands for once it is written. */
 export function acceptedOf(turn: Pick<NewTurn, "turnId" | "sessionId" | "assistantMessageId">): AcceptedTurn {
   const { turnId, sessionId, assistantMessageId } = turn;
   return { turnId, sessionId, assistantMessageId, attempt: 0 };
 }
 
-/** The line that leads from a request's id to its turn; the worker's lines carry both ids too. */
+/**
+ * Logs the line that connects a request's id with its turn's; the worker's lines have both
+ * ids too. Returns `accepted`.
+ */
 export function logAccepted(
   { log }: Ctx,
   {

@@ -16,8 +16,8 @@ import { joinByKey } from "./join-by-key.ts";
 import { writeTurn } from "./write.ts";
 
 /**
- * Checks the messages of a stateless generation: the last one is the user's, and
- * users' parts follow the rules of a turn. A message without an id gets one.
+ * Returns the messages of a stateless generation, each with an id. Throws 400 when the
+ * last one is not the user's, or a part breaks the rules of a turn.
  */
 export function checkGenerateMessages(messages: Static<typeof Generate>["messages"]): UiMessage[] {
   const last = messages.length - 1;
@@ -30,7 +30,10 @@ export function checkGenerateMessages(messages: Static<typeof Generate>["message
   return messages.map((message) => ({ ...message, id: message.id ?? newId("message") }));
 }
 
-/** Checks an assistant's parts, which this service made or a client imitated: each has a type, and texts are strings. */
+/**
+ * Checks an assistant's parts, which this service or the client made: each has a type, and
+ * texts are strings. Throws 400.
+ */
 function checkAssistantParts(parts: readonly unknown[], pointer: string): void {
   for (const [index, part] of parts.entries()) {
     if (typeof part !== "object" || part === null || Array.isArray(part))
@@ -53,7 +56,7 @@ export interface GenerationRequest {
   readonly key: IdempotencyKey | null;
 }
 
-/** Accepts a stateless generation: a turn without a session, behind the same gates. */
+/** Accepts a stateless generation: a turn without a session, after the same checks. Throws as `acceptTurn`. */
 export async function acceptGeneration(ctx: Ctx, request: GenerationRequest): Promise<AcceptedTurn> {
   const joined = request.key === null ? null : await joinByKey(ctx.sql, ctx, request.key);
   if (joined !== null) return logAccepted(ctx, request, joined, "a repeated request joined its turn");

@@ -6,15 +6,16 @@ import { acceptGroupCharsMax, acceptGroupMax, acceptPatienceMs } from "../../ker
 import { addTurnJob } from "../state/turn-job.ts";
 import { insertPlainTurn, type PlainTurn } from "./insert.ts";
 
-/** Whether a turn was written; null for one that has to be written alone, and learns then what the reason is. */
+/** Whether a turn was written; null for one that has to be written alone, which finds the reason if it fails again. */
 type Written = boolean | null;
 const batchers = new WeakMap<Sql, Batcher<PlainTurn, Written>>();
 
 /**
- * `insertPlainTurn`, and under load for many at once: while one statement is under
- * way, the turns that arrive are collected for the next. Each added job's NOTIFY makes its
- * commit wait for all others that add one, so that only about 2,000 a second get
- * through, however many turns each of them writes.
+ * Does what `insertPlainTurn` does, under load for many turns in one statement: while one
+ * statement runs, the turns that arrive are collected for the next. Because of its
+ * NOTIFY, a commit that adds a job waits for all other such commits, so that only about
+ * 2,000 commits a second are possible, however many turns each of them writes. Returns
+ * and throws the same as `insertPlainTurn`.
  */
 export async function insertPlainTurnTogether(sql: Sql, turn: PlainTurn): Promise<boolean> {
   let batcher = batchers.get(sql);
@@ -37,7 +38,7 @@ async function insertGroup(sql: Sql, turns: readonly PlainTurn[]): Promise<Writt
     const written = new Set(rows.map(({ turnId }) => turnId));
     return turns.map(({ turnId }) => written.has(turnId) || null);
   } catch (error) {
-    // A database that did not answer in time will not answer each of them either.
+    // A database that did not respond in time will not respond to single inserts either.
     if (isUnavailable(error) && !isTransient(error)) throw error;
     return turns.map(() => null);
   }
@@ -49,7 +50,7 @@ async function insertGroup(sql: Sql, turns: readonly PlainTurn[]): Promise<Writt
  */
 function insertAll(sql: Sql, turns: readonly PlainTurn[]): PromiseLike<{ turnId: string }[]> {
   const texts = (of: (turn: PlainTurn) => string | null) => sql`${turns.map(of)}::text[]`;
-  // One for all: it is the process's own setting.
+  // The same for all turns: it is a setting of the process.
   const hasPlatformProvider = turns.every((turn) => turn.hasPlatformProvider);
   const version = sql`case when asked.new_session then asked.pinned_version else held.pinned_version end`;
   const agent = runnableVersion(sql, {

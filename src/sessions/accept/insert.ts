@@ -9,7 +9,7 @@ import type { UiMessage } from "../../messages/ui-message.ts";
 import type { TurnKind } from "../state/turn.ts";
 import { addTurnJob } from "../state/turn-job.ts";
 
-/** A turn about to be written, with the session it may bring along. */
+/** A turn to be written, and with it its session when that is new. */
 export interface NewTurn {
   readonly turnId: string;
   readonly tenantId: string;
@@ -17,10 +17,10 @@ export interface NewTurn {
   /** Null: a stateless generation. */
   readonly sessionId: string | null;
   readonly kind: TurnKind;
-  /** The task's run that begins with this turn; such a turn makes its session. */
+  /** The task's run that begins with this turn; such a turn has a new session. */
   readonly taskRunId: string | null;
   readonly newSession: boolean;
-  /** Whether a new session can be seen at once. */
+  /** Whether a new session is visible at once. */
   readonly visible: boolean;
   readonly pinnedVersion: number | null;
   readonly agentVersion: number;
@@ -28,20 +28,21 @@ export interface NewTurn {
   readonly input: UiMessage | readonly UiMessage[] | null;
   readonly keepSeq: number | null;
   readonly assistantMessageId: string;
-  /** Of a new session; a turn of an existing one takes the session's. */
+  /** The user of a new session; a turn of an existing session has the session's. */
   readonly userId: string;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly requestId: string;
-  /** Of the request's span; the turn's goes on from it. */
+  /** The trace context of the request's span, which is the parent of the turn's. */
   readonly traceparent: string | null;
   /** By the database's clock; a statement that starts later writes nothing. */
   readonly writeBefore: Date;
 }
 
 /**
- * Writes the session (if it is new), the turn and its job in one statement.
- * Throws 409 `session_busy` when the session has an active turn (the unique index
- * decides, however many processes race) and 404 when it is gone.
+ * Writes the session (if it is new), the turn and its job in one statement. Throws 409
+ * `session_busy` when the session has an active turn (the unique index decides, however
+ * many processes race) 404 when the session (or the task's run) cannot take the turn any
+ * more, and 503 after `writeBefore`.
  */
 export async function insertTurn(sql: AnySql, turn: NewTurn): Promise<void> {
   const rows = await orBusy(turn.newSession ? insertWithSession(sql, turn) : insertIntoSession(sql, turn));
@@ -57,7 +58,7 @@ async function orBusy<T>(insert: PromiseLike<T>): Promise<T> {
   }
 }
 
-/** What every way of writing a turn needs. */
+/** The fields that every way of writing a turn needs. */
 type TurnRow = Omit<NewTurn, "agentVersion" | "taskRunId" | "keepSeq">;
 
 /** A turn whose agent is read in the statement that writes it. */
@@ -67,9 +68,9 @@ export interface PlainTurn extends TurnRow {
 }
 
 /**
- * Writes a turn that needs no more than its agent, in one statement on its own.
- * Returns false, having written nothing, when agent or session do not allow it; the
- * caller finds the reason by reading them one by one. Throws 409 `session_busy`.
+ * Writes a turn that needs no more than its agent, in one statement outside a
+ * transaction. Returns false, having written nothing, when agent or session do not allow
+ * it; the caller finds the reason by reading them one by one. Throws 409 `session_busy`.
  */
 export async function insertPlainTurn(sql: Sql, turn: PlainTurn): Promise<boolean> {
   return untilSure(async () => {
@@ -78,7 +79,7 @@ export async function insertPlainTurn(sql: Sql, turn: PlainTurn): Promise<boolea
   });
 }
 
-/** `insertTurn` on its own, outside a transaction. */
+/** Does what `insertTurn` does, outside a transaction, and repeats it when the connection breaks. */
 export async function insertTurnAlone(sql: Sql, turn: NewTurn): Promise<void> {
   await untilSure(async () => {
     await insertTurn(sql, turn);
@@ -86,13 +87,13 @@ export async function insertTurnAlone(sql: Sql, turn: NewTurn): Promise<void> {
   });
 }
 
-/** Pause between attempts to reach a database that went away in the middle of an insert. */
+/** Pause between attempts when the connection breaks during an insert. */
 const retryPauseMs = 100;
 
 /**
- * When the connection breaks nobody knows whether the insert was committed, so it
- * is sent again: the turn's own id then tells, because a second insert of it is
- * refused.
+ * When the connection breaks it is unknown whether the insert was committed, so it is
+ * sent again. If it was, the second insert of the same id is refused, and that is a
+ * success.
  */
 async function untilSure(insert: () => Promise<boolean>): Promise<boolean> {
   const expiresAt = Date.now() + databaseWaitMs;
@@ -130,7 +131,7 @@ function insertWithSession(sql: AnySql, turn: NewTurn) {
     ${insertRow(sql, turn, !turn.visible, sql`${turn.agentVersion}`)}`;
 }
 
-/** The session of a turn that brings it along, if the CTE `due` has a row. */
+/** Inserts the new session of a turn, if the CTE `due` has a row. */
 function newSession(sql: AnySql, turn: TurnRow): postgres.Fragment {
   return sql`
     insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible)
@@ -141,9 +142,9 @@ function newSession(sql: AnySql, turn: TurnRow): postgres.Fragment {
 }
 
 /**
- * One row when the turn may be written. A task's run begins in this very
- * statement, so that there is never a run without its turn nor a turn that a run
- * which was canceled, or begun already, knows nothing of.
+ * Has one row when the turn may be written. A task's run is started by the same
+ * statement, so that there is never a started run without its turn, nor a turn of a run
+ * that was canceled or started before.
  */
 function dueRow(sql: AnySql, { taskRunId, sessionId, turnId, writeBefore }: NewTurn) {
   if (taskRunId === null) return sql`select 1 where clock_timestamp() < ${writeBefore}`;
@@ -160,7 +161,7 @@ function insertIntoSession(sql: AnySql, turn: NewTurn) {
   return sql`with session as materialized (${session}), ${insertRow(sql, turn, false, sql`${turn.agentVersion}`)}`;
 }
 
-/** The session's row is locked, so that it cannot be deleted in the same moment. */
+/** The session's row is locked, so that it cannot be deleted at the same time. */
 function existingSession(sql: AnySql, turn: TurnRow, more = sql``): postgres.Fragment {
   return sql`
     select id, user_id ${more} from sessions where id = ${turn.sessionId} and tenant_id = ${turn.tenantId}

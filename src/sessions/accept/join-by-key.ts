@@ -5,7 +5,10 @@ import { type IdempotencyKey, recallKey } from "../../kernel/http/idempotency.ts
 import { logAttemptOf, logStates } from "../state/turn-log.ts";
 import type { AcceptedTurn } from "./accepted.ts";
 
-/** The turn a repeated Idempotency-Key stands for; null when the key is new. Throws 422 when it stood for something else. */
+/**
+ * Returns the turn of a repeated Idempotency-Key; null when the key is new. Throws 422
+ * `idempotency_key_reused` when the key was used for something else.
+ */
 export async function joinByKey(sql: AnySql, ctx: Ctx, key: IdempotencyKey): Promise<AcceptedTurn | null> {
   const known = await recallKey(sql, ctx.sealer, key);
   if (known === null) return null;

@@ -10,12 +10,12 @@ interface Place {
 
 /**
  * Returns the place that a regeneration keeps the transcript up to (docs/decisions.md,
- * "Regeneration"): before an assistant's message, after a user's. Locks the session,
- * so that the transcript cannot move before the turn is written.
+ * "Regeneration"): before an assistant's message, after a user's. Locks the session, so
+ * that the transcript cannot change before the turn is written.
  *
- * Throws 409 `session_busy` while a turn of the session is active, whatever it may
- * yet write; 404 `message_not_found` when there is nothing to regenerate; 400 when
- * a message is sent along that is not the last user message that stays.
+ * Throws 409 `session_busy` while a turn of the session is active, because it may still
+ * change the transcript; 404 `message_not_found` when there is nothing to regenerate; 400
+ * when a message is sent along that is not the last user message that stays.
  */
 export async function findKeepSeq(
   inner: Tx,

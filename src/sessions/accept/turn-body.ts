@@ -5,7 +5,7 @@ import { checkParts, type UiMessage } from "../../messages/ui-message.ts";
 import { renderPrompt } from "../../prompts/render.ts";
 import type { TurnBody } from "../schema.ts";
 
-/** Checks the rules of a turn's body that tie fields together. Throws 400 naming the field. */
+/** Checks the rules of a turn's body that concern several fields. Throws 400 naming the field. */
 export function checkTurnBody(body: TurnBody, resumes: boolean): void {
   if (body.variables !== undefined && body.promptId === undefined)
     throw invalid("/variables", "is allowed only with promptId");
@@ -22,7 +22,10 @@ export function checkTurnBody(body: TurnBody, resumes: boolean): void {
     throw invalid("/promptId", "and message exclude each other");
 }
 
-/** Returns the user's message: as sent, or a prompt rendered to text; null for a regeneration. */
+/**
+ * Returns the user's message: as sent, or a prompt rendered to text; null for a
+ * regeneration. Throws as `renderPrompt`.
+ */
 export async function messageOf(sql: AnySql, tenantId: string, body: TurnBody): Promise<UiMessage | null> {
   if (body.trigger === "regenerate-message") return null;
   if (body.promptId === undefined) return body.message as UiMessage;

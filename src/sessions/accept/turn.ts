@@ -19,14 +19,14 @@ import { joinByKey } from "./join-by-key.ts";
 import { checkTurnBody, messageOf } from "./turn-body.ts";
 import { writeTurn } from "./write.ts";
 
-/** When a new session can be seen: with its first accepted turn (form B), or with its first success (form A). */
+/** When a new session becomes visible: with its first accepted turn (form B), or with its first success (form A). */
 export type Materialize = "on_accept" | "on_success";
 
 /** A request for a turn, from HTTP, a task or a chat app. */
 export interface TurnRequest {
   readonly principal: Principal;
   readonly agentId: string;
-  /** Null makes a session. */
+  /** Null: a new session. */
   readonly sessionId: string | null;
   readonly body: TurnBody & { readonly version?: number };
   readonly materialize: Materialize;
@@ -35,7 +35,7 @@ export interface TurnRequest {
   readonly taskRun?: { readonly id: string; readonly agentVersion: number };
   readonly requestId: string;
   readonly key: IdempotencyKey | null;
-  /** What else the accepting transaction writes; when it throws, nothing is written. */
+  /** Writes more in the accepting transaction; when it throws, nothing is written. */
   readonly alongside?: (inner: Tx, accepted: AcceptedTurn) => Promise<void>;
 }
 
@@ -43,9 +43,9 @@ export interface TurnRequest {
  * Accepts a turn: checks everything that can be checked before it runs, then
  * writes session, turn and job in one transaction (docs/decisions.md, "Turns").
  *
- * Throws 400, 402, 403 (the merchant guard's), 404 (also for a task's run that is
- * not queued any more), 409 `session_busy` or `agent_disabled`, 429
- * `quota_exceeded`, 503; then nothing is written.
+ * Throws 400, 402, 403 (the merchant guard's), 404 (also for a task's run that is not
+ * queued any more), 409 `session_busy` or `agent_disabled`, 422 `idempotency_key_reused`,
+ * 429 `quota_exceeded`, 503; then nothing is written.
  */
 export async function acceptTurn(ctx: Ctx, request: TurnRequest): Promise<AcceptedTurn> {
   const joined = request.key === null ? null : await joinByKey(ctx.sql, ctx, request.key);
@@ -76,7 +76,7 @@ export async function acceptTurn(ctx: Ctx, request: TurnRequest): Promise<Accept
   return logAccepted(ctx, request, accepted, "turn accepted");
 }
 
-/** What a turn's row has of its request alone. */
+/** Returns the fields of a turn that depend on the request only. */
 function newTurn(request: TurnRequest) {
   const { principal, body } = request;
   return {
@@ -97,8 +97,8 @@ function newTurn(request: TurnRequest) {
 }
 
 /**
- * Accepts a turn that needs nothing but its session and its agent, in one round
- * trip. Null when it needs more, or one of the two does not allow it.
+ * Accepts a turn that needs nothing but its session and its agent, in one round trip.
+ * Returns null when it needs more, or when one of the two does not allow it.
  */
 async function acceptPlain(ctx: Ctx, request: TurnRequest): Promise<AcceptedTurn | null> {
   const { principal, body, sessionId } = request;

@@ -20,7 +20,12 @@ interface WrittenRequest {
   readonly alongside?: ((inner: Tx, accepted: AcceptedTurn) => Promise<void>) | undefined;
 }
 
-/** Writes a turn: in one statement where that is enough, in a transaction where a quota, an Idempotency-Key or a regeneration's place goes with it. */
+/**
+ * Writes a turn and returns it, or the turn that its Idempotency-Key joins: in one
+ * statement where that is enough, in a transaction with a quota, an Idempotency-Key, a
+ * regeneration or `alongside`. Throws as `insertTurn`, `joinByKey` and `findKeepSeq`, and
+ * 429 `quota_exceeded`.
+ */
 export async function writeTurn(
   ctx: Ctx,
   { principal, key, ...request }: WrittenRequest,
@@ -47,14 +52,14 @@ export async function writeTurn(
   });
 }
 
-/** A lookup after a broken commit gets at least this long, however late the commit broke. */
+/** The lookup after a commit that lost its connection has at least this long, however late that was. */
 const lookUpMs = 1_000;
 
 /**
- * Runs the accepting transaction. When its connection breaks in the commit, nobody
- * knows whether that was done: then the turn is looked for by its id, behind the
- * locks that an unfinished commit still holds. A 503 in its place would be for a
- * turn that runs.
+ * Runs the accepting transaction. When the connection breaks during the commit, it is
+ * unknown whether the turn was written: then it is looked up by its id, after a wait for
+ * the locks that an unfinished commit still holds. Without the lookup a caller could get
+ * 503 for a turn that runs.
  */
 async function acceptInTransaction(
   sql: Sql,
@@ -63,29 +68,32 @@ async function acceptInTransaction(
   accept: (inner: Tx) => Promise<AcceptedTurn>,
 ): Promise<AcceptedTurn> {
   const startedAt = Date.now();
-  const answers: AcceptedTurn[] = [];
+  const written: AcceptedTurn[] = [];
   try {
     return await tx(sql, async (inner) => {
-      answers[0] = await accept(inner);
-      return answers[0];
+      written[0] = await accept(inner);
+      return written[0];
     });
   } catch (error) {
-    const [answer] = answers;
-    if (answer === undefined || !isCommitUnsure(error)) throw error;
+    const [turn] = written;
+    if (turn === undefined || !isCommitUnsure(error)) throw error;
     const lookUp = () =>
       tx(sql, async (inner) => {
         if (key !== null) await waitForKey(inner, key);
         await inner`select 1 from sessions where id = ${sessionId} for no key update`;
-        return inner`select 1 from turns where id = ${answer.turnId}`;
+        return inner`select 1 from turns where id = ${turn.turnId}`;
       });
     const limitMs = Math.max(lookUpMs, databaseWaitMs - (Date.now() - startedAt));
     const found = await retryWhileUnavailable(lookUp, { limitMs }).catch(() => []);
     if (found.length === 0) throw error;
-    return answer;
+    return turn;
   }
 }
 
-/** Counts one turn of the UTC day. Throws 429 when the day's are used up; the count is the lock. */
+/**
+ * Counts one turn of the UTC day. Throws 429 `quota_exceeded` when the day's quota is used
+ * up. The lock on the count's row keeps concurrent turns within the quota.
+ */
 async function countTowardsQuota(inner: Tx, tenantId: string, quota: number): Promise<void> {
   const rows = await inner`
     insert into turn_quota_days as q (tenant_id, day, turns)

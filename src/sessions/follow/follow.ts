@@ -21,14 +21,17 @@ export interface FollowedLog {
   readonly isNew?: boolean;
 }
 
-/** What following needs of a process. */
+/** What following a log needs of a process. */
 export type Following = Pick<Ctx, "sql" | "relay" | "log"> & { readonly watch: TurnWatch };
 
 /** After Postgres says that a turn ended, the relay has this long to deliver its last chunks. */
 const lastChunksMs = 1_000;
-/** A relay that stays away is asked again this often; longer than the interval of the watch, or the watch would never ask in between. */
+/**
+ * While the relay is unavailable it is tried again after this time, which is longer than
+ * the interval of the watch, so that the watch queries in between.
+ */
 const askRelayAgainMs = 2 * turnWatchMs;
-/** Pause before a follower asks again, while neither the relay nor Postgres can tell how a turn goes on. */
+/** Pause before a follower asks Postgres how its log goes on, after the relay could not deliver the log to its end. */
 const askAgainMs = 250;
 
 /**
@@ -37,9 +40,10 @@ const askAgainMs = 250;
  * row: a turn that is run again has written nothing yet, so every follower sees
  * one `start`, and no attempt writes its own.
  *
- * The relay gives the live events. When it cannot (a worker was lost, Redis is
- * away), Postgres says how the log ended, and the stored answer or an error
- * chunk ends the stream. It never waits for a turn that no worker runs.
+ * The relay gives the live events. When it cannot (a worker was lost, Redis is away),
+ * Postgres says how the log ended, and the stored answer or an error chunk ends the
+ * stream. The reaper ends a turn whose worker is lost, or queues it again, and so ends
+ * the wait of its followers.
  */
 export async function* followLog(
   following: Following,
@@ -56,7 +60,7 @@ export async function* followLog(
     position = 1;
   }
   let losses = 0;
-  // A reader that resumes behind what the log holds gets the whole sequence instead.
+  // A reader that resumes after the last event of the log gets the whole sequence instead.
   let unproven = position > 1;
   while (!stop.aborted) {
     let complete = false;
@@ -81,7 +85,7 @@ export async function* followLog(
       yield start;
       continue;
     }
-    // While the relay is away for long, one query a second asks for all followers of the process.
+    // While the relay stays unavailable, one query a second (the watch's) serves all followers of the process.
     const state = await (losses++ === 0 ? askForMove : awaitMove)(following, log.logId, attempt, stop);
     if (state === "again") continue;
     if (state === null || isEnded(state.status) || position > 1) {
@@ -96,9 +100,9 @@ export async function* followLog(
 }
 
 /**
- * The relay's items of one attempt's log. Once Postgres says that the log has
- * moved on, the relay has `lastChunksMs` for each further item. The time that the
- * reader itself takes for an item does not count.
+ * Yields the relay's items of one attempt's log. Once Postgres says that the log has
+ * moved on, the relay has `lastChunksMs` for each further item. The time that the reader
+ * itself takes for an item does not count.
  */
 async function* untilMoved(
   { relay, watch }: Following,
@@ -137,8 +141,9 @@ async function* untilMoved(
 }
 
 /**
- * Asks Postgres how a log goes on. `again`: this attempt still writes it, so it
- * is worth reading again. Null: there is no such log any more.
+ * Asks Postgres how a log goes on, and returns its state when it has moved. `again`: this
+ * attempt still writes it, so the relay is read again. Null: there is no such log any
+ * more.
  */
 async function askForMove(
   { sql, log }: Following,
@@ -157,7 +162,7 @@ async function askForMove(
   }
 }
 
-/** The same, by waiting for `TurnWatch` for a while. */
+/** Returns the same, from `TurnWatch`; `again` after `askRelayAgainMs`. */
 function awaitMove(
   { watch }: Following,
   logId: string,
@@ -178,7 +183,10 @@ function awaitMove(
   });
 }
 
-/** The rest of a stream whose log broke off: what is missing of a short end, the stored answer, or an error chunk. */
+/**
+ * Returns the rest of a stream whose log broke off: the last chunk where no more is
+ * missing, the stored answer where nothing was sent, else an error chunk.
+ */
 async function lastChunks(
   sql: Following["sql"],
   log: FollowedLog,

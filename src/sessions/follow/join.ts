@@ -13,8 +13,9 @@ interface JoinInput {
 }
 
 /**
- * Returns the running turn's events from the first, or behind `Last-Event-ID`; 204 when
- * nothing runs (docs/decisions.md, "Streams"). Throws 404 `not_found`.
+ * Returns the response that streams the running turn's events, from the first or after
+ * `Last-Event-ID`; 204 when nothing runs (docs/decisions.md, "Streams"). Throws 404
+ * `not_found`.
  */
 export async function joinTurn(
   streams: StreamContext,

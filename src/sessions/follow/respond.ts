@@ -65,7 +65,7 @@ async function turnAsJson(
 ): Promise<Response> {
   const stop = stopWith(request);
   for await (const _event of followLog({ ...streams.ctx, watch: streams.watch }, log, 1, stop.signal)) {
-    // The message itself is read from the transcript, where it is whole.
+    // The message itself is read from the transcript, where it is complete.
   }
   const { sql } = streams.ctx;
   const end = await retryWhileUnavailable(() => endOfTurn(sql, log.turnId), {
@@ -74,7 +74,7 @@ async function turnAsJson(
   });
   if (end?.status === "succeeded") {
     if (end.message !== null) return Response.json({ message: end.message }, { status, headers });
-    // Asked for again by its Idempotency-Key after a regeneration has removed it.
+    // The Idempotency-Key was sent again after a regeneration had removed the message.
     throw new ApiError("message_not_found", { headers: { "X-Turn-Id": log.turnId } });
   }
   throw failureOf(end, log.turnId);

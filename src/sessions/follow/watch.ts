@@ -3,9 +3,9 @@ import { turnWatchMs } from "../../kernel/limits.ts";
 import { isEnded, type LogState, logAttemptOf, logStates } from "../state/turn-log.ts";
 
 /**
- * Tells followers when their log has moved on in Postgres, in case the relay
- * cannot: one query a second for all followed logs of the process. A turn that
- * ends within the first second never costs a query.
+ * Notifies followers when Postgres says that their log has moved on, in case the relay
+ * cannot: one query a second for all followed logs of the process. A turn that ends
+ * within the first second never costs a query.
  */
 export class TurnWatch {
   readonly #sql: Sql;

@@ -11,7 +11,7 @@ import {
 import { hasLiveJobSql } from "../../kernel/queue/add-job.ts";
 import { forgetWorkers } from "../../kernel/queue/recover.ts";
 import { reaperActions } from "../../kernel/telemetry/metrics.ts";
-import { closeCalls, type Decided, withDecisions } from "../../messages/tool-calls.ts";
+import { type CallDecision, closeCalls, withDecisions } from "../../messages/tool-calls.ts";
 import { finishTurn } from "../run/finish.ts";
 import { canceledOutcome } from "../run/outcome.ts";
 import { type Fence, requeueTurn } from "../state/turn.ts";
@@ -20,9 +20,9 @@ import { addTurnJob } from "../state/turn-job.ts";
 import { answerOf } from "../state/turn-log.ts";
 
 /**
- * Recovers turns whose worker is lost (docs/architecture.md, "The reaper"). Every
- * worker process runs it; all its moves are guarded, so any number may run at
- * once. Each scan has four parts, each bounded:
+ * Recovers turns whose worker is lost (docs/architecture.md, "The reaper"). Every worker
+ * process runs it; all its updates are guarded, so any number may run at once. Each scan
+ * has four parts, each bounded:
  *
  * 1. Workers that stopped beating: a frozen one's connections are ended, which
  *    frees its locks; a dead one's jobs are given back to the queue.
@@ -44,7 +44,7 @@ export class Reaper {
     this.#frozenMs = frozenMs;
   }
 
-  /** One scan. Throws only what the database throws. */
+  /** Makes one scan. Throws only what the database throws. */
   async scan(): Promise<void> {
     await this.#ctx.sql`select 1`;
     if (!this.#steady.note(Date.now())) return;
@@ -170,7 +170,11 @@ interface OrphanRow {
   workerLives: boolean;
 }
 
-/** A relay that does not reply is asked again for this long what a lost turn has shown: that is twice, and a lost connection to it is back by then. */
+/**
+ * For this long a relay that does not reply is asked again whether a lost turn has shown
+ * anything. That makes two attempts, and a lost connection to the relay is restored by
+ * then.
+ */
 const sealPatienceMs = 7_000;
 /** This many lost turns are ended in parallel. */
 const orphansAtOnce = 50;
@@ -196,8 +200,8 @@ function findOrphans(sql: Sql): PromiseLike<OrphanRow[]> {
 }
 
 /**
- * Whether this process has had answers from Postgres for long enough to call other
- * workers dead. After an outage, a fail-over or a sleep of this process itself all
+ * Knows whether Postgres has replied to this process for long enough to treat other
+ * workers as dead. After an outage, a fail-over or a sleep of this process itself all
  * beats are old and all locks are gone, and every worker gets some time to come back.
  */
 class Steadiness {
@@ -211,21 +215,22 @@ class Steadiness {
     return nowMs - this.#since >= workerDeadMs;
   }
 
-  /** It has answered until now: a scan with much to do is no outage. */
+  /** Notes that Postgres has replied until now: a long scan is no outage. */
   extend(nowMs: number): void {
     this.#last = nowMs;
   }
 }
 
-/** Replies of Postgres that are further apart than this had an outage between them. */
+/** Between replies of Postgres that are further apart than this there was an outage. */
 const steadyGapMs = 2 * reapEveryMs;
 
 /** Why a turn failed whose worker died. */
 const workerLost: TurnError = { code: "service_unavailable", message: "The worker that ran this turn was lost." };
 
 /**
- * Ends a turn that no worker has. What this claim used is unknown, so it adds
- * nothing to the turn's usage; calls that were never answered are closed.
+ * Ends a turn that no worker has. What this claim used is unknown, so it adds nothing to
+ * the turn's usage; calls without a result are closed. Returns false when the turn has
+ * moved meanwhile.
  */
 export async function endLostTurn(
   sql: AnySql,
@@ -245,9 +250,9 @@ export async function endLostTurn(
   return finishTurn(sql, fence, { ...outcomeWithoutMessages("failed", error), usageKnown, replaced });
 }
 
-/** What was decided of the calls that this turn's last continuation waited for. */
-async function readDecisions(sql: AnySql, turnId: string): Promise<Decided[]> {
-  return sql<Decided[]>`
+/** Returns the decisions on the calls that this turn's last continuation waited for. */
+async function readDecisions(sql: AnySql, turnId: string): Promise<CallDecision[]> {
+  return sql<CallDecision[]>`
     select tool_call_id, a.status = 'approved' as approved, reason
     from turns t join approvals a on a.continuation_id = t.continuation_id and a.status <> 'pending'
     where t.id = ${turnId}`;

@@ -49,7 +49,7 @@ export class Actor {
   #beatSince: number | null = null;
   #queueNames: readonly string[] = [];
   #drainAsked = false;
-  /** Called once, when an operator asks this worker to take nothing new (`queue drain`). */
+  /** Called once, when an operator asks this worker to take no new jobs (`queue drain`). */
   onDrainAsked: () => void = () => {};
 
   constructor(databaseUrl: string, log: Logger) {
@@ -123,7 +123,7 @@ export class Actor {
     } finally {
       this.#running.delete(turnId);
       sessionsHeld.dec();
-      // Not awaited: by the turn's row the session is free already.
+      // Not awaited: the turn's row already says that the session is free.
       releaseLock(this.#sql, lockKey).catch((error) =>
         this.#log.warn({ err: error, turnId }, "a session's lock was not released"),
       );
@@ -168,7 +168,7 @@ export class Actor {
     }
   }
 
-  /** Gives up a connection on which a beat hangs: without beats this worker would be taken for frozen. */
+  /** Replaces a connection on which a beat hangs: without beats this worker would be treated as frozen. */
   #reopen(): void {
     this.#log.warn("the lock connection does not answer and is given up");
     const hanging = this.#sql;
@@ -236,14 +236,17 @@ export class Actor {
   }
 }
 
-/** A statement on the lock connection ends within this. It is longer than the time after which a hanging beat makes the connection be given up. */
+/**
+ * A statement on the lock connection ends within this. It is longer than the time after
+ * which a connection with a hanging beat is replaced.
+ */
 const lockQueryMs = 2 * databaseWaitMs;
 /** Pause between tries to take a lock that a connection which is just ending still holds. */
 const lockAgainMs = 100;
 /** A closing lock connection waits this long for its last statements. */
 const closeSeconds = 3;
 
-/** Takes those locks that this connection does not hold; returns the keys that another connection holds. */
+/** Takes those locks that this connection does not hold. Returns the keys whose lock another connection holds. */
 async function lockMissing(lockSql: Sql, keys: readonly string[]): Promise<ReadonlySet<string>> {
   const rows = await lockSql<{ key: string; locked: boolean }[]>`
     select key, pg_try_advisory_lock(hashtextextended(key, 0)) as locked from unnest(${keys as string[]}::text[]) key

@@ -34,8 +34,8 @@ interface ClaimRow extends LoadedAgentRow, HistoryRow {
  * statement on the worker's lock connection. `busy`: another connection holds the
  * lock. `gone`: the turn is not queued any more (the lock is not kept).
  *
- * The statement's snapshot is older than the lock, and holds all the same what
- * the turn needs: whatever came before the turn was committed before it was queued.
+ * The statement's snapshot is older than the lock, but it has everything the turn needs:
+ * what precedes the turn was committed before the turn was queued.
  */
 export async function claimTurn(
   lockSql: Sql,

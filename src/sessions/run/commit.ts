@@ -8,9 +8,10 @@ import { logStates } from "../state/turn-log.ts";
 import { finishTurn } from "./finish.ts";
 
 /**
- * Commits the outcome of a claim. It is tried again while the database is
- * away, because a short outage is not an error; a commit whose result was lost
- * with the connection is found in the row. Returns false when the claim is gone.
+ * Commits the outcome of a claim. It is tried again while the database is away, because a
+ * short outage is not an error; a commit whose result was lost with the connection is
+ * found in the row. Returns false when the claim is gone. Throws when the database is
+ * away longer than `turnPatienceMs`.
  */
 export async function commitOutcome(sql: Sql, turn: ClaimedTurn, outcome: TurnOutcome): Promise<boolean> {
   const fence = { turnId: turn.id, attempt: turn.attempt, statuses: ["running" as const], claim: turn };
@@ -26,7 +27,7 @@ export async function commitOutcome(sql: Sql, turn: ClaimedTurn, outcome: TurnOu
   return retry(attempt, { limitMs: turnPatienceMs, pauseMsMin: 50, pauseMsMax: 2_000, retryIf });
 }
 
-/** Whether this claim's log says that it ended the way the outcome does: then an earlier try was committed. */
+/** Returns whether this claim's log has the end of this outcome: then an earlier attempt was committed. */
 async function wasCommitted(sql: Sql, turn: ClaimedTurn, outcome: TurnOutcome): Promise<boolean> {
   const [log] = await logStates(sql, [logIdOf(turn)]);
   const sameEnd = JSON.stringify(log?.lastChunk) === JSON.stringify(outcome.lastChunk);

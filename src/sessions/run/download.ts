@@ -4,14 +4,15 @@ import type { Config } from "../../kernel/config.ts";
 import { type Fetch, tenantFetch } from "../../kernel/outbound/fetch.ts";
 import type { DownloadFiles } from "../../model/model-call.ts";
 
-/** A picture that a message names by URL may weigh this much. */
+/** The size limit of a picture that a message gives as a URL. */
 const imageBytesMax = 10 * 1024 * 1024;
-/** A picture's server gets this long. */
+/** Fetching a picture takes at most this long. */
 const imageWaitMs = 15_000;
 
 /**
- * Fetches pictures for providers that take no URLs, from public addresses only:
- * the URL comes from an end user. Rejects with the AI SDK's DownloadError.
+ * Returns the function that fetches pictures for providers that take no URLs, from public
+ * addresses only: the URL comes from an end user. It rejects with the AI SDK's
+ * DownloadError.
  */
 export function imageDownload(config: Pick<Config, "allowPrivateNetwork">): DownloadFiles {
   const fetchGuarded = tenantFetch(config);

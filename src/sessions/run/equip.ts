@@ -37,14 +37,14 @@ async function memoriesOf({ ctx, tenantId, agentId, userId }: ToolScope, config:
   return config.memoryInjectionEnabled ? injectedMemories(ctx.sql, tenantId, agentId, userId) : "";
 }
 
-/** Tools of the attached MCP servers. A server that is down costs its own tools only. */
+/** Tools of the attached MCP servers. When a server is down, only its own tools are missing. */
 async function remoteTools(scope: ToolScope, config: AgentConfig): Promise<TurnTool[]> {
   if (config.mcpConnectionIds.length === 0) return [];
   const { ctx, tenantId, agentId, turnId } = scope;
   const settings = new Map(
     (await listAttachments(ctx.sql, tenantId, agentId)).map((attachment) => [attachment.mcpConnectionId, attachment]),
   );
-  // A pinned version may name a connection that the current one does not: it is told nothing of the session.
+  // A pinned version may name a connection that the current one does not: that one gets no data of the session.
   const attachments = config.mcpConnectionIds.map(
     (mcpConnectionId) =>
       settings.get(mcpConnectionId) ?? { mcpConnectionId, forwardUserId: false, forwardedMetadataKeys: [] },

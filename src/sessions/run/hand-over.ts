@@ -4,12 +4,12 @@ import { addJobSql } from "../../kernel/queue/add-job.ts";
 import { textsOf } from "../../messages/text.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 
-/** What the chat is told when a turn fails. */
+/** The text for the chat when a turn fails. */
 const failedText = "Sorry, something went wrong and I could not finish my answer.";
-/** What the chat is told when somebody stopped a turn. */
+/** The text for the chat when a turn was cancelled. */
 const canceledText = "I was stopped before I could answer.";
 
-/** The part of a claim's outcome that a chat is told of. */
+/** The part of a claim's outcome that concerns a chat. */
 interface ToldOutcome {
   readonly status: "succeeded" | "failed" | "canceled" | "waiting";
   readonly messages: readonly UiMessage[];
@@ -17,12 +17,12 @@ interface ToldOutcome {
 }
 
 /**
- * The CTEs that hand the end of a claim to its chat, in the statement that ends
- * it: the reply and, just after it, the cards join the ledger, then a job is added to post them,
- * and one to begin with the next message that waits. They read `ended` (the
- * turn's row) and `asked` (the approvals' ids); the statement must read
- * `chat_enqueued`, or the jobs are not added. A session without a chat costs one lookup
- * in an index.
+ * Returns the CTEs that hand the end of a claim over to its chat, in the statement that
+ * ends the claim: they insert the reply and, 1 µs later, the approval cards as
+ * deliveries, and add a job that posts them and one that begins with the next waiting
+ * message. They read `ended` (the turn's row) and `asked` (the approvals' ids); the
+ * statement must read `chat_enqueued`, because Postgres adds no jobs in a `select` that
+ * nothing reads. A session without a chat costs one lookup in an index.
  */
 export function handOverToChat(
   sql: AnySql,
@@ -64,12 +64,15 @@ function hasText(message: UiMessage): boolean {
   return textsOf(message.parts).some((text) => text.trim() !== "");
 }
 
-/** The SQL that enqueues the delivery job of a thread, for a query whose rows have `thread_id`. At most one job a thread waits at a time. */
+/**
+ * Returns the SQL that enqueues the delivery job of a thread, for a query whose rows have
+ * `thread_id`. At most one job a thread waits at a time.
+ */
 export function addDeliverJob(sql: AnySql) {
   return addJobSql(sql, "chat.deliver", { threadId: sql`thread_id` });
 }
 
-/** The same for a thread's inbox. */
+/** Returns the same for the job of a thread's inbox. */
 export function addInboxJob(sql: AnySql) {
   return addJobSql(sql, "chat.inbox", { threadId: sql`thread_id` });
 }

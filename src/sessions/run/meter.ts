@@ -3,7 +3,7 @@ import type { OpenSpan, SpanFields } from "../../kernel/telemetry/trace.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import type { TurnOutcome } from "../state/turn-end.ts";
 
-/** A claim's span: it goes on in the trace of the request that asked for the turn. */
+/** Returns a claim's span, which belongs to the trace of the request that asked for the turn. */
 export function claimSpan(turn: ClaimedTurn): SpanFields {
   return {
     kind: "consumer",

@@ -50,8 +50,7 @@ export function goodOutcome(turn: ClaimedTurn, prepared: PreparedTurn, result: M
 
 /**
  * Returns the outcome of a turn that failed. The transcript stays as it was, but for a
- * continuation: what its tools did is kept, and calls that were never answered
- * are closed.
+ * continuation: what its tools did is kept, and calls without a result are closed.
  */
 export function failedOutcome(
   error: TurnError,
@@ -79,7 +78,7 @@ export async function canceledOutcome(
   return { ...outcomeWithoutMessages("canceled", null, usage), preview };
 }
 
-/** What a session's lists show of it when this turn's messages are taken out again. */
+/** Returns the session's preview as it is without this turn's messages. */
 async function previewWithout(sql: AnySql, turnId: string): Promise<string> {
   const [last] = await sql<{ content: UiMessage }[]>`
     select m.content from turns t join messages m on m.session_id = t.session_id and m.turn_id <> t.id
@@ -87,7 +86,7 @@ async function previewWithout(sql: AnySql, turnId: string): Promise<string> {
   return last === undefined ? "" : previewOf(last.content);
 }
 
-/** What was reached: the model's message holds the whole answer once it has begun. */
+/** Returns the answer as far as it came: the model's message has the whole of it, once the model has begun. */
 function longer(extended: UiMessage, message: UiMessage | null): UiMessage {
   return message !== null && message.parts.length >= extended.parts.length ? message : extended;
 }

@@ -14,8 +14,8 @@ const noteAfterMs = 250;
  * Holds back what shows nothing until the first chunk that shows something, so
  * that "the relay's log is empty" means exactly "nobody has seen anything".
  *
- * A moment after that first chunk it also notes in Postgres that the turn has
- * shown something, for the case that the worker and Redis are lost together.
+ * Some time after that first chunk (`noteAfterMs`) it also notes in Postgres that the
+ * turn has shown something, for the case that the worker and Redis are lost together.
  */
 export class OutputGate {
   readonly #sql: Sql;
@@ -47,8 +47,8 @@ export class OutputGate {
   }
 
   /**
-   * Notes now that the turn has shown something; a tool runs only after that,
-   * because what it does must not be done twice. False when the claim is gone.
+   * Notes now that the turn has shown something; a tool runs only after that, because
+   * what it does must not be done twice. Returns false when the claim is gone.
    */
   async note(): Promise<boolean> {
     this.close();
@@ -59,7 +59,7 @@ export class OutputGate {
     return this.#noted;
   }
 
-  /** What is still held back, for the end of a turn that showed nothing. */
+  /** Returns what is still held back, and forgets it: for the end of a turn that showed nothing. */
   takeHeld(): object[] {
     const held = this.#held;
     this.#held = [];

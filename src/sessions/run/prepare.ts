@@ -14,7 +14,7 @@ import type { TurnError } from "../state/turn-end.ts";
 import { type Compacted, type CompactionRequest, compact, tokensOf } from "./compact.ts";
 import { type Equipment, equip } from "./equip.ts";
 
-/** All that a claim runs on. */
+/** Everything that a claim runs on. */
 export interface PreparedTurn {
   readonly config: AgentConfig;
   readonly provider: ModelProvider;
@@ -22,7 +22,7 @@ export interface PreparedTurn {
   readonly languageModel: LanguageModel;
   /** The system text. */
   readonly instructions: string;
-  /** The transcript, with the user's message or, of a continuation, the answer that goes on at its end. */
+  /** The transcript, with the user's message at its end or, for a continuation, the answer that is continued. */
   readonly messages: readonly UiMessage[];
   /** The answer a continuation extends, decisions included. */
   readonly extended: UiMessage | null;
@@ -32,9 +32,8 @@ export interface PreparedTurn {
 }
 
 /**
- * Returns what a claim runs on. What was checked at acceptance is checked again: the
- * agent or its provider may have been deleted since, and then the turn fails with
- * that cause.
+ * Returns what a claim runs on, or why it cannot run. What was checked at acceptance is
+ * checked again: the agent or its provider may have been deleted since.
  */
 export async function prepareTurn(ctx: Ctx, turn: ClaimedTurn, signal: AbortSignal): Promise<PreparedTurn | TurnError> {
   const { agent } = turn;
@@ -137,7 +136,7 @@ function runnableOf(ctx: Ctx, agent: LoadedAgent | null): Runnable | TurnError {
   };
 }
 
-/** A turn's error by its cause. */
+/** Returns a turn's error by its cause. */
 export function errorOf(code: ErrorCause, message?: string): TurnError {
   return { code, message: message ?? defaultMessage(code) };
 }

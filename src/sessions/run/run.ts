@@ -59,17 +59,17 @@ async function runClaim(ctx: Ctx, running: RunningTurn, meter: ClaimMeter): Prom
   const gate = new OutputGate(ctx.sql, turn, () => meter.noteFirstChunk());
   const limit = setTimeout(() => stop.abort("timed_out"), turnRunMsMax);
   try {
-    const outcome = await play(ctx, running, writer, gate);
+    const outcome = await runToOutcome(ctx, running, writer, gate);
     // Everything shown is in the relay before the commit, so that only the very end can be missing after a crash.
     if (outcome !== null) await writer.flush();
     if (outcome === null || writer.sealed) return;
     const held = gate.takeHeld();
-    const whole = await commit(ctx, turn, withLog(outcome, writer, held));
-    if (whole !== null) {
+    const committed = await commit(ctx, turn, withLog(outcome, writer, held));
+    if (committed !== null) {
       // After the commit: a follower sees the end only once the session is free.
-      await writer.end([...held, whole.lastChunk]);
-      meter.noteEnd(whole);
-      log.info({ status: whole.status, attempt: turn.attempt }, "turn ended");
+      await writer.end([...held, committed.lastChunk]);
+      meter.noteEnd(committed);
+      log.info({ status: committed.status, attempt: turn.attempt }, "turn ended");
     } else log.warn("the turn was ended by another process; nothing was written");
   } finally {
     writer.close();
@@ -79,9 +79,8 @@ async function runClaim(ctx: Ctx, running: RunningTurn, meter: ClaimMeter): Prom
 }
 
 /**
- * Commits the outcome, or its cancellation: one that was accepted while the
- * outcome was on its way comes first. Returns what was committed; null when the
- * claim is gone.
+ * Commits the outcome, or a cancellation, if one was accepted before the commit. Returns
+ * what was committed; null when the claim is gone.
  */
 async function commit(ctx: Ctx, turn: ClaimedTurn, outcome: TurnOutcome): Promise<TurnOutcome | null> {
   if (await commitOutcome(ctx.sql, turn, outcome)) return outcome;
@@ -90,8 +89,11 @@ async function commit(ctx: Ctx, turn: ClaimedTurn, outcome: TurnOutcome): Promis
   return (await commitOutcome(ctx.sql, turn, canceled)) ? canceled : null;
 }
 
-/** Plays the claim up to its outcome; null when the claim is gone or the turn was handed back: nothing is left to write. */
-async function play(
+/**
+ * Runs the claim and returns its outcome; null when the claim is gone or the turn was
+ * handed back, so that there is nothing to write.
+ */
+async function runToOutcome(
   ctx: Ctx,
   running: RunningTurn,
   writer: RelayWriter,
@@ -150,13 +152,13 @@ async function prepare(ctx: Ctx, { turn, stop }: RunningTurn): Promise<PreparedT
   }
 }
 
-/** What a chunk adds to the answer: the bytes of a delta, or of all that a larger chunk says. */
+/** Returns the bytes that a chunk adds to the answer: those of a delta's text, or of any other chunk as JSON. */
 function chunkBytes(chunk: UIMessageChunk): number {
   if (chunk.type === "text-delta" || chunk.type === "reasoning-delta") return Buffer.byteLength(chunk.delta);
   return Buffer.byteLength(JSON.stringify(chunk));
 }
 
-/** Makes an outcome of what the model did and why it was stopped. */
+/** Returns the outcome, from what the model did and why it was stopped. */
 async function conclude(
   ctx: Ctx,
   { turn, stop }: RunningTurn,
@@ -185,7 +187,10 @@ async function conclude(
   }
 }
 
-/** Puts a turn that has shown nothing back into the queue, its log sealed, for another worker. */
+/**
+ * Seals the log of a turn that has shown nothing and puts the turn back into the queue.
+ * Returns false when it must not be run again.
+ */
 async function handBack(ctx: Ctx, turn: ClaimedTurn): Promise<boolean> {
   if (turn.continuationId !== null) return false;
   const sealed = await ctx.relay.seal({ logId: turn.id, attempt: turn.attempt }).catch(() => "empty" as const);

@@ -26,7 +26,10 @@ import type { TurnOutcome } from "./turn-end.ts";
  * again; otherwise it is `failed`, also when the turn was canceled.
  */
 
-/** The CTEs of the move *ask*: the continuation that waits (`asks`), and the approvals it waits for (`asked`). They read `ended`. */
+/**
+ * Returns the CTEs of the move *ask*: the continuation that waits (`asks`), and the
+ * approvals it waits for (`asked`). They read `ended`.
+ */
 export function askMove(sql: AnySql, { continuationId, approvals }: TurnOutcome) {
   return sql`, asks as (
       insert into continuations (id, tenant_id, session_id, turn_id)
@@ -40,7 +43,10 @@ export function askMove(sql: AnySql, { continuationId, approvals }: TurnOutcome)
     )`;
 }
 
-/** The statement of the move *decide*; it returns the approval's row, or none when the approval is not pending any more. */
+/**
+ * Returns the statement of the move *decide*, which returns the approval's row, or none
+ * when the approval is not pending any more.
+ */
 export function decideMove(
   sql: AnySql,
   approvalId: string,
@@ -56,7 +62,7 @@ export async function queueContinuation(sql: AnySql, continuationId: string): Pr
   await sql`update continuations set status = 'queued' where id = ${continuationId} and status = 'waiting'`;
 }
 
-/** The statement of the move *claim*, to be used as a CTE. It reads `claimed`, the turn's row. */
+/** Returns the statement of the move *claim*, to be used as a CTE. It reads `claimed`, the turn's row. */
 export function startContinuation(sql: AnySql) {
   return sql`
       update continuations c set status = 'running', started_at = coalesce(c.started_at, now()), log_attempt = claimed.attempt
@@ -64,8 +70,8 @@ export function startContinuation(sql: AnySql) {
 }
 
 /**
- * The CTEs that end the continuation of a claim, and with the turn (`ends`) deny
- * what still waits for a person. They read `ended`.
+ * Returns the CTEs that end the continuation of a claim and, when the turn ends too
+ * (`ends`), deny what still waits for a person. They read `ended`.
  */
 export function endContinuation(
   sql: AnySql,

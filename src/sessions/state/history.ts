@@ -1,5 +1,5 @@
 import type { AnySql, Sql } from "../../kernel/database/client.ts";
-import type { Decided } from "../../messages/tool-calls.ts";
+import type { CallDecision } from "../../messages/tool-calls.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 
 /** A message with its place in the transcript; null for one that is not stored yet. */
@@ -8,7 +8,7 @@ export interface PlacedMessage {
   readonly message: UiMessage;
 }
 
-/** A summary that stands for the transcript up to a place. */
+/** A summary that replaces the transcript up to a place. */
 export interface Summary {
   readonly uptoSeq: number;
   readonly text: string;
@@ -17,11 +17,14 @@ export interface Summary {
 /** What a claim needs to know of its session. */
 export interface History {
   readonly metadata: Readonly<Record<string, unknown>>;
-  /** Stands for the messages before the first of `messages`; null when nothing was summarised, or the agent compacts nothing. */
+  /**
+   * Replaces the messages before the first of `messages`; null when nothing was
+   * summarised, or the agent compacts nothing.
+   */
   readonly summary: Summary | null;
   readonly messages: readonly PlacedMessage[];
   /** Of the continuation that this claim runs. */
-  readonly decisions: readonly Decided[];
+  readonly decisions: readonly CallDecision[];
 }
 
 /** The row that `historyOfTurn` reads. */
@@ -32,7 +35,7 @@ export interface HistoryRow {
   summary: string | null;
   /** The messages and, beside them, their places; null when only a small transcript was asked for and this is not. */
   transcript: { seqs: number[] | null; messages: UiMessage[] | null } | null;
-  decisions: Decided[] | null;
+  decisions: CallDecision[] | null;
 }
 
 /** Returns the history of a turn that has no session, or whose session does not exist any more. */

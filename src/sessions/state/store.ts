@@ -46,7 +46,7 @@ interface LatestRow extends SessionRow {
 /** What a turn needs to know of its session. */
 export interface SessionFacts {
   readonly pinnedVersion: number | null;
-  /** False while form A's first turn has not succeeded. */
+  /** False until form A's first turn has succeeded. */
   readonly visible: boolean;
   readonly userId: string;
 }
@@ -141,7 +141,10 @@ function showSummary(row: SessionRow): SessionSummary {
   };
 }
 
-/** A page of a transcript weighs at most this much, or is one message: an answer may be 16 MiB, and a page 200 of them. */
+/**
+ * A page of a transcript has at most this many bytes, or one message: an answer may have
+ * 16 MiB, and a page 200 of them.
+ */
 const pageBytesMax = 32 * 1024 * 1024;
 
 /** A page of a transcript. */
@@ -197,7 +200,10 @@ export async function messagesAfter(
   return { data: shown.map((row) => row.content), nextCursor: null, latestCursor: writeCursor(list, [latest]) };
 }
 
-/** Reads messages in an order, the content only of the first and of those that weigh `pageBytesMax` together. */
+/**
+ * Returns messages in an order, with the content of the first, and of the others as long
+ * as all have at most `pageBytesMax` together.
+ */
 function readMessages(
   sql: AnySql,
   sessionId: string,
@@ -216,7 +222,7 @@ type SqlPiece = ReturnType<typeof summaryColumns>;
 
 type FullRow = MessageRow & { content: UiMessage };
 
-/** The rows up to the first whose content was left out. */
+/** Returns the rows before the first whose content was left out. */
 function fitting(rows: readonly MessageRow[]): FullRow[] {
   const end = rows.findIndex((row) => row.content === null);
   return (end === -1 ? rows.slice() : rows.slice(0, end)) as FullRow[];
@@ -241,7 +247,7 @@ export function deleteSession(
   withArtifacts: boolean,
 ): Promise<void> {
   return tx(sql, async (inner) => {
-    // The row's lock excludes a turn that is being accepted in the same moment.
+    // The lock on the row excludes a turn that is being accepted at the same time.
     const [session] = await inner`
       select 1 from sessions s where id = ${sessionId} and tenant_id = ${tenantId} and agent_id = ${agentId} and deleted_at is null
         and exists (select 1 from agents a where a.id = s.agent_id)

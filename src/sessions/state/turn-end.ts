@@ -1,6 +1,6 @@
 import type { ProviderType } from "../../kernel/config.ts";
 import type { IdOf } from "../../kernel/ids.ts";
-import type { AskedApproval } from "../../messages/tool-calls.ts";
+import type { PendingCall } from "../../messages/tool-calls.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 
 /** Why a turn failed, as its error chunk says it. */
@@ -40,10 +40,10 @@ export interface TurnOutcome {
   /** The new continuation of a turn that stops to ask. */
   readonly continuationId: IdOf<"continuation"> | null;
   /** What a turn that stops to ask asks for. */
-  readonly approvals: readonly AskedApproval[];
+  readonly approvals: readonly PendingCall[];
 }
 
-/** An outcome without messages: a turn that failed or was canceled, having used this much. */
+/** Returns the outcome, without messages, of a turn that failed or was canceled and used this much. */
 export function outcomeWithoutMessages(
   status: "failed" | "canceled",
   error: TurnError | null,

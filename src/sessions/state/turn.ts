@@ -33,9 +33,9 @@ import { addTurnJob } from "./turn-job.ts";
  * | requeue | running → queued           | a draining worker, the reaper: `requeueTurn` | the attempt; nothing was shown, no cancellation was asked for, attempts are left |
  * | unclaim | running → queued           | `run/actor.ts`: `unclaimTurn`             | claimed by this very worker; nothing was shown |
  *
- * Two notes on a turn stop moves: `cancel_requested_at` (`requestCancel`; for all
- * turns of an agent `cancelTurns` in `src/agents/store.ts`; for the waiting turns
- * of a tenant `requestCancelOfWaiting`), and `shown_at` (`markShown`).
+ * Two columns of a turn's row prevent moves: `cancel_requested_at` (`requestCancel`; for
+ * all turns of an agent `cancelTurns` in `src/agents/store.ts`; for the waiting turns of
+ * a tenant `requestCancelOfWaiting`), and `shown_at` (`markShown`).
  */
 
 export type TurnStatus = "queued" | "running" | "waiting" | "succeeded" | "failed" | "canceled";
@@ -54,7 +54,7 @@ export interface ClaimKind {
   readonly keepSeq: number | null;
 }
 
-/** Names the claim that may end a turn: of a later attempt, or in another state, nothing is written. */
+/** Names the claim that may end a turn: when the turn has a later attempt or another state, nothing is written. */
 export interface Fence {
   readonly turnId: string;
   readonly attempt: number;
@@ -64,7 +64,7 @@ export interface Fence {
 }
 
 /**
- * The move *claim*, to be used as a CTE behind a CTE `held` with the column
+ * Returns the move *claim*, to be used as a CTE after a CTE `held` with the column
  * `locked`: whether this connection holds the session's lock.
  */
 export function claimMove(
@@ -91,9 +91,9 @@ export interface EndedParts {
 }
 
 /**
- * The moves *end* and *ask* as CTEs: `home` (the session's row, locked first),
- * `was` (the turn's row, locked behind the fence) and `ended` (the row as it is
- * now, with `leg`: the continuation that the claim ran).
+ * Returns the moves *end* and *ask* as CTEs: `home` (the session's row, locked first),
+ * `was` (the turn's row, locked behind the fence) and `ended` (the row as it is now, with
+ * `leg`: the continuation that the claim ran).
  */
 export function endMove(sql: AnySql, fence: Fence, outcome: TurnOutcome, parts: EndedParts) {
   const { ends, good, inSession, continues } = parts;
@@ -155,9 +155,9 @@ export async function requeueTurn(sql: AnySql, turnId: string, attempt: number):
 }
 
 /**
- * The move *unclaim*: takes back a claim of this worker whose result was lost with
- * the connection, so that nobody runs the turn. The job of that claim is still
- * held by this worker. Returns false when there is no such claim.
+ * The move *unclaim*: takes back a claim of this worker whose result was lost with the
+ * connection, so that no worker runs the turn. The job of that claim is still held by
+ * this worker. Returns false when there is no such claim.
  */
 export async function unclaimTurn(sql: AnySql, turnId: string, workerId: string): Promise<boolean> {
   const { count } = await sql`
@@ -211,7 +211,7 @@ export interface ActiveTurn {
   readonly status: TurnStatus;
 }
 
-/** The turn that runs, or waits to run, in a session; null when the session is idle. */
+/** Returns the session's turn that has not ended; null when the session is idle. */
 export async function activeTurn(sql: AnySql, sessionId: string): Promise<ActiveTurn | null> {
   const [turn] = await sql<ActiveTurn[]>`
     select id, continuation_id, status from turns

@@ -42,7 +42,7 @@ export async function runCommand(job: CommandJob, fetch: FetchContents): Promise
     bytesEach: fileBytesMax,
     bytes: workspaceBytesMax,
   });
-  const stored = plant(tree, job);
+  const stored = fillTree(tree, job);
   addDevices(tree);
   const load = async (node: FileNode) => {
     const [content] = await fetch([node.storedAt ?? ""]);
@@ -62,27 +62,27 @@ export async function runCommand(job: CommandJob, fetch: FetchContents): Promise
   });
   const { stdout, stderr, exitCode } = await bash
     .exec(job.command, { signal: guard.signal, rawScript: true })
-    .catch(withoutRoom);
+    .catch(failedResult);
   const { changes, dropped } = await collect(tree, stored, job.folders, load);
   const notes = [...guard.notes(), ...dropped];
   return { stdout: shown(stdout), stderr: shown(stderr), exitCode, changes, notes };
 }
 
 /** A redirection that exceeds a limit of the workspace ends the whole command. */
-function withoutRoom(error: unknown) {
+function failedResult(error: unknown) {
   const message = error instanceof Error ? error.message : String(error);
   return { stdout: "", stderr: `bash: ${message}\n`, exitCode: 1 };
 }
 
 /** A file as it was when the command began. */
-interface Planted {
+interface OriginalFile {
   readonly node: FileNode;
   readonly executable: boolean;
 }
 
 /** Puts the workspace's files and folders into the tree. */
-function plant(tree: Tree, { files, folders }: CommandJob): Map<string, Planted> {
-  const stored = new Map<string, Planted>();
+function fillTree(tree: Tree, { files, folders }: CommandJob): Map<string, OriginalFile> {
+  const stored = new Map<string, OriginalFile>();
   const folderOf = (segments: readonly string[]) => {
     let folder = tree.root;
     for (const name of segments) {
@@ -110,7 +110,7 @@ function storedNode(tree: Tree, { path, size, executable, mtimeMs }: StoredFile)
 /** Returns what differs from the workspace as it was, and notes about what cannot be kept. */
 async function collect(
   tree: Tree,
-  stored: ReadonlyMap<string, Planted>,
+  stored: ReadonlyMap<string, OriginalFile>,
   foldersBefore: readonly string[],
   load: (node: FileNode) => Promise<Uint8Array>,
 ): Promise<{ changes: Changes; dropped: string[] }> {

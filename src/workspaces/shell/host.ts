@@ -10,8 +10,8 @@ import {
   processesPerTenantMax,
   processGraceMs,
   processMemoryBytesMax,
+  processMemoryCheckMs,
   processWaitMs,
-  processWeighEveryMs,
 } from "../limits.ts";
 import { encodeFrame, FrameReader } from "./frames.ts";
 import type {
@@ -55,7 +55,7 @@ interface JobOptions {
 export function runJob(job: CommandJob, options: JobOptions): Promise<CommandResult>;
 export function runJob(job: SearchJob, options: JobOptions): Promise<SearchResult>;
 export async function runJob(job: ProcessJob, options: JobOptions): Promise<CommandResult | SearchResult> {
-  const giveBack = await takeSlot(options);
+  const releaseSlot = await takeSlot(options);
   const child = start();
   const gone = new Promise<void>((resolve) => child.once("close", () => resolve()));
   try {
@@ -63,7 +63,7 @@ export async function runJob(job: ProcessJob, options: JobOptions): Promise<Comm
   } finally {
     child.kill("SIGKILL");
     await gone;
-    giveBack();
+    releaseSlot();
   }
 }
 
@@ -98,9 +98,9 @@ function converse(
       setTimeout(() => cut(`The command was cut after ${commandMs / 1000} s.`), commandMs + processGraceMs);
     let limit = startLimit();
     let mayBegin = true;
-    const weigh = setInterval(async () => {
-      if ((await weightOf(child)) > processMemoryBytesMax) cut("The command was cut: it used more memory than it may.");
-    }, processWeighEveryMs);
+    const memoryCheck = setInterval(async () => {
+      if ((await memoryOf(child)) > processMemoryBytesMax) cut("The command was cut: it used more memory than it may.");
+    }, processMemoryCheckMs);
     const aborted = () => reject(signal.reason);
     signal.addEventListener("abort", aborted, { once: true });
     if (signal.aborted) aborted();
@@ -109,7 +109,7 @@ function converse(
         mayBegin = false;
         clearTimeout(limit);
       },
-      () => clearInterval(weigh),
+      () => clearInterval(memoryCheck),
       () => signal.removeEventListener("abort", aborted),
     );
     const receive = (message: ProcessMessage) => {
@@ -142,7 +142,7 @@ function converse(
 }
 
 /** Returns the bytes of memory that a process uses; 0 where the system does not report it. */
-async function weightOf({ pid }: ChildProcess): Promise<number> {
+async function memoryOf({ pid }: ChildProcess): Promise<number> {
   try {
     const status = await readFile(`/proc/${pid}/status`, "utf8");
     return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;
