@@ -6,6 +6,7 @@ import { join } from "node:path";
 import postgres from "postgres";
 import { startEmbeddedPostgres } from "../src/embedded/postgres.ts";
 import { migrate } from "../src/kernel/database/migrate.ts";
+import type { IdOf } from "../src/kernel/ids.ts";
 import { createLogger } from "../src/kernel/telemetry/log.ts";
 import { startRedis } from "../test/harness/redis.ts";
 import { processStat, type StandProcess } from "./processes.ts";
@@ -22,7 +23,7 @@ export interface Stand extends AsyncDisposable {
   readonly databaseUrl: string;
   readonly apiKey: string;
   readonly tenantId: string;
-  readonly agentId: string;
+  readonly agentId: IdOf<"agent">;
   readonly providerId: string;
   readonly processes: readonly StandProcess[];
   readonly call: Call;
@@ -153,7 +154,7 @@ function caller(url: string, apiKey: string): Call {
 }
 
 /** A provider on the simulated model, and an agent. */
-async function seed(call: Call, modelUrl: string): Promise<{ agentId: string; providerId: string }> {
+async function seed(call: Call, modelUrl: string): Promise<{ agentId: IdOf<"agent">; providerId: string }> {
   const provider = await call("POST", "/v1/providers", {
     name: "simulated",
     providerType: "custom",

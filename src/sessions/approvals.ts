@@ -1,6 +1,7 @@
 import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
+import type { IdOf } from "../kernel/ids.ts";
 import { withDecisions } from "../messages/tool-calls.ts";
 import type { UiMessage } from "../messages/ui-message.ts";
 import { enqueueCards } from "./run/hand-over.ts";
@@ -10,13 +11,13 @@ import type { TurnError } from "./state/turn-end.ts";
 
 /** A call that waits, or waited, for a person (docs/decisions.md, "Approvals"). */
 export interface ToolApproval {
-  readonly id: string;
-  readonly sessionId: string;
-  readonly turnId: string;
+  readonly id: IdOf<"approval">;
+  readonly sessionId: IdOf<"session">;
+  readonly turnId: IdOf<"turn">;
   readonly tool: string;
   readonly toolCallId: string;
   readonly input: unknown;
-  readonly assistantMessageId: string;
+  readonly assistantMessageId: IdOf<"message">;
   readonly status: "pending" | "approved" | "denied";
   readonly reason: string | null;
   readonly createdAt: string;
@@ -25,7 +26,7 @@ export interface ToolApproval {
 
 /** What resumes a turn once its approvals are decided. */
 export interface Continuation {
-  readonly id: string;
+  readonly id: IdOf<"continuation">;
   readonly status: "waiting" | "queued" | "running" | "succeeded" | "failed";
   readonly createdAt: string;
   readonly startedAt: string | null;
@@ -33,14 +34,14 @@ export interface Continuation {
 }
 
 interface ApprovalRow {
-  id: string;
-  sessionId: string;
-  turnId: string;
-  continuationId: string;
+  id: IdOf<"approval">;
+  sessionId: IdOf<"session">;
+  turnId: IdOf<"turn">;
+  continuationId: IdOf<"continuation">;
   tool: string;
   toolCallId: string;
   input: unknown;
-  assistantMessageId: string;
+  assistantMessageId: IdOf<"message">;
   status: ToolApproval["status"];
   reason: string | null;
   createdAt: Date;
@@ -48,7 +49,7 @@ interface ApprovalRow {
 }
 
 interface ContinuationRow {
-  id: string;
+  id: IdOf<"continuation">;
   status: Continuation["status"];
   error: TurnError | null;
   createdAt: Date;
@@ -94,7 +95,7 @@ export function decideApproval(
   decision: { readonly approved: boolean; readonly reason: string | null },
 ): Promise<{ approval: ToolApproval; continuation: Continuation }> {
   return tx(sql, async (inner) => {
-    const [found] = await inner<{ turnId: string; continuationId: string }[]>`
+    const [found] = await inner<{ turnId: IdOf<"turn">; continuationId: IdOf<"continuation"> }[]>`
       select turn_id, continuation_id from approvals where id = ${approvalId} and session_id = ${sessionId}`;
     if (found === undefined) throw new ApiError("not_found");
     await inner`select 1 from turns where id = ${found.turnId} for no key update`;

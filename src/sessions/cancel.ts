@@ -2,6 +2,7 @@ import type { Ctx } from "../kernel/context.ts";
 import type { Tx } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
+import type { IdOf } from "../kernel/ids.ts";
 import { formatEvent } from "../kernel/relay/relay.ts";
 import { cancelChannel } from "./run/actor.ts";
 import { finishTurn } from "./run/finish.ts";
@@ -22,7 +23,7 @@ export async function cancelTurn(
   tenantId: string,
   agentId: string,
   sessionId: string,
-): Promise<{ turnId: string }> {
+): Promise<{ turnId: IdOf<"turn"> }> {
   const session = await findSession(ctx.sql, tenantId, agentId, sessionId);
   if (session === null) throw new ApiError("not_found");
   const canceled = await tx(ctx.sql, (inner) => cancelActive(inner, sessionId));
@@ -33,7 +34,7 @@ export async function cancelTurn(
 
 /** A turn that was cancelled. */
 export interface CanceledTurn {
-  readonly turnId: string;
+  readonly turnId: IdOf<"turn">;
   /** The log that ended with it; null when a worker has the turn and ends it. */
   readonly endedLog: { readonly id: string; readonly attempt: number } | null;
 }
@@ -57,7 +58,7 @@ export async function cancelActive(
     return { turnId: turn.id, endedLog: null };
   }
   const fence = { turnId: turn.id, attempt: turn.attempt, statuses: [turn.status] };
-  const canceled = await canceledOutcome(inner, turn);
+  const canceled = await canceledOutcome(inner, turn.id, turn.continuationId !== null);
   const outcome = { ...canceled, error: { code: "turn_canceled", message: "The turn was canceled." }, relayEvents: 1 };
   const endedHere = await finishTurn(inner, fence, outcome);
   const log = { id: turn.continuationId ?? turn.id, attempt: turn.attempt + 1 };

@@ -3,10 +3,10 @@ import type { Json, OfferedTool } from "./conversation.ts";
 import { readFirstObject } from "./grammar.ts";
 import type { Step } from "./script.ts";
 
-/** How deep sample arguments follow a schema; beyond it an object is left empty. */
+/** Sample arguments follow a schema to this depth; an object below it is empty. */
 const schemaDepthMax = 5;
 
-/** The steps a message asks for in words, one call each, in the order they are named. */
+/** Returns the steps a message asks for in words, one call each, in the order in which their tools are named. */
 export function stepsAskedFor(message: string, tools: ReadonlyArray<OfferedTool>): ReadonlyArray<Step> {
   const byName = new Map(tools.map((tool) => [tool.name.toLowerCase(), tool]));
   const asked: { readonly tool: OfferedTool; readonly at: number; readonly end: number }[] = [];
@@ -22,8 +22,8 @@ export function stepsAskedFor(message: string, tools: ReadonlyArray<OfferedTool>
 }
 
 /**
- * Arguments that fit a tool's JSON Schema. A file name or a quoted text in the
- * words of the request goes where it plainly belongs; the rest are samples.
+ * Returns arguments that fit a tool's JSON Schema. A file name or a quoted text in the
+ * words of the request becomes the argument that it clearly fits; the rest are samples.
  */
 function sampleArguments(schema: unknown, words: string): Json {
   const quoted = /["“`]([^"”`]+)["”`]/.exec(words)?.[1];

@@ -73,7 +73,7 @@ function countInputTokens(messages: ReadonlyArray<Json>): number {
   return countTokens(units) + imageCount * imageTokens;
 }
 
-/** The events of a streamed answer; a usage event follows them when the request asked for it. */
+/** Returns the events of a streamed answer; a usage event follows them when the request asked for it. */
 export function chatFrames(reply: ModelReply, model: string, includeUsage: boolean): Frames {
   const head = `data: ${JSON.stringify(envelope("chat.completion.chunk", model)).slice(0, -1)},`;
   const frame = (delta: string, finish = "null") =>
@@ -95,7 +95,7 @@ export function chatFrames(reply: ModelReply, model: string, includeUsage: boole
   };
 }
 
-/** In how many pieces a call's arguments are streamed. */
+/** A call's arguments are streamed in this many pieces. */
 const argumentPieces = 3;
 
 function callDeltas(tool: string, input: string, index: number): string[] {
@@ -104,7 +104,7 @@ function callDeltas(tool: string, input: string, index: number): string[] {
   return [first, ...rest].map((call) => JSON.stringify({ tool_calls: [call] }));
 }
 
-/** The whole answer, for a request that does not stream. */
+/** Returns the whole answer, for a request that does not stream. */
 export function chatBody(reply: ModelReply, model: string): Json {
   const message = {
     role: "assistant",
@@ -125,7 +125,7 @@ export function chatBody(reply: ModelReply, model: string): Json {
   };
 }
 
-/** A fresh tool call id: unlike the content of an answer it must never repeat. */
+/** Returns a new tool call id: unlike the content of an answer it must never repeat. */
 export function newCallId(): string {
   return `call_${randomUUID().replaceAll("-", "").slice(0, 24)}`;
 }

@@ -1,4 +1,4 @@
-/** What the model reads out of a request, the same for both wire formats. */
+/** What the model reads from a request, the same for both wire formats. */
 
 /** A tool that the request offers. */
 export interface OfferedTool {
@@ -20,7 +20,7 @@ export interface Conversation {
   readonly prompt: string;
   /** How many images that message holds. */
   readonly images: number;
-  /** How many tool-calling answers were given since that message. */
+  /** How many answers with tool calls were given since that message. */
   readonly stepsPlayed: number;
   /** The results since that message, in order. */
   readonly toolResults: ReadonlyArray<ToolResult>;
@@ -65,7 +65,7 @@ export function contentOf(content: unknown): { readonly text: string; readonly i
   return { text: texts.join("\n"), images };
 }
 
-/** What an image counts for, in tokens. */
+/** The tokens that an image counts as. */
 export const imageTokens = 85;
 
 /** Returns the tokens as this model counts them: four UTF-16 units each, rounded up. */

@@ -4,13 +4,13 @@ import type { Json } from "./conversation.ts";
 /** The message of every failure that a script asks for. */
 export const scriptedFailureMessage = "The simulated model fails, as its script says.";
 
-/** The error body of an HTTP status. */
+/** Returns the error body of an HTTP status. */
 export function errorBody(status: number, message: string, code: string | null = null): { readonly error: Json } {
   const type = status === 429 ? "rate_limit_error" : status >= 500 ? "server_error" : "invalid_request_error";
   return { error: { message, type, param: null, code } };
 }
 
-/** A response that refuses a request. */
+/** Returns a response that refuses a request. */
 export function refusal(
   status: number,
   message: string,

@@ -25,7 +25,7 @@ export class ScriptError extends Error {
 const opening = "[[sim:";
 const closing = "]]";
 
-/** Reads the script in `text` as steps of settings, in order; `null` when the text carries none. Throws ScriptError. */
+/** Returns the script in `text` as steps of settings, in order; `null` when the text has none. Throws ScriptError. */
 export function readScript(text: string): ReadonlyArray<ReadonlyArray<Setting>> | null {
   const trimmed = text.trim();
   if (trimmed.startsWith(opening)) return new Reader(trimmed, opening.length).steps();
@@ -34,7 +34,7 @@ export function readScript(text: string): ReadonlyArray<ReadonlyArray<Setting>> 
   return at < 0 ? null : new Reader(trimmed, at + opening.length).steps();
 }
 
-/** Reads the JSON object that starts at the first `{` in `text`; `null` when there is none or it is not JSON. */
+/** Returns the JSON object that starts at the first `{` in `text`; `null` when there is none or it is not JSON. */
 export function readFirstObject(text: string): Record<string, unknown> | null {
   const at = text.indexOf("{");
   if (at < 0) return null;

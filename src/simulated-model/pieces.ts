@@ -1,11 +1,11 @@
 /** Cutting a text into the pieces that go out as chunks. */
 
-/** Words, each with the blanks that follow it. */
+/** Returns the words, each with the blanks that follow it. */
 export function cutIntoWords(text: string): string[] {
   return text.match(/\S+\s*|\s+/g) ?? [];
 }
 
-/** At most `count` pieces of about the same length; no surrogate pair is cut. */
+/** Returns at most `count` pieces of about the same length; no surrogate pair is cut. */
 export function cutEvenly(text: string, count: number): string[] {
   const pieces: string[] = [];
   let start = 0;
@@ -18,12 +18,12 @@ export function cutEvenly(text: string, count: number): string[] {
   return pieces;
 }
 
-/** The same pieces, cut again in the middle of every surrogate pair. */
+/** Returns the pieces, cut again in the middle of every surrogate pair. */
 export function cutPairs(pieces: string[]): string[] {
   return pieces.flatMap((piece) => piece.split(/(?<=[\uD800-\uDBFF])(?=[\uDC00-\uDFFF])/));
 }
 
-/** A text of exactly `size` UTF-16 units. */
+/** Returns a text of exactly `size` UTF-16 units. */
 export function filler(size: number): string {
   const sentence = "The simulated model has nothing to say and says it at length. ";
   return sentence.repeat(Math.ceil(size / sentence.length)).slice(0, size);

@@ -1,4 +1,4 @@
-/** What the simulated model remembers of the requests it got. */
+/** The requests that the simulated model received, for tests. */
 
 /** One request, for tests to examine. */
 export interface RecordedRequest {
@@ -15,9 +15,9 @@ export interface RecordedRequest {
   readonly finishedAt: number | null;
 }
 
-/** The most requests kept; the oldest go first. */
+/** At most this many requests are kept; the oldest are removed first. */
 const requestsMax = 1000;
-/** The most that the kept bodies may weigh together, in UTF-16 units; the oldest go first. */
+/** The size limit of all kept bodies together, in UTF-16 units; the oldest are removed first. */
 const bodyUnitsMax = 64 * 1024 * 1024;
 
 const credentialHeaders = new Set(["authorization", "x-api-key", "api-key", "cookie"]);

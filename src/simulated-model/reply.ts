@@ -4,17 +4,20 @@ import { type Conversation, countTokens, type ToolResult } from "./conversation.
 import { cutEvenly, cutIntoWords, cutPairs, filler } from "./pieces.ts";
 import { lastingOf, type ScriptedCall, type Step, stepsOf } from "./script.ts";
 
-/** How an answer ends once its chunks are out. */
+/** How an answer ends once its chunks are sent. */
 export interface Ending {
-  /** `done`: properly; `fail`: with an error event; `cut`: the connection drops; `hang`: silence until the client goes. */
+  /**
+   * `done`: properly; `fail`: with an error event; `cut`: the connection drops; `hang`:
+   * nothing is sent until the client disconnects.
+   */
   readonly kind: "done" | "fail" | "cut" | "hang";
-  /** The chunks that go out before it. */
+  /** The number of chunks that are sent before it. */
   readonly afterChunks: number;
 }
 
-/** An answer, free of any wire format. */
+/** An answer, independent of a wire format. */
 export interface ModelReply {
-  /** HTTP status to refuse with; `null` answers. In an ending of kind `fail` it is the error's status. */
+  /** The HTTP status of a refusal; `null`: the model answers. In an ending of kind `fail` it is the error's status. */
   readonly status: number | null;
   readonly retryAfterSeconds: number | null;
   readonly reasoning: ReadonlyArray<string>;
@@ -38,10 +41,13 @@ export const momentMark = "{now}";
 const echoCharsMax = 200;
 /** The longest piece of a tool result that an answer quotes, in characters. */
 const quoteCharsMax = 1000;
-/** The pieces of a generated text hold so many characters unless the script says otherwise. */
+/** The pieces of a generated text have this many characters unless the script says otherwise. */
 const fillerPieceChars = 1000;
 
-/** The model's answer. `chunkDelayMs` is the pause between chunks where no script sets one. Throws ScriptError. */
+/**
+ * Returns the model's answer. `chunkDelayMs` is the pause between chunks where no script
+ * sets one. Throws ScriptError.
+ */
 export function replyTo(conversation: Conversation, chunkDelayMs: number): ModelReply {
   const steps = stepsOf(conversation.prompt) ?? stepsAskedFor(conversation.prompt, conversation.tools);
   const step = steps[conversation.stepsPlayed] ?? afterLastStep(steps);

@@ -69,7 +69,7 @@ function countInputTokens(items: ReadonlyArray<Json>): number {
   return countTokens(units) + imageCount * imageTokens;
 }
 
-/** The events of a streamed answer. */
+/** Returns the events of a streamed answer. */
 export function responsesFrames(reply: ModelReply, model: string): Frames {
   const response = envelope(model, "in_progress");
   const items = itemsOfReply(reply);
@@ -86,7 +86,7 @@ export function responsesFrames(reply: ModelReply, model: string): Frames {
   };
 }
 
-/** The whole answer, for a request that does not stream. */
+/** Returns the whole answer, for a request that does not stream. */
 export function responsesBody(reply: ModelReply, model: string): Json {
   const items = itemsOfReply(reply);
   return { ...ended(reply, envelope(model, "completed"), items).response, output: items.map(({ whole }) => whole) };

@@ -7,7 +7,7 @@ export interface ScriptedCall {
   readonly arguments: string;
 }
 
-/** One answer of the model, as its script wants it. Absent settings take the defaults of `reply.ts`. */
+/** One answer of the model, as its script sets it. Absent settings take the defaults of `reply.ts`. */
 export interface Step {
   readonly calls: ReadonlyArray<ScriptedCall>;
   /** The answer, or with tool calls the text before them. */
@@ -16,7 +16,7 @@ export interface Step {
   readonly reasoning?: string;
   /** Length of a generated text, in UTF-16 units. */
   readonly size?: number;
-  /** In how many pieces the text goes out. */
+  /** The number of pieces in which the text is sent. */
   readonly chunks?: number;
   /** Cuts every surrogate pair of the text in two, over two chunks. */
   readonly splitPairs?: boolean;
@@ -26,15 +26,15 @@ export interface Step {
   readonly delayMs?: number;
   /** Pause before the first chunk. */
   readonly firstDelayMs?: number;
-  /** HTTP status to fail with at once, or the error named in `failAfterChunks`. */
+  /** HTTP status with which the request fails at once, or the error named in `failAfterChunks`. */
   readonly fail?: number;
   /** Seconds for the Retry-After header of a failure. */
   readonly retryAfter?: number;
-  /** An error event after so many chunks. */
+  /** An error event is sent after this many chunks. */
   readonly failAfterChunks?: number;
-  /** The connection is cut after so many chunks. */
+  /** The connection is cut after this many chunks. */
   readonly cutAfterChunks?: number;
-  /** Silence after so many chunks, until the client goes. */
+  /** Nothing is sent after this many chunks, until the client disconnects. */
   readonly hangAfterChunks?: number;
   /** A stream that holds nothing but its end. */
   readonly emptyStream?: boolean;
@@ -70,10 +70,10 @@ const wholeNumbers: Record<string, readonly [min: number, max: number]> = {
   outputTokens: [0, tokensMax],
 };
 
-/** Settings that hold for the steps after theirs too, until set anew. */
+/** Settings that also hold for the following steps, until set again. */
 const lasting = ["delayMs", "firstDelayMs", "usage"] as const;
 
-/** Reads the script in a user message; `null` when it carries none. Throws ScriptError. */
+/** Returns the steps of the script in a user message; `null` when it has none. Throws ScriptError. */
 export function stepsOf(text: string): ReadonlyArray<Step> | null {
   const raw = readScript(text);
   if (raw === null) return null;
@@ -93,7 +93,7 @@ export function stepsOf(text: string): ReadonlyArray<Step> | null {
   return steps;
 }
 
-/** The settings of `step` that hold for whatever follows it. */
+/** Returns the settings of `step` that also hold for what follows it. */
 export function lastingOf(step: Step): Step {
   const next: Draft = { calls: [] };
   copyLasting(step, next);

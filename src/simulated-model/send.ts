@@ -1,4 +1,4 @@
-/** Puts an answer on the wire, at the pace and with the end its script wants. */
+/** Sends an answer, with the pauses and the end that its script sets. */
 import { type ModelReply, momentMark } from "./reply.ts";
 
 /** A streamed answer as SSE text. `afterChunks` of an ending counts `chunks`. */
@@ -6,22 +6,22 @@ export interface Frames {
   readonly opening: string;
   readonly chunks: ReadonlyArray<string>;
   readonly closing: string;
-  /** What stands at the end of even an empty stream. */
+  /** The end of every stream, also of an empty one. */
   readonly last: string;
-  /** The error event of an answer that fails on its way. */
+  /** The error event of an answer that fails while it is streamed. */
   readonly failure: string;
 }
 
-/** The longest silence of a hanging answer, in milliseconds: after it the connection is cut. */
+/** A hanging answer cuts the connection after this many milliseconds without output. */
 const hangMsMax = 60 * 60 * 1000;
 
 const streamHeaders = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" };
 
 /**
- * A streamed response. Writes are separate where a pause lies between them and
- * one where none does, so that an answer without pauses costs no timer and one
- * write. `gone` aborts when the client closes; `finished` is called at most
- * once, when the answer ended as its script wants.
+ * Returns a streamed response. Texts with a pause between them are written separately,
+ * others together, so that an answer without pauses costs one write and no timer. `gone`
+ * aborts when the client disconnects; `finished` is called at most once, when the answer
+ * has ended as its script sets.
  */
 export function sendStream(reply: ModelReply, frames: Frames, gone: AbortSignal, finished: () => void): Response {
   const writes = writesOf(reply, frames);
@@ -82,13 +82,16 @@ function writesOf(reply: ModelReply, frames: Frames): Write[] {
   ].filter(({ text }) => text !== "");
 }
 
-/** How long the whole answer takes: a request that does not stream waits so long, at most until its ending. */
+/**
+ * Returns how long the whole answer takes, at most until its ending: a request that does
+ * not stream waits that long.
+ */
 export function durationMs(reply: ModelReply): number {
   const chunks = Math.min(reply.reasoning.length + reply.text.length, reply.ending.afterChunks);
   return reply.firstDelayMs + Math.max(0, chunks - 1) * reply.delayMs;
 }
 
-/** A whole response, given when a stream of the same answer would have ended. */
+/** Returns a whole response, at the time when a stream of the same answer would have ended. */
 export async function sendWhole(
   reply: ModelReply,
   body: unknown,
@@ -124,7 +127,7 @@ class Pace {
     gone.addEventListener("abort", () => this.#leave(), { once: true });
   }
 
-  /** Waits for the end of the next pause of so many milliseconds. */
+  /** Waits until the next pause, of `pauseMs` milliseconds, has ended. */
   async keep(pauseMs: number): Promise<void> {
     if (pauseMs === 0 || this.#gone.aborted) return;
     const now = performance.now();

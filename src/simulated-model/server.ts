@@ -1,8 +1,8 @@
 /**
- * The simulated model: an HTTP server that speaks OpenAI's protocol, so that
- * turns run with no key and no network. It gives the same answer to the same
- * request; a script in the user's message (`grammar.ts`, `script.ts`) or plain
- * words (`ask.ts`) make it call tools, fail, stall or take its time.
+ * The simulated model: an HTTP server that speaks OpenAI's protocol, so that turns run
+ * with no key and no network. It gives the same answer to the same request; a script in
+ * the user's message (`grammar.ts`, `script.ts`) or plain words (`ask.ts`) make it call
+ * tools, fail, hang or be slow.
  */
 import { type HttpServer, listen } from "../kernel/runtime.ts";
 import { chatBody, chatFrames, readChatRequest } from "./chat-completions.ts";
@@ -27,7 +27,7 @@ export interface SimulatedModel {
   /** The last requests, oldest first, at most 1,000. */
   requests(): ReadonlyArray<RecordedRequest>;
   clear(): void;
-  /** Drops what is open and stops. */
+  /** Closes the open connections and stops. */
   stop(): Promise<void>;
 }
 
@@ -39,7 +39,10 @@ export interface SimulatedModelOptions {
   readonly port?: number;
   /** When set, a request under `/v1` without this bearer key is 401. */
   readonly apiKey?: string;
-  /** The pause between chunks where no script sets one, in milliseconds; default 30, so that a person sees them come. */
+  /**
+   * The pause between chunks where no script sets one, in milliseconds; default 30, so
+   * that a person can see single chunks arrive.
+   */
   readonly chunkDelayMs?: number;
 }
 
@@ -117,7 +120,7 @@ class Model {
   }
 }
 
-/** Plays a reply. One that fails does so by its HTTP status, unless its script first lets chunks out. */
+/** Returns the response of a reply. One that fails does so by its HTTP status, unless its script sends chunks first. */
 function play(wire: Wire, body: Json, model: string, reply: ModelReply, gone: AbortSignal, recording: Recording) {
   const finished = () => recording.finish(false);
   const streams = body.stream === true;

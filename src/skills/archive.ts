@@ -6,11 +6,10 @@ import { tarEntries } from "./tar.ts";
 import { zipEntries } from "./zip.ts";
 
 /**
- * Unpacks an archive as if an attacker had made it. Its headers are not trusted:
- * contents are counted as they come out, so that no archive costs more memory than
- * the size limit of a skill.
- * Throws 400 `skill_invalid_archive`, `skill_too_many_files`, 413
- * `skill_uncompressed_too_large`.
+ * Returns the files of an archive, read as if an attacker had made it. Its headers are
+ * not trusted: contents are counted as they come out, so that no archive costs more
+ * memory than the size limit of a skill. Throws 400 `skill_invalid_archive`,
+ * `skill_too_many_files`, 413 `skill_uncompressed_too_large`.
  */
 export async function unpack(type: ArchiveType, archive: Uint8Array): Promise<SkillFolder> {
   try {

@@ -15,7 +15,7 @@ export interface SkillPlace {
   readonly skillId: IdOf<"skill">;
 }
 
-/** Reads a file. Throws 404 `not_found` for the agent or the file, `skill_not_found` for the skill. */
+/** Returns a file's bytes. Throws 404 `not_found` for the agent or the file, `skill_not_found` for the skill. */
 export async function readSkillFile(
   sql: AnySql,
   { tenantId, agentId, skillId }: SkillPlace,
@@ -32,10 +32,11 @@ export async function readSkillFile(
 }
 
 /**
- * Creates or replaces a file; with SKILL.md the skill's name, description and
- * metadata follow its frontmatter. The agent's row is the lock that makes the
- * limits hold. Throws 400 `skill_invalid_markdown`, `skill_too_many_files`, 404,
- * 409 `skill_name_conflict`, 413 `skill_uncompressed_too_large`.
+ * Creates or replaces a file and returns the skill; with SKILL.md the skill's name,
+ * description and metadata follow its frontmatter. The lock on the agent's row keeps
+ * concurrent changes within the limits. Throws 400 `skill_invalid_markdown`,
+ * `skill_too_many_files`, 404, 409 `skill_name_conflict`, 413
+ * `skill_uncompressed_too_large`.
  */
 export function writeSkillFile(
   sql: AnySql,
@@ -76,7 +77,7 @@ async function checkName(inner: Tx, agentId: string, skillId: string, name: stri
   if (other !== undefined) throw new ApiError("skill_name_conflict");
 }
 
-/** Deletes a file; a missing one is no error. Throws 400 for SKILL.md, 404. */
+/** Deletes a file and returns the skill; a missing file is no error. Throws 400 for SKILL.md, 404. */
 export function removeSkillFile(
   sql: AnySql,
   { tenantId, agentId, skillId }: SkillPlace,

@@ -35,7 +35,7 @@ export async function copySkill(
       const skill = await tx(sql, (inner) => copyTo(inner, place, agentId));
       results.push({ agentId, status: "created", skill });
     } catch (error) {
-      // Inside the transaction of an Idempotency-Key, the database's failure is the failure of all.
+      // Inside the transaction of an Idempotency-Key, an unavailable database fails the whole request.
       const reason = isUnavailable(error) && !("savepoint" in sql) ? unavailable() : error;
       if (!(reason instanceof ApiError)) throw error;
       const { code } = spell(reason.reason, form);

@@ -15,7 +15,7 @@ export async function insertSkillFiles(
   await inner`insert into skill_files ${inner(rows, "skill_id", "version", "path", "content")}`;
 }
 
-/** The files of a version by path, without their contents. */
+/** Returns the files of a version by path, without their contents. */
 export function listSkillFiles(sql: AnySql, skillId: string, version: number): Promise<SkillFile[]> {
   return sql<SkillFile[]>`
     select path, octet_length(content) as size_bytes from skill_files

@@ -54,7 +54,7 @@ export async function listLibrary(
   return rows.map(showLibrarySkill);
 }
 
-/** Reads a skill of the tenant or the platform with its frontmatter and files, all of one version. Throws 404. */
+/** Returns a skill of the tenant or the platform with its frontmatter and files, all of one version. Throws 404. */
 export async function getLibrarySkill(sql: AnySql, tenantId: string, id: string): Promise<LibrarySkillDetail> {
   const [row] = await sql<(LibraryRow & { meta: Record<string, unknown> | null; files: SkillFile[] | null })[]>`
     select s.*, v.meta, (
@@ -67,7 +67,7 @@ export async function getLibrarySkill(sql: AnySql, tenantId: string, id: string)
   return { ...showLibrarySkill(row), meta: row.meta ?? {}, files: row.files ?? [] };
 }
 
-/** Adds a skill to the tenant's library. Throws 400 `invalid_request` at the cap. */
+/** Adds a skill to the tenant's library and returns it. Throws 400 `invalid_request` at the cap. */
 export function createLibrarySkill(
   sql: AnySql,
   tenantId: string,
@@ -75,7 +75,7 @@ export function createLibrarySkill(
   attribution: { userId: string; metadata: Readonly<Record<string, unknown>> },
 ): Promise<LibrarySkillDetail> {
   return tx(sql, async (inner) => {
-    // The tenant's row is the lock that makes the count hold.
+    // The lock on the tenant's row keeps concurrent creations from exceeding the limit.
     await inner`select 1 from tenants where id = ${tenantId} for no key update`;
     const [count] = await inner<{ skills: number }[]>`
       select count(*)::int as skills from library_skills where tenant_id = ${tenantId}`;
@@ -106,8 +106,8 @@ export async function insertLibrarySkill(
 }
 
 /**
- * Stores a new version of a tenant's skill and puts it in the place of the one in
- * use; null keeps the metadata. Throws 403 `platform_skill_read_only`, 404.
+ * Stores a new version of a tenant's skill, makes it the one in use, and returns the
+ * skill; null keeps the metadata. Throws 403 `platform_skill_read_only`, 404.
  */
 export function updateLibrarySkill(
   sql: AnySql,
@@ -149,7 +149,8 @@ async function insertVersion(inner: Tx, id: string, version: number, content: Li
  */
 export function deleteLibrarySkill(sql: AnySql, tenantId: string, id: string): Promise<void> {
   return tx(sql, async (inner) => {
-    // Two skills of one agent, deleted at the same time, would each rely on the other.
+    // Otherwise, of two skills deleted at the same time, each deletion could count on the other skill of the
+    // agent.
     await inner`select 1 from tenants where id = ${tenantId} for no key update`;
     await lockTenants(inner, tenantId, id);
     await inner`delete from library_skills where id = ${id}`;
@@ -183,7 +184,7 @@ export async function checkLibrarySkillChange(sql: AnySql, tenantId: string, id:
   );
 }
 
-/** The same, and keeps others from changing the skill until the transaction ends. */
+/** Checks the same, returns the skill's row, and keeps others from changing it until the transaction ends. */
 async function lockTenants(inner: Tx, tenantId: string, id: string): Promise<LibraryRow> {
   return changeable(
     await inner<LibraryRow[]>`

@@ -32,8 +32,8 @@ const coreTags = ["str", "int", "float", "bool", "null", "map", "seq"].map((name
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * Reads a SKILL.md: YAML frontmatter between two lines of `---` that sets `name`
- * and `description` (docs/decisions.md, "Skills"). Throws 400
+ * Returns what a SKILL.md says of its skill: YAML frontmatter between two lines of `---`
+ * that sets `name` and `description` (docs/decisions.md, "Skills"). Throws 400
  * `skill_invalid_markdown`.
  */
 export function readManifest(content: Uint8Array = new Uint8Array()): Manifest {
@@ -74,7 +74,7 @@ function parse(yaml: string): Fields {
     checkText(value, "", 0);
     return fields("its frontmatter", value);
   } catch (error) {
-    // An alias bomb, a cycle of aliases, nesting that no stack holds, a text that cannot be stored.
+    // Aliases that expand to too much or to a cycle, nesting too deep for the stack, a text that cannot be stored.
     throw isBroken(error) ? error : broken("its frontmatter holds what cannot be stored");
   }
 }

@@ -14,7 +14,7 @@ function faultOf(path: string): string | null {
   return Buffer.byteLength(path) > skillPathBytesMax ? `must have at most ${skillPathBytesMax} bytes` : null;
 }
 
-/** Checks the `path` query field of a file operation. Throws 400 naming it. */
+/** Returns the `path` query field of a file operation. Throws 400 naming it when it is not valid. */
 export function checkFilePath(path: string): string {
   const fault = faultOf(path);
   if (fault !== null) throw invalid("path", fault);

@@ -24,7 +24,7 @@ export interface Published {
   readonly version: number;
 }
 
-/** Publishes a folder as a platform skill, or as the next version of the one of its name. */
+/** Publishes a folder as a new platform skill, or as the next version of the platform skill with its name. */
 export function publishSkill(sql: AnySql, content: LibraryContent): Promise<Published> {
   const { name } = content.manifest;
   return tx(sql, async (inner) => {
@@ -40,7 +40,7 @@ export function publishSkill(sql: AnySql, content: LibraryContent): Promise<Publ
   });
 }
 
-/** Reads a skill's folder from the disk, under the rules that an archive is under. Throws `FolderError`. */
+/** Returns a skill's folder from the disk, checked by the rules for an archive. Throws `FolderError`. */
 export async function readSkillFolder(path: string): Promise<LibraryContent> {
   try {
     const folder = await collect(path);

@@ -48,7 +48,7 @@ export async function listSkills(
   return timePage(list, rows, limit, showSkill);
 }
 
-/** Reads a skill with its files. Throws 404 `not_found` for the agent, `skill_not_found` for the skill. */
+/** Returns a skill with its files. Throws 404 `not_found` for the agent, `skill_not_found` for the skill. */
 export async function getSkill(sql: AnySql, tenantId: string, agentId: string, id: string): Promise<SkillDetail> {
   await getAgent(sql, tenantId, agentId);
   const [row] = await sql<SkillRow[]>`
@@ -57,7 +57,7 @@ export async function getSkill(sql: AnySql, tenantId: string, agentId: string, i
   return showDetail(sql, row);
 }
 
-/** Reads a skill of an agent whose lock the caller holds. Throws 404 `skill_not_found`. */
+/** Returns a skill's row; the caller holds the lock of its agent. Throws 404 `skill_not_found`. */
 export async function findSkill(inner: Tx, agentId: string, id: string): Promise<SkillRow> {
   const [row] = await inner<SkillRow[]>`select * from agent_skills where id = ${id} and agent_id = ${agentId}`;
   if (row === undefined) throw new ApiError("skill_not_found");
@@ -65,7 +65,7 @@ export async function findSkill(inner: Tx, agentId: string, id: string): Promise
 }
 
 /**
- * Creates a skill from a folder. Throws 400 `skill_invalid_markdown`,
+ * Creates a skill from a folder and returns it. Throws 400 `skill_invalid_markdown`,
  * `skill_limit_reached`, 404, 409 `skill_name_conflict`, 413
  * `skill_uncompressed_too_large`.
  */
@@ -81,7 +81,11 @@ export function createSkill(sql: AnySql, tenantId: string, agentId: string, fold
   });
 }
 
-/** Writes a skill's row. The caller holds the agent's lock, so that the cap and the name hold. Throws 400, 409. */
+/**
+ * Inserts a skill's row and returns it. The caller holds the agent's lock, so that
+ * concurrent inserts cannot exceed the limit or take the same name. Throws 400
+ * `skill_limit_reached`, 409 `skill_name_conflict`.
+ */
 export async function insertSkill(
   inner: Tx,
   tenantId: string,

@@ -10,7 +10,7 @@ import { type ReadVirtual, readTool, textOf } from "../workspaces/read.ts";
 import { agentSkillVersion } from "./files.ts";
 import { manifestPath } from "./schema.ts";
 
-/** The model is given this much of a skill's description, in characters. */
+/** The model gets at most this many characters of a skill's description. */
 const toldDescriptionLengthMax = 1_024;
 
 /** What an agent's skills add to a turn. */
@@ -44,7 +44,7 @@ export async function skillsForTurn(
   if (skills.length === 0) return noSkills;
   const readVirtual: ReadVirtual = (path) => readVirtualSkillFile(scope, config.skills, path);
   const tools = [activateSkill(scope, skills, readVirtual)];
-  // The group decides, not the workspace: an agent may have one that it must not touch.
+  // The tool group decides, not the workspace: without the group an agent must not use its workspace.
   if (!config.tools.includes("workspace")) tools.push(readTool({ ...scope, workspaceId: null }, readVirtual));
   return { instructions: instructionsOf(scope, skills), tools, readVirtual };
 }

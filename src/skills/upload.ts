@@ -42,7 +42,7 @@ const typeOfEnding: readonly (readonly [ending: string, ArchiveType])[] = [
   [".tgz", "tar.gz"],
 ];
 
-/** Reads `POST /v1/agents/:agentId/skills/upload`. Throws 400, 413 as `readFileForm` and `unpack`. */
+/** Returns the upload of `POST /v1/agents/:agentId/skills/upload`. Throws 400, 413 as `readFileForm` and `unpack`. */
 export async function readSkillUpload(request: Request): Promise<Upload> {
   const { file, fields } = await readFileForm(request, UploadFields, archiveBytesMax);
   return { folder: await unpack(fields.type, file), meaning: [fields.type, digest(file)] };
@@ -58,9 +58,9 @@ export interface LibraryUpload extends Upload {
 }
 
 /**
- * Reads the form of `POST` or `PUT /v1/skills`. Throws 400 (`invalid_request` for a
- * broken archive or frontmatter, and for an archive that unpacks to too much), and
- * 413 `payload_too_large` for an archive that is too large as sent.
+ * Returns the upload of `POST` or `PUT /v1/skills`. Throws 400 (`invalid_request` for a
+ * broken archive or frontmatter, and for an archive that unpacks to too much), and 413
+ * `payload_too_large` for an archive that is too large as sent.
  */
 export async function readLibraryUpload(
   request: Request,
@@ -85,7 +85,7 @@ function readMetadata(text: string): Readonly<Record<string, unknown>> {
   return validateBody(Closed({ metadata: Metadata }), { metadata: readJsonField(text, "/metadata") }).metadata;
 }
 
-/** Reads the raw body of a file write. Throws 400 for another media type, 413 `skill_uncompressed_too_large`. */
+/** Returns the raw body of a file write. Throws 400 for another media type, 413 `skill_uncompressed_too_large`. */
 export async function readFileBody(request: Request): Promise<Uint8Array> {
   const mediaType = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
   if (mediaType !== undefined && mediaType !== "application/octet-stream")

@@ -4,7 +4,7 @@ import { ApiError } from "../kernel/errors.ts";
 import { type ArchiveEntry, entriesPerArchiveMax, invalidArchive } from "./entry.ts";
 
 /**
- * Compressed bytes handed over at a time. They inflate to at most a thousand times
+ * Compressed bytes that are inflated at a time. They inflate to at most a thousand times
  * as many before they are counted, which stays below the size limit of a skill.
  */
 const pieceBytes = 8 * 1024;
@@ -21,7 +21,10 @@ const folder = 0o040000;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** The entries of a zip as its central directory names them. */
+/**
+ * Yields the entries of a zip as its central directory lists them. Throws 400
+ * `skill_too_many_files`, `skill_invalid_archive`.
+ */
 export async function* zipEntries(archive: Uint8Array): AsyncIterable<ArchiveEntry> {
   // Checked before the library makes an object of each.
   if (announcedEntries(archive) > entriesPerArchiveMax) throw new ApiError("skill_too_many_files");

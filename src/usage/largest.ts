@@ -13,7 +13,7 @@ interface SessionRow {
   durationMs: number;
 }
 
-/** What was used in all: at least one turn. */
+/** The totals of all sessions together: of at least one turn. */
 interface TotalRow {
   totalTurns: number;
   totalInputTokens: number;
@@ -23,7 +23,7 @@ interface TotalRow {
 
 /** How far a search for the largest sessions goes. */
 export interface Reach {
-  /** Up to so many turns within the range all of them are read: some 20 ms. */
+  /** With at most this many turns within the range, all of them are read: about 20 ms. */
   readonly turnsMax: number;
   /** The same for the turns of an agent or a user, whose sessions may be few among all those that are examined. */
   readonly filteredTurnsMax: number;
@@ -36,9 +36,9 @@ const usualReach: Reach = { turnsMax: 20_000, filteredTurnsMax: 1_000_000, steps
 
 /**
  * Returns the sessions that used most within a range, `question.limit` at most, most
- * first, each with the totals of all. There may be a million sessions, so the search
- * goes from the largest total down: no session used more within the range than in
- * all its life, and `usage_session_tokens` has them in that order.
+ * first, each with the totals of all. There may be a million sessions, so the search goes
+ * from the largest total down: no session used more within the range than in total, and
+ * `usage_session_tokens` has them in that order.
  */
 export async function largestSessions(
   sql: AnySql,

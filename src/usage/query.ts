@@ -11,17 +11,17 @@ export interface UsageQuestion {
   readonly agentId: string | undefined;
   /** Empty: stateless turns. */
   readonly sessionId: string | undefined;
-  /** Empty: the tenant's own. */
+  /** Empty: turns without an end user. */
   readonly userId: string | undefined;
   readonly groupBy: UsageGroup;
-  /** Buckets at most, when grouped by session. */
+  /** The most buckets, when grouped by session. */
   readonly limit: number;
 }
 
 const dayMs = 24 * 60 * 60 * 1000;
 
 /**
- * Reads the query fields of a usage request (`GET /v1/usage`). Throws 400
+ * Returns the usage query of a request's fields (`GET /v1/usage`). Throws 400
  * `validation_failed` with the field's name as path; the operation sets the cause.
  */
 export function readUsageQuery(query: Static<typeof UsageQuery>, now: Date): UsageQuestion {

@@ -31,10 +31,10 @@ interface BucketRow {
 }
 
 /**
- * Reads usage by group, and its totals over everything the filters select: days in
+ * Returns usage by group, and the totals over everything the filters select: days in
  * order, all other groups by tokens, most first. Ids of deleted or unknown resources
- * select what was metered under them, if anything. One statement, so that buckets
- * and totals are consistent.
+ * select what was metered under them, if anything. One statement, so that buckets and
+ * totals are consistent.
  */
 export async function readUsage(
   sql: AnySql,

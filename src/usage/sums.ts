@@ -1,12 +1,18 @@
 import type postgres from "postgres";
 import type { AnySql } from "../kernel/database/client.ts";
 
-/** Rows that one statement adds up: a second of work under load when each row has another user, far below a statement's time limit. */
+/**
+ * Rows that one statement adds up: that takes a second under load when each row has
+ * another user, far below a statement's time limit.
+ */
 const batchRows = 10_000;
 /** Batches of one job. The rest of a backlog is left to the next job. */
 const batchesMax = 100;
 
-/** The job `usage.sum`: adds ended turns to the sums, with and without users, and to the totals of sessions. Returns how many. */
+/**
+ * The job `usage.sum`: adds ended turns to the sums, with and without users, and to the
+ * totals of sessions. Returns how many turns.
+ */
 export async function sumUsage(sql: AnySql, { rows = batchRows }: { readonly rows?: number } = {}): Promise<number> {
   let summed = 0;
   for (let batch = 0; batch < batchesMax; batch++) {

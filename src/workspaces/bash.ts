@@ -12,7 +12,10 @@ import { runShell } from "./shell/run.ts";
 const stderrBytesMax = 48 * 1024;
 const stdoutBytesMax = 192 * 1024;
 
-/** The tool `bash`: a simulated shell with no network, over the workspace's files (docs/decisions.md, "Workspaces"). */
+/**
+ * Returns the tool `bash`: a simulated shell with no network, over the workspace's files
+ * (docs/decisions.md, "Workspaces").
+ */
 export function bashTool({ ctx: { sql }, tenantId, workspaceId, sessionId }: WorkspaceScope): TurnTool {
   return builtinTool({
     name: "bash",

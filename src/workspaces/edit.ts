@@ -9,7 +9,10 @@ import { textOf } from "./read.ts";
 import type { WorkspaceScope } from "./scope.ts";
 import { withWorkspace } from "./store.ts";
 
-/** The tool `edit`: replaces one passage of a file, under the workspace's lock, so that edits made at once all count. */
+/**
+ * Returns the tool `edit`: it replaces one passage of a file, under the workspace's lock,
+ * so that no concurrent edit is lost.
+ */
 export function editTool({ ctx: { sql }, tenantId, workspaceId, sessionId }: WorkspaceScope): TurnTool {
   return builtinTool({
     name: "edit",

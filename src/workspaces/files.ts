@@ -3,7 +3,7 @@ import { ApiError, invalid } from "../kernel/errors.ts";
 import { fileBytesMax, workspaceBytesMax, workspaceFilesMax } from "./limits.ts";
 import { foldersOf } from "./paths.ts";
 
-/** Files that one batch holds at most. */
+/** A batch has at most this many files. */
 const batchFilesMax = 200;
 /** The size limit of a batch of more than one file. */
 const batchBytesMax = 8 * 1024 * 1024;

@@ -9,10 +9,10 @@ const alternativesMax = 100;
 
 /**
  * Returns a matcher for a glob pattern: `*` and `?` within a segment, `**` across
- * segments, `[a-z]`, `[!a-z]` and `{a,b}`. A leading slash or `./` means the root.
- * Its time grows with the product of pattern and path, whatever the pattern.
- * Throws `ToolError` for a pattern that is too long, stands for too much, or
- * takes too many steps; the matcher too.
+ * segments, `[a-z]`, `[!a-z]` and `{a,b}`. A leading slash or `./` means the root. Its
+ * time grows with the product of the lengths of pattern and path, whatever the pattern.
+ * Throws `ToolError` for a pattern that is too long or has too many alternatives; the
+ * matcher throws it for one that takes too many steps.
  */
 export function globMatcher(pattern: string): (path: string) => boolean {
   if (pattern.length > patternCharactersMax)
@@ -37,9 +37,9 @@ type Tokens = readonly Token[];
 type Budget = { steps: number };
 
 /**
- * Whether a row of items matches a row of patterns in which null stands for any
- * number of items. The state is the set of positions reached so far, so that no
- * pattern causes backtracking.
+ * Returns whether a sequence of items matches a sequence of patterns, in which null
+ * stands for any number of items. The state is the set of positions reached so far, so
+ * that no pattern causes backtracking.
  */
 function matches<P, T>(
   wanted: readonly (P | null)[],

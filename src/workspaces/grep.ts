@@ -14,7 +14,7 @@ import { requireWorkspace } from "./store.ts";
 /** The length limit of a pattern; real ones are far shorter. */
 const patternCharactersMax = 2_000;
 
-/** The tool `grep`. It searches in a process of its own, because there may be much to search. */
+/** Returns the tool `grep`. It searches in a separate process, because a search may take long. */
 export function grepTool({ ctx: { sql }, tenantId, workspaceId }: WorkspaceScope): TurnTool {
   return builtinTool({
     name: "grep",

@@ -10,7 +10,7 @@ export const workspaceFilesMax = 10_000;
 export const workspacePathBytesMax = 1024;
 /** A workspace with more files than this is deleted by a job; the response is 202 at once. */
 export const filesDeletedAtOnceMax = 200;
-/** So is one whose files have more bytes than this. */
+/** The same applies to a workspace whose files have more bytes than this. */
 export const bytesDeletedAtOnceMax = 16 * 1024 * 1024;
 
 /** A command may run this long; then it is ended (docs/decisions.md, "Workspaces"). */
@@ -27,11 +27,11 @@ export const processMemoryBytesMax = 1024 * 1024 * 1024;
 export const processMemoryCheckMs = 100;
 /** Processes of commands and searches that a worker runs at once. */
 export const processesMax = 4;
-/** As many of these as one tenant may have, so that endless commands of one tenant leave room for others. */
+/** Of these, one tenant may have this many, so that endless commands of one tenant leave room for others. */
 export const processesPerTenantMax = 2;
 /** A tool call waits at most this long for a process. */
 export const processWaitMs = 120_000;
 /** The size limit of one message between a process and its worker: a whole workspace, and a list of it. */
 export const frameBytesMax = 128 * 1024 * 1024;
-/** A command that met changes of other writers is run again at most this often. */
+/** A command is run again at most this many times because other writers changed its files. */
 export const rerunsMax = 5;

@@ -3,9 +3,9 @@ import { ToolError } from "../tools/error.ts";
 import { pathProblem } from "./path-rules.ts";
 
 /**
- * Reads a request's path of one file: relative to the root, a leading slash
- * allowed. Returns it without one. Throws 400 for the root, empty segments, `.`,
- * `..`, NUL, lone surrogates and what is too long.
+ * Returns a request's path of one file, relative to the root; a leading slash is allowed
+ * and removed. Throws 400 for the root, empty segments, `.`, `..`, NUL, lone surrogates
+ * and what is too long.
  */
 export function readFilePath(path: string): string {
   const relative = path.startsWith("/") ? path.slice(1) : path;
@@ -20,9 +20,9 @@ export function isRootPath(path: string): boolean {
 }
 
 /**
- * Reads a path as a model writes it: `.` and `..` are followed, a closing slash
- * is dropped. Returns it relative to the root, empty for the root itself. Throws
- * a `ToolError` for a path that leaves the root or is no path.
+ * Returns a model's path relative to the root, empty for the root itself: `.` and `..`
+ * are resolved, a slash at the end is removed. Throws a `ToolError` for a path that
+ * leaves the root or is no path.
  */
 export function readToolPath(path: string): string {
   const segments: string[] = [];

@@ -13,8 +13,8 @@ import { requireWorkspace } from "./store.ts";
 export type ReadVirtual = (path: string) => Promise<string | null>;
 
 /**
- * The tool `read`: a file of the workspace, or a text that `readVirtual` returns. An agent
- * that has skills but no workspace gets it for virtual paths alone.
+ * Returns the tool `read`: it reads a file of the workspace, or a text that `readVirtual`
+ * returns. An agent that has skills but no workspace gets it for virtual paths alone.
  */
 export function readTool(scope: ToolScope, readVirtual?: ReadVirtual): TurnTool {
   return builtinTool({

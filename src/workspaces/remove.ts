@@ -9,7 +9,7 @@ import { bytesDeletedAtOnceMax, filesDeletedAtOnceMax } from "./limits.ts";
 const filesPerBatch = 100;
 
 /**
- * Deletes a workspace with all files:
+ * Deletes a workspace with all files, and returns whether it is deleted or being deleted:
  *
  *     ready ──few files──▶ (deleted)
  *     ready ──many files─▶ deleting ──job `workspace.purge`──▶ (deleted)

@@ -19,7 +19,7 @@ export const WorkspaceResponse = under("Workspace", Id("workspace"));
 export const SandboxResponse = under("Sandbox", SandboxId);
 export const WorkspaceListResponse = pageOf("WorkspacePage", WorkspaceResponse);
 export const SandboxListResponse = pageOf("SandboxPage", SandboxResponse);
-/** Many files are deleted by and by. */
+/** Many files are deleted by a job, after the response. */
 export const WorkspaceDeletingResponse = Component("WorkspaceDeleting", { status: Type.Literal("deleting") });
 export const WorkspaceFileResponse = Component("WorkspaceFile", {
   path: example(Text, "reports/march.md"),

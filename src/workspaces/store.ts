@@ -21,7 +21,7 @@ interface WorkspaceRow {
   updatedAt: Date;
 }
 
-/** Creates a workspace; `namePrefix` begins its name when none is given. Its id may be chosen before. */
+/** Creates a workspace and returns it. Without a name it gets one that begins with `namePrefix`. */
 export async function createWorkspace(
   sql: AnySql,
   tenantId: string,
@@ -57,14 +57,17 @@ export async function listWorkspaces(sql: AnySql, filter: WorkspaceListFilter): 
   return timePage(list, rows, limit, showWorkspace);
 }
 
-/** Reads a workspace. Throws 404 `workspace_not_found`. */
+/** Returns a workspace. Throws 404 `workspace_not_found`. */
 export async function getWorkspace(sql: AnySql, tenantId: string, id: string): Promise<Workspace> {
   const [row] = await sql<WorkspaceRow[]>`select * from workspaces where id = ${id} and tenant_id = ${tenantId}`;
   if (row === undefined) throw new ApiError("workspace_not_found");
   return showWorkspace(row);
 }
 
-/** Changes the fields given; `metadata` is replaced whole. Throws 404, 409 `workspace_delete_conflict`. */
+/**
+ * Changes the fields given and returns the workspace; `metadata` is replaced as a whole.
+ * Throws 404, 409 `workspace_delete_conflict`.
+ */
 export function updateWorkspace(
   sql: AnySql,
   tenantId: string,

@@ -1,12 +1,13 @@
 import type { Principal } from "../../kernel/auth/authenticator.ts";
 import type { Ctx } from "../../kernel/context.ts";
+import type { IdOf } from "../../kernel/ids.ts";
 import type { NewTurn } from "./insert.ts";
 
 /** A turn that will run: the rows and the job are committed. */
 export interface AcceptedTurn {
-  readonly turnId: string;
-  readonly sessionId: string | null;
-  readonly assistantMessageId: string;
+  readonly turnId: IdOf<"turn">;
+  readonly sessionId: IdOf<"session"> | null;
+  readonly assistantMessageId: IdOf<"message">;
   /**
    * The attempt whose turn log is to be followed; 0 for a new turn. An Idempotency-Key can
    * join a turn that has run already.

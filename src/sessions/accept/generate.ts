@@ -6,7 +6,7 @@ import { turnGate } from "../../kernel/auth/gates.ts";
 import type { Ctx } from "../../kernel/context.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { IdempotencyKey } from "../../kernel/http/idempotency.ts";
-import { newId } from "../../kernel/ids.ts";
+import { type IdOf, newId } from "../../kernel/ids.ts";
 import { currentTraceparent } from "../../kernel/telemetry/trace.ts";
 import { merchantGuard } from "../../merchant/guard.ts";
 import { checkParts, type UiMessage } from "../../messages/ui-message.ts";
@@ -47,7 +47,7 @@ function checkAssistantParts(parts: readonly unknown[], pointer: string): void {
 /** A request for a stateless generation. */
 export interface GenerationRequest {
   readonly principal: Principal;
-  readonly agentId: string;
+  readonly agentId: IdOf<"agent">;
   readonly messages: readonly UiMessage[];
   readonly version: number | null;
   readonly userId: string;

@@ -4,6 +4,7 @@ import { sleep } from "../../kernel/async/wait.ts";
 import { type AnySql, json, type Sql } from "../../kernel/database/client.ts";
 import { isTransient, unavailable, violatedConstraint } from "../../kernel/database/failure.ts";
 import { ApiError } from "../../kernel/errors.ts";
+import type { IdOf } from "../../kernel/ids.ts";
 import { databaseWaitMs } from "../../kernel/limits.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import type { TurnKind } from "../state/turn.ts";
@@ -11,14 +12,14 @@ import { addTurnJob } from "../state/turn-job.ts";
 
 /** A turn to be written, and with it its session when that is new. */
 export interface NewTurn {
-  readonly turnId: string;
+  readonly turnId: IdOf<"turn">;
   readonly tenantId: string;
-  readonly agentId: string;
+  readonly agentId: IdOf<"agent">;
   /** Null: a stateless generation. */
-  readonly sessionId: string | null;
+  readonly sessionId: IdOf<"session"> | null;
   readonly kind: TurnKind;
   /** The task's run that begins with this turn; such a turn has a new session. */
-  readonly taskRunId: string | null;
+  readonly taskRunId: IdOf<"taskRun"> | null;
   readonly newSession: boolean;
   /** Whether a new session is visible at once. */
   readonly visible: boolean;
@@ -27,7 +28,7 @@ export interface NewTurn {
   readonly trigger: "submit-message" | "regenerate-message";
   readonly input: UiMessage | readonly UiMessage[] | null;
   readonly keepSeq: number | null;
-  readonly assistantMessageId: string;
+  readonly assistantMessageId: IdOf<"message">;
   /** The user of a new session; a turn of an existing session has the session's. */
   readonly userId: string;
   readonly metadata: Readonly<Record<string, unknown>>;

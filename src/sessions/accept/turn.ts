@@ -6,7 +6,7 @@ import type { Ctx } from "../../kernel/context.ts";
 import type { Tx } from "../../kernel/database/client.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { IdempotencyKey } from "../../kernel/http/idempotency.ts";
-import { newId } from "../../kernel/ids.ts";
+import { type IdOf, newId } from "../../kernel/ids.ts";
 import { currentTraceparent } from "../../kernel/telemetry/trace.ts";
 import { merchantGuard } from "../../merchant/guard.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
@@ -25,14 +25,14 @@ export type Materialize = "on_accept" | "on_success";
 /** A request for a turn, from HTTP, a task or a chat app. */
 export interface TurnRequest {
   readonly principal: Principal;
-  readonly agentId: string;
+  readonly agentId: IdOf<"agent">;
   /** Null: a new session. */
-  readonly sessionId: string | null;
+  readonly sessionId: IdOf<"session"> | null;
   readonly body: TurnBody & { readonly version?: number };
   readonly materialize: Materialize;
   readonly kind?: "session" | "task" | "chat";
   /** The task's run that this turn is, and the version the run was started with. */
-  readonly taskRun?: { readonly id: string; readonly agentVersion: number };
+  readonly taskRun?: { readonly id: IdOf<"taskRun">; readonly agentVersion: number };
   readonly requestId: string;
   readonly key: IdempotencyKey | null;
   /** Writes more in the accepting transaction; when it throws, nothing is written. */

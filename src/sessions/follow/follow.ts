@@ -3,6 +3,7 @@ import type { Ctx } from "../../kernel/context.ts";
 import { isUnavailable } from "../../kernel/database/failure.ts";
 import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
 import { doneEvent } from "../../kernel/http/sse.ts";
+import type { IdOf } from "../../kernel/ids.ts";
 import { turnPatienceMs, turnWatchMs } from "../../kernel/limits.ts";
 import { formatEvent, type LogKey, lastOf, type Relay } from "../../kernel/relay/relay.ts";
 import { followersOpen } from "../../kernel/telemetry/metrics.ts";
@@ -13,8 +14,8 @@ import { hasMoved, type TurnWatch } from "./watch.ts";
 /** A log to follow: a turn's, or a continuation's. */
 export interface FollowedLog {
   readonly logId: string;
-  readonly turnId: string;
-  readonly assistantMessageId: string;
+  readonly turnId: IdOf<"turn">;
+  readonly assistantMessageId: IdOf<"message">;
   /** The attempt whose log is read first (`logAttemptOf`). */
   readonly attempt: number;
   /** The turn was accepted just now, so that there is no turn log of it yet, or a very short one. */

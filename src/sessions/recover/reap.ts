@@ -1,5 +1,6 @@
 import type { Ctx } from "../../kernel/context.ts";
 import type { AnySql, Sql } from "../../kernel/database/client.ts";
+import type { IdOf } from "../../kernel/ids.ts";
 import {
   queuedTurnStaleMs,
   reapBatchRows,
@@ -58,7 +59,7 @@ export class Reaper {
 
   async #endFrozenWorkers(): Promise<void> {
     const { sql, log } = this.#ctx;
-    const frozen = await sql<{ id: string; ended: number }[]>`
+    const frozen = await sql<{ id: IdOf<"worker">; ended: number }[]>`
       select w.id, count(pg_terminate_backend(a.pid))::int as ended
       from workers w join pg_stat_activity a on a.application_name = w.application_name and a.datname = current_database()
       where w.beat_at < now() - ${this.#frozenMs} * interval '1 millisecond'
@@ -132,7 +133,7 @@ export class Reaper {
   /** Turns that were cancelled while no worker had them, by an operation that could not end them itself (the deletion of their agent or tenant). */
   async #endCanceled(): Promise<void> {
     const { sql } = this.#ctx;
-    const canceled = await sql<{ id: string; attempt: number; continuationId: string | null }[]>`
+    const canceled = await sql<{ id: IdOf<"turn">; attempt: number; continuationId: IdOf<"continuation"> | null }[]>`
       select id, attempt, continuation_id from turns
       where status in ('queued', 'waiting') and cancel_requested_at is not null limit ${reapBatchRows}`;
     for (const { id, attempt, continuationId } of canceled) {
@@ -144,7 +145,7 @@ export class Reaper {
 
   async #enqueueAgain(): Promise<void> {
     const { sql, log } = this.#ctx;
-    const enqueued = await sql<{ id: string }[]>`
+    const enqueued = await sql<{ id: IdOf<"turn"> }[]>`
       with silent as (
         select id, session_id from (
           select id, session_id from turns where status = 'queued' and cancel_requested_at is null
@@ -162,9 +163,9 @@ export class Reaper {
 }
 
 interface OrphanRow {
-  id: string;
+  id: IdOf<"turn">;
   attempt: number;
-  continuationId: string | null;
+  continuationId: IdOf<"continuation"> | null;
   shown: boolean;
   cancelRequested: boolean;
   workerLives: boolean;
@@ -241,8 +242,8 @@ export async function endLostTurn(
 ): Promise<boolean> {
   const usageKnown = !fence.statuses.includes("running");
   if (status === "canceled") {
-    const turn = { id: fence.turnId, continuationId: isContinuation ? fence.turnId : null };
-    return finishTurn(sql, fence, { ...(await canceledOutcome(sql, turn)), usageKnown });
+    const outcome = await canceledOutcome(sql, fence.turnId, isContinuation);
+    return finishTurn(sql, fence, { ...outcome, usageKnown });
   }
   const stored = isContinuation ? await answerOf(sql, fence.turnId) : null;
   const decided = stored === null ? null : withDecisions(stored, await readDecisions(sql, fence.turnId));

@@ -71,10 +71,11 @@ export function failedOutcome(
  */
 export async function canceledOutcome(
   sql: AnySql,
-  turn: { readonly id: string; readonly continuationId: string | null },
+  turnId: string,
+  isContinuation: boolean,
   usage: Partial<TurnUsage> = {},
 ): Promise<TurnOutcome> {
-  const preview = turn.continuationId === null ? null : await previewWithout(sql, turn.id);
+  const preview = isContinuation ? await previewWithout(sql, turnId) : null;
   return { ...outcomeWithoutMessages("canceled", null, usage), preview };
 }
 

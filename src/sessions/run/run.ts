@@ -85,7 +85,9 @@ async function runClaim(ctx: Ctx, running: RunningTurn, meter: ClaimMeter): Prom
 async function commit(ctx: Ctx, turn: ClaimedTurn, outcome: TurnOutcome): Promise<TurnOutcome | null> {
   if (await commitOutcome(ctx.sql, turn, outcome)) return outcome;
   if (outcome.status !== "succeeded" && outcome.status !== "waiting") return null;
-  const canceled = { ...(await canceledOutcome(ctx.sql, turn, outcome.usage)), relayEvents: outcome.relayEvents };
+  const { id, continuationId } = turn;
+  const stopped = await canceledOutcome(ctx.sql, id, continuationId !== null, outcome.usage);
+  const canceled = { ...stopped, relayEvents: outcome.relayEvents };
   return (await commitOutcome(ctx.sql, turn, canceled)) ? canceled : null;
 }
 
@@ -172,7 +174,7 @@ async function conclude(
     case "fenced":
       return null;
     case "canceled":
-      return canceledOutcome(ctx.sql, turn, usageOf(prepared, result));
+      return canceledOutcome(ctx.sql, turn.id, turn.continuationId !== null, usageOf(prepared, result));
     case "drained":
       if (writer.written === 0 && (await handBack(ctx, turn))) return null;
       return failed(errorOf("service_unavailable", "The worker was stopped before the turn was done."));
@@ -189,7 +191,7 @@ async function conclude(
 
 /**
  * Seals the log of a turn that has shown nothing and puts the turn back into the queue.
- * Returns false when it must not be run again.
+ * Returns false when that is not possible.
  */
 async function handBack(ctx: Ctx, turn: ClaimedTurn): Promise<boolean> {
   if (turn.continuationId !== null) return false;

@@ -10,7 +10,7 @@ import { type FileNode, Tree } from "./tree.ts";
 
 /** Files, folders and links that a command may see or make. */
 const nodesMax = 3 * workspaceFilesMax;
-/** Output that leaves the process; the model gets less. */
+/** Characters of output that leave the process; the model gets fewer. */
 const outputCharactersMax = 300_000;
 
 /** Further limits of one command, beside the guard's time and memory. */
@@ -34,7 +34,7 @@ const limits: NonNullable<BashOptions["executionLimits"]> = {
 /** Every built-in command but the one with a database engine of its own. No network, no other languages. */
 const commands = getCommandNames().filter((name) => name !== "sqlite3") as never[];
 
-/** Runs a command over a workspace's files. Never throws for what the command does. */
+/** Runs a command over a workspace's files and returns its result. Never throws for what the command does. */
 export async function runCommand(job: CommandJob, fetch: FetchContents): Promise<CommandResult> {
   const tree = new Tree({
     files: workspaceFilesMax,

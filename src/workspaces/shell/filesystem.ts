@@ -4,7 +4,7 @@ import { type FileNode, type FolderNode, fsError, type Node, segmentsOf, type Tr
 type Encoding = BufferEncoding | "utf-8" | null | undefined;
 type EncodingOption = { encoding?: Encoding } | Encoding;
 
-/** The names under `/dev` that are no files of the workspace. */
+/** The names under `/dev` that are not files of the workspace. */
 const deviceNames = ["null", "zero", "stdin", "stdout", "stderr"];
 
 /** Gives a tree its devices, where the workspace has no files of these names. */
@@ -246,7 +246,7 @@ function holdsDevice(node: Node): boolean {
   return node.kind === "device" || (node.kind === "folder" && [...node.children.values()].some(holdsDevice));
 }
 
-/** Devices can be used but are not listed: `find` and `*` mean the workspace's files. */
+/** Devices can be used but are not listed: `find` and `*` shall find only the workspace's files. */
 function isOnlyDevices(node: Node): boolean {
   if (node.kind !== "folder") return node.kind === "device";
   return node.children.size > 0 && [...node.children.values()].every(isOnlyDevices);

@@ -39,7 +39,7 @@ export class JobCutError extends Error {
 }
 
 interface JobOptions {
-  /** The tenant whose share of the slots it takes. */
+  /** The tenant to whose share of the slots the job counts. */
   readonly tenantId: string;
   readonly fetch: FetchContents;
   readonly signal: AbortSignal;

@@ -25,17 +25,20 @@ export interface CommandOutcome {
   readonly notes: readonly string[];
 }
 
-/** Commands of one workspace that met changes of another writer are run again one after the other. */
+/**
+ * Commands of one workspace that are run again, because another writer changed their
+ * files, run one after the other.
+ */
 const reruns = new Queues();
 
-/** The exit code of a command that ran out of its time. */
+/** The exit code of a command that exceeded its time limit. */
 const timedOutExitCode = 124;
 
 /**
- * Runs a shell command over a workspace's files and keeps what it wrote, all or
- * nothing. A command that read or replaced a file which another writer changed in
- * the meantime is run again on the current files: files are its only effects, so
- * running it again loses nothing. Throws 404 `workspace_not_found`, 409
+ * Runs a shell command over a workspace's files, stores what it wrote, all or nothing,
+ * and returns its outcome. A command that read or replaced a file which another writer
+ * changed in the meantime is run again on the current files: files are its only effects,
+ * so running it again loses nothing. Throws 404 `workspace_not_found`, 409
  * `workspace_delete_conflict`, the signal's reason.
  */
 export async function runShell(scope: CommandScope, command: string, signal: AbortSignal): Promise<CommandOutcome> {

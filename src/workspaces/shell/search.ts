@@ -4,11 +4,11 @@ import type { FetchContents, SearchJob, SearchResult } from "./protocol.ts";
 const matchesMax = 1_000;
 /** Characters of a line that a match shows. */
 const lineCharactersMax = 500;
-/** Bytes that are fetched at once; one file may weigh more. */
+/** Bytes that are fetched at once; a single file may be larger. */
 const fetchBytesMax = 4 * 1024 * 1024;
 const fetchFilesMax = 200;
 
-/** Searches files line by line; binary files are skipped. Throws SyntaxError for a broken pattern. */
+/** Returns the lines that match; binary files are skipped. Throws SyntaxError for a broken pattern. */
 export async function search(job: SearchJob, fetch: FetchContents): Promise<SearchResult> {
   const pattern = new RegExp(job.pattern);
   const matches: SearchResult["matches"][number][] = [];

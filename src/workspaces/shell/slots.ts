@@ -1,4 +1,7 @@
-/** Hands out a bounded number of slots, and only a share of them to one holder, first come first served. */
+/**
+ * Gives out a bounded number of slots, and only a share of them to one holder. A free slot
+ * goes to the first waiting holder whose share has room.
+ */
 export class Slots {
   readonly #max: number;
   readonly #perHolderMax: number;

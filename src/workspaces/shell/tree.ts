@@ -80,7 +80,7 @@ export function segmentsOf(path: string): string[] {
   return segments;
 }
 
-/** The tree and its totals. A change that would exceed a limit throws ENOSPC or EFBIG before anything is changed. */
+/** A tree and its totals. A change that would exceed a limit throws ENOSPC or EFBIG before anything is changed. */
 export class Tree {
   readonly root: FolderNode;
   readonly limits: TreeLimits;
@@ -100,9 +100,9 @@ export class Tree {
   }
 
   /**
-   * Finds the place a path names. `followLast`: a symbolic link at its end is
-   * followed too. Throws ENOENT for a missing folder on the way, ENOTDIR, ELOOP.
-   * Null for the root, which has no place in a folder.
+   * Returns the place a path names. `followLast`: a symbolic link at its end is followed
+   * too. Throws ENOENT for a missing folder on the way, ENOTDIR, ELOOP. Null for the
+   * root, which has no place in a folder.
    */
   find(path: string, call: string, followLast = true): TreePlace | null {
     if (path.includes("\0")) throw fsError("EINVAL", "invalid path", call, path);
@@ -131,7 +131,7 @@ export class Tree {
     }
   }
 
-  /** The node a path names. Throws ENOENT when there is none. */
+  /** Returns the node a path names. Throws ENOENT when there is none. */
   need(path: string, call: string, followLast = true): Node {
     const place = this.find(path, call, followLast);
     if (place === null) return this.root;
@@ -145,7 +145,7 @@ export class Tree {
     return made;
   }
 
-  /** Gives a node a name, in place of what had it. */
+  /** Gives a node a name, and removes a node that had it. Throws ENOSPC, EFBIG. */
   attach(folder: FolderNode, name: string, node: Node): void {
     const isNewFile = node.kind === "file" && node.links === 0;
     if (this.#nodes + 1 > this.limits.nodes || (isNewFile && this.#files + 1 > this.limits.files)) {
@@ -178,7 +178,7 @@ export class Tree {
     this.#bytes -= node.size;
   }
 
-  /** Replaces a file's content. */
+  /** Replaces a file's content. Throws ENOSPC, EFBIG. */
   write(node: FileNode, content: Uint8Array, name: string): void {
     this.#checkBytes(content.byteLength, node.size, name);
     this.#bytes += content.byteLength - node.size;
