@@ -1,6 +1,6 @@
 import postgres from "postgres";
 import type { Sql } from "../src/kernel/database/client.ts";
-import { newId } from "../src/kernel/ids.ts";
+import { type IdOf, newId } from "../src/kernel/ids.ts";
 import { insertPlainTurn } from "../src/sessions/accept/insert.ts";
 import { listLatest, listSessions, messagesBefore } from "../src/sessions/state/store.ts";
 import { readUsage } from "../src/usage/store.ts";
@@ -43,7 +43,7 @@ export async function explainAll(stand: Stand, seeded: Seeded, printLine: (line:
     userId: undefined,
     limit: 50,
   };
-  const accept = (sessionId: string | null) =>
+  const accept = (sessionId: IdOf<"session"> | null) =>
     undone(sql, (inner) => insertPlainTurn(inner, newTurn(stand, sessionId)));
   // Of usage by session, the step in which sessions are looked at.
   const asked: Record<string, () => Promise<unknown>> = {
@@ -82,7 +82,7 @@ async function undone(sql: Sql, work: (inner: Sql) => Promise<unknown>): Promise
     });
 }
 
-function newTurn({ tenantId, agentId }: Stand, sessionId: string | null) {
+function newTurn({ tenantId, agentId }: Stand, sessionId: IdOf<"session"> | null) {
   return {
     turnId: newId("turn"),
     tenantId,

@@ -1,12 +1,13 @@
 import postgres from "postgres";
+import type { IdOf } from "../src/kernel/ids.ts";
 import type { Stand } from "./stand.ts";
 
 /** What was seeded, and the sessions to look at. */
 export interface Seeded {
   /** A session of 10 messages, another one, and one of 2,000. */
-  readonly shortId: string;
-  readonly otherId: string;
-  readonly longId: string;
+  readonly shortId: IdOf<"session">;
+  readonly otherId: IdOf<"session">;
+  readonly longId: IdOf<"session">;
   readonly turns: number;
 }
 
@@ -52,7 +53,7 @@ export async function seedRows(
     for (const table of [...tables, "usage_sums", "usage_user_sums", "usage_session_tokens"])
       await sql`vacuum analyze ${sql(table)}`;
     const [row] = await sql<{ turns: string }[]>`select count(*) as turns from turns`;
-    const id = (n: number) => `ss_${n.toString(16).padStart(24, "0")}`;
+    const id = (n: number): IdOf<"session"> => `ss_${n.toString(16).padStart(24, "0")}`;
     return { shortId: id(1), otherId: id(2), longId: id(3), turns: Number(row?.turns) };
   } finally {
     await sql.end();

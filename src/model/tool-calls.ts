@@ -26,7 +26,7 @@ export interface ToolCallsRequest {
   readonly signal: AbortSignal;
 }
 
-/** How a tool call is handled; `told` are the parts about it for the reader. */
+/** How a tool call is handled. `told` has the parts about it for the reader. */
 interface ClassifiedCall {
   /** Whether it runs, once the model call has ended. */
   readonly runs: boolean;

@@ -1,4 +1,4 @@
-/** Tool calls asked for in plain words: "use the write tool", "call the bash tool with {"command":"ls"}". */
+/** Tool calls that a message asks for in words: "use the write tool", "call the bash tool with {"command":"ls"}". */
 import type { Json, OfferedTool } from "./conversation.ts";
 import { readFirstObject } from "./grammar.ts";
 import type { Step } from "./script.ts";

@@ -6,9 +6,9 @@
  *     step    = { name [ "=" value ] }             separated by blanks
  *     value   = JSON string | JSON object | JSON array | bare word
  *
- * A script stands at the very start or the very end of the message. Anywhere
- * else the characters are plain text, so that a transcript quoted inside a
- * prompt plays nothing. `script.ts` defines what the names mean.
+ * A script is only read at the start or the end of the message. Anywhere else the
+ * characters are plain text, so that a transcript quoted inside a prompt plays nothing.
+ * `script.ts` defines what the names mean.
  */
 
 /** One `name=value` of a step; `value` is `true` for a bare name. */

@@ -120,7 +120,10 @@ export async function deleteWorkspaceFile(inner: Tx, workspaceId: string, path: 
   if (below !== undefined) throw invalid("path", "is a folder");
 }
 
-/** The condition that a file lies in a folder. `0` is the character behind `/`, so the two bounds hold what begins with the folder and a slash. */
+/**
+ * Returns the condition that a file lies in a folder. `0` is the character after `/`, so
+ * the paths between the two bounds begin with the folder and a slash.
+ */
 function isIn(sql: AnySql, folder: ReturnType<AnySql>) {
   return sql`(path > ${folder} || '/' and path < ${folder} || '0')`;
 }

@@ -15,7 +15,7 @@ export interface AcceptedTurn {
   readonly attempt: number;
 }
 
-/** Returns the accepted turn that a row stands for once it is written. */
+/** Returns the turn that is accepted once this row is written. */
 export function acceptedOf(turn: Pick<NewTurn, "turnId" | "sessionId" | "assistantMessageId">): AcceptedTurn {
   const { turnId, sessionId, assistantMessageId } = turn;
   return { turnId, sessionId, assistantMessageId, attempt: 0 };

@@ -87,7 +87,7 @@ async function previewWithout(sql: AnySql, turnId: string): Promise<string> {
   return last === undefined ? "" : previewOf(last.content);
 }
 
-/** Returns the answer as far as it came: the model's message has the whole of it, once the model has begun. */
+/** Returns the answer as far as it was generated: the model's message has all of it, once the model has begun. */
 function longer(extended: UiMessage, message: UiMessage | null): UiMessage {
   return message !== null && message.parts.length >= extended.parts.length ? message : extended;
 }

@@ -50,7 +50,7 @@ const smallBytesMax = 128 * 1024;
 
 /**
  * Returns the query of a session for the turn `t` in front of it: the session's metadata,
- * the transcript behind the summary (up to `keep_seq` of a regeneration, which also
+ * the transcript after the summary (up to `keep_seq` of a regeneration, which also
  * decides whether the summary still holds), and the decisions of a continuation.
  */
 export function historyOfTurn(sql: AnySql, size: "small" | "any") {

@@ -39,7 +39,7 @@ export interface TurnOutcome {
   readonly lastChunk: unknown;
   /** The new continuation of a turn that stops to ask. */
   readonly continuationId: IdOf<"continuation"> | null;
-  /** What a turn that stops to ask asks for. */
+  /** The approvals that a turn which stops to ask waits for. */
   readonly approvals: readonly PendingCall[];
 }
 

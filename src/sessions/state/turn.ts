@@ -16,7 +16,7 @@ import { addTurnJob } from "./turn-job.ts";
  *              └─┼─────────────────────────┘                         │
  *                └─────────────────── end ───────────────────────────┘
  *
- * A turn that stops to ask a person (`waiting`) goes on as a *continuation*, which
+ * A turn that stops to ask a person (`waiting`) is continued by a *continuation*, which
  * has a turn log of its own; the moves of continuations and approvals are in
  * `continuation.ts`.
  *
@@ -81,7 +81,7 @@ export function claimMove(
 
 /** Which parts of the ending statement can concern a claim, as far as the turn's own row goes. */
 export interface EndedParts {
-  /** The turn ends, rather than stops to ask. */
+  /** The turn ends; it does not stop to ask. */
   readonly ends: boolean;
   /** It succeeded, or stops to ask. */
   readonly good: boolean;
@@ -92,8 +92,8 @@ export interface EndedParts {
 
 /**
  * Returns the moves *end* and *ask* as CTEs: `home` (the session's row, locked first),
- * `was` (the turn's row, locked behind the fence) and `ended` (the row as it is now, with
- * `leg`: the continuation that the claim ran).
+ * `was` (the turn's row, locked if the fence matches) and `ended` (the row as it is now,
+ * with `leg`: the continuation that the claim ran).
  */
 export function endMove(sql: AnySql, fence: Fence, outcome: TurnOutcome, parts: EndedParts) {
   const { ends, good, inSession, continues } = parts;
