@@ -60,7 +60,8 @@ export function withDecisions(message: UiMessage, decisions: readonly CallDecisi
   };
 }
 
-/** A call that waits for a person's decision. */ export interface PendingCall {
+/** A call that waits for a person's decision. */
+export interface PendingCall {
   readonly id: string;
   readonly tool: string;
   readonly toolCallId: string;

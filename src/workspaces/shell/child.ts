@@ -1,5 +1,5 @@
 import { frameBytesMax } from "../limits.ts";
-import { runCommand } from "./command.ts";
+import { runShellCommand } from "./command.ts";
 import { encodeFrame, FrameReader } from "./frames.ts";
 import type { ProcessJob, ProcessMessage, WorkerMessage } from "./protocol.ts";
 import { search } from "./search.ts";
@@ -35,7 +35,10 @@ async function fetch(paths: readonly string[]): Promise<readonly (Uint8Array | n
 
 async function run(job: ProcessJob): Promise<ProcessMessage> {
   try {
-    return { type: "done", result: job.kind === "command" ? await runCommand(job, fetch) : await search(job, fetch) };
+    return {
+      type: "done",
+      result: job.kind === "command" ? await runShellCommand(job, fetch) : await search(job, fetch),
+    };
   } catch (error) {
     return { type: "failed", message: error instanceof Error ? error.message : String(error) };
   }

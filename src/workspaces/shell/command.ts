@@ -35,7 +35,7 @@ const limits: NonNullable<BashOptions["executionLimits"]> = {
 const commands = getCommandNames().filter((name) => name !== "sqlite3") as never[];
 
 /** Runs a command over a workspace's files and returns its result. Never throws for what the command does. */
-export async function runCommand(job: CommandJob, fetch: FetchContents): Promise<CommandResult> {
+export async function runShellCommand(job: CommandJob, fetch: FetchContents): Promise<CommandResult> {
   const tree = new Tree({
     files: workspaceFilesMax,
     nodes: nodesMax,
