@@ -1,4 +1,4 @@
--- Turns: one row per request to the model that was accepted, whoever made it. No foreign keys, as in
+-- Turns: one row per accepted turn, whoever asked for it. No foreign keys, as in
 -- `010_sessions.sql`. A turn's chunks are in the relay, in its turn log; here is where to find them.
 
 create table turns (
@@ -9,7 +9,7 @@ create table turns (
   session_id text,
   -- Where it came from: a session over HTTP, a stateless generation, a task's run, a chat app.
   kind text not null check (kind in ('session', 'generate', 'task', 'chat')),
-  -- queued → running → succeeded | failed | canceled; running → waiting (for a person) → queued.
+  -- The moves: `src/sessions/state/turn.ts`.
   status text not null default 'queued'
     check (status in ('queued', 'running', 'waiting', 'succeeded', 'failed', 'canceled')),
   -- Counts claims. A commit names it and writes nothing when it has risen since.

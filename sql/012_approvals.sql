@@ -1,8 +1,8 @@
 -- Approvals of tool calls, and the continuations that resume a turn after them
 -- (`/v1/agents/:agentId/sessions/:sessionId/tool-approvals`).
 
--- A turn that stops to ask makes a continuation. It waits until the last approval of that message is decided, then it
--- is queued as a job of its own.
+-- A turn that stops to ask makes a continuation. It waits until the last approval of that message is decided, then its
+-- turn is queued again.
 create table continuations (
   id text primary key,
   tenant_id text not null,

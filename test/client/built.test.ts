@@ -31,7 +31,8 @@ async function example(): Promise<string> {
   const { body: agent } = await t.call("GET", `/v1/agents/${agentId}`);
   return code
     .replace("http://127.0.0.1:8080", `http://127.0.0.1:${server.port}`)
-    .replace('model: "gpt-5-mini"', `model: "${agent.model}", providerId: "${agent.providerId}"`)
+    .replace("prv_…", agent.providerId)
+    .replace("gpt-5-mini", agent.model)
     .replace("What time is it in Lisbon?", '[[sim: text=\\"Half past nine.\\"]]');
 }
 

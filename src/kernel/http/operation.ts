@@ -102,10 +102,12 @@ interface RouteContext {
 const nothing = Closed({});
 
 /**
- * Makes an Elysia handler of an operation. In this order: credential (401),
- * subscription (402), pace (429), form, path and query fields (400), body (400,
- * 413), then the handler. Elysia routes; checking stays here so that the order is
- * the same everywhere and bodies are read with our own bound.
+ * Makes an Elysia handler of an operation. It checks in this order: the header
+ * `API-Form` (400), credential (401), subscription (402), request rate (429),
+ * whether the form has the operation (404), path and query fields (400), body (400,
+ * 413), Idempotency-Key (400, 409, 422); then it calls the handler. Elysia routes;
+ * checking stays here so that the order is the same everywhere and bodies are read
+ * with our own bound.
  */
 export function operation<
   P extends TObject = TObject<Record<never, never>>,

@@ -23,14 +23,14 @@ import { answerOf } from "../state/turn-log.ts";
 /**
  * Recovers turns whose worker is lost (docs/architecture.md, "The reaper"). Every worker
  * process runs it; all its updates are guarded, so any number may run at once. Each scan
- * has four parts, each bounded:
+ * has five parts:
  *
- * 1. Workers that stopped beating: a frozen one's connections are ended, which
- *    frees its locks; a dead one's jobs are given back to the queue.
- * 2. Turns marked running whose session lock nobody holds: run again when they
- *    have shown nothing, else ended as failed.
- * 3. Cancelled turns that no worker has: ended.
- * 4. Queued turns whose job is gone: a job is enqueued again.
+ * 1. Frozen workers: their connections are ended, which frees their locks.
+ * 2. Dead workers: forgotten, and their jobs are given back to the queue.
+ * 3. Turns marked running whose session lock nobody holds: run again when they
+ *    have shown nothing, else ended as failed, or as canceled when that was asked for.
+ * 4. Canceled turns that no worker has: ended.
+ * 5. Queued turns whose job is gone: a job is enqueued again.
  */
 export class Reaper {
   readonly #ctx: Ctx;
