@@ -5,18 +5,19 @@ import { type Batch, relayGroupCharsMax, relayGroupMax } from "./relay.ts";
 export interface Append {
   readonly name: string;
   readonly batch: Batch;
-  /** Whether the log ends with it. */
+  /** Whether the log ends with this batch. */
   readonly ends: boolean;
 }
 
 /** Sends the appends of many logs; `fields` has `first, count, sse, ends, madeAt` for each. Returns a result for each. */
 export type SendAppends = (names: readonly string[], fields: readonly (string | number)[]) => Promise<unknown>;
 
-type Answer = string | number | undefined;
+/** What the script returned for one append; undefined when it returned too few. */
+type Result = string | number | undefined;
 
 /** The appends of all logs of a process. Sharing commands halves the cost of each, in this process as in Redis. */
 export class Appends {
-  readonly #batcher: Batcher<Append, Answer>;
+  readonly #batcher: Batcher<Append, Result>;
 
   constructor(send: SendAppends) {
     this.#batcher = new Batcher((group) => sendGroup(send, group), {
@@ -25,16 +26,16 @@ export class Appends {
     });
   }
 
-  /** What the script says of this append. Rejects when the command failed, or Redis refused this one. */
+  /** Returns the script's result for this append. Rejects when the command failed, or Redis refused this append. */
   async add(append: Append): Promise<string | number> {
-    const answer = await this.#batcher.add(append);
-    if (answer === undefined || (typeof answer === "string" && answer.startsWith("error")))
-      throw new Error(`Redis refused an append: ${answer}.`);
-    return answer;
+    const result = await this.#batcher.add(append);
+    if (result === undefined || (typeof result === "string" && result.startsWith("error")))
+      throw new Error(`Redis refused an append: ${result}.`);
+    return result;
   }
 }
 
-async function sendGroup(send: SendAppends, group: readonly Append[]): Promise<readonly Answer[]> {
+async function sendGroup(send: SendAppends, group: readonly Append[]): Promise<readonly Result[]> {
   const names: string[] = [];
   const fields: (string | number)[] = [];
   for (const { name, batch, ends } of group) {
@@ -42,5 +43,5 @@ async function sendGroup(send: SendAppends, group: readonly Append[]): Promise<r
     names.push(name);
     fields.push(first, count, sse, ends ? 1 : 0, madeAtMs);
   }
-  return (await send(names, fields)) as Answer[];
+  return (await send(names, fields)) as Result[];
 }

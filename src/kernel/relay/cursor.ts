@@ -15,7 +15,7 @@ import { isMark, type Mark } from "./scripts.ts";
 export interface LogPage {
   /** The events, merged; null when there are none yet. */
   readonly batch: Batch | null;
-  /** The end or seal, when the read came to it. */
+  /** The end mark or seal, when the read reached it. */
   readonly mark: Mark | null;
   /** How many entries were read. */
   readonly entries: number;
@@ -24,11 +24,11 @@ export interface LogPage {
 }
 
 /**
- * One follower's place in a log. Events reach it in two ways, as published
+ * One follower's position in a log. Events reach it in two ways, as published
  * batches and as pages it reads; it compares numbers only, so the two may overlap
  * or race in any way and the follower still sees each event once. It keeps at most
- * one batch and one page, whatever is published meanwhile: what it has no room for
- * it remembers as a number and reads later, at its own pace.
+ * one batch and one page, whatever is published meanwhile: of a batch beyond that it
+ * keeps the number only, and reads the events later, as fast as the follower takes them.
  */
 export class LogCursor {
   /** The number of the next event to hand over. */
@@ -44,15 +44,16 @@ export class LogCursor {
   #lost = false;
   #wake: (() => void) | null = null;
   #isNew: boolean;
-  #doubt: NodeJS.Timeout | null = null;
+  /** Reads the log of a new follower when nothing is published in time. */
+  #firstRead: NodeJS.Timeout | null = null;
 
-  /** `isNew`: the log is only just beginning. */
+  /** `isNew`: the log has probably no events yet. */
   constructor(from: number, isNew = false) {
     this.next = from;
     this.#isNew = isNew;
   }
 
-  /** What to hand over now; null when there is nothing. */
+  /** Returns what the follower gets now; null when there is nothing. */
   take(): Followed | null {
     const batch = this.#takeBatch();
     if (batch !== null) {
@@ -67,7 +68,7 @@ export class LogCursor {
     return this.#lost ? { type: "lost" } : null;
   }
 
-  /** What was read or published may have been handed over the other way meanwhile. */
+  /** Returns the events not handed over yet: what was read may have been published, or the reverse, and handed over meanwhile. */
   #takeBatch(): Batch | null {
     const page = this.#page === null ? null : dropBefore(this.#page, this.next);
     this.#page = null;
@@ -77,48 +78,49 @@ export class LogCursor {
     return live;
   }
 
-  /** Whether the log holds, or may hold, something that has to be read. */
+  /** Whether the log has to be read: it has, or may have, events that are not here. */
   get stale(): boolean {
     if (this.#reading) return false;
     return this.#forced || this.#known >= this.next || (this.#mark !== null && this.#mark.tail >= this.next);
   }
 
   /**
-   * The subscription stands: the log is read, for what was published before. One
-   * that was new when its follower came is not, for almost always nothing was: its
-   * first publication tells by its number whether one is missing, and when none
-   * comes for a while the log is read after all.
+   * Redis has confirmed the subscription: the log is read, for what was published
+   * before. A log that was new when its follower came is not read, because almost
+   * always it has no events: the number of its first publication shows whether one is
+   * missing, and when none comes within `relayNewLogMs` the log is read after all.
    */
   confirm(): void {
     const wasNew = this.#isNew;
     this.#isNew = false;
     if (!wasNew) this.force();
-    else if (this.#live === null && !this.stale) this.#doubt = setTimeout(() => this.force(), relayNewLogMs).unref();
+    else if (this.#live === null && !this.stale)
+      this.#firstRead = setTimeout(() => this.force(), relayNewLogMs).unref();
   }
 
-  /** Something was published. */
+  /** Takes a publication. */
   publish(item: Batch | Mark): void {
-    if (this.#doubt !== null) clearTimeout(this.#doubt);
-    this.#doubt = null;
+    if (this.#firstRead !== null) clearTimeout(this.#firstRead);
+    this.#firstRead = null;
     if (isMark(item)) this.#mark = item;
     else if (this.#live === null && item.first <= this.next && lastOf(item) >= this.next) this.#live = item;
     else this.#known = Math.max(this.#known, lastOf(item));
     this.wake();
   }
 
-  /** The log has to be read, whatever was published. */
+  /** Makes the follower read the log, whatever was published. */
   force(): void {
     this.#forced = true;
     this.wake();
   }
 
-  /** The sequence cannot be given. */
+  /** Makes the follower get `lost`: the sequence cannot be given. */
   lose(): void {
     this.#lost = true;
     this.wake();
   }
 
-  /** A read starts. What is published from here on may be missing in its page and is remembered anew. */
+  /** Begins a read. What is published from here on may be missing in its page, so it is noted from here on. */
   startRead(): void {
     this.#reading = true;
     this.#forced = false;
@@ -126,7 +128,7 @@ export class LogCursor {
     this.#mark = null;
   }
 
-  /** The read that was started has ended; null: it failed, or the log has a gap before `next`. */
+  /** Ends the read that was begun, with its page; null: it failed, or the log has a gap before `next`. */
   endRead(page: LogPage | null): void {
     this.#reading = false;
     if (page === null) {
@@ -143,14 +145,14 @@ export class LogCursor {
     this.wake();
   }
 
-  /** Ends the wait of `woken`. */
+  /** Resolves the promise that `woken` has returned. */
   wake(): void {
     const wake = this.#wake;
     this.#wake = null;
     wake?.();
   }
 
-  /** Resolves at the next `wake`. For one waiter, which has looked at the cursor in the same step. */
+  /** Resolves at the next `wake`. For one waiter, which has called `take` in the same synchronous step. */
   woken(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;

@@ -13,7 +13,7 @@ import {
   type Sealed,
 } from "./relay.ts";
 
-/** How often expired logs are cleared away at most, in milliseconds. */
+/** The longest pause between two removals of expired logs, in milliseconds. */
 const sweepMsMax = 60_000;
 
 interface Log {
@@ -26,17 +26,17 @@ interface Log {
   expiresAtMs: number;
 }
 
-/** What an in-process relay may be told. */
+/** The options of an in-process relay. */
 export interface MemoryRelayOptions {
   /** How long a log is kept, in milliseconds; `relayKeepMs` when left out. */
   readonly keepMs?: number;
-  /** What all logs together may weigh, in characters; `relayMemoryCharsMax` when left out. */
+  /** How long all logs together may be, in characters; `relayMemoryCharsMax` when left out. */
   readonly charsMax?: number;
 }
 
-/** The relay of a service that is one process: nothing is shared, nothing is away. */
+/** The relay of a service that is one process: it shares nothing and is never away. */
 export class MemoryRelay implements Relay {
-  /** In the order in which they were begun. */
+  /** In the order in which the logs were begun. */
   readonly #logs = new Map<string, Log>();
   readonly #keepMs: number;
   readonly #charsMax: number;
@@ -94,8 +94,8 @@ export class MemoryRelay implements Relay {
     const name = nameOf(key);
     const log = this.#open(name);
     let next = Math.max(from, 1);
-    let ring = () => {};
-    const wake = () => ring();
+    let notify = () => {};
+    const wake = () => notify();
     log.wakers.add(wake);
     signal.addEventListener("abort", wake, { once: true });
     try {
@@ -103,7 +103,7 @@ export class MemoryRelay implements Relay {
         const step: Followed | null = this.#closed ? { type: "lost" } : stepFrom(log, next);
         if (step === null) {
           await new Promise<void>((resolve) => {
-            ring = resolve;
+            notify = resolve;
           });
           continue;
         }
@@ -158,7 +158,7 @@ export class MemoryRelay implements Relay {
     this.#chars -= log.chars;
   }
 
-  /** Clears expired logs away, but none that somebody reads. */
+  /** Drops expired logs, except those that have a reader. */
   #sweep(): void {
     const now = Date.now();
     for (const [name, log] of this.#logs) {
@@ -166,7 +166,7 @@ export class MemoryRelay implements Relay {
     }
   }
 
-  /** Makes room by dropping logs that are complete and unread, oldest first; their turns are stored. */
+  /** Drops logs that are closed and have no reader, oldest first, until the rest is within the limit; their turns are stored. */
   #evict(): void {
     for (const [name, log] of this.#logs) {
       if (this.#chars <= this.#charsMax) return;
@@ -183,7 +183,7 @@ function wakeAll(log: Log): void {
   for (const wake of log.wakers) wake();
 }
 
-/** What a follower that wants event `next` gets now; null when it has to wait. */
+/** Returns what a follower that waits for event `next` gets now; null when it has to wait on. */
 function stepFrom(log: Log, next: number): Followed | null {
   if (next <= log.tail) {
     const batch = dropBefore(log.batches[indexOf(log.batches, next)]!, next)!;
@@ -194,7 +194,7 @@ function stepFrom(log: Log, next: number): Followed | null {
   return log.state === "ended" ? { type: "end" } : null;
 }
 
-/** The index of the batch that holds event `next`, which the log has. */
+/** Returns the index of the batch with event `next`, which the log has. */
 function indexOf(batches: readonly Batch[], next: number): number {
   let low = 0;
   let high = batches.length - 1;

@@ -11,20 +11,20 @@ import {
   type LogKey,
   lastOf,
   type Relay,
+  relayCheckMs,
   relayChunkMax,
   relayCommandTimeoutMs,
   relayHeartbeatMs,
   relayKeepMs,
-  relayLookMs,
   relayPingTimeoutMs,
   relayReconnectMsMax,
   relayReconnectMsMin,
   type Sealed,
 } from "./relay.ts";
-import { appendScript, isMark, logName, lookScript, type Mark, parseEntry, sealScript } from "./scripts.ts";
+import { appendScript, checkScript, isMark, logName, type Mark, parseEntry, sealScript } from "./scripts.ts";
 import { Subscriptions } from "./subscriptions.ts";
 
-/** What a relay on Redis needs to know. */
+/** The options of a relay on Redis. */
 export interface RedisRelayOptions {
   /** `redis://` or `rediss://`. */
   readonly url: string;
@@ -32,19 +32,19 @@ export interface RedisRelayOptions {
   readonly prefix?: string;
   /** How long a log is kept, in milliseconds; `relayKeepMs` when left out. */
   readonly keepMs?: number;
-  /** Told of every connection error; the relay reconnects by itself. */
+  /** Called with every connection error; the relay reconnects by itself. */
   readonly onError?: (error: Error) => void;
 }
 
 interface ScriptedRedis extends Redis {
   relayAppend(logs: number, ...args: (string | number)[]): Promise<unknown>;
   relaySeal(key: string, keepMs: number): Promise<unknown>;
-  relayLook(key: string, keepMs: number): Promise<unknown>;
+  relayCheck(key: string, keepMs: number): Promise<unknown>;
 }
 
 /**
- * A failed command is repeated by those who know what it meant, so the client
- * repeats nothing: what is in flight when a connection drops is rejected at once.
+ * A failed command is repeated by its caller, who knows whether that is safe, so the
+ * client repeats nothing: what is under way when a connection drops is rejected at once.
  */
 const connectionOptions: Omit<RedisOptions, "replyMapping"> = {
   lazyConnect: true,
@@ -60,7 +60,7 @@ const connectionOptions: Omit<RedisOptions, "replyMapping"> = {
 const scripts: NonNullable<RedisOptions["scripts"]> = {
   relayAppend: { lua: appendScript },
   relaySeal: { lua: sealScript, numberOfKeys: 1 },
-  relayLook: { lua: lookScript, numberOfKeys: 1 },
+  relayCheck: { lua: checkScript, numberOfKeys: 1 },
 };
 
 /** The relay on Redis: two connections per process, whatever the number of logs and followers. */
@@ -91,7 +91,7 @@ export class RedisRelay implements Relay {
     this.#subscriptions = new Subscriptions(this.#subscriber);
     this.#timers = [
       setInterval(() => this.#beat(), relayHeartbeatMs).unref(),
-      setInterval(() => void this.#look(), Math.min(relayLookMs, keepMs / 2)).unref(),
+      setInterval(() => void this.#checkFollowed(), Math.min(relayCheckMs, keepMs / 2)).unref(),
     ];
   }
 
@@ -107,10 +107,10 @@ export class RedisRelay implements Relay {
     const name = logName(this.#prefix, key);
     let rest: Batch | null = batch;
     while (rest !== null) {
-      const answer = await this.#appends.add({ name, batch: rest, ends });
-      if (typeof answer !== "number") return answer as Appended;
-      // The log's tail lies inside the batch, which gets shorter with every round.
-      rest = dropBefore(rest, answer + 1);
+      const result = await this.#appends.add({ name, batch: rest, ends });
+      if (typeof result !== "number") return result as Appended;
+      // It is the number of the log's last event, which is inside the batch: the rest is sent again, shorter each time.
+      rest = dropBefore(rest, result + 1);
     }
     return "ok";
   }
@@ -156,7 +156,7 @@ export class RedisRelay implements Relay {
     }
   }
 
-  /** Reads the log from event `next` on; null when it does not reach there. */
+  /** Returns the log's page from event `next` on; null when the log does not reach there. */
   async #page(name: string, next: number, count: number): Promise<LogPage | null> {
     const entries = (await this.#commands.xrange(name, next, "+", "COUNT", count)).map(parseEntry);
     const [head] = entries;
@@ -167,7 +167,7 @@ export class RedisRelay implements Relay {
     return this.#pageAround(name, next);
   }
 
-  /** The page of an event that begins no entry: it lies within one, or is the one to come. */
+  /** Returns the page of an event that begins no entry: it is inside one, or is still to come. Null: it is neither. */
   async #pageAround(name: string, next: number): Promise<LogPage | null> {
     const [entry] = (await this.#commands.xrevrange(name, next, "-", "COUNT", 1)).map(parseEntry);
     if (entry === undefined || isMark(entry) || lastOf(entry) < next - 1) return null;
@@ -181,7 +181,7 @@ export class RedisRelay implements Relay {
 
   async ping(): Promise<void> {
     await within(this.#commands.ping(), relayPingTimeoutMs, () => {
-      throw new Error(`Redis did not answer within ${relayPingTimeoutMs} ms.`);
+      throw new Error(`Redis did not respond within ${relayPingTimeoutMs} ms.`);
     });
   }
 
@@ -193,29 +193,29 @@ export class RedisRelay implements Relay {
     return Promise.resolve();
   }
 
-  /** A subscriber only listens, so a connection that went silent shows only when something is asked on it. */
+  /** Pings the subscriber's connection: it only listens, so without commands it would not notice that the connection is dead. */
   #beat(): void {
     if (this.#subscriptions.followed.size > 0) this.#subscriber.ping().catch(() => {});
   }
 
-  /** Keeps followed logs from expiring, and finds what was published to nobody. */
-  async #look(): Promise<void> {
+  /** Keeps followed logs from expiring, and finds publications that did not reach this process. */
+  async #checkFollowed(): Promise<void> {
     const names = [...this.#subscriptions.followed.keys()];
     for (let start = 0; start < names.length; start += relayChunkMax) {
-      await Promise.all(names.slice(start, start + relayChunkMax).map((name) => this.#lookAt(name)));
+      await Promise.all(names.slice(start, start + relayChunkMax).map((name) => this.#check(name)));
     }
   }
 
-  async #lookAt(name: string): Promise<void> {
-    // A failure shows on the connection, and every follower hears of that.
-    const tail = await this.#commands.relayLook(name, this.#keepMs).catch(() => null);
+  async #check(name: string): Promise<void> {
+    // When it fails, the connection breaks, and `Subscriptions` handles that for every follower.
+    const tail = await this.#commands.relayCheck(name, this.#keepMs).catch(() => null);
     for (const cursor of this.#subscriptions.followed.get(name)?.cursors ?? []) {
       if (tail !== null && tail !== cursor.next - 1) cursor.force();
     }
   }
 }
 
-/** One page of entries that follow each other; only the last can be a mark. */
+/** Returns one page of entries that follow each other; only the last can be a mark. */
 function merge(head: Batch, entries: readonly (Batch | Mark)[], asked: number): LogPage {
   let count = 0;
   let sse = "";

@@ -1,13 +1,13 @@
 /**
- * The relay: the log of a running turn's chunks, written by the worker that
- * runs it and read by everyone who follows. One log per attempt of a turn; its
+ * The relay: the turn logs, each with the chunks of a running turn, written by the
+ * worker that runs it and read by everyone who follows. One log per attempt of a turn; its
  * events are numbered 1, 2, 3 … without gaps, and are formatted as SSE text
  * once, by the writer. Losing the relay costs live tokens, never a turn.
  */
 
-/** A log expires this long after its last append, touch or follower's look, in milliseconds. */
+/** A log expires this long after its last append, touch or check for a follower, in milliseconds. */
 export const relayKeepMs = 60 * 60 * 1000;
-/** A writer cuts its batches at this many bytes; one larger chunk goes alone. */
+/** A writer cuts its batches at this many bytes; a larger chunk is a batch of its own. */
 export const relayBatchBytesMax = 64 * 1024;
 /** One command appends to at most this many logs, and this many characters of their batches: some milliseconds of Redis' time. */
 export const relayGroupMax = 500;
@@ -19,32 +19,32 @@ export const relayRetryMsMin = 50;
 export const relayRetryMsMax = 1_000;
 /** `RelayWriter.end` tries this long to get the end mark into a relay that is away, in milliseconds. */
 export const relayEndWaitMs = 2_000;
-/** A quiet writer looks this often whether its log is still there and still its own, in milliseconds. */
+/** How often a writer without new chunks checks that its log is there and not sealed, in milliseconds. */
 export const relayProbeMs = 5_000;
 
 /** The first page of a backfill has at most this many entries (each at most one batch). */
 export const relayPageEntriesMin = 16;
-/** Later pages are sized by what the entries weigh, up to this many. */
+/** Later pages have as many entries as the size of the last ones allows, up to this many. */
 export const relayPageEntriesMax = 512;
 /** A backfill page aims at this many characters. */
 export const relayPageChars = 256 * 1024;
 
 /** `Relay.ping` rejects after this long, in milliseconds. */
 export const relayPingTimeoutMs = 1_000;
-/** A command that Redis has not answered by now has failed, and so has its silent connection, in milliseconds. */
+/** A command without a response after this long has failed, and so has a connection on which nothing comes, in milliseconds. */
 export const relayCommandTimeoutMs = 2_000;
 /** The shortest and longest pause between attempts to connect to Redis, in milliseconds. */
 export const relayReconnectMsMin = 50;
 export const relayReconnectMsMax = 1_000;
 /** Followers wait this long for a dropped connection to come back before they get `lost`, in milliseconds. */
 export const relayLostGraceMs = 1_000;
-/** The subscriber connection is asked for a sign of life this often, in milliseconds. */
+/** How often the subscriber connection is pinged, in milliseconds. */
 export const relayHeartbeatMs = 2_000;
-/** Followed logs are looked at this often, for a publication that went missing and against expiry, in milliseconds. */
-export const relayLookMs = 15_000;
+/** How often followed logs are checked, for a publication that went missing and against expiry, in milliseconds. */
+export const relayCheckMs = 15_000;
 /** A follower of a new log reads it when nothing was published for this long, in milliseconds. */
 export const relayNewLogMs = 100;
-/** At most this many logs are looked at, or channels subscribed, in one go. */
+/** At most this many logs are checked, or channels subscribed, at a time. */
 export const relayChunkMax = 500;
 
 /** The in-process relay drops ended, unread logs, oldest first, when all logs together exceed this many characters. */
@@ -64,7 +64,7 @@ export interface Batch {
   readonly first: number;
   readonly count: number;
   readonly sse: string;
-  /** When its first chunk was made, by its writer's clock; once a batch, to measure the relay's lag. Absent where it was cut. */
+  /** When its first chunk was made, by its writer's clock; to measure the relay's lag. Absent in a part of a batch, so that each is measured once. */
   readonly madeAtMs?: number;
 }
 
@@ -75,7 +75,7 @@ export interface Batch {
  */
 export type Appended = "ok" | "sealed" | "lost";
 
-/** What stood in the log when it was sealed: no event, at least one, or a complete log with its end mark. */
+/** What was in the log when it was sealed: no event, at least one, or a complete log with its end mark. */
 export type Sealed = "empty" | "shown" | "ended";
 
 /**
@@ -92,8 +92,8 @@ export type Followed =
 /** A place to keep logs. Two implementations, one conformance suite. */
 export interface Relay {
   /**
-   * Appends a batch. Idempotent by event number: events that stand in the log
-   * already are skipped, so an append whose answer was lost can be repeated. A
+   * Appends a batch. Idempotent by event number: events that are in the log
+   * already are skipped, so an append whose result was lost can be repeated. A
    * batch of no events (`count` 0) writes nothing, checks that the log reaches
    * `first - 1` and postpones its expiry. Rejects when the relay is away; whether
    * the events were written is then unknown.
@@ -101,14 +101,14 @@ export interface Relay {
   append(key: LogKey, batch: Batch): Promise<Appended>;
   /**
    * Appends the last batch and the end mark in one step. A last batch of no
-   * events still makes sure that the log is whole; `null` ends whatever stands
-   * there. Returns `ok` again when repeated. Rejects when the relay is away.
+   * events still makes sure that the log is complete; `null` ends the log as it
+   * is. Returns `ok` again when repeated. Rejects when the relay is away.
    */
   end(key: LogKey, last: Batch | null): Promise<Appended>;
   /**
    * Seals the log: every later append or end returns `sealed`, as long as the
-   * log is kept. Atomic with the answer, and idempotent: it says the same each
-   * time. An ended log stays ended and returns `ended`. Rejects when the relay
+   * log is kept. Sealing and the result are one atomic step, and idempotent: the
+   * result is the same each time. An ended log stays ended and returns `ended`. Rejects when the relay
    * is away.
    */
   seal(key: LogKey): Promise<Sealed>;
@@ -118,29 +118,29 @@ export interface Relay {
    * than they were appended. A log that does not exist yet is waited for when
    * `from` is 1; a log that does not reach `from - 1` is `lost`. Stops at once
    * when the signal aborts. Never throws: a relay that is away is `lost`, and
-   * `follow` may be called again. `isNew` says that the log is only just beginning,
-   * which saves reading what is not there yet; it may be wrong.
+   * `follow` may be called again. `isNew` says that the log has probably no
+   * events yet, which saves a read of it; it may be wrong.
    */
   follow(key: LogKey, from: number, signal: AbortSignal, isNew?: boolean): AsyncIterable<Followed>;
-  /** Postpones the expiry of a log. A log that does not exist is none of its business. Rejects when the relay is away. */
+  /** Postpones the expiry of a log. Does nothing when there is no such log. Rejects when the relay is away. */
   touch(key: LogKey): Promise<void>;
   /** Rejects within `relayPingTimeoutMs` when the relay is away. */
   ping(): Promise<void>;
-  /** Ends every follower with `lost` and lets go of the connections. */
+  /** Ends every follower with `lost` and closes the connections. */
   close(): Promise<void>;
 }
 
-/** One event as SSE text. `chunk` is any JSON value; JSON has no raw line break, so one `data` line holds it. */
+/** Returns one event as SSE text. `chunk` is any JSON value; JSON has no raw line break, so one `data` line holds it. */
 export function formatEvent(logId: string, number: number, chunk: unknown): string {
   return `id: ${logId}:${number}\ndata: ${JSON.stringify(chunk)}\n\n`;
 }
 
-/** The number of a batch's last event; `first - 1` when it has none. */
+/** Returns the number of a batch's last event; `first - 1` when it has none. */
 export function lastOf(batch: Batch): number {
   return batch.first + batch.count - 1;
 }
 
-/** The part of a batch from event number `from` on; null when nothing is left. */
+/** Returns the part of a batch from event number `from` on; null when nothing is left. */
 export function dropBefore(batch: Batch, from: number): Batch | null {
   const dropped = from - batch.first;
   if (dropped <= 0) return batch;

@@ -1,21 +1,21 @@
 import type { Batch, LogKey } from "./relay.ts";
 
 /**
- * How a log lies in Redis. One stream per log. A batch is the entry
+ * How a log is stored in Redis. One stream per log. A batch is the entry
  * `<first>-<count>` with the field `sse`; ids rise strictly. The end and the seal
- * are entries at the two ends of the highest possible id, with the field `tail`
+ * are entries with the lowest and the highest second part of the highest possible id, with the field `tail`
  * (the number of the last event), so that Redis itself refuses any later batch.
  * The same scripts publish what they write, on a channel named like the key:
  * `<first>-<count>-<made at>\n<sse>`, `end-<tail>`, `sealed-<tail>`.
  */
 const highest = "18446744073709551615";
 
-/** What the append script is told of each log. */
+/** How many arguments the append script has for each log. */
 const appendFields = 5;
 
 /** `tail` is the number of a log's last event, `state` one of open, ended, sealed. */
-const place = `
-local function place(key)
+const tailOf = `
+local function tailOf(key)
   local entry = redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1]
   if not entry then return 0, 'open' end
   local first, count = string.match(entry[1], '^(%d+)%-(%d+)$')
@@ -25,14 +25,15 @@ end
 `;
 
 /**
- * Appends to many logs, each by itself: what fails in one does not touch the
+ * Appends to many logs, each independently: a failure in one does not affect the
  * others. KEYS: the logs. ARGV: keepMs, then for each log first, count, sse, '1'
- * to end it, and when the batch was made (may be empty). Returns a result for each; a
- * number is the log's tail, inside the batch, and `error: …` a refusal of Redis.
+ * to end it, and when the batch was made (may be empty). Returns a result for each: one of
+ * `Appended`; or a number, which is the log's tail when that is inside the batch; or
+ * `error: …` when Redis refused it.
  */
-export const appendScript = `${place}
+export const appendScript = `${tailOf}
 local function append(key, firstText, countText, sse, ends, madeAt)
-  local tail, state = place(key)
+  local tail, state = tailOf(key)
   local first, count = tonumber(firstText), tonumber(countText)
   local last = first + count - 1
   if state == 'ended' and ends and last <= tail then return 'ok' end
@@ -52,19 +53,19 @@ local function append(key, firstText, countText, sse, ends, madeAt)
   redis.call('PEXPIRE', key, ARGV[1])
   return 'ok'
 end
-local answers = {}
+local results = {}
 for n, key in ipairs(KEYS) do
   local at = ${appendFields} * (n - 1) + 1
-  local done, answer = pcall(append, key, ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4] == '1', ARGV[at + 5])
-  if not done then answer = 'error: ' .. (type(answer) == 'table' and answer.err or tostring(answer)) end
-  answers[n] = answer
+  local done, result = pcall(append, key, ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4] == '1', ARGV[at + 5])
+  if not done then result = 'error: ' .. (type(result) == 'table' and result.err or tostring(result)) end
+  results[n] = result
 end
-return answers
+return results
 `;
 
-/** ARGV: keepMs. */
-export const sealScript = `${place}
-local tail, state = place(KEYS[1])
+/** Seals a log and returns what was in it, one of `Sealed`. ARGV: keepMs. */
+export const sealScript = `${tailOf}
+local tail, state = tailOf(KEYS[1])
 if state == 'open' then
   redis.call('XADD', KEYS[1], '${highest}-${highest}', 'tail', tail)
   redis.call('PUBLISH', KEYS[1], 'sealed-' .. tail)
@@ -74,9 +75,9 @@ if state == 'ended' then return state end
 return tail > 0 and 'shown' or 'empty'
 `;
 
-/** Postpones the expiry and returns the tail, -1 for a log that is closed. ARGV: keepMs. */
-export const lookScript = `${place}
-local tail, state = place(KEYS[1])
+/** Postpones a log's expiry and returns its tail, -1 for a log that is closed. ARGV: keepMs. */
+export const checkScript = `${tailOf}
+local tail, state = tailOf(KEYS[1])
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return state == 'open' and tail or -1
 `;
@@ -87,17 +88,17 @@ export interface Mark {
   readonly tail: number;
 }
 
-/** The key of a log and its channel. The hash tag keeps the attempts of a turn on one node of a cluster. */
+/** Returns the key of a log, which is its channel's name too. The hash tag keeps the attempts of a turn on one node of a cluster. */
 export function logName(prefix: string, key: LogKey): string {
   return `${prefix}{${key.logId}}:${key.attempt}`;
 }
 
-/** Whether it is a mark. */
+/** Returns whether it is a mark. */
 export function isMark(item: Batch | Mark): item is Mark {
   return "tail" in item;
 }
 
-/** A stream entry. */
+/** Returns what a stream entry stands for. */
 export function parseEntry([id, fields]: [id: string, fields: string[]]): Batch | Mark {
   const value = fields[1] ?? "";
   const dash = id.indexOf("-");
@@ -107,7 +108,7 @@ export function parseEntry([id, fields]: [id: string, fields: string[]]): Batch 
   return { type: count === "0" ? "end" : "sealed", tail: Number(value) };
 }
 
-/** A published message. */
+/** Returns what a published message stands for. */
 export function parseMessage(message: string): Batch | Mark {
   const dash = message.indexOf("-");
   const head = message.slice(0, dash);

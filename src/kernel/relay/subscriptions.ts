@@ -12,26 +12,26 @@ interface Subscription {
   subscribed: boolean;
 }
 
-/** Subscriptions that nobody needs any more are ended together, those of this long. */
+/** Subscriptions without followers are collected for this long and ended together. */
 const unsubscribeEveryMs = 20;
 
 /**
- * The subscriptions of a process, all on one connection. They are ended a moment
- * after the last follower left, many at a time; one that comes in that moment
- * finds its log subscribed still. SUBSCRIBE and UNSUBSCRIBE are sent in the order
- * in which they are decided on, and Redis obeys them in that order. After a
- * reconnect every subscription is subscribed anew.
+ * The subscriptions of a process, all on one connection. They are ended shortly
+ * after the last follower has left, many at a time; a follower that comes before that
+ * uses the subscription that is still there. SUBSCRIBE and UNSUBSCRIBE are sent in the
+ * order in which they are decided on, and Redis executes them in that order. After a
+ * reconnect everything is subscribed again.
  */
 export class Subscriptions {
   readonly #redis: Redis;
   readonly #subscriptions = new Map<string, Subscription>();
-  /** Names that are subscribed and followed by nobody. */
+  /** Names that are subscribed and have no follower. */
   readonly #leaving = new Set<string>();
   #unsubscribing: NodeJS.Timeout | null = null;
   #up = false;
-  /** Counts the connections, so that an answer on a dropped one is told apart. */
+  /** Counts the connections, to recognise a response that belongs to a dropped one. */
   #connection = 0;
-  /** Down for longer than the grace: followers that come now are lost at once. */
+  /** Disconnected for longer than `relayLostGraceMs`: followers that come now get `lost` at once. */
   #away = false;
   #grace: NodeJS.Timeout | null = null;
 
@@ -49,7 +49,7 @@ export class Subscriptions {
     });
   }
 
-  /** A cursor on the log, which reads it as soon as nothing published can be missed any more. */
+  /** Returns a cursor on the log. It reads the log once the subscription is confirmed, so that no publication can be missed. */
   join(name: string, from: number, isNew = false): LogCursor {
     const cursor = new LogCursor(from, isNew);
     if (this.#away) {
@@ -68,14 +68,14 @@ export class Subscriptions {
     return cursor;
   }
 
-  /** Takes the cursor away; the last one takes the subscription with it. */
+  /** Removes the cursor, and with the last one the subscription. */
   leave(name: string, cursor: LogCursor): void {
     const subscription = this.#subscriptions.get(name);
     if (subscription === undefined || !subscription.cursors.delete(cursor) || subscription.cursors.size > 0) return;
     this.#subscriptions.delete(name);
     if (!this.#up) return;
     this.#leaving.add(name);
-    // One that Redis has not confirmed yet must not be found subscribed by who comes next.
+    // The next follower must not take a subscription for confirmed that Redis has not confirmed yet, so it is ended at once.
     if (!subscription.subscribed || this.#leaving.size >= relayChunkMax) this.#unsubscribe();
     else this.#unsubscribing ??= setTimeout(() => this.#unsubscribe(), unsubscribeEveryMs).unref();
   }
@@ -85,7 +85,7 @@ export class Subscriptions {
     this.#unsubscribing = null;
     const names = [...this.#leaving];
     this.#leaving.clear();
-    // A connection that fails here has no subscriptions to end.
+    // When the connection fails here, its subscriptions end with it.
     if (this.#up && names.length > 0) this.#redis.unsubscribe(...names).catch(() => {});
   }
 
@@ -113,7 +113,7 @@ export class Subscriptions {
     this.#away = false;
     this.#stopGrace();
     const subscriptions = [...this.#subscriptions.values()];
-    // All at once: a subscription that is left while others wait must not be subscribed after its UNSUBSCRIBE.
+    // All at once, without waiting between the chunks: a name must not be subscribed after its UNSUBSCRIBE was sent.
     for (let start = 0; start < subscriptions.length; start += relayChunkMax) {
       void this.#subscribe(subscriptions.slice(start, start + relayChunkMax));
     }

@@ -13,9 +13,9 @@ interface Draft {
 export class WriteBuffer {
   readonly #batchBytesMax: number;
   #drafts: Draft[] = [];
-  /** How many drafts the relay has. */
+  /** How many drafts the relay has confirmed. */
   #sent = 0;
-  /** How many drafts were handed out; those are no longer added to. */
+  /** How many drafts were handed out; nothing is added to those any more. */
   #cut = 0;
   #bytes = 0;
   #sentBytes = 0;
@@ -36,12 +36,12 @@ export class WriteBuffer {
     return draft === undefined ? this.#written : draft.first - 1;
   }
 
-  /** Whether the relay lacks anything. */
+  /** Whether there are events that the relay has not confirmed. */
   get unsent(): boolean {
     return this.#sent < this.#drafts.length;
   }
 
-  /** How much the relay lacks. */
+  /** How many bytes the relay has not confirmed. */
   get unsentBytes(): number {
     return this.#bytes - this.#sentBytes;
   }
@@ -53,7 +53,7 @@ export class WriteBuffer {
     append(this.#drafts, this.#cut, { first: this.#written, count: 1, sse, bytes }, this.#batchBytesMax);
   }
 
-  /** The batch to send next, of no events when the relay has all, and whether nothing comes after it. */
+  /** Returns the batch to send next, without events when the relay has all, and whether it is the last one so far. */
   next(): { batch: Batch; isLast: boolean } {
     const draft = this.#drafts[this.#sent];
     if (draft === undefined) return { batch: { first: this.#written + 1, count: 0, sse: "" }, isLast: true };
@@ -61,16 +61,16 @@ export class WriteBuffer {
     return { batch: draft, isLast: this.#sent === this.#drafts.length - 1 };
   }
 
-  /** The relay has this batch, which `next` handed out. */
+  /** Notes that the relay has this batch, which `next` returned. */
   confirm(batch: Batch): void {
     const draft = this.#drafts[this.#sent];
-    // An empty batch confirms nothing that was written since.
+    // An empty batch does not confirm what was written since.
     if (draft === undefined || draft !== batch) return;
     this.#sentBytes += draft.bytes;
     this.#sent++;
   }
 
-  /** The relay has nothing of it: starts over, in as few batches as may be. */
+  /** Starts again from the first event, in as few batches as possible: the relay has nothing. */
   rewind(): void {
     const drafts: Draft[] = [];
     for (const draft of this.#drafts) append(drafts, 0, draft, this.#batchBytesMax);
@@ -81,7 +81,7 @@ export class WriteBuffer {
   }
 }
 
-/** Adds to the last draft when it still takes additions (its index is not below `cut`) and has room. */
+/** Adds to the last draft when it was not handed out (its index is not below `cut`) and has room, else makes a new one. */
 function append(drafts: Draft[], cut: number, added: Draft, bytesMax: number): void {
   const last = drafts.length > cut ? drafts.at(-1) : undefined;
   if (last === undefined || last.bytes + added.bytes > bytesMax) {

@@ -14,7 +14,7 @@ import {
 } from "./relay.ts";
 import { WriteBuffer } from "./write-buffer.ts";
 
-/** What a writer may be told. */
+/** The options of a writer. */
 export interface RelayWriterOptions {
   /** Called once when a successor took over; the caller must stop. */
   readonly onSealed?: () => void;
@@ -30,8 +30,8 @@ export interface RelayWriterOptions {
  * Writes one attempt's log. It keeps what it wrote until the end, so that a log
  * that vanished (Redis restarted empty) is written again from event 1, and it
  * never fails its turn: while the relay is away, chunks are collected here and the append
- * is repeated with growing pauses. Nothing here throws or rejects. A writer that
- * is not brought to its `end` must be closed.
+ * is repeated with growing pauses. Nothing here throws or rejects. A writer whose
+ * `end` is not called must be closed.
  */
 export class RelayWriter {
   readonly #relay: Relay;
@@ -48,12 +48,12 @@ export class RelayWriter {
   #sealed = false;
   /** Attempts that failed since one succeeded. */
   #failures = 0;
-  /** How often the log was found missing since it was whole last. */
+  /** How often the log was found missing since it was complete last. */
   #rewrites = 0;
   #endResult: Promise<Appended | "away"> | null = null;
-  /** Those who wait for the outcome of the append under way. */
+  /** Resolvers of the promises that wait for the outcome of the append under way. */
   #watchers: (() => void)[] = [];
-  #endNap: (() => void) | null = null;
+  #endPause: (() => void) | null = null;
 
   constructor(relay: Relay, key: LogKey, options: RelayWriterOptions = {}) {
     this.#relay = relay;
@@ -92,7 +92,7 @@ export class RelayWriter {
     return this.#full ? this.#drained() : undefined;
   }
 
-  /** All written so far is in the relay, or known not to be (the relay is away, or sealed). */
+  /** Resolves when all that is written so far is in the relay, or cannot be (the relay is away, or the log sealed). */
   async flush(): Promise<void> {
     const upTo = this.#text.written;
     while (this.#text.confirmed < upTo && !this.away && !this.#stopped) await this.#outcome();
@@ -100,8 +100,8 @@ export class RelayWriter {
 
   /**
    * Flushes, then writes the last chunks and the end mark in one append. `away`:
-   * the end mark could not be written within `relayEndWaitMs`; whoever follows
-   * learns of the end from Postgres. The writer is closed afterwards.
+   * the end mark could not be written within `relayEndWaitMs`; followers
+   * learn of the end from Postgres. The writer is closed afterwards.
    */
   end(lastChunks: readonly unknown[]): Promise<Appended | "away"> {
     this.#endResult ??= this.#end(lastChunks);
@@ -114,7 +114,7 @@ export class RelayWriter {
       for (const chunk of lastChunks) this.#add(chunk);
       this.#ending = true;
       this.#run();
-      this.#endNap?.();
+      this.#endPause?.();
       const deadline = setTimeout(() => this.close(), relayEndWaitMs);
       while (this.#ended === null && !this.#stopped) await this.#outcome();
       clearTimeout(deadline);
@@ -123,12 +123,12 @@ export class RelayWriter {
     return this.#ended ?? (this.#sealed ? "sealed" : "away");
   }
 
-  /** Stops writing, for a turn that ends without `end`. What is under way may still arrive. */
+  /** Stops writing, for a turn that ends without `end`. An append that is under way may still arrive. */
   close(): void {
     this.#closed = true;
     clearInterval(this.#prober);
-    this.#endNap?.();
-    this.#settle();
+    this.#endPause?.();
+    this.#notifyWatchers();
   }
 
   get #stopped(): boolean {
@@ -152,13 +152,13 @@ export class RelayWriter {
     return new Promise((resolve) => this.#watchers.push(resolve));
   }
 
-  #settle(): void {
+  #notifyWatchers(): void {
     const watchers = this.#watchers;
     this.#watchers = [];
     for (const resolve of watchers) resolve();
   }
 
-  /** A quiet stretch: is the log still there, and still ours? */
+  /** Checks, when no chunks come, that the log is there and not sealed. */
   #probe(): void {
     if (this.#running || this.#text.written === 0) return;
     this.#probing = true;
@@ -168,44 +168,44 @@ export class RelayWriter {
   #run(): void {
     if (this.#running) return;
     this.#running = true;
-    void this.#pump();
+    void this.#sendAll();
   }
 
-  async #pump(): Promise<void> {
+  async #sendAll(): Promise<void> {
     // Chunks written in the same step as the first one share its batch.
     await Promise.resolve();
     while (!this.#stopped && this.#ended === null && (this.#text.unsent || this.#probing || this.#ending)) {
-      const answer = await this.#send();
-      this.#note(answer);
-      this.#settle();
-      // The first rewrite starts at once; a log that keeps vanishing gets pauses too.
-      if (this.away && answer !== "ok") await this.#nap();
+      const result = await this.#send();
+      this.#note(result);
+      this.#notifyWatchers();
+      // The first rewrite starts at once; a log that vanishes again and again is rewritten with pauses.
+      if (this.away && result !== "ok") await this.#pause();
     }
     this.#running = false;
   }
 
-  #note(answer: Appended | "away"): void {
-    this.#failures = answer === "away" ? this.#failures + 1 : 0;
-    if (answer === "sealed") this.#seal();
-    if (answer === "lost") {
+  #note(result: Appended | "away"): void {
+    this.#failures = result === "away" ? this.#failures + 1 : 0;
+    if (result === "sealed") this.#seal();
+    if (result === "lost") {
       this.#rewrites++;
       this.#text.rewind();
     }
-    if (answer === "ok" && !this.#text.unsent) this.#rewrites = 0;
+    if (result === "ok" && !this.#text.unsent) this.#rewrites = 0;
   }
 
-  /** Sends the next batch, the end, or an empty batch as a probe. */
+  /** Sends the next batch, the end, or an empty batch as a check. Returns the relay's result; `away` when it rejected. */
   async #send(): Promise<Appended | "away"> {
     const { batch, isLast } = this.#text.next();
     const ends = this.#ending && isLast;
     try {
-      const answer = ends ? await this.#relay.end(this.#key, batch) : await this.#relay.append(this.#key, batch);
-      if (answer === "ok") {
+      const result = ends ? await this.#relay.end(this.#key, batch) : await this.#relay.append(this.#key, batch);
+      if (result === "ok") {
         this.#text.confirm(batch);
         this.#probing = false;
-        if (ends) this.#ended = answer;
+        if (ends) this.#ended = result;
       }
-      return answer;
+      return result;
     } catch {
       return "away";
     }
@@ -217,16 +217,16 @@ export class RelayWriter {
     this.#onSealed();
   }
 
-  async #nap(): Promise<void> {
+  async #pause(): Promise<void> {
     const doublings = Math.max(this.#failures, this.#rewrites) - 1;
-    const napMs = Math.min(relayRetryMsMin * 2 ** doublings, relayRetryMsMax);
+    const pauseMs = Math.min(relayRetryMsMin * 2 ** doublings, relayRetryMsMax);
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, napMs);
-      this.#endNap = () => {
+      const timer = setTimeout(resolve, pauseMs);
+      this.#endPause = () => {
         clearTimeout(timer);
         resolve();
       };
     });
-    this.#endNap = null;
+    this.#endPause = null;
   }
 }
