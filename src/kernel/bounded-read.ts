@@ -1,8 +1,8 @@
 import { ApiError } from "./errors.ts";
 
 /**
- * Reads at most `bytesMax` bytes of a request's body, whatever its
- * `Content-Length` says. Throws 413 `payload_too_large` beyond that.
+ * Returns a request's body of at most `bytesMax` bytes, whatever its
+ * `Content-Length` is. Throws 413 `payload_too_large` beyond that.
  */
 export async function readBytes(request: Request, bytesMax: number): Promise<Uint8Array> {
   const announced = Number(request.headers.get("content-length") ?? 0);
@@ -10,7 +10,7 @@ export async function readBytes(request: Request, bytesMax: number): Promise<Uin
   return readBounded(request.body, bytesMax);
 }
 
-/** Reads a stream to its end, at most `bytesMax` bytes. Throws 413 `payload_too_large` beyond that. */
+/** Returns the bytes of a stream, read to its end, at most `bytesMax`. Throws 413 `payload_too_large` beyond that. */
 export async function readBounded(body: ReadableStream<Uint8Array> | null, bytesMax: number): Promise<Uint8Array> {
   if (body === null) return new Uint8Array();
   const parts: Uint8Array[] = [];

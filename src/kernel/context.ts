@@ -7,7 +7,7 @@ import type { Relay } from "./relay/relay.ts";
 import { createSealer, type Sealer } from "./seal.ts";
 import type { Logger } from "./telemetry/log.ts";
 
-/** What every slice is given: the process's resources, made once, in one place. */
+/** What every slice is given: the process's resources, made once. */
 export interface Ctx {
   readonly config: Config;
   readonly log: Logger;
@@ -19,7 +19,7 @@ export interface Ctx {
   readonly rateLimiter: RateLimiter;
   /** The address clients reach the service at, without a trailing slash. */
   readonly publicUrl: string;
-  /** The base URL of the simulated model that this process runs; null when it runs none. It is no stranger: the https-and-public rule does not hold for it. */
+  /** The base URL of the simulated model that this process runs; null when it runs none. The rule that addresses must be https and public does not apply to it. */
   readonly simulatedModelUrl: string | null;
 }
 
@@ -35,7 +35,7 @@ export interface Resources {
   readonly simulatedModelUrl?: string | null;
 }
 
-/** Makes the context of a process. */
+/** Returns the context of a process, or of one tier of it. */
 export function createContext(resources: Resources): Ctx {
   const { config, log, sql, relay, redis, encryptionKey, publicUrl } = resources;
   return {

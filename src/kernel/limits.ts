@@ -1,13 +1,13 @@
 /**
- * Every number the service keeps to, with its unit last in the name. A slice's
- * own limits stand in its `schema.ts`; what several files share stands here.
+ * Limits and times that several files share, with the unit last in the name. A
+ * slice's own limits are in its `schema.ts` or `limits.ts`.
  */
 
-/** A JSON body may weigh this much. */
+/** The most bytes of a JSON body. */
 export const jsonBodyBytesMax = 8 * 1024 * 1024;
 /** JSON nests at most this deep, so that no walk over it exhausts the stack. */
 export const jsonDepthMax = 64;
-/** A resource's metadata may weigh this much as JSON. */
+/** The most bytes of a resource's metadata as JSON. */
 export const metadataBytesMax = 64 * 1024;
 /** A cursor has at most this many characters. */
 export const cursorLengthMax = 1_024;
@@ -27,13 +27,13 @@ export const idempotencyKeepHours = 24;
 /** An Idempotency-Key has at most this many characters. */
 export const idempotencyKeyLengthMax = 255;
 
-/** A comment goes down a quiet stream this often (the contract allows 15 s). */
+/** How often a comment is sent on a stream without events (the contract allows 15 s). */
 export const streamPingMs = 10_000;
-/** A follower asks Postgres about its turn this often, in case the relay has nothing to say. */
+/** How often a follower asks Postgres about its turn, in case the end does not come through the relay. */
 export const turnWatchMs = 1_000;
-/** Who waits for a turn's end, or runs one, waits this long for a database that went away meanwhile. */
+/** A process that runs a turn or waits for its end waits this long for a database that went away meanwhile. */
 export const turnPatienceMs = 60_000;
-/** One answer may weigh this much: its texts, and what its tools were asked and answered. */
+/** The most bytes of one answer: its texts, and its tools' inputs and results. */
 export const answerBytesMax = 16 * 1024 * 1024;
 /** One answer comes in at most this many chunks, each of which costs about a hundred bytes beside its text. */
 export const answerChunksMax = 500_000;
@@ -44,25 +44,25 @@ export const turnAttemptsMax = 3;
 /** One statement accepts at most this many turns, and this many characters of their messages. */
 export const acceptGroupMax = 100;
 export const acceptGroupCharsMax = 1024 * 1024;
-/** A statement that accepts turns is waited for this long by those behind it; then they go without it. */
+/** The next turns to accept wait this long for the statement before theirs; then they are accepted in parallel to it. */
 export const acceptPatienceMs = 50;
 /** A turn may run this long; a healthy one of 20 minutes is common, so the limit is far above. */
 export const turnRunMsMax = 6 * 60 * 60 * 1000;
 
-/** A worker process says that it lives this often. */
+/** How often a worker process updates its row (its beat). */
 export const workerBeatMs = 1_000;
 /** A worker whose beat is this old and whose locks are gone is dead. */
 export const workerDeadMs = 4_000;
 /** A worker whose beat is this old is frozen: its connections are ended, locks and all. */
 export const workerFrozenMs = 30_000;
-/** The reaper looks around this often. */
+/** How often the reaper scans. */
 export const reapEveryMs = 1_500;
-/** The reaper ends at most this many turns in one look, so that a large backlog is worked off in steps. */
+/** The reaper ends at most this many turns in one scan, so that a large backlog is worked off in steps. */
 export const reapBatchRows = 500;
 /** A queued turn whose job is gone gets a new one after this long. */
 export const queuedTurnStaleMs = 5_000;
 /** A worker tries this long to take a session's lock, then hands the job back. */
 export const lockWaitMs = 2_000;
 
-/** A tool's result may weigh this much as JSON; what is longer is cut, and says so. */
+/** The most bytes of a tool's result as JSON; a longer one is cut, with a note. */
 export const toolResultBytesMax = 256 * 1024;

@@ -14,7 +14,7 @@ export interface HttpServer {
   stop(force: boolean): Promise<void>;
 }
 
-/** What `listen` needs to know. */
+/** The options of `listen`. */
 export interface ListenOptions {
   readonly hostname: string;
   readonly port: number;
@@ -37,10 +37,10 @@ interface DenoNamespace {
   ): DenoServer;
 }
 
-/** The name of the runtime this process is. */
+/** The runtime that this process runs on. */
 const runtimeName: "bun" | "deno" = "Deno" in globalThis ? "deno" : "bun";
 
-/** What runs a script of ours as a process of its own, with no rights beyond reading files where the runtime knows rights. */
+/** Returns the command that runs one of our scripts as a process of its own. On Deno, which has permissions, it may read files, the environment and system information only. */
 export function scriptCommand(script: URL): { command: string; args: string[] } {
   const path = fileURLToPath(script.href);
   const args =
@@ -51,16 +51,16 @@ export function scriptCommand(script: URL): { command: string; args: string[] } 
 }
 
 /**
- * The most a request may announce as its body's weight, in bytes: above every limit of
- * the operations. What is sent without an announcement is bounded where it is read.
+ * The largest `Content-Length` of a request, in bytes: above every limit of the
+ * operations. A body without that header is limited where it is read.
  */
 const requestBodyBytesMax = 64 * 1024 * 1024;
 
 /**
- * Starts an HTTP server. Throws an error with code `EADDRINUSE` when the port is taken.
+ * Starts an HTTP server and returns it. Throws an error with code `EADDRINUSE` when the port is taken.
  *
- * Idle time-outs are off: a turn may be quiet for minutes and its stream must
- * live (Bun would close a quiet response after 10 s).
+ * Idle time-outs are off: a turn may send nothing for minutes, and its stream must
+ * stay open (Bun would close such a response after 10 s).
  */
 export function listen(options: ListenOptions): HttpServer {
   const fetch = (request: Request) =>
@@ -76,11 +76,11 @@ function listenOnBun({ hostname, port, fetch }: ListenOptions): HttpServer {
     port,
     fetch,
     idleTimeout: 0,
-    // By itself Bun refuses a body above 128 MB without our envelope, and before the handler is asked.
+    // By default Bun refuses a body above 128 MB without our envelope, before the handler is called.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-    // By itself Bun responds to what the handler throws with a page that quotes our source.
+    // By default Bun responds to what the handler throws with a page that quotes our source.
     development: false,
-    // Which by itself would let a second process listen on the same port, and share our clients with it.
+    // By default a second process could listen on the same port, and would get some of our connections.
     reusePort: false,
     error: () => new Response(null, { status: 500 }),
   });
@@ -99,7 +99,7 @@ function listenOnDeno({ hostname, port, fetch }: ListenOptions): HttpServer {
   return {
     port: server.addr.port,
     stop: async (force) => {
-      // Deno cannot drop a server that it is already closing: what is left ends with the process.
+      // Deno cannot abort a server that is shutting down: connections that are left end with the process.
       if (closing && force) return;
       if (force) drop.abort();
       else void server.shutdown().catch(() => {});

@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes, 
 
 const nonceBytes = 12;
 const tagBytes = 16;
-/** Marks the layout `version | nonce | tag | ciphertext`, so that a later one can stand beside it. */
+/** The first byte of the layout `version | nonce | tag | ciphertext`, so that a later layout can be told apart. */
 const sealVersion = 1;
 const fragmentLength = 4;
 
@@ -12,11 +12,11 @@ export interface Sealer {
   seal(secret: string, context: string): Buffer;
   /** Decrypts what `seal` made. Throws when the key, the context or a bit differs. */
   open(sealed: Uint8Array, context: string): string;
-  /** A keyed digest of a text, for signed URLs. */
+  /** Returns a keyed digest of a text, for signed URLs. */
   sign(text: string): string;
 }
 
-/** Makes the sealer. `key` is 32 bytes. */
+/** Returns the sealer. `key` is 32 bytes. */
 export function createSealer(key: Buffer): Sealer {
   const signingKey = createHmac("sha256", key).update("parley/sign").digest();
   return {
@@ -50,17 +50,17 @@ function decrypt(key: Buffer, bytes: Buffer, context: string): string {
   }
 }
 
-/** SHA-256 of a credential: what is stored in its place. */
+/** Returns the SHA-256 of a credential, which is stored in its place. */
 export function digest(secret: string): Buffer {
   return createHash("sha256").update(secret).digest();
 }
 
-/** The last characters of a secret, for display; all hidden when it is too short to show any. */
+/** Returns the last characters of a secret, for display; none when it is too short to show any. */
 export function fragment(secret: string): string {
   return secret.length >= fragmentLength * 3 ? secret.slice(-fragmentLength) : "";
 }
 
-/** Compares two texts in constant time. */
+/** Returns whether two texts are the same, in constant time. */
 export function sameText(left: string, right: string): boolean {
   return timingSafeEqual(digest(left), digest(right));
 }

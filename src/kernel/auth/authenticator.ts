@@ -6,7 +6,7 @@ import { type IdOf, isId } from "../ids.ts";
 import { digest } from "../seal.ts";
 import { jwtVerifier } from "./dashboard-jwt.ts";
 
-/** What the gates need to know of a tenant, read afresh with every request. */
+/** What the gates need to know of a tenant, read again with every request. */
 export interface Tenant {
   readonly id: IdOf<"tenant">;
   readonly form: Form;
@@ -27,24 +27,25 @@ export interface Principal {
   /** The dashboard user, when the token names one. */
   readonly authUserId: string | null;
   /**
-   * By the database's clock: a statement that starts later than this writes
-   * nothing, because its caller has got a 503 by then.
+   * A time by the database's clock: a statement that starts later writes nothing,
+   * because its caller has got a 503 by then.
    */
   readonly writeBefore: Date;
 }
 
-/** The tenant itself, for doors without a credential: schedules and chat apps. */
+/** Returns the tenant itself as the principal, for what comes without a credential: schedules and chat messages. */
 export function tenantPrincipal(tenant: Tenant): Principal {
   return { tenant, kind: "tenant", authUserId: null, writeBefore: new Date(Date.now() + internalWriteMs) };
 }
 
-/** A turn that a job accepts has no caller who gave up; this only bounds the clocks' difference. */
+/** A turn that a job accepts has no caller that stops waiting; this is long enough for any difference of the clocks. */
 const internalWriteMs = 60 * 60 * 1000;
 
 /** Turns a credential into a principal. */
 export interface Authenticator {
   /**
-   * Throws 401 `unauthorized` when the header is missing or the credential is not valid, 503 when that cannot be told now.
+   * Returns who sent a request with this header. Throws 401 `unauthorized` when the header is missing or the
+   * credential is not valid, 503 when that cannot be checked now.
    */
   authenticate(authorization: string | null): Promise<Principal>;
 }
@@ -55,7 +56,7 @@ export const tokenPrefix = "parley_";
 export const tokenBodyLength = 40;
 
 const tokenPattern = new RegExp(`^${tokenPrefix}[A-Za-z0-9]{${tokenBodyLength}}$`);
-/** A credential is far shorter; the bound keeps a hostile one from being hashed or parsed. */
+/** Credentials are far shorter; a longer text is refused before it costs time to hash or parse. */
 const credentialLengthMax = 8_192;
 
 interface TenantRow {
@@ -70,7 +71,7 @@ interface TenantRow {
   now: Date;
 }
 
-/** Makes the authenticator for API keys and, when the configuration names a secret or a JWKS, dashboard JWTs. */
+/** Returns the authenticator for API keys and, when the configuration names a secret or a JWKS, dashboard JWTs. */
 export function createAuthenticator(
   sql: AnySql,
   config: Pick<Config, "dashboardJwtSecret" | "dashboardJwksUrl">,
@@ -114,7 +115,7 @@ function writeBefore(row: TenantRow): Date {
   return new Date(row.now.getTime() + statementTimeoutMs);
 }
 
-/** A tenant by id, or null when there is none (any more). */
+/** Returns a tenant by its id; null when there is none (any more). */
 export async function findTenant(sql: AnySql, tenantId: string): Promise<Tenant | null> {
   const row = await readTenant(sql, tenantId);
   return row === null ? null : showTenant(row);

@@ -4,13 +4,13 @@ import type { Config } from "../config.ts";
 import { unavailable } from "../database/failure.ts";
 import { ApiError } from "../errors.ts";
 
-/** A key that the JWKS did not have is looked for again after this long: a rotation is known by then, and strangers cannot make us ask more often. */
+/** The JWKS is read again for an unknown key after this long at the earliest: a new key is known soon, and tokens with invented keys cause no more requests than that. */
 const jwksAskAgainMs = 1_000;
-/** The JWKS is read within this, or the request is 503. */
+/** Time limit for reading the JWKS; after it the request gets a 503. */
 const jwksTimeoutMs = 5_000;
 /** A JWKS may weigh this much. */
 const jwksBytesMax = 1024 * 1024;
-/** The algorithms a JWKS may use. None of them takes a secret, so a public key cannot be passed off as one. */
+/** The algorithms that a JWKS may use. None of them uses a shared secret, so a public key cannot be used as one. */
 const jwksAlgorithms = [
   "RS256",
   "RS384",
@@ -25,14 +25,14 @@ const jwksAlgorithms = [
   "Ed25519",
 ];
 
-/** The JWKS cannot be read; that says nothing about the token. */
+/** The JWKS cannot be read, so whether the token is valid is unknown. */
 class JwksUnreachable extends Error {
   override readonly name = "JwksUnreachable";
 }
 
 /**
- * Makes the check of dashboard JWTs (docs/decisions.md, "Credentials"): HS256 on the secret only, or the JWKS's
- * own algorithms. Throws 401 for a token that is not valid or has no `exp`, 503 when the JWKS cannot be read.
+ * Returns the check of dashboard JWTs (docs/decisions.md, "Credentials"): HS256 with the secret only, or the JWKS's
+ * own algorithms. The check returns the claims. It throws 401 for a token that is not valid or has no `exp`, 503 when the JWKS cannot be read.
  */
 export function jwtVerifier(
   config: Pick<Config, "dashboardJwtSecret" | "dashboardJwksUrl">,
@@ -69,11 +69,11 @@ function verifierOf({
 
 const fetchJwks: FetchImplementation = async (url, options) => {
   const response = await fetch(url, options).catch((error: unknown) => {
-    // The time limit keeps its own name.
+    // `jose` recognises its time limit by the error's name.
     throw error instanceof Error && error.name === "TimeoutError" ? error : new JwksUnreachable();
   });
   if (response.status !== 200) throw new JwksUnreachable();
-  // A page that some proxy sends with 200 says nothing about the token either.
+  // With a page that a proxy sends with 200, whether the token is valid is unknown too.
   const text = await readBounded(response.body, jwksBytesMax).then(
     (bytes) => new TextDecoder().decode(bytes),
     (error: unknown) => {

@@ -2,7 +2,7 @@ import { ApiError } from "../errors.ts";
 import type { Principal, Tenant } from "./authenticator.ts";
 import type { RateLimiter } from "./rate-limit.ts";
 
-/** What every request passes: the subscription and the tenant's pace. Throws 402 or 429. */
+/** Checks every request: the tenant's subscription and its rate. Throws 402 or 429. */
 export async function requestGate(principal: Principal, limiter: RateLimiter): Promise<void> {
   const { tenant } = principal;
   if (tenant.subscription !== "active") throw new ApiError("subscription_required");
@@ -14,9 +14,8 @@ export async function requestGate(principal: Principal, limiter: RateLimiter): P
 }
 
 /**
- * What every new turn passes, through whichever door, before anything is
- * written. The day's quota is counted in the accepting statement itself.
- * Throws 402, 409.
+ * Checks every new turn, wherever it comes from, before anything is written. The
+ * day's quota is counted in the accepting statement itself. Throws 402, 409.
  */
 export function turnGate(tenant: Tenant): void {
   if (tenant.subscription !== "active") throw new ApiError("subscription_required");
@@ -24,7 +23,7 @@ export function turnGate(tenant: Tenant): void {
   if (tenant.usageCredit !== null && tenant.usageCredit <= 0) throw new ApiError("usage_credit_required");
 }
 
-/** 429 `quota_exceeded`, until the next UTC day. */
+/** Returns the error 429 `quota_exceeded`, with the seconds until the next UTC day as `Retry-After`. */
 export function quotaExceeded(now: Date): ApiError {
   const midnight = Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate() + 1);
   const seconds = Math.max(1, Math.ceil((midnight - now.getTime()) / 1000));

@@ -3,14 +3,14 @@ import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from "rate-limite
 
 /** Counts a tenant's requests. */
 export interface RateLimiter {
-  /** Takes one request of this second; 0 when it is allowed, else the seconds to wait. */
+  /** Counts one request of this second. Returns 0 when it is allowed, else the seconds to wait. */
   take(tenantId: string, perSecond: number): Promise<number>;
 }
 
 const windowSeconds = 1;
 
 /**
- * The tenant's request rate, over all its keys. With Redis it is shared by all
+ * Returns the limiter of a tenant's request rate, over all its keys. With Redis it is shared by all
  * HTTP processes; while Redis is away each process counts for itself.
  */
 export function createRateLimiter(redis: Redis | null): RateLimiter {

@@ -49,7 +49,7 @@ export function withDeadline(
       query.cancel();
       // The driver (3.4.9) opens a connection for a query, and never uses it when that query was cancelled meanwhile.
       if (isUnsent) Object.assign(query, nothing);
-      query.reject(new DeadlineError(`The database did not answer within ${waitMs} ms.`));
+      query.reject(new DeadlineError(`The database did not respond within ${waitMs} ms.`));
     }
     if (running.size < before) onLate();
     if (running.size === 0 && timer !== null) {

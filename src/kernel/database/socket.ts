@@ -1,7 +1,7 @@
 import { Socket } from "node:net";
 import { clearInterval, setInterval, setTimeout } from "node:timers";
 
-/** What the driver says about the server it wants to reach. */
+/** The server that the driver connects to. */
 interface Target {
   readonly host: readonly string[];
   readonly port: readonly number[];
@@ -10,12 +10,11 @@ interface Target {
 }
 
 /**
- * A socket for the database driver whose end is an end, and never also an error.
- * The driver (3.4.9) gives up what was asked on a connection when it hears of an
- * error, and hears of the end a moment later; what is asked in between is sent
- * nowhere and answered by nobody. At an end without an error it gives up
- * everything, so that a query met by a broken network fails at once and is asked
- * again, in place of hanging until its deadline.
+ * A socket for the database driver that closes without reporting an error. At an error
+ * the driver (3.4.9) rejects the queries of the connection, and is told of the close a
+ * moment later; a query made in between is never sent and never gets a response. At a
+ * close without an error it rejects all queries, so a query on a broken network fails
+ * at once and is repeated, in place of hanging until its deadline.
  */
 class PlainlyEndingSocket extends Socket {
   override emit(event: string | symbol, ...args: unknown[]): boolean {
@@ -23,25 +22,24 @@ class PlainlyEndingSocket extends Socket {
   }
 }
 
-/** An option of the driver that its types do not know: it makes all connections on such sockets. */
+/** An option of the driver that its types lack: it opens all connections on such sockets. */
 export const plainlyEnding: object = { socket: open };
 
-/** How often it is looked who has received something. */
-const lookEveryMs = 1_000;
+/** How often the received bytes are read. */
+const sampleEveryMs = 1_000;
 
 /**
- * The connections of a pool. One whose server vanished without a word, as in a
- * fail-over, would be kept, and be given queries, until the system gives up what
- * it sent: after a quarter of an hour. The driver does not tell which connection a
- * query is on, so after a query that was not answered in time all are given up
- * that have received nothing for as long. One that was idle is no loss.
+ * The connections of a pool. One whose server disappeared without closing it, as in a
+ * fail-over, would be kept, and get queries, until the operating system's time-out for
+ * sent data: a quarter of an hour. The driver does not tell which connection a query is
+ * on, so after a query without a response in time, all connections are closed that have
+ * received nothing for as long. Closing an idle one does no harm.
  *
- * What counts are the bytes that the system's socket received, which are seen
- * below TLS as well.
+ * The bytes are counted at the system's socket, below TLS.
  */
 export class Connections {
   readonly #received = new Map<Socket, { readonly bytes: number; readonly atMs: number }>();
-  #looking: NodeJS.Timeout | null = null;
+  #sampling: NodeJS.Timeout | null = null;
   #again: NodeJS.Timeout | null = null;
 
   /** As `plainlyEnding`, for one pool. */
@@ -50,14 +48,14 @@ export class Connections {
   #open(target: Target): Socket {
     const socket = open(target);
     this.#received.set(socket, { bytes: 0, atMs: performance.now() });
-    this.#looking ??= setInterval(() => this.#look(), lookEveryMs).unref();
+    this.#sampling ??= setInterval(() => this.#sample(), sampleEveryMs).unref();
     return socket;
   }
 
   /**
-   * Closes those that have received nothing for so long; what was asked on them
-   * fails as on a broken connection. So long afterwards it does so once more, for
-   * those that were lost together with the others, but had received something last.
+   * Closes the connections that have received nothing for `silentMs`; their queries
+   * fail as on a broken connection. It does so once more `silentMs` later, for those that
+   * were lost at the same time, but had received something shortly before.
    */
   closeSilent(silentMs: number): void {
     this.#closeSilent(silentMs);
@@ -68,24 +66,24 @@ export class Connections {
   }
 
   #closeSilent(silentMs: number): void {
-    this.#look();
+    this.#sample();
     const since = performance.now() - silentMs;
     for (const [socket, { atMs }] of this.#received) if (atMs <= since) socket.destroy();
   }
 
-  #look(): void {
+  #sample(): void {
     const atMs = performance.now();
     for (const [socket, { bytes }] of this.#received) {
       if (socket.destroyed) this.#received.delete(socket);
       else if (socket.bytesRead !== bytes) this.#received.set(socket, { bytes: socket.bytesRead, atMs });
     }
-    if (this.#received.size > 0 || this.#looking === null) return;
-    clearInterval(this.#looking);
-    this.#looking = null;
+    if (this.#received.size > 0 || this.#sampling === null) return;
+    clearInterval(this.#sampling);
+    this.#sampling = null;
   }
 }
 
-/** The socket may be written to at once; a server that cannot be reached is heard of as an error. */
+/** Returns a socket that may be written to at once. A server that cannot be reached is reported as its error. */
 function open({ host, port, path }: Target): Socket {
   const socket = new PlainlyEndingSocket();
   if (path) return socket.connect(path);

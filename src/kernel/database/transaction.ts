@@ -53,7 +53,7 @@ async function withLimit<T>(
     return result;
   }) as Promise<T>;
   run
-    .catch(() => {}) // Whoever still waits gets the error below; after the limit nobody does.
+    .catch(() => {}) // The caller gets the error below; after the limit it no longer waits.
     .finally(() => {
       if (pool !== undefined) pool.use.transactions -= 1;
     });

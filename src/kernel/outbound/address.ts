@@ -1,17 +1,17 @@
 import ipaddr from "ipaddr.js";
 import { invalid } from "../errors.ts";
 
-/** A public address of a cloud's own machinery: its metadata and host services are there. */
+/** Public addresses at which a cloud offers its own metadata and host services. */
 const cloudInternalAddresses = new Set(["168.63.129.16"]);
-/** Names that never mean a public host: this machine, and what private networks use. */
+/** Names that never belong to a public host: those of this machine and of private networks. */
 const privateNamePattern = /(^|\.)(localhost|local|internal|home\.arpa)$/;
 /** All public IPv6 addresses begin with these three bits. */
 const globalIpv6 = ipaddr.IPv6.parse("2000::");
 const globalIpv6PrefixBits = 3;
 
 /**
- * Whether an IP address is one that anybody on the internet may offer a service
- * at. Everything special is not: loopback, private, link-local (the metadata
+ * Returns whether an IP address is public, so that anyone on the internet may offer a
+ * service at it. No special address is: loopback, private, link-local (the metadata
  * services), carrier-grade NAT, multicast, documentation, and every IPv6 form
  * that carries an IPv4 address inside (mapped, NAT64, 6to4, Teredo).
  */
@@ -24,9 +24,9 @@ export function isPublicAddress(text: string): boolean {
 }
 
 /**
- * What is wrong with a URL that a tenant supplies, as the end of a sentence, or
- * null when nothing is (docs/decisions.md, "Private addresses"). Looks at the text
- * only: where a name leads is checked when it is resolved, by `guardedFetch`.
+ * Returns what is wrong with a URL that a tenant supplies, as the end of a sentence, or
+ * null when nothing is (docs/decisions.md, "Private addresses"). Checks the text only:
+ * the addresses of a name are checked when it is resolved, by `guardedFetch`.
  */
 export function tenantUrlFault(text: string, allowPrivate: boolean): string | null {
   if (!URL.canParse(text)) return "must be a URL";
@@ -46,7 +46,7 @@ export function checkTenantUrl(path: string, url: string, allowPrivate: boolean)
   if (fault !== null) throw invalid(path, fault);
 }
 
-/** Whether a URL's host may be public: an address that is, or a full name that no private network owns. */
+/** Returns whether a URL's host may be public: a public address, or a full name outside those of private networks. */
 export function isPublicHost(hostname: string): boolean {
   const host = hostname
     .replace(/^\[|\]$/g, "")

@@ -11,7 +11,7 @@ import {
 export { checkTenantUrl, tenantUrlFault } from "./address.ts";
 export { RefusedAddressError } from "./pinned-fetch.ts";
 
-/** A fetch function; the part of the web standard's that the vendors' clients use. */
+/** A fetch function: the part of the web standard's that the clients of model vendors use. */
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
 /** A request follows at most this many redirects. */
@@ -22,11 +22,11 @@ const harmlessHeaders = ["accept", "accept-encoding", "accept-language", "conten
 
 /**
  * The runtime's own fetch, for addresses that the operator or a vendor's client
- * chose. Redirects are followed by our rules: a runtime's own takes only the
- * headers it knows from what goes to another origin, and vendors name theirs
- * `x-api-key` or `x-goog-api-key`. Bun would end a response that is quiet for five
- * minutes, which a model that thinks may well be; `timeout` lifts that and means
- * nothing elsewhere.
+ * chose. Redirects are followed here: a runtime removes only the credential headers
+ * that it knows before it follows one to another origin, and vendors name theirs
+ * `x-api-key` or `x-goog-api-key`. Bun would end a response in which nothing comes for
+ * five minutes, as from a model that thinks; `timeout: false` prevents that, and has no
+ * effect elsewhere.
  */
 export const directFetch: Fetch = async (input, init) => {
   const mode = init?.redirect ?? (input instanceof Request ? input.redirect : "follow");
@@ -35,7 +35,7 @@ export const directFetch: Fetch = async (input, init) => {
     return follow(directSend(init), await wholeRequest(input, init), mode, checkScheme);
   }
   checkScheme(new URL(input));
-  // Almost nothing redirects: the request is taken apart only when something does.
+  // Redirects are rare: the request's parts are read only when there is one.
   let response: Response | null = await fetch(input, { ...init, redirect: "manual", timeout: false });
   if (!redirectStatuses.has(response.status)) return response;
   const again = directSend(init);
@@ -52,7 +52,7 @@ function directSend(init: RequestInit | undefined): PinnedSend {
     fetch(url, { ...init, ...request, body: body as BodyInit | null, redirect: "manual", timeout: false });
 }
 
-/** Error codes of a connection that never came about. */
+/** Error codes of a connection that could not be opened. */
 const unsentCodes = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
@@ -63,19 +63,19 @@ const unsentCodes = new Set([
   "FailedToOpenSocket",
 ]);
 
-/** Whether an error of the network came before anything was sent. Bun and Node say so with a code, Deno with the stage at which its client failed. */
+/** Returns whether an error of the network came before anything was sent. Bun and Node set a code, Deno names the stage at which its client failed. */
 export function isUnsent(error: Error): boolean {
   return ("code" in error && unsentCodes.has(String(error.code))) || error.message.includes("client error (Connect)");
 }
 
-/** Whether the error, or what caused it, came before anything was sent. */
+/** Returns whether the error, or its cause, came before anything was sent. */
 export function wasNeverSent(error: unknown): boolean {
   return [error, error instanceof Error ? error.cause : null].some((link) => link instanceof Error && isUnsent(link));
 }
 
 let guarded: Fetch | null = null;
 
-/** The fetch for addresses that tenants supply (docs/decisions.md, "Private addresses"). */
+/** Returns the fetch for addresses that tenants supply (docs/decisions.md, "Private addresses"). */
 export function tenantFetch(config: Pick<Config, "allowPrivateNetwork">): Fetch {
   if (config.allowPrivateNetwork) return directFetch;
   guarded ??= guardedFetch();
@@ -83,8 +83,8 @@ export function tenantFetch(config: Pick<Config, "allowPrivateNetwork">): Fetch 
 }
 
 /**
- * Makes a fetch that reaches https addresses on the public internet only, whatever
- * a name resolves to and wherever a redirect leads. Rejects with
+ * Returns a fetch that reaches https addresses on the public internet only, whatever
+ * a name resolves to and wherever a redirect leads. It rejects with
  * `RefusedAddressError`, with `TypeError("fetch failed")` when the network fails,
  * or with the signal's reason. Request bodies are sent whole; responses stream,
  * decoded. It sets no limit on the wait for a response: the signal does.
@@ -93,14 +93,14 @@ export function guardedFetch(options: PinOptions = {}): Fetch {
   const send = pinnedSender(options);
   return async (input, init) => {
     const request = await wholeRequest(input, init);
-    // A compressed event stream would wait in somebody's buffer; what comes compressed nevertheless is decoded.
+    // The sender would buffer a compressed event stream. A response that is compressed nevertheless is decoded.
     if (!request.headers.has("accept-encoding")) request.headers.set("accept-encoding", "identity");
     const mode = init?.redirect ?? (input instanceof Request ? input.redirect : "follow");
     return follow(send, request, mode, checkTarget);
   };
 }
 
-/** A request with its body read, so that it can be sent again where a redirect leads. */
+/** Returns a request with its body read, so that it can be sent again to where a redirect leads. */
 async function wholeRequest(input: string | URL | Request, init: RequestInit | undefined): Promise<PinnedRequest> {
   const asked = new Request(input, init);
   const body = asked.body === null ? null : new Uint8Array(await asked.arrayBuffer());
@@ -121,19 +121,19 @@ async function follow(
     const location = redirectStatuses.has(response.status) ? response.headers.get("location") : null;
     if (location === null || mode === "manual") return response;
     await response.body?.cancel();
-    if (mode === "error") throw new TypeError("The server answered with a redirect.");
+    if (mode === "error") throw new TypeError("The server responded with a redirect.");
     if (redirects === redirectsMax) throw new TypeError(`More than ${redirectsMax} redirects.`);
     if (!URL.canParse(location, request.url.href)) throw new TypeError("The server redirects to no URL.");
     request = redirected(request, response.status, new URL(location, request.url));
   }
 }
 
-/** A runtime's fetch reads files and data too, and a redirect may name them. */
+/** Throws for a URL that is not http or https: a runtime's fetch reads `file:` and `data:` too, and a redirect may name them. */
 function checkScheme({ protocol }: URL): void {
   if (protocol !== "https:" && protocol !== "http:") throw new RefusedAddressError("The address is not an http URL.");
 }
 
-/** An address written into the URL is never looked up, so it is checked here; names are when they are resolved. */
+/** Throws for a URL that is not https or not public. An address in the URL is never resolved, so it is checked here; names are checked when they are resolved. */
 function checkTarget(url: URL): void {
   if (tenantUrlFault(url.href, false) !== null)
     throw new RefusedAddressError(
@@ -141,13 +141,13 @@ function checkTarget(url: URL): void {
     );
 }
 
-/** The request that follows a redirect: its method and body as the fetch standard has them, its headers without credentials at another origin. */
+/** Returns the request that follows a redirect: with the method and body of the fetch standard, and to another origin without headers that may be credentials. Throws when the body would go to another origin. */
 function redirected(request: PinnedRequest, status: number, url: URL): PinnedRequest {
   const becomesGet =
     (status === 303 && request.method !== "HEAD") || ((status === 301 || status === 302) && request.method === "POST");
   const sameOrigin = url.origin === request.url.origin;
   const body = becomesGet ? null : request.body;
-  // The body may hold a credential (a token request) or a tenant's data, and the other origin was not asked for.
+  // The body may hold a credential (a token request) or a tenant's data, and the caller did not name the other origin.
   if (!sameOrigin && body !== null) throw new RefusedAddressError("A redirect would carry the body to another origin.");
   const headers = new Headers([...request.headers].filter(([name]) => sameOrigin || harmlessHeaders.includes(name)));
   for (const name of body === null ? ["content-type", "content-length"] : []) headers.delete(name);

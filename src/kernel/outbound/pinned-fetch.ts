@@ -6,13 +6,13 @@ import type { Duplex } from "node:stream";
 import { createBrotliDecompress, createUnzip, constants as zlib } from "node:zlib";
 import { isPublicAddress } from "./address.ts";
 
-/** Connecting, with the name's resolution and the TLS handshake, takes at most this long. */
+/** Time limit for connecting, with the name's resolution and the TLS handshake. */
 const connectTimeoutMs = 10_000;
-/** Connections at once to one host, and to all; further requests wait for one. */
+/** The most connections to one host, and to all hosts; further requests wait for one. */
 const socketsPerHostMax = 512;
 const socketsMax = 2_048;
 
-/** The address may not be connected to: it is not public, or not spelt as allowed. Trying again does not help. */
+/** The address is refused: it is not public, or its URL has a form that is not allowed. Another attempt would fail as well. */
 export class RefusedAddressError extends Error {
   override readonly name = "RefusedAddressError";
 }
@@ -20,7 +20,7 @@ export class RefusedAddressError extends Error {
 /** Resolves a name to all of its addresses. */
 export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>;
 
-/** What tests put in the place of the real network. */
+/** What tests replace of the real network. */
 export interface PinOptions {
   /** Default: the system's resolver. */
   readonly resolve?: Resolve;
@@ -30,7 +30,7 @@ export interface PinOptions {
   readonly ca?: string;
 }
 
-/** One request, its body whole. */
+/** One request, with its body in memory. */
 export interface PinnedRequest {
   readonly url: URL;
   readonly method: string;
@@ -43,11 +43,10 @@ export interface PinnedRequest {
 export type PinnedSend = (request: PinnedRequest) => Promise<Response>;
 
 /**
- * Makes a sender that connects only to the addresses it has itself checked. The
- * check sits in the socket's own name look-up, so that nothing resolves the name
- * a second time between check and connection (DNS rebinding), and TLS still
- * verifies the name. An address in the place of a name is never looked up; the
- * caller checks those.
+ * Returns a sender that connects only to addresses it has checked. The check is in
+ * the socket's own name resolution, so that the name is not resolved a second time
+ * between check and connection (DNS rebinding), and TLS still verifies the name. An
+ * address in the place of a name is never resolved; the caller checks those.
  */
 export function pinnedSender(options: PinOptions = {}): PinnedSend {
   const agent = new Agent({ keepAlive: true, maxSockets: socketsPerHostMax, maxTotalSockets: socketsMax });
@@ -63,7 +62,7 @@ function checkedLookup(resolve: Resolve, isAllowed: (address: string) => boolean
   return (hostname, { all, family }, callback) => {
     resolve(hostname).then(
       (addresses) => {
-        // One private address among public ones is refused too: which one is taken is not ours to choose.
+        // One private address among public ones is refused too: the socket chooses which one it takes.
         const refused = addresses.some(({ address }) => !isAllowed(address));
         const usable = addresses.filter((address) => !family || family === address.family);
         const [first] = usable;
@@ -114,7 +113,7 @@ function send(base: RequestOptions, { url, method, headers, body, signal }: Pinn
     });
     request.on("error", (error) => {
       if (response === null) release();
-      // The words by which the AI SDK knows a network error that a second try may heal.
+      // The AI SDK repeats a request when its error has this text.
       reject(error instanceof RefusedAddressError ? error : new TypeError("fetch failed", { cause: error }));
     });
     request.end(body ?? undefined);
@@ -142,7 +141,7 @@ function toResponse(message: IncomingMessage, method: string, signal: AbortSigna
   return new Response(streamOf(message, decoder, signal), { status, statusText, headers });
 }
 
-/** A decoder that gives out what it has with every piece, so that a compressed stream stays one. */
+/** Returns a decoder that emits what it can after every chunk, so that a compressed stream still streams; null when there is nothing to decode. */
 function decoderOf(encoding: string | null): Duplex | null {
   switch (encoding?.trim().toLowerCase()) {
     case "gzip":
@@ -159,7 +158,7 @@ function decoderOf(encoding: string | null): Duplex | null {
   }
 }
 
-/** The message's bytes at the reader's pace. A reader that cancels closes the socket. */
+/** Returns the message's bytes as a stream that reads as fast as its reader. A reader that cancels closes the socket. */
 function streamOf(
   message: IncomingMessage,
   decoder: Duplex | null,

@@ -3,7 +3,7 @@ import type { AnySql } from "../database/client.ts";
 /** A count stops here, over all tasks: counting 100,000 of 400,000 jobs took Postgres 0.27 s, which every process would ask of it at every scrape. */
 const queueCountMax = 20_000;
 
-/** What waits of one kind of job. */
+/** How much of one kind of job waits. */
 export interface TaskDepth {
   readonly task: string;
   /** Jobs that are due and that no worker has; at most `queueCountMax` over all tasks. */
@@ -15,7 +15,7 @@ export interface TaskDepth {
 }
 
 /**
- * How much of each kind of job is due, and how much is dead. Both counts follow an
+ * Returns how many jobs of each kind are due, and how many are dead. Both counts follow an
  * index and stop at `queueCountMax`: the queue's own index of available jobs, whose
  * order finds the oldest first (all our jobs have priority 0), and ours of
  * those without attempts left (`migrate.ts`).
@@ -39,7 +39,7 @@ export async function readDepths(sql: AnySql): Promise<TaskDepth[]> {
     order by task`;
 }
 
-/** Beating and silent worker processes. A silent one is dead or frozen, and the reaper's next concern. */
+/** Returns how many worker processes beat, and how many are silent: those are dead or frozen, and the reaper handles them next. */
 export async function countWorkers(sql: AnySql, silentMs: number): Promise<{ beating: number; silent: number }> {
   const [row] = await sql<{ beating: number; silent: number }[]>`
     select count(*) filter (where not silent)::int as beating, count(*) filter (where silent)::int as silent

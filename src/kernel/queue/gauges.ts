@@ -8,8 +8,8 @@ import { countWorkers, readDepths, type TaskDepth } from "./depth.ts";
 /**
  * What Postgres knows of the whole installation's queue, in Prometheus' text. It
  * is asked for at a scrape, once for all scrapes at a time, and given
- * `scrapeTimeoutMs`; a database that takes longer leaves these gauges out, and
- * only these. Each process tells the same, so take their maximum, not their sum.
+ * `scrapeTimeoutMs`; when the database takes longer, only these gauges are left out.
+ * Every process exports the same values, so take their maximum, not their sum.
  */
 export class QueueGauges {
   readonly #sql: Sql;
@@ -19,7 +19,7 @@ export class QueueGauges {
     this.#sql = sql;
   }
 
-  /** The text; empty when the database does not answer in time. Never rejects. */
+  /** Returns the text; empty when the database does not respond in time. Never rejects. */
   async text(): Promise<string> {
     this.#asking ??= ask(this.#sql)
       .catch(() => "")
@@ -54,7 +54,7 @@ async function ask(sql: Sql): Promise<string> {
   return registry.metrics();
 }
 
-/** Every task of ours, the idle ones with zeros so that an alert has something to look at; what else is in the queue is `other`. */
+/** Returns the depth of every kind of job, with zeros where none waits, so that alerts have a value. Unknown kinds in the queue are summed as `other`. */
 function byKnownTask(depths: readonly TaskDepth[]): TaskDepth[] {
   const all = new Map<string, TaskDepth>(
     [...jobNames, "other"].map((task) => [task, { task, ready: 0, oldestSeconds: 0, dead: 0 }]),

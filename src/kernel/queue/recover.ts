@@ -2,11 +2,11 @@ import type postgres from "postgres";
 import type { AnySql } from "../database/client.ts";
 import type { IdOf } from "../ids.ts";
 
-/** What else is known of workers that are gone. */
+/** What else is known of the workers that are gone. */
 interface Gone {
   /** Names of the queue that their rows may not hold yet. */
   readonly names?: readonly string[];
-  /** They stopped in order, so no job is to blame, and each gets the attempt back that it was fetched with. */
+  /** They stopped in order, not because of a job, so each job gets the attempt back that it was fetched with. */
   readonly inOrder?: boolean;
 }
 
@@ -14,11 +14,12 @@ interface Gone {
  * Forgets workers `w` that are gone, and gives the jobs that are locked in their
  * names back to the queue, in one statement: without its worker's row a locked job
  * would be run by no worker for hours. They go back under new numbers, because a worker that
- * was frozen and wakes up says that its jobs are done, by number and without asking,
- * and must not hit those of its successors.
+ * was frozen and wakes up completes its jobs by number, without a check that it still
+ * owns them, and must not complete those of its successors.
  *
- * A job in whose place another was put while it was locked has lost its key and all
- * its attempts, and would lie about as a dead letter.
+ * A job that was replaced by another while it was locked has lost its key and all its
+ * attempts. It is deleted, because it would stay as a dead letter. Returns the ids of
+ * the workers.
  */
 export function forgetWorkers(
   sql: AnySql,

@@ -1,16 +1,16 @@
 import type { AnySql } from "../database/client.ts";
 
-/** What is in the queue of one kind of job. */
+/** The counts of one kind of job in the queue. */
 export interface TaskCounts {
   readonly task: string;
-  /** Due, and no worker has them. */
+  /** Due and not locked by a worker. */
   readonly ready: number;
   /** How long the oldest of those has been due. */
   readonly oldestSeconds: number;
   /** For later: schedules, and jobs that failed and are tried again after a pause. */
   readonly scheduled: number;
   readonly running: number;
-  /** Out of attempts: nobody runs them any more (dead letters). */
+  /** Without attempts left: no worker runs them any more (dead letters). */
   readonly dead: number;
 }
 
@@ -31,7 +31,7 @@ export interface Job {
   readonly lockedAt: Date | null;
 }
 
-/** Every kind of job that is in the queue. Reads all of it, unlike the gauges of `/metrics`. */
+/** Returns the counts of every kind of job in the queue. Counts all jobs, unlike the gauges of `/metrics`. */
 export async function countJobs(sql: AnySql): Promise<TaskCounts[]> {
   return sql<TaskCounts[]>`
     select t.identifier as task, count(*) filter (where waits and run_at <= now())::int as ready,
@@ -44,7 +44,7 @@ export async function countJobs(sql: AnySql): Promise<TaskCounts[]> {
     group by 1 order by 1`;
 }
 
-/** Dead jobs, the oldest first. */
+/** Returns dead jobs, the oldest first; those of one kind when `task` is not null. */
 export function listDead(sql: AnySql, { task, limit }: { task: string | null; limit: number }): Promise<Job[]> {
   return readJobs(
     sql,
@@ -53,7 +53,7 @@ export function listDead(sql: AnySql, { task, limit }: { task: string | null; li
   );
 }
 
-/** A job by its number; null when there is none. */
+/** Returns a job by its number; null when there is none. */
 export async function findJob(sql: AnySql, id: string): Promise<Job | null> {
   const [job] = await readJobs(sql, sql`j.id = ${id}::bigint`);
   return job ?? null;
@@ -68,14 +68,14 @@ async function readJobs(sql: AnySql, which: ReturnType<typeof sql>): Promise<Job
     where ${which}`;
 }
 
-/** Makes jobs due now with all their attempts before them. Returns those it could: a job that runs is left alone. */
+/** Makes jobs due now, with all their attempts again. Returns the numbers of those that it changed: a job that runs is left as it is. */
 export async function retryJobs(sql: AnySql, ids: readonly string[]): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`
     select id::text from graphile_worker.reschedule_jobs(${ids as string[]}::bigint[], run_at => now(), attempts => 0)`;
   return rows.map(({ id }) => id);
 }
 
-/** Leaves a job that runs no further attempt: when this one fails, it is a dead letter. */
+/** Takes a running job's further attempts away: when this one fails, it is a dead letter. */
 export async function spendAttempts(sql: AnySql, id: string): Promise<void> {
   await sql`update graphile_worker._private_jobs set max_attempts = attempts where id = ${id}::bigint`;
 }

@@ -2,7 +2,7 @@ import type { AnySql } from "../database/client.ts";
 import type { IdOf } from "../ids.ts";
 import { workerDeadMs } from "../limits.ts";
 
-/** A worker process, as its row tells. */
+/** A worker process, as its row describes it. */
 export interface WorkerRecord {
   readonly workerId: IdOf<"worker">;
   readonly host: string;
@@ -15,7 +15,7 @@ export interface WorkerRecord {
   readonly beatSecondsAgo: number;
 }
 
-/** All worker processes, the oldest first. */
+/** Returns all worker processes, the oldest first. */
 export async function listWorkers(sql: AnySql): Promise<WorkerRecord[]> {
   return sql<WorkerRecord[]>`
     select w.id as worker_id, w.host, w.pid, w.started_at,
@@ -26,7 +26,7 @@ export async function listWorkers(sql: AnySql): Promise<WorkerRecord[]> {
     from workers w order by w.started_at, w.id`;
 }
 
-/** Asks a worker to take nothing new; it reads this with its next beat. False when there is no such worker. */
+/** Asks a worker to take nothing new; it reads this with its next beat. Returns false when there is no such worker. */
 export async function askToDrain(sql: AnySql, workerId: IdOf<"worker">): Promise<boolean> {
   const { count } = await sql`
     update workers set drain_requested_at = coalesce(drain_requested_at, now()) where id = ${workerId}`;

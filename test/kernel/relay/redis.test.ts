@@ -243,7 +243,7 @@ describe.skipIf(findRedisServer() === null)("relay on a Redis with faults", () =
     process.kill(server.process.pid!, "SIGSTOP");
     try {
       for (let number = 2; number <= 100; number++) await writer.write(chunkOf(number, 20_000));
-      await expect(reader.ping()).rejects.toThrow("did not answer");
+      await expect(reader.ping()).rejects.toThrow("did not respond");
       expect((await reading.done).ending).toBe("lost");
       await writer.flush();
       expect(writer.away).toBe(true);
