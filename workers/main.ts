@@ -1,6 +1,7 @@
 import { recoverChats } from "../src/chat/recover.ts";
 import { waitAtMost } from "../src/kernel/async/wait.ts";
 import type { Ctx } from "../src/kernel/context.ts";
+import type { IdOf } from "../src/kernel/ids.ts";
 import { reapEveryMs, workerFrozenMs } from "../src/kernel/limits.ts";
 import { recoverUsageEvents } from "../src/merchant/recover.ts";
 import { Reaper } from "../src/sessions/recover/reap.ts";
@@ -11,7 +12,7 @@ import { taskList } from "./tasks.ts";
 
 /** A running worker pool of this process. */
 export interface WorkerPool {
-  readonly id: string;
+  readonly id: IdOf<"worker">;
   /** Resolves when an operator has asked this worker to drain (`queue drain`) and it has finished what it ran. */
   readonly drained: Promise<void>;
   /** Claims nothing new, finishes what runs for at most `limitMs`, hands back or ends the rest, and closes everything. */

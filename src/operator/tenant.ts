@@ -106,7 +106,7 @@ function readDelete(values: Values): Command {
   };
 }
 
-function noTenant(tenantId: string): UsageError {
+function noTenant(tenantId: IdOf<"tenant">): UsageError {
   return new UsageError(`There is no tenant ${tenantId}.`);
 }
 

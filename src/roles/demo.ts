@@ -13,18 +13,18 @@ import { keep, readKept } from "./home.ts";
 
 /** A tenant to try the service with. What the operator deletes of it is made again at the next start. */
 export interface Demo {
-  readonly tenantId: string;
+  readonly tenantId: IdOf<"tenant">;
   /** Null: the tenant has all the keys that it may have, and none of them is known here. */
   readonly token: string | null;
-  readonly agentId: string;
+  readonly agentId: IdOf<"agent">;
 }
 
 /** What is stored of a demo, so that a restart finds it again. */
 interface Note {
-  readonly tenantId: string;
+  readonly tenantId: IdOf<"tenant">;
   readonly token: string | null;
   readonly providerId: IdOf<"provider">;
-  readonly agentId: string;
+  readonly agentId: IdOf<"agent">;
 }
 
 /** The simulated model takes any key; this one shows what it is. */
@@ -67,13 +67,13 @@ function readNote(text: string | null): Note | null {
   }
 }
 
-async function findDemoTenant(ctx: Ctx, note: Note | null): Promise<string> {
+async function findDemoTenant(ctx: Ctx, note: Note | null): Promise<IdOf<"tenant">> {
   const tenant = note === null ? null : await findTenant(ctx.sql, note.tenantId);
   if (tenant !== null && !tenant.deleting) return tenant.id;
   return createTenant(ctx.sql, { name: "Demo", form: "b" });
 }
 
-async function findToken(ctx: Ctx, tenantId: string, note: Note | null): Promise<string | null> {
+async function findToken(ctx: Ctx, tenantId: IdOf<"tenant">, note: Note | null): Promise<string | null> {
   if (note?.token == null) return null;
   const rows = await ctx.sql`
     select 1 from api_keys
@@ -81,7 +81,7 @@ async function findToken(ctx: Ctx, tenantId: string, note: Note | null): Promise
   return rows.length === 0 ? null : note.token;
 }
 
-async function makeToken(ctx: Ctx, tenantId: string): Promise<string | null> {
+async function makeToken(ctx: Ctx, tenantId: IdOf<"tenant">): Promise<string | null> {
   try {
     return (await createApiKey(ctx.sql, tenantId, "demo", null)).token;
   } catch (error) {
@@ -93,7 +93,7 @@ async function makeToken(ctx: Ctx, tenantId: string): Promise<string | null> {
 /** Gives the provider the simulated model's address, whose port is another at every start, and seals its key again in case the encryption key is another. Returns its id; null when there is no such provider. */
 async function refreshProvider(
   ctx: Ctx,
-  tenantId: string,
+  tenantId: IdOf<"tenant">,
   note: Note | null,
   modelUrl: string,
 ): Promise<IdOf<"provider"> | null> {
@@ -104,7 +104,7 @@ async function refreshProvider(
   return row?.id ?? null;
 }
 
-function makeProvider(ctx: Ctx, tenantId: string, modelUrl: string): Promise<IdOf<"provider">> {
+function makeProvider(ctx: Ctx, tenantId: IdOf<"tenant">, modelUrl: string): Promise<IdOf<"provider">> {
   return underFreeName("Simulated model", "provider_name_conflict", async (name) => {
     const id = newId("provider");
     await createProvider(ctx.sql, tenantId, {
@@ -119,14 +119,14 @@ function makeProvider(ctx: Ctx, tenantId: string, modelUrl: string): Promise<IdO
   });
 }
 
-async function findAgent(ctx: Ctx, tenantId: string, note: Note | null): Promise<string | null> {
+async function findAgent(ctx: Ctx, tenantId: IdOf<"tenant">, note: Note | null): Promise<IdOf<"agent"> | null> {
   if (note === null) return null;
-  const [row] = await ctx.sql<{ id: string }[]>`
+  const [row] = await ctx.sql<{ id: IdOf<"agent"> }[]>`
     select id from agents where id = ${note.agentId} and tenant_id = ${tenantId}`;
   return row?.id ?? null;
 }
 
-function makeAgent(ctx: Ctx, tenantId: string, providerId: IdOf<"provider">): Promise<string> {
+function makeAgent(ctx: Ctx, tenantId: IdOf<"tenant">, providerId: IdOf<"provider">): Promise<IdOf<"agent">> {
   const rules = { defaultModel: null, makesWorkspace: true, exclusiveWorkspace: false, modelAlone: false };
   const findMcpTool = () => Promise.reject(new ApiError("mcp_connection_discovery_failed"));
   const change = { ctx, sql: ctx.sql, tenantId, rules, findMcpTool };

@@ -3,7 +3,7 @@ import { createApiKey } from "../apikeys/store.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import type { Form } from "../kernel/errors.ts";
-import { newId } from "../kernel/ids.ts";
+import { type IdOf, newId } from "../kernel/ids.ts";
 
 /** A tenant as the operator's commands show it. */
 export interface TenantRecord {
@@ -33,7 +33,7 @@ export interface TenantChange {
 }
 
 /** Creates a tenant without credentials and returns its id. */
-export async function createTenant(sql: AnySql, { name, form }: { name: string; form: Form }): Promise<string> {
+export async function createTenant(sql: AnySql, { name, form }: { name: string; form: Form }): Promise<IdOf<"tenant">> {
   const id = newId("tenant");
   await sql`insert into tenants (id, name, form) values (${id}, ${name}, ${form})`;
   return id;
@@ -48,7 +48,10 @@ export interface NewTenant {
 }
 
 /** Creates a tenant with its first API key, whose token is returned here and stored nowhere. */
-export function createTenantWithKey(sql: AnySql, tenant: NewTenant): Promise<{ tenantId: string; token: string }> {
+export function createTenantWithKey(
+  sql: AnySql,
+  tenant: NewTenant,
+): Promise<{ tenantId: IdOf<"tenant">; token: string }> {
   return tx(sql, async (inner) => {
     const tenantId = await createTenant(inner, tenant);
     const { token } = await createApiKey(inner, tenantId, "first key", null);

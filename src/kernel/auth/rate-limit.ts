@@ -1,10 +1,11 @@
 import type { Redis } from "ioredis";
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from "rate-limiter-flexible";
+import type { IdOf } from "../ids.ts";
 
 /** Counts a tenant's requests. */
 export interface RateLimiter {
   /** Counts one request of this second. Returns 0 when it is allowed, else the seconds to wait. */
-  take(tenantId: string, perSecond: number): Promise<number>;
+  take(tenantId: IdOf<"tenant">, perSecond: number): Promise<number>;
 }
 
 const windowSeconds = 1;

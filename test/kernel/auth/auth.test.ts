@@ -256,7 +256,7 @@ describe("429 rate_limited", () => {
   test.skipIf(redisUrl === "")(
     "two processes that share a Redis share the limit; without Redis each counts for itself",
     async () => {
-      const tenantId = `ten_${randomUUID()}`;
+      const tenantId = `ten_${randomUUID()}` as const;
       const clients = [1, 2].map(() => new Redis(redisUrl, { enableOfflineQueue: false, maxRetriesPerRequest: 0 }));
       for (const client of clients) client.on("error", () => {});
       await eventually(() => clients.every((client) => client.status === "ready"));
