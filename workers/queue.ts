@@ -16,7 +16,7 @@ export interface QueueOptions {
   readonly concurrency: number;
   readonly sql: Sql;
   readonly log: Logger;
-  /** Told under which names the queue locks this process's jobs, before it locks any. */
+  /** Called with the names under which the queue locks this process's jobs, before it locks any. */
   readonly onNames: (names: readonly string[]) => void;
 }
 

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { logLevels } from "./telemetry/log.ts";
 
-/** A configuration value that cannot be used. Its message names the variable; the start stops with it. */
+/** A configuration value that cannot be used. Its message names the variable; the process ends with it. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
@@ -55,7 +55,7 @@ export interface PlatformProvider {
   readonly apiKey: string;
 }
 
-/** Base URLs of the chat platforms and billing providers, so that proxies and tests can stand in for them. */
+/** Base URLs of the chat platforms and billing providers, so that proxies and tests can take their place. */
 export interface VendorEndpoints {
   readonly chatA: string;
   readonly chatB: string;
@@ -65,7 +65,7 @@ export interface VendorEndpoints {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What depends on the role where the environment says nothing. */
+/** Defaults that depend on the role, where the environment sets nothing. */
 export interface ConfigDefaults {
   readonly logLevel: (typeof logLevels)[number];
 }
@@ -93,7 +93,7 @@ export const providerAliases = {
   openrouter: "router_vendor",
 } as const satisfies Record<string, ProviderType>;
 
-/** Reads and checks the environment (docs/configuration.md, "Variables"). Throws `ConfigError`. */
+/** Returns the configuration, read from the environment and checked (docs/configuration.md, "Variables"). Throws `ConfigError`. */
 export function readConfig(env: Environment = process.env, defaults: ConfigDefaults = { logLevel: "info" }): Config {
   const text = (name: string) => (env[name] === undefined || env[name] === "" ? null : (env[name] as string));
   return {
@@ -144,13 +144,13 @@ function url(name: string, value: string | null, protocols: readonly string[]): 
 function connectionUrl(name: string, value: string | null, protocols: readonly string[]): string | null {
   if (value === null) return null;
   const protocol = URL.canParse(value) ? new URL(value).protocol : "";
-  // The value itself stays out of the message: connection URLs carry passwords.
+  // The value itself is not in the message: connection URLs contain passwords.
   if (!protocols.includes(protocol))
     throw new ConfigError(`${name} must be a URL that starts with ${protocols.join("// or ")}//.`);
   return value;
 }
 
-/** Reads a sealing key from its base64. Throws `ConfigError`. */
+/** Returns a sealing key, read from its base64. Throws `ConfigError`. */
 export function readEncryptionKey(value: string): Buffer {
   const key = /^[A-Za-z0-9+/]+={0,2}$/.test(value) ? Buffer.from(value, "base64") : Buffer.alloc(0);
   if (key.length !== encryptionKeyBytes) {
@@ -184,7 +184,7 @@ function flag(name: string, value: string | null): boolean {
   throw new ConfigError(`${name} must be 1 or 0.`);
 }
 
-/** The type that a label or a vendor's own name means; null for anything else. */
+/** Returns the type that a label or a vendor's own name means; null for anything else. */
 export function providerTypeOf(name: string): ProviderType | null {
   if (Object.hasOwn(providerAliases, name)) return providerAliases[name as keyof typeof providerAliases];
   return providerTypes.find((type) => type === name) ?? null;

@@ -31,8 +31,8 @@ export async function refuseTransactionPooler(databaseUrl: string): Promise<void
   const sql = connect(databaseUrl);
   try {
     const result = await sql<{ pid: number }[]>`select pg_backend_pid() as pid`;
-    const told = (result as unknown as { state: { pid: number } }).state.pid;
-    if (result[0]?.pid === told) return;
+    const startPid = (result as unknown as { state: { pid: number } }).state.pid;
+    if (result[0]?.pid === startPid) return;
     if (!(await keepsItsSession(sql, databaseUrl))) throw new OperatorError(refusal);
   } finally {
     await sql.end({ timeout: 0 });

@@ -34,7 +34,7 @@ export const start: Role = async (config, log, opened) => {
   process.stdout.write(banner({ publicUrl, demo, database: shown }));
 };
 
-/** Returns what other installations are told by their operator: a database that is up to date, and a key. `shown` names the database for the banner. */
+/** Returns what the operator configures for `serve` and `work`, made where it is not configured: a migrated database and a key. `shown` names the database for the banner. */
 async function makeShared(
   config: Config,
   log: Logger,

@@ -8,7 +8,7 @@ import { ApiError } from "../errors.ts";
 const jwksAskAgainMs = 1_000;
 /** Time limit for reading the JWKS; after it the request gets a 503. */
 const jwksTimeoutMs = 5_000;
-/** A JWKS may weigh this much. */
+/** The most bytes of a JWKS. */
 const jwksBytesMax = 1024 * 1024;
 /** The algorithms that a JWKS may use. None of them uses a shared secret, so a public key cannot be used as one. */
 const jwksAlgorithms = [

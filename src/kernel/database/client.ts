@@ -20,8 +20,8 @@ interface PoolOptions {
 }
 
 /**
- * In milliseconds. The server ends a statement a little before the client gives up on
- * it, so that what got a 503 does not commit later.
+ * In milliseconds. The server ends a statement a little before the client stops waiting
+ * for it, so that a request which got a 503 does not commit later.
  */
 export const statementTimeoutMs = databaseWaitMs - 2_000;
 /** Therefore a connection that is silent for this long, while a statement waits for its result, is dead. It is noticed to within a second. */
@@ -33,7 +33,7 @@ const silentMs = databaseWaitMs - 1_500;
  */
 export const camelCaseColumns = { column: { from: postgres.toCamel } };
 
-/** Opens the pool. It connects at the first query. */
+/** Returns a pool. It connects at the first query. */
 export function openDatabase({ url, max, applicationName }: PoolOptions): Sql {
   const use = watchPool(applicationName, max);
   const connections = new Connections();
@@ -68,7 +68,7 @@ export function openDatabase({ url, max, applicationName }: PoolOptions): Sql {
 /** What a transaction needs of its pool. */
 interface Pool {
   readonly use: PoolUse;
-  /** Closes the connections that do not react any more; for when a statement or transaction was too late. */
+  /** Closes the connections on which nothing comes any more; called when a statement or transaction was too late. */
   readonly closeSilent: () => void;
 }
 
@@ -79,15 +79,15 @@ export function poolUseOf(sql: Sql): Pool | undefined {
   return pools.get(sql);
 }
 
-/** The driver sends what it has collected at once from so many bytes on, and otherwise a moment later. */
+/** The driver sends what it has collected at once when it has this many bytes, else in the next step of the event loop. */
 const sentAtOnceBytes = 1024;
 
 /**
  * Returns a connection URL whose start-up message is long, by blanks behind a setting that
  * every server and pooler takes, and that the driver needs to be so anyway. The
- * driver (3.4.9) loses track of a write that waits for its moment when the
+ * driver (3.4.9) loses a write that it has collected and not sent when the
  * connection breaks; the connection made in its place then sends nothing, not even
- * its start-up message, unless that is long enough to go at once.
+ * its start-up message, unless that is long enough to be sent at once.
  */
 export function withLongStartup(databaseUrl: string): string {
   const url = new URL(databaseUrl);

@@ -15,10 +15,10 @@ export class DeadlineError extends Error {
   override readonly name = "DeadlineError";
 }
 
-/** What becomes of a query that was given up before it was sent. */
+/** What replaces a query that was rejected before it was sent. */
 const nothing = { cancelled: null, strings: ["select"], args: [] };
 
-/** How often the running queries are looked at; a deadline is kept to within this. */
+/** How often the deadlines of running queries are checked, and so by how much a query may exceed its own. */
 const sweepEveryMs = 250;
 
 /**

@@ -5,7 +5,7 @@ import { DeadlineError } from "./deadline.ts";
 
 /** SQLSTATEs after which a retry may succeed: deadlock, serialisation, server restarting, too many connections. */
 const transientStates = new Set(["40001", "40P01", "57P01", "57P02", "57P03", "53300"]);
-/** SQLSTATEs that mean "not now": the above, cancelled statement, lock and idle time-outs, no disk or memory, read-only standby. */
+/** SQLSTATEs after which the caller gets a 503: the above, cancelled statement, lock and idle time-outs, no disk or memory, read-only standby. */
 const unavailableStates = new Set([
   ...transientStates,
   "57014",
@@ -40,13 +40,13 @@ function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "";
 }
 
-/** Returns whether a database error may go away by itself within moments. */
+/** Returns whether a database error is temporary, so that a retry within seconds may succeed. */
 export function isTransient(error: unknown): boolean {
   const code = codeOf(error);
   return transientStates.has(code) || connectionCodes.has(code);
 }
 
-/** Returns whether an error says that Postgres cannot serve now; the caller gets a 503 then (docs/decisions.md, "Postgres and Redis"). */
+/** Returns whether an error means that Postgres is not available now; the caller gets a 503 then (docs/decisions.md, "Postgres and Redis"). */
 export function isUnavailable(error: unknown): boolean {
   const code = codeOf(error);
   return (

@@ -11,12 +11,12 @@ const migrationName = /^\d{3}_[a-z_]+\.sql$/;
 const nameBeforeBaseline = /^\d{4}_/;
 /** Any fixed number: whoever migrates holds this advisory lock, so that several processes may start at once. */
 const migrationLock = 7_246_119;
-/** The queue's own migrations say nothing of interest; failures are thrown. */
+/** The logger for the queue's own migrations, which logs nothing: failures are thrown. */
 const silentQueueLogger = new QueueLogger(() => () => {});
 /** A process waits this long for another one that migrates. */
 const migrationLockWaitMs = 60_000;
 
-/** A database of a version before 0.2, which has no way up. The message is one line for the operator. */
+/** A database of a version before 0.2, which cannot be migrated. The message is one line for the operator. */
 export class OldNumberingError extends Error {
   override readonly name = "OldNumberingError";
 
@@ -27,7 +27,7 @@ export class OldNumberingError extends Error {
   }
 }
 
-/** Names of all migrations, in order. */
+/** Returns the names of all migrations, in order. */
 export async function listMigrations(): Promise<string[]> {
   return (await readdir(migrationsFolder)).filter((name) => migrationName.test(name)).sort();
 }
@@ -35,7 +35,7 @@ export async function listMigrations(): Promise<string[]> {
 /**
  * Brings the schema up to date: ours (each file of `sql/` once, in order, in its
  * own transaction) and the queue's. Safe to run from several processes at once.
- * Migrations of a newer version are left alone, so that an older version may run
+ * Migrations of a newer version are ignored, so that an older version may run
  * on its schema. Throws `OldNumberingError`.
  */
 export async function migrate(databaseUrl: string, log: Logger): Promise<void> {
@@ -60,7 +60,7 @@ export async function migrate(databaseUrl: string, log: Logger): Promise<void> {
   }
 }
 
-/** Names of the applied migrations, those of a newer version too. */
+/** Returns the names of the applied migrations, those of a newer version too. */
 async function readApplied(sql: postgres.Sql): Promise<ReadonlySet<string>> {
   const names = (await sql<{ name: string }[]>`select name from schema_migrations order by name`).map(
     (row) => row.name,
@@ -72,8 +72,8 @@ async function readApplied(sql: postgres.Sql): Promise<ReadonlySet<string>> {
 
 /**
  * Jobs without attempts left are counted at every scrape, and the queue has no index
- * of them. This one holds them alone, so a healthy job's way through the queue adds
- * nothing to it. Looked for first, because `if not exists` would still wait for writers.
+ * of them. This index holds only them, so a healthy job costs no write to it. Its
+ * existence is checked first, because `if not exists` would still wait for writers.
  */
 async function indexDeadJobs(sql: postgres.Sql): Promise<void> {
   const [known] = await sql<{ present: boolean }[]>`
@@ -82,7 +82,7 @@ async function indexDeadJobs(sql: postgres.Sql): Promise<void> {
   await sql`create index parley_dead_jobs on graphile_worker._private_jobs (task_id) where attempts >= max_attempts`;
 }
 
-/** Names of migrations that the database lacks. A database without our schema lacks all. Throws `OldNumberingError`. */
+/** Returns the names of migrations that the database lacks. A database without our schema lacks all. Throws `OldNumberingError`. */
 export async function missingMigrations(databaseUrl: string): Promise<string[]> {
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} });
   try {

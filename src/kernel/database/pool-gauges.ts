@@ -1,7 +1,7 @@
 import { Gauge } from "prom-client";
 import { registry } from "../telemetry/metrics.ts";
 
-/** What is known of a pool from outside. The driver does not tell its connections apart, so what was asked of it is counted. */
+/** The use of a pool. The driver does not show its connections, so queries and transactions are counted. */
 export interface PoolUse {
   readonly max: number;
   /** Queries under way outside transactions. */
@@ -10,7 +10,7 @@ export interface PoolUse {
   transactions: number;
 }
 
-/** By name; a pool that is opened anew takes the place of the one before. */
+/** By name; a pool that is opened again replaces the one before. */
 const pools = new Map<string, PoolUse>();
 
 /** Begins to count the use of a pool. */

@@ -4,8 +4,8 @@ interface Route {
 }
 
 /**
- * Makes a function that tells which methods a path takes, for 405 responses. Knows nothing of a path that no route has.
- * Where a word and an id stand in the same place, a path with the word is the word's.
+ * Returns a function from a path to the methods it takes, for 405 responses; none for a path that no route has.
+ * Where one route has a word and another an id at the same place, a path with the word belongs to the first.
  */
 export function allowedMethods(routes: readonly Route[]): (pathname: string) => string[] {
   const patterns = routes.map(({ method, path }) => ({

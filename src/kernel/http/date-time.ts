@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 
-/** The shape of an RFC 3339 date-time with an offset. Whether it exists is for `readDateTime` to say. */
+/** The shape of an RFC 3339 date-time with an offset. Whether such a time exists is checked by `readDateTime`. */
 export const MomentText = Type.String({
   maxLength: 64,
   pattern: "^\\d{4}-\\d{2}-\\d{2}[Tt]\\d{2}:\\d{2}:\\d{2}(\\.\\d+)?([Zz]|[+-]\\d{2}:\\d{2})$",

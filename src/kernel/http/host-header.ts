@@ -2,11 +2,11 @@ import { ApiError } from "../errors.ts";
 
 /** What a Host header may be: a name or an address, and perhaps a port. */
 const hostPattern = /^(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d*)?$/;
-/** Stands for the host where the client named none, as HTTP/1.0 allows. Nothing is made of it. */
+/** The host where the client named none, as HTTP/1.0 allows. It is not used for anything. */
 const unnamedHost = "http://localhost";
 
 /**
- * The request with a URL that can be read, whatever its client sent as Host: the
+ * Returns the request with a URL that can be read, whatever its client sent as Host: the
  * runtimes build the URL from that header unchecked, and leave out the host
  * where there is none. Throws 400 for a Host that is no host.
  */

@@ -21,7 +21,7 @@ export interface KeptResponse {
   readonly body: string | null;
 }
 
-/** Reads the request's Idempotency-Key; null when it has none. Throws 400 when it is empty or too long. */
+/** Returns the request's Idempotency-Key; null when it has none. Throws 400 when it is empty or too long. */
 export function readIdempotencyKey(
   request: Request,
   tenantId: IdOf<"tenant">,
@@ -48,7 +48,7 @@ function sortedKeys(_: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).sort(([left], [right]) => (left < right ? -1 : 1)));
 }
 
-/** What is remembered under a key; null when nothing is. Throws 422 when the key stood for another request. */
+/** Returns what is stored under a key; null when nothing is. Throws 422 when the key was used for another request. */
 export async function recallKey(
   sql: AnySql,
   sealer: Sealer,
@@ -110,7 +110,7 @@ export async function waitForKey(inner: Tx, key: IdempotencyKey): Promise<void> 
   await inner`select pg_advisory_xact_lock(hashtextextended(${lockNameOf(key)}, 0))`;
 }
 
-/** Remembers which turn a key stands for. */
+/** Stores which turn a key stands for. */
 export async function keepTurn(inner: Tx, key: IdempotencyKey, turnId: string): Promise<void> {
   await inner`
     insert into idempotency_keys (tenant_id, key, request_digest, turn_id)
@@ -119,10 +119,10 @@ export async function keepTurn(inner: Tx, key: IdempotencyKey, turnId: string): 
       status = null, headers = null, sealed_body = null, created_at = now()`;
 }
 
-/** Keys that one statement of the sweep forgets. */
+/** How many keys one statement of the sweep deletes. */
 const sweepBatchRows = 5_000;
 
-/** The job `keys.sweep`: forgets keys older than `idempotencyKeepHours`, in batches. */
+/** The job `keys.sweep`: deletes keys older than `idempotencyKeepHours`, in batches. */
 export async function sweepKeys(sql: AnySql): Promise<void> {
   for (;;) {
     const { count } = await sql`

@@ -4,7 +4,7 @@ import { ApiError, invalid, invalidAll } from "../errors.ts";
 import { checkString } from "./json-body.ts";
 import { validateBody } from "./validate.ts";
 
-/** What the multipart envelope and the text parts around a file may weigh. */
+/** The most bytes of the multipart envelope and the text parts around a file. */
 const envelopeBytesMax = 128 * 1024;
 
 /** Reads a multipart form of at most `bytesMax`, whatever the request announces. Throws 400 `validation_failed`, 413. */

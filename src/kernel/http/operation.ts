@@ -86,7 +86,7 @@ export interface Operation<P extends TObject, Q extends TObject, B extends TSche
   handle(input: Input<P, Q, B, A>): Promise<unknown>;
 }
 
-/** An operation whatever it takes, for those who only describe it. */
+/** An operation with any fields, for code that only describes it. */
 export type AnyOperation = Omit<Operation<TObject, TObject, TSchema, TSchema>, "handle">;
 
 /** A route's handler that remembers the operation it was made of. */
@@ -102,7 +102,7 @@ interface RouteContext {
 const nothing = Closed({});
 
 /**
- * Makes an Elysia handler of an operation. It checks in this order: the header
+ * Returns an Elysia handler of an operation. It checks in this order: the header
  * `API-Form` (400), credential (401), subscription (402), request rate (429),
  * whether the form has the operation (404), path and query fields (400), body (400,
  * 413), Idempotency-Key (400, 409, 422); then it calls the handler. Elysia routes;

@@ -5,7 +5,7 @@ import { envelope } from "./error-envelope.ts";
 import { healthRoutes } from "./health.ts";
 import { metricsRoutes } from "./metrics-route.ts";
 
-/** What a worker process serves over HTTP: how it is, and nothing of any tenant's. */
+/** Returns what a worker process serves over HTTP: its health and metrics, and no data of any tenant. */
 export function createOperatorApp(ctx: Ctx): (request: Request) => Promise<Response> {
   const elysia = new Elysia({ normalize: false, handler: { standardHostname: false } })
     .onError(({ error, request }) => {

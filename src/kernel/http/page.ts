@@ -17,7 +17,7 @@ export interface Page<T> {
   readonly nextCursor: string | null;
 }
 
-/** Reads the `limit` query field. Throws 400 naming it. */
+/** Returns the page size that the `limit` query field names. Throws 400 naming it. */
 export function readLimit(limit: string | undefined, size: PageSize = commonPage): number {
   if (limit === undefined) return size.default;
   const number = /^\d{1,4}$/.test(limit) ? Number(limit) : 0;
@@ -28,12 +28,12 @@ export function readLimit(limit: string | undefined, size: PageSize = commonPage
 /** A cursor's plain values: the sort key of the last row of a page. */
 export type CursorKey = readonly (string | number)[];
 
-/** Writes an opaque cursor. `list` names the list (and its filters), so that a cursor of another list is refused. */
+/** Returns an opaque cursor. `list` names the list (and its filters), so that a cursor of another list is refused. */
 export function writeCursor(list: string, key: CursorKey): string {
   return Buffer.from(JSON.stringify([list, ...key])).toString("base64url");
 }
 
-/** Reads a cursor that `writeCursor` made for the same list. Throws 400 `invalid_cursor`. */
+/** Returns the values of a cursor that `writeCursor` made for the same list. Throws 400 `invalid_cursor`. */
 export function readCursor(list: string, cursor: string, length: number): (string | number)[] {
   const key = parse(cursor);
   if (!Array.isArray(key) || key.length !== length + 1 || key[0] !== list) throw new ApiError("invalid_cursor");
@@ -54,7 +54,7 @@ function parse(cursor: string): unknown {
   }
 }
 
-/** Reads a cursor of a list sorted by time and id; null when there is none. */
+/** Returns the place that a cursor of a list sorted by time and id names; null when there is no cursor. */
 export function readTimeCursor(list: string, cursor: string | undefined): TimePlace | null {
   if (cursor === undefined) return null;
   const [at, id] = readCursor(list, cursor, 2);
@@ -62,7 +62,7 @@ export function readTimeCursor(list: string, cursor: string | undefined): TimePl
   return { at, id };
 }
 
-/** Cuts `limit + 1` rows to a page: the extra row only tells that there are more. */
+/** Returns a page from `limit + 1` rows: the extra row only shows that there are more. */
 export function timePage<Row extends TimePlace, T>(
   list: string,
   rows: readonly Row[],

@@ -90,7 +90,7 @@ const cursorKind = "Cursor";
 
 TypeRegistry.Set(cursorKind, (_, value) => typeof value === "string");
 
-/** A cursor's query field. Whatever is wrong with it is for `readCursor` to say, so that it has one code. */
+/** A cursor's query field. `readCursor` checks it, so that every fault of it has one code. */
 export const Cursor = Type.Unsafe<string>({ [Kind]: cursorKind, type: "string", maxLength: cursorLengthMax });
 
 /** Whether a query's schema takes a cursor in this field. */

@@ -6,7 +6,7 @@ const ids = new WeakMap<Request, string>();
 /** A caller may name its own request id, if it is harmless in logs and headers. */
 const acceptableId = /^[A-Za-z0-9._-]{8,128}$/;
 
-/** The request's id: the caller's `X-Request-Id`, or one of ours. The same at every call. */
+/** Returns the request's id: the caller's `X-Request-Id`, or one of ours. The same at every call. */
 export function requestIdOf(request: Request): string {
   const known = ids.get(request);
   if (known !== undefined) return known;
@@ -18,24 +18,24 @@ export function requestIdOf(request: Request): string {
 
 const routes = new WeakMap<Request, string>();
 
-/** Notes which route a request took, for whoever counts requests. */
+/** Notes which route a request took, for the metrics and traces of requests. */
 export function rememberRoute(request: Request, route: string): void {
   routes.set(request, route);
 }
 
-/** The pattern of the route that a request took; `unmatched` where there is none. */
+/** Returns the pattern of the route that a request took; `unmatched` where there is none. */
 export function routeOf(request: Request): string {
   return routes.get(request) ?? "unmatched";
 }
 
 const forms = new WeakMap<Request, Form>();
 
-/** Notes which form a request speaks, for whoever renders its errors. */
+/** Notes which form a request speaks, for the response to its errors. */
 export function rememberForm(request: Request, form: Form): void {
   forms.set(request, form);
 }
 
-/** The form noted for a request; `b` when it failed before one was known. */
+/** Returns the form noted for a request; `b` when it failed before one was known. */
 export function formOf(request: Request): Form {
   return forms.get(request) ?? "b";
 }
@@ -43,7 +43,7 @@ export function formOf(request: Request): Form {
 const deadlines = new WeakMap<Request, number>();
 
 /**
- * Until when a request waits for a database that is away, in milliseconds since
+ * Returns until when a request waits for a database that is away, in milliseconds since
  * 1970: `databaseWaitMs` from the first call on, and the same at every call, so
  * that waits which follow one another do not add up.
  */

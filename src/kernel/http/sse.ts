@@ -18,7 +18,7 @@ const encoder = new TextEncoder();
 const pingComment = encoder.encode(": ping\n\n");
 
 /**
- * A response that streams what `texts` yields, and a comment when it is quiet.
+ * Returns a response that streams what `texts` yields, and a comment when nothing comes.
  * It reads only as fast as the client does, and aborts `stop` when the client goes.
  */
 export function sseResponse(
@@ -29,7 +29,7 @@ export function sseResponse(
   const iterator = texts[Symbol.asyncIterator]();
   let isQuiet = false;
   let ping: NodeJS.Timeout | undefined;
-  // A reader that is not asked for more stands still where it is; it has to be told to clean up.
+  // A generator from which nothing more is read stays suspended; it has to be told to clean up.
   const leave = () => {
     clearTimeout(ping);
     void iterator.return?.().catch(() => {});
@@ -37,7 +37,7 @@ export function sseResponse(
   stop.signal.addEventListener("abort", leave, { once: true });
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
-      // One timer a stream, put off with each text: making one anew costs a tenth of what a text does.
+      // One timer for each stream, postponed with each text: a new timer would cost a tenth of what a text does.
       ping = setTimeout(() => {
         if (!isQuiet || stop.signal.aborted) return;
         controller.enqueue(pingComment);

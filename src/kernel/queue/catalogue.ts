@@ -1,12 +1,12 @@
 /** What the queue knows of a kind of job. */
 interface JobKind {
-  /** The fields of the payload, all of them strings: ids only, because the row is the truth and a job only points to it. */
+  /** The fields of the payload, all of them strings: ids only, because the state is in the row that an id names, and a job only points to it. */
   readonly payload: readonly string[];
   /** How often the queue tries a job before it is a dead letter. Where workers recover lost jobs, the attempts only bridge a short outage of the database. */
   readonly attempts: number;
   /** The field by which jobs are told apart: of those with the same value, at most one waits. Null: jobs of this kind have no key. */
   readonly key: string | null;
-  /** What stands before that field in the job's key; the name of the kind and a colon when left out. */
+  /** The text before that field in the job's key; the name of the kind and a colon when left out. */
   readonly keyPrefix?: string;
 }
 
@@ -58,12 +58,12 @@ export function isJobName(name: string): name is JobName {
   return Object.hasOwn(kinds, name);
 }
 
-/** Returns what the catalogue says of a kind of job. */
+/** Returns the catalogue's row of a kind of job. */
 export function jobKind(name: JobName): JobKind {
   return kinds[name];
 }
 
-/** Returns what stands before the id in the keys of a kind of job. */
+/** Returns the text before the id in the keys of a kind of job. */
 export function jobKeyPrefix(name: KeyedJobName): string {
   return jobKind(name).keyPrefix ?? `${name}:`;
 }
@@ -73,7 +73,7 @@ export function jobKey(name: KeyedJobName, id: string): string {
   return `${jobKeyPrefix(name)}${id}`;
 }
 
-/** Returns whether a payload has what its kind of job needs. One that somebody put into the queue by hand may be anything. */
+/** Returns whether a payload has what its kind of job needs. A payload that was put into the queue by hand may be any JSON. */
 export function isPayload<N extends JobName>(name: N, payload: unknown): payload is JobPayloads[N] {
   const fields = (payload ?? {}) as Record<string, unknown>;
   return jobKind(name).payload.every((field) => typeof fields[field] === "string");

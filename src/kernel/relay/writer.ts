@@ -64,7 +64,7 @@ export class RelayWriter {
     this.#prober = setInterval(() => this.#probe(), options.probeMs ?? relayProbeMs).unref();
   }
 
-  /** A successor took over, or the log was ended by somebody else: the caller must stop. Further chunks are dropped. */
+  /** Whether a successor took over, or another process ended the log: the caller must stop. Further chunks are dropped. */
   get sealed(): boolean {
     return this.#sealed;
   }

@@ -18,7 +18,7 @@ const redactedPaths = [
   "*.credential",
 ];
 
-/** One JSON line an event. `destination` is for tests; the default is standard output. */
+/** Returns a logger that writes one JSON line for each event. `destination` is for tests; the default is standard output. */
 export function createLogger(level: (typeof logLevels)[number], destination?: DestinationStream): Logger {
   const options = {
     level,

@@ -14,9 +14,9 @@ const registers = [registry];
 const requestBuckets = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 /** Models answer after tenths of seconds, or after minutes where they think. */
 const firstChunkBuckets = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
-/** Turns last up to 20 minutes as a matter of course, and 6 hours at most. */
+/** Turns often last up to 20 minutes, and 6 hours at most. */
 const turnBuckets = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_200, 3_600, 21_600];
-/** A relay adds a millisecond; the rest is a relay in trouble. */
+/** A healthy relay adds a millisecond; the higher buckets are for one that is overloaded. */
 const lagBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 
 new Gauge({

@@ -17,12 +17,12 @@ export interface SpanFields {
   readonly attributes: Attributes;
 }
 
-/** A span under way, or the stand-in for none. */
+/** A span under way; when tracing is off, an object that does nothing. */
 export interface OpenSpan {
   set(attributes: Attributes): void;
   rename(name: string): void;
   event(name: string): void;
-  /** Marks it as failed, by a cause of ours and never in a vendor's words. */
+  /** Marks it as failed, with one of our causes and never with a vendor's text. */
   fail(cause: string): void;
   end(): void;
 }
@@ -45,7 +45,7 @@ export function recordWith(loaded: Tracing | null): void {
   tracing = loaded;
 }
 
-/** Whether spans are recorded at all. */
+/** Returns whether spans are recorded at all. */
 export function isTracing(): boolean {
   return tracing !== null;
 }
@@ -70,12 +70,12 @@ export async function inSpan<T>(
   }
 }
 
-/** Opens a span that the caller ends, under the one that is open here. */
+/** Opens a span under the one that is open here, and returns it; the caller ends it. */
 export function startSpan(name: string, fields: () => SpanFields): OpenSpan {
   return tracing === null ? noSpan : wrap(tracing, startOn(tracing, name, fields()));
 }
 
-/** The `traceparent` of the span that is open here; null when there is none. */
+/** Returns the `traceparent` of the span that is open here; null when there is none. */
 export function currentTraceparent(): string | null {
   const context = tracing?.open.getStore()?.spanContext();
   if (context === undefined) return null;
@@ -102,7 +102,7 @@ function wrap(on: Tracing, span: Span): OpenSpan {
 
 const parentPattern = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$/;
 
-/** A `traceparent` as W3C writes it; null for anything else, which begins a trace of its own. */
+/** Returns the parts of a W3C `traceparent`; null for any other text, and the span then begins a trace of its own. */
 function readParent(text: string): { traceId: string; spanId: string; traceFlags: number } | null {
   const [, traceId, spanId, flags] = parentPattern.exec(text) ?? [];
   if (traceId === undefined || spanId === undefined || flags === undefined) return null;
