@@ -5,7 +5,7 @@ create table tenants (
   name text not null,
   form text not null default 'b' check (form in ('a', 'b')),
   subscription text not null default 'active' check (subscription in ('active', 'inactive')),
-  -- Tokens left; null means that usage is not limited.
+  -- Tokens left; null means that usage is not limited. Below 0 when the last turns used more than was left.
   usage_credit bigint,
   -- Null means that turns are not counted.
   quota_turns_per_day integer check (quota_turns_per_day >= 0),

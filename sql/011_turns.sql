@@ -47,8 +47,8 @@ create table turns (
   -- The answer of a stateless generation; of a regeneration, what it had answered when it stopped to ask.
   answer json,
   -- Summed over the turn and its continuations.
-  input_tokens bigint not null default 0,
-  output_tokens bigint not null default 0,
+  input_tokens bigint not null default 0 check (input_tokens >= 0),
+  output_tokens bigint not null default 0 check (output_tokens >= 0),
   model_calls integer not null default 0,
   run_ms bigint not null default 0,
   accepted_at timestamptz not null default now(),

@@ -10,8 +10,8 @@ create table usage (
   user_id text not null default '',
   provider text,
   model text,
-  input_tokens bigint not null,
-  output_tokens bigint not null,
+  input_tokens bigint not null check (input_tokens >= 0),
+  output_tokens bigint not null check (output_tokens >= 0),
   duration_ms bigint not null,
   metadata json not null default '{}',
   -- The UTC day.
@@ -46,8 +46,8 @@ create table usage_sums (
   provider text,
   model text,
   turns bigint not null,
-  input_tokens bigint not null,
-  output_tokens bigint not null,
+  input_tokens bigint not null check (input_tokens >= 0),
+  output_tokens bigint not null check (output_tokens >= 0),
   duration_ms bigint not null
 );
 create unique index usage_sums_key
@@ -65,8 +65,8 @@ create table usage_user_sums (
   provider text,
   model text,
   turns bigint not null,
-  input_tokens bigint not null,
-  output_tokens bigint not null,
+  input_tokens bigint not null check (input_tokens >= 0),
+  output_tokens bigint not null check (output_tokens >= 0),
   duration_ms bigint not null
 );
 create unique index usage_user_sums_key
@@ -78,7 +78,7 @@ create unique index usage_user_sums_key
 create table usage_session_tokens (
   tenant_id text not null,
   session_id text not null,
-  tokens bigint not null,
+  tokens bigint not null check (tokens >= 0),
   primary key (tenant_id, session_id)
 );
 create index usage_session_tokens_most on usage_session_tokens (tenant_id, tokens desc, session_id);

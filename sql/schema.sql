@@ -414,6 +414,8 @@ CREATE TABLE merchant_events (
   accepted_at timestamp with time zone,
   workflow_issue text,
   CONSTRAINT merchant_events_pkey PRIMARY KEY (id),
+  CONSTRAINT merchant_events_input_tokens_check CHECK (input_tokens >= 0),
+  CONSTRAINT merchant_events_output_tokens_check CHECK (output_tokens >= 0),
   CONSTRAINT merchant_events_status_check CHECK (status = ANY (ARRAY['pending'::text, 'accepted'::text, 'failed'::text, 'uncertain'::text, 'unmapped'::text, 'incomplete'::text, 'discarded'::text, 'expired'::text]))
 );
 CREATE INDEX merchant_events_due ON merchant_events USING btree (connection_id, next_attempt_at, id) WHERE status = 'pending'::text AND sending_by IS NULL;
@@ -603,7 +605,9 @@ CREATE TABLE turns (
   claimed_at timestamp with time zone,
   finished_at timestamp with time zone,
   CONSTRAINT turns_pkey PRIMARY KEY (id),
+  CONSTRAINT turns_input_tokens_check CHECK (input_tokens >= 0),
   CONSTRAINT turns_kind_check CHECK (kind = ANY (ARRAY['session'::text, 'generate'::text, 'task'::text, 'chat'::text])),
+  CONSTRAINT turns_output_tokens_check CHECK (output_tokens >= 0),
   CONSTRAINT turns_status_check CHECK (status = ANY (ARRAY['queued'::text, 'running'::text, 'waiting'::text, 'succeeded'::text, 'failed'::text, 'canceled'::text]))
 );
 CREATE INDEX turns_accepted ON turns USING btree (tenant_id, accepted_at);
@@ -630,7 +634,9 @@ CREATE TABLE usage (
   user_summed boolean DEFAULT false NOT NULL,
   session_summed boolean DEFAULT false NOT NULL,
   created_at timestamp with time zone DEFAULT now() NOT NULL,
-  CONSTRAINT usage_pkey PRIMARY KEY (turn_id)
+  CONSTRAINT usage_pkey PRIMARY KEY (turn_id),
+  CONSTRAINT usage_input_tokens_check CHECK (input_tokens >= 0),
+  CONSTRAINT usage_output_tokens_check CHECK (output_tokens >= 0)
 );
 CREATE INDEX usage_agents ON usage USING btree (tenant_id, agent_id, day) INCLUDE (input_tokens, output_tokens, duration_ms);
 CREATE INDEX usage_days ON usage USING btree (tenant_id, day) INCLUDE (input_tokens, output_tokens, duration_ms);
@@ -642,7 +648,8 @@ CREATE TABLE usage_session_tokens (
   tenant_id text NOT NULL,
   session_id text NOT NULL,
   tokens bigint NOT NULL,
-  CONSTRAINT usage_session_tokens_pkey PRIMARY KEY (tenant_id, session_id)
+  CONSTRAINT usage_session_tokens_pkey PRIMARY KEY (tenant_id, session_id),
+  CONSTRAINT usage_session_tokens_tokens_check CHECK (tokens >= 0)
 );
 CREATE INDEX usage_session_tokens_most ON usage_session_tokens USING btree (tenant_id, tokens DESC, session_id);
 
@@ -655,7 +662,9 @@ CREATE TABLE usage_sums (
   turns bigint NOT NULL,
   input_tokens bigint NOT NULL,
   output_tokens bigint NOT NULL,
-  duration_ms bigint NOT NULL
+  duration_ms bigint NOT NULL,
+  CONSTRAINT usage_sums_input_tokens_check CHECK (input_tokens >= 0),
+  CONSTRAINT usage_sums_output_tokens_check CHECK (output_tokens >= 0)
 );
 CREATE UNIQUE INDEX usage_sums_key ON usage_sums USING btree (tenant_id, day, agent_id, COALESCE(provider, ''::text), COALESCE(model, ''::text));
 
@@ -669,7 +678,9 @@ CREATE TABLE usage_user_sums (
   turns bigint NOT NULL,
   input_tokens bigint NOT NULL,
   output_tokens bigint NOT NULL,
-  duration_ms bigint NOT NULL
+  duration_ms bigint NOT NULL,
+  CONSTRAINT usage_user_sums_input_tokens_check CHECK (input_tokens >= 0),
+  CONSTRAINT usage_user_sums_output_tokens_check CHECK (output_tokens >= 0)
 );
 CREATE UNIQUE INDEX usage_user_sums_key ON usage_user_sums USING btree (tenant_id, day, user_id, agent_id, COALESCE(provider, ''::text), COALESCE(model, ''::text));
 

@@ -39,6 +39,8 @@ export const answerBytesMax = 16 * 1024 * 1024;
 export const answerChunksMax = 500_000;
 /** A turn makes at most this many model calls. */
 export const modelCallsPerTurnMax = 50;
+/** A provider may say at most this many input tokens, and as many output tokens, of one model call; more counts as not said. */
+export const callTokensMax = 2_147_483_647;
 /** A turn is run at most this often, then it fails. */
 export const turnAttemptsMax = 3;
 /** One statement accepts at most this many turns, and this many characters of their messages. */

@@ -1,6 +1,5 @@
 import { DefaultGeneratedFile, type LanguageModel, type ModelMessage, type streamText, type ToolSet } from "ai";
 import {
-  asLanguageModelUsage,
   convertToLanguageModelPrompt,
   parseToolCall,
   prepareRetries,
@@ -12,6 +11,7 @@ import { unusableCall } from "../tools/error.ts";
 import type { ModelSpans } from "./spans.ts";
 import type { AnswerPart, ModelCallEnd } from "./step-record.ts";
 import type { ThinkingSettings } from "./thinking.ts";
+import { tokenCounts } from "./token-counts.ts";
 
 type Model = ReturnType<typeof resolveLanguageModel>;
 type ModelPart = Awaited<ReturnType<Model["doStream"]>>["stream"] extends ReadableStream<infer P> ? P : never;
@@ -69,7 +69,11 @@ export async function* callModel(
         break;
       }
       case "finish": {
-        const usage = asLanguageModelUsage(part.usage);
+        // The gateway's client hands on whatever the server sends, so the usage may be missing.
+        const usage = tokenCounts({
+          inputTokens: part.usage?.inputTokens?.total,
+          outputTokens: part.usage?.outputTokens?.total,
+        });
         const finishReason = part.finishReason.unified;
         spans.end({ responseId: response.id, modelId: response.modelId, finishReason, usage });
         yield { type: "call-end", finishReason, usage };

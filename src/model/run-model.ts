@@ -3,7 +3,6 @@ import {
   DownloadError,
   InvalidResponseDataError,
   type LanguageModel,
-  type LanguageModelUsage,
   RetryError,
   type ToolSet,
   toUIMessageChunk,
@@ -24,6 +23,7 @@ import { ModelSpans } from "./spans.ts";
 import type { AnswerPart } from "./step-record.ts";
 import { answerSteps } from "./steps.ts";
 import type { ThinkingSettings } from "./thinking.ts";
+import type { TokenCounts } from "./token-counts.ts";
 
 // Otherwise the SDK writes its warnings to the console instead of the log.
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false });
@@ -132,7 +132,7 @@ export async function runModel(
 }
 
 /** Adds what a model call used; when the provider does not report it, only the call is counted. */
-function count(used: Used, usage: LanguageModelUsage | null): void {
+function count(used: Used, usage: TokenCounts | null): void {
   used.inputTokens += usage?.inputTokens ?? 0;
   used.outputTokens += usage?.outputTokens ?? 0;
   used.modelCalls += 1;

@@ -1,5 +1,6 @@
-import { APICallError, type FinishReason, type LanguageModelUsage, type streamText } from "ai";
+import { APICallError, type FinishReason, type streamText } from "ai";
 import { isTracing, type OpenSpan, startSpan } from "../kernel/telemetry/trace.ts";
+import { type TokenCounts, tokenCounts } from "./token-counts.ts";
 
 type Settings = Parameters<typeof streamText>[0];
 
@@ -7,7 +8,7 @@ interface EndedCall {
   readonly modelId: string;
   readonly responseId: string;
   readonly finishReason: FinishReason;
-  readonly usage: LanguageModelUsage;
+  readonly usage: TokenCounts;
 }
 
 /** Providers that the model SDK names differently from OpenTelemetry's generative-AI conventions. */
@@ -26,7 +27,7 @@ export class ModelSpans {
     if (!isTracing()) return {};
     return {
       onLanguageModelCallStart: (event) => this.start(event),
-      onLanguageModelCallEnd: (event) => this.end(event),
+      onLanguageModelCallEnd: (event) => this.end({ ...event, usage: tokenCounts(event.usage) }),
     };
   }
 
@@ -51,8 +52,8 @@ export class ModelSpans {
       "gen_ai.response.model": modelId,
       "gen_ai.response.id": responseId,
       "gen_ai.response.finish_reasons": [finishReason],
-      "gen_ai.usage.input_tokens": usage.inputTokens ?? 0,
-      "gen_ai.usage.output_tokens": usage.outputTokens ?? 0,
+      "gen_ai.usage.input_tokens": usage.inputTokens,
+      "gen_ai.usage.output_tokens": usage.outputTokens,
     });
     this.#open?.end();
     this.#open = null;

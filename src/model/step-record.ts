@@ -1,5 +1,6 @@
-import type { FinishReason, LanguageModelUsage, TextStreamPart, ToolSet, TypedToolCall } from "ai";
+import type { FinishReason, TextStreamPart, ToolSet, TypedToolCall } from "ai";
 import type { toResponseMessages } from "ai/internal";
+import type { TokenCounts } from "./token-counts.ts";
 
 /** A part of an answer, as the AI SDK's `streamText` would yield it. */
 export type AnswerPart = TextStreamPart<ToolSet>;
@@ -11,7 +12,7 @@ type TextContent = Extract<Content[number], { type: "text" | "reasoning" }>;
 export interface ModelCallEnd {
   readonly type: "call-end";
   readonly finishReason: FinishReason;
-  readonly usage: LanguageModelUsage;
+  readonly usage: TokenCounts;
 }
 
 /** The record of one step of an answer; its content becomes part of the prompt of the next step. */

@@ -1,7 +1,8 @@
-import { generateId, type LanguageModelUsage, NoOutputGeneratedError } from "ai";
+import { generateId, NoOutputGeneratedError } from "ai";
 import { toResponseMessages } from "ai/internal";
 import { callModel, type ModelCallRequest } from "./model-call.ts";
 import { type AnswerPart, StepRecord } from "./step-record.ts";
+import type { TokenCounts } from "./token-counts.ts";
 import { type ApprovalOf, classifyCall, resolveDecidedCalls, runCalls } from "./tool-calls.ts";
 
 /**
@@ -15,7 +16,7 @@ export interface StepsRequest extends ModelCallRequest {
    * Called with the usage of each model call as soon as it has ended, before its tools
    * run; null when the provider did not report it.
    */
-  readonly onModelCall: (usage: LanguageModelUsage | null) => void;
+  readonly onModelCall: (usage: TokenCounts | null) => void;
 }
 
 /**

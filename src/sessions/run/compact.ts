@@ -7,6 +7,7 @@ import type { UiMessage } from "../../messages/ui-message.ts";
 import { contextWindowOf } from "../../model/context-window.ts";
 import { describeModelError } from "../../model/run-model.ts";
 import { ModelSpans } from "../../model/spans.ts";
+import { tokenCounts } from "../../model/token-counts.ts";
 import type { PlacedMessage, Summary } from "../state/history.ts";
 
 /** What compaction needs. */
@@ -122,8 +123,9 @@ async function summarise(
       abortSignal: signal,
       maxRetries: 1,
     }).finally(() => spans.close(null));
-    used.inputTokens += result.usage.inputTokens ?? 0;
-    used.outputTokens += result.usage.outputTokens ?? 0;
+    const counts = tokenCounts(result.usage);
+    used.inputTokens += counts.inputTokens;
+    used.outputTokens += counts.outputTokens;
     used.modelCalls += 1;
     if (result.text.trim() === "") throw new Error("The model answered with an empty summary.");
     text = cleanText(result.text).trim();

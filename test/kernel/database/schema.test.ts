@@ -44,6 +44,20 @@ describe("sql/schema.sql", () => {
   });
 });
 
+describe("tokens", () => {
+  test("no column that counts them can hold less than 0", async () => {
+    const open = await onDatabase(
+      databaseUrl,
+      (sql) => sql<{ column: string }[]>`
+        select c.table_name || '.' || c.column_name as column from information_schema.columns c
+        where c.table_schema = 'public' and c.data_type = 'bigint' and c.column_name ~ 'tokens$'
+          and not exists (select from pg_constraint k where k.conrelid = c.table_name::regclass
+            and pg_get_constraintdef(k.oid) = 'CHECK ((' || c.column_name || ' >= 0))')`,
+    );
+    expect([...open]).toEqual([]);
+  });
+});
+
 describe("migrations", () => {
   test("are numbered from 1 on, each number once, and named by topic", async () => {
     const names = await listMigrations();
