@@ -89,4 +89,14 @@ describe("token counts of a provider", () => {
     expect(await used(played.turnId)).toEqual([5, 10]);
     expect(await creditLeft()).toBe(credit - 27);
   });
+
+  test.each(['"5"', "[5]", "{}", "true"])(
+    "%s in a stream that has a schema adds nothing to the credit",
+    async (count) => {
+      said = `{"prompt_tokens":${count},"completion_tokens":7}`;
+      const played = await play(t, agentId, null, { message: userMessage("x"), stream: false });
+      expect(await used(played.turnId)).toEqual([0, 0]);
+      expect(await creditLeft()).toBe(credit);
+    },
+  );
 });
