@@ -16,6 +16,10 @@ const allowListMax = 100;
 export const platformCheckMs = 6_500;
 /** A webhook request has at most so many bytes. */
 export const webhookBytesMax = 1024 * 1024;
+/** Webhook requests that a connection takes a second, over all HTTP processes; further ones are 429, and the platforms repeat them. */
+export const webhooksPerSecondMax = 50;
+/** A message of a chat has at most so many characters (Unicode code points); the rest is cut off before anything reads it. */
+export const chatTextCharactersMax = 40_000;
 /** Messages that may wait in one thread; further ones are dropped. */
 export const inboxRowsMax = 1_000;
 /** Posting one message takes at most this long. */

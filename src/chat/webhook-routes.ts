@@ -1,4 +1,5 @@
 import { Elysia } from "elysia";
+import { rateGate } from "../kernel/auth/gates.ts";
 import { readBytes } from "../kernel/bounded-read.ts";
 import type { Ctx } from "../kernel/context.ts";
 import { ApiError } from "../kernel/errors.ts";
@@ -7,7 +8,7 @@ import { withCheck } from "./health.ts";
 import type { ReadWebhook } from "./platform.ts";
 import { platforms } from "./platforms.ts";
 import { receiveMessage, receivePress } from "./receive.ts";
-import { chatPlatforms, webhookBytesMax } from "./schema.ts";
+import { chatPlatforms, webhookBytesMax, webhooksPerSecondMax } from "./schema.ts";
 import { type ChatConnectionRow, findWebhookConnection, openChatCredentials, recordWebhookSeen } from "./store.ts";
 
 /** The operations that the chat platforms call, authorized by their signature or secret (docs/decisions.md, "Chat"). */
@@ -20,7 +21,9 @@ export function chatWebhookRoutes(ctx: Ctx) {
 /**
  * Verifies a request, stores what it says and responds at once; a job begins the
  * turn. Throws 401 for a request that is not verifiably the platform's: it stores
- * nothing, and does not reveal whether there is such a connection.
+ * nothing, and does not reveal whether there is such a connection. Throws 429 for one
+ * too many in a second; a request that is not the platform's uses up none of them.
+ * Nothing is read for a disabled connection: whatever the body, the response is 200.
  */
 async function receive(ctx: Ctx, request: Request, label: string, connectionId: string): Promise<Response> {
   const body = await readBytes(request, webhookBytesMax);
@@ -31,11 +34,13 @@ async function receive(ctx: Ctx, request: Request, label: string, connectionId: 
   const platform = platforms[connection.platform];
   if (!platform.verify(openChatCredentials(ctx.sealer, connection), request.headers, body))
     throw new ApiError("unauthorized");
+  await rateGate(ctx.rateLimiter, connection.id, webhooksPerSecondMax);
+  if (!connection.enabled) return new Response(null, { status: 200 });
   const mediaType = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
   const { incoming, responseBody } = read(() => platform.read(receivingBotOf(connection), body, mediaType));
   if (connection.webhookSeenAt === null)
     await recordWebhookSeen(ctx.sql, connection, withCheck(connection.health, "webhook_url", "pass"));
-  if (incoming !== null && connection.enabled) {
+  if (incoming !== null) {
     const received = await (incoming.kind === "message"
       ? receiveMessage(ctx.sql, connection, incoming)
       : receivePress(ctx.sql, connection, incoming));

@@ -26,7 +26,7 @@ export function stepsAskedFor(message: string, tools: ReadonlyArray<OfferedTool>
  * words of the request becomes the argument that it clearly fits; the rest are samples.
  */
 function sampleArguments(schema: unknown, words: string): Json {
-  const quoted = /["“`]([^"”`]+)["”`]/.exec(words)?.[1];
+  const quoted = /["“`]([^"“”`]+)["”`]/.exec(words)?.[1];
   const file = /(?:^|[\s"“`'])((?:[\w.-]+\/)*[\w-]+\.\w{1,8})\b/.exec(words)?.[1];
   const text = quoted !== undefined && quoted !== file ? quoted : undefined;
   return sampleObject(schema, { file, text }, 0);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { useChat } from "../harness/chat-fixture.ts";
 import { eventually } from "../harness/harness.ts";
+import { slackEvent, slackRequest } from "../servers/slack.ts";
 
 const fixture = await useChat();
 const { t, agentId } = await fixture.tenant();
@@ -45,7 +46,12 @@ describe("long replies", () => {
   });
 
   test("Slack: at most 40,000 characters a message, also when they are written as more", async () => {
-    const thread = await fixture.mention(slack, says("&".repeat(30_000)));
+    const { bot, webhookUrl } = slack;
+    const thread = fixture.slack.ts();
+    // Not escaped, as Slack would: with 150,000 characters the question would be cut.
+    const text = `<@${bot.userId}> ${says("&".repeat(30_000))}`;
+    const event = { type: "app_mention", user: "UPERSON", channel: "C1", ts: thread, text };
+    expect((await fixture.h.app(slackRequest(bot, webhookUrl, slackEvent(bot, event)))).status).toBe(200);
     await fixture.delivery(t, slack.id, thread, "confirmed");
     const messages = fixture.slack.messages.filter((message) => message.thread === thread);
     expect(messages.length).toBeGreaterThan(3);

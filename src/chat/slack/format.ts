@@ -51,14 +51,18 @@ export function cardBlocks(text: string, representation: OutgoingMessage["repres
   return [section, { type: "actions" as const, block_id: "decision", elements }];
 }
 
-/** Slack's references to users, channels, groups and addresses, and how a person reads them. */
+/**
+ * Slack's references to users, channels, groups and addresses, and how a person reads
+ * them. No pattern reads past the next `<`, which Slack escapes inside of a reference, so
+ * that their time grows with the length of the text and not with its square.
+ */
 const references: readonly (readonly [RegExp, (found: string[]) => string])[] = [
-  [/<@([A-Z0-9]+)(?:\|([^>]*))?>/g, ([, id, name]) => `@${name ?? id}`],
-  [/<#([A-Z0-9]+)(?:\|([^>]*))?>/g, ([, id, name]) => `#${name || id}`],
-  [/<!subteam\^[A-Z0-9]+(?:\|@?([^>]*))?>/g, ([, name]) => `@${name ?? "group"}`],
-  [/<!([a-z]+)(?:[|^][^>]*)?>/g, ([, word]) => `@${word}`],
+  [/<@([A-Z0-9]+)(?:\|([^<>]*))?>/g, ([, id, name]) => `@${name ?? id}`],
+  [/<#([A-Z0-9]+)(?:\|([^<>]*))?>/g, ([, id, name]) => `#${name || id}`],
+  [/<!subteam\^[A-Z0-9]+(?:\|@?([^<>]*))?>/g, ([, name]) => `@${name ?? "group"}`],
+  [/<!([a-z]+)(?:[|^][^<>]*)?>/g, ([, word]) => `@${word}`],
   [
-    /<((?:https?|mailto|tel):[^|>]+)(?:\|([^>]*))?>/g,
+    /<((?:https?|mailto|tel):[^<|>]+)(?:\|([^<>]*))?>/g,
     ([, href = "", label]) =>
       label === undefined || href === label || href.endsWith(`:${label}`) || href.endsWith(`//${label}`)
         ? href.replace(/^(mailto|tel):/, "")
@@ -68,7 +72,7 @@ const references: readonly (readonly [RegExp, (found: string[]) => string])[] = 
 
 /** Returns a message's text as a person reads it, without the bot's own mention. */
 export function plainText(text: string, botUserId: string | null): string {
-  const unmentioned = botUserId === null ? text : text.replaceAll(new RegExp(`<@${botUserId}(\\|[^>]*)?>`, "g"), "");
+  const unmentioned = botUserId === null ? text : text.replaceAll(new RegExp(`<@${botUserId}(\\|[^<>]*)?>`, "g"), "");
   const named = references.reduce(
     (shown, [pattern, name]) => shown.replaceAll(pattern, (...found) => name(found.slice(0, 3) as string[])),
     unmentioned,

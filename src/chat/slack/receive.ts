@@ -4,6 +4,7 @@ import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { Nullable } from "../../kernel/http/request-fields.ts";
 import type { Incoming, ReadWebhook, ReceivingBot } from "../platform.ts";
 import { type ChatCredentials, ChatId } from "../schema.ts";
+import { withinLimit } from "../text-limit.ts";
 import { plainText } from "./format.ts";
 
 /** A request whose signature is older, or further in the future, is refused. */
@@ -98,11 +99,12 @@ function messageOf({ identity, configuration }: ReceivingBot, event: SlackEvent,
   if (channel === undefined || user === undefined || ts === undefined) return null;
   if (!writtenSubtypes.has(event.subtype) || event.edited !== undefined || event.hidden === true) return null;
   if (event.bot_id !== undefined || user === identity.botUserId) return null;
+  const written = withinLimit(event.text ?? "");
   const direct = event.channel_type === "im" || channel.startsWith("D");
-  const mentioned = identity.botUserId !== null && mentions(event.text ?? "", identity.botUserId);
+  const mentioned = identity.botUserId !== null && mentions(written, identity.botUserId);
   if (event.type !== "app_mention" && !(event.type === "message" && (direct || mentioned))) return null;
   if (!isAllowed(configuration.channelIds, channel)) return null;
-  const text = plainText(event.text ?? "", identity.botUserId);
+  const text = plainText(written, identity.botUserId);
   if (text === "") return null;
   // A direct conversation is one thread; in a channel each message begins a thread.
   const thread = thread_ts ?? (direct ? null : ts);

@@ -3,6 +3,7 @@ import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { sameText } from "../../kernel/seal.ts";
 import type { Incoming, ReadWebhook, ReceivingBot } from "../platform.ts";
 import { type ChatCredentials, ChatId } from "../schema.ts";
+import { withinLimit } from "../text-limit.ts";
 
 /** Returns whether a request carries the secret that the webhook was registered with. */
 export function isFromTelegram(credentials: ChatCredentials, headers: Headers): boolean {
@@ -103,24 +104,34 @@ function isAddressed(bot: ReceivingBot, message: Message): boolean {
   return mentionsOf(bot, message).length > 0;
 }
 
+/** Returns what a person wrote, as text or below a picture, cut to the limit. */
+function writtenIn({ text, caption }: Message): string {
+  return withinLimit(text ?? caption ?? "");
+}
+
 /** The places where a message mentions the bot. Offsets and lengths count UTF-16 units. */
 function mentionsOf({ identity, botName }: ReceivingBot, message: Message): { start: number; end: number }[] {
-  const text = message.text ?? message.caption ?? "";
+  const text = writtenIn(message);
   const name = botName === null ? null : `@${botName.toLowerCase()}`;
   return (message.entities ?? message.caption_entities ?? []).flatMap(({ type, offset = 0, length = 0, user }) => {
-    const span = { start: offset, end: offset + length };
-    const shown = text.slice(span.start, span.end).toLowerCase();
-    if (type === "text_mention") return String(user?.id) === identity.botUserId ? [span] : [];
-    if (name === null || (type !== "mention" && type !== "bot_command") || !shown.endsWith(name)) return [];
-    // Only the mention is removed from `/command@bot`.
-    return [{ start: span.end - name.length, end: span.end }];
+    const end = offset + length;
+    if (type === "text_mention") return String(user?.id) === identity.botUserId ? [{ start: offset, end }] : [];
+    if (name === null || (type !== "mention" && type !== "bot_command") || length < name.length) return [];
+    // Only the mention is removed from `/command@bot`. A body has room for 20,000 entities, so no more of the text than the name is read for each.
+    const start = end - name.length;
+    return start >= 0 && text.slice(start, end).toLowerCase() === name ? [{ start, end }] : [];
   });
 }
 
 function withoutMention(bot: ReceivingBot, message: Message): string {
-  const text = message.text ?? message.caption ?? "";
-  const spans = mentionsOf(bot, message).sort((left, right) => right.start - left.start);
-  return spans.reduce((shown, { start, end }) => shown.slice(0, start) + shown.slice(end), text);
+  const text = writtenIn(message);
+  const kept: string[] = [];
+  let at = 0;
+  for (const { start, end } of mentionsOf(bot, message).sort((left, right) => left.start - right.start)) {
+    if (start > at) kept.push(text.slice(at, start));
+    at = Math.max(at, end);
+  }
+  return kept.join("") + text.slice(at);
 }
 
 function isAllowed({ configuration: { chatIds } }: ReceivingBot, chat: number): boolean {

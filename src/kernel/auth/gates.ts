@@ -1,4 +1,5 @@
 import { ApiError } from "../errors.ts";
+import type { IdOf } from "../ids.ts";
 import type { Principal, Tenant } from "./authenticator.ts";
 import type { RateLimiter } from "./rate-limit.ts";
 
@@ -7,7 +8,16 @@ export async function requestGate(principal: Principal, limiter: RateLimiter): P
   const { tenant } = principal;
   if (tenant.subscription !== "active") throw new ApiError("subscription_required");
   if (tenant.rateLimit === null) return;
-  const retryAfterSeconds = await limiter.take(tenant.id, tenant.rateLimit);
+  await rateGate(limiter, tenant.id, tenant.rateLimit);
+}
+
+/** Counts one request of a tenant or of a chat connection. Throws 429 `rate_limited` with `Retry-After` when this second has had all of its requests. */
+export async function rateGate(
+  limiter: RateLimiter,
+  id: IdOf<"tenant"> | IdOf<"chatConnection">,
+  perSecond: number,
+): Promise<void> {
+  const retryAfterSeconds = await limiter.take(id, perSecond);
   if (retryAfterSeconds > 0) {
     throw new ApiError("rate_limited", { headers: { "Retry-After": String(retryAfterSeconds) } });
   }

@@ -2,17 +2,17 @@ import type { Redis } from "ioredis";
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from "rate-limiter-flexible";
 import type { IdOf } from "../ids.ts";
 
-/** Counts a tenant's requests. */
+/** Counts requests: a tenant's, and those that a platform makes for one chat connection. */
 export interface RateLimiter {
   /** Counts one request of this second. Returns 0 when it is allowed, else the seconds to wait. */
-  take(tenantId: IdOf<"tenant">, perSecond: number): Promise<number>;
+  take(id: IdOf<"tenant"> | IdOf<"chatConnection">, perSecond: number): Promise<number>;
 }
 
 const windowSeconds = 1;
 
 /**
- * Returns the limiter of a tenant's request rate, over all its keys. With Redis it is shared by all
- * HTTP processes; while Redis is away each process counts for itself.
+ * Returns the limiter of request rates: a tenant's over all its keys, a chat connection's over all
+ * senders. With Redis it is shared by all HTTP processes; while Redis is away each process counts for itself.
  */
 export function createRateLimiter(redis: Redis | null): RateLimiter {
   const limiters = new Map<number, RateLimiterMemory | RateLimiterRedis>();
@@ -34,10 +34,10 @@ export function createRateLimiter(redis: Redis | null): RateLimiter {
     return limiter;
   };
   return {
-    async take(tenantId, perSecond) {
+    async take(id, perSecond) {
       if (perSecond === 0) return windowSeconds;
       try {
-        await limiterFor(perSecond).consume(tenantId);
+        await limiterFor(perSecond).consume(id);
         return 0;
       } catch (refusal) {
         if (refusal instanceof RateLimiterRes) return Math.max(1, Math.ceil(refusal.msBeforeNext / 1000));
