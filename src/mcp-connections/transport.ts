@@ -1,8 +1,8 @@
 import { sleep } from "../kernel/async/wait.ts";
 import type { Fetch } from "../kernel/outbound/fetch.ts";
+import { withBody } from "../kernel/outbound/watched-body.ts";
 import { noticeTimeoutMs, resumePauseMs } from "./limits.ts";
 import { ErrorCode, type JSONRPCMessage } from "./sdk.ts";
-import { withBody } from "./wire.ts";
 
 /** How a session authenticates. */
 export interface Authorization {

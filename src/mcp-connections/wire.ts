@@ -1,5 +1,6 @@
 import { tenantUrlFault } from "../kernel/outbound/address.ts";
 import { type Fetch, RefusedAddressError } from "../kernel/outbound/fetch.ts";
+import { watchBody, withBody } from "../kernel/outbound/watched-body.ts";
 import { notMcp, unreachable } from "./failure.ts";
 
 /** The bounds of requests to a tenant's servers. */
@@ -33,50 +34,20 @@ export function boundedFetch(send: Fetch, { allowPrivate, bytesMax }: FetchBound
     const location = redirectStatuses.has(response.status) ? response.headers.get("location") : null;
     if (location !== null && URL.canParse(location, url)) refuseUnsafe(new URL(location, url).href);
     if (response.body === null || bodilessStatuses.has(response.status)) return response;
-    return withBody(response, bounded(response.body, bytesMax, init.signal));
+    let bytes = 0;
+    const count = (piece: Uint8Array) => {
+      bytes += piece.byteLength;
+      if (bytes > bytesMax) throw notMcp(`The server's answer is larger than ${bytesMax} bytes.`);
+      return undefined;
+    };
+    return withBody(
+      response,
+      watchBody(response.body, count, (error) => networkFailure(error, init.signal)),
+    );
   };
 }
 
 function networkFailure(error: unknown, signal: AbortSignal | null | undefined): unknown {
   if (signal?.aborted) return signal.reason;
   return error instanceof RefusedAddressError ? error : unreachable("The server cannot be reached.");
-}
-
-/** Returns the same response with another body. */
-export function withBody(response: Response, body: ReadableStream<Uint8Array>): Response {
-  const headers = new Headers(response.headers);
-  // The body is decoded already, and its length may change.
-  for (const name of ["content-encoding", "content-length"]) headers.delete(name);
-  return new Response(body as ReadableStream<Uint8Array<ArrayBuffer>>, {
-    status: response.status,
-    statusText: response.statusText,
-    headers,
-  });
-}
-
-function bounded(
-  body: ReadableStream<Uint8Array>,
-  bytesMax: number,
-  signal: AbortSignal | null | undefined,
-): ReadableStream<Uint8Array> {
-  const reader = body.getReader();
-  let bytes = 0;
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        try {
-          const { done, value } = await reader.read();
-          if (done) return controller.close();
-          bytes += value.byteLength;
-          if (bytes <= bytesMax) return controller.enqueue(value);
-          controller.error(notMcp(`The server's answer is larger than ${bytesMax} bytes.`));
-          await reader.cancel().catch(() => {});
-        } catch (error) {
-          controller.error(networkFailure(error, signal));
-        }
-      },
-      cancel: (reason) => reader.cancel(reason),
-    },
-    { highWaterMark: 0 },
-  );
 }

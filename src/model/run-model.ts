@@ -11,6 +11,7 @@ import {
 import { inSpan, type SpanFields } from "../kernel/telemetry/trace.ts";
 import { cleanText, storable } from "../messages/text.ts";
 import type { UiMessage } from "../messages/ui-message.ts";
+import { findBoundsError } from "../providers/bounds.ts";
 import { ToolError, toToolError } from "../tools/error.ts";
 import type { ApprovalPolicy } from "../tools/policy.ts";
 import { decideCall } from "../tools/policy.ts";
@@ -208,6 +209,8 @@ function approvalOf({ tools, policy, canAsk }: ModelRequest, toolName: string) {
  */
 export function describeModelError(error: unknown): string {
   const cause = RetryError.isInstance(error) ? error.lastError : error;
+  const beyond = findBoundsError(cause);
+  if (beyond !== null) return beyond.message;
   if (DownloadError.isInstance(cause)) return "A picture of the message cannot be fetched.";
   if (InvalidResponseDataError.isInstance(cause)) return brokenOff;
   if (!APICallError.isInstance(cause)) return "The model provider failed.";

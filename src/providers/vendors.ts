@@ -1,6 +1,7 @@
 import type { ProviderType } from "../kernel/config.ts";
 import type { Ctx } from "../kernel/context.ts";
 import { directFetch, type Fetch, tenantFetch } from "../kernel/outbound/fetch.ts";
+import { boundedModelFetch } from "./bounds.ts";
 
 /** What is needed to call a provider. `id` is null for the operator's own (`PLATFORM_PROVIDER_*`). */
 export interface ModelProvider {
@@ -47,12 +48,13 @@ export function baseUrlOf(provider: Pick<ModelProvider, "providerType" | "baseUr
 
 /**
  * Returns the fetch function for a provider: `tenantFetch` where a tenant chose the
- * address, unless that is the process's own simulated model.
+ * address, unless that is the process's own simulated model. Its responses are bounded
+ * (`boundedModelFetch`).
  */
 export function providerFetch(ctx: Ctx, provider: Pick<ModelProvider, "id" | "baseUrl">): Fetch {
   const { id, baseUrl } = provider;
   const direct = id === null || baseUrl === null || baseUrl === ctx.simulatedModelUrl;
-  return withUsualError(direct ? directFetch : tenantFetch(ctx.config));
+  return boundedModelFetch(withUsualError(direct ? directFetch : tenantFetch(ctx.config)));
 }
 
 /**

@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { PassThrough } from "node:stream";
-import { constants, createBrotliCompress, createGzip } from "node:zlib";
+import { constants, createBrotliCompress, createGzip, deflateRawSync } from "node:zlib";
 import { isPublicAddress, tenantUrlFault } from "../../../src/kernel/outbound/address.ts";
 import {
   directFetch,
@@ -251,6 +251,37 @@ describe("guardedFetch", () => {
       expect((await pieces.read()).done).toBe(true);
       expect(response.headers.get("content-encoding")).toBeNull();
     }
+    respond = (_, response) => response.end("ok");
+  });
+
+  test("unpacks a compressed response only as far as it is read", async () => {
+    const before = openSockets;
+    // 64 MiB in 64 KiB, without an end, so that it can be repeated: without a brake 16 MiB of it are 16 GiB.
+    const packed = deflateRawSync(Buffer.alloc(64 * 1024 * 1024), { finishFlush: constants.Z_FULL_FLUSH });
+    let written = 0;
+    respond = (_, response) => {
+      response.writeHead(200, { "content-encoding": "gzip" });
+      response.write(Uint8Array.of(0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3));
+      const more = () => {
+        while (!response.destroyed) {
+          written += packed.length;
+          if (!response.write(packed)) return response.once("drain", more);
+        }
+      };
+      more();
+    };
+    const reader = ((await fetchHere()(origin)).body as ReadableStream<Uint8Array>).getReader();
+    let read = 0;
+    let largest = 0;
+    while (read < 1024 * 1024) {
+      const { value = new Uint8Array() } = await reader.read();
+      read += value.length;
+      largest = Math.max(largest, value.length);
+    }
+    await reader.cancel();
+    await eventually(() => openSockets === before);
+    expect(written).toBeLessThanOrEqual(16 * 1024 * 1024);
+    expect(largest).toBeLessThanOrEqual(1024 * 1024);
     respond = (_, response) => response.end("ok");
   });
 

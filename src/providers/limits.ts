@@ -1,0 +1,6 @@
+/** One event of a model's stream has at most this many bytes, decoded. */
+export const modelEventBytesMax = 1024 * 1024;
+/** One response of a provider has at most this many bytes, decoded. */
+export const modelResponseBytesMax = 64 * 1024 * 1024;
+/** Of the body of a provider's error this many bytes are read; the rest is dropped. */
+export const modelErrorBytesMax = 64 * 1024;
