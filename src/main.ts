@@ -20,7 +20,7 @@ const roles: Readonly<Record<string, () => Promise<unknown>>> = {
   // The operator's command line again, with `skill` or `queue` as its first word.
   skill: async () => (await import("./operator/run-command.ts")).runCommand(["skill", ...words]),
   queue: async () => (await import("./operator/run-command.ts")).runCommand(["queue", ...words]),
-  openapi: async () => process.stdout.write(await (await import("./operator/openapi.ts")).openApiText(readConfig())),
+  openapi: async () => (await import("./operator/openapi.ts")).printOpenApi(readConfig()),
 };
 
 try {

@@ -15,6 +15,8 @@ export class ParleyError extends Error {
   readonly status: number;
   /** The response's X-Request-Id, which the service's log names too. */
   readonly requestId: string | null;
+  /** The turn that failed, where the call waited for one. */
+  readonly turnId: string | null;
   /** More of it, such as `issues`: the fields that broke a rule. */
   readonly details: ErrorFields["details"] | undefined;
   /** After how many seconds to try again, where the service says so. */
@@ -24,6 +26,7 @@ export class ParleyError extends Error {
     super(message);
     this.code = code;
     this.status = response.status;
+    this.turnId = response.headers.get("x-turn-id");
     this.requestId = requestId || response.headers.get("x-request-id");
     this.details = details;
     const after = Number(response.headers.get("retry-after") ?? Number.NaN);

@@ -4,9 +4,15 @@ import { createContext } from "../kernel/context.ts";
 import { openDatabase } from "../kernel/database/client.ts";
 import { MemoryRelay } from "../kernel/relay/memory.ts";
 import { createLogger } from "../kernel/telemetry/log.ts";
+import { print } from "./print.ts";
 
 /** The server's address in the document when PUBLIC_URL is not set. */
 const unnamedUrl = "https://parley.example.org";
+
+/** Prints the service's OpenAPI document. */
+export async function printOpenApi(config: Config): Promise<void> {
+  await print(await openApiText(config));
+}
 
 /** Returns the service's OpenAPI document as JSON, made from the code alone, without a database. */
 export async function openApiText(config: Config): Promise<string> {

@@ -3,6 +3,7 @@ import { createLogger } from "../kernel/telemetry/log.ts";
 import { OperatorError } from "../roles/operator-error.ts";
 import { type Command, UsageError } from "./command.ts";
 import { onDatabase } from "./database.ts";
+import { print } from "./print.ts";
 import { queueUsage, readQueueCommand } from "./queue.ts";
 import { readSkillCommand, skillUsage } from "./skill.ts";
 import { readTenantCommand, tenantUsage } from "./tenant.ts";
@@ -30,9 +31,4 @@ function readWords([subject, ...rest]: readonly string[]): Command {
   if (subject === "skill") return readSkillCommand(rest);
   if (subject === "queue") return readQueueCommand(rest);
   return readTenantCommand(subject === undefined ? rest : [subject, ...rest]);
-}
-
-/** Resolves when the text is written, so that the process may end. */
-function print(text: string): Promise<void> {
-  return new Promise((resolve) => process.stdout.write(text, () => resolve()));
 }

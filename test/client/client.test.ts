@@ -95,6 +95,8 @@ describe("the typed client", () => {
     expect(details?.issues?.[0]?.path).toBe("/name");
     const fields: ErrorResponse["error"] = { code: "teapot", message: "Short and stout.", requestId: "req_1" };
     expect(new ParleyError(new Response(null, { status: 418 }), fields).requestId).toBe("req_1");
+    const failed = new Response(null, { status: 502, headers: { "x-turn-id": "turn_1" } });
+    expect(new ParleyError(failed, fields).turnId).toBe("turn_1");
   });
 
   test("ends a call with its signal, and repeats one under its key", async () => {

@@ -22,7 +22,7 @@ export class OldNumberingError extends Error {
 
   constructor(applied: string) {
     super(
-      `The database was migrated by a version before 0.2 (${applied}), which was never released, and cannot be upgraded. Create an empty database and name it in DATABASE_URL; the embedded one is made anew once the folder PARLEY_HOME (\`.parley\`) is deleted.`,
+      `The database was migrated by a version before 0.2 (${applied}), which was never released, and cannot be upgraded. Name an empty database in DATABASE_URL; without DATABASE_URL, name another folder in PARLEY_HOME, or delete the one it names (\`.parley\` where it is not set).`,
     );
   }
 }
