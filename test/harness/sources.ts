@@ -26,11 +26,6 @@ export function isCode(path: string): boolean {
   return /\.tsx?$/.test(path);
 }
 
-/** The names at the repository's root. */
-export function topLevel(): string[] {
-  return readdirSync(repository);
-}
-
 /** The files of ours that a file imports, as paths from the root; with `import type` left out where `types` is false. */
 export function importsOf({ path, text }: Source, types = true): string[] {
   const pattern = /^(?:import|export)\s+(type\s+)?[^;]*?from\s+"([^"]+)"|^import\s+"([^"]+)"|import\("([^"]+)"\)/gm;
