@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { eventually } from "./eventually.ts";
-import { freePort } from "./redis.ts";
 import { repository } from "./repository.ts";
 import { roleCommand } from "./runtimes.ts";
 
@@ -42,11 +41,11 @@ export async function launchServe(
   env: Record<string, string>,
   started: (process: ServiceProcess) => void = () => {},
 ): Promise<ServeProcess> {
-  const port = Number(env.PORT ?? (await freePort()));
-  const process = launch("serve", { ...env, PORT: String(port) });
+  // The process takes the port itself: one that is looked for here may be gone by the time it listens.
+  const process = launch("serve", { PORT: "0", ...env });
   started(process);
-  const line = await startedWith(process, "serving");
-  return { ...process, url: String(line.url), port };
+  const url = String((await startedWith(process, "serving")).url);
+  return { ...process, url, port: Number(new URL(url).port) };
 }
 
 /** Starts a worker process and waits until it works; `started` learns of it before that. */
