@@ -15,5 +15,5 @@ export const serve: Role = async (config, log, opened) => {
   const ctx = openHttpContext(foundation, opened);
   opened.defer(() => http.drain(config.drainSeconds * 1000));
   http.open(createApp(ctx));
-  log.info({ url: publicUrl, host: config.host }, "serving");
+  log.info({ url: publicUrl, host: config.host, port: http.port }, "serving");
 };

@@ -44,8 +44,8 @@ export async function launchServe(
   // The process takes the port itself: one that is looked for here may be gone by the time it listens.
   const process = launch("serve", { PORT: "0", ...env });
   started(process);
-  const url = String((await startedWith(process, "serving")).url);
-  return { ...process, url, port: Number(new URL(url).port) };
+  const { url, port } = await startedWith(process, "serving");
+  return { ...process, url: String(url), port: Number(port) };
 }
 
 /** Starts a worker process and waits until it works; `started` learns of it before that. */

@@ -44,7 +44,7 @@ function launch(role: string, env: Record<string, string>, words: string[] = [])
 }
 
 async function serving(child: Child): Promise<string> {
-  return (await child.prints(/"url":"([^"]+)","host":"[^"]+","msg":"serving"/))[1] as string;
+  return (await child.prints(/"url":"([^"]+)","host":"[^"]+","port":\d+,"msg":"serving"/))[1] as string;
 }
 
 /** What a role says that cannot start; it must be one line, on standard error. */
