@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
+import { SharedSlots } from "../../kernel/async/shared-slots.ts";
 import { scriptCommand } from "../../kernel/runtime.ts";
 import { ToolError } from "../../tools/error.ts";
 import {
@@ -24,10 +25,9 @@ import type {
   SearchResult,
   WorkerMessage,
 } from "./protocol.ts";
-import { Slots } from "./slots.ts";
 
 /** Shared by the whole process: the load on the machine does not depend on how many contexts the process has. */
-const slots = new Slots(processesMax, processesPerTenantMax);
+const slots = new SharedSlots(processesMax, processesPerTenantMax);
 const script = new URL("./child.ts", import.meta.url);
 
 /** For callers that cannot be aborted. */
