@@ -94,7 +94,9 @@ describe("a role that cannot start", () => {
     const home = await mkdtemp(join(tmpdir(), "parley-home-"));
     const env = { ...shared, REDIS_URL: redisUrl, DATABASE_URL: url, PORT: "0", PARLEY_HOME: home };
     for (const role of ["migrate", "start", "serve", "work"])
-      expect(await refusal(role, env)).toMatch(/before 0\.2 .*cannot be upgraded.*Name an empty database in DATABASE_URL/);
+      expect(await refusal(role, env)).toMatch(
+        /before 0\.2 .*cannot be upgraded.*Name an empty database in DATABASE_URL/,
+      );
     await rm(home, { recursive: true, force: true });
     await dropDatabase(url);
   }, 60_000);
