@@ -17,9 +17,10 @@ const roles: Readonly<Record<string, () => Promise<unknown>>> = {
     await (await import("./operator/database.ts")).migrateDatabase(config, createLogger(config.logLevel));
   },
   tenant: async () => (await import("./operator/run-command.ts")).runCommand(words),
-  // The operator's command line again, with `skill` or `queue` as its first word.
+  // The operator's command line again, with `skill`, `queue` or `reseal` as its first word.
   skill: async () => (await import("./operator/run-command.ts")).runCommand(["skill", ...words]),
   queue: async () => (await import("./operator/run-command.ts")).runCommand(["queue", ...words]),
+  reseal: async () => (await import("./operator/run-command.ts")).runCommand(["reseal", ...words]),
   openapi: async () => (await import("./operator/openapi.ts")).printOpenApi(readConfig()),
 };
 

@@ -1,7 +1,7 @@
 import type { AnySql } from "../kernel/database/client.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { randomBody } from "../kernel/ids.ts";
-import { type Sealer, sameText } from "../kernel/seal.ts";
+import type { Sealer } from "../kernel/seal.ts";
 
 /** A signed URL of a picture is valid for this long. */
 const avatarUrlSeconds = 15 * 60;
@@ -43,7 +43,7 @@ interface Picture {
  */
 export async function serveAvatar(
   sql: AnySql,
-  sealer: Pick<Sealer, "sign">,
+  sealer: Pick<Sealer, "isSigned">,
   agentId: string,
   query: string,
 ): Promise<Response> {
@@ -54,7 +54,7 @@ export async function serveAvatar(
   const [picture] = await sql<Picture[]>`
     select avatar_id, avatar_media_type as media_type, avatar as bytes from agents
     where id = ${agentId} and avatar_id is not null`;
-  if (picture === undefined || !sameText(signature, sealer.sign(signedText(agentId, picture.avatarId, expires))))
+  if (picture === undefined || !sealer.isSigned(signedText(agentId, picture.avatarId, expires), signature))
     throw new ApiError("not_found");
   return new Response(picture.bytes, {
     headers: {

@@ -21,8 +21,14 @@ export interface Config {
   readonly home: string;
   /** 32 bytes; null when the start is to make and keep one. */
   readonly encryptionKey: Buffer | null;
+  /** Keys that only open what they sealed, 32 bytes each. */
+  readonly previousEncryptionKeys: readonly Buffer[];
   readonly dashboardJwtSecret: string | null;
   readonly dashboardJwksUrl: string | null;
+  /** What a dashboard JWT has to have as `aud` (alone or among others); null: anything. */
+  readonly dashboardJwtAudience: string | null;
+  /** What a dashboard JWT has to have as `iss`; null: anything. */
+  readonly dashboardJwtIssuer: string | null;
   /** Jobs one worker process runs at once. */
   readonly workerConcurrency: number;
   readonly drainSeconds: number;
@@ -71,6 +77,8 @@ export interface ConfigDefaults {
 }
 
 const encryptionKeyBytes = 32;
+/** Each of them is tried for a signed URL, so there are few. */
+const previousKeysMax = 16;
 /** An HS256 secret shorter than this many bytes is guessable. */
 const jwtSecretBytesMin = 16;
 /** So is a shorter token. */
@@ -103,9 +111,12 @@ export function readConfig(env: Environment = process.env, defaults: ConfigDefau
     databaseUrl: connectionUrl("DATABASE_URL", text("DATABASE_URL"), ["postgres:", "postgresql:"]),
     redisUrl: connectionUrl("REDIS_URL", text("REDIS_URL"), ["redis:", "rediss:"]),
     home: resolve(text("PARLEY_HOME") ?? ".parley"),
-    encryptionKey: optional(text("ENCRYPTION_KEY"), readEncryptionKey),
+    encryptionKey: optional(text("ENCRYPTION_KEY"), (value) => readEncryptionKey(value)),
+    previousEncryptionKeys: optional(text("ENCRYPTION_KEY_PREVIOUS"), readPreviousKeys) ?? [],
     dashboardJwtSecret: jwtSecret(text("DASHBOARD_JWT_SECRET"), text("DASHBOARD_JWKS_URL")),
     dashboardJwksUrl: url("DASHBOARD_JWKS_URL", text("DASHBOARD_JWKS_URL"), ["http:", "https:"]),
+    dashboardJwtAudience: text("DASHBOARD_JWT_AUDIENCE"),
+    dashboardJwtIssuer: text("DASHBOARD_JWT_ISSUER"),
     workerConcurrency: integer("WORKER_CONCURRENCY", text("WORKER_CONCURRENCY"), 100, 1, 10_000),
     drainSeconds: integer("DRAIN_SECONDS", text("DRAIN_SECONDS"), 30, 0, 86_400),
     logLevel: logLevel(text("LOG_LEVEL"), defaults.logLevel),
@@ -150,13 +161,19 @@ function connectionUrl(name: string, value: string | null, protocols: readonly s
   return value;
 }
 
-/** Returns a sealing key, read from its base64. Throws `ConfigError`. */
-export function readEncryptionKey(value: string): Buffer {
+/** Returns a sealing key, read from its base64; `name` is where it stands. Throws `ConfigError`. */
+export function readEncryptionKey(value: string, name = "ENCRYPTION_KEY must"): Buffer {
   const key = /^[A-Za-z0-9+/]+={0,2}$/.test(value) ? Buffer.from(value, "base64") : Buffer.alloc(0);
-  if (key.length !== encryptionKeyBytes) {
-    throw new ConfigError("ENCRYPTION_KEY must be 32 bytes in base64, as `openssl rand -base64 32` prints them.");
-  }
+  if (key.length !== encryptionKeyBytes)
+    throw new ConfigError(`${name} be 32 bytes in base64, as \`openssl rand -base64 32\` prints them.`);
   return key;
+}
+
+function readPreviousKeys(value: string): Buffer[] {
+  const words = value.split(",").map((word) => word.trim());
+  if (words.length > previousKeysMax)
+    throw new ConfigError(`ENCRYPTION_KEY_PREVIOUS must name at most ${previousKeysMax} keys.`);
+  return words.map((word) => readEncryptionKey(word, "Each key of ENCRYPTION_KEY_PREVIOUS (comma-separated) must"));
 }
 
 function jwtSecret(value: string | null, jwksUrl: string | null): string | null {

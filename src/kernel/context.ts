@@ -43,7 +43,9 @@ export function createContext(resources: Resources): Ctx {
     log,
     sql,
     relay,
-    sealer: createSealer(encryptionKey),
+    sealer: createSealer({ current: encryptionKey, previous: config.previousEncryptionKeys }, (sealedFor) =>
+      log.error({ sealedFor }, "a sealed value opens with none of ENCRYPTION_KEY and ENCRYPTION_KEY_PREVIOUS"),
+    ),
     authenticator: createAuthenticator(sql, config),
     rateLimiter: createRateLimiter(redis),
     publicUrl,

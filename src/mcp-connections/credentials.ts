@@ -92,12 +92,17 @@ export function openCredentials(sealer: Sealer, id: IdOf<"mcpConnection">, seale
   return JSON.parse(sealer.open(sealed, id)) as McpCredentials;
 }
 
+/** Returns what a connection's tokens are sealed for. */
+export function tokensSealedFor(id: string): string {
+  return `${id}/tokens`;
+}
+
 /** Returns tokens sealed under the connection's id, in such a way that they do not unseal as its credentials. */
 export function sealTokens(sealer: Sealer, id: IdOf<"mcpConnection">, tokens: StoredTokens): Buffer {
-  return sealer.seal(JSON.stringify(tokens), `${id}/tokens`);
+  return sealer.seal(JSON.stringify(tokens), tokensSealedFor(id));
 }
 
 /** Unseals what `sealTokens` returned. */
 export function openTokens(sealer: Sealer, id: IdOf<"mcpConnection">, sealed: Uint8Array | null): StoredTokens | null {
-  return sealed === null ? null : (JSON.parse(sealer.open(sealed, `${id}/tokens`)) as StoredTokens);
+  return sealed === null ? null : (JSON.parse(sealer.open(sealed, tokensSealedFor(id))) as StoredTokens);
 }

@@ -1,4 +1,5 @@
 import { RefusedAddressError } from "../kernel/outbound/fetch.ts";
+import { SealError } from "../kernel/seal.ts";
 import {
   ErrorCode,
   McpError,
@@ -41,6 +42,7 @@ export const authenticationFailed = (message: string) =>
 /** Returns the failure that an error of a request to an MCP server means (docs/decisions.md, "MCP"). */
 export function failureOf(error: unknown): McpFailure {
   if (error instanceof McpFailure) return error;
+  if (error instanceof SealError) return unreachable("The connection's stored credentials cannot be opened right now.");
   if (error instanceof RefusedAddressError)
     return new McpFailure("mcp_connection_invalid", "The server's address, or one it points to, may not be called.");
   if (error instanceof StreamableHTTPError) return failureOfStatus(error.code ?? 0, "The MCP server");

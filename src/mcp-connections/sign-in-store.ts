@@ -29,9 +29,14 @@ export function storeLink(sql: AnySql, token: string, signIn: SignIn): Promise<v
   return store(sql, token, signIn, null);
 }
 
+/** Returns what a flow of this connection is sealed for. */
+export function flowSealedFor(connectionId: string): string {
+  return `sign-in:${connectionId}`;
+}
+
 /** Stores a flow under its `state`, valid once, for `signInMinutes`. */
 export function storeFlow(sql: AnySql, sealer: Sealer, state: string, signIn: SignIn, flow: SignInFlow): Promise<void> {
-  return store(sql, state, signIn, sealer.seal(JSON.stringify(flow), `sign-in:${signIn.connectionId}`));
+  return store(sql, state, signIn, sealer.seal(JSON.stringify(flow), flowSealedFor(signIn.connectionId)));
 }
 
 function store(sql: AnySql, secret: string, signIn: SignIn, sealedFlow: Buffer | null): Promise<void> {
@@ -57,7 +62,7 @@ export async function consumeFlow(
 ): Promise<{ signIn: SignIn & { tenantId: string }; flow: SignInFlow } | null> {
   const row = await consume(sql, state, true);
   if (row === null || row.sealedFlow === null) return null;
-  const flow = JSON.parse(sealer.open(row.sealedFlow, `sign-in:${row.connectionId}`)) as SignInFlow;
+  const flow = JSON.parse(sealer.open(row.sealedFlow, flowSealedFor(row.connectionId))) as SignInFlow;
   return { signIn: row, flow };
 }
 

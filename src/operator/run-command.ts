@@ -5,6 +5,7 @@ import { type Command, UsageError } from "./command.ts";
 import { onDatabase } from "./database.ts";
 import { print } from "./print.ts";
 import { queueUsage, readQueueCommand } from "./queue.ts";
+import { readResealCommand, resealUsage } from "./reseal.ts";
 import { readSkillCommand, skillUsage } from "./skill.ts";
 import { readTenantCommand, tenantUsage } from "./tenant.ts";
 
@@ -13,7 +14,7 @@ const helpWords = ["help", "--help", "-h"];
 /** Runs one of the operator's commands and prints its result. Throws `OperatorError` for a fault that the operator can correct. */
 export async function runCommand(words: readonly string[]): Promise<void> {
   if (words.slice(0, 2).some((word) => helpWords.includes(word))) {
-    await print(tenantUsage + skillUsage + queueUsage);
+    await print(tenantUsage + skillUsage + queueUsage + resealUsage);
     return;
   }
   try {
@@ -26,9 +27,10 @@ export async function runCommand(words: readonly string[]): Promise<void> {
   }
 }
 
-/** Returns the command that the words name. Skills and the queue have commands of their own; every other word is a tenant's command. */
+/** Returns the command that the words name. Skills, the queue and sealing have commands of their own; every other word is a tenant's command. */
 function readWords([subject, ...rest]: readonly string[]): Command {
   if (subject === "skill") return readSkillCommand(rest);
+  if (subject === "reseal") return readResealCommand(rest);
   if (subject === "queue") return readQueueCommand(rest);
   return readTenantCommand(subject === undefined ? rest : [subject, ...rest]);
 }

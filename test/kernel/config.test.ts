@@ -25,6 +25,9 @@ describe("the configuration", () => {
       databaseUrl: null,
       redisUrl: null,
       encryptionKey: null,
+      previousEncryptionKeys: [],
+      dashboardJwtAudience: null,
+      dashboardJwtIssuer: null,
       workerConcurrency: 100,
       drainSeconds: 30,
       logLevel: "info",
@@ -78,6 +81,10 @@ describe("the configuration", () => {
       "PLATFORM_PROVIDER_BASE_URL",
       { PLATFORM_PROVIDER_TYPE: "gateway", PLATFORM_PROVIDER_API_KEY: "k", PLATFORM_PROVIDER_BASE_URL: "https://x.io" },
     ],
+    ["ENCRYPTION_KEY_PREVIOUS", { ENCRYPTION_KEY_PREVIOUS: "hidden" }],
+    ["ENCRYPTION_KEY_PREVIOUS", { ENCRYPTION_KEY_PREVIOUS: `${key},hidden` }],
+    ["ENCRYPTION_KEY_PREVIOUS", { ENCRYPTION_KEY_PREVIOUS: `${key},` }],
+    ["ENCRYPTION_KEY_PREVIOUS", { ENCRYPTION_KEY_PREVIOUS: Array(17).fill(key).join(",") }],
     ["CHAT_A_API_URL", { CHAT_A_API_URL: "slack" }],
     ["BILLING_B_API_URL", { BILLING_B_API_URL: "/" }],
   ];
@@ -95,12 +102,16 @@ describe("the configuration", () => {
       PORT: "0",
       PUBLIC_URL: "https://parley.example.com/",
       ENCRYPTION_KEY: key,
+      ENCRYPTION_KEY_PREVIOUS: `${key}, ${key}`,
+      DASHBOARD_JWT_AUDIENCE: "parley",
       PLATFORM_PROVIDER_TYPE: "anthropic",
       PLATFORM_PROVIDER_API_KEY: "k",
       ALLOW_PRIVATE_NETWORK: "1",
     });
     expect(config.publicUrl).toBe("https://parley.example.com");
     expect(config.encryptionKey?.toString("base64")).toBe(key);
+    expect(config.previousEncryptionKeys.map((previous) => previous.toString("base64"))).toEqual([key, key]);
+    expect([config.dashboardJwtAudience, config.dashboardJwtIssuer]).toEqual(["parley", null]);
     expect(config.platformProvider).toEqual({ providerType: "llm_vendor_b", baseUrl: null, apiKey: "k" });
     expect([config.port, config.allowPrivateNetwork]).toEqual([0, true]);
   });

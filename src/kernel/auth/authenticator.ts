@@ -1,10 +1,9 @@
 import type { JWTPayload } from "jose";
-import type { Config } from "../config.ts";
 import { type AnySql, statementTimeoutMs } from "../database/client.ts";
 import { ApiError, type Form } from "../errors.ts";
 import { type IdOf, isId } from "../ids.ts";
 import { digest } from "../seal.ts";
-import { jwtVerifier } from "./dashboard-jwt.ts";
+import { type DashboardJwtConfig, jwtVerifier } from "./dashboard-jwt.ts";
 
 /** What the gates need to know of a tenant, read again with every request. */
 export interface Tenant {
@@ -72,10 +71,7 @@ interface TenantRow {
 }
 
 /** Returns the authenticator for API keys and, when the configuration names a secret or a JWKS, dashboard JWTs. */
-export function createAuthenticator(
-  sql: AnySql,
-  config: Pick<Config, "dashboardJwtSecret" | "dashboardJwksUrl">,
-): Authenticator {
+export function createAuthenticator(sql: AnySql, config: DashboardJwtConfig): Authenticator {
   const verify = jwtVerifier(config);
   return {
     async authenticate(authorization) {

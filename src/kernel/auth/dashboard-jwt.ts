@@ -30,13 +30,18 @@ class JwksUnreachable extends Error {
   override readonly name = "JwksUnreachable";
 }
 
+/** What of the configuration decides about dashboard JWTs. */
+export type DashboardJwtConfig = Pick<
+  Config,
+  "dashboardJwtSecret" | "dashboardJwksUrl" | "dashboardJwtAudience" | "dashboardJwtIssuer"
+>;
+
 /**
  * Returns the check of dashboard JWTs (docs/decisions.md, "Credentials"): HS256 with the secret only, or the JWKS's
- * own algorithms. The check returns the claims. It throws 401 for a token that is not valid or has no `exp`, 503 when the JWKS cannot be read.
+ * own algorithms; where an audience or an issuer is configured, the token's has to be that one. The check returns the
+ * claims. It throws 401 for a token that is not valid or has no `exp`, 503 when the JWKS cannot be read.
  */
-export function jwtVerifier(
-  config: Pick<Config, "dashboardJwtSecret" | "dashboardJwksUrl">,
-): (token: string) => Promise<JWTPayload> {
+export function jwtVerifier(config: DashboardJwtConfig): (token: string) => Promise<JWTPayload> {
   const verify = verifierOf(config);
   return async (token) => {
     if (verify === null) throw new ApiError("unauthorized");
@@ -49,14 +54,16 @@ export function jwtVerifier(
   };
 }
 
-function verifierOf({
-  dashboardJwtSecret,
-  dashboardJwksUrl,
-}: Pick<Config, "dashboardJwtSecret" | "dashboardJwksUrl">): ((token: string) => Promise<JWTPayload>) | null {
-  const requiredClaims = ["exp"];
+function verifierOf(config: DashboardJwtConfig): ((token: string) => Promise<JWTPayload>) | null {
+  const { dashboardJwtSecret, dashboardJwksUrl, dashboardJwtAudience, dashboardJwtIssuer } = config;
+  const claims = {
+    requiredClaims: ["exp"],
+    ...(dashboardJwtAudience !== null && { audience: dashboardJwtAudience }),
+    ...(dashboardJwtIssuer !== null && { issuer: dashboardJwtIssuer }),
+  };
   if (dashboardJwtSecret !== null) {
     const secret = new TextEncoder().encode(dashboardJwtSecret);
-    return async (token) => (await jwtVerify(token, secret, { requiredClaims, algorithms: ["HS256"] })).payload;
+    return async (token) => (await jwtVerify(token, secret, { ...claims, algorithms: ["HS256"] })).payload;
   }
   if (dashboardJwksUrl === null) return null;
   const keys = createRemoteJWKSet(new URL(dashboardJwksUrl), {
@@ -64,7 +71,7 @@ function verifierOf({
     timeoutDuration: jwksTimeoutMs,
     [customFetch]: fetchJwks,
   });
-  return async (token) => (await jwtVerify(token, keys, { requiredClaims, algorithms: jwksAlgorithms })).payload;
+  return async (token) => (await jwtVerify(token, keys, { ...claims, algorithms: jwksAlgorithms })).payload;
 }
 
 const fetchJwks: FetchImplementation = async (url, options) => {

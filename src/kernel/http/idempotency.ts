@@ -133,6 +133,7 @@ export async function sweepKeys(sql: AnySql): Promise<void> {
   }
 }
 
-function lockNameOf(key: IdempotencyKey): string {
+/** Returns the name of a key's lock, which its stored response is also sealed for. */
+export function lockNameOf(key: { readonly tenantId: string; readonly key: string }): string {
   return `idempotency:${key.tenantId}:${key.key}`;
 }

@@ -11,6 +11,7 @@ import {
   turnRunMsMax,
 } from "../../kernel/limits.ts";
 import { RelayWriter } from "../../kernel/relay/writer.ts";
+import { SealError } from "../../kernel/seal.ts";
 import { inSpan } from "../../kernel/telemetry/trace.ts";
 import { describeModelError, type ModelResult, runModel } from "../../model/run-model.ts";
 import { thinkingSettings } from "../../model/thinking.ts";
@@ -150,6 +151,7 @@ async function prepare(ctx: Ctx, { turn, stop }: RunningTurn): Promise<PreparedT
   } catch (error) {
     if (isUnavailable(error)) throw error;
     ctx.log.error({ turnId: turn.id, err: error }, "a turn cannot be prepared");
+    if (error instanceof SealError) return errorOf("service_unavailable", error.message);
     return errorOf("internal");
   }
 }

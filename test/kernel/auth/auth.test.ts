@@ -86,6 +86,41 @@ describe("a dashboard JWT signed with the secret", () => {
   });
 });
 
+describe("a dashboard JWT where an audience and an issuer are configured", () => {
+  const env = {
+    DASHBOARD_JWT_SECRET: secret,
+    DASHBOARD_JWT_AUDIENCE: "parley",
+    DASHBOARD_JWT_ISSUER: "https://id.example.com/",
+  };
+  let strict: Harness;
+  beforeAll(async () => {
+    strict = await startHarness({ env });
+  });
+  afterAll(() => strict.stop());
+
+  const good = { aud: "parley", iss: "https://id.example.com/" };
+  const cases: [number, string, object][] = [
+    [200, "both match", {}],
+    [200, "the audience is one of several", { aud: ["another", "parley"] }],
+    [401, "no audience", { aud: undefined }],
+    [401, "another audience", { aud: "another" }],
+    [401, "other audiences", { aud: ["another", "parley2"] }],
+    [401, "no audience of several", { aud: [] }],
+    [401, "an audience that is no text", { aud: { parley: true } }],
+    [401, "no issuer", { iss: undefined }],
+    [401, "another issuer", { iss: "https://id.example.com" }],
+    [401, "an issuer that is no text", { iss: ["https://id.example.com/"] }],
+  ];
+
+  for (const [status, name, change] of cases) {
+    test(`${status}: ${name}`, async () => {
+      const { id } = await strict.tenant();
+      const claims = { tenantId: id, exp: inAnHour(), ...good, ...change };
+      expect(await statusOf(strict, forge({ alg: "HS256" }, claims, hmac("sha256", secret)))).toBe(status);
+    });
+  }
+});
+
 describe("the Authorization header", () => {
   const headers: [string, (token: string) => string | null][] = [
     ["missing", () => null],
