@@ -32,6 +32,8 @@ export interface Config {
   /** Jobs one worker process runs at once. */
   readonly workerConcurrency: number;
   readonly drainSeconds: number;
+  /** A model call in which nothing comes for so long ends. */
+  readonly modelIdleSeconds: number;
   readonly logLevel: (typeof logLevels)[number];
   /** Lifts the https-and-public rule for URLs that tenants supply. */
   readonly allowPrivateNetwork: boolean;
@@ -119,6 +121,7 @@ export function readConfig(env: Environment = process.env, defaults: ConfigDefau
     dashboardJwtIssuer: text("DASHBOARD_JWT_ISSUER"),
     workerConcurrency: integer("WORKER_CONCURRENCY", text("WORKER_CONCURRENCY"), 100, 1, 10_000),
     drainSeconds: integer("DRAIN_SECONDS", text("DRAIN_SECONDS"), 30, 0, 86_400),
+    modelIdleSeconds: integer("MODEL_IDLE_SECONDS", text("MODEL_IDLE_SECONDS"), 120, 1, 1_800),
     logLevel: logLevel(text("LOG_LEVEL"), defaults.logLevel),
     allowPrivateNetwork: flag("ALLOW_PRIVATE_NETWORK", text("ALLOW_PRIVATE_NETWORK")),
     platformProvider: platformProvider(text),

@@ -42,7 +42,7 @@ export function boundedFetch(send: Fetch, { allowPrivate, bytesMax }: FetchBound
     };
     return withBody(
       response,
-      watchBody(response.body, count, (error) => networkFailure(error, init.signal)),
+      watchBody(response.body, { look: count, failureOf: (error) => networkFailure(error, init.signal) }),
     );
   };
 }

@@ -11,7 +11,7 @@ import {
 import { inSpan, type SpanFields } from "../kernel/telemetry/trace.ts";
 import { cleanText, storable } from "../messages/text.ts";
 import type { UiMessage } from "../messages/ui-message.ts";
-import { findBoundsError } from "../providers/bounds.ts";
+import { findBoundsError } from "../providers/bounds-error.ts";
 import { ToolError, toToolError } from "../tools/error.ts";
 import type { ApprovalPolicy } from "../tools/policy.ts";
 import { decideCall } from "../tools/policy.ts";

@@ -1,47 +1,73 @@
 import type { Fetch } from "../kernel/outbound/fetch.ts";
 import { watchBody, withBody } from "../kernel/outbound/watched-body.ts";
+import { ModelBoundsError } from "./bounds-error.ts";
+import { CallClock } from "./call-clock.ts";
 import { modelErrorBytesMax, modelEventBytesMax, modelResponseBytesMax } from "./limits.ts";
-
-/** A provider's response is beyond a bound. Its message may be shown to readers. */
-export class ModelBoundsError extends Error {
-  override readonly name = "ModelBoundsError";
-}
-
-/** Returns the `ModelBoundsError` among an error and its causes, or null. */
-export function findBoundsError(error: unknown): ModelBoundsError | null {
-  // The vendors' clients wrap an error once or twice.
-  for (let link = error, depth = 0; link instanceof Error && depth < 5; link = link.cause, depth++)
-    if (link instanceof ModelBoundsError) return link;
-  return null;
-}
 
 /**
  * Returns a fetch for a model provider whose responses are bounded, in bytes as they are
  * decoded: a response ends with a `ModelBoundsError`, and its connection is closed, after
  * `modelResponseBytesMax`, or where one event of a stream has more than
  * `modelEventBytesMax`. Of an error's body only the first `modelErrorBytesMax` are kept.
+ * Silence and length of a request are bounded by `CallClock`.
  * It asks for no compression, and refuses a response that is compressed all the same,
  * unless `send` unpacks it as it is read (`guardedFetch`).
  */
-export function boundedModelFetch(send: Fetch): Fetch {
+export function boundedModelFetch(send: Fetch, idleMs: number): Fetch {
   return async (input, init) => {
     const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined));
     headers.set("accept-encoding", "identity");
-    // Bun would unpack each piece whole, to a thousand times its size. Deno does not know the option, and unpacks
-    // nothing when a request has the header above.
-    const whole: RequestInit & { decompress: boolean } = { ...init, headers, decompress: false };
-    const response = await send(input, whole);
-    const isPlain = ["", "identity"].includes((response.headers.get("content-encoding") ?? "").trim().toLowerCase());
-    if (response.body === null) return response;
-    if (!isPlain) {
-      await response.body.cancel().catch(() => {});
-      if (!response.ok) return withBody(response, null);
-      throw new ModelBoundsError("The model provider's answer is compressed, which was not asked for.");
+    const asker = init?.signal ?? (input instanceof Request ? input.signal : null);
+    const stop = new AbortController();
+    const leave = () => stop.abort(asker?.reason);
+    if (asker?.aborted === true) leave();
+    asker?.addEventListener("abort", leave, { once: true });
+    const clock = new CallClock(idleMs, (error) => stop.abort(error));
+    const over = () => {
+      clock.end();
+      asker?.removeEventListener("abort", leave);
+    };
+    try {
+      // Bun would unpack each piece whole, to a thousand times its size. Deno does not know the option, and unpacks
+      // nothing when a request has the header above.
+      const whole: RequestInit & { decompress: boolean } = { ...init, headers, signal: stop.signal, decompress: false };
+      return await boundedResponse(await send(input, whole), asksForEvents(input, init, headers), { clock, over });
+    } catch (error) {
+      over();
+      throw clock.overdue ?? error;
     }
-    if (!response.ok) return withBody(response, watchBody(response.body, firstBytes(modelErrorBytesMax)));
-    const event = asksForEvents(input, init, headers) ? new EventSize() : null;
-    return withBody(response, watchBody(response.body, sizeCheck(event)));
   };
+}
+
+/** Returns the response with its body bounded. `over` is called when the body is at its end. */
+async function boundedResponse(
+  response: Response,
+  isStream: boolean,
+  { clock, over }: { readonly clock: CallClock; readonly over: () => void },
+): Promise<Response> {
+  if (response.body === null) {
+    over();
+    return response;
+  }
+  const isPlain = ["", "identity"].includes((response.headers.get("content-encoding") ?? "").trim().toLowerCase());
+  if (!isPlain) {
+    await response.body.cancel().catch(() => {});
+    if (response.ok) throw new ModelBoundsError("The model provider's answer is compressed, which was not asked for.");
+    over();
+    return withBody(response, null);
+  }
+  const look = response.ok ? sizeCheck(isStream ? new EventSize() : null) : firstBytes(modelErrorBytesMax);
+  clock.waits();
+  const body = watchBody(response.body, {
+    look: (piece) => {
+      clock.heard();
+      return look(piece);
+    },
+    failureOf: (error) => clock.overdue ?? error,
+    onWait: () => clock.waits(),
+    onEnd: over,
+  });
+  return withBody(response, body);
 }
 
 /** Returns a function for `watchBody` that ends a stream after so many bytes. */

@@ -54,7 +54,10 @@ export function baseUrlOf(provider: Pick<ModelProvider, "providerType" | "baseUr
 export function providerFetch(ctx: Ctx, provider: Pick<ModelProvider, "id" | "baseUrl">): Fetch {
   const { id, baseUrl } = provider;
   const direct = id === null || baseUrl === null || baseUrl === ctx.simulatedModelUrl;
-  return boundedModelFetch(withUsualError(direct ? directFetch : tenantFetch(ctx.config)));
+  return boundedModelFetch(
+    withUsualError(direct ? directFetch : tenantFetch(ctx.config)),
+    ctx.config.modelIdleSeconds * 1000,
+  );
 }
 
 /**

@@ -30,6 +30,7 @@ describe("the configuration", () => {
       dashboardJwtIssuer: null,
       workerConcurrency: 100,
       drainSeconds: 30,
+      modelIdleSeconds: 120,
       logLevel: "info",
       allowPrivateNetwork: false,
       platformProvider: null,

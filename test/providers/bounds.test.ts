@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { constants, deflateRawSync } from "node:zlib";
-import { boundedModelFetch, findBoundsError } from "../../src/providers/bounds.ts";
+import { boundedModelFetch } from "../../src/providers/bounds.ts";
+import { findBoundsError } from "../../src/providers/bounds-error.ts";
 import { modelErrorBytesMax, modelEventBytesMax, modelResponseBytesMax } from "../../src/providers/limits.ts";
 import { useAgent } from "../harness/fixture.ts";
 import { eventually } from "../harness/harness.ts";
@@ -109,7 +110,7 @@ describe("boundedModelFetch", () => {
         isCanceled = true;
       },
     });
-    const fetch = boundedModelFetch(() => Promise.resolve(new Response(stream as unknown as BodyInit, init)));
+    const fetch = boundedModelFetch(() => Promise.resolve(new Response(stream as unknown as BodyInit, init)), 60_000);
     let bytes = 0;
     try {
       const response = await fetch("http://model.test/", { method: "POST", body });
