@@ -14,6 +14,8 @@ create table turns (
     check (status in ('queued', 'running', 'waiting', 'succeeded', 'failed', 'canceled')),
   -- Counts claims. A commit names it and writes nothing when it has risen since.
   attempt integer not null default 0,
+  -- How many of the claims ended with the death of their worker.
+  crashes integer not null default 0,
   worker_id text,
   -- The continuation that it runs now, or waits with; null until it first stops to ask.
   continuation_id text,

@@ -578,6 +578,7 @@ CREATE TABLE turns (
   kind text NOT NULL,
   status text DEFAULT 'queued'::text NOT NULL,
   attempt integer DEFAULT 0 NOT NULL,
+  crashes integer DEFAULT 0 NOT NULL,
   worker_id text,
   continuation_id text,
   log_attempt integer,

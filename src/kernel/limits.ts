@@ -41,8 +41,14 @@ export const answerChunksMax = 500_000;
 export const modelCallsPerTurnMax = 50;
 /** A provider may say at most this many input tokens, and as many output tokens, of one model call; more counts as not said. */
 export const callTokensMax = 2_147_483_647;
-/** A turn is run at most this often, then it fails. */
+/** A turn makes at most this many of its tool calls at once; the others wait. */
+export const toolCallsAtOnceMax = 8;
+/** One step of a turn makes at most this many tool calls; each further one gets an error. */
+export const toolCallsPerStepMax = 128;
+/** A turn that workers hand back unfinished, when they stop, is run at most this often; then it fails. Runs whose worker died do not count. */
 export const turnAttemptsMax = 3;
+/** A turn whose worker died is run again this often; what has killed more workers than this fails. */
+export const turnCrashesMax = 1;
 /** One statement accepts at most this many turns, and this many characters of their messages. */
 export const acceptGroupMax = 100;
 export const acceptGroupCharsMax = 1024 * 1024;

@@ -27,6 +27,11 @@ export class StepRecord {
   #failed = false;
   #hasOutput = false;
 
+  /** How many tools the model has called in this step, those aside that its provider runs. */
+  get calledTools(): number {
+    return this.#calledTools;
+  }
+
   /** Whether the provider reported how the model call ended. */
   get hasEnded(): boolean {
     return this.#ended;

@@ -1,9 +1,10 @@
 import { generateId, NoOutputGeneratedError } from "ai";
 import { toResponseMessages } from "ai/internal";
+import { toolCallsPerStepMax } from "../kernel/limits.ts";
 import { callModel, type ModelCallRequest } from "./model-call.ts";
 import { type AnswerPart, StepRecord } from "./step-record.ts";
 import type { TokenCounts } from "./token-counts.ts";
-import { type ApprovalOf, classifyCall, resolveDecidedCalls, runCalls } from "./tool-calls.ts";
+import { type ApprovalOf, classifyCall, refuseCall, resolveDecidedCalls, runCalls } from "./tool-calls.ts";
 
 /**
  * The input of `answerSteps`. The last of `messages` is the user's, or has the decisions
@@ -66,7 +67,8 @@ async function* oneStep(
     record.add(part);
     yield part;
     if (part.type !== "tool-call") continue;
-    const { runs, failure, told } = classifyCall(part, request);
+    const isBeyond = part.providerExecuted !== true && record.calledTools > toolCallsPerStepMax;
+    const { runs, failure, told } = (isBeyond ? refuseCall : classifyCall)(part, request);
     if (runs) record.addCall(part);
     // No part for the reader: the part of the call already has the error.
     if (failure !== null) record.add(failure);

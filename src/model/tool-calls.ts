@@ -8,7 +8,8 @@ import {
 } from "ai";
 import { collectToolApprovals, toResponseMessages, validateApprovedToolApprovals } from "ai/internal";
 import { newId } from "../kernel/ids.ts";
-import { unusableCall } from "../tools/error.ts";
+import { toolCallsAtOnceMax, toolCallsPerStepMax } from "../kernel/limits.ts";
+import { ToolError, unusableCall } from "../tools/error.ts";
 import type { AnswerPart } from "./step-record.ts";
 
 type Call = TypedToolCall<ToolSet>;
@@ -55,9 +56,19 @@ export function classifyCall(call: Call, { tools, approvalOf }: ToolCallsRequest
   return { ...classified, told: [{ ...request, isAutomatic: true }, denial, denied(call)] };
 }
 
+/** Returns how a call beyond `toolCallsPerStepMax` is handled: it does not run, and the model and the reader get an error. */
+export function refuseCall(call: Call, { tools }: ToolCallsRequest): ClassifiedCall {
+  if (call.invalid === true) return { runs: false, failure: failureOf(call, tools, call.error), told: [] };
+  const error = new ToolError(
+    `This call was not made: at most ${toolCallsPerStepMax} tools can be called at once. Call the others afterwards.`,
+  );
+  return { runs: false, failure: null, told: [failureOf(call, tools, error)] };
+}
+
 /**
- * Runs calls in parallel and yields the result of each as soon as it is known; nothing
- * more after an abort. Never throws: a failed call has an error as its result.
+ * Runs calls, `toolCallsAtOnceMax` at a time, and yields the result of each as soon as it
+ * is known; nothing more after an abort. Never throws: a failed call has an error as its
+ * result.
  */
 export async function* runCalls(
   calls: readonly Call[],
@@ -67,12 +78,17 @@ export async function* runCalls(
   const outputs: Output[] = [];
   let wake = () => {};
   const onAbort = () => wake();
-  for (const call of calls) {
+  const waiting = calls.values();
+  const startNext = () => {
+    const { value: call, done } = waiting.next();
+    if (done === true || signal.aborted) return;
     void runCall(call, tools, messages, signal).then((output) => {
       outputs.push(output);
       wake();
+      startNext();
     });
-  }
+  };
+  for (let started = 0; started < toolCallsAtOnceMax; started++) startNext();
   signal.addEventListener("abort", onAbort, { once: true });
   for (let left = calls.length; left > 0 && !signal.aborted; ) {
     const output = outputs.shift();

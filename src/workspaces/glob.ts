@@ -1,39 +1,74 @@
+import { sleep } from "../kernel/async/wait.ts";
 import { ToolError } from "../tools/error.ts";
 
 /** A pattern has at most this many characters. */
 const patternCharactersMax = 1_000;
-/** Steps that one matcher may take over all its paths: about half a second. */
+/** Steps that one call may take over all its paths: about half a second of this process's time, */
 const stepsMax = 5_000_000;
+/** and for one path and one alternative: a few milliseconds, which nothing interrupts. */
+const stepsPerPathMax = 100_000;
+/** Paths are matched for this long, then everything else that the process does has its turn. */
+const sliceMs = 5;
 /** Alternatives that the braces of one pattern may stand for. */
 const alternativesMax = 100;
 
 /**
- * Returns a matcher for a glob pattern: `*` and `?` within a segment, `**` across
- * segments, `[a-z]`, `[!a-z]` and `{a,b}`. A leading slash or `./` means the root. Its
- * time grows with the product of the lengths of pattern and path, whatever the pattern.
- * Throws `ToolError` for a pattern that is too long or has too many alternatives; the
- * matcher throws it for one that takes too many steps.
+ * Returns those of the paths that match a glob pattern, in slices between which the
+ * process does other work. Throws `ToolError` for a pattern that is too long, has too
+ * many alternatives or takes too many steps, and the signal's reason.
  */
-export function globMatcher(pattern: string): (path: string) => boolean {
+export async function globPaths(
+  pattern: string,
+  paths: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<string[]> {
+  const matchers = globMatchers(pattern);
+  const found: string[] = [];
+  let sliceEnd = performance.now() + sliceMs;
+  for (const path of paths) {
+    for (const matches of matchers) {
+      if (performance.now() >= sliceEnd) {
+        await sleep(1);
+        signal?.throwIfAborted();
+        sliceEnd = performance.now() + sliceMs;
+      }
+      if (!matches(path)) continue;
+      found.push(path);
+      break;
+    }
+  }
+  return found;
+}
+
+/**
+ * Returns a matcher for each alternative of a glob pattern: `*` and `?` within a segment,
+ * `**` across segments, `[a-z]`, `[!a-z]` and `{a,b}`. A leading slash or `./` means the
+ * root. Its time grows with the product of the lengths of pattern and path, whatever the
+ * pattern.
+ */
+function globMatchers(pattern: string): ((path: string) => boolean)[] {
   if (pattern.length > patternCharactersMax)
     throw new ToolError(`The pattern must have at most ${patternCharactersMax} characters.`);
   const alternatives = expandBraces(pattern).map((alternative) =>
     alternative
       .replace(/^\.?\/+/, "")
       .split("/")
-      .map((segment) => (segment === "**" ? null : tokensOf(segment))),
+      .map((segment) => (segment === "**" ? null : tokensOf(segment).map((token) => (token === "*" ? null : token)))),
   );
-  const budget = { steps: stepsMax };
-  return (path) => {
-    const segments = path.split("/");
+  let stepsLeft = stepsMax;
+  return alternatives.map((wanted) => (path) => {
+    const allowed = Math.min(stepsLeft, stepsPerPathMax);
+    const budget = { steps: allowed };
     const fitsSegment = (tokens: Tokens | null, segment: string) => tokens === null || fits(tokens, segment, budget);
-    return alternatives.some((wanted) => matches(wanted, segments, fitsSegment, budget));
-  };
+    const isMatch = matches(wanted, path.split("/"), fitsSegment, budget);
+    stepsLeft -= allowed - budget.steps;
+    return isMatch;
+  });
 }
 
 /** A token stands for one character, or for any number of them (`*`). */
 type Token = "*" | ((character: string) => boolean);
-type Tokens = readonly Token[];
+type Tokens = readonly (Exclude<Token, "*"> | null)[];
 type Budget = { steps: number };
 
 /**
@@ -69,8 +104,7 @@ function matches<P, T>(
 }
 
 function fits(tokens: Tokens, segment: string, budget: Budget): boolean {
-  const wanted = tokens.map((token) => (token === "*" ? null : token));
-  return matches(wanted, [...segment], (token, character) => token?.(character) ?? true, budget);
+  return matches(tokens, [...segment], (token, character) => token?.(character) ?? true, budget);
 }
 
 function tokensOf(segment: string): Token[] {

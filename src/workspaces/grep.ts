@@ -7,7 +7,7 @@ import type { TurnTool } from "../tools/tool.ts";
 import { listWorkspaceFiles } from "./files.ts";
 import { readToolPath } from "./paths.ts";
 import type { WorkspaceScope } from "./scope.ts";
-import { JobCutError, neverAborted, runJob } from "./shell/host.ts";
+import { JobCutError, neverAborted, runJob, withJobSlot } from "./shell/host.ts";
 import { readContents } from "./shell/run.ts";
 import { requireWorkspace } from "./store.ts";
 
@@ -27,14 +27,16 @@ export function grepTool({ ctx: { sql }, tenantId, workspaceId }: WorkspaceScope
     execute: async ({ pattern, path }, signal = neverAborted) => {
       const under = readToolPath(path ?? "/");
       checkPattern(pattern);
-      await requireWorkspace(sql, tenantId, workspaceId);
-      const files = (await listWorkspaceFiles(sql, workspaceId, under)).map((file) => ({
-        path: file.path,
-        size: file.sizeBytes,
-      }));
-      if (files.length === 0) return { matches: [] };
       const fetch = (paths: readonly string[]) => readContents(sql, workspaceId, paths);
-      const found = await runJob({ kind: "search", pattern, files }, { tenantId, fetch, signal }).catch((error) => {
+      const found = await withJobSlot(tenantId, signal, async () => {
+        await requireWorkspace(sql, tenantId, workspaceId);
+        const files = (await listWorkspaceFiles(sql, workspaceId, under)).map((file) => ({
+          path: file.path,
+          size: file.sizeBytes,
+        }));
+        if (files.length === 0) return { matches: [], complete: true };
+        return runJob({ kind: "search", pattern, files }, { fetch, signal });
+      }).catch((error) => {
         throw error instanceof JobCutError ? new ToolError("The search took too long; use a simpler pattern.") : error;
       });
       const { items, cut } = boundItems(found.matches);

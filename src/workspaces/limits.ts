@@ -13,6 +13,11 @@ export const filesDeletedAtOnceMax = 200;
 /** The same applies to a workspace whose files have more bytes than this. */
 export const bytesDeletedAtOnceMax = 16 * 1024 * 1024;
 
+/** Lists of a workspace's files that a worker reads, and searches by a pattern of their path, at once. */
+export const fileListsMax = 4;
+/** Of these, one tenant may have this many. */
+export const fileListsPerTenantMax = 2;
+
 /** A command may run this long; then it is ended (docs/decisions.md, "Workspaces"). */
 export const commandMs = 30_000;
 /** A process that has not stopped by itself this long after its time is killed. */

@@ -5,13 +5,14 @@ import { builtinTool } from "../tools/builtin.ts";
 import type { ToolScope, TurnTool } from "../tools/tool.ts";
 import { bashTool } from "./bash.ts";
 import { editTool } from "./edit.ts";
-import { listWorkspaceFiles, writeWorkspaceFiles } from "./files.ts";
-import { globMatcher } from "./glob.ts";
+import { withFileList } from "./file-list.ts";
+import { writeWorkspaceFiles } from "./files.ts";
+import { globPaths } from "./glob.ts";
 import { grepTool } from "./grep.ts";
 import { readToolFilePath, readToolPath } from "./paths.ts";
 import { type ReadVirtual, readTool } from "./read.ts";
 import type { WorkspaceScope } from "./scope.ts";
-import { requireWorkspace, withWorkspace } from "./store.ts";
+import { withWorkspace } from "./store.ts";
 
 /**
  * Returns the tools of the group `workspace` (docs/decisions.md, "Tools"); none when
@@ -50,32 +51,35 @@ function writeTool({ ctx: { sql }, tenantId, workspaceId, sessionId }: Workspace
   });
 }
 
-function listTool({ ctx: { sql }, tenantId, workspaceId }: WorkspaceScope): TurnTool {
+function listTool(scope: WorkspaceScope): TurnTool {
   return builtinTool({
     name: "list",
     description: "List the workspace's files, or those below one folder, with their sizes.",
     input: Closed({ path: Type.Optional(Type.String({ description: "The folder; left out: the root." })) }),
     readOnly: true,
-    execute: async (input) => {
+    execute: async (input, signal) => {
       const folder = readToolPath(input.path ?? "/");
-      await requireWorkspace(sql, tenantId, workspaceId);
-      const { items, cut } = boundItems(await listWorkspaceFiles(sql, workspaceId, folder));
+      const { items, cut } = await withFileList(scope, { under: folder, signal }, boundItems);
       return { files: items, ...(cut ? { note: cutNote("name a folder to see the rest") } : {}) };
     },
   });
 }
 
-function globTool({ ctx: { sql }, tenantId, workspaceId }: WorkspaceScope): TurnTool {
+function globTool(scope: WorkspaceScope): TurnTool {
   return builtinTool({
     name: "glob",
     description: "Find files by a pattern of their path: * and ? within a folder, ** across folders, {a,b}, [a-z].",
     input: Closed({ pattern: Type.String({ minLength: 1, description: "For example **/*.md." }) }),
     readOnly: true,
-    execute: async ({ pattern }) => {
-      const matches = globMatcher(pattern);
-      await requireWorkspace(sql, tenantId, workspaceId);
-      const found = (await listWorkspaceFiles(sql, workspaceId)).filter((file) => matches(file.path));
-      const { items, cut } = boundItems(found.map((file) => file.path));
+    execute: async ({ pattern }, signal) => {
+      const found = await withFileList(scope, { under: "", signal }, (files) =>
+        globPaths(
+          pattern,
+          files.map(({ path }) => path),
+          signal,
+        ),
+      );
+      const { items, cut } = boundItems(found);
       return { paths: items, ...(cut ? { note: cutNote("use a narrower pattern to see the rest") } : {}) };
     },
   });

@@ -1,14 +1,7 @@
 import type { Ctx } from "../../kernel/context.ts";
 import type { AnySql, Sql } from "../../kernel/database/client.ts";
 import type { IdOf } from "../../kernel/ids.ts";
-import {
-  queuedTurnStaleMs,
-  reapBatchRows,
-  reapEveryMs,
-  turnAttemptsMax,
-  workerDeadMs,
-  workerFrozenMs,
-} from "../../kernel/limits.ts";
+import { queuedTurnStaleMs, reapBatchRows, reapEveryMs, workerDeadMs, workerFrozenMs } from "../../kernel/limits.ts";
 import { hasLiveJobSql } from "../../kernel/queue/add-job.ts";
 import { forgetWorkers } from "../../kernel/queue/recover.ts";
 import { reaperActions } from "../../kernel/telemetry/metrics.ts";
@@ -109,11 +102,12 @@ export class Reaper {
     // Sealed first: what its worker still writes has no effect any more, and whether it has shown anything is final.
     const sealed = await relay.seal({ logId: continuationId ?? id, attempt }).catch(() => "unknown" as const);
     // A continuation is not run again: which of its approved calls ran is unknown.
-    const mayRunAgain = !shown && continuationId === null && !cancelRequested && attempt < turnAttemptsMax;
+    const mayRunAgain = !shown && continuationId === null && !cancelRequested;
+    const cause = orphan.workerLives ? "handed_back" : "crashed";
     // The row was read some time ago, so a relay that does not reply is asked once more.
     if (mayRunAgain && sealed === "unknown" && Date.now() - since < sealPatienceMs) return;
     const showedNothing = sealed === "empty" || sealed === "unknown";
-    if (mayRunAgain && showedNothing && (await requeueTurn(sql, id, attempt))) {
+    if (mayRunAgain && showedNothing && (await requeueTurn(sql, id, attempt, cause))) {
       reaperActions.inc({ action: "turn_requeued" });
       log.warn({ turnId: id, attempt }, "a turn whose worker is lost will be run again");
       return;

@@ -198,5 +198,5 @@ async function conclude(
 async function handBack(ctx: Ctx, turn: ClaimedTurn): Promise<boolean> {
   if (turn.continuationId !== null) return false;
   const sealed = await ctx.relay.seal({ logId: turn.id, attempt: turn.attempt }).catch(() => "empty" as const);
-  return sealed === "empty" && requeueTurn(ctx.sql, turn.id, turn.attempt);
+  return sealed === "empty" && requeueTurn(ctx.sql, turn.id, turn.attempt, "handed_back");
 }

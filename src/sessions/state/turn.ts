@@ -1,6 +1,6 @@
 import { type AnySql, json } from "../../kernel/database/client.ts";
 import type { IdOf } from "../../kernel/ids.ts";
-import { turnAttemptsMax } from "../../kernel/limits.ts";
+import { turnAttemptsMax, turnCrashesMax } from "../../kernel/limits.ts";
 import type { TurnOutcome } from "./turn-end.ts";
 import { addTurnJob } from "./turn-job.ts";
 
@@ -30,7 +30,7 @@ import { addTurnJob } from "./turn-job.ts";
  * | end     | running → succeeded, failed, canceled; queued, waiting → canceled; queued → failed (discarded by the operator) | `run/finish.ts`: `endMove` | the attempt; for a good end also that no cancellation was asked for |
  * | ask     | running → waiting          | `run/finish.ts`: `endMove`                | as a good end |
  * | resume  | waiting → queued           | `approvals.ts`: `resumeTurn`              | it waits for this very continuation |
- * | requeue | running → queued           | a draining worker, the reaper: `requeueTurn` | the attempt; nothing was shown, no cancellation was asked for, attempts are left |
+ * | requeue | running → queued           | a draining worker, the reaper: `requeueTurn` | the attempt; nothing was shown, no cancellation was asked for, runs are left (`RequeueCause`) |
  * | unclaim | running → queued           | `run/actor.ts`: `unclaimTurn`             | claimed by this very worker; nothing was shown |
  *
  * Two columns of a turn's row prevent moves: `cancel_requested_at` (`requestCancel`; for
@@ -137,17 +137,28 @@ export async function resumeTurn(sql: AnySql, turnId: string, continuationId: st
 }
 
 /**
+ * Why a turn goes back into the queue. `handed_back`: its worker stops or has lost its
+ * hold, which may happen `turnAttemptsMax` times. `crashed`: its worker died, perhaps of
+ * this very turn, which may happen `turnCrashesMax` times; that is counted apart, so that
+ * what kills workers does not kill more of them, and restarts do not count as crashes.
+ */
+export type RequeueCause = "handed_back" | "crashed";
+
+/**
  * The move *requeue*: puts a turn that has shown nothing back into the queue,
  * with a new job: a worker that wakes up later deletes its old job by number, and
  * must not delete this one. Returns false when the claim is gone, the turn may
- * not be run again, or its attempts are used up.
+ * not be run again, or its runs are used up.
  */
-export async function requeueTurn(sql: AnySql, turnId: string, attempt: number): Promise<boolean> {
+export async function requeueTurn(sql: AnySql, turnId: string, attempt: number, cause: RequeueCause): Promise<boolean> {
+  const crashed = cause === "crashed";
+  const runsAreLeft = crashed ? sql`crashes < ${turnCrashesMax}` : sql`attempt - crashes < ${turnAttemptsMax}`;
   const rows = await sql`
     with requeued as (
       update turns set status = 'queued', worker_id = null, claimed_at = null
+        ${crashed ? sql`, crashes = crashes + 1` : sql``}
       where id = ${turnId} and attempt = ${attempt} and status = 'running' and shown_at is null
-        and cancel_requested_at is null and attempt < ${turnAttemptsMax}
+        and cancel_requested_at is null and ${runsAreLeft}
       returning id, session_id
     )
     select (${addTurnJob(sql)}).id from requeued`;

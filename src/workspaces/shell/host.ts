@@ -12,8 +12,8 @@ import {
   processGraceMs,
   processMemoryBytesMax,
   processMemoryCheckMs,
-  processWaitMs,
 } from "../limits.ts";
+import { takeSlot } from "../take-slot.ts";
 import { encodeFrame, FrameReader } from "./frames.ts";
 import type {
   CommandJob,
@@ -39,23 +39,33 @@ export class JobCutError extends Error {
 }
 
 interface JobOptions {
-  /** The tenant to whose share of the slots the job counts. */
-  readonly tenantId: string;
   readonly fetch: FetchContents;
   readonly signal: AbortSignal;
 }
 
 /**
- * Runs a job in a process of its own. A thread would be lighter, but a runtime
+ * Waits for a slot, and holds it for `work`: what is read for a job is read within it,
+ * so that jobs that wait hold no list of files and no connection. Throws the signal's
+ * reason, `ToolError` when no slot became free in time, and what `work` throws.
+ */
+export async function withJobSlot<T>(tenantId: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  const releaseSlot = await takeSlot(slots, tenantId, signal);
+  try {
+    return await work();
+  } finally {
+    releaseSlot();
+  }
+}
+
+/**
+ * Runs a job in a process of its own; for callers that hold a slot (`withJobSlot`). A thread would be lighter, but a runtime
  * cannot end a thread during every kind of step (a regular expression, for example),
  * and a separate process holds no secrets. Throws the signal's reason when it aborts,
- * `JobCutError` when the process had to be killed, `ToolError` when the job itself
- * fails or no slot became free in time.
+ * `JobCutError` when the process had to be killed, `ToolError` when the job itself fails.
  */
 export function runJob(job: CommandJob, options: JobOptions): Promise<CommandResult>;
 export function runJob(job: SearchJob, options: JobOptions): Promise<SearchResult>;
 export async function runJob(job: ProcessJob, options: JobOptions): Promise<CommandResult | SearchResult> {
-  const releaseSlot = await takeSlot(options);
   const child = start();
   const gone = new Promise<void>((resolve) => child.once("close", () => resolve()));
   try {
@@ -63,17 +73,6 @@ export async function runJob(job: ProcessJob, options: JobOptions): Promise<Comm
   } finally {
     child.kill("SIGKILL");
     await gone;
-    releaseSlot();
-  }
-}
-
-async function takeSlot({ tenantId, signal }: JobOptions): Promise<() => void> {
-  const limit = AbortSignal.timeout(processWaitMs);
-  try {
-    return await slots.take(tenantId, AbortSignal.any([signal, limit]));
-  } catch (error) {
-    if (limit.aborted && !signal.aborted) throw new ToolError("Too many commands run at the moment; try again later.");
-    throw error;
   }
 }
 

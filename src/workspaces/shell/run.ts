@@ -4,7 +4,7 @@ import { writeWorkspaceFiles } from "../files.ts";
 import { commandMs, rerunsMax } from "../limits.ts";
 import { pathProblem } from "../path-rules.ts";
 import { requireWorkspace, withWorkspace } from "../store.ts";
-import { JobCutError, runJob } from "./host.ts";
+import { JobCutError, runJob, withJobSlot } from "./host.ts";
 import type { CommandResult, StoredFile } from "./protocol.ts";
 import { Queues } from "./queues.ts";
 
@@ -60,18 +60,20 @@ async function attempt(
   signal: AbortSignal,
 ): Promise<CommandOutcome | "overtaken"> {
   const { sql, tenantId, workspaceId } = scope;
-  await requireWorkspace(sql, tenantId, workspaceId);
-  const before = await snapshot(sql, workspaceId);
   const read = new Set<string>();
   const fetch = (paths: readonly string[]) => {
     for (const path of paths) read.add(path);
     return readContents(sql, workspaceId, paths);
   };
   try {
-    const job = { kind: "command", command, files: before.files, folders: before.folders } as const;
-    const result = await runJob(job, { tenantId, fetch, signal });
+    const { revisions, result } = await withJobSlot(tenantId, signal, async () => {
+      await requireWorkspace(sql, tenantId, workspaceId);
+      const { files, folders, revisions } = await snapshot(sql, workspaceId);
+      const job = { kind: "command", command, files, folders } as const;
+      return { revisions, result: await runJob(job, { fetch, signal }) };
+    });
     signal.throwIfAborted();
-    return await keep(scope, before.revisions, read, result);
+    return await keep(scope, revisions, read, result);
   } catch (error) {
     if (error instanceof JobCutError) return nothingKept(error.message, timedOutExitCode);
     throw error;

@@ -168,26 +168,34 @@ describe.skipIf(sharedRedisUrl === null)("kill -9 of a worker", () => {
   );
 
   test.concurrent(
-    "again and again: a turn that kills its worker every time fails after three runs",
+    "again and again: what has killed two workers gets no third, and what shared only one of them with it does",
     async () => {
       await using installation = await startInstallation();
-      const c = await installation.client((await installation.serve()).url);
+      await using model = holdModel(installation.model);
+      const c = await installation.client((await installation.serve()).url, model.url);
+      const first = await installation.work();
       const turn = await c.turn(hanging("poison"));
-      let worker = await installation.work();
-      for (let run = 1; run <= 3; run++) {
-        await eventually(() => callsOf(installation.model, "poison") === run, waitMs);
-        const successor = await installation.work();
-        await worker.kill();
-        worker = successor;
-      }
+      await eventually(() => callsOf(installation.model, "poison") === 1, waitMs);
+      await first.kill();
+      const second = await installation.work();
+      await eventually(() => callsOf(installation.model, "poison") === 2, waitMs);
+      const beside = await c.turn(silent("beside"));
+      await eventually(() => timesRun(installation, "beside") === 1, waitMs);
+      await second.kill();
+      await installation.work();
       const killedAt = Date.now();
       await turn.stream.closed;
       report("again and again", Date.now() - killedAt);
       expect(Date.now() - killedAt).toBeLessThan(limitMs);
       expectBroken(turn);
-      expect(await aftermathOf(installation.sql, turn.turnId)).toEqual({ ...givenUp, attempt: 3 });
+      expect(await aftermathOf(installation.sql, turn.turnId)).toEqual({ ...givenUp, attempt: 2 });
       await expectFree(c, turn.sessionId);
-      expect(callsOf(installation.model, "poison")).toBe(3);
+      await eventually(() => timesRun(installation, "beside") === 2, waitMs);
+      model.release();
+      await beside.stream.closed;
+      expectWhole(beside, "late answer");
+      expect(await aftermathOf(installation.sql, beside.turnId)).toEqual(ranAgain);
+      expect(callsOf(installation.model, "poison")).toBe(2);
     },
     testMs,
   );
