@@ -70,7 +70,6 @@ export async function startStand(options: StandOptions): Promise<Stand> {
       ALLOW_PRIVATE_NETWORK: "1",
       LOG_LEVEL: "info",
       PORT: "0",
-      BUN_CONFIG_MAX_HTTP_REQUESTS: "4096",
       ...options.env,
     };
     const [, url = ""] = await run("serve", ["src/main.ts", "serve"], env, /"url":"([^"]+)"/);

@@ -40,6 +40,30 @@ interface DenoNamespace {
 /** The runtime that this process runs on. */
 const runtimeName: "bun" | "deno" = "Deno" in globalThis ? "deno" : "bun";
 
+/** Bun's name for the number of requests that may be under way at once, which it reads only when a process starts. */
+const bunRequestsVariable = "BUN_CONFIG_MAX_HTTP_REQUESTS";
+/** The most that Bun takes. What bounds outbound requests are the slots, and each tenant's share of connections. */
+const bunRequestsMax = 65_535;
+
+/**
+ * Lets this process have as many outbound requests under way at once as it has work for.
+ * Bun by itself has at most 256 and lets all further ones wait without a limit, so 256 models that
+ * say nothing would stop everybody's chats and bills. It reads the number from the
+ * environment when it starts, so the process starts once more, in its own place: its id,
+ * parent and streams stay. Does nothing on Deno, which has no such limit, and where the
+ * operator set a number.
+ */
+export function allowManyRequests(): void {
+  if (runtimeName !== "bun" || process.env[bunRequestsVariable] || process.execve === undefined) return;
+  const [, script, ...words] = process.argv;
+  const command = [process.execPath, ...process.execArgv, script as string, ...words];
+  try {
+    process.execve(process.execPath, command, { ...process.env, [bunRequestsVariable]: String(bunRequestsMax) });
+  } catch {
+    // Where the system forbids it, the process goes on with what the runtime has.
+  }
+}
+
 /** Returns the command that runs one of our scripts as a process of its own. On Deno, which has permissions, it may read files, the environment and system information only. */
 export function scriptCommand(script: URL): { command: string; args: string[] } {
   const path = fileURLToPath(script.href);

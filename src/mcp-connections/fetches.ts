@@ -3,14 +3,17 @@ import { type Fetch, tenantFetch } from "../kernel/outbound/fetch.ts";
 import { grantTimeoutMs, oauthResponseBytesMax, responseBytesMax } from "./limits.ts";
 import { boundedFetch } from "./wire.ts";
 
-/** Returns the fetch for MCP servers. */
-export function serverFetch({ config }: Pick<Ctx, "config">): Fetch {
-  return boundedFetch(tenantFetch(config), { allowPrivate: config.allowPrivateNetwork, bytesMax: responseBytesMax });
+/** Returns the fetch for MCP servers; its requests count to the tenant's share. */
+export function serverFetch({ config }: Pick<Ctx, "config">, tenantId: string | null): Fetch {
+  return boundedFetch(tenantFetch(config, tenantId), {
+    allowPrivate: config.allowPrivateNetwork,
+    bytesMax: responseBytesMax,
+  });
 }
 
-/** Returns the fetch for authorization servers; each request has its own time limit, and all end with `signal`. */
+/** Returns the fetch for authorization servers; each request has its own time limit, and all end with `signal`. They are few and short, so they count to no share. */
 export function oauthFetch({ config }: Pick<Ctx, "config">, signal?: AbortSignal): Fetch {
-  const send = boundedFetch(tenantFetch(config), {
+  const send = boundedFetch(tenantFetch(config, null), {
     allowPrivate: config.allowPrivateNetwork,
     bytesMax: oauthResponseBytesMax,
   });

@@ -87,7 +87,11 @@ export class SessionPool {
 
   #open(connection: McpConnectionRow): Entry {
     const ctx = this.#ctx;
-    const target = { url: connection.url, send: serverFetch(ctx), authorization: authorizationOf(ctx, connection) };
+    const target = {
+      url: connection.url,
+      send: serverFetch(ctx, connection.tenantId),
+      authorization: authorizationOf(ctx, connection),
+    };
     const session = McpSession.open(target, AbortSignal.timeout(connectTimeoutMs));
     const entry: Entry = {
       version: connection.credentialVersion,

@@ -34,7 +34,7 @@ export async function probeServer(
   signal: AbortSignal = AbortSignal.timeout(validateTimeoutMs),
 ): Promise<ServerProbe> {
   try {
-    const session = await McpSession.open({ url, send: serverFetch(ctx), authorization }, signal);
+    const session = await McpSession.open({ url, send: serverFetch(ctx, null), authorization }, signal);
     try {
       const tools = await orAbort(session.tools(), signal);
       return { server: session.server, tools };

@@ -31,8 +31,8 @@ const modelsMax = 50;
  * not the one it was sealed with.
  */
 export function openProvider(ctx: Ctx, row: ProviderRow): ModelProvider {
-  const { id, providerType, baseUrl } = row;
-  return { id, providerType, baseUrl, apiKey: ctx.sealer.open(row.sealedKey, id) };
+  const { id, tenantId, providerType, baseUrl } = row;
+  return { id, tenantId, providerType, baseUrl, apiKey: ctx.sealer.open(row.sealedKey, id) };
 }
 
 /** Returns the AI SDK's model for a provider and a model id as agents name it. Makes no request. */

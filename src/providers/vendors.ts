@@ -3,9 +3,10 @@ import type { Ctx } from "../kernel/context.ts";
 import { directFetch, type Fetch, tenantFetch } from "../kernel/outbound/fetch.ts";
 import { boundedModelFetch } from "./bounds.ts";
 
-/** What is needed to call a provider. `id` is null for the operator's own (`PLATFORM_PROVIDER_*`). */
+/** What is needed to call a provider. `id` and `tenantId` are null for the operator's own (`PLATFORM_PROVIDER_*`). */
 export interface ModelProvider {
   readonly id: string | null;
+  readonly tenantId: string | null;
   readonly providerType: ProviderType;
   readonly baseUrl: string | null;
   readonly apiKey: string;
@@ -51,11 +52,11 @@ export function baseUrlOf(provider: Pick<ModelProvider, "providerType" | "baseUr
  * address, unless that is the process's own simulated model. Its responses are bounded
  * (`boundedModelFetch`).
  */
-export function providerFetch(ctx: Ctx, provider: Pick<ModelProvider, "id" | "baseUrl">): Fetch {
-  const { id, baseUrl } = provider;
+export function providerFetch(ctx: Ctx, provider: Pick<ModelProvider, "id" | "tenantId" | "baseUrl">): Fetch {
+  const { id, tenantId, baseUrl } = provider;
   const direct = id === null || baseUrl === null || baseUrl === ctx.simulatedModelUrl;
   return boundedModelFetch(
-    withUsualError(direct ? directFetch : tenantFetch(ctx.config)),
+    withUsualError(direct ? directFetch : tenantFetch(ctx.config, tenantId)),
     ctx.config.modelIdleSeconds * 1000,
   );
 }

@@ -15,7 +15,7 @@ const h = await useService();
 const apiKey = "sk-secret-0123456789abcdef";
 
 function provider(providerType: ProviderType, baseUrl: string | null): ModelProvider {
-  return { id: newId("provider"), providerType, baseUrl, apiKey };
+  return { id: newId("provider"), tenantId: null, providerType, baseUrl, apiKey };
 }
 
 /** Has a model answer "Hello". */
@@ -285,7 +285,13 @@ describe("openProvider", () => {
       createdAt: new Date(),
       updatedAt: new Date(),
     };
-    expect(openProvider(h.ctx, row)).toEqual({ id, providerType: "custom", baseUrl: "http://127.0.0.1:1", apiKey });
+    expect(openProvider(h.ctx, row)).toEqual({
+      id,
+      tenantId: row.tenantId,
+      providerType: "custom",
+      baseUrl: "http://127.0.0.1:1",
+      apiKey,
+    });
     expect(() => openProvider(h.ctx, { ...row, id: newId("provider") })).toThrow();
   });
 });

@@ -1,3 +1,4 @@
+import { SharedSlots } from "../async/shared-slots.ts";
 import type { Config } from "../config.ts";
 import { isPublicHost, tenantUrlFault } from "./address.ts";
 import {
@@ -73,13 +74,22 @@ export function wasNeverSent(error: unknown): boolean {
   return [error, error instanceof Error ? error.cause : null].some((link) => link instanceof Error && isUnsent(link));
 }
 
-let guarded: Fetch | null = null;
+/** A process has at most this many requests to addresses that tenants chose under way at once, with their responses. */
+const requestsMax = 16_384;
+/** Of these, one tenant may have this many. Further ones wait for as long as their signal lets them. */
+const tenantRequestsMax = 1_024;
+const requests = new SharedSlots(requestsMax, tenantRequestsMax);
+let sender: PinnedSend | null = null;
 
-/** Returns the fetch for addresses that tenants supply (docs/decisions.md, "Private addresses"). */
-export function tenantFetch(config: Pick<Config, "allowPrivateNetwork">): Fetch {
+/**
+ * Returns the fetch for addresses that tenants supply (docs/decisions.md, "Private addresses").
+ * Its requests count to the tenant's share; with null they do not, where something else
+ * bounds them.
+ */
+export function tenantFetch(config: Pick<Config, "allowPrivateNetwork">, tenantId: string | null): Fetch {
   if (config.allowPrivateNetwork) return directFetch;
-  guarded ??= guardedFetch();
-  return guarded;
+  sender ??= pinnedSender();
+  return guardedBy(tenantId === null ? sender : sharedSender(sender, requests, tenantId));
 }
 
 /**
@@ -90,7 +100,15 @@ export function tenantFetch(config: Pick<Config, "allowPrivateNetwork">): Fetch 
  * decoded. It sets no limit on the wait for a response: the signal does.
  */
 export function guardedFetch(options: PinOptions = {}): Fetch {
-  const send = pinnedSender(options);
+  return guardedBy(pinnedSender(options));
+}
+
+/** Returns a sender whose requests wait for one of the holder's slots, and keep it until their connection is free again. */
+export function sharedSender(send: PinnedSend, slots: SharedSlots, holder: string): PinnedSend {
+  return async (request) => send(request, await slots.take(holder, request.signal));
+}
+
+function guardedBy(send: PinnedSend): Fetch {
   return async (input, init) => {
     const request = await wholeRequest(input, init);
     // The sender would buffer a compressed event stream. A response that is compressed nevertheless is decoded.

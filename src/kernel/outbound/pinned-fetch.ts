@@ -8,9 +8,11 @@ import { isPublicAddress } from "./address.ts";
 
 /** Time limit for connecting, with the name's resolution and the TLS handshake. */
 const connectTimeoutMs = 10_000;
-/** The most connections to one host, and to all hosts; further requests wait for one. */
-const socketsPerHostMax = 512;
-const socketsMax = 2_048;
+/** A connection that nobody uses is closed after this. */
+const idleSocketMs = 30_000;
+/** The most connections that nobody uses, to one host and to all hosts; one more is closed when its request ends. */
+const idleSocketsPerHostMax = 64;
+const idleSocketsMax = 512;
 
 /** The address is refused: it is not public, or its URL has a form that is not allowed. Another attempt would fail as well. */
 export class RefusedAddressError extends Error {
@@ -28,6 +30,8 @@ export interface PinOptions {
   readonly isAllowed?: (address: string) => boolean;
   /** Certificate authorities to trust instead of the runtime's. */
   readonly ca?: string;
+  /** Default: `idleSocketMs`. */
+  readonly idleMs?: number;
 }
 
 /** One request, with its body in memory. */
@@ -39,8 +43,8 @@ export interface PinnedRequest {
   readonly signal: AbortSignal | null;
 }
 
-/** Sends one https request; resolves with the streaming response, redirects included. */
-export type PinnedSend = (request: PinnedRequest) => Promise<Response>;
+/** Sends one https request; resolves with the streaming response, redirects included. `onClosed` is called once, when the request needs no connection any more. */
+export type PinnedSend = (request: PinnedRequest, onClosed?: () => void) => Promise<Response>;
 
 /**
  * Returns a sender that connects only to addresses it has checked. The check is in
@@ -49,13 +53,29 @@ export type PinnedSend = (request: PinnedRequest) => Promise<Response>;
  * address in the place of a name is never resolved; the caller checks those.
  */
 export function pinnedSender(options: PinOptions = {}): PinnedSend {
-  const agent = new Agent({ keepAlive: true, maxSockets: socketsPerHostMax, maxTotalSockets: socketsMax });
+  const agent = boundedAgent(options.idleMs ?? idleSocketMs);
   const base: RequestOptions = {
     agent,
     lookup: checkedLookup(options.resolve ?? resolveAll, options.isAllowed ?? isPublicAddress),
     ...(options.ca === undefined ? {} : { ca: options.ca }),
   };
-  return (request) => send(base, request);
+  return (request, onClosed = () => {}) => send(base, request, onClosed);
+}
+
+/**
+ * Returns an agent without a limit on the connections in use: who shares them bounds
+ * the requests of each tenant, and a limit here would let one tenant's refuse another's.
+ * Connections that nobody uses are few and end soon, as a server may keep them open for ever.
+ */
+function boundedAgent(idleMs: number): Agent {
+  // The agent's time limit ends connections without a request only.
+  const agent = new Agent({ keepAlive: true, maxFreeSockets: idleSocketsPerHostMax, timeout: idleMs });
+  const keep = agent.keepSocketAlive.bind(agent);
+  agent.keepSocketAlive = (socket) => {
+    const idle = Object.values(agent.freeSockets).reduce((count, sockets) => count + (sockets?.length ?? 0), 0);
+    return idle < idleSocketsMax && keep(socket);
+  };
+  return agent;
 }
 
 function checkedLookup(resolve: Resolve, isAllowed: (address: string) => boolean): LookupFunction {
@@ -82,10 +102,18 @@ function resolveAll(hostname: string): Promise<readonly LookupAddress[]> {
   });
 }
 
-function send(base: RequestOptions, { url, method, headers, body, signal }: PinnedRequest): Promise<Response> {
+function send(
+  base: RequestOptions,
+  { url, method, headers, body, signal }: PinnedRequest,
+  onClosed: () => void,
+): Promise<Response> {
   return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(signal.reason);
+    if (signal?.aborted) {
+      onClosed();
+      return reject(signal.reason);
+    }
     const request = httpsRequest(url.href, { ...base, method, headers: Object.fromEntries(headers) });
+    request.once("close", onClosed);
     let response: IncomingMessage | null = null;
     const abort = () => {
       request.destroy();

@@ -14,8 +14,8 @@ const imageWaitMs = 15_000;
  * addresses only: the URL comes from an end user. It rejects with the AI SDK's
  * DownloadError.
  */
-export function imageDownload(config: Pick<Config, "allowPrivateNetwork">): DownloadFiles {
-  const fetchGuarded = tenantFetch(config);
+export function imageDownload(config: Pick<Config, "allowPrivateNetwork">, tenantId: string): DownloadFiles {
+  const fetchGuarded = tenantFetch(config, tenantId);
   return (files) =>
     Promise.all(
       files.map(async ({ url, isUrlSupportedByModel }) => {

@@ -143,5 +143,9 @@ export function errorOf(code: ErrorCause, message?: string): TurnError {
 
 /** The operator's own provider; only called where there is one. */
 function platformProvider(ctx: Ctx): ModelProvider {
-  return { id: null, ...(ctx.config.platformProvider as NonNullable<typeof ctx.config.platformProvider>) };
+  return {
+    id: null,
+    tenantId: null,
+    ...(ctx.config.platformProvider as NonNullable<typeof ctx.config.platformProvider>),
+  };
 }

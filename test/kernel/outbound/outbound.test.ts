@@ -120,8 +120,8 @@ describe("tenantUrlFault", () => {
     expect(tenantUrlFault("https://localhost", true)).toBeNull();
     for (const url of ["file:///etc/passwd", "x", "http://user:secret@localhost"])
       expect([url, tenantUrlFault(url, true)]).toEqual([url, expect.any(String)]);
-    expect(tenantFetch({ allowPrivateNetwork: true })).toBe(directFetch);
-    expect(tenantFetch({ allowPrivateNetwork: false })).not.toBe(directFetch);
+    expect(tenantFetch({ allowPrivateNetwork: true }, null)).toBe(directFetch);
+    expect(tenantFetch({ allowPrivateNetwork: false }, null)).not.toBe(directFetch);
   });
 });
 
