@@ -103,8 +103,11 @@ export const providerAliases = {
   openrouter: "router_vendor",
 } as const satisfies Record<string, ProviderType>;
 
+/** The environment as it is: for `readConfig`, and for a process that starts once more. */
+export const environment: Environment = process.env;
+
 /** Returns the configuration, read from the environment and checked (docs/configuration.md, "Variables"). Throws `ConfigError`. */
-export function readConfig(env: Environment = process.env, defaults: ConfigDefaults = { logLevel: "info" }): Config {
+export function readConfig(env: Environment = environment, defaults: ConfigDefaults = { logLevel: "info" }): Config {
   const text = (name: string) => (env[name] === undefined || env[name] === "" ? null : (env[name] as string));
   return {
     port: integer("PORT", text("PORT"), 8080, 0, 65_535),

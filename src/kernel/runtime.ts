@@ -49,16 +49,16 @@ const bunRequestsMax = 65_535;
  * Lets this process have as many outbound requests under way at once as it has work for.
  * Bun by itself has at most 256 and lets all further ones wait without a limit, so 256 models that
  * say nothing would stop everybody's chats and bills. It reads the number from the
- * environment when it starts, so the process starts once more, in its own place: its id,
+ * environment (`env`) when it starts, so the process starts once more, in its own place: its id,
  * parent and streams stay. Does nothing on Deno, which has no such limit, and where the
  * operator set a number.
  */
-export function allowManyRequests(): void {
-  if (runtimeName !== "bun" || process.env[bunRequestsVariable] || process.execve === undefined) return;
+export function allowManyRequests(env: Readonly<Record<string, string | undefined>>): void {
+  if (runtimeName !== "bun" || env[bunRequestsVariable] || process.execve === undefined) return;
   const [, script, ...words] = process.argv;
   const command = [process.execPath, ...process.execArgv, script as string, ...words];
   try {
-    process.execve(process.execPath, command, { ...process.env, [bunRequestsVariable]: String(bunRequestsMax) });
+    process.execve(process.execPath, command, { ...env, [bunRequestsVariable]: String(bunRequestsMax) });
   } catch {
     // Where the system forbids it, the process goes on with what the runtime has.
   }

@@ -51,7 +51,7 @@ function get(signal: AbortSignal | null = null): PinnedRequest {
   return { url, method: "GET", headers: new Headers(), body: null, signal };
 }
 
-/** Answers the oldest waiting request. */
+/** Responds to the oldest waiting request. */
 async function answer(): Promise<void> {
   await eventually(() => held.length > 0);
   held.shift()?.end("ok");
