@@ -12,6 +12,8 @@ create table tenants (
   -- Requests a second over all keys and processes; null means no limit.
   rate_limit integer check (rate_limit >= 0),
   monetization boolean not null default false,
+  -- A turn that waits for a person goes on without one after this long.
+  pause_hours integer not null default 168 check (pause_hours between 1 and 8760),
   -- Set by the command `tenant delete`; `deleted_at` is set once the last turn has ended and everything is gone.
   deleting_at timestamptz,
   deleted_at timestamptz,

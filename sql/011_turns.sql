@@ -61,6 +61,9 @@ create table turns (
 create unique index turns_one_active on turns (session_id) where status in ('queued', 'running', 'waiting');
 -- What the recovery of lost turns reads: never more rows than there are unfinished turns.
 create index turns_unfinished on turns (status, accepted_at) where status in ('queued', 'running');
+-- What the recovery ends because no worker has it: without this it would read every turn that waits for a person.
+create index turns_to_cancel on turns (cancel_requested_at)
+  where status in ('queued', 'waiting') and cancel_requested_at is not null;
 create index turns_agent_active on turns (agent_id) where status in ('queued', 'running', 'waiting');
 create index turns_tenant_active on turns (tenant_id) where status in ('queued', 'running', 'waiting');
 create index turns_session on turns (session_id, accepted_at desc) where session_id is not null;

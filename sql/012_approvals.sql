@@ -34,7 +34,13 @@ create table approvals (
   status text not null default 'pending' check (status in ('pending', 'approved', 'denied')),
   reason text,
   created_at timestamptz not null default now(),
-  decided_at timestamptz
+  decided_at timestamptz,
+  -- Who decided: `{ type, id }`.
+  decided_by json,
+  -- What the chat platform calls that person, for the card; null for anybody else.
+  decided_by_name text
 );
 create index approvals_session on approvals (session_id, created_at, id);
 create index approvals_continuation on approvals (continuation_id);
+-- The expiry of pauses: a probe a tenant, and what has expired.
+create index approvals_pending on approvals (tenant_id, created_at) where status = 'pending';

@@ -25,11 +25,13 @@ CREATE TABLE tenants (
   quota_turns_per_day integer,
   rate_limit integer,
   monetization boolean DEFAULT false NOT NULL,
+  pause_hours integer DEFAULT 168 NOT NULL,
   deleting_at timestamp with time zone,
   deleted_at timestamp with time zone,
   created_at timestamp with time zone DEFAULT now() NOT NULL,
   CONSTRAINT tenants_pkey PRIMARY KEY (id),
   CONSTRAINT tenants_form_check CHECK (form = ANY (ARRAY['a'::text, 'b'::text])),
+  CONSTRAINT tenants_pause_hours_check CHECK (pause_hours >= 1 AND pause_hours <= 8760),
   CONSTRAINT tenants_quota_turns_per_day_check CHECK (quota_turns_per_day >= 0),
   CONSTRAINT tenants_rate_limit_check CHECK (rate_limit >= 0),
   CONSTRAINT tenants_subscription_check CHECK (subscription = ANY (ARRAY['active'::text, 'inactive'::text]))
@@ -117,10 +119,13 @@ CREATE TABLE approvals (
   reason text,
   created_at timestamp with time zone DEFAULT now() NOT NULL,
   decided_at timestamp with time zone,
+  decided_by json,
+  decided_by_name text,
   CONSTRAINT approvals_pkey PRIMARY KEY (id),
   CONSTRAINT approvals_status_check CHECK (status = ANY (ARRAY['pending'::text, 'approved'::text, 'denied'::text]))
 );
 CREATE INDEX approvals_continuation ON approvals USING btree (continuation_id);
+CREATE INDEX approvals_pending ON approvals USING btree (tenant_id, created_at) WHERE status = 'pending'::text;
 CREATE INDEX approvals_session ON approvals USING btree (session_id, created_at, id);
 
 CREATE TABLE chat_connections (
@@ -616,6 +621,7 @@ CREATE INDEX turns_agent_active ON turns USING btree (agent_id) WHERE status = A
 CREATE UNIQUE INDEX turns_one_active ON turns USING btree (session_id) WHERE status = ANY (ARRAY['queued'::text, 'running'::text, 'waiting'::text]);
 CREATE INDEX turns_session ON turns USING btree (session_id, accepted_at DESC) WHERE session_id IS NOT NULL;
 CREATE INDEX turns_tenant_active ON turns USING btree (tenant_id) WHERE status = ANY (ARRAY['queued'::text, 'running'::text, 'waiting'::text]);
+CREATE INDEX turns_to_cancel ON turns USING btree (cancel_requested_at) WHERE (status = ANY (ARRAY['queued'::text, 'waiting'::text])) AND cancel_requested_at IS NOT NULL;
 CREATE INDEX turns_unfinished ON turns USING btree (status, accepted_at) WHERE status = ANY (ARRAY['queued'::text, 'running'::text]);
 
 CREATE TABLE usage (

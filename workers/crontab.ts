@@ -5,6 +5,7 @@ import { type JobName, jobKind } from "../src/kernel/queue/catalogue.ts";
 const items: (CronItem & { task: JobName })[] = [
   { task: "keys.sweep", match: "17 * * * *" },
   { task: "chat.sweep", match: "47 * * * *" },
+  { task: "pauses.sweep", match: "* * * * *" },
   { task: "usage.sum", match: "*/5 * * * *" },
 ];
 

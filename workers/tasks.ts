@@ -11,6 +11,7 @@ import { observeJob } from "../src/kernel/queue/observe-job.ts";
 import { spendAttempts } from "../src/kernel/queue/stored-jobs.ts";
 import { deliverEvents } from "../src/merchant/deliver.ts";
 import { purgeSessions } from "../src/sessions/purge.ts";
+import { expirePauses } from "../src/sessions/recover/expire.ts";
 import { runTurnJob, type TurnRunner } from "../src/sessions/run/run.ts";
 import { purgeLibrarySkill, purgeSkills } from "../src/skills/purge.ts";
 import { beginRun } from "../src/tasks/begin-run.ts";
@@ -44,6 +45,7 @@ export function taskList(runner: TurnRunner): TaskList {
     "workspace.purge": (payload) => purgeWorkspace(ctx, payload.workspaceId),
     "skill.purge": (payload) => purgeLibrarySkill(ctx, payload.skillId),
     "merchant.deliver": (payload) => deliverEvents(ctx, actor.workerId, payload.connectionId),
+    "pauses.sweep": () => expirePauses(ctx),
     "keys.sweep": () => sweepKeys(ctx.sql),
     "usage.sum": () => sumUsage(ctx.sql),
   });

@@ -40,6 +40,32 @@ export interface IncomingPress {
   readonly channel: string;
   /** What the platform expects to be acknowledged; null: nothing. */
   readonly pressId: string | null;
+  readonly person: PressingPerson;
+}
+
+/** Who pressed a button, as far as the platform says. */
+export interface PressingPerson {
+  readonly id: string | null;
+  readonly name: string | null;
+}
+
+/** Ids and names of people have at most so many UTF-16 units here. */
+const personUnitsMax = 80;
+
+/** Returns a person of these words; what is no text, or empty, is not known. */
+export function personOf(id: unknown, ...names: readonly unknown[]): PressingPerson {
+  const name = names.filter((part) => typeof part === "string" && part.trim() !== "").join(" ");
+  return { id: plain(typeof id === "number" ? String(id) : id), name: plain(name) };
+}
+
+function plain(value: unknown): string | null {
+  if (typeof value !== "string") return null;
+  const text = value
+    .replace(/[\p{Cc}\s]+/gu, " ")
+    .trim()
+    .slice(0, personUnitsMax)
+    .toWellFormed();
+  return text === "" ? null : text;
 }
 
 export type Incoming = IncomingMessage | IncomingPress;

@@ -33,13 +33,18 @@ export function receiveMessage(
 export function receivePress(
   sql: AnySql,
   connection: Pick<ChatConnectionRow, "id">,
-  { approvalId, approved, channel, pressId }: IncomingPress,
+  { approvalId, approved, channel, pressId, person }: IncomingPress,
 ): Promise<boolean> {
   return tx(sql, async (inner) => {
     const sessionId = await recordPress(inner, { connectionId: connection.id, approvalId, channel, pressId });
     if (sessionId === null) return false;
     try {
-      await decideApproval(inner, sessionId, approvalId, { approved, reason: null });
+      await decideApproval(inner, sessionId, approvalId, {
+        approved,
+        reason: null,
+        decidedBy: { type: "chat_user", id: person.id },
+        name: person.name,
+      });
       return true;
     } catch (error) {
       if (error instanceof ApiError && (error.reason === "approval_decided" || error.reason === "not_found"))

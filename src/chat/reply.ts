@@ -1,3 +1,4 @@
+import type { AuditActor } from "../kernel/auth/actor.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import { textsOf } from "../messages/text.ts";
@@ -21,6 +22,10 @@ export interface CardApproval {
   readonly tool: string;
   readonly input: unknown;
   readonly status: "pending" | "approved" | "denied";
+  readonly reason: string | null;
+  readonly decidedBy: AuditActor | null;
+  /** What the platform calls the person who decided. */
+  readonly decidedByName: string | null;
 }
 
 /**
@@ -66,18 +71,31 @@ function textBetween(message: UiMessage, from: number, upto: number): string {
 
 /** Returns the approval of a card; null when it was deleted with its session. */
 export async function approvalOf(sql: AnySql, approvalId: IdOf<"approval">): Promise<CardApproval | null> {
-  const [row] = await sql<CardApproval[]>`select tool, input, status from approvals where id = ${approvalId}`;
+  const [row] = await sql<CardApproval[]>`
+    select tool, input, status, reason, decided_by, decided_by_name from approvals where id = ${approvalId}`;
   return row ?? null;
 }
 
 /** Returns a card's text: the call that waits, or the decision on it. */
 export function cardText(approval: CardApproval): string {
-  const call = `\`${approval.tool.replaceAll("`", "'")}\``;
+  const call = quoted(approval.tool);
   const head =
     approval.status === "pending"
       ? `**Approval needed**: may I run ${call}?`
-      : `**${approval.status === "approved" ? "Approved" : "Denied"}**: ${call}`;
+      : `**${approval.status === "approved" ? "Approved" : "Denied"}**${decider(approval)}: ${call}`;
   return `${head}\n\n${fenced(shown(approval.input))}`;
+}
+
+/** Returns who decided, for behind the decision. An id alone is shown where the platform gives no name. */
+function decider({ reason, decidedBy, decidedByName }: CardApproval): string {
+  if (decidedBy?.type === "system" && reason === "expired") return " (expired)";
+  const name = decidedByName ?? (decidedBy?.type === "chat_user" ? decidedBy.id : null);
+  return name === null ? "" : ` by ${quoted(name)}`;
+}
+
+/** Returns a text as a piece of code, so that nothing in it is formatting. */
+function quoted(text: string): string {
+  return `\`${text.replaceAll("`", "'")}\``;
 }
 
 function shown(input: unknown): string {

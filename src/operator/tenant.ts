@@ -25,6 +25,7 @@ export const tenantUsage = `tenant create --name N [--form a|b] [--admin-agent] 
 tenant list [--json]
 tenant set --tenant ten_… [--subscription active|inactive] [--usage-credit TOKENS|none]
            [--quota-turns-per-day N|none] [--rate-limit N|none] [--monetization on|off] [--form a|b]
+           [--pause-hours N]
 tenant delete --tenant ten_…
 `;
 
@@ -32,6 +33,8 @@ tenant delete --tenant ten_…
 const nameCharactersMax = 80;
 /** The largest number of the columns of type `integer`. */
 const integerMax = 2_147_483_647;
+/** A pause for a person lasts at most a year. */
+const pauseHoursMax = 8_760;
 
 const verbs = {
   create: withOptions(
@@ -47,6 +50,7 @@ const verbs = {
       "quota-turns-per-day": { type: "string" },
       "rate-limit": { type: "string" },
       monetization: { type: "string" },
+      "pause-hours": { type: "string" },
       form: { type: "string" },
     },
     readSet,
@@ -87,6 +91,7 @@ function readSet(values: Values): Command {
     }),
     ...(values["rate-limit"] !== undefined && { rateLimit: limit(values, "rate-limit", integerMax) }),
     ...(values.monetization !== undefined && { monetization: choice(values, "monetization", "on", "off") === "on" }),
+    ...(values["pause-hours"] !== undefined && { pauseHours: whole(values, "pause-hours", 1, pauseHoursMax) }),
     ...(values.form !== undefined && { form: readForm(values) }),
   };
   if (Object.keys(change).length === 0) throw new UsageError("tenant set needs something to set.");
@@ -135,6 +140,15 @@ function limit(values: Values, name: string, max: number): number | null {
   return number;
 }
 
+/** Returns a whole number. Throws `UsageError`. */
+function whole(values: Values, name: string, min: number, max: number): number {
+  const text = required(values, name);
+  const number = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(number >= min && number <= max))
+    throw new UsageError(`--${name} must be a whole number from ${min} to ${max}.`);
+  return number;
+}
+
 const columns: Columns<TenantRecord> = [
   ["TENANT", (tenant) => tenant.tenantId],
   ["NAME", (tenant) => tenant.name],
@@ -144,6 +158,7 @@ const columns: Columns<TenantRecord> = [
   ["CREDIT", (tenant) => shown(tenant.usageCredit)],
   ["TURNS/DAY", (tenant) => shown(tenant.quotaTurnsPerDay)],
   ["REQUESTS/S", (tenant) => shown(tenant.rateLimit)],
+  ["PAUSE", (tenant) => `${tenant.pauseHours} h`],
   ["MONETIZATION", (tenant) => (tenant.monetization ? "on" : "off")],
 ];
 

@@ -51,11 +51,13 @@ export function approvalRoutes(streams: StreamContext) {
         success: 202,
         response: ApprovalDecisionResponse,
         errors: ["not_found", "approval_decided"],
-        handle: async ({ sql, tenantId, params, body }) => {
+        handle: async ({ sql, tenantId, principal, params, body }) => {
           await requireSession(ctx, tenantId, params);
           return decideApproval(sql, params.sessionId, params.approvalId, {
             approved: body.approved,
             reason: body.reason ?? null,
+            decidedBy: principal.actor,
+            name: null,
           });
         },
       }),

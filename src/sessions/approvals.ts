@@ -1,12 +1,10 @@
-import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
+import type { AuditActor } from "../kernel/auth/actor.ts";
+import type { AnySql } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import type { IdOf } from "../kernel/ids.ts";
-import { withDecisions } from "../messages/tool-calls.ts";
-import type { UiMessage } from "../messages/ui-message.ts";
-import { enqueueCards } from "./run/hand-over.ts";
-import { decideMove, queueContinuation } from "./state/continuation.ts";
-import { resumeTurn } from "./state/turn.ts";
+import { applyDecisions, type DecidedCall } from "./decisions.ts";
+import { type ApprovalDecision, decideMove } from "./state/continuation.ts";
 import type { TurnError } from "./state/turn-end.ts";
 
 /** A call that waits, or waited, for a person (docs/decisions.md, "Approvals"). */
@@ -22,6 +20,7 @@ export interface ToolApproval {
   readonly reason: string | null;
   readonly createdAt: string;
   readonly decidedAt: string | null;
+  readonly decidedBy: AuditActor | null;
 }
 
 /** What resumes a turn once its approvals are decided. */
@@ -33,19 +32,13 @@ export interface Continuation {
   readonly finishedAt: string | null;
 }
 
-interface ApprovalRow {
+interface ApprovalRow extends DecidedCall {
   id: IdOf<"approval">;
-  sessionId: IdOf<"session">;
-  turnId: IdOf<"turn">;
-  continuationId: IdOf<"continuation">;
   tool: string;
-  toolCallId: string;
   input: unknown;
-  assistantMessageId: IdOf<"message">;
-  status: ToolApproval["status"];
-  reason: string | null;
   createdAt: Date;
   decidedAt: Date | null;
+  decidedBy: AuditActor | null;
 }
 
 interface ContinuationRow {
@@ -92,7 +85,7 @@ export function decideApproval(
   sql: AnySql,
   sessionId: string,
   approvalId: string,
-  decision: { readonly approved: boolean; readonly reason: string | null },
+  decision: ApprovalDecision,
 ): Promise<{ approval: ToolApproval; continuation: Continuation }> {
   return tx(sql, async (inner) => {
     const [found] = await inner<{ turnId: IdOf<"turn">; continuationId: IdOf<"continuation"> }[]>`
@@ -101,47 +94,12 @@ export function decideApproval(
     await inner`select 1 from turns where id = ${found.turnId} for no key update`;
     const [approval] = await inner<ApprovalRow[]>`${decideMove(inner, approvalId, decision)}`;
     if (approval === undefined) throw new ApiError("approval_decided");
-    await writeDecision(inner, approval);
-    await enqueueCards(inner, sessionId);
-    const [left] = await inner`
-      select 1 from approvals where continuation_id = ${found.continuationId} and status = 'pending' limit 1`;
-    if (left === undefined) {
-      await queueContinuation(inner, found.continuationId);
-      await resumeTurn(inner, found.turnId, found.continuationId);
-    }
+    await applyDecisions(inner, [approval]);
     const [continuation] = await inner<
       ContinuationRow[]
     >`select * from continuations where id = ${found.continuationId}`;
     return { approval: showApproval(approval), continuation: showContinuation(continuation as ContinuationRow) };
   });
-}
-
-/**
- * Writes a decision into the stored answer, so that a client which reads the transcript
- * now can continue with it: the AI SDK's client resumes a message whose calls are
- * `approval-responded`, and does not wait for calls that are undecided. The turn's row is
- * locked, so that of two concurrent decisions neither undoes the other.
- */
-async function writeDecision(inner: Tx, approval: ApprovalRow): Promise<void> {
-  const { turnId, sessionId, assistantMessageId } = approval;
-  const [stored] = await inner<{ kept: UiMessage | null; content: UiMessage | null }[]>`
-    select t.answer as kept, m.content from turns t
-    left join messages m on m.session_id = t.session_id and m.id = t.assistant_message_id and m.role = 'assistant'
-    where t.id = ${turnId}`;
-  const decided = (message: UiMessage) =>
-    json(
-      inner,
-      withDecisions(message, [
-        { toolCallId: approval.toolCallId, approved: approval.status === "approved", reason: approval.reason },
-      ]),
-    );
-  // A regeneration's unfinished answer is in the turn's row; the transcript has the previous one.
-  if (stored?.kept != null) await inner`update turns set answer = ${decided(stored.kept)} where id = ${turnId}`;
-  else if (stored?.content != null) {
-    await inner`
-      update messages set content = ${decided(stored.content)}
-      where session_id = ${sessionId} and id = ${assistantMessageId} and role = 'assistant'`;
-  }
 }
 
 function showApproval(row: ApprovalRow): ToolApproval {
@@ -157,6 +115,7 @@ function showApproval(row: ApprovalRow): ToolApproval {
     reason: row.reason,
     createdAt: row.createdAt.toISOString(),
     decidedAt: row.decidedAt?.toISOString() ?? null,
+    decidedBy: row.decidedBy,
   };
 }
 

@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { Component, example } from "../kernel/http/component.ts";
 import { Nullable, OneOf } from "../kernel/http/request-fields.ts";
 import {
+  ActorResponse,
   attribution,
   Moment,
   MomentOrNull,
@@ -55,6 +56,7 @@ const Approval = Component("ToolApproval", {
   reason: example(TextOrNull, null),
   createdAt: Moment,
   decidedAt: MomentOrNull,
+  decidedBy: Nullable(ActorResponse),
 });
 const Continuation = Component("Continuation", {
   id: Id("continuation"),

@@ -19,6 +19,7 @@ export interface TenantRecord {
   /** Requests a second; null is unlimited. */
   readonly rateLimit: number | null;
   readonly monetization: boolean;
+  readonly pauseHours: number;
   readonly createdAt: string;
 }
 
@@ -29,6 +30,7 @@ export interface TenantChange {
   readonly quotaTurnsPerDay?: number | null;
   readonly rateLimit?: number | null;
   readonly monetization?: boolean;
+  readonly pauseHours?: number;
   readonly form?: Form;
 }
 
@@ -65,7 +67,7 @@ export async function listTenants(sql: AnySql): Promise<TenantRecord[]> {
   const rows = await sql<(Omit<TenantRecord, "createdAt"> & { createdAt: Date })[]>`
     select id as tenant_id, name, form, case when deleting_at is null then 'active' else 'deleting' end as status,
       subscription, usage_credit, quota_turns_per_day,
-      rate_limit, monetization, created_at
+      rate_limit, monetization, pause_hours, created_at
     from tenants where deleted_at is null order by created_at, id`;
   return rows.map((row) => ({ ...row, createdAt: row.createdAt.toISOString() }));
 }
@@ -78,6 +80,7 @@ export function changeTenant(sql: AnySql, tenantId: string, change: TenantChange
     ...(change.quotaTurnsPerDay !== undefined && { quota_turns_per_day: change.quotaTurnsPerDay }),
     ...(change.rateLimit !== undefined && { rate_limit: change.rateLimit }),
     ...(change.monetization !== undefined && { monetization: change.monetization }),
+    ...(change.pauseHours !== undefined && { pause_hours: change.pauseHours }),
     ...(change.form !== undefined && { form: change.form }),
   };
   return tx(sql, async (inner) => {

@@ -26,7 +26,10 @@ describe("a conversation in Slack", () => {
     const messages = await fixture.inThread(thread, 4);
     expect(messages[3]?.text).toBe("All *done*.");
     await eventually(() => (card?.edits ?? 0) > 0);
-    expect(card?.text).toContain("Approved");
+    expect(card?.text).toContain("*Approved* by `ann.lee`: `memory_save`");
+    const asked = `/v1/agents/${agentId}/sessions/${(await t.call("GET", `/v1/agents/${agentId}/sessions`)).body.data[0].id}`;
+    const { approvals } = (await t.call("GET", `${asked}/tool-approvals`)).body;
+    expect(approvals[0].decidedBy).toEqual({ type: "chat_user", id: "UPERSON" });
     expect(card?.blocks.some(({ type }) => type === "actions")).toBe(false);
     // A second press decides nothing more.
     expect(
@@ -80,6 +83,21 @@ describe("a conversation in Slack", () => {
     const messages = await fixture.inThread(thread, 6);
     expect(messages.slice(3).map(({ text }) => text)).toEqual(["one", "two", "three"]);
     expect((await t.call("GET", `/v1/agents/${agentId}/sessions`)).body.data).toHaveLength(1);
+  });
+
+  test("an approval that nobody decides expires: the card says so, and the messages that waited are answered", async () => {
+    const { t, agentId } = await fixture.tenant();
+    const connection = await fixture.connectSlack(t, agentId);
+    const thread = await fixture.mention(connection, asks);
+    const [, card] = await fixture.inThread(thread, 2);
+    await fixture.mention(connection, '[[sim: text="I waited"]]', { thread });
+    await fixture.h.sql`update approvals set created_at = now() - interval '169 hours' where tenant_id = ${t.id}`;
+    await fixture.h.sql`select graphile_worker.add_job('pauses.sweep')`;
+    const messages = await fixture.inThread(thread, 4);
+    expect(messages.at(-1)?.text).toBe("I waited");
+    await eventually(() => (card?.edits ?? 0) > 0);
+    expect(card?.text).toContain("*Denied* (expired): `memory_save`");
+    expect(card?.blocks.some(({ type }) => type === "actions")).toBe(false);
   });
 
   test("a turn that fails, and a turn that cannot begin, tell the chat so in one sentence", async () => {
@@ -150,6 +168,7 @@ describe("a conversation in Telegram", () => {
     expect(await fixture.pressTelegram(connection, card, "Deny", "cb-deny")).toBe(200);
     await eventually(() => card.edits > 0 && fixture.telegram.acknowledged.includes("cb-deny"));
     expect(card.text).toContain("Denied");
+    expect(card.text).toContain("by Ann Lee");
     expect((await t.call("GET", `/v1/agents/${agentId}/memories`)).body.data).toEqual([]);
   });
 });

@@ -139,6 +139,7 @@ const shapes: Readonly<Record<string, Fields>> = {
   LatestPage: page("LatestSession"),
   ToolApprovals: { approvals: "[#ToolApproval]", continuation: "#Continuation?" },
   ToolApprovalDecision: { approval: "#ToolApproval", continuation: "#Continuation" },
+  Actor: { type: "=api_key,dashboard_user,operator,chat_user,system", id: "text?" },
   ToolApproval: {
     id: "apr_",
     sessionId: "ss_",
@@ -147,6 +148,7 @@ const shapes: Readonly<Record<string, Fields>> = {
     toolCallId: "text",
     input: "any",
     assistantMessageId: "msg_",
+    decidedBy: "#Actor?",
     status: "=pending,approved,denied",
     reason: "text?",
     createdAt: "time",

@@ -118,7 +118,7 @@ export class ChatFixture {
     const data = message.buttons.find((button) => button.text === label)?.callback_data;
     const callback_query = {
       id,
-      from: { id: 77 },
+      from: { id: 77, is_bot: false, first_name: "Ann", last_name: "Lee" },
       data,
       message: { message_id: message.id, chat: { id: Number(message.chat) } },
     };

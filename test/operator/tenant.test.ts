@@ -89,6 +89,9 @@ describe("a command that cannot be run", () => {
       ["--quota-turns-per-day", "2147483648"],
       ["--rate-limit", "fast"],
       ["--monetization", "yes"],
+      ["--pause-hours", "0"],
+      ["--pause-hours", "8761"],
+      ["--pause-hours", "none"],
       ["--form"],
     ];
     for (const value of values) {
@@ -147,7 +150,18 @@ describe("tenant set", () => {
   test("--usage-credit 0: turns are 402 usage_credit_required, reads stay open; all values show in the list", async () => {
     const t = await h.tenant();
     const agentId = await makeAgent(h, t);
-    const flags = ["--usage-credit", "0", "--quota-turns-per-day", "7", "--rate-limit", "50", "--monetization", "on"];
+    const flags = [
+      "--usage-credit",
+      "0",
+      "--quota-turns-per-day",
+      "7",
+      "--rate-limit",
+      "50",
+      "--monetization",
+      "on",
+      "--pause-hours",
+      "8760",
+    ];
     await tenant("set", "--tenant", t.id, ...flags, "--form", "a");
     expect(statusAndCode(await takeTurn(t, agentId))).toEqual([402, "usage_credit_required"]);
     expect((await t.call("GET", "/v1/agents")).headers.get("api-form")).toBe("a");
@@ -162,6 +176,7 @@ describe("tenant set", () => {
       quotaTurnsPerDay: 7,
       rateLimit: 50,
       monetization: true,
+      pauseHours: 8760,
       createdAt: expect.any(String),
     });
     expect((await tenant("list")).stdout).toContain(`${t.id}  Test`);

@@ -177,7 +177,7 @@ export function slackPress(bot: SlackBot, message: SlackMessage, actionId: "appr
     type: "block_actions",
     team: { id: bot.teamId },
     api_app_id: bot.appId,
-    user: { id: "UPERSON" },
+    user: { id: "UPERSON", username: "ann.lee", name: "ann.lee" },
     channel: { id: message.channel },
     message: { ts: message.ts },
     actions: [{ type: "button", block_id: actions?.block_id, action_id: actionId, value: button?.value }],

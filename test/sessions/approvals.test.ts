@@ -44,6 +44,7 @@ describe("a turn that asks", () => {
         reason: null,
         createdAt: expect.any(String),
         decidedAt: null,
+        decidedBy: null,
       },
     ]);
     expect(request?.approvalId).toBe(approvals[0].id);
@@ -59,6 +60,9 @@ describe("a turn that asks", () => {
     const decided = await decide(path, approvals[0].id, true);
     expect(decided.status).toBe(202);
     expect(decided.body.approval).toMatchObject({ id: approvals[0].id, status: "approved" });
+    const decidedBy = { type: "api_key", id: (await t.call("GET", "/v1/apikeys")).body.apiKeys[0].id };
+    expect(decided.body.approval.decidedBy).toEqual(decidedBy);
+    expect((await approvalsOf(path)).approvals[0].decidedBy).toEqual(decidedBy);
     expect(decided.body.continuation).toMatchObject({ id: continuation.id, status: "queued" });
     const joined = chunksOf((await join(path, continuation.id)).body);
     expect(joined[0]).toEqual({ type: "start", messageId: approvals[0].assistantMessageId });

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { type Static, Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { Nullable } from "../../kernel/http/request-fields.ts";
-import type { Incoming, ReadWebhook, ReceivingBot } from "../platform.ts";
+import { type Incoming, personOf, type ReadWebhook, type ReceivingBot } from "../platform.ts";
 import { type ChatCredentials, ChatId } from "../schema.ts";
 import { withinLimit } from "../text-limit.ts";
 import { plainText } from "./format.ts";
@@ -55,6 +55,7 @@ const Payload = Type.Object({
   event: Type.Optional(SlackEvent),
   team: Type.Optional(Nullable(Type.Object({ id: PlainId }))),
   channel: Type.Optional(Type.Object({ id: PlainId })),
+  user: Type.Optional(Type.Unknown()),
   actions: Type.Optional(Type.Array(Type.Object({ action_id: Text, value: PlainId }))),
 });
 type Payload = Static<typeof Payload>;
@@ -124,12 +125,14 @@ function mentions(text: string, userId: string): boolean {
   return text.includes(`<@${userId}>`) || text.includes(`<@${userId}|`);
 }
 
-function pressOf({ configuration }: ReceivingBot, { actions, channel }: Payload): Incoming | null {
+function pressOf({ configuration }: ReceivingBot, { actions, channel, user }: Payload): Incoming | null {
   const action = actions?.find(({ action_id }) => action_id === "approve" || action_id === "deny");
   if (action?.value === undefined || channel?.id === undefined) return null;
   if (!isAllowed(configuration.channelIds, channel.id)) return null;
   const approved = action.action_id === "approve";
-  return { kind: "press", approvalId: action.value, approved, channel: channel.id, pressId: null };
+  const { id, name, username } = (user ?? {}) as { id?: unknown; name?: unknown; username?: unknown };
+  const person = personOf(id, name ?? username);
+  return { kind: "press", approvalId: action.value, approved, channel: channel.id, pressId: null, person };
 }
 
 function isAllowed(list: readonly string[] | undefined, channel: string): boolean {

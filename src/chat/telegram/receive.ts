@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { sameText } from "../../kernel/seal.ts";
-import type { Incoming, ReadWebhook, ReceivingBot } from "../platform.ts";
+import { type Incoming, personOf, type ReadWebhook, type ReceivingBot } from "../platform.ts";
 import { type ChatCredentials, ChatId } from "../schema.ts";
 import { withinLimit } from "../text-limit.ts";
 
@@ -36,6 +36,7 @@ type Message = Static<typeof Message>;
 const Press = Type.Object({
   id: Type.Optional(ChatId),
   data: Text,
+  from: Type.Optional(Type.Unknown()),
   message: Type.Optional(Type.Object({ chat: Type.Optional(Type.Object({ id: Whole })) })),
 });
 
@@ -96,7 +97,11 @@ function pressOf(bot: ReceivingBot, query: Static<typeof Press>): Incoming | nul
   const chat = query.message?.chat?.id;
   if (approvalId === undefined || chat === undefined || !isAllowed(bot, chat)) return null;
   const pressId = query.id ?? null;
-  return { kind: "press", approvalId, approved: action === "approve", channel: String(chat), pressId };
+  const { id, first_name, last_name } = (query.from ?? {}) as Partial<
+    Record<"id" | "first_name" | "last_name", unknown>
+  >;
+  const person = personOf(id, first_name, last_name);
+  return { kind: "press", approvalId, approved: action === "approve", channel: String(chat), pressId, person };
 }
 
 function isAddressed(bot: ReceivingBot, message: Message): boolean {

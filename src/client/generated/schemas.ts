@@ -1,5 +1,10 @@
 /** Made from the OpenAPI document by `npm run client`; not to be edited. */
 
+export interface Actor {
+  type: "api_key" | "dashboard_user" | "operator" | "chat_user" | "system";
+  id: string | null;
+}
+
 export interface Agent {
   id: string;
   tenantId: string;
@@ -907,6 +912,7 @@ export interface ToolApproval {
   reason: string | null;
   createdAt: string;
   decidedAt: string | null;
+  decidedBy: Actor | null;
 }
 
 export interface ToolApprovalDecide {

@@ -3,6 +3,7 @@ import { type AnySql, statementTimeoutMs } from "../database/client.ts";
 import { ApiError, type Form } from "../errors.ts";
 import { type IdOf, isId } from "../ids.ts";
 import { digest } from "../seal.ts";
+import { type AuditActor, systemActor } from "./actor.ts";
 import { type DashboardJwtConfig, jwtVerifier } from "./dashboard-jwt.ts";
 
 /** What the gates need to know of a tenant, read again with every request. */
@@ -25,6 +26,8 @@ export interface Principal {
   readonly kind: "api_key" | "dashboard" | "tenant";
   /** The dashboard user, when the token names one. */
   readonly authUserId: string | null;
+  /** How what the principal does is signed. */
+  readonly actor: AuditActor;
   /**
    * A time by the database's clock: a statement that starts later writes nothing,
    * because its caller has got a 503 by then.
@@ -34,7 +37,13 @@ export interface Principal {
 
 /** Returns the tenant itself as the principal, for what comes without a credential: schedules and chat messages. */
 export function tenantPrincipal(tenant: Tenant): Principal {
-  return { tenant, kind: "tenant", authUserId: null, writeBefore: new Date(Date.now() + internalWriteMs) };
+  return {
+    tenant,
+    kind: "tenant",
+    authUserId: null,
+    actor: systemActor,
+    writeBefore: new Date(Date.now() + internalWriteMs),
+  };
 }
 
 /** A turn that a job accepts has no caller that stops waiting; this is long enough for any difference of the clocks. */
@@ -57,6 +66,10 @@ export const tokenBodyLength = 40;
 const tokenPattern = new RegExp(`^${tokenPrefix}[A-Za-z0-9]{${tokenBodyLength}}$`);
 /** Credentials are far shorter; a longer text is refused before it costs time to hash or parse. */
 const credentialLengthMax = 8_192;
+
+interface KeyOwnerRow extends TenantRow {
+  keyId: IdOf<"apiKey">;
+}
 
 interface TenantRow {
   id: IdOf<"tenant">;
@@ -85,13 +98,14 @@ export function createAuthenticator(sql: AnySql, config: DashboardJwtConfig): Au
 }
 
 async function principalOfKey(sql: AnySql, token: string): Promise<Principal> {
-  const [row] = await sql<TenantRow[]>`
-    select t.id, t.form, t.subscription, t.usage_credit, t.quota_turns_per_day, t.rate_limit, t.monetization,
+  const [row] = await sql<KeyOwnerRow[]>`
+    select k.id as key_id, t.id, t.form, t.subscription, t.usage_credit, t.quota_turns_per_day, t.rate_limit, t.monetization,
       t.deleting_at is not null as deleting, clock_timestamp() as now
     from api_keys k join tenants t on t.id = k.tenant_id
     where k.digest = ${digest(token)} and (k.expires_at is null or k.expires_at > now()) and t.deleted_at is null`;
   if (row === undefined) throw new ApiError("unauthorized");
-  return { tenant: showTenant(row), kind: "api_key", authUserId: null, writeBefore: writeBefore(row) };
+  const actor = { type: "api_key", id: row.keyId } as const;
+  return { tenant: showTenant(row), kind: "api_key", authUserId: null, actor, writeBefore: writeBefore(row) };
 }
 
 async function principalOfClaims(sql: AnySql, claims: JWTPayload): Promise<Principal> {
@@ -99,10 +113,12 @@ async function principalOfClaims(sql: AnySql, claims: JWTPayload): Promise<Princ
   if (typeof tenantId !== "string" || !isId("tenant", tenantId)) throw new ApiError("unauthorized");
   const row = await readTenant(sql, tenantId);
   if (row === null) throw new ApiError("unauthorized");
+  const userId = typeof authUserId === "string" && authUserId !== "" ? authUserId : null;
   return {
     tenant: showTenant(row),
     kind: "dashboard",
-    authUserId: typeof authUserId === "string" && authUserId !== "" ? authUserId : null,
+    authUserId: userId,
+    actor: { type: "dashboard_user", id: userId },
     writeBefore: writeBefore(row),
   };
 }

@@ -1,6 +1,7 @@
 import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
+import { actorTypes } from "../auth/actor.ts";
 import { Component, example } from "./component.ts";
-import { Metadata, Nullable } from "./request-fields.ts";
+import { Metadata, Nullable, OneOf } from "./request-fields.ts";
 
 /** Words that the slices describe their responses with, for the OpenAPI document. */
 
@@ -16,6 +17,12 @@ export const MomentOrNull = Nullable(Moment);
 export const times = { createdAt: Moment, updatedAt: Moment };
 /** Whose it is, and the data kept with it. */
 export const attribution = { userId: example(Text, "user-42"), metadata: Metadata };
+
+/** Who did something. */
+export const ActorResponse = Component("Actor", {
+  type: example(OneOf(...actorTypes), "api_key"),
+  id: example(TextOrNull, "ak_0123456789abcdefghijklmn"),
+});
 
 /** Where a page's next one begins; null on the last page. */
 export const NextCursor = example(TextOrNull, null);

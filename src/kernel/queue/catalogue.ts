@@ -36,6 +36,8 @@ const kinds = {
   "skill.purge": { payload: ["skillId"], attempts: 25, key: "skillId" },
   /** Report a merchant connection's usage events that are due. */
   "merchant.deliver": { payload: ["connectionId"], attempts: 5, key: "connectionId" },
+  /** Deny the tool calls that nobody decided in time. */
+  "pauses.sweep": { payload: [], attempts: 1, key: null },
   /** Delete old Idempotency-Keys. */
   "keys.sweep": { payload: [], attempts: 1, key: null },
   /** Add ended turns to the sums of usage. */

@@ -1,3 +1,4 @@
+import { type AuditActor, systemActor } from "../../kernel/auth/actor.ts";
 import { type AnySql, json } from "../../kernel/database/client.ts";
 import type { TurnOutcome } from "./turn-end.ts";
 
@@ -17,6 +18,7 @@ import type { TurnOutcome } from "./turn-end.ts";
  *
  *     ask             decide (a person)
  *   ──────► pending ─────────────────────► approved, denied
+ *              ├─────── expire ──────────► denied (`pause_hours` of the tenant after it was asked)
  *              └─────── end ─────────────► denied
  *
  * The move *unclaim* of a turn leaves its continuation as `running`, which the next
@@ -25,6 +27,18 @@ import type { TurnOutcome } from "./turn-end.ts";
  * A continuation that ends is `succeeded` when the turn succeeded or stops to ask
  * again; otherwise it is `failed`, also when the turn was canceled.
  */
+
+/** A decision, and who made it. */
+export interface ApprovalDecision {
+  readonly approved: boolean;
+  readonly reason: string | null;
+  readonly decidedBy: AuditActor;
+  /** What the chat platform calls that person; null for anybody else. */
+  readonly name: string | null;
+}
+
+/** The reason that an expired call is denied with. */
+const expiredReason = "expired";
 
 /**
  * Returns the CTEs of the move *ask*: the continuation that waits (`asks`), and the
@@ -47,17 +61,21 @@ export function askMove(sql: AnySql, { continuationId, approvals }: TurnOutcome)
  * Returns the statement of the move *decide*, which returns the approval's row, or none
  * when the approval is not pending any more.
  */
-export function decideMove(
-  sql: AnySql,
-  approvalId: string,
-  { approved, reason }: { readonly approved: boolean; readonly reason: string | null },
-) {
+export function decideMove(sql: AnySql, approvalId: string, { approved, reason, decidedBy, name }: ApprovalDecision) {
   return sql`
-      update approvals set status = ${approved ? "approved" : "denied"}, reason = ${reason}, decided_at = now()
+      update approvals set status = ${approved ? "approved" : "denied"}, reason = ${reason}, decided_at = now(),
+        decided_by = ${json(sql, decidedBy)}, decided_by_name = ${name}
       where id = ${approvalId} and status = 'pending' returning *`;
 }
 
-/** The move *resume*: the last approval was decided. */
+/** Returns the statement of the move *expire*, which returns the rows of the approvals that nobody decided in time. */
+export function expireMove(sql: AnySql, continuationId: string) {
+  return sql`
+      update approvals set status = 'denied', reason = ${expiredReason}, decided_at = now(), decided_by = ${json(sql, systemActor)}
+      where continuation_id = ${continuationId} and status = 'pending' returning *`;
+}
+
+/** The move *resume*: the last approval was decided, or expired. */
 export async function queueContinuation(sql: AnySql, continuationId: string): Promise<void> {
   await sql`update continuations set status = 'queued' where id = ${continuationId} and status = 'waiting'`;
 }
@@ -80,7 +98,7 @@ export function endContinuation(
 ) {
   const { error, relayEvents } = outcome;
   const dropped = sql`, dropped as (
-      update approvals a set status = 'denied', decided_at = now(), reason = 'The turn ended before this was decided.'
+      update approvals a set status = 'denied', decided_at = now(), decided_by = ${json(sql, systemActor)}, reason = 'The turn ended before this was decided.'
       from ended e where e.leg is not null and a.continuation_id = e.leg and a.status = 'pending'
     )`;
   return sql`, left_off as (

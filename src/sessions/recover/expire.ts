@@ -1,0 +1,65 @@
+import type { Ctx } from "../../kernel/context.ts";
+import type { AnySql, Sql } from "../../kernel/database/client.ts";
+import { tx } from "../../kernel/database/transaction.ts";
+import type { IdOf } from "../../kernel/ids.ts";
+import { reaperActions } from "../../kernel/telemetry/metrics.ts";
+import { applyDecisions, type DecidedCall } from "../decisions.ts";
+import { expireMove } from "../state/continuation.ts";
+
+/** One step ends at most so many pauses, and at most so many of a tenant. */
+const stepRows = 200;
+const stepRowsOfTenant = 50;
+/** A sweep begins no further step after this long; the next sweep goes on. */
+const sweepMs = 30_000;
+
+interface Expired {
+  readonly turnId: IdOf<"turn">;
+  readonly continuationId: IdOf<"continuation">;
+}
+
+/**
+ * The job `pauses.sweep`: denies the calls that no person decided within the tenant's
+ * `pause_hours`, and lets their turns go on as after a denial.
+ */
+export async function expirePauses({ sql, log }: Ctx): Promise<void> {
+  const goesUntil = Date.now() + sweepMs;
+  for (;;) {
+    const found = await findExpired(sql);
+    let ended = 0;
+    for (const pause of found) if (await expirePause(sql, pause)) ended += 1;
+    if (ended > 0) {
+      reaperActions.inc({ action: "pause_expired" }, ended);
+      log.info({ pauses: ended }, "calls that nobody decided in time were denied");
+    }
+    // What is found again and does not move is being decided, or canceled, by somebody else.
+    if (ended === 0 || Date.now() > goesUntil) return;
+  }
+}
+
+/** Returns pauses that are over, the oldest of each tenant. */
+function findExpired(sql: AnySql): PromiseLike<Expired[]> {
+  return sql<Expired[]>`
+    select distinct p.turn_id, p.continuation_id from (
+      select a.turn_id, a.continuation_id from tenants t cross join lateral (
+        select turn_id, continuation_id from approvals
+        where tenant_id = t.id and status = 'pending' and created_at < now() - make_interval(hours => t.pause_hours)
+        order by created_at limit ${stepRowsOfTenant}
+      ) a
+      where t.deleted_at is null limit ${stepRows}
+    ) p`;
+}
+
+/** Denies what is pending of one pause. Returns false when somebody else moves the turn. */
+function expirePause(sql: Sql, { turnId, continuationId }: Expired): Promise<boolean> {
+  return tx(sql, async (inner) => {
+    const [waiting] = await inner`
+      select 1 from turns
+      where id = ${turnId} and status = 'waiting' and continuation_id = ${continuationId} and cancel_requested_at is null
+      for no key update skip locked`;
+    if (waiting === undefined) return false;
+    const [first, ...others] = await inner<DecidedCall[]>`${expireMove(inner, continuationId)}`;
+    if (first === undefined) return false;
+    await applyDecisions(inner, [first, ...others]);
+    return true;
+  });
+}
