@@ -8,6 +8,9 @@ export interface UiMessage {
   readonly metadata?: unknown;
 }
 
+/** A message has at most this many pictures. */
+export const picturesPerMessageMax = 20;
+
 /** An image has at least one byte: two characters of base64. */
 const imageDataUrl = /^data:image\/[A-Za-z0-9.+-]+;base64,[A-Za-z0-9+/]{2,}={0,2}$/;
 
@@ -17,6 +20,18 @@ const imageDataUrl = /^data:image\/[A-Za-z0-9.+-]+;base64,[A-Za-z0-9+/]{2,}={0,2
  */
 export function checkParts(parts: readonly unknown[], pointer: string): void {
   for (const [index, part] of parts.entries()) checkPart(part, `${pointer}/${index}`);
+  checkPictureCount(parts, pointer);
+}
+
+/** Checks how many pictures or other files a message has. Throws 400 naming the first one too many. */
+export function checkPictureCount(parts: readonly unknown[], pointer: string): void {
+  let pictures = 0;
+  for (const [index, part] of parts.entries()) {
+    if ((part as { readonly type?: unknown }).type !== "file") continue;
+    pictures += 1;
+    if (pictures > picturesPerMessageMax)
+      throw invalid(`${pointer}/${index}`, `is one too many: a message has at most ${picturesPerMessageMax} pictures`);
+  }
 }
 
 function checkPart(part: unknown, pointer: string): void {

@@ -1,4 +1,4 @@
-/** A provider's response is beyond a bound. Its message may be shown to readers. */
+/** A provider's response, or what it is to be sent, is beyond a bound. Its message may be shown to readers. */
 export class ModelBoundsError extends Error {
   override readonly name = "ModelBoundsError";
 }

@@ -9,7 +9,7 @@ import type { IdempotencyKey } from "../../kernel/http/idempotency.ts";
 import { type IdOf, newId } from "../../kernel/ids.ts";
 import { currentTraceparent } from "../../kernel/telemetry/trace.ts";
 import { merchantGuard } from "../../merchant/guard.ts";
-import { checkParts, type UiMessage } from "../../messages/ui-message.ts";
+import { checkParts, checkPictureCount, type UiMessage } from "../../messages/ui-message.ts";
 import type { Generate } from "../schema.ts";
 import { type AcceptedTurn, logAccepted } from "./accepted.ts";
 import { joinByKey } from "./join-by-key.ts";
@@ -42,6 +42,7 @@ function checkAssistantParts(parts: readonly unknown[], pointer: string): void {
     if (typeof type !== "string") throw invalid(`${pointer}/${index}/type`, "must be text");
     if (type === "text" && typeof text !== "string") throw invalid(`${pointer}/${index}/text`, "must be text");
   }
+  checkPictureCount(parts, pointer);
 }
 
 /** A request for a stateless generation. */

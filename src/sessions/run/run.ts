@@ -116,7 +116,7 @@ async function runToOutcome(
       thinking: thinkingSettings(prepared.provider.providerType, prepared.config.thinkingLevel),
       messageId: turn.assistantMessageId,
       signal: stop.signal,
-      download: imageDownload(ctx.config, turn.tenantId),
+      download: imageDownload(ctx.config, turn.tenantId, stop.signal),
       tools: prepared.tools,
       policy: turn.kind === "task" ? prepared.config.approvalInTasks : prepared.config.approvalInChat,
       // No person follows a task's run or a stateless generation.

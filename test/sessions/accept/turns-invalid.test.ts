@@ -67,6 +67,7 @@ const broken: [why: string, body: unknown, path: string | undefined][] = [
   ["an image of no bytes", withParts([{ ...image, url: "data:image/png;base64," }]), "/message/parts/0/url"],
   ["padding alone", withParts([{ ...image, url: "data:image/png;base64,==" }]), "/message/parts/0/url"],
   ["a data URL that is not base64", withParts([{ ...image, url: "data:image/png;base64,§" }]), "/message/parts/0/url"],
+  ["21 pictures", withParts([message.parts[0], ...Array(21).fill(image)]), "/message/parts/21"],
   ["a malformed promptId", { promptId: "prompt_1" }, "/promptId"],
   ["variables that are no texts", { promptId: newId("prompt"), variables: { a: 1 } }, "/variables/a"],
   ["variables that are an array", { promptId: newId("prompt"), variables: [] }, "/variables"],
