@@ -11,6 +11,12 @@ create table tenants (
   quota_turns_per_day integer check (quota_turns_per_day >= 0),
   -- Requests a second over all keys and processes; null means no limit.
   rate_limit integer check (rate_limit >= 0),
+  -- Turns that run at once, over all workers; null means no limit.
+  running_turns integer check (running_turns >= 0),
+  -- Turns that are accepted and do not run yet; null means no limit.
+  queued_turns integer default 10000 check (queued_turns >= 0),
+  -- Its share of a worker's slots beside other tenants.
+  weight integer not null default 1 check (weight between 1 and 100),
   monetization boolean not null default false,
   -- A turn that waits for a person goes on without one after this long.
   pause_hours integer not null default 168 check (pause_hours between 1 and 8760),

@@ -6,6 +6,8 @@ create table workers (
   application_name text not null,
   host text not null default '',
   pid integer,
+  -- Turns that it runs at once, at most.
+  slots integer not null default 0,
   -- The names under which the queue knows this process.
   queue_worker_ids text[] not null default '{}',
   -- An operator asked this worker to take nothing new; it reads this with its beat.

@@ -38,6 +38,8 @@ create table turns (
   -- the job, which is made anew when a turn is run again or goes on after a decision.
   traceparent text,
   cancel_requested_at timestamptz,
+  -- When a queued turn was parked: it waits without a job until a worker has a slot for its tenant.
+  parked_at timestamptz,
   -- Set soon after the first chunk that a reader may have seen, and before any tool runs.
   shown_at timestamptz,
   -- Relay events of the attempt that ended the turn, so that a follower can tell a whole turn log from one that was
@@ -65,6 +67,10 @@ create index turns_unfinished on turns (status, accepted_at) where status in ('q
 create index turns_to_cancel on turns (cancel_requested_at)
   where status in ('queued', 'waiting') and cancel_requested_at is not null;
 create index turns_agent_active on turns (agent_id) where status in ('queued', 'running', 'waiting');
-create index turns_tenant_active on turns (tenant_id) where status in ('queued', 'running', 'waiting');
+-- Also counts what a tenant has queued and running, for its limits.
+create index turns_tenant_active on turns (tenant_id, status) where status in ('queued', 'running', 'waiting');
+-- The parked turns of each tenant in their order. A turn that finds a slot at once is never in it.
+create index turns_parked on turns (tenant_id, accepted_at, id)
+  where status = 'queued' and parked_at is not null and cancel_requested_at is null;
 create index turns_session on turns (session_id, accepted_at desc) where session_id is not null;
 create index turns_accepted on turns (tenant_id, accepted_at);

@@ -24,6 +24,9 @@ CREATE TABLE tenants (
   usage_credit bigint,
   quota_turns_per_day integer,
   rate_limit integer,
+  running_turns integer,
+  queued_turns integer DEFAULT 10000,
+  weight integer DEFAULT 1 NOT NULL,
   monetization boolean DEFAULT false NOT NULL,
   pause_hours integer DEFAULT 168 NOT NULL,
   deleting_at timestamp with time zone,
@@ -32,9 +35,12 @@ CREATE TABLE tenants (
   CONSTRAINT tenants_pkey PRIMARY KEY (id),
   CONSTRAINT tenants_form_check CHECK (form = ANY (ARRAY['a'::text, 'b'::text])),
   CONSTRAINT tenants_pause_hours_check CHECK (pause_hours >= 1 AND pause_hours <= 8760),
+  CONSTRAINT tenants_queued_turns_check CHECK (queued_turns >= 0),
   CONSTRAINT tenants_quota_turns_per_day_check CHECK (quota_turns_per_day >= 0),
   CONSTRAINT tenants_rate_limit_check CHECK (rate_limit >= 0),
-  CONSTRAINT tenants_subscription_check CHECK (subscription = ANY (ARRAY['active'::text, 'inactive'::text]))
+  CONSTRAINT tenants_running_turns_check CHECK (running_turns >= 0),
+  CONSTRAINT tenants_subscription_check CHECK (subscription = ANY (ARRAY['active'::text, 'inactive'::text])),
+  CONSTRAINT tenants_weight_check CHECK (weight >= 1 AND weight <= 100)
 );
 
 CREATE TABLE workspaces (
@@ -598,6 +604,7 @@ CREATE TABLE turns (
   request_id text,
   traceparent text,
   cancel_requested_at timestamp with time zone,
+  parked_at timestamp with time zone,
   shown_at timestamp with time zone,
   relay_events integer,
   last_chunk json,
@@ -619,8 +626,9 @@ CREATE TABLE turns (
 CREATE INDEX turns_accepted ON turns USING btree (tenant_id, accepted_at);
 CREATE INDEX turns_agent_active ON turns USING btree (agent_id) WHERE status = ANY (ARRAY['queued'::text, 'running'::text, 'waiting'::text]);
 CREATE UNIQUE INDEX turns_one_active ON turns USING btree (session_id) WHERE status = ANY (ARRAY['queued'::text, 'running'::text, 'waiting'::text]);
+CREATE INDEX turns_parked ON turns USING btree (tenant_id, accepted_at, id) WHERE status = 'queued'::text AND parked_at IS NOT NULL AND cancel_requested_at IS NULL;
 CREATE INDEX turns_session ON turns USING btree (session_id, accepted_at DESC) WHERE session_id IS NOT NULL;
-CREATE INDEX turns_tenant_active ON turns USING btree (tenant_id) WHERE status = ANY (ARRAY['queued'::text, 'running'::text, 'waiting'::text]);
+CREATE INDEX turns_tenant_active ON turns USING btree (tenant_id, status) WHERE status = ANY (ARRAY['queued'::text, 'running'::text, 'waiting'::text]);
 CREATE INDEX turns_to_cancel ON turns USING btree (cancel_requested_at) WHERE (status = ANY (ARRAY['queued'::text, 'waiting'::text])) AND cancel_requested_at IS NOT NULL;
 CREATE INDEX turns_unfinished ON turns USING btree (status, accepted_at) WHERE status = ANY (ARRAY['queued'::text, 'running'::text]);
 
@@ -696,6 +704,7 @@ CREATE TABLE workers (
   application_name text NOT NULL,
   host text DEFAULT ''::text NOT NULL,
   pid integer,
+  slots integer DEFAULT 0 NOT NULL,
   queue_worker_ids text[] DEFAULT '{}'::text[] NOT NULL,
   drain_requested_at timestamp with time zone,
   started_at timestamp with time zone DEFAULT now() NOT NULL,

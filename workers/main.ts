@@ -6,6 +6,8 @@ import { reapEveryMs, workerFrozenMs } from "../src/kernel/limits.ts";
 import { recoverUsageEvents } from "../src/merchant/recover.ts";
 import { Reaper } from "../src/sessions/recover/reap.ts";
 import { Actor } from "../src/sessions/run/actor.ts";
+import { Dispatcher } from "../src/sessions/run/dispatch.ts";
+import { runTurn } from "../src/sessions/run/run.ts";
 import { recoverTasks } from "../src/tasks/recover.ts";
 import { Queue } from "./queue.ts";
 import { taskList } from "./tasks.ts";
@@ -22,6 +24,9 @@ export interface WorkerPool {
 /** A stopped turn has this long to write its end before the process goes on without it. */
 const stoppedTurnMs = 5_000;
 
+/** Jobs beyond the slots for turns that run at once, so that a worker whose slots are full can still take a turn's job and park it. */
+const spareHands = 32;
+
 /** What a worker pool needs beside its context. */
 export interface WorkerPoolOptions {
   readonly databaseUrl: string;
@@ -31,29 +36,32 @@ export interface WorkerPoolOptions {
 
 /** Starts this process's worker pool on the queue. Throws when the database is not reachable. */
 export async function startWorkerPool(ctx: Ctx, options: WorkerPoolOptions): Promise<WorkerPool> {
-  const actor = new Actor(options.databaseUrl, ctx.log);
+  const slots = ctx.config.workerConcurrency;
+  const actor = new Actor({ databaseUrl: options.databaseUrl, slots, pool: ctx.sql, log: ctx.log });
+  const dispatcher = new Dispatcher(ctx, actor, (running) => runTurn(ctx, running));
   await actor.start();
   const queue = await Queue.start({
     connectionString: withName(options.databaseUrl, actor.applicationName),
-    taskList: taskList({ ctx, actor }),
-    concurrency: ctx.config.workerConcurrency,
+    taskList: taskList({ ctx, workerId: actor.workerId, dispatcher }),
+    concurrency: slots + spareHands,
     sql: ctx.sql,
     log: ctx.log,
     onNames: (names) => actor.nameInQueue(names),
   });
   const stopReaping = startReaping(ctx, options.frozenMs ?? workerFrozenMs);
+  const stop = async () => void (await Promise.all([queue.stop(), dispatcher.stop()]));
   const drained = Promise.withResolvers<void>();
   // Without a limit: no supervisor waits for this process to end, so no turn is cut off.
   actor.onDrainAsked = () => {
     ctx.log.info({ worker: actor.workerId, turns: actor.turns.length }, "draining: nothing new is taken");
-    void queue.stop().then(drained.resolve);
+    void stop().then(drained.resolve);
   };
   return {
     id: actor.workerId,
     drained: drained.promise,
     drain: async (limitMs) => {
       // First of all: a scan of the reaper may take a while, and nothing new must be taken meanwhile.
-      const stopped = queue.stop();
+      const stopped = stop();
       await stopReaping();
       await waitAtMost(stopped, limitMs);
       for (const { turn } of actor.turns) actor.stop(turn.id, "drained");

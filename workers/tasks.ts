@@ -6,13 +6,14 @@ import { purgeChatConnection, purgeChatConnections } from "../src/chat/purge.ts"
 import { sweepChatEvents } from "../src/chat/recover.ts";
 import type { Ctx } from "../src/kernel/context.ts";
 import { sweepKeys } from "../src/kernel/http/idempotency.ts";
+import type { IdOf } from "../src/kernel/ids.ts";
 import { isPayload, type JobName, type JobPayloads, jobNames } from "../src/kernel/queue/catalogue.ts";
 import { observeJob } from "../src/kernel/queue/observe-job.ts";
 import { spendAttempts } from "../src/kernel/queue/stored-jobs.ts";
 import { deliverEvents } from "../src/merchant/deliver.ts";
 import { purgeSessions } from "../src/sessions/purge.ts";
 import { expirePauses } from "../src/sessions/recover/expire.ts";
-import { runTurnJob, type TurnRunner } from "../src/sessions/run/run.ts";
+import type { Dispatcher } from "../src/sessions/run/dispatch.ts";
 import { purgeLibrarySkill, purgeSkills } from "../src/skills/purge.ts";
 import { beginRun } from "../src/tasks/begin-run.ts";
 import { fireTask } from "../src/tasks/fire.ts";
@@ -29,22 +30,28 @@ export const agentPurges: readonly AgentPurge[] = [
   purgeSessions,
 ];
 
+/** What jobs need of their worker process. */
+export interface JobRunner {
+  readonly ctx: Ctx;
+  readonly workerId: IdOf<"worker">;
+  readonly dispatcher: Dispatcher;
+}
+
 /** Returns the function that runs each kind of job; a kind without one does not compile. */
-export function taskList(runner: TurnRunner): TaskList {
-  const { ctx, actor } = runner;
+export function taskList({ ctx, workerId, dispatcher }: JobRunner): TaskList {
   return refuseMalformed(ctx, {
-    turn: (payload) => runTurnJob(runner, payload),
+    turn: (payload) => dispatcher.take(payload),
     "task.run": (payload) => beginRun(ctx, payload.runId),
     "task.fire": (payload) => fireTask(ctx, payload),
     "chat.inbox": (payload) => drainInbox(ctx, payload.threadId),
-    "chat.deliver": (payload) => deliverThread(ctx, actor.workerId, payload.threadId),
+    "chat.deliver": (payload) => deliverThread(ctx, workerId, payload.threadId),
     "chat.purge": (payload) => purgeChatConnection(ctx, payload.connectionId),
     "chat.sweep": () => sweepChatEvents(ctx.sql),
     "agent.purge": (payload) => purgeAgent(ctx.sql, payload.agentId, agentPurges),
     "tenant.purge": (payload) => purgeTenant(ctx, payload.tenantId),
     "workspace.purge": (payload) => purgeWorkspace(ctx, payload.workspaceId),
     "skill.purge": (payload) => purgeLibrarySkill(ctx, payload.skillId),
-    "merchant.deliver": (payload) => deliverEvents(ctx, actor.workerId, payload.connectionId),
+    "merchant.deliver": (payload) => deliverEvents(ctx, workerId, payload.connectionId),
     "pauses.sweep": () => expirePauses(ctx),
     "keys.sweep": () => sweepKeys(ctx.sql),
     "usage.sum": () => sumUsage(ctx.sql),

@@ -122,7 +122,7 @@ export function readConfig(env: Environment = environment, defaults: ConfigDefau
     dashboardJwksUrl: url("DASHBOARD_JWKS_URL", text("DASHBOARD_JWKS_URL"), ["http:", "https:"]),
     dashboardJwtAudience: text("DASHBOARD_JWT_AUDIENCE"),
     dashboardJwtIssuer: text("DASHBOARD_JWT_ISSUER"),
-    workerConcurrency: integer("WORKER_CONCURRENCY", text("WORKER_CONCURRENCY"), 100, 1, 10_000),
+    workerConcurrency: integer("WORKER_CONCURRENCY", text("WORKER_CONCURRENCY"), 500, 1, 10_000),
     drainSeconds: integer("DRAIN_SECONDS", text("DRAIN_SECONDS"), 30, 0, 86_400),
     modelIdleSeconds: integer("MODEL_IDLE_SECONDS", text("MODEL_IDLE_SECONDS"), 120, 1, 1_800),
     logLevel: logLevel(text("LOG_LEVEL"), defaults.logLevel),

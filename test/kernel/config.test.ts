@@ -28,7 +28,7 @@ describe("the configuration", () => {
       previousEncryptionKeys: [],
       dashboardJwtAudience: null,
       dashboardJwtIssuer: null,
-      workerConcurrency: 100,
+      workerConcurrency: 500,
       drainSeconds: 30,
       modelIdleSeconds: 120,
       logLevel: "info",

@@ -153,7 +153,7 @@ describe.skipIf(!inProcess)("the queue's commands", () => {
     await stream.rest();
     expect(await run("discard", "--job", jobId)).toContain("1 discarded.");
     expect((await turnOf(turnId)).status).toBe("canceled");
-    const stray = await addJob("turn", { turnId: newId("turn"), lockKey: newId("session") }, "dead");
+    const stray = await addJob("turn", { turnId: newId("turn"), lockKey: newId("session"), tenantId: t.id }, "dead");
     const odd = await addJob("turn", { turnId: 7 }, "dead");
     for (const id of [stray, odd]) expect(await run("discard", "--job", id)).toContain("1 discarded.");
     expect(await jobs()).toEqual([]);

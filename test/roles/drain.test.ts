@@ -38,7 +38,7 @@ describe.skipIf(sharedRedisUrl === null)("SIGTERM of a worker", () => {
     await using installation = await startInstallation();
     await using model = holdModel(installation.model);
     const c = await installation.client((await installation.serve()).url, model.url);
-    const worker = await installation.work({ DRAIN_SECONDS: "2", WORKER_CONCURRENCY: "3" });
+    const worker = await installation.work({ DRAIN_SECONDS: "2", WORKER_CONCURRENCY: "4" });
     const shown = await c.turn("shown [[sim: chunks=2000 delayMs=20]]");
     const silent = await c.turn(`silent ${heldMark} [[sim: text="run again"]]`);
     const json = c.json("shown-json [[sim: chunks=2000 delayMs=20]]");

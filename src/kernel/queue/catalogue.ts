@@ -13,7 +13,7 @@ interface JobKind {
 /** Every kind of job. */
 const kinds = {
   /** Run a queued turn. `lockKey` is its session, or the turn itself when it has none. */
-  turn: { payload: ["turnId", "lockKey"], attempts: 5, key: "turnId", keyPrefix: "" },
+  turn: { payload: ["turnId", "lockKey", "tenantId"], attempts: 5, key: "turnId", keyPrefix: "" },
   /** Begin a queued run of a task. */
   "task.run": { payload: ["runId"], attempts: 5, key: "runId" },
   /** Start the run that a task's schedule calls for; `fireAt` is the scheduled time, which names the fire. */

@@ -3,7 +3,8 @@ import { Batcher } from "../../kernel/async/batcher.ts";
 import type { Sql } from "../../kernel/database/client.ts";
 import { isTransient, isUnavailable } from "../../kernel/database/failure.ts";
 import { acceptGroupCharsMax, acceptGroupMax, acceptPatienceMs } from "../../kernel/limits.ts";
-import { addTurnJob } from "../state/turn-job.ts";
+import { hasParkedSql } from "../state/parked.ts";
+import { addJobOrAnnounce } from "../state/turn-job.ts";
 import { insertPlainTurn, type PlainTurn } from "./insert.ts";
 
 /** Whether a turn was written; null for one that has to be written alone, which finds the reason if it fails again. */
@@ -93,14 +94,15 @@ function insertAll(sql: Sql, turns: readonly PlainTurn[]): PromiseLike<{ turnId:
       select session_id, tenant_id, agent_id, pinned_version, user_id, metadata, visible from due where new_session
     ), accepted as (
       insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input,
-        assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent)
+        assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, parked_at)
       select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input,
-        assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent
+        assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent,
+        case when ${hasParkedSql(sql, sql`due.tenant_id`)} then now() end
       from due
       on conflict (session_id) where status in ('queued', 'running', 'waiting') do nothing
-      returning id, session_id
+      returning id, session_id, tenant_id, parked_at
     )
-    select id as turn_id, (${addTurnJob(sql, { isFirst: true })}).id from accepted`;
+    select id as turn_id, ${addJobOrAnnounce(sql)} from accepted`;
 }
 
 function numberText(value: number | null): string | null {

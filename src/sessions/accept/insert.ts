@@ -7,8 +7,9 @@ import { ApiError } from "../../kernel/errors.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import { databaseWaitMs } from "../../kernel/limits.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
+import { hasParkedSql } from "../state/parked.ts";
 import type { TurnKind } from "../state/turn.ts";
-import { addTurnJob } from "../state/turn-job.ts";
+import { addJobOrAnnounce } from "../state/turn-job.ts";
 
 /** A turn to be written, and with it its session when that is new. */
 export interface NewTurn {
@@ -40,7 +41,8 @@ export interface NewTurn {
 }
 
 /**
- * Writes the session (if it is new), the turn and its job in one statement. Throws 409
+ * Writes the session (if it is new), the turn and its job in one statement. A turn whose tenant
+ * has parked turns is parked behind them, without a job. Throws 409
  * `session_busy` when the session has an active turn (the unique index decides, however
  * many processes race) 404 when the session (or the task's run) cannot take the turn any
  * more, and 503 after `writeBefore`.
@@ -180,13 +182,13 @@ function insertRow(
   return sql`
     accepted as (
       insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
-        assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent)
+        assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, parked_at)
       select ${turn.turnId}, ${turn.tenantId}, ${turn.agentId}, session.id, ${turn.kind}, ${agentVersion}, ${turn.trigger},
         ${turn.input === null ? null : json(sql, turn.input)}, ${turn.keepSeq ?? null}::bigint,
         ${turn.assistantMessageId}, ${firstOfHidden}, session.user_id, ${json(sql, turn.metadata)}, ${turn.requestId},
-        ${turn.traceparent}
+        ${turn.traceparent}, case when ${hasParkedSql(sql, sql`${turn.tenantId}`)} then now() end
       from session ${only}
-      returning id, session_id
+      returning id, session_id, tenant_id, parked_at
     )
-    select (${addTurnJob(sql, { isFirst: true })}).id from accepted`;
+    select ${addJobOrAnnounce(sql)} from accepted`;
 }

@@ -23,7 +23,7 @@ import { answerOf } from "../state/turn-log.ts";
  * 3. Turns marked running whose session lock nobody holds: run again when they
  *    have shown nothing, else ended as failed, or as canceled when that was asked for.
  * 4. Canceled turns that no worker has: ended.
- * 5. Queued turns whose job is gone: a job is enqueued again.
+ * 5. Queued turns that are not parked and whose job is gone: a job is enqueued again.
  */
 export class Reaper {
   readonly #ctx: Ctx;
@@ -141,8 +141,8 @@ export class Reaper {
     const { sql, log } = this.#ctx;
     const enqueued = await sql<{ id: IdOf<"turn"> }[]>`
       with silent as (
-        select id, session_id from (
-          select id, session_id from turns where status = 'queued' and cancel_requested_at is null
+        select id, session_id, tenant_id from (
+          select id, session_id, tenant_id from turns where status = 'queued' and cancel_requested_at is null and parked_at is null
             and accepted_at < now() - ${queuedTurnStaleMs} * interval '1 millisecond'
           order by accepted_at limit ${reapBatchRows}
         ) oldest

@@ -11,8 +11,9 @@ import { forgetWorkers } from "../../kernel/queue/recover.ts";
 import type { Logger } from "../../kernel/telemetry/log.ts";
 import { sessionsHeld } from "../../kernel/telemetry/metrics.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
+import { hasParked, parkedChannel } from "../state/parked.ts";
 import { unclaimTurn } from "../state/turn.ts";
-import { claimTurn, releaseLock } from "./claim.ts";
+import { type AskedClaim, type ClaimRefusal, claimCounted, claimTurn, releaseLock } from "./claim.ts";
 
 /** Why a running turn is told to stop. */
 export type StopReason = "canceled" | "fenced" | "drained" | "timed_out" | "too_large";
@@ -23,6 +24,14 @@ export interface RunningTurn {
   readonly lockKey: string;
   /** Aborts with a `StopReason`. */
   readonly stop: AbortController;
+}
+
+/** What an actor needs of its process. */
+export interface ActorOptions {
+  readonly databaseUrl: string;
+  readonly slots: number;
+  readonly pool: Sql;
+  readonly log: Logger;
 }
 
 /** The name of the channel on which cancellations are announced; a beat finds those that were missed. */
@@ -39,6 +48,8 @@ export class Actor {
   readonly applicationName = `parley-${this.workerId}`;
   readonly #log: Logger;
   readonly #databaseUrl: string;
+  readonly #slots: number;
+  readonly #pool: Sql;
   #sql: Sql;
   readonly #running = new Map<string, RunningTurn>();
   /** Turns that are being claimed: a second job of the same turn must not treat that claim as lost. */
@@ -52,7 +63,13 @@ export class Actor {
   /** Called once, when an operator asks this worker to take no new jobs (`queue drain`). */
   onDrainAsked: () => void = () => {};
 
-  constructor(databaseUrl: string, log: Logger) {
+  /** Called with the id of a tenant that has a parked turn, and with null when a beat found that there are any. */
+  onParked: (tenantId: string | null) => void = () => {};
+
+  /** `slots` is the number of turns that this worker runs at once; `pool` is the process's pool. */
+  constructor({ databaseUrl, slots, pool, log }: ActorOptions) {
+    this.#slots = slots;
+    this.#pool = pool;
     this.#log = log.child({ workerId: this.workerId });
     this.#databaseUrl = databaseUrl;
     this.#sql = this.#open();
@@ -76,7 +93,7 @@ export class Actor {
     return withDeadline(connection, lockQueryMs);
   }
 
-  /** Connects, writes this worker's row, and listens for cancellations. */
+  /** Connects, writes this worker's row, and listens for cancellations and parked turns. */
   async start(): Promise<void> {
     await this.#beat();
     await this.#listen();
@@ -85,6 +102,7 @@ export class Actor {
 
   async #listen(): Promise<void> {
     await this.#sql.listen(cancelChannel, (turnId) => this.stop(turnId, "canceled"));
+    await this.#sql.listen(parkedChannel, (tenantId) => this.onParked(tenantId));
   }
 
   /** Notes under which names the queue locks this process's jobs, so that they can be given back when it dies. */
@@ -105,40 +123,50 @@ export class Actor {
   }
 
   /**
-   * Takes the session's lock, claims the turn, runs `work`, and releases the lock.
-   * Does nothing when the turn is not queued any more, or runs here already. Throws
-   * when another worker keeps the lock longer than `lockWaitMs`, or Postgres is
-   * away longer than `databaseWaitMs`; the queue then tries again.
+   * Takes the session's lock and claims the turn, for `run`. Returns why it was not claimed:
+   * also `gone` when the turn runs here already. Throws when another worker keeps the lock of
+   * a job's turn longer than `lockWaitMs`, or Postgres is away longer than `databaseWaitMs`;
+   * the queue then tries again.
    */
-  async withTurn(turnId: string, lockKey: string, work: (running: RunningTurn) => Promise<void>): Promise<void> {
-    if (this.#claiming.has(turnId) || this.#running.has(turnId)) return;
+  async claim(asked: AskedClaim): Promise<RunningTurn | ClaimRefusal> {
+    const { turnId, lockKey } = asked;
+    if (this.#claiming.has(turnId) || this.#running.has(turnId)) return "gone";
     this.#claiming.add(turnId);
-    const turn = await this.#claim(turnId, lockKey).finally(() => this.#claiming.delete(turnId));
-    if (turn === null) return;
+    const turn = await this.#claim(asked).finally(() => this.#claiming.delete(turnId));
+    if (typeof turn === "string") return turn;
     const running: RunningTurn = { turn, lockKey, stop: new AbortController() };
     this.#running.set(turnId, running);
     sessionsHeld.inc();
+    return running;
+  }
+
+  /** Runs `work` for a turn that was claimed here, and releases the session's lock. Throws what `work` throws. */
+  async run(running: RunningTurn, work: (running: RunningTurn) => Promise<void>): Promise<void> {
+    const { turn, lockKey } = running;
     try {
       await work(running);
     } finally {
-      this.#running.delete(turnId);
+      this.#running.delete(turn.id);
       sessionsHeld.dec();
       // Not awaited: the turn's row already says that the session is free.
       releaseLock(this.#sql, lockKey).catch((error) =>
-        this.#log.warn({ err: error, turnId }, "a session's lock was not released"),
+        this.#log.warn({ err: error, turnId: turn.id }, "a session's lock was not released"),
       );
     }
   }
 
-  async #claim(turnId: string, lockKey: string): Promise<ClaimedTurn | null> {
+  async #claim(asked: AskedClaim): Promise<ClaimedTurn | ClaimRefusal> {
+    const { turnId, lockKey, way } = asked;
     const awayUntil = Date.now() + databaseWaitMs;
     let busyUntil = Date.now() + lockWaitMs;
     let unsure = false;
     for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 2, 100)) {
       try {
-        const claimed = await claimTurn(this.#sql, this.workerId, lockKey, turnId);
+        const claimed = await this.#tryClaim(asked);
+        // A parked turn is found again; who tries to claim it meanwhile may try others.
         if (claimed !== "busy" && claimed !== "gone") return claimed;
-        if (claimed === "gone" && !(unsure && (await unclaimTurn(this.#sql, turnId, this.workerId)))) return null;
+        if (claimed === "busy" && way !== "job" && !unsure) return claimed;
+        if (claimed === "gone" && !(unsure && (await unclaimTurn(this.#sql, turnId, this.workerId)))) return claimed;
         if (claimed === "gone") continue;
       } catch (error) {
         // A statement that fails keeps the lock it took; one that lost its connection lost that too.
@@ -150,6 +178,11 @@ export class Actor {
       if (Date.now() > busyUntil) throw new Error(`The session of ${turnId} stayed locked for ${lockWaitMs} ms.`);
       await sleep(pauseMs);
     }
+  }
+
+  #tryClaim(asked: AskedClaim): Promise<ClaimedTurn | ClaimRefusal> {
+    if (asked.way !== "counted") return claimTurn(this.#sql, this.workerId, asked);
+    return claimCounted({ lockSql: this.#sql, sql: this.#pool }, this.workerId, asked);
   }
 
   async #tryBeat(): Promise<void> {
@@ -175,23 +208,27 @@ export class Actor {
     this.#sql = this.#open();
     this.#beatSince = null;
     hanging.end({ timeout: 0 }).catch(() => {});
-    this.#listen().catch((error) => this.#log.warn({ err: error }, "cancellations are noticed by the beat only"));
+    this.#listen().catch((error) =>
+      this.#log.warn({ err: error }, "cancellations and parked turns are noticed by the beat only"),
+    );
   }
 
   /** Renews this worker's row, takes the locks again after a reconnect, and stops turns whose cancellation was announced while this process did not listen. */
   async #beat(): Promise<void> {
     const ids = [...this.#running.keys()];
-    const [row] = await this.#sql<{ pid: number; drain: boolean; canceled: string[] }[]>`
+    const [row] = await this.#sql<{ pid: number; drain: boolean; parked: boolean; canceled: string[] }[]>`
       with beat as (
-        insert into workers (id, application_name, queue_worker_ids, host, pid)
-        values (${this.workerId}, ${this.applicationName}, ${this.#queueNames as string[]}, ${hostname()}, ${process.pid})
+        insert into workers (id, application_name, queue_worker_ids, host, pid, slots)
+        values (${this.workerId}, ${this.applicationName}, ${this.#queueNames as string[]}, ${hostname()}, ${process.pid}, ${this.#slots})
         on conflict (id) do update set beat_at = now(), queue_worker_ids = excluded.queue_worker_ids
         returning drain_requested_at
       )
       select pg_backend_pid() as pid, (select drain_requested_at is not null from beat) as drain,
+        ${hasParked(this.#sql)} as parked,
         array(select id from turns where id = any(${ids}) and cancel_requested_at is not null) as canceled`;
     if (row === undefined) return;
     for (const turnId of row.canceled) this.stop(turnId, "canceled");
+    if (row.parked) this.onParked(null);
     if (row.drain && !this.#drainAsked) {
       this.#drainAsked = true;
       this.onDrainAsked();

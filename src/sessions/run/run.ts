@@ -18,7 +18,7 @@ import { thinkingSettings } from "../../model/thinking.ts";
 import { type ClaimedTurn, logIdOf } from "../state/claimed-turn.ts";
 import { requeueTurn } from "../state/turn.ts";
 import type { TurnError, TurnOutcome } from "../state/turn-end.ts";
-import type { Actor, RunningTurn, StopReason } from "./actor.ts";
+import type { RunningTurn, StopReason } from "./actor.ts";
 import { commitOutcome } from "./commit.ts";
 import { imageDownload } from "./download.ts";
 import { ClaimMeter, claimSpan } from "./meter.ts";
@@ -26,23 +26,12 @@ import { canceledOutcome, failedOutcome, goodOutcome, usageOf, withLog } from ".
 import { OutputGate } from "./output-gate.ts";
 import { errorOf, type PreparedTurn, prepareTurn } from "./prepare.ts";
 
-/** What running turns needs of a worker process. */
-export interface TurnRunner {
-  readonly ctx: Ctx;
-  readonly actor: Actor;
-}
-
-/** The job `turn`: runs a queued turn, or its continuation, to its end (docs/architecture.md, "A turn's way through the code"). */
-export async function runTurnJob(
-  { ctx, actor }: TurnRunner,
-  payload: { turnId: string; lockKey: string },
-): Promise<void> {
-  await actor.withTurn(payload.turnId, payload.lockKey, (running) =>
-    inSpan(
-      "turn",
-      () => claimSpan(running.turn),
-      (span) => runClaim(ctx, running, new ClaimMeter(running.turn, span)),
-    ),
+/** Runs a claimed turn, or its continuation, to its end (docs/architecture.md, "A turn's way through the code"). */
+export function runTurn(ctx: Ctx, running: RunningTurn): Promise<void> {
+  return inSpan(
+    "turn",
+    () => claimSpan(running.turn),
+    (span) => runClaim(ctx, running, new ClaimMeter(running.turn, span)),
   );
 }
 

@@ -1,6 +1,7 @@
 import { type AnySql, json } from "../../kernel/database/client.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import { turnAttemptsMax, turnCrashesMax } from "../../kernel/limits.ts";
+import { isParked } from "./parked.ts";
 import type { TurnOutcome } from "./turn-end.ts";
 import { addTurnJob } from "./turn-job.ts";
 
@@ -16,6 +17,15 @@ import { addTurnJob } from "./turn-job.ts";
  *              └─┼─────────────────────────┘                         │
  *                └─────────────────── end ───────────────────────────┘
  *
+ * A queued turn is one of two: with a job, which the next worker takes, or *parked*
+ * (`parked_at`), without one, until a worker has a slot for its tenant:
+ *
+ *    accept, resume, requeue              park                         claim
+ *   ─────────────────────────► with a job ─────► parked ────────────────────► running
+ *                                                  ▲      (with a job too)
+ *                                  accept ─────────┘
+ *                        (behind parked turns of its tenant)
+ *
  * A turn that stops to ask a person (`waiting`) is continued by a *continuation*, which
  * has a turn log of its own; the moves of continuations and approvals are in
  * `continuation.ts`.
@@ -26,7 +36,8 @@ import { addTurnJob } from "./turn-job.ts";
  * | move    | from → to                  | made by                                   | guard beside the state |
  * |---------|----------------------------|-------------------------------------------|------------------------|
  * | accept  | none → queued              | `accept/insert.ts`, `insert-together.ts`  | the index `turns_one_active`: a session has one unfinished turn |
- * | claim   | queued → running           | `run/claim.ts`: `claimMove`               | the session's advisory lock is held; no cancellation was asked for |
+ * | park    | queued → queued            | `run/dispatch.ts`: `parkTurns` in `parked.ts` | it is not parked |
+ * | claim   | queued → running           | `run/claim.ts`: `claimMove`               | the session's advisory lock is held; no cancellation was asked for; from a job: no older turn of its tenant is parked, and its tenant's running turns have no limit; else that limit |
  * | end     | running → succeeded, failed, canceled; queued, waiting → canceled; queued → failed (discarded by the operator) | `run/finish.ts`: `endMove` | the attempt; for a good end also that no cancellation was asked for |
  * | ask     | running → waiting          | `run/finish.ts`: `endMove`                | as a good end |
  * | resume  | waiting → queued           | `decisions.ts`: `resumeTurn`              | it waits for this very continuation |
@@ -64,18 +75,38 @@ export interface Fence {
 }
 
 /**
+ * How a turn is claimed. `job`: it has not waited in its tenant's line, so older parked turns
+ * go first (but a continuation's go-ahead was given already), and it is not claimed when its
+ * tenant has a limit of running turns. `parked`: it is the one that a worker picked.
+ * `counted`: the same, of a tenant with such a limit, which the caller has counted.
+ */
+export type ClaimWay = "job" | "parked" | "counted";
+
+/** Names the turn to be claimed, and by whom. */
+interface ClaimGuard {
+  readonly turnId: string;
+  readonly lockKey: string;
+  readonly tenantId: string;
+  readonly workerId: string;
+  readonly way: ClaimWay;
+}
+
+/**
  * Returns the move *claim*, to be used as a CTE after a CTE `held` with the column
  * `locked`: whether this connection holds the session's lock.
  */
-export function claimMove(
-  sql: AnySql,
-  { turnId, lockKey, workerId }: { readonly turnId: string; readonly lockKey: string; readonly workerId: string },
-) {
+export function claimMove(sql: AnySql, { turnId, lockKey, tenantId, workerId, way }: ClaimGuard) {
+  // Scalar subqueries: each is one probe of an index for the one row that is claimed.
+  const isFirst = sql`
+        and (continuation_id is not null or (
+          select true from turns p where p.tenant_id = turns.tenant_id and ${isParked(sql, sql`p`)}
+            and (p.accepted_at, p.id) < (turns.accepted_at, turns.id) limit 1) is null)
+        and (select true from tenants n where n.id = turns.tenant_id and n.running_turns is not null) is null`;
   return sql`
-      update turns set status = 'running', attempt = attempt + 1, worker_id = ${workerId}, claimed_at = now(),
+      update turns set status = 'running', attempt = attempt + 1, worker_id = ${workerId}, claimed_at = now(), parked_at = null,
         log_attempt = case when continuation_id is null then attempt + 1 else log_attempt end
       from held where held.locked and id = ${turnId} and coalesce(session_id, id) = ${lockKey}
-        and status = 'queued' and cancel_requested_at is null
+        and tenant_id = ${tenantId} and status = 'queued' and cancel_requested_at is null ${way === "job" ? isFirst : sql``}
       returning turns.*`;
 }
 
@@ -131,7 +162,7 @@ export async function resumeTurn(sql: AnySql, turnId: string, continuationId: st
     with queued as (
       update turns set status = 'queued'
       where id = ${turnId} and status = 'waiting' and continuation_id = ${continuationId}
-      returning id, session_id
+      returning id, session_id, tenant_id
     )
     select (${addTurnJob(sql)}).id from queued`;
 }
@@ -159,7 +190,7 @@ export async function requeueTurn(sql: AnySql, turnId: string, attempt: number, 
         ${crashed ? sql`, crashes = crashes + 1` : sql``}
       where id = ${turnId} and attempt = ${attempt} and status = 'running' and shown_at is null
         and cancel_requested_at is null and ${runsAreLeft}
-      returning id, session_id
+      returning id, session_id, tenant_id
     )
     select (${addTurnJob(sql)}).id from requeued`;
   return rows.length > 0;

@@ -30,9 +30,9 @@ describe("the queue", () => {
       null,
       { turnId: 5, lockKey: {} },
       { turnId },
-      { turnId, lockKey: "ss_000000000000000000000000" },
-      { turnId: "' or true --", lockKey: "x".repeat(100_000) },
-      { turnId: "\u0001", lockKey: "" },
+      { turnId, lockKey: "ss_000000000000000000000000", tenantId: "ten_000000000000000000000000" },
+      { turnId: "' or true --", lockKey: "x".repeat(100_000), tenantId: "' or true --" },
+      { turnId: "\u0001", lockKey: "", tenantId: "\u0001" },
     ];
     for (const payload of payloads) {
       for (const name of ["turn", "agent.purge", "tenant.purge"])
@@ -52,7 +52,7 @@ describe("the queue", () => {
       return row;
     });
     for (const lockKey of [turn.sessionId, turn.id, "elsewhere"]) {
-      const payload = JSON.stringify({ turnId: turn.id, lockKey });
+      const payload = JSON.stringify({ turnId: turn.id, lockKey, tenantId: t.id });
       await h.sql`select graphile_worker.add_job('turn', ${payload}::text::json)`;
     }
     expect((await response).status).toBe(201);
@@ -72,7 +72,7 @@ describe("the queue", () => {
     await h.sql`
       insert into graphile_worker._private_jobs (task_id, payload, run_at, key)
       select (select id from graphile_worker._private_tasks where identifier = 'turn'),
-        json_build_object('turnId', id, 'lockKey', session_id), now() + interval '1 hour', id
+        json_build_object('turnId', id, 'lockKey', session_id, 'tenantId', tenant_id), now() + interval '1 hour', id
       from turns where status = 'queued'`;
     await h.sql`analyze turns`;
     const reaper = new Reaper(h.ctx);

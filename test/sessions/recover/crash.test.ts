@@ -45,19 +45,19 @@ describe.skipIf(sharedRedisUrl === null)("kill -9 of a worker", () => {
       await using installation = await startInstallation();
       await using model = holdModel(installation.model);
       const c = await installation.client((await installation.serve()).url, model.url);
-      const doomed = await installation.work({ WORKER_CONCURRENCY: "4" });
+      const doomed = await installation.work({ WORKER_CONCURRENCY: "5" });
       const silentTurn = await c.turn(silent("silent-stream"));
       const shownTurn = await c.turn(talking("shown-stream"));
       const responses = Promise.all([c.json(silent("silent-json")), c.json(talking("shown-json"))]);
       await eventually(async () => (await countClaimed(installation, doomed)) === 4, waitMs);
-      const fetched = [await c.turn("fetched-1"), await c.turn("fetched-2")];
-      await eventually(async () => (await countFetched(installation)) > 0, waitMs);
+      const parked = [await c.turn("parked-1"), await c.turn("parked-2")];
+      await eventually(async () => (await countParked(installation)) === 2, waitMs);
       await hasShown(shownTurn);
       await installation.work();
 
       const killedAt = Date.now();
       await doomed.kill();
-      await Promise.all([shownTurn, ...fetched].map(({ stream }) => stream.closed));
+      await Promise.all([shownTurn, ...parked].map(({ stream }) => stream.closed));
       await eventually(
         () => timesRun(installation, "silent-stream") === 2 && timesRun(installation, "silent-json") === 2,
         waitMs,
@@ -71,16 +71,16 @@ describe.skipIf(sharedRedisUrl === null)("kill -9 of a worker", () => {
       await silentTurn.stream.closed;
       expectWhole(silentTurn, "late answer");
       expect(await aftermathOf(installation.sql, silentTurn.turnId)).toEqual(ranAgain);
-      for (const turn of fetched) {
+      for (const turn of parked) {
         expectWhole(turn);
         expect(await aftermathOf(installation.sql, turn.turnId)).toEqual(ranOnce);
       }
-      expect(callsOf(installation.model, "fetched-1")).toBe(1);
+      expect(callsOf(installation.model, "parked-1")).toBe(1);
       expectBroken(shownTurn);
       expect(await aftermathOf(installation.sql, shownTurn.turnId)).toEqual(givenUp);
       expect(silentJson.status).toBe(201);
       expectLost(shownJson);
-      for (const { sessionId } of [silentTurn, shownTurn, ...fetched]) await expectFree(c, sessionId);
+      for (const { sessionId } of [silentTurn, shownTurn, ...parked]) await expectFree(c, sessionId);
     },
     testMs,
   );
@@ -234,10 +234,9 @@ async function countClaimed({ sql }: Installation, { workerId }: WorkProcess): P
 }
 
 /** Turns whose job some worker has fetched, and not claimed. */
-async function countFetched({ sql }: Installation): Promise<number> {
+async function countParked({ sql }: Installation): Promise<number> {
   const [row] = await sql<{ n: number }[]>`
-    select count(*)::int as n from turns t join graphile_worker._private_jobs j on j.payload ->> 'turnId' = t.id
-    where t.status = 'queued' and j.locked_at is not null`;
+    select count(*)::int as n from turns where status = 'queued' and parked_at is not null`;
   return row?.n ?? 0;
 }
 

@@ -1,0 +1,248 @@
+import { Batcher } from "../../kernel/async/batcher.ts";
+import type { Ctx } from "../../kernel/context.ts";
+import type { IdOf } from "../../kernel/ids.ts";
+import { findParked, type ParkedTenant, parkTurns } from "../state/parked.ts";
+import type { Actor, RunningTurn } from "./actor.ts";
+import { TurnSlots } from "./slots.ts";
+
+/** The payload of the job `turn`. */
+export interface TurnJob {
+  readonly turnId: string;
+  readonly lockKey: string;
+  readonly tenantId: string;
+}
+
+/** One statement parks at most this many turns. */
+const parkGroupMax = 500;
+/** One statement looks at the parked turns of at most this many tenants, and at this many turns of each. */
+const tenantsPerLook = 100;
+const turnsPerTenant = 16;
+/** After a look that found nothing to run, the next announcement of a parked turn waits this long, so that a flood of them costs no flood of looks. */
+const fruitlessPauseMs = 25;
+/** A parked turn whose session is still locked is tried again after this long, and then with the beat. */
+const lockedPauseMs = 50;
+
+/**
+ * Decides which turn a slot of this worker goes to (docs/architecture.md, "Slots"). A job
+ * whose tenant may take a slot is claimed and run at once. Any other turn is parked: its row
+ * waits, its job is done, and whichever worker has a slot for its tenant picks it. A worker
+ * picks when a slot gets free, when a parked turn is announced, and with its beat, and only
+ * while it knows of parked turns: without any, none of this costs a statement.
+ */
+export class Dispatcher {
+  readonly #ctx: Ctx;
+  readonly #actor: Actor;
+  readonly #run: (running: RunningTurn) => Promise<void>;
+  readonly #slots: TurnSlots;
+  readonly #parker: Batcher<string, undefined>;
+  /** The weights of the tenants that the last looks found; a tenant that is not here counts as 1. */
+  readonly #weights = new Map<string, number>();
+  /** Turns that were picked and run now. */
+  readonly #picked = new Set<Promise<void>>();
+  /** Whether there may be parked turns. */
+  #parked = false;
+  /** How often parked turns were announced: a look does not see what is announced while it is under way. */
+  #announced = 0;
+  #picking: Promise<void> | null = null;
+  #again = false;
+  #stopped = false;
+  #fruitlessUntil = 0;
+  #timer: ReturnType<typeof setTimeout> | null = null;
+  /** Looks go on behind this tenant, so that each gets its turn however many have parked turns. */
+  #afterTenant = "";
+
+  /** `run` runs a claimed turn to its end. */
+  constructor(ctx: Ctx, actor: Actor, run: (running: RunningTurn) => Promise<void>) {
+    this.#ctx = ctx;
+    this.#actor = actor;
+    this.#run = run;
+    this.#slots = new TurnSlots(ctx.config.workerConcurrency);
+    this.#parker = new Batcher(
+      async (turnIds) => {
+        await parkTurns(ctx.sql, turnIds);
+        return turnIds.map(() => undefined);
+      },
+      { countMax: parkGroupMax },
+    );
+    actor.onParked = (tenantId) => this.#hear(tenantId);
+  }
+
+  /** Runs the turn of a job to its end, or parks it. Throws as `Actor.claim` and what running it throws. */
+  async take({ turnId, lockKey, tenantId }: TurnJob): Promise<void> {
+    // The last free slot is for the turn that is just being picked.
+    const taken = this.#picking !== null && this.#slots.free <= 1;
+    if (taken || !this.#slots.take({ tenantId, weight: this.#weightOf(tenantId) })) return this.#park(turnId, tenantId);
+    let mustWait = false;
+    try {
+      const running = await this.#actor.claim({ turnId, lockKey, tenantId, way: "job" });
+      if (typeof running !== "string") await this.#actor.run(running, this.#run);
+      mustWait = running === "waits";
+    } finally {
+      this.#release(tenantId);
+    }
+    if (mustWait) await this.#park(turnId, tenantId);
+  }
+
+  /** Picks nothing more, and resolves when all that was picked has ended. Never rejects. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    await this.#picking;
+    await Promise.all(this.#picked);
+  }
+
+  async #park(turnId: string, tenantId: string): Promise<void> {
+    this.#parked = true;
+    await this.#parker.add(turnId);
+    this.#hear(tenantId);
+  }
+
+  /** A tenant (null: some tenant) has a parked turn. */
+  #hear(tenantId: string | null): void {
+    this.#parked = true;
+    this.#announced += 1;
+    const weight = tenantId === null ? undefined : this.#weights.get(tenantId);
+    if (tenantId !== null && weight !== undefined && !this.#slots.mayTake({ tenantId, weight })) return;
+    const pauseMs = this.#fruitlessUntil - Date.now();
+    if (pauseMs > 0) this.#pickLater(pauseMs);
+    else this.#pick();
+  }
+
+  #release(tenantId: string): void {
+    this.#slots.release(tenantId);
+    if (this.#parked) this.#pick();
+  }
+
+  #weightOf(tenantId: string): number {
+    return this.#weights.get(tenantId) ?? 1;
+  }
+
+  #pickLater(pauseMs: number): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = null;
+      this.#pick();
+    }, pauseMs);
+  }
+
+  /** Picks what may run, one pick at a time. */
+  #pick(): void {
+    if (this.#stopped || this.#slots.free < 1) return;
+    this.#again = true;
+    this.#picking ??= this.#pickAll().finally(() => {
+      this.#picking = null;
+      if (this.#again) this.#pick();
+    });
+  }
+
+  async #pickAll(): Promise<void> {
+    try {
+      while (this.#again && this.#mayPick) {
+        this.#again = false;
+        await this.#pass();
+      }
+    } catch (error) {
+      // The next beat tries again.
+      this.#again = false;
+      this.#ctx.log.warn({ err: error }, "parked turns could not be looked for");
+    }
+  }
+
+  get #mayPick(): boolean {
+    return !this.#stopped && this.#slots.free > 0;
+  }
+
+  /** Looks at each tenant with parked turns once, beginning where the last pass stopped. */
+  async #pass(): Promise<void> {
+    const announced = this.#announced;
+    const first = this.#afterTenant;
+    let found = 0;
+    let claimed = 0;
+    for (let wrapped = false; this.#mayPick && !(wrapped && this.#afterTenant >= first); ) {
+      const look = await this.#look();
+      found += look.found;
+      claimed += look.claimed;
+      if (!look.isLast) continue;
+      if (wrapped || first === "") break;
+      wrapped = true;
+    }
+    if (claimed === 0) this.#fruitlessUntil = Date.now() + fruitlessPauseMs;
+    if (found > 0 || !this.#mayPick || announced !== this.#announced) return;
+    this.#parked = false;
+    this.#weights.clear();
+  }
+
+  /** Makes one look, and claims what the rule gives a slot to. */
+  async #look(): Promise<{ found: number; claimed: number; isLast: boolean }> {
+    const turnsMax = Math.min(this.#slots.free, turnsPerTenant);
+    const afterTenant = this.#afterTenant;
+    const tenants = await findParked(this.#ctx.sql, { afterTenant, tenantsMax: tenantsPerLook, turnsMax });
+    const isLast = tenants.length < tenantsPerLook;
+    this.#afterTenant = isLast
+      ? ""
+      : (tenants
+          .map(({ tenantId }) => tenantId)
+          .sort()
+          .at(-1) ?? "");
+    for (const { tenantId, weight } of tenants) this.#weights.set(tenantId, weight);
+    const waiting = tenants.map((tenant) => ({ ...tenant, turns: [...tenant.turns] }));
+    const outcomes = await this.#claimAll(waiting);
+    const mayHaveMore = (tenant: ParkedTenant) => tenant.turns.length === 0 && this.#slots.mayTake(tenant);
+    const full = waiting.filter((_, place) => tenants[place]?.turns.length === turnsMax);
+    if (full.some(mayHaveMore) || outcomes.includes("gone")) this.#again = true;
+    if (outcomes.includes("busy")) this.#pickLater(lockedPauseMs);
+    const claimed = outcomes.filter((outcome) => outcome === "claimed").length;
+    return { found: tenants.length, claimed, isLast };
+  }
+
+  /** Claims turns, and takes them from `waiting`, as long as a tenant may take a slot. Returns what became of each. */
+  async #claimAll(waiting: readonly (ParkedTenant & { turns: ParkedTenant["turns"][number][] })[]) {
+    const claims: Promise<PickOutcome>[] = [];
+    // Each of these waits for a lock of its tenant on a pooled connection: one at a time is enough.
+    let counted: Promise<unknown> = Promise.resolve();
+    for (;;) {
+      const tenant = this.#slots.next(waiting.filter(({ turns }) => turns.length > 0));
+      const turn = tenant?.turns.shift();
+      if (tenant === undefined || turn === undefined) return Promise.all(claims);
+      const { tenantId, limited } = tenant;
+      this.#slots.take(tenant);
+      const claim = () => this.#claim({ turnId: turn.id, lockKey: turn.lockKey, tenantId }, limited);
+      const claiming = limited ? counted.then(claim) : claim();
+      if (limited) counted = claiming;
+      claims.push(claiming);
+    }
+  }
+
+  /** Claims a parked turn in the slot that was taken for it, and begins to run it. Never rejects. */
+  async #claim(job: TurnJob & { tenantId: IdOf<"tenant"> }, limited: boolean): Promise<PickOutcome> {
+    const { turnId, tenantId } = job;
+    try {
+      const running = await this.#actor.claim({ ...job, way: limited ? "counted" : "parked" });
+      if (typeof running !== "string") {
+        this.#begin(running);
+        return "claimed";
+      }
+      this.#slots.release(tenantId);
+      return running;
+    } catch (error) {
+      this.#slots.release(tenantId);
+      this.#ctx.log.warn({ err: error, turnId }, "a parked turn could not be claimed");
+      return "failed";
+    }
+  }
+
+  #begin(running: RunningTurn): void {
+    const { id, tenantId } = running.turn;
+    const run = this.#actor
+      .run(running, this.#run)
+      // The reaper finds the turn.
+      .catch((error) => this.#ctx.log.error({ err: error, turnId: id }, "a picked turn broke off"))
+      .finally(() => {
+        this.#picked.delete(run);
+        this.#release(tenantId);
+      });
+    this.#picked.add(run);
+  }
+}
+
+/** What became of a turn that was picked: `busy`, its session is locked; `gone`, it is not queued any more; `waits`, its tenant's limit is reached. */
+type PickOutcome = "claimed" | "busy" | "gone" | "waits" | "failed";
