@@ -64,14 +64,58 @@ export function allowManyRequests(env: Readonly<Record<string, string | undefine
   }
 }
 
-/** Returns the command that runs one of our scripts as a process of its own. On Deno, which has permissions, it may read files, the environment and system information only. */
-export function scriptCommand(script: URL): { command: string; args: string[] } {
+/** Whether a script of ours that runs as a process of its own is kept from files by the runtime itself. */
+export const runtimeConfinesScripts = runtimeName === "deno";
+
+/**
+ * Returns the command that runs one of our scripts as a process of its own. On Deno, which
+ * has permissions, it may read the files below `readable`, the environment and system
+ * information only; on Bun `readable` does nothing.
+ */
+export function scriptCommand(script: URL, readable: readonly string[] = []): { command: string; args: string[] } {
   const path = fileURLToPath(script.href);
+  const mayRead = `--allow-read=${readable.join(",")}`;
   const args =
     runtimeName === "bun"
       ? ["--smol", "--no-install", path]
-      : ["run", "--quiet", "--no-prompt", "--cached-only", "--allow-read", "--allow-env", "--allow-sys", path];
+      : ["run", "--quiet", "--no-prompt", "--cached-only", mayRead, "--allow-env", "--allow-sys", path];
   return { command: process.execPath, args };
+}
+
+/** The functions of the system's C library that a process needs to confine itself. Numbers are as the system defines them. */
+export interface SystemCalls {
+  syscall(number: bigint, first: bigint, second: bigint, third: bigint, fourth: bigint): bigint;
+  prctl(option: number, first: bigint, second: bigint, third: bigint, fourth: bigint): number;
+  /** Returns a file descriptor, negative when the path cannot be opened. */
+  open(path: string, flags: number): number;
+  /** The address of a buffer, which the caller keeps as long as it is used. */
+  addressOf(buffer: Uint8Array): bigint;
+}
+
+/** Returns the system's functions; null on Deno and where the system is not Linux. */
+export async function openSystemCalls(): Promise<SystemCalls | null> {
+  if (runtimeName !== "bun" || process.platform !== "linux") return null;
+  const { dlopen, ptr } = await import("bun:ffi");
+  const types = {
+    syscall: { args: ["u64", "u64", "u64", "u64", "u64"], returns: "i64" },
+    prctl: { args: ["i32", "u64", "u64", "u64", "u64"], returns: "i32" },
+    open: { args: ["ptr", "i32"], returns: "i32" },
+  } as const;
+  const machine = process.arch === "arm64" ? "aarch64" : "x86_64";
+  for (const library of ["libc.so.6", `libc.musl-${machine}.so.1`]) {
+    try {
+      const { syscall, prctl, open } = dlopen(library, types).symbols;
+      return {
+        syscall,
+        prctl,
+        open: (path, flags) => open(ptr(new TextEncoder().encode(`${path}\0`)), flags),
+        addressOf: (buffer) => BigInt(ptr(buffer)),
+      };
+    } catch {
+      // The other C library, or none that is known.
+    }
+  }
+  return null;
 }
 
 /**

@@ -4,6 +4,7 @@ import type { Config } from "../kernel/config.ts";
 import { migrate } from "../kernel/database/migrate.ts";
 import type { Logger } from "../kernel/telemetry/log.ts";
 import { startSimulatedModel } from "../simulated-model/server.ts";
+import { warnIfUnconfined } from "../workspaces/shell/process.ts";
 import { banner } from "./banner.ts";
 import { reach } from "./database.ts";
 import { findDemo } from "./demo.ts";
@@ -29,6 +30,7 @@ export const start: Role = async (config, log, opened) => {
   const ctx = openHttpContext(foundation, opened);
   const demo = await findDemo(ctx, model.url);
   const workers = await startWorkerPool(openWorkerContext(foundation, opened), shared);
+  void warnIfUnconfined(log);
   opened.defer(() => drainBoth(http, workers, config.drainSeconds * 1000));
   http.open(createApp(ctx));
   process.stdout.write(banner({ publicUrl, demo, database: shown }));

@@ -1,5 +1,6 @@
 import { startWorkerPool } from "../../workers/main.ts";
 import { createOperatorApp } from "../kernel/http/operator-app.ts";
+import { warnIfUnconfined } from "../workspaces/shell/process.ts";
 import { checkDatabase } from "./database.ts";
 import { openFoundation, openWorkerContext } from "./foundation.ts";
 import { openMetricsPort } from "./http.ts";
@@ -15,6 +16,7 @@ export const work: Role = async (config, log, opened, end) => {
   const foundation = openFoundation({ ...shared, config, log, publicUrl, simulatedModelUrl: null }, opened);
   const ctx = openWorkerContext(foundation, opened);
   const workers = await startWorkerPool(ctx, shared);
+  void warnIfUnconfined(log);
   opened.defer(() => workers.drain(config.drainSeconds * 1000));
   metrics?.open(createOperatorApp(ctx));
   log.info({ worker: workers.id, concurrency: config.workerConcurrency, metrics: metrics?.port }, "working");

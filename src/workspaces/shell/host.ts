@@ -1,12 +1,10 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { SharedSlots } from "../../kernel/async/shared-slots.ts";
-import { scriptCommand } from "../../kernel/runtime.ts";
 import { ToolError } from "../../tools/error.ts";
 import {
   commandMs,
   frameBytesMax,
-  processCpuSecondsMax,
   processesMax,
   processesPerTenantMax,
   processGraceMs,
@@ -15,6 +13,7 @@ import {
 } from "../limits.ts";
 import { takeSlot } from "../take-slot.ts";
 import { encodeFrame, FrameReader } from "./frames.ts";
+import { startProcess } from "./process.ts";
 import type {
   CommandJob,
   CommandResult,
@@ -28,7 +27,6 @@ import type {
 
 /** Shared by the whole process: the load on the machine does not depend on how many contexts the process has. */
 const slots = new SharedSlots(processesMax, processesPerTenantMax);
-const script = new URL("./child.ts", import.meta.url);
 
 /** For callers that cannot be aborted. */
 export const neverAborted = new AbortController().signal;
@@ -66,7 +64,7 @@ export async function withJobSlot<T>(tenantId: string, signal: AbortSignal, work
 export function runJob(job: CommandJob, options: JobOptions): Promise<CommandResult>;
 export function runJob(job: SearchJob, options: JobOptions): Promise<SearchResult>;
 export async function runJob(job: ProcessJob, options: JobOptions): Promise<CommandResult | SearchResult> {
-  const child = start();
+  const child = startProcess();
   const gone = new Promise<void>((resolve) => child.once("close", () => resolve()));
   try {
     return await converse(child, job, options);
@@ -74,13 +72,6 @@ export async function runJob(job: ProcessJob, options: JobOptions): Promise<Comm
     child.kill("SIGKILL");
     await gone;
   }
-}
-
-/** Starts the process: without environment, and with a CPU limit, so that the system ends it when this worker is killed. */
-function start(): ChildProcess {
-  const { command, args } = scriptCommand(script);
-  const bounded = ["-c", `ulimit -t ${processCpuSecondsMax}; exec "$0" "$@"`, command, ...args];
-  return spawn("/bin/sh", bounded, { env: {}, cwd: "/", stdio: ["pipe", "pipe", "ignore"] });
 }
 
 function converse(
