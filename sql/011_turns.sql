@@ -74,3 +74,5 @@ create index turns_parked on turns (tenant_id, accepted_at, id)
   where status = 'queued' and parked_at is not null and cancel_requested_at is null;
 create index turns_session on turns (session_id, accepted_at desc) where session_id is not null;
 create index turns_accepted on turns (tenant_id, accepted_at);
+-- "Which stateless generations did this deleted agent leave?", and which are older than a tenant keeps them.
+create index turns_stateless on turns (agent_id, accepted_at) where session_id is null;

@@ -20,6 +20,8 @@ create table continuations (
   finished_at timestamptz
 );
 create index continuations_session on continuations (session_id, created_at);
+-- "Which turn logs does this turn have?", when it is erased.
+create index continuations_turn on continuations (turn_id);
 
 create table approvals (
   id text primary key,

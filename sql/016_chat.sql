@@ -26,10 +26,12 @@ create table chat_connections (
   health json not null,
   -- The first verified request of the platform: proof that the webhook and its secret are right.
   webhook_seen_at timestamptz,
+  -- Deleted, and its webhook taken back; the job `chat.purge` erases what it holds, and at last this row.
+  deleted_at timestamptz,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now()
 );
-create unique index chat_connections_installation on chat_connections (platform, installation);
+create unique index chat_connections_installation on chat_connections (platform, installation) where deleted_at is null;
 create index chat_connections_tenant on chat_connections (tenant_id, created_at, id);
 create index chat_connections_agent on chat_connections (agent_id);
 
@@ -108,6 +110,8 @@ create table chat_deliveries (
   updated_at timestamptz not null default now()
 );
 create index chat_deliveries_connection on chat_deliveries (connection_id, created_at desc, id desc);
+-- The deletion of a thread looks for its deliveries.
+create index chat_deliveries_thread on chat_deliveries (thread_id);
 create index chat_deliveries_attention on chat_deliveries (tenant_id, created_at desc, id desc)
   where status in ('failed', 'ambiguous');
 create index chat_deliveries_pending on chat_deliveries (thread_id, created_at) where status = 'pending';
@@ -115,5 +119,7 @@ create index chat_deliveries_cards on chat_deliveries (thread_id) where approval
 create index chat_deliveries_approval on chat_deliveries (approval_id) where approval_id is not null;
 -- "Which parts of this message were posted already?"
 create index chat_deliveries_message on chat_deliveries (thread_id, message_id) where upto_part is not null;
+-- "What was posted of this deleted session?"
+create index chat_deliveries_session on chat_deliveries (session_id) where session_id is not null;
 -- What recovery scans: never more rows than there are unsent deliveries.
 create index chat_deliveries_unsent on chat_deliveries (created_at) where status = 'pending';

@@ -153,6 +153,7 @@ CREATE TABLE chat_connections (
   credential_version integer DEFAULT 1 NOT NULL,
   health json NOT NULL,
   webhook_seen_at timestamp with time zone,
+  deleted_at timestamp with time zone,
   created_at timestamp with time zone DEFAULT now() NOT NULL,
   updated_at timestamp with time zone DEFAULT now() NOT NULL,
   CONSTRAINT chat_connections_pkey PRIMARY KEY (id),
@@ -160,7 +161,7 @@ CREATE TABLE chat_connections (
   CONSTRAINT chat_connections_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id)
 );
 CREATE INDEX chat_connections_agent ON chat_connections USING btree (agent_id);
-CREATE UNIQUE INDEX chat_connections_installation ON chat_connections USING btree (platform, installation);
+CREATE UNIQUE INDEX chat_connections_installation ON chat_connections USING btree (platform, installation) WHERE deleted_at IS NULL;
 CREATE INDEX chat_connections_tenant ON chat_connections USING btree (tenant_id, created_at, id);
 
 CREATE TABLE chat_threads (
@@ -216,6 +217,8 @@ CREATE INDEX chat_deliveries_cards ON chat_deliveries USING btree (thread_id) WH
 CREATE INDEX chat_deliveries_connection ON chat_deliveries USING btree (connection_id, created_at DESC, id DESC);
 CREATE INDEX chat_deliveries_message ON chat_deliveries USING btree (thread_id, message_id) WHERE upto_part IS NOT NULL;
 CREATE INDEX chat_deliveries_pending ON chat_deliveries USING btree (thread_id, created_at) WHERE status = 'pending'::text;
+CREATE INDEX chat_deliveries_session ON chat_deliveries USING btree (session_id) WHERE session_id IS NOT NULL;
+CREATE INDEX chat_deliveries_thread ON chat_deliveries USING btree (thread_id);
 CREATE INDEX chat_deliveries_unsent ON chat_deliveries USING btree (created_at) WHERE status = 'pending'::text;
 
 CREATE TABLE chat_events (
@@ -257,6 +260,7 @@ CREATE TABLE continuations (
   CONSTRAINT continuations_status_check CHECK (status = ANY (ARRAY['waiting'::text, 'queued'::text, 'running'::text, 'succeeded'::text, 'failed'::text]))
 );
 CREATE INDEX continuations_session ON continuations USING btree (session_id, created_at);
+CREATE INDEX continuations_turn ON continuations USING btree (turn_id);
 
 CREATE TABLE idempotency_keys (
   tenant_id text NOT NULL,
@@ -628,6 +632,7 @@ CREATE INDEX turns_agent_active ON turns USING btree (agent_id) WHERE status = A
 CREATE UNIQUE INDEX turns_one_active ON turns USING btree (session_id) WHERE status = ANY (ARRAY['queued'::text, 'running'::text, 'waiting'::text]);
 CREATE INDEX turns_parked ON turns USING btree (tenant_id, accepted_at, id) WHERE status = 'queued'::text AND parked_at IS NOT NULL AND cancel_requested_at IS NULL;
 CREATE INDEX turns_session ON turns USING btree (session_id, accepted_at DESC) WHERE session_id IS NOT NULL;
+CREATE INDEX turns_stateless ON turns USING btree (agent_id, accepted_at) WHERE session_id IS NULL;
 CREATE INDEX turns_tenant_active ON turns USING btree (tenant_id, status) WHERE status = ANY (ARRAY['queued'::text, 'running'::text, 'waiting'::text]);
 CREATE INDEX turns_to_cancel ON turns USING btree (cancel_requested_at) WHERE (status = ANY (ARRAY['queued'::text, 'waiting'::text])) AND cancel_requested_at IS NOT NULL;
 CREATE INDEX turns_unfinished ON turns USING btree (status, accepted_at) WHERE status = ANY (ARRAY['queued'::text, 'running'::text]);

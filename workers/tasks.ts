@@ -11,13 +11,14 @@ import { isPayload, type JobName, type JobPayloads, jobNames } from "../src/kern
 import { observeJob } from "../src/kernel/queue/observe-job.ts";
 import { spendAttempts } from "../src/kernel/queue/stored-jobs.ts";
 import { deliverEvents } from "../src/merchant/deliver.ts";
+import { purgeSession } from "../src/sessions/erase/session.ts";
 import { purgeSessions } from "../src/sessions/purge.ts";
 import { expirePauses } from "../src/sessions/recover/expire.ts";
 import type { Dispatcher } from "../src/sessions/run/dispatch.ts";
 import { purgeLibrarySkill, purgeSkills } from "../src/skills/purge.ts";
 import { beginRun } from "../src/tasks/begin-run.ts";
 import { fireTask } from "../src/tasks/fire.ts";
-import { purgeTasks } from "../src/tasks/purge.ts";
+import { purgeTask, purgeTasks } from "../src/tasks/purge.ts";
 import { purgeTenant } from "../src/tenants/purge.ts";
 import { sumUsage } from "../src/usage/sums.ts";
 import { purgeWorkspace } from "../src/workspaces/remove.ts";
@@ -26,7 +27,7 @@ import { purgeWorkspace } from "../src/workspaces/remove.ts";
 export const agentPurges: readonly AgentPurge[] = [
   purgeSkills,
   purgeTasks,
-  (sql, agentId) => purgeChatConnections(sql, { agentId }),
+  ({ sql }, agentId) => purgeChatConnections(sql, { agentId }),
   purgeSessions,
 ];
 
@@ -47,9 +48,11 @@ export function taskList({ ctx, workerId, dispatcher }: JobRunner): TaskList {
     "chat.deliver": (payload) => deliverThread(ctx, workerId, payload.threadId),
     "chat.purge": (payload) => purgeChatConnection(ctx, payload.connectionId),
     "chat.sweep": () => sweepChatEvents(ctx.sql),
-    "agent.purge": (payload) => purgeAgent(ctx.sql, payload.agentId, agentPurges),
+    "session.purge": (payload) => purgeSession(ctx, payload.sessionId),
+    "agent.purge": (payload) => purgeAgent(ctx, payload.agentId, agentPurges),
     "tenant.purge": (payload) => purgeTenant(ctx, payload.tenantId),
     "workspace.purge": (payload) => purgeWorkspace(ctx, payload.workspaceId),
+    "task.purge": (payload) => purgeTask(ctx, payload.taskId),
     "skill.purge": (payload) => purgeLibrarySkill(ctx, payload.skillId),
     "merchant.deliver": (payload) => deliverEvents(ctx, workerId, payload.connectionId),
     "pauses.sweep": () => expirePauses(ctx),

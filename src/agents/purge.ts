@@ -1,15 +1,31 @@
-import type { Sql } from "../kernel/database/client.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { type Pace, paced } from "../kernel/database/pace.ts";
+import { addJob } from "../kernel/queue/add-job.ts";
+
+/** What the removal of an agent's rows needs, and how far this job may go. */
+export interface AgentPurgeScope extends Pick<Ctx, "sql" | "relay"> {
+  readonly pace: Pace;
+}
 
 /** Removes what a slice holds for a deleted agent. Safe to repeat. */
-export type AgentPurge = (sql: Sql, agentId: string) => Promise<void>;
+export type AgentPurge = (scope: AgentPurgeScope, agentId: string) => Promise<void>;
 
 /**
- * The job `agent.purge`: removes what a deleted agent left, slice by slice. The
- * slices stand above this one, so their purges are handed in. Safe to repeat, and
- * does nothing while the agent exists.
+ * The job `agent.purge`: removes what a deleted agent left, slice by slice, and goes on
+ * in another job when that takes long. The slices stand above this one, so their purges
+ * are handed in. Safe to repeat, and does nothing while the agent exists.
  */
-export async function purgeAgent(sql: Sql, agentId: string, purges: readonly AgentPurge[]): Promise<void> {
+export async function purgeAgent(
+  { sql, relay }: Pick<Ctx, "sql" | "relay">,
+  agentId: string,
+  purges: readonly AgentPurge[],
+): Promise<void> {
   const [agent] = await sql`select 1 from agents where id = ${agentId}`;
   if (agent !== undefined) return;
-  for (const purge of purges) await purge(sql, agentId);
+  await paced(
+    async (pace) => {
+      for (const purge of purges) await purge({ sql, relay, pace }, agentId);
+    },
+    () => addJob(sql, "agent.purge", { agentId }, { keySuffix: ":on" }),
+  );
 }

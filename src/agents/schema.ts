@@ -17,6 +17,8 @@ import { SandboxId } from "../workspaces/sandbox-id.ts";
 
 /** Agents a tenant may have at once, in both forms. */
 export const agentsPerTenantMax = 100;
+/** So many versions of an agent are kept, the newest, and every older one that something is pinned to. */
+export const agentVersionsKept = 100;
 /** Instructions have at most this many characters. */
 const instructionsCharactersMax = 3000;
 /** A model id has at most this many characters. */

@@ -3,13 +3,13 @@ import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import { addJob } from "../kernel/queue/add-job.ts";
-import type { AgentConfig } from "./schema.ts";
+import { type AgentConfig, agentVersionsKept } from "./schema.ts";
 
 /**
  * A request that read the agent just before it was deleted may still write a
  * session after the first purge. After this time all of them have ended.
  */
-const latePurgeAfterMs = 60_000;
+const latePurgeAfterMs = 30_000;
 
 /** An agent as the database holds it, without its picture. */
 export interface AgentRow {
@@ -88,7 +88,22 @@ export async function saveNextVersion(
       version = version + 1, updated_at = clock_timestamp()
     where id = ${id} returning ${columns(inner)}`;
   await insertVersion(inner, row as AgentRow);
+  await dropOldVersions(inner, row as AgentRow);
   return row as AgentRow;
+}
+
+/** Deletes the versions before the newest `agentVersionsKept`, but those to which a session, a task or a turn that has not ended is pinned. */
+async function dropOldVersions(inner: Tx, { id, version }: AgentRow): Promise<void> {
+  if (version <= agentVersionsKept) return;
+  await inner`
+    delete from agent_versions v where agent_id = ${id} and version <= ${version - agentVersionsKept}
+      and not exists (select 1 from sessions s where s.agent_id = ${id} and s.pinned_version = v.version and s.deleted_at is null)
+      and not exists (select 1 from tasks k where k.agent_id = ${id} and k.agent_version = v.version and k.deleted_at is null)
+      and not exists (
+        select 1 from turns t where t.agent_id = ${id} and t.status in ('queued', 'running', 'waiting') and t.agent_version = v.version)
+      and not exists (
+        select 1 from tasks k join task_runs r on r.task_id = k.id
+        where k.agent_id = ${id} and r.status in ('queued', 'running') and r.agent_version = v.version)`;
 }
 
 async function insertVersion(inner: Tx, { id, tenantId, version, config, updatedAt }: AgentRow): Promise<void> {
@@ -149,12 +164,17 @@ export function setAvatar(
 export function deleteAgent(sql: AnySql, tenantId: string, id: string): Promise<void> {
   return tx(sql, async (inner) => {
     refuseManaged(await lockAgent(inner, tenantId, id));
-    await inner`delete from agents where id = ${id}`;
-    await cancelTurns(inner, id);
-    await addJob(inner, "agent.purge", { agentId: id });
-    const runAt = new Date(Date.now() + latePurgeAfterMs);
-    await addJob(inner, "agent.purge", { agentId: id }, { runAt, keySuffix: ":late" });
+    await removeAgent(inner, id);
   });
+}
+
+/** Removes an agent, whoever manages it, with the jobs that erase what it leaves. */
+export async function removeAgent(inner: Tx, id: string): Promise<void> {
+  await inner`delete from agents where id = ${id}`;
+  await cancelTurns(inner, id);
+  await addJob(inner, "agent.purge", { agentId: id });
+  const runAt = new Date(Date.now() + latePurgeAfterMs);
+  await addJob(inner, "agent.purge", { agentId: id }, { runAt, keySuffix: ":late" });
 }
 
 /** Requests the cancellation of every unfinished turn of an agent, as the cancel operation does: a column, and a notification to the worker. */

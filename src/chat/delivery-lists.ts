@@ -89,7 +89,7 @@ export async function listAttention(
   const rows = await sql<AttentionRow[]>`
     select ${columns(sql)}, c.id as connection_id, c.agent_id, c.platform
     from chat_deliveries d join chat_threads th on th.id = d.thread_id join chat_connections c on c.id = d.connection_id
-    where d.tenant_id = ${tenantId} and d.status in ('failed', 'ambiguous') and d.status = any(${statuses})
+    where d.tenant_id = ${tenantId} and c.deleted_at is null and d.status in ('failed', 'ambiguous') and d.status = any(${statuses})
       ${since === null ? sql`` : sql`and d.created_at >= ${since}`} ${olderThan(sql, after, "d.created_at", "d.id")}
     order by d.created_at desc, d.id desc limit ${limit + 1}`;
   return timePage(list, rows, limit, show);

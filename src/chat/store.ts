@@ -2,6 +2,7 @@ import { type AnySql, json } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import type { IdOf } from "../kernel/ids.ts";
+import { addJob } from "../kernel/queue/add-job.ts";
 import { fragment, type Sealer } from "../kernel/seal.ts";
 import type { KnownBot } from "./platform.ts";
 import {
@@ -44,9 +45,9 @@ function columns(sql: AnySql) {
     c.created_at, c.updated_at`;
 }
 
-/** The SQL of: the connection's agent exists. The purge of a deleted agent deletes its connections; until then they are hidden. */
+/** The SQL of: the connection is not deleted, and its agent exists. What is deleted is hidden until its purge has erased it. */
 function live(sql: AnySql) {
-  return sql`exists (select 1 from agents a where a.id = c.agent_id)`;
+  return sql`c.deleted_at is null and exists (select 1 from agents a where a.id = c.agent_id)`;
 }
 
 /** Returns a tenant's connections, oldest first. */
@@ -78,11 +79,14 @@ export async function findWebhookConnection(
   return row ?? null;
 }
 
-/** Returns a connection whose agent or tenant is deleted; null when they exist, or there is no such connection. */
-export async function findOrphanedChatConnection(sql: AnySql, id: string): Promise<ChatConnectionRow | null> {
-  const [row] = await sql<ChatConnectionRow[]>`
-    select ${columns(sql)} from chat_connections c where c.id = ${id}
-      and (not ${live(sql)} or exists (select 1 from tenants t where t.id = c.tenant_id and t.deleted_at is not null))`;
+/** Returns a connection that is deleted, or whose agent or tenant is; null for any other, or when there is no such connection. */
+export async function findOrphanedChatConnection(
+  sql: AnySql,
+  id: string,
+): Promise<(ChatConnectionRow & { deletedAt: Date | null }) | null> {
+  const [row] = await sql<(ChatConnectionRow & { deletedAt: Date | null })[]>`
+    select ${columns(sql)}, c.deleted_at from chat_connections c where c.id = ${id}
+      and (not (${live(sql)}) or exists (select 1 from tenants t where t.id = c.tenant_id and t.deleted_at is not null))`;
   return row ?? null;
 }
 
@@ -99,7 +103,7 @@ export interface NewChatConnection
 /** Throws 400 `invalid_request` when the tenant may have no further connection. */
 export async function checkChatConnectionLimit(sql: AnySql, tenantId: string): Promise<void> {
   const [count] = await sql<{ connections: number }[]>`
-    select count(*)::int as connections from chat_connections where tenant_id = ${tenantId}`;
+    select count(*)::int as connections from chat_connections c where c.tenant_id = ${tenantId} and ${live(sql)}`;
   if ((count?.connections ?? 0) >= chatConnectionsPerTenantMax)
     throw new ApiError("invalid_request", {
       message: `A tenant has at most ${chatConnectionsPerTenantMax} chat connections; delete one first.`,
@@ -125,7 +129,7 @@ export async function insertChatConnection(
       values (${made.id}, ${made.tenantId}, ${made.agentId}, ${made.name}, ${made.platform}, ${made.enabled},
         ${json(inner, made.configuration)}, ${bot.installation}, ${bot.botId}, ${bot.botUserId}, ${bot.botName},
         ${bot.teamId}, ${bot.appId}, ${sealed}, ${fragment(credentials.botToken)}, ${json(inner, made.health)})
-      on conflict (platform, installation) do nothing
+      on conflict (platform, installation) where deleted_at is null do nothing
       returning ${columns(inner)}`;
     if (row === undefined)
       throw new ApiError("invalid_request", { message: "This bot is connected already; a bot has one connection." });
@@ -164,10 +168,18 @@ export async function recordWebhookSeen(sql: AnySql, row: ChatConnectionRow, hea
     where id = ${row.id} and webhook_seen_at is null`;
 }
 
-/** Deletes a connection with its threads and deliveries; the sessions stay. Throws 404. */
-export async function removeChatConnection(sql: AnySql, tenantId: string, id: IdOf<"chatConnection">): Promise<void> {
-  const { count } = await sql`delete from chat_connections where id = ${id} and tenant_id = ${tenantId}`;
-  if (count === 0) throw new ApiError("not_found");
+/**
+ * Deletes a connection whose webhook is taken back: it is gone at once, and the job `chat.purge`
+ * erases its threads and deliveries; the sessions stay. Throws 404.
+ */
+export function removeChatConnection(sql: AnySql, tenantId: string, id: IdOf<"chatConnection">): Promise<void> {
+  return tx(sql, async (inner) => {
+    const { count } = await inner`
+      update chat_connections set deleted_at = now(), enabled = false
+      where id = ${id} and tenant_id = ${tenantId} and deleted_at is null`;
+    if (count === 0) throw new ApiError("not_found");
+    await addJob(inner, "chat.purge", { connectionId: id });
+  });
 }
 
 /** Returns a connection's unsealed secrets. */

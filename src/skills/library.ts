@@ -15,6 +15,7 @@ import {
   librarySkillsPerTenantMax,
   type SkillFile,
   type SkillFolder,
+  skillVersionsKept,
 } from "./schema.ts";
 
 interface LibraryRow {
@@ -124,7 +125,7 @@ export function updateLibrarySkill(
   });
 }
 
-/** Stores a version and makes it the one in use. The caller holds the skill's lock. */
+/** Stores a version, makes it the one in use, and drops what is older than the newest `skillVersionsKept`. The caller holds the skill's lock. */
 export async function replaceContent(inner: Tx, id: string, version: number, content: LibraryContent): Promise<void> {
   const { name, description } = content.manifest;
   await insertVersion(inner, id, version, content);
@@ -132,6 +133,9 @@ export async function replaceContent(inner: Tx, id: string, version: number, con
     update library_skills set version = ${version}, name = ${name}, description = ${description},
       updated_at = clock_timestamp()
     where id = ${id}`;
+  const oldest = version - skillVersionsKept;
+  await inner`delete from skill_files where skill_id = ${id} and version <= ${oldest}`;
+  await inner`delete from library_skill_versions where skill_id = ${id} and version <= ${oldest}`;
 }
 
 async function insertVersion(inner: Tx, id: string, version: number, content: LibraryContent): Promise<void> {

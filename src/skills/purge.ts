@@ -1,10 +1,14 @@
+import type { AgentPurgeScope } from "../agents/purge.ts";
 import type { Ctx } from "../kernel/context.ts";
-import type { Sql } from "../kernel/database/client.ts";
+import type { Tx } from "../kernel/database/client.ts";
+import { paced } from "../kernel/database/pace.ts";
+import { addJob } from "../kernel/queue/add-job.ts";
 
 /** Removes the skills of a deleted agent, one at a time, so that no statement runs long. */
-export async function purgeSkills(sql: Sql, agentId: string): Promise<void> {
+export async function purgeSkills({ sql, pace }: AgentPurgeScope, agentId: string): Promise<void> {
   const skills = await sql<{ id: string }[]>`select id from agent_skills where agent_id = ${agentId}`;
   for (const { id } of skills) {
+    pace.step();
     await sql`delete from skill_files where skill_id = ${id}`;
     await sql`delete from agent_skills where id = ${id}`;
   }
@@ -14,10 +18,22 @@ export async function purgeSkills(sql: Sql, agentId: string): Promise<void> {
 export async function purgeLibrarySkill({ sql }: Pick<Ctx, "sql">, skillId: string): Promise<void> {
   const [skill] = await sql`select 1 from library_skills where id = ${skillId}`;
   if (skill !== undefined) return;
-  const versions = await sql<{ version: number }[]>`
-    select version from library_skill_versions where skill_id = ${skillId}`;
-  for (const { version } of versions) {
-    await sql`delete from skill_files where skill_id = ${skillId} and version = ${version}`;
-    await sql`delete from library_skill_versions where skill_id = ${skillId} and version = ${version}`;
-  }
+  await paced(
+    async (pace) => {
+      const versions = await sql<{ version: number }[]>`
+        select version from library_skill_versions where skill_id = ${skillId}`;
+      for (const { version } of versions) {
+        pace.step();
+        await sql`delete from skill_files where skill_id = ${skillId} and version = ${version}`;
+        await sql`delete from library_skill_versions where skill_id = ${skillId} and version = ${version}`;
+      }
+    },
+    () => addJob(sql, "skill.purge", { skillId }, { keySuffix: ":on" }),
+  );
+}
+
+/** Removes the library skills of a deleted tenant, with the jobs that erase their versions. */
+export async function purgeLibrarySkills(inner: Tx, tenantId: string): Promise<void> {
+  const rows = await inner<{ id: string }[]>`delete from library_skills where tenant_id = ${tenantId} returning id`;
+  for (const { id } of rows) await addJob(inner, "skill.purge", { skillId: id });
 }

@@ -1,33 +1,63 @@
-import type { Sql } from "../kernel/database/client.ts";
-import { jobKeySql } from "../kernel/queue/add-job.ts";
+import type { AgentPurgeScope } from "../agents/purge.ts";
+import type { Ctx } from "../kernel/context.ts";
+import { byIndex, eraseInSteps, paced, type SizedRow } from "../kernel/database/pace.ts";
+import { addJob, jobKeySql } from "../kernel/queue/add-job.ts";
 
-/** Tasks whose rows go together, and runs that one statement deletes. */
+/** Tasks whose rows go together. */
 const tasksPerBatch = 200;
-const runsPerBatch = 2_000;
+
+/** What the removal of runs needs. */
+type RunScope = Pick<AgentPurgeScope, "sql" | "pace">;
 
 /**
  * Removes the tasks of a deleted agent with their fires and runs, in batches. The
  * runs' sessions and turns are the caller's: they are the agent's like all others.
  */
-export async function purgeTasks(sql: Sql, agentId: string): Promise<void> {
+export async function purgeTasks(scope: AgentPurgeScope, agentId: string): Promise<void> {
+  const { sql, pace } = scope;
   for (;;) {
+    pace.step();
     const tasks = await sql<{ id: string }[]>`select id from tasks where agent_id = ${agentId} limit ${tasksPerBatch}`;
     const ids = tasks.map(({ id }) => id);
     if (ids.length === 0) return;
     // The tasks last, so that a purge that breaks off finds their runs again.
-    await purgeRuns(sql, ids);
+    await purgeRuns(scope, ids);
     await sql`
       with gone as (delete from tasks where id = any(${ids}) returning id)
       select graphile_worker.remove_job(${jobKeySql(sql, "task.fire", sql`id`)}) from gone`;
     // A run may have been started while they went.
-    await purgeRuns(sql, ids);
+    await purgeRuns(scope, ids);
   }
 }
 
-async function purgeRuns(sql: Sql, taskIds: string[]): Promise<void> {
-  for (;;) {
-    const { count } = await sql`
-      delete from task_runs where id in (select id from task_runs where task_id = any(${taskIds}) limit ${runsPerBatch})`;
-    if (count < runsPerBatch) return;
-  }
+/**
+ * The job `task.purge`: erases a deleted task with its runs, in bounded statements and
+ * jobs; their sessions stay. Does nothing while the task exists. Safe to repeat.
+ */
+export function purgeTask({ sql }: Pick<Ctx, "sql">, taskId: string): Promise<void> {
+  return paced(
+    async (pace) => {
+      const [deleted] = await sql`select 1 from tasks where id = ${taskId} and deleted_at is not null`;
+      if (deleted === undefined) return;
+      await purgeRuns({ sql, pace }, [taskId]);
+      await sql`delete from tasks where id = ${taskId}`;
+    },
+    () => addJob(sql, "task.purge", { taskId }, { keySuffix: ":on" }),
+  );
+}
+
+/** Runs hold the prompt that they were started with. */
+function purgeRuns({ sql, pace }: RunScope, taskIds: readonly string[]): Promise<void> {
+  const tasks = taskIds as string[];
+  return eraseInSteps<SizedRow & { id: string }>(
+    pace,
+    (rows) =>
+      byIndex(
+        sql,
+        (inner) => inner<(SizedRow & { id: string })[]>`
+          select id, pg_column_size(prompt) + pg_column_size(metadata) as bytes from task_runs
+          where task_id = any(${tasks}) limit ${rows}`,
+      ),
+    (rows) => sql`delete from task_runs where id = any(${rows.map(({ id }) => id)})`,
+  );
 }

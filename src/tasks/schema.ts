@@ -15,6 +15,8 @@ import { Id } from "../kernel/ids.ts";
 import { VersionNumber } from "../sessions/schema.ts";
 import { ScheduleField } from "./schedule.ts";
 
+/** A tenant has at most this many tasks. */
+export const tasksPerTenantMax = 1_000;
 /** A prompt has at most this many characters. */
 const promptCharactersMax = 6_000;
 /** A run's idempotency key has at most this many characters. */

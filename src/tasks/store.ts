@@ -4,11 +4,12 @@ import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
 import { type IdOf, newId } from "../kernel/ids.ts";
+import { addJob } from "../kernel/queue/add-job.ts";
 import { setNextFire } from "./next-fire.ts";
 import type { RunStatus } from "./run-states.ts";
 import { hasActiveRun } from "./runs.ts";
 import { firstFire, nextFire, readSchedule, type Schedule } from "./schedule.ts";
-import type { TaskChanges, TaskFields } from "./schema.ts";
+import { type TaskChanges, type TaskFields, tasksPerTenantMax } from "./schema.ts";
 import { readTaskAgent, runnableTaskAgent } from "./task-agent.ts";
 
 /** A task as the database holds it, with its newest run. */
@@ -92,7 +93,7 @@ export async function listTasks<T>(
 
 /**
  * Creates a task and arms its schedule. Throws 400 for a schedule that is not
- * valid, 404 `not_found` or `agent_version_not_found`, 409 `agent_disabled` or
+ * valid, 400 `invalid_request` when the tenant may have no further task, 404 `not_found` or `agent_version_not_found`, 409 `agent_disabled` or
  * `admin_agent_managed`.
  */
 export function createTask(sql: AnySql, tenantId: string, fields: TaskFields, now: Date): Promise<TaskRow> {
@@ -101,10 +102,13 @@ export function createTask(sql: AnySql, tenantId: string, fields: TaskFields, no
   const enabled = fields.enabled ?? true;
   const version = fields.agentVersion ?? null;
   return tx(sql, async (inner) => {
+    // The lock on the tenant's row makes creations wait for each other, so that the limit holds.
+    await inner`select 1 from tenants where id = ${tenantId} for no key update`;
     const [own] = await inner`
       select 1 from agents where id = ${fields.agentId} and tenant_id = ${tenantId} for key share`;
     if (own === undefined) throw new ApiError("not_found");
     runnableTaskAgent(await readTaskAgent(inner, fields.agentId, version));
+    await checkTaskLimit(inner, tenantId);
     const id = newId("task");
     await inner`
       insert into tasks (id, tenant_id, agent_id, agent_version, name, prompt, schedule, enabled, user_id, metadata)
@@ -113,6 +117,16 @@ export function createTask(sql: AnySql, tenantId: string, fields: TaskFields, no
         ${json(inner, fields.metadata ?? {})})`;
     if (enabled && fire !== null) await setNextFire(inner, id, fire);
     return getTask(inner, tenantId, id);
+  });
+}
+
+async function checkTaskLimit(inner: Tx, tenantId: string): Promise<void> {
+  const [count] = await inner<{ tasks: number }[]>`
+    select count(*)::int as tasks from tasks t where tenant_id = ${tenantId} and deleted_at is null
+      and exists (select 1 from agents a where a.id = t.agent_id)`;
+  if ((count?.tasks ?? 0) < tasksPerTenantMax) return;
+  throw new ApiError("invalid_request", {
+    message: `A tenant has at most ${tasksPerTenantMax} tasks; delete one first.`,
   });
 }
 
@@ -171,8 +185,8 @@ async function checkVersion(sql: AnySql, agentId: string, version: number | null
 }
 
 /**
- * Deletes a task: its schedule stops and its id is 404 everywhere; its runs and
- * their sessions stay. Throws 404, 409 `task_active_run_exists`.
+ * Deletes a task: its schedule stops, its id is 404 everywhere, and the job `task.purge`
+ * erases it with its runs; the runs' sessions stay. Throws 404, 409 `task_active_run_exists`.
  */
 export function deleteTask(sql: AnySql, tenantId: string, id: string): Promise<void> {
   return tx(sql, async (inner) => {
@@ -180,5 +194,6 @@ export function deleteTask(sql: AnySql, tenantId: string, id: string): Promise<v
     if (await hasActiveRun(inner, id)) throw new ApiError("task_active_run_exists");
     await inner`update tasks set deleted_at = now(), updated_at = now() where id = ${id}`;
     await setNextFire(inner, id, null);
+    await addJob(inner, "task.purge", { taskId: id });
   });
 }

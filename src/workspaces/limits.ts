@@ -1,5 +1,7 @@
 /** The limits of workspaces and of commands over them. Plain numbers, because the processes of commands read them too. */
 
+/** A tenant has at most this many workspaces. */
+export const workspacesPerTenantMax = 1_000;
 /** The size limit of a file (docs/decisions.md, "Workspaces"). */
 export const fileBytesMax = 10 * 1024 * 1024;
 /** The size limit of all files of a workspace together. */

@@ -1,5 +1,6 @@
 import type { Ctx } from "../kernel/context.ts";
-import type { AnySql, Sql } from "../kernel/database/client.ts";
+import type { AnySql, Sql, Tx } from "../kernel/database/client.ts";
+import { paced } from "../kernel/database/pace.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { addJob } from "../kernel/queue/add-job.ts";
@@ -45,15 +46,28 @@ export function deleteWorkspace(sql: AnySql, tenantId: string, id: string): Prom
  * deleted, in batches, then the workspace. Safe to repeat; does nothing to a
  * workspace in any other state.
  */
-export async function purgeWorkspace(ctx: Pick<Ctx, "sql">, workspaceId: string): Promise<void> {
-  const { sql } = ctx;
-  while (await purgeFiles(sql, workspaceId));
-  await tx(sql, async (inner) => {
-    const [row] = await inner`select 1 from workspaces where id = ${workspaceId} and status = 'deleting' for update`;
-    if (row === undefined) return;
-    await inner`delete from workspace_folders where workspace_id = ${workspaceId}`;
-    await inner`delete from workspaces where id = ${workspaceId}`;
-  });
+export function purgeWorkspace({ sql }: Pick<Ctx, "sql">, workspaceId: string): Promise<void> {
+  return paced(
+    async (pace) => {
+      while (await purgeFiles(sql, workspaceId)) pace.step();
+      await tx(sql, async (inner) => {
+        const [row] =
+          await inner`select 1 from workspaces where id = ${workspaceId} and status = 'deleting' for update`;
+        if (row === undefined) return;
+        await inner`delete from workspace_folders where workspace_id = ${workspaceId}`;
+        await inner`delete from workspaces where id = ${workspaceId}`;
+      });
+    },
+    () => addJob(sql, "workspace.purge", { workspaceId }, { keySuffix: ":on" }),
+  );
+}
+
+/** Marks a tenant's workspaces as being deleted, with their jobs. No agent may have one any more. */
+export async function purgeWorkspaces(inner: Tx, tenantId: string): Promise<void> {
+  const rows = await inner<{ id: string }[]>`
+    update workspaces set status = 'deleting', updated_at = clock_timestamp()
+    where tenant_id = ${tenantId} and status = 'ready' returning id`;
+  for (const { id } of rows) await addJob(inner, "workspace.purge", { workspaceId: id });
 }
 
 /** Removes one batch of files. Returns whether there was any. */

@@ -5,6 +5,7 @@ import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
 import { type IdOf, newId } from "../kernel/ids.ts";
+import { workspacesPerTenantMax } from "./limits.ts";
 import type { Workspace, WorkspaceCreate, WorkspaceUpdate } from "./schema.ts";
 
 /** Characters of the id that go into the name a workspace gets when none is given. */
@@ -21,8 +22,11 @@ interface WorkspaceRow {
   updatedAt: Date;
 }
 
-/** Creates a workspace and returns it. Without a name it gets one that begins with `namePrefix`. */
-export async function createWorkspace(
+/**
+ * Creates a workspace and returns it. Without a name it gets one that begins with `namePrefix`.
+ * Throws 400 `invalid_request` when the tenant may have no further one.
+ */
+export function createWorkspace(
   sql: AnySql,
   tenantId: string,
   { name, userId = "", metadata = {} }: Static<typeof WorkspaceCreate>,
@@ -30,10 +34,24 @@ export async function createWorkspace(
   id: string = newId("workspace"),
 ): Promise<Workspace> {
   const named = name ?? `${namePrefix}--${id.slice(-nameFragmentLength)}`;
-  const [row] = await sql<WorkspaceRow[]>`
-    insert into workspaces (id, tenant_id, name, user_id, metadata)
-    values (${id}, ${tenantId}, ${named}, ${userId}, ${json(sql, metadata)}) returning *`;
-  return showWorkspace(row as WorkspaceRow);
+  return tx(sql, async (inner) => {
+    await checkWorkspaceLimit(inner, tenantId);
+    const [row] = await inner<WorkspaceRow[]>`
+      insert into workspaces (id, tenant_id, name, user_id, metadata)
+      values (${id}, ${tenantId}, ${named}, ${userId}, ${json(inner, metadata)}) returning *`;
+    return showWorkspace(row as WorkspaceRow);
+  });
+}
+
+/** The lock on the tenant's row makes creations wait for each other, so that the limit holds. Those that are being deleted do not count. */
+async function checkWorkspaceLimit(inner: Tx, tenantId: string): Promise<void> {
+  await inner`select 1 from tenants where id = ${tenantId} for no key update`;
+  const [count] = await inner<{ workspaces: number }[]>`
+    select count(*)::int as workspaces from workspaces where tenant_id = ${tenantId} and status = 'ready'`;
+  if ((count?.workspaces ?? 0) < workspacesPerTenantMax) return;
+  throw new ApiError("invalid_request", {
+    message: `A tenant has at most ${workspacesPerTenantMax} workspaces; delete one first.`,
+  });
 }
 
 export interface WorkspaceListFilter {

@@ -41,7 +41,7 @@ export function addJobSql<N extends KeyedJobName>(
   sql: AnySql,
   name: N,
   values: { readonly [F in keyof JobPayloads[N]]: postgres.Fragment },
-  { isFirst = false }: { readonly isFirst?: boolean } = {},
+  { isFirst = false, delaySeconds = 0 }: { readonly isFirst?: boolean; readonly delaySeconds?: number } = {},
 ) {
   const { payload, attempts, key } = jobKind(name);
   const expressionOf = (field: string) =>
@@ -51,6 +51,7 @@ export function addJobSql<N extends KeyedJobName>(
   });
   return sql`graphile_worker.add_job(${literal(sql, name)}, json_build_object(${fields}),
     max_attempts => ${attempts}, job_key => ${jobKeySql(sql, name, expressionOf(key as string))}
+    ${delaySeconds === 0 ? sql`` : sql`, run_at => now() + make_interval(secs => ${delaySeconds})`}
     ${isFirst ? sql`, job_key_mode => 'unsafe_dedupe'` : sql``})`;
 }
 

@@ -22,16 +22,20 @@ const kinds = {
   "chat.inbox": { payload: ["threadId"], attempts: 5, key: "threadId" },
   /** Post what waits to be posted in a chat thread. */
   "chat.deliver": { payload: ["threadId"], attempts: 5, key: "threadId" },
-  /** Remove the webhook of a connection whose agent or tenant is deleted, and delete the connection. */
+  /** Erase a deleted chat connection; where its agent or tenant was deleted, remove its webhook before. */
   "chat.purge": { payload: ["connectionId"], attempts: 25, key: "connectionId" },
   /** Delete old events of the chat platforms. */
   "chat.sweep": { payload: [], attempts: 1, key: null },
+  /** Erase a deleted session. */
+  "session.purge": { payload: ["sessionId"], attempts: 25, key: "sessionId" },
   /** Delete what a deleted agent leaves behind. */
   "agent.purge": { payload: ["agentId"], attempts: 25, key: "agentId" },
-  /** End a tenant once its last turn has ended. */
+  /** End a tenant once its last turn has ended, then erase what it had. */
   "tenant.purge": { payload: ["tenantId"], attempts: 25, key: "tenantId" },
   /** Delete the files of a workspace that is being deleted, then the workspace. */
   "workspace.purge": { payload: ["workspaceId"], attempts: 25, key: "workspaceId" },
+  /** Erase a deleted task and its runs. */
+  "task.purge": { payload: ["taskId"], attempts: 25, key: "taskId" },
   /** Delete what a deleted library skill leaves behind. */
   "skill.purge": { payload: ["skillId"], attempts: 25, key: "skillId" },
   /** Report a merchant connection's usage events that are due. */

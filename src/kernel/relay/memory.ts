@@ -89,6 +89,17 @@ export class MemoryRelay implements Relay {
     return Promise.resolve(log.tail > 0 ? "shown" : "empty");
   }
 
+  erase(keys: readonly LogKey[]): Promise<void> {
+    for (const log of keys.map((key) => this.#logs.get(nameOf(key)))) {
+      if (log === undefined) continue;
+      this.#chars -= log.chars;
+      log.batches.length = 0;
+      Object.assign(log, { state: "sealed", tail: 0, chars: 0, expiresAtMs: Date.now() + this.#keepMs });
+      wakeAll(log);
+    }
+    return Promise.resolve();
+  }
+
   async *follow(key: LogKey, from: number, signal: AbortSignal): AsyncGenerator<Followed, void, undefined> {
     if (signal.aborted) return;
     const name = nameOf(key);

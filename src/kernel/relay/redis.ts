@@ -21,7 +21,16 @@ import {
   relayReconnectMsMin,
   type Sealed,
 } from "./relay.ts";
-import { appendScript, checkScript, isMark, logName, type Mark, parseEntry, sealScript } from "./scripts.ts";
+import {
+  appendScript,
+  checkScript,
+  eraseScript,
+  isMark,
+  logName,
+  type Mark,
+  parseEntry,
+  sealScript,
+} from "./scripts.ts";
 import { Subscriptions } from "./subscriptions.ts";
 
 /** The options of a relay on Redis. */
@@ -39,6 +48,7 @@ export interface RedisRelayOptions {
 interface ScriptedRedis extends Redis {
   relayAppend(logs: number, ...args: (string | number)[]): Promise<unknown>;
   relaySeal(key: string, keepMs: number): Promise<unknown>;
+  relayErase(key: string, keepMs: number): Promise<unknown>;
   relayCheck(key: string, keepMs: number): Promise<unknown>;
 }
 
@@ -60,6 +70,7 @@ const connectionOptions: Omit<RedisOptions, "replyMapping"> = {
 const scripts: NonNullable<RedisOptions["scripts"]> = {
   relayAppend: { lua: appendScript },
   relaySeal: { lua: sealScript, numberOfKeys: 1 },
+  relayErase: { lua: eraseScript, numberOfKeys: 1 },
   relayCheck: { lua: checkScript, numberOfKeys: 1 },
 };
 
@@ -173,6 +184,13 @@ export class RedisRelay implements Relay {
     if (entry === undefined || isMark(entry) || lastOf(entry) < next - 1) return null;
     const batch = dropBefore(entry, next);
     return { batch, mark: null, entries: 1, more: batch !== null };
+  }
+
+  async erase(keys: readonly LogKey[]): Promise<void> {
+    for (let start = 0; start < keys.length; start += relayChunkMax) {
+      const names = keys.slice(start, start + relayChunkMax).map((key) => logName(this.#prefix, key));
+      await Promise.all(names.map((name) => this.#commands.relayErase(name, this.#keepMs)));
+    }
   }
 
   async touch(key: LogKey): Promise<void> {

@@ -122,6 +122,12 @@ export interface Relay {
    * events yet, which saves a read of it; it may be wrong.
    */
   follow(key: LogKey, from: number, signal: AbortSignal, isNew?: boolean): AsyncIterable<Followed>;
+  /**
+   * Removes what some logs hold. A log that exists stays behind sealed and without events
+   * until it expires, so that a writer that was thought to be lost cannot write it anew.
+   * Idempotent. Rejects when the relay is away; some may be erased then.
+   */
+  erase(keys: readonly LogKey[]): Promise<void>;
   /** Postpones the expiry of a log. Does nothing when there is no such log. Rejects when the relay is away. */
   touch(key: LogKey): Promise<void>;
   /** Rejects within `relayPingTimeoutMs` when the relay is away. */

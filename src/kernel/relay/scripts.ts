@@ -75,6 +75,14 @@ if state == 'ended' then return state end
 return tail > 0 and 'shown' or 'empty'
 `;
 
+/** Empties a log that exists and leaves it sealed. ARGV: keepMs. */
+export const eraseScript = `
+if redis.call('DEL', KEYS[1]) == 0 then return end
+redis.call('XADD', KEYS[1], '${highest}-${highest}', 'tail', 0)
+redis.call('PUBLISH', KEYS[1], 'sealed-0')
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
+`;
+
 /** Postpones a log's expiry and returns its tail, -1 for a log that is closed. ARGV: keepMs. */
 export const checkScript = `${tailOf}
 local tail, state = tailOf(KEYS[1])

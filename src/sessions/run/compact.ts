@@ -163,7 +163,9 @@ export function tokensOf(text: string): number {
 }
 
 async function saveSummary(sql: AnySql, sessionId: string, summary: Summary): Promise<void> {
+  // The lock keeps a worker that was thought to be lost from writing beside the session's deletion.
   await sql`
-    insert into session_summaries (session_id, upto_seq, text) values (${sessionId}, ${summary.uptoSeq}, ${summary.text})
+    with session as materialized (select id from sessions where id = ${sessionId} and deleted_at is null for key share)
+    insert into session_summaries (session_id, upto_seq, text) select id, ${summary.uptoSeq}, ${summary.text} from session
     on conflict (session_id) do update set upto_seq = excluded.upto_seq, text = excluded.text, created_at = now()`;
 }

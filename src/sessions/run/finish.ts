@@ -1,4 +1,5 @@
 import { type AnySql, json } from "../../kernel/database/client.ts";
+import { addJobSql } from "../../kernel/queue/add-job.ts";
 import { turnsEnded, turnsFailed } from "../../kernel/telemetry/metrics.ts";
 import { billEndedTurn } from "../../merchant/record.ts";
 import { askMove, endContinuation } from "../state/continuation.ts";
@@ -34,12 +35,16 @@ export async function finishTurn(sql: AnySql, fence: Fence, outcome: TurnOutcome
     ${parts.ends ? meter(sql, outcome, parts) : sql``}
     ${spend(sql, outcome)}
     , ${handOverToChat(sql, outcome, fence.claim)}
-    select kind, (select count(*) from chat_enqueued) ${parts.ends ? sql`, (select count(*) from enqueued)` : sql``} from ended`;
+    select kind, (select count(*) from chat_enqueued) ${parts.inSession && !parts.good ? sql`, (select count(*) from hidden_purge)` : sql``}
+      ${parts.ends ? sql`, (select count(*) from enqueued)` : sql``} from ended`;
   if (row === undefined) return false;
   turnsEnded.inc({ outcome: outcome.status, kind: row.kind });
   if (outcome.status === "failed") turnsFailed.inc({ code: outcome.error?.code ?? "internal" });
   return true;
 }
+
+/** Form A's session whose first turn failed is erased after this time, in seconds. */
+const hiddenKeepSeconds = 30;
 
 /** Which parts of the statement can concern a claim. */
 interface Parts extends EndedParts {
@@ -119,6 +124,15 @@ function updateSession(sql: AnySql, { status, messages, preview }: TurnOutcome, 
         ${good ? sql`, updated_at = now()` : sql`, deleted_at = case when e.first_of_hidden_session then now() else deleted_at end`}
         ${preview === null ? sql`` : sql`, last_message_preview = ${preview}`}
       from ended e where s.id = e.session_id
+      returning s.id, e.first_of_hidden_session
+    ) ${good ? sql`` : purgeHidden(sql)}`;
+}
+
+/** A session that nobody ever saw goes some time after its only turn has failed: by then its followers have read the end. */
+function purgeHidden(sql: AnySql) {
+  return sql`, hidden_purge as (
+      select (${addJobSql(sql, "session.purge", { sessionId: sql`id` }, { delaySeconds: hiddenKeepSeconds })}).id
+      from session where first_of_hidden_session
     )`;
 }
 

@@ -3,6 +3,7 @@ import { olderThan, placeInTime, type TimePlace } from "../../kernel/database/ke
 import { tx } from "../../kernel/database/transaction.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { type Page, readCursor, readTimeCursor, timePage, writeCursor } from "../../kernel/http/page.ts";
+import { addJob } from "../../kernel/queue/add-job.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import { deleteArtifacts } from "../../workspaces/artifacts.ts";
 
@@ -235,8 +236,9 @@ function readPlaces(list: string, cursor: string, length: number): number[] {
 }
 
 /**
- * Deletes a session softly: every later request for it is 404; `withArtifacts`
- * deletes what its tool calls left in workspaces, for good. Throws 404, and
+ * Deletes a session: every later request for it is 404, and the job `session.purge`
+ * erases its rows and logs; `withArtifacts` deletes what its tool calls left in
+ * workspaces. Throws 404, and
  * 409 `session_busy` while a turn of it is queued, running or waits for a person.
  */
 export function deleteSession(
@@ -258,6 +260,7 @@ export function deleteSession(
       await inner`select 1 from turns where session_id = ${sessionId} and status in ('queued', 'running', 'waiting')`;
     if (active !== undefined) throw new ApiError("session_busy");
     await inner`update sessions set deleted_at = now() where id = ${sessionId}`;
+    await addJob(inner, "session.purge", { sessionId });
     if (withArtifacts) await deleteArtifacts(inner, sessionId);
   });
 }

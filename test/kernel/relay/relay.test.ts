@@ -190,6 +190,24 @@ function conformance(start: () => Promise<Store>): void {
     expect(await read(reader, key).done).toMatchObject({ ending: "end", last: 4 });
   });
 
+  test("an erased log has no events, ends for its readers, and cannot be written anew", async () => {
+    const [open, ended, missing] = [newKey(), newKey(), newKey()];
+    await worker.append(open, batchOf(open, 1, 3));
+    await worker.append(ended, batchOf(ended, 1, 3));
+    await worker.end(ended, null);
+    const waiting = read(reader, open);
+    await until(() => waiting.last === 3);
+    await worker.erase([open, ended, missing]);
+    await worker.erase([open, ended, missing]);
+    expect(await waiting.done).toMatchObject({ ending: "sealed", last: 3 });
+    for (const key of [open, ended]) {
+      expect(await read(reader, key).done).toMatchObject({ ending: "sealed", last: 0, text: "" });
+      expect(await worker.append(key, batchOf(key, 1, 4))).toBe("sealed");
+      expect(await worker.end(key, null)).toBe("sealed");
+    }
+    expect(await worker.append(missing, batchOf(missing, 1, 1))).toBe("ok");
+  });
+
   test("a log of no events can end", async () => {
     const key = newKey();
     const waiting = read(reader, key);
