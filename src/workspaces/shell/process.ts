@@ -19,7 +19,7 @@ const checkMs = 30_000;
 export function startProcess(): ChildProcess {
   const { command, args } = runtimeConfinesScripts
     ? scriptCommand(child, codeFolders())
-    : confinedCommand(fileURLToPath(child));
+    : confinedCommand(fileURLToPath(child.href));
   const bounded = ["-c", `ulimit -t ${processCpuSecondsMax}; exec "$0" "$@"`, command, ...args];
   return spawn("/bin/sh", bounded, { env: {}, cwd: "/", stdio: ["pipe", "pipe", "ignore"] });
 }
