@@ -61,6 +61,11 @@ create table idempotency_keys (
   headers json,
   -- Sealed, because a response may hold a token that is shown only once.
   sealed_body bytea,
+  -- The request that is under way, and until when: then its process is taken for dead, and a repeat may run.
+  owner text,
+  leased_until timestamptz,
+  -- What a request has written before it ended without a response; its repeat goes on with that.
+  made_id text,
   created_at timestamptz not null default now(),
   primary key (tenant_id, key)
 );

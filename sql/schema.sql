@@ -270,6 +270,9 @@ CREATE TABLE idempotency_keys (
   status integer,
   headers json,
   sealed_body bytea,
+  owner text,
+  leased_until timestamp with time zone,
+  made_id text,
   created_at timestamp with time zone DEFAULT now() NOT NULL,
   CONSTRAINT idempotency_keys_pkey PRIMARY KEY (tenant_id, key)
 );

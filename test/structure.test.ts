@@ -7,10 +7,13 @@ import * as imports from "./laws/imports.ts";
 import type { Law } from "./laws/law.ts";
 import * as names from "./laws/names.ts";
 import * as sizes from "./laws/sizes.ts";
+import * as transactions from "./laws/transactions.ts";
 import * as tree from "./laws/tree.ts";
 
 const sources = allSources();
-const laws = [circles, citations, code, imports, names, sizes, tree].flatMap((file) => Object.values<Law>(file));
+const laws = [circles, citations, code, imports, names, sizes, transactions, tree].flatMap((file) =>
+  Object.values<Law>(file),
+);
 
 for (const { title, violations, broken } of laws) {
   test(title, () => expect(violations(sources)).toEqual([]));

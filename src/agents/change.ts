@@ -33,14 +33,15 @@ const managedFields = ["thinkingLevel", "providerId", "model"];
 const updateAttemptsMax = 5;
 
 /**
- * Creates an agent: `POST /v1/agents`. Throws 400 for broken rules
- * and at the cap, 404 for missing references, 409 `agent_name_conflict`, 503
- * when a model cannot be checked.
+ * Checks a new agent (`POST /v1/agents`), also with other parties, and returns what
+ * writes it. Throws 400 for broken rules, 404 for missing references, 503 when a model
+ * cannot be checked; the writing throws 400 at the cap, 404 as well, and 409
+ * `agent_name_conflict`.
  */
-export async function createAgent(
+export async function prepareAgent(
   change: ChangeContext,
   fields: AgentFields & { name: string; userId?: string },
-): Promise<AgentRow> {
+): Promise<(inner: Tx) => Promise<AgentRow>> {
   const { sql, tenantId, rules } = change;
   const { userId = "", ...rest } = fields;
   const config = applyFields({ ...configDefaults, model: rules.defaultModel, name: fields.name }, rest);
@@ -51,14 +52,12 @@ export async function createAgent(
   checkEffective(state, fields, rules, config.skills.length > 0);
   await checkMcpConnections(sql, tenantId, config.mcpConnectionIds, config.mcpConnectionIds);
   await confirm(change, neededConfirmations(null, config), new Set());
-  return named(
-    tx(sql, async (inner) => {
-      await countAgents(inner, tenantId);
-      if (ownWorkspaceId !== null) await createWorkspace(inner, tenantId, { userId }, "workspace", ownWorkspaceId);
-      await lockReferences(inner, tenantId, id, null, state, rules.exclusiveWorkspace);
-      return insertAgent(inner, { id, tenantId, userId, managed: false, ...state });
-    }),
-  );
+  return async (inner) => {
+    await countAgents(inner, tenantId);
+    if (ownWorkspaceId !== null) await createWorkspace(inner, tenantId, { userId }, "workspace", ownWorkspaceId);
+    await lockReferences(inner, tenantId, id, null, state, rules.exclusiveWorkspace);
+    return named(insertAgent(inner, { id, tenantId, userId, managed: false, ...state }));
+  };
 }
 
 /** Holds the cap: the tenant's row makes creations wait for each other. Throws 400 `invalid_request`. */
@@ -76,7 +75,7 @@ async function countAgents(inner: Tx, tenantId: string): Promise<void> {
  * Updates an agent and saves its next version: `PUT /v1/agents/:agentId`. What needs
  * confirmation is confirmed on a read without a lock; when another update came
  * between and the locked row needs further confirmations, those are obtained and
- * the update is tried again. Throws as `createAgent`, 404, 409 `admin_agent_managed`.
+ * the update is tried again. Throws as `prepareAgent`, 404, 409 `admin_agent_managed`.
  */
 export async function updateAgent(change: ChangeContext, id: string, fields: AgentFields): Promise<AgentRow> {
   const { sql, tenantId } = change;

@@ -8,7 +8,7 @@ import { Id } from "../kernel/ids.ts";
 import { findMcpTool as findToolOfServer } from "../mcp-connections/find-tool.ts";
 import { listAttachments, updateAttachment } from "./attachments.ts";
 import { newAvatarId, serveAvatar } from "./avatar.ts";
-import { createAgent, updateAgent } from "./change.ts";
+import { prepareAgent, updateAgent } from "./change.ts";
 import type { FindMcpTool } from "./confirmations.ts";
 import type { AgentRules } from "./effective.ts";
 import { agentChange } from "./form.ts";
@@ -86,8 +86,10 @@ function collectionRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
         ...agentResponse,
         change: agentChange,
         errors: saveErrors,
-        handle: async ({ sql, tenantId, form, body }) =>
-          showAgent(ctx, await createAgent({ ctx, sql, tenantId, rules: rulesOf[form], findMcpTool }, body)),
+        handle: async ({ sql, commit, tenantId, form, body }) => {
+          const write = await prepareAgent({ ctx, sql, tenantId, rules: rulesOf[form], findMcpTool }, body);
+          return commit(async (inner) => showAgent(ctx, await write(inner)));
+        },
       }),
     )
     .get(
@@ -165,8 +167,8 @@ function statusRoutes(ctx: Ctx) {
       ...agentResponse,
       change: agentChange,
       errors: ["not_found", "admin_agent_managed"],
-      handle: async ({ sql, tenantId, params }) =>
-        showAgent(ctx, await setAgentStatus(sql, tenantId, params.agentId, status)),
+      handle: ({ commit, tenantId, params }) =>
+        commit(async (inner) => showAgent(ctx, await setAgentStatus(inner, tenantId, params.agentId, status))),
     });
   return new Elysia({ prefix: "/v1/agents/:agentId" })
     .post("/disable", move("agents.disable", "Disable an agent: no new turns", "disabled"))

@@ -21,7 +21,10 @@ export function apiKeyRoutes(ctx: Ctx) {
         response: ApiKeyCreatedResponse,
         errors: ["invalid_request"],
         invalidAs: "invalid_request",
-        handle: ({ sql, tenantId, body }) => createApiKey(sql, tenantId, body.name, futureDate(body.expiresAt)),
+        handle: async ({ commit, tenantId, body }) => {
+          const expiresAt = futureDate(body.expiresAt);
+          return commit((inner) => createApiKey(inner, tenantId, body.name, expiresAt));
+        },
       }),
     )
     .get(

@@ -1,8 +1,10 @@
 import type { Static } from "@sinclair/typebox";
 import { getAgent } from "../agents/store.ts";
 import type { Ctx } from "../kernel/context.ts";
-import type { AnySql } from "../kernel/database/client.ts";
+import type { Sql, Tx } from "../kernel/database/client.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
+import type { Reservation } from "../kernel/http/reservation.ts";
 import { type IdOf, newId, randomBody } from "../kernel/ids.ts";
 import { unavailableRetryAfterSeconds } from "../kernel/limits.ts";
 import { checkHealth, verifiedHealth, webhookUrlOf, withCheck } from "./health.ts";
@@ -13,6 +15,7 @@ import {
   type ChatConnectionCreate,
   type ChatConnectionPatch,
   type ChatCredentials,
+  type ChatHealth,
   type ChatPlatformName,
   platformCheckMs,
   platformNamed,
@@ -20,26 +23,39 @@ import {
 import {
   type ChatConnectionRow,
   checkChatConnectionLimit,
+  findChatConnection,
   getChatConnection,
   insertChatConnection,
+  type NewChatConnection,
   removeChatConnection,
   updateChatConnection,
 } from "./store.ts";
 
 /** Characters of the secret that Telegram sends with every update. */
 const webhookSecretLength = 48;
+/** A change registers a webhook at most this often, when others change the connection meanwhile. */
+const registrationsMax = 5;
+
+/** Writes what an operation has found out at its platform, and returns the connection. */
+export type ChatWrite = (inner: Tx) => Promise<ChatConnectionRow>;
 
 /**
  * `POST /v1/chat-connections`: asks the platform who the bot is, stores the
  * connection, and registers the webhook if the platform lets this service do it.
- * Throws 400, 404 for the agent, 503 when the platform cannot be reached.
+ * Returns what writes the end of it. A repeat under an Idempotency-Key goes on with the
+ * connection that was stored. Throws 400, 404 for the agent, 503 when the platform cannot
+ * be reached.
  */
 export async function createChatConnection(
   ctx: Ctx,
-  sql: AnySql,
+  sql: Sql,
+  reservation: Reservation | null,
   tenantId: string,
   body: Static<typeof ChatConnectionCreate>,
-): Promise<ChatConnectionRow> {
+): Promise<ChatWrite> {
+  const madeId = reservation?.madeId ?? null;
+  const stored = madeId === null ? null : await findChatConnection(sql, tenantId, madeId);
+  if (stored !== null) return registerAndEnable(ctx, stored, openConnectedChat(ctx, stored, platformCheckMs));
   const platform = platformNamed(body.platform as ChatPlatformName);
   const credentials = credentialsOf(platform, body.credentials);
   await getAgent(sql, tenantId, body.agentId);
@@ -47,7 +63,7 @@ export async function createChatConnection(
   const account = openChat(ctx, platform, credentials, platformCheckMs);
   const bot = await identify(account);
   const registers = platforms[platform].registersWebhook;
-  const row = await insertChatConnection(sql, ctx.sealer, {
+  const made: NewChatConnection = {
     id: newId("chatConnection"),
     tenantId,
     agentId: body.agentId,
@@ -59,8 +75,15 @@ export async function createChatConnection(
     credentials,
     bot,
     health: verifiedHealth("unknown"),
+  };
+  if (!registers) return (inner) => insertChatConnection(inner, ctx.sealer, made);
+  // The bot is this connection's before its webhook is: of two connections of one bot, only one registers it.
+  const row = await tx(sql, async (inner) => {
+    const inserted = await insertChatConnection(inner, ctx.sealer, made);
+    await reservation?.remember(inner, inserted.id);
+    return inserted;
   });
-  return registers ? registerAndEnable(ctx, sql, row, account) : row;
+  return registerAndEnable(ctx, row, account);
 }
 
 /** Returns the secrets that the platform needs. Throws 400 for a missing or foreign one. */
@@ -93,22 +116,21 @@ function platformUnavailable(): ApiError {
   });
 }
 
-/** `POST /v1/chat-connections/:id/enable`. A connection whose webhook cannot be registered stays disabled, with its check failed. Throws 404. */
-export async function enableChatConnection(ctx: Ctx, sql: AnySql, tenantId: string, id: IdOf<"chatConnection">) {
-  const row = await getChatConnection(sql, tenantId, id);
-  if (!platforms[row.platform].registersWebhook) return updateChatConnection(sql, tenantId, id, { enabled: true });
-  return registerAndEnable(ctx, sql, row, openConnectedChat(ctx, row, platformCheckMs));
+/** `POST /v1/chat-connections/:id/enable`. A connection whose webhook cannot be registered stays disabled, with its check failed. */
+export async function enableChatConnection(ctx: Ctx, row: ChatConnectionRow): Promise<ChatWrite> {
+  if (platforms[row.platform].registersWebhook)
+    return registerAndEnable(ctx, row, openConnectedChat(ctx, row, platformCheckMs));
+  return (inner) => updateChatConnection(inner, row, () => ({ enabled: true }));
 }
 
-async function registerAndEnable(
-  ctx: Ctx,
-  sql: AnySql,
-  row: ChatConnectionRow,
-  account: ChatAccount,
-): Promise<ChatConnectionRow> {
-  const failure = await register(ctx, row, account);
-  const health = withCheck(row.health, "webhook_url", failure === null ? "pass" : "fail");
-  return updateChatConnection(sql, row.tenantId, row.id, { enabled: failure === null, health });
+async function registerAndEnable(ctx: Ctx, row: ChatConnectionRow, account: ChatAccount): Promise<ChatWrite> {
+  const enabled = (await register(ctx, row, account)) === null;
+  return (inner) =>
+    updateChatConnection(inner, row, ({ health }) => ({ enabled, health: withWebhook(health, enabled) }));
+}
+
+function withWebhook(health: ChatHealth, isRegistered: boolean): ChatHealth {
+  return withCheck(health, "webhook_url", isRegistered ? "pass" : "fail");
 }
 
 /** Registers the webhook. Returns why it could not be, or null. */
@@ -123,20 +145,21 @@ async function register(ctx: Ctx, row: ChatConnectionRow, account: ChatAccount):
   }
 }
 
-/** `POST /v1/chat-connections/:id/disable`, also when the platform cannot be reached. Throws 404. */
-export async function disableChatConnection(ctx: Ctx, sql: AnySql, tenantId: string, id: IdOf<"chatConnection">) {
-  const row = await getChatConnection(sql, tenantId, id);
+/** `POST /v1/chat-connections/:id/disable`, also when the platform cannot be reached. */
+export async function disableChatConnection(ctx: Ctx, row: ChatConnectionRow): Promise<ChatWrite> {
   await unregister(ctx, row);
-  const health = platforms[row.platform].registersWebhook
-    ? withCheck(row.health, "webhook_url", "unknown")
-    : row.health;
-  return updateChatConnection(sql, tenantId, id, { enabled: false, health });
+  const registers = platforms[row.platform].registersWebhook;
+  return (inner) =>
+    updateChatConnection(inner, row, ({ health }) => ({
+      enabled: false,
+      health: registers ? withCheck(health, "webhook_url", "unknown") : health,
+    }));
 }
 
 /** `DELETE /v1/chat-connections/:id`, also when the platform cannot be reached. Throws 404. */
 export async function deleteChatConnection(
   ctx: Ctx,
-  sql: AnySql,
+  sql: Sql,
   tenantId: string,
   id: IdOf<"chatConnection">,
 ): Promise<void> {
@@ -154,10 +177,10 @@ export async function unregister(ctx: Ctx, row: ChatConnectionRow): Promise<void
   }
 }
 
-/** `POST /v1/chat-connections/:id/check`: checks a connection's health and stores the result. Throws 404. */
-export async function checkChatConnection(ctx: Ctx, sql: AnySql, tenantId: string, id: IdOf<"chatConnection">) {
-  const row = await getChatConnection(sql, tenantId, id);
-  return updateChatConnection(sql, tenantId, id, { health: await checkHealth(ctx, row) });
+/** `POST /v1/chat-connections/:id/check`: checks a connection's health, to be stored. */
+export async function checkChatConnection(ctx: Ctx, row: ChatConnectionRow): Promise<ChatWrite> {
+  const health = await checkHealth(ctx, row);
+  return (inner) => updateChatConnection(inner, row, () => ({ health }));
 }
 
 /**
@@ -168,24 +191,39 @@ export async function checkChatConnection(ctx: Ctx, sql: AnySql, tenantId: strin
  */
 export async function changeChatConnection(
   ctx: Ctx,
-  sql: AnySql,
+  sql: Sql,
   tenantId: string,
   id: IdOf<"chatConnection">,
-  body: Static<typeof ChatConnectionPatch>,
+  { name, configuration: given }: Static<typeof ChatConnectionPatch>,
 ): Promise<ChatConnectionRow> {
-  const before = await getChatConnection(sql, tenantId, id);
-  const configuration = body.configuration === undefined ? before.configuration : merged(before, body.configuration);
-  const row = await updateChatConnection(sql, tenantId, id, {
-    ...(body.name === undefined ? {} : { name: body.name }),
-    configuration,
-  });
-  if (!row.enabled || configuration.businessMode === before.configuration.businessMode) return row;
-  const failure = await register(ctx, row, openConnectedChat(ctx, row, platformCheckMs));
-  const health = withCheck(row.health, "webhook_url", failure === null ? "pass" : "fail");
-  const checked = await updateChatConnection(sql, tenantId, id, { health });
-  if (failure === null) return checked;
-  if (failure.kind !== "refused") throw platformUnavailable();
-  throw new ApiError("invalid_request", { message: "The change is saved, but the platform refused the webhook." });
+  let registered: boolean | undefined;
+  const row = await tx(sql, (inner) =>
+    updateChatConnection(inner, { tenantId, id }, (now) => {
+      registered = now.configuration.businessMode;
+      return {
+        ...(name === undefined ? {} : { name }),
+        ...(given === undefined ? {} : { configuration: merged(now, given) }),
+      };
+    }),
+  );
+  return row.configuration.businessMode === registered ? row : registerChanged(ctx, sql, row);
+}
+
+/** Registers the webhook of an enabled connection; once more when another change came between, whose registration may have been first. */
+async function registerChanged(ctx: Ctx, sql: Sql, row: ChatConnectionRow): Promise<ChatConnectionRow> {
+  let now = row;
+  for (let attempt = 1; now.enabled && attempt <= registrationsMax; attempt++) {
+    const asked = now;
+    const failure = await register(ctx, asked, openConnectedChat(ctx, asked, platformCheckMs));
+    now = await tx(sql, (inner) =>
+      updateChatConnection(inner, asked, ({ health }) => ({ health: withWebhook(health, failure === null) })),
+    );
+    if (failure !== null && failure.kind !== "refused") throw platformUnavailable();
+    if (failure !== null)
+      throw new ApiError("invalid_request", { message: "The change is saved, but the platform refused the webhook." });
+    if (now.configuration.businessMode === asked.configuration.businessMode) break;
+  }
+  return now;
 }
 
 type PatchedConfiguration = NonNullable<Static<typeof ChatConnectionPatch>["configuration"]>;

@@ -58,8 +58,10 @@ function recordRoutes(ctx: Ctx) {
         success: 201,
         response: ChatConnectionResponse,
         errors: ["invalid_request", "not_found"],
-        handle: async ({ sql, tenantId, body }) =>
-          showChatConnection(ctx, await createChatConnection(ctx, sql, tenantId, body)),
+        handle: async ({ sql, commit, reservation, tenantId, body }) => {
+          const write = await createChatConnection(ctx, sql, reservation, tenantId, body);
+          return commit(async (inner) => showChatConnection(ctx, await write(inner)));
+        },
       }),
     )
     .get(
@@ -111,7 +113,10 @@ function stateRoutes(ctx: Ctx) {
       success: 200,
       response: ChatConnectionResponse,
       errors: ["not_found"],
-      handle: async ({ sql, tenantId, params: { id } }) => showChatConnection(ctx, await work(ctx, sql, tenantId, id)),
+      handle: async ({ sql, commit, tenantId, params: { id } }) => {
+        const write = await work(ctx, await getChatConnection(sql, tenantId, id));
+        return commit(async (inner) => showChatConnection(ctx, await write(inner)));
+      },
     });
   return new Elysia({ prefix: "/chat-connections/:id" })
     .post("/enable", change("chatConnections.enable", "Enable a chat connection", enableChatConnection))
@@ -144,8 +149,8 @@ function deliveryRoutes(ctx: Ctx) {
         success: 200,
         response: ChatDeliveryRepairResponse,
         errors: ["invalid_request", "not_found"],
-        handle: ({ sql, tenantId, params: { id, deliveryId }, body }) =>
-          repairDelivery(sql, tenantId, { connectionId: id, deliveryId }, body),
+        handle: ({ commit, tenantId, params: { id, deliveryId }, body }) =>
+          commit((inner) => repairDelivery(inner, tenantId, { connectionId: id, deliveryId }, body)),
       }),
     )
     .get(

@@ -1,4 +1,4 @@
-import { type AnySql, json } from "../kernel/database/client.ts";
+import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import type { IdOf } from "../kernel/ids.ts";
@@ -62,10 +62,16 @@ export async function getChatConnection(
   tenantId: string,
   id: IdOf<"chatConnection">,
 ): Promise<ChatConnectionRow> {
+  const row = await findChatConnection(sql, tenantId, id);
+  if (row === null) throw new ApiError("not_found");
+  return row;
+}
+
+/** Returns a tenant's connection by an id that was stored before; null when it is deleted since. */
+export async function findChatConnection(sql: AnySql, tenantId: string, id: string): Promise<ChatConnectionRow | null> {
   const [row] = await sql<ChatConnectionRow[]>`
     select ${columns(sql)} from chat_connections c where c.id = ${id} and c.tenant_id = ${tenantId} and ${live(sql)}`;
-  if (row === undefined) throw new ApiError("not_found");
-  return row;
+  return row ?? null;
 }
 
 /** Returns the connection that a webhook's address names; null when there is none. */
@@ -112,29 +118,26 @@ export async function checkChatConnectionLimit(sql: AnySql, tenantId: string): P
 
 /** Stores a connection. Throws 400 `invalid_request` at the limit, or when the bot has a connection already, in any tenant. */
 export async function insertChatConnection(
-  sql: AnySql,
+  inner: Tx,
   sealer: Sealer,
   made: NewChatConnection,
 ): Promise<ChatConnectionRow> {
   const { bot, credentials } = made;
   const sealed = sealer.seal(JSON.stringify(credentials), made.id);
-  return tx(sql, async (inner) => {
-    // The tenant's row is the lock that makes the count hold.
-    await inner`select 1 from tenants where id = ${made.tenantId} for no key update`;
-    await checkChatConnectionLimit(inner, made.tenantId);
-    // A conflict must not abort the transaction of an Idempotency-Key.
-    const [row] = await inner<ChatConnectionRow[]>`
-      insert into chat_connections as c (id, tenant_id, agent_id, name, platform, enabled, configuration, installation,
-        bot_id, bot_user_id, bot_name, team_id, app_id, sealed_credentials, credential_fragment, health)
-      values (${made.id}, ${made.tenantId}, ${made.agentId}, ${made.name}, ${made.platform}, ${made.enabled},
-        ${json(inner, made.configuration)}, ${bot.installation}, ${bot.botId}, ${bot.botUserId}, ${bot.botName},
-        ${bot.teamId}, ${bot.appId}, ${sealed}, ${fragment(credentials.botToken)}, ${json(inner, made.health)})
-      on conflict (platform, installation) where deleted_at is null do nothing
-      returning ${columns(inner)}`;
-    if (row === undefined)
-      throw new ApiError("invalid_request", { message: "This bot is connected already; a bot has one connection." });
-    return row;
-  });
+  // The tenant's row is the lock that makes the count hold.
+  await inner`select 1 from tenants where id = ${made.tenantId} for no key update`;
+  await checkChatConnectionLimit(inner, made.tenantId);
+  const [row] = await inner<ChatConnectionRow[]>`
+    insert into chat_connections as c (id, tenant_id, agent_id, name, platform, enabled, configuration, installation,
+      bot_id, bot_user_id, bot_name, team_id, app_id, sealed_credentials, credential_fragment, health)
+    values (${made.id}, ${made.tenantId}, ${made.agentId}, ${made.name}, ${made.platform}, ${made.enabled},
+      ${json(inner, made.configuration)}, ${bot.installation}, ${bot.botId}, ${bot.botUserId}, ${bot.botName},
+      ${bot.teamId}, ${bot.appId}, ${sealed}, ${fragment(credentials.botToken)}, ${json(inner, made.health)})
+    on conflict (platform, installation) where deleted_at is null do nothing
+    returning ${columns(inner)}`;
+  if (row === undefined)
+    throw new ApiError("invalid_request", { message: "This bot is connected already; a bot has one connection." });
+  return row;
 }
 
 /** The fields of a connection that an operation may change; those left out stay. */
@@ -145,20 +148,27 @@ export interface ChatConnectionChange {
   readonly health?: ChatHealth;
 }
 
-/** Changes a connection. Throws 404. */
+/**
+ * Changes a connection to what `changeOf` makes of its row as it is now: the row's lock
+ * keeps one of two concurrent changes from undoing the other. Throws 404, and what
+ * `changeOf` throws.
+ */
 export async function updateChatConnection(
-  sql: AnySql,
-  tenantId: string,
-  id: IdOf<"chatConnection">,
-  { name, enabled, configuration, health }: ChatConnectionChange,
+  inner: Tx,
+  { tenantId, id }: Pick<ChatConnectionRow, "tenantId" | "id">,
+  changeOf: (now: ChatConnectionRow) => ChatConnectionChange,
 ): Promise<ChatConnectionRow> {
-  const [row] = await sql<ChatConnectionRow[]>`
-    update chat_connections c set name = coalesce(${name ?? null}, name), enabled = coalesce(${enabled ?? null}, enabled),
-      configuration = coalesce(${configuration === undefined ? null : json(sql, configuration)}, configuration),
-      health = coalesce(${health === undefined ? null : json(sql, health)}, health), updated_at = now()
-    where c.id = ${id} and c.tenant_id = ${tenantId} returning ${columns(sql)}`;
-  if (row === undefined) throw new ApiError("not_found");
-  return row;
+  const [now] = await inner<ChatConnectionRow[]>`
+    select ${columns(inner)} from chat_connections c
+    where c.id = ${id} and c.tenant_id = ${tenantId} and ${live(inner)} for no key update of c`;
+  if (now === undefined) throw new ApiError("not_found");
+  const { name = now.name, enabled = now.enabled, configuration, health } = changeOf(now);
+  const [row] = await inner<ChatConnectionRow[]>`
+    update chat_connections c set name = ${name}, enabled = ${enabled},
+      configuration = ${json(inner, configuration ?? now.configuration)}, health = ${json(inner, health ?? now.health)},
+      updated_at = now()
+    where c.id = ${id} returning ${columns(inner)}`;
+  return row as ChatConnectionRow;
 }
 
 /** Records the platform's first verified request, which proves that the webhook is right. */

@@ -24,6 +24,8 @@ export const scrapeTimeoutMs = 2_000;
 
 /** An Idempotency-Key is remembered this long. */
 export const idempotencyKeepHours = 24;
+/** The key of a request whose process died is free for a repeat after this long; a living request renews it. */
+export const idempotencyLeaseMs = 30_000;
 /** An Idempotency-Key has at most this many characters. */
 export const idempotencyKeyLengthMax = 255;
 

@@ -1,59 +1,56 @@
 import type { Ctx } from "../kernel/context.ts";
-import type { AnySql } from "../kernel/database/client.ts";
+import type { Sql, Tx } from "../kernel/database/client.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { type IdOf, newId } from "../kernel/ids.ts";
 import { authorizationOf } from "./authorization.ts";
 import { openCredentials, openTokens } from "./credentials.ts";
-import { failureOf, McpFailure } from "./failure.ts";
+import { failureOf, McpFailure, type McpFailureCode } from "./failure.ts";
 import { oauthFetch } from "./fetches.ts";
 import { revokeTokens } from "./grants.ts";
 import { validateTimeoutMs } from "./limits.ts";
 import type { McpConnection, TargetFields } from "./schema.ts";
-import { recordTest, replaceTarget } from "./status.ts";
+import { replaceTarget } from "./status.ts";
 import {
   checkNewMcpConnection,
   getMcpConnection,
-  insertMcpConnection,
   type McpConnectionRow,
+  type NewMcpConnection,
   removeMcpConnection,
   showMcpConnection,
+  type ValidatedTarget,
 } from "./store.ts";
 import { probeServer, validateTarget } from "./validation.ts";
 
 /**
- * `POST /v1/mcp-connections`: creates a connection once its server has been probed.
- * Throws 400 for invalid fields, at the limit, and for a failure of the server; 409
- * `mcp_connection_name_conflict`.
+ * Returns the connection of `POST /v1/mcp-connections`, to be inserted, once its server has
+ * been probed. Throws 400 for invalid fields, at the limit, and for a failure of the
+ * server; 409 `mcp_connection_name_conflict`.
  */
-export async function createMcpConnection(
+export async function validateNewMcpConnection(
   ctx: Ctx,
-  sql: AnySql,
+  sql: Sql,
   tenantId: string,
   { name, ...target }: TargetFields & { name: string },
-): Promise<McpConnection> {
+): Promise<NewMcpConnection> {
   await checkNewMcpConnection(sql, tenantId, name);
   const id = newId("mcpConnection");
   const made = await validateTarget(ctx, id, target);
-  return showMcpConnection(await insertMcpConnection(sql, { ...made, id, tenantId, name }));
+  return { ...made, id, tenantId, name };
 }
 
 /**
- * `POST /v1/mcp-connections/:id/reconnect`: replaces a connection's URL and
- * credentials once the server has been probed. Throws as `createMcpConnection`, 404,
- * and 409 `mcp_connection_stale_credential_version` when they were changed during the probe.
+ * Writes what `POST /v1/mcp-connections/:id/reconnect` has validated in place of a
+ * connection's URL and credentials. Throws 404, and 409
+ * `mcp_connection_stale_credential_version` when they were changed during the probe.
  */
 export async function reconnectMcpConnection(
-  ctx: Ctx,
-  sql: AnySql,
-  tenantId: string,
-  id: IdOf<"mcpConnection">,
-  target: TargetFields,
+  inner: Tx,
+  before: McpConnectionRow,
+  made: ValidatedTarget,
 ): Promise<{ status: string; connection: McpConnection }> {
-  const before = await getMcpConnection(sql, tenantId, id);
-  const made = await validateTarget(ctx, id, target);
-  const row = await replaceTarget(sql, before, made);
+  const row = await replaceTarget(inner, before, made);
   if (row === null) {
-    await getMcpConnection(sql, tenantId, id);
+    await getMcpConnection(inner, before.tenantId, before.id);
     throw new ApiError("mcp_connection_stale_credential_version");
   }
   return { status: row.status, connection: showMcpConnection(row) };
@@ -68,24 +65,14 @@ export type TestResult =
       readonly toolCount: number;
       readonly toolNames: readonly string[];
     }
-  | { readonly ok: false; readonly error: { readonly code: string; readonly message: string } };
+  | { readonly ok: false; readonly error: { readonly code: McpFailureCode; readonly message: string } };
 
-/** Probes a connection's server and records the result. Throws 404. */
-export async function testMcpConnection(
-  ctx: Ctx,
-  sql: AnySql,
-  tenantId: string,
-  id: IdOf<"mcpConnection">,
-): Promise<TestResult> {
-  const row = await getMcpConnection(sql, tenantId, id);
+/** Probes a connection's server and returns the result, for `recordTest`. */
+export async function testMcpConnection(ctx: Ctx, row: McpConnectionRow): Promise<TestResult> {
   const startedAt = performance.now();
   const probe = await probeServer(ctx, row.url, authorizationOf(ctx, row)).catch(failureOf);
-  if (probe instanceof McpFailure) {
-    await recordTest(sql, row, probe.code);
-    return { ok: false, error: { code: probe.code, message: probe.message } };
-  }
+  if (probe instanceof McpFailure) return { ok: false, error: { code: probe.code, message: probe.message } };
   const latencyMs = Math.round(performance.now() - startedAt);
-  await recordTest(sql, row, null);
   const toolNames = probe.tools.map((tool) => tool.name);
   return { ok: true, latencyMs, server: probe.server, toolCount: toolNames.length, toolNames };
 }
@@ -93,7 +80,7 @@ export async function testMcpConnection(
 /** Deletes a connection, then revokes its OAuth tokens. Throws 404, 409 `mcp_connection_in_use`. */
 export async function deleteMcpConnection(
   ctx: Ctx,
-  sql: AnySql,
+  sql: Sql,
   tenantId: string,
   id: IdOf<"mcpConnection">,
 ): Promise<void> {

@@ -3,7 +3,7 @@ import type { Ctx } from "../kernel/context.ts";
 import type { ErrorCause } from "../kernel/errors.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
 import { Id } from "../kernel/ids.ts";
-import { createMcpConnection, deleteMcpConnection, reconnectMcpConnection, testMcpConnection } from "./manage.ts";
+import { deleteMcpConnection, reconnectMcpConnection, testMcpConnection, validateNewMcpConnection } from "./manage.ts";
 import {
   McpConnectionListResponse,
   McpConnectionResponse,
@@ -13,7 +13,15 @@ import {
 } from "./responses.ts";
 import { McpConnectionCreate, McpConnectionReconnect, McpConnectionRename } from "./schema.ts";
 import { createSignInLink, finishSignIn, startSignIn } from "./sign-in.ts";
-import { getMcpConnection, listMcpConnections, renameMcpConnection, showMcpConnection } from "./store.ts";
+import { recordTest } from "./status.ts";
+import {
+  getMcpConnection,
+  insertMcpConnection,
+  listMcpConnections,
+  renameMcpConnection,
+  showMcpConnection,
+} from "./store.ts";
+import { validateTarget } from "./validation.ts";
 
 const params = pathIds({ id: Id("mcpConnection") });
 const targetErrors: readonly ErrorCause[] = [
@@ -51,7 +59,10 @@ function recordRoutes(ctx: Ctx) {
         success: 201,
         response: McpConnectionResponse,
         errors: [...targetErrors, "mcp_connection_limit_reached", "mcp_connection_name_conflict"],
-        handle: ({ sql, tenantId, body }) => createMcpConnection(ctx, sql, tenantId, body),
+        handle: async ({ sql, commit, tenantId, body }) => {
+          const made = await validateNewMcpConnection(ctx, sql, tenantId, body);
+          return commit(async (inner) => showMcpConnection(await insertMcpConnection(inner, made)));
+        },
       }),
     )
     .get(
@@ -105,7 +116,14 @@ function serverRoutes(ctx: Ctx) {
         success: 200,
         response: McpConnectionTestResponse,
         errors: ["not_found"],
-        handle: ({ sql, tenantId, params: { id } }) => testMcpConnection(ctx, sql, tenantId, id),
+        handle: async ({ sql, commit, tenantId, params: { id } }) => {
+          const row = await getMcpConnection(sql, tenantId, id);
+          const result = await testMcpConnection(ctx, row);
+          return commit(async (inner) => {
+            await recordTest(inner, row, result.ok ? null : result.error.code);
+            return result;
+          });
+        },
       }),
     )
     .post(
@@ -118,7 +136,11 @@ function serverRoutes(ctx: Ctx) {
         success: 200,
         response: McpReconnectResponse,
         errors: [...targetErrors, "not_found", "mcp_connection_stale_credential_version"],
-        handle: ({ sql, tenantId, params: { id }, body }) => reconnectMcpConnection(ctx, sql, tenantId, id, body),
+        handle: async ({ sql, commit, tenantId, params: { id }, body }) => {
+          const before = await getMcpConnection(sql, tenantId, id);
+          const made = await validateTarget(ctx, id, body);
+          return commit((inner) => reconnectMcpConnection(inner, before, made));
+        },
       }),
     )
     .post(
@@ -130,7 +152,8 @@ function serverRoutes(ctx: Ctx) {
         success: 200,
         response: SignInLinkResponse,
         errors: ["dashboard_required"],
-        handle: ({ sql, principal, params: { id } }) => createSignInLink(ctx, sql, principal, id),
+        handle: ({ commit, principal, params: { id } }) =>
+          commit((inner) => createSignInLink(ctx, inner, principal, id)),
       }),
     );
 }

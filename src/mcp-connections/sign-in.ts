@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Principal } from "../kernel/auth/authenticator.ts";
 import type { Ctx } from "../kernel/context.ts";
-import type { AnySql } from "../kernel/database/client.ts";
+import type { Tx } from "../kernel/database/client.ts";
 import { ApiError } from "../kernel/errors.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import { tenantUrlFault } from "../kernel/outbound/address.ts";
@@ -35,17 +35,17 @@ const secretBytes = 32;
  * tenant's, or does not wait for a sign-in.
  */
 export async function createSignInLink(
-  ctx: Ctx,
-  sql: AnySql,
+  ctx: Pick<Ctx, "publicUrl">,
+  inner: Tx,
   principal: Principal,
   id: IdOf<"mcpConnection">,
 ): Promise<{ url: string }> {
   if (principal.kind !== "dashboard" || principal.authUserId === null) throw new ApiError("dashboard_required");
-  const row = await findMcpConnection(sql, principal.tenant.id, id);
+  const row = await findMcpConnection(inner, principal.tenant.id, id);
   if (row === null || row.authType !== "oauth_authorization_code" || row.status === "connected")
     throw new ApiError("internal");
   const token = secret();
-  await storeLink(sql, token, { connectionId: row.id, credentialVersion: row.credentialVersion });
+  await storeLink(inner, token, { connectionId: row.id, credentialVersion: row.credentialVersion });
   return { url: `${ctx.publicUrl}/connect/mcp/${token}` };
 }
 

@@ -31,6 +31,9 @@ export type ValidatedTarget = Omit<
   "id" | "tenantId" | "name" | "credentialVersion" | "lastAuthErrorCode" | "createdAt" | "updatedAt"
 >;
 
+/** A validated connection that is not stored yet. */
+export type NewMcpConnection = ValidatedTarget & Pick<McpConnectionRow, "id" | "tenantId" | "name">;
+
 /** Returns the columns of a `McpConnectionRow`. */
 export function mcpConnectionColumns(sql: AnySql) {
   return sql`id, tenant_id, name, url, auth_type, status,
@@ -79,11 +82,7 @@ export async function checkNewMcpConnection(sql: AnySql, tenantId: string, name:
 }
 
 /** Stores a connection. Throws as `checkNewMcpConnection`. */
-export function insertMcpConnection(
-  sql: AnySql,
-  connection: ValidatedTarget & { id: string; tenantId: string; name: string },
-): Promise<McpConnectionRow> {
-  const made = connection;
+export function insertMcpConnection(sql: AnySql, made: NewMcpConnection): Promise<McpConnectionRow> {
   return tx(sql, async (inner) => {
     // The tenant's row is the lock that makes the count hold.
     await inner`select 1 from tenants where id = ${made.tenantId} for no key update`;

@@ -22,10 +22,11 @@ export function memoryRoutes(ctx: Ctx) {
         success: 201,
         response: MemoryResponse,
         errors: ["not_found"],
-        handle: async ({ sql, tenantId, params: { agentId }, body }) => {
-          const memory = await createMemory(sql, { tenantId, agentId }, body.text, body.userId ?? "");
-          return new Reply(memory, { headers: { Location: `/v1/agents/${agentId}/memories/${memory.id}` } });
-        },
+        handle: ({ commit, tenantId, params: { agentId }, body }) =>
+          commit(async (inner) => {
+            const memory = await createMemory(inner, { tenantId, agentId }, body.text, body.userId ?? "");
+            return new Reply(memory, { headers: { Location: `/v1/agents/${agentId}/memories/${memory.id}` } });
+          }),
       }),
     )
     .get(

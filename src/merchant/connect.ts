@@ -21,7 +21,7 @@ import {
   findCurrentConnection,
   getCurrentConnection,
   type MerchantConnectionRow,
-  replaceCurrentConnection,
+  type NewMerchantConnection,
   showMerchantConnection,
 } from "./store.ts";
 
@@ -35,23 +35,22 @@ export async function readMerchantConnection(
 }
 
 /**
- * `POST /v1/merchant-connection`: stores a connection in place of the current one,
- * once the provider has accepted its credential. Throws 400, 422
+ * Returns the connection of `POST /v1/merchant-connection`, to be stored in place of the
+ * current one, once the provider has accepted its credential. Throws 400, 422
  * `merchant_credential_invalid`, 503 `merchant_provider_unavailable`.
  */
-export async function connectMerchant(
+export async function verifyMerchant(
   ctx: Ctx,
-  sql: AnySql,
   tenantId: string,
   fields: Static<typeof MerchantConnectionCreate>,
-): Promise<{ connection: MerchantConnection }> {
+): Promise<NewMerchantConnection> {
   const { environment, credential } = fields;
   const provider = (billingAliases as Record<string, BillingProviderName>)[fields.provider] ?? fields.provider;
   const account = { provider: provider as BillingProviderName, environment, credential };
   const guard = readGuard(fields.guard ?? { enabled: false });
   const merchantAccountId = await verifyCredential(ctx, account);
   const id = newId("merchantConnection");
-  const row = await replaceCurrentConnection(sql, {
+  return {
     id,
     tenantId,
     provider: account.provider,
@@ -60,8 +59,7 @@ export async function connectMerchant(
     sealedCredential: ctx.sealer.seal(credential, id),
     keyFragment: fragment(credential),
     guard,
-  });
-  return { connection: showMerchantConnection(row) };
+  };
 }
 
 /**

@@ -53,7 +53,7 @@ export function merchantEventRoutes(ctx: Ctx) {
         ...moves,
         id: "merchantEvents.retry",
         summary: "Send a failed or uncertain usage event again",
-        handle: ({ sql, tenantId, params }) => retryUsageEvent(sql, tenantId, params.id),
+        handle: ({ commit, tenantId, params }) => commit((inner) => retryUsageEvent(inner, tenantId, params.id)),
       }),
     )
     .post(
@@ -62,7 +62,7 @@ export function merchantEventRoutes(ctx: Ctx) {
         ...moves,
         id: "merchantEvents.release",
         summary: "Send an unmapped usage event whose end user is bound by now",
-        handle: ({ sql, tenantId, params }) => releaseUsageEvent(sql, tenantId, params.id),
+        handle: ({ commit, tenantId, params }) => commit((inner) => releaseUsageEvent(inner, tenantId, params.id)),
       }),
     )
     .post(
@@ -71,7 +71,7 @@ export function merchantEventRoutes(ctx: Ctx) {
         ...moves,
         id: "merchantEvents.discard",
         summary: "Discard a usage event",
-        handle: ({ sql, tenantId, params }) => discardUsageEvent(sql, tenantId, params.id),
+        handle: ({ commit, tenantId, params }) => commit((inner) => discardUsageEvent(inner, tenantId, params.id)),
       }),
     );
 }

@@ -3,7 +3,7 @@ import type { Ctx } from "../kernel/context.ts";
 import { operation } from "../kernel/http/operation.ts";
 import { readLimit } from "../kernel/http/page.ts";
 import { deleteBinding, listBindings, putBinding } from "./bindings.ts";
-import { connectMerchant, readMerchantConnection, updateMerchantConnection } from "./connect.ts";
+import { readMerchantConnection, updateMerchantConnection, verifyMerchant } from "./connect.ts";
 import {
   CurrentMerchantConnectionResponse,
   MerchantBindingListResponse,
@@ -11,7 +11,7 @@ import {
   MerchantConnectionResponse,
 } from "./responses.ts";
 import { BindingPath, BindingPut, BindingQuery, MerchantConnectionCreate, MerchantConnectionUpdate } from "./schema.ts";
-import { deleteCurrentConnection } from "./store.ts";
+import { deleteCurrentConnection, replaceCurrentConnection, showMerchantConnection } from "./store.ts";
 
 /** The operations on the tenant's merchant connection and its bindings: `/v1/merchant-connection`. */
 export function merchantRoutes(ctx: Ctx) {
@@ -39,7 +39,12 @@ function connectionRoutes(ctx: Ctx) {
         success: 201,
         response: MerchantConnectionResponse,
         errors: ["merchant_credential_invalid", "merchant_provider_unavailable"],
-        handle: ({ sql, tenantId, body }) => connectMerchant(ctx, sql, tenantId, body),
+        handle: async ({ commit, tenantId, body }) => {
+          const made = await verifyMerchant(ctx, tenantId, body);
+          return commit(async (inner) => ({
+            connection: showMerchantConnection(await replaceCurrentConnection(inner, made)),
+          }));
+        },
       }),
     )
     .patch(

@@ -1,3 +1,4 @@
+import { refuseInTransaction } from "../kernel/async/in-transaction.ts";
 import { readBounded } from "../kernel/bounded-read.ts";
 import { type Fetch, wasNeverSent } from "../kernel/outbound/fetch.ts";
 import { BillingFault, faultOfStatus } from "./fault.ts";
@@ -14,6 +15,7 @@ const responseBytesMax = 8 * 1024 * 1024;
  */
 export function billingFetch(limitMs: number): Fetch {
   return async (input, init) => {
+    refuseInTransaction("Another server");
     const signal = AbortSignal.timeout(limitMs);
     const response = await send(input, { ...init, signal });
     const body = await readBounded(response.body, responseBytesMax).catch(() => null);

@@ -19,7 +19,7 @@ export function promptRoutes(ctx: Ctx) {
         success: 201,
         response: PromptResponse,
         errors: ["invalid_request"],
-        handle: ({ sql, tenantId, body }) => createPrompt(sql, tenantId, body),
+        handle: ({ commit, tenantId, body }) => commit((inner) => createPrompt(inner, tenantId, body)),
       }),
     )
     .get(

@@ -53,7 +53,7 @@ function recordRoutes(ctx: Ctx) {
         success: 201,
         response: ProviderResponse,
         errors: ["provider_limit_reached", "provider_name_conflict"],
-        handle: async ({ sql, tenantId, body }) => {
+        handle: async ({ commit, tenantId, body }) => {
           const providerType = providerTypeOf(body.providerType) as ProviderType;
           const baseUrl = body.baseUrl ?? null;
           checkBaseUrl(providerType, baseUrl, ctx.config.allowPrivateNetwork);
@@ -61,7 +61,7 @@ function recordRoutes(ctx: Ctx) {
           const sealedKey = ctx.sealer.seal(body.apiKey, id);
           const keyFragment = fragment(body.apiKey);
           const made = { id, name: body.name, providerType, baseUrl, sealedKey, keyFragment };
-          return show(await createProvider(sql, tenantId, made));
+          return commit(async (inner) => show(await createProvider(inner, tenantId, made)));
         },
       }),
     )

@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
-import { createAgent } from "../agents/change.ts";
+import { prepareAgent } from "../agents/change.ts";
 import { toolGroups } from "../agents/schema.ts";
 import { createApiKey } from "../apikeys/store.ts";
 import { findTenant } from "../kernel/auth/authenticator.ts";
 import type { Ctx } from "../kernel/context.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import { ApiError, type ErrorCause } from "../kernel/errors.ts";
 import { type IdOf, newId } from "../kernel/ids.ts";
 import { digest, fragment } from "../kernel/seal.ts";
@@ -131,7 +132,7 @@ function makeAgent(ctx: Ctx, tenantId: IdOf<"tenant">, providerId: IdOf<"provide
   const findMcpTool = () => Promise.reject(new ApiError("mcp_connection_discovery_failed"));
   const change = { ctx, sql: ctx.sql, tenantId, rules, findMcpTool };
   return underFreeName("Demo agent", "agent_name_conflict", async (name) => {
-    const agent = await createAgent(change, {
+    const write = await prepareAgent(change, {
       name,
       model,
       providerId,
@@ -140,7 +141,7 @@ function makeAgent(ctx: Ctx, tenantId: IdOf<"tenant">, providerId: IdOf<"provide
       // It reads without asking, and asks before it changes anything: so the first approval needs no set-up.
       approvalInChat: { default: "auto" },
     });
-    return agent.id;
+    return (await tx(ctx.sql, write)).id;
   });
 }
 

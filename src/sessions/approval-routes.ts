@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import type { Sql } from "../kernel/database/client.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { Component } from "../kernel/http/component.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
@@ -36,7 +37,7 @@ export function approvalRoutes(streams: StreamContext) {
         response: ToolApprovalListResponse,
         errors: ["not_found"],
         handle: async ({ sql, tenantId, params }) => {
-          await requireSession(ctx, tenantId, params);
+          await requireSession(sql, tenantId, params);
           return listApprovals(sql, params.sessionId);
         },
       }),
@@ -51,14 +52,11 @@ export function approvalRoutes(streams: StreamContext) {
         success: 202,
         response: ApprovalDecisionResponse,
         errors: ["not_found", "approval_decided"],
-        handle: async ({ sql, tenantId, principal, params, body }) => {
-          await requireSession(ctx, tenantId, params);
-          return decideApproval(sql, params.sessionId, params.approvalId, {
-            approved: body.approved,
-            reason: body.reason ?? null,
-            decidedBy: principal.actor,
-            name: null,
-          });
+        handle: async ({ sql, commit, tenantId, principal, params, body }) => {
+          await requireSession(sql, tenantId, params);
+          const { approved, reason = null } = body;
+          const decision = { approved, reason, decidedBy: principal.actor, name: null };
+          return commit((inner) => decideApproval(inner, params.sessionId, params.approvalId, decision));
         },
       }),
     )
@@ -72,7 +70,7 @@ export function approvalRoutes(streams: StreamContext) {
         response: MessageStream,
         errors: ["not_found", "session_busy"],
         handle: async ({ sql, tenantId, params, request }) => {
-          await requireSession(ctx, tenantId, params);
+          await requireSession(sql, tenantId, params);
           const [log] = await logStates(sql, [params.continuationId]);
           const [owner] = await sql`
             select 1 from continuations where id = ${params.continuationId} and session_id = ${params.sessionId}`;
@@ -88,11 +86,11 @@ export function approvalRoutes(streams: StreamContext) {
 }
 
 async function requireSession(
-  ctx: StreamContext["ctx"],
+  sql: Sql,
   tenantId: string,
   { agentId, sessionId }: { readonly agentId: string; readonly sessionId: string },
 ): Promise<void> {
-  const session = await findSession(ctx.sql, tenantId, agentId, sessionId);
+  const session = await findSession(sql, tenantId, agentId, sessionId);
   // Also a session that form A does not show yet: its first turn may be the one that asks.
   if (session === null) throw new ApiError("not_found");
 }

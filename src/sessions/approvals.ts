@@ -1,6 +1,5 @@
 import type { AuditActor } from "../kernel/auth/actor.ts";
-import type { AnySql } from "../kernel/database/client.ts";
-import { tx } from "../kernel/database/transaction.ts";
+import type { AnySql, Tx } from "../kernel/database/client.ts";
 import { ApiError } from "../kernel/errors.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import { applyDecisions, type DecidedCall } from "./decisions.ts";
@@ -81,25 +80,21 @@ export async function listApprovals(
  * Returns the approval and its continuation. Throws 404, and 409 `approval_decided` when
  * it is decided already.
  */
-export function decideApproval(
-  sql: AnySql,
+export async function decideApproval(
+  inner: Tx,
   sessionId: string,
   approvalId: string,
   decision: ApprovalDecision,
 ): Promise<{ approval: ToolApproval; continuation: Continuation }> {
-  return tx(sql, async (inner) => {
-    const [found] = await inner<{ turnId: IdOf<"turn">; continuationId: IdOf<"continuation"> }[]>`
-      select turn_id, continuation_id from approvals where id = ${approvalId} and session_id = ${sessionId}`;
-    if (found === undefined) throw new ApiError("not_found");
-    await inner`select 1 from turns where id = ${found.turnId} for no key update`;
-    const [approval] = await inner<ApprovalRow[]>`${decideMove(inner, approvalId, decision)}`;
-    if (approval === undefined) throw new ApiError("approval_decided");
-    await applyDecisions(inner, [approval]);
-    const [continuation] = await inner<
-      ContinuationRow[]
-    >`select * from continuations where id = ${found.continuationId}`;
-    return { approval: showApproval(approval), continuation: showContinuation(continuation as ContinuationRow) };
-  });
+  const [found] = await inner<{ turnId: IdOf<"turn">; continuationId: IdOf<"continuation"> }[]>`
+    select turn_id, continuation_id from approvals where id = ${approvalId} and session_id = ${sessionId}`;
+  if (found === undefined) throw new ApiError("not_found");
+  await inner`select 1 from turns where id = ${found.turnId} for no key update`;
+  const [approval] = await inner<ApprovalRow[]>`${decideMove(inner, approvalId, decision)}`;
+  if (approval === undefined) throw new ApiError("approval_decided");
+  await applyDecisions(inner, [approval]);
+  const [continuation] = await inner<ContinuationRow[]>`select * from continuations where id = ${found.continuationId}`;
+  return { approval: showApproval(approval), continuation: showContinuation(continuation as ContinuationRow) };
 }
 
 function showApproval(row: ApprovalRow): ToolApproval {

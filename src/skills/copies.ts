@@ -19,8 +19,9 @@ export type CopyResult =
 
 /**
  * Copies a skill to other agents of the tenant, one result per destination in
- * their order; a destination that fails does not stop the others. Throws 404 for
- * the agent and the skill copied from.
+ * their order; a destination that fails does not stop the others. On the pool each
+ * destination has a transaction of its own. Throws 404 for the agent and the skill copied
+ * from.
  */
 export async function copySkill(
   sql: AnySql,
@@ -35,7 +36,7 @@ export async function copySkill(
       const skill = await tx(sql, (inner) => copyTo(inner, place, agentId));
       results.push({ agentId, status: "created", skill });
     } catch (error) {
-      // Inside the transaction of an Idempotency-Key, an unavailable database fails the whole request.
+      // Inside one transaction, an unavailable database fails the whole request.
       const reason = isUnavailable(error) && !("savepoint" in sql) ? unavailable() : error;
       if (!(reason instanceof ApiError)) throw error;
       const { code } = spell(reason.reason, form);

@@ -39,8 +39,8 @@ export function libraryRoutes(ctx: Ctx) {
           const { tenantId, request } = input;
           const upload = await readLibraryUpload(request, LibraryCreateFields);
           const attribution = { userId: upload.userId, metadata: upload.metadata ?? {} };
-          return respondOnce(ctx, input, 201, upload.meaning, (sql) =>
-            createLibrarySkill(sql, tenantId, upload, attribution),
+          return respondOnce(ctx, input, 201, upload.meaning, (inner) =>
+            createLibrarySkill(inner, tenantId, upload, attribution),
           );
         },
       }),

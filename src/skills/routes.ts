@@ -10,7 +10,7 @@ import { copySkill } from "./copies.ts";
 import { checkFilePath } from "./paths.ts";
 import { SkillCopiesResponse, SkillListResponse, SkillResponse } from "./responses.ts";
 import { manifestPath, SkillCopies, SkillCreate, SkillFileQuery, SkillList, SkillUpload, skillPage } from "./schema.ts";
-import { createSkill, deleteSkill, getSkill, listSkills } from "./store.ts";
+import { createSkill, deleteSkill, getSkill, listSkills, readSkill } from "./store.ts";
 import { readFileBody, readSkillUpload } from "./upload.ts";
 
 const ofAgent = pathIds({ agentId: Id("agent") });
@@ -39,7 +39,12 @@ export function skillRoutes(ctx: Ctx) {
         success: 200,
         response: SkillCopiesResponse,
         errors: fileErrors,
-        handle: ({ sql, tenantId, form, params, body }) => copySkill(sql, { tenantId, ...params }, body.agentIds, form),
+        handle: ({ sql, commit, reservation, tenantId, form, params, body }) => {
+          const place = { tenantId, ...params };
+          // Without a response to keep, each destination has a transaction of its own.
+          if (reservation === null) return copySkill(sql, place, body.agentIds, form);
+          return commit((inner) => copySkill(inner, place, body.agentIds, form));
+        },
       }),
     );
 }
@@ -70,8 +75,10 @@ function folderRoutes(ctx: Ctx) {
         success: 201,
         response: SkillResponse,
         errors: createErrors,
-        handle: ({ sql, tenantId, params, body }) =>
-          createSkill(sql, tenantId, params.agentId, new Map([[manifestPath, Buffer.from(body.content)]])),
+        handle: async ({ commit, tenantId, params, body }) => {
+          const skill = readSkill(new Map([[manifestPath, Buffer.from(body.content)]]));
+          return commit((inner) => createSkill(inner, tenantId, params.agentId, skill));
+        },
       }),
     )
     .post(
@@ -90,7 +97,8 @@ function folderRoutes(ctx: Ctx) {
           const { tenantId, params, request } = input;
           await getAgent(ctx.sql, tenantId, params.agentId);
           const { folder, meaning } = await readSkillUpload(request);
-          return respondOnce(ctx, input, 201, meaning, (sql) => createSkill(sql, tenantId, params.agentId, folder));
+          const skill = readSkill(folder);
+          return respondOnce(ctx, input, 201, meaning, (inner) => createSkill(inner, tenantId, params.agentId, skill));
         },
       }),
     )

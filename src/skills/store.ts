@@ -64,21 +64,30 @@ export async function findSkill(inner: Tx, agentId: string, id: string): Promise
   return row;
 }
 
-/**
- * Creates a skill from a folder and returns it. Throws 400 `skill_invalid_markdown`,
- * `skill_limit_reached`, 404, 409 `skill_name_conflict`, 413
- * `skill_uncompressed_too_large`.
- */
-export function createSkill(sql: AnySql, tenantId: string, agentId: string, folder: SkillFolder): Promise<SkillDetail> {
+/** A folder that can be a skill. */
+export interface ReadSkill {
+  readonly folder: SkillFolder;
+  readonly manifest: Manifest;
+}
+
+/** Returns a folder as a skill. Throws 400 `skill_invalid_markdown`, 413 `skill_uncompressed_too_large`. */
+export function readSkill(folder: SkillFolder): ReadSkill {
   const sizeBytes = [...folder.values()].reduce((sum, content) => sum + content.byteLength, 0);
   if (sizeBytes > skillBytesMax) throw new ApiError("skill_uncompressed_too_large");
-  const manifest = readManifest(folder.get(manifestPath));
-  return tx(sql, async (inner) => {
-    await lockAgent(inner, tenantId, agentId);
-    const row = await insertSkill(inner, tenantId, agentId, manifest);
-    await insertSkillFiles(inner, row.id, agentSkillVersion, folder);
-    return showDetail(inner, row);
-  });
+  return { folder, manifest: readManifest(folder.get(manifestPath)) };
+}
+
+/** Creates a skill and returns it. Throws 400 `skill_limit_reached`, 404, 409 `skill_name_conflict`. */
+export async function createSkill(
+  inner: Tx,
+  tenantId: string,
+  agentId: string,
+  { folder, manifest }: ReadSkill,
+): Promise<SkillDetail> {
+  await lockAgent(inner, tenantId, agentId);
+  const row = await insertSkill(inner, tenantId, agentId, manifest);
+  await insertSkillFiles(inner, row.id, agentSkillVersion, folder);
+  return showDetail(inner, row);
 }
 
 /**

@@ -1,6 +1,5 @@
 import { Elysia } from "elysia";
 import type { Ctx } from "../kernel/context.ts";
-import { tx } from "../kernel/database/transaction.ts";
 import { operation, Reply } from "../kernel/http/operation.ts";
 import { readLimit } from "../kernel/http/page.ts";
 import { queueRun, startErrors } from "./queue-run.ts";
@@ -42,16 +41,14 @@ function recordRoutes(ctx: Ctx) {
         response: TaskCreatedResponse,
         otherwise: { 202: TaskCreatedResponse },
         errors: startErrors,
-        handle: async ({ sql, tenantId, principal, body, requestId }) => {
-          const { tenant } = principal;
-          if (body.submit !== true)
-            return { task: showTask(await createTask(sql, tenantId, body, new Date())), runId: null };
-          return tx(sql, async (inner) => {
-            const { id } = await createTask(inner, tenantId, body, new Date());
-            const runId = await queueRun(inner, { tenant, taskId: id, idempotencyKey: null, requestId });
-            return new Reply({ task: showTask(await getTask(inner, tenantId, id)), runId }, { status: 202 });
-          });
-        },
+        handle: ({ commit, tenantId, principal, body, requestId }) =>
+          commit(async (inner) => {
+            const task = await createTask(inner, tenantId, body, new Date());
+            if (body.submit !== true) return { task: showTask(task), runId: null };
+            const run = { tenant: principal.tenant, taskId: task.id, idempotencyKey: null, requestId };
+            const runId = await queueRun(inner, run);
+            return new Reply({ task: showTask(await getTask(inner, tenantId, task.id)), runId }, { status: 202 });
+          }),
       }),
     )
     .get(

@@ -46,14 +46,11 @@ function collectionRoutes(ctx: Ctx) {
         success: 202,
         response: TaskRunStartedResponse,
         errors: [...startErrors, "task_active_run_exists"],
-        handle: async ({ sql, principal, params, body, requestId }) => ({
-          runId: await queueRun(sql, {
-            tenant: principal.tenant,
-            taskId: params.taskId,
-            idempotencyKey: body.idempotencyKey ?? null,
-            requestId,
-          }),
-        }),
+        handle: ({ commit, principal, params, body, requestId }) => {
+          const { idempotencyKey = null } = body;
+          const run = { tenant: principal.tenant, taskId: params.taskId, idempotencyKey, requestId };
+          return commit(async (inner) => ({ runId: await queueRun(inner, run) }));
+        },
       }),
     );
 }

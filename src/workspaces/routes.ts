@@ -70,7 +70,7 @@ function recordRoutes(ctx: Ctx) {
         success: 201,
         response: WorkspaceResponse,
         onlyForm: "b",
-        handle: ({ sql, tenantId, body }) => createWorkspace(sql, tenantId, body, "workspace"),
+        handle: ({ commit, tenantId, body }) => commit((inner) => createWorkspace(inner, tenantId, body, "workspace")),
       }),
     )
     .get(
@@ -140,7 +140,7 @@ function sandboxRoutes(ctx: Ctx) {
         body: WorkspaceCreate,
         success: 201,
         response: SandboxResponse,
-        handle: ({ sql, tenantId, body }) => createWorkspace(sql, tenantId, body, "sandbox"),
+        handle: ({ commit, tenantId, body }) => commit((inner) => createWorkspace(inner, tenantId, body, "sandbox")),
       }),
     )
     .get(

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import { json } from "../../src/kernel/database/client.ts";
-import { tx } from "../../src/kernel/database/transaction.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { findProvider, lockProvider, type ProviderRow } from "../../src/providers/store.ts";
 import { useTenant } from "../harness/fixture.ts";
@@ -288,7 +287,7 @@ describe("DELETE /v1/providers/:id", () => {
     const id = await create(t);
     const agentId = newId("agent");
     let deleting: ReturnType<TestTenant["call"]> | undefined;
-    await tx(h.sql, async (inner) => {
+    await h.sql.begin(async (inner) => {
       expect(await lockProvider(inner, t.id, id)).toMatchObject({ id });
       deleting = t.call("DELETE", `/v1/providers/${id}`);
       await waitsForLock();

@@ -25,7 +25,7 @@ export interface McpServerSettings {
   /** Where the protected resource metadata say that tokens are from. */
   authorizationServer: string | null;
   /** What it returns is sent instead of the server's own response; null lets the server respond. */
-  intercept: ((request: Request) => Response | Promise<Response> | null) | null;
+  intercept: ((request: Request) => Response | Promise<Response | null> | null) | null;
   /** Tools on one page of the list. */
   pageRows: number;
 }

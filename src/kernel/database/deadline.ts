@@ -1,4 +1,5 @@
 import type postgres from "postgres";
+import { refuseInTransaction } from "../async/in-transaction.ts";
 
 /** Settling hooks that the driver keeps on each query. */
 interface RunningQuery extends Promise<unknown> {
@@ -61,6 +62,7 @@ export function withDeadline(
   const watch = (query: RunningQuery) => {
     const { handle, resolve, reject } = query;
     query.handle = () => {
+      refuseInTransaction("A second connection");
       running.set(query, running.get(query) ?? Date.now() + waitMs);
       timer ??= setInterval(sweep, sweepEveryMs);
       return handle.call(query);

@@ -1,3 +1,4 @@
+import { inTransaction, refuseInTransaction } from "../async/in-transaction.ts";
 import { sleep, within } from "../async/wait.ts";
 import { databaseWaitMs } from "../limits.ts";
 import { type AnySql, poolUseOf, type Sql, type Tx } from "./client.ts";
@@ -11,7 +12,8 @@ import { isTransient, isUnavailable } from "./failure.ts";
  * (`databaseWaitMs`); a transaction that outlives it is rolled back. A
  * connection that broke before the commit, a deadlock or a serialisation failure
  * is retried within the limit: a short outage is not an error. Therefore `work` must
- * change nothing but the database. Returns what `work` returns.
+ * change nothing but the database, and use no connection but its own: a request to a
+ * server and a query on the pool throw inside it. Returns what `work` returns.
  */
 export async function tx<T>(sql: AnySql, work: (tx: Tx) => Promise<T>): Promise<T> {
   if ("savepoint" in sql) return work(sql);
@@ -43,11 +45,12 @@ async function withLimit<T>(
   sql: Sql,
   work: (tx: Tx) => Promise<T>,
 ): Promise<T> {
+  refuseInTransaction("A second connection");
   const pool = poolUseOf(sql);
   if (pool !== undefined) pool.use.transactions += 1;
   const run = sql.begin(async (inner) => {
     if (state.expired) throw new DeadlineError("The caller gave up while waiting for a connection.");
-    const result = await work(inner);
+    const result = await inTransaction(() => work(inner));
     if (state.expired) throw new DeadlineError("The caller gave up while the transaction ran.");
     state.committing = true;
     return result;

@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import { type AnySql, json, type Sql, type Tx } from "../database/client.ts";
-import { tx } from "../database/transaction.ts";
+import type { AnySql, Tx } from "../database/client.ts";
 import { ApiError, type Form } from "../errors.ts";
 import type { IdOf } from "../ids.ts";
 import { idempotencyKeepHours, idempotencyKeyLengthMax } from "../limits.ts";
@@ -48,7 +47,10 @@ function sortedKeys(_: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).sort(([left], [right]) => (left < right ? -1 : 1)));
 }
 
-/** Returns what is stored under a key; null when nothing is. Throws 422 when the key was used for another request. */
+/**
+ * Returns what is stored under a key: a turn, a response, or neither while a request is
+ * under way; null when nothing is. Throws 422 when the key was used for another request.
+ */
 export async function recallKey(
   sql: AnySql,
   sealer: Sealer,
@@ -64,32 +66,6 @@ export async function recallKey(
   return { turnId: row.turnId, response: { status: row.status, headers: row.headers ?? {}, body } };
 }
 
-/**
- * Runs `work` once for a key. The key's row is written in the transaction that
- * writes the resource, so that a crash leaves both or neither; a repeat while
- * the first is under way is 409 `idempotency_in_progress`.
- */
-export function once(
-  sql: Sql,
-  sealer: Sealer,
-  key: IdempotencyKey,
-  work: (tx: Tx) => Promise<KeptResponse>,
-): Promise<KeptResponse> {
-  return tx(sql, async (inner) => {
-    await lockKey(inner, key);
-    const known = await recallKey(inner, sealer, key);
-    if (known?.response) return known.response;
-    const response = await work(inner);
-    const sealedBody = response.body === null ? null : sealer.seal(response.body, lockNameOf(key));
-    await inner`
-      insert into idempotency_keys (tenant_id, key, request_digest, status, headers, sealed_body)
-      values (${key.tenantId}, ${key.key}, ${key.requestDigest}, ${response.status}, ${json(inner, response.headers)}, ${sealedBody})
-      on conflict (tenant_id, key) do update set request_digest = excluded.request_digest, turn_id = null,
-        status = excluded.status, headers = excluded.headers, sealed_body = excluded.sealed_body, created_at = now()`;
-    return response;
-  });
-}
-
 interface KeyRow {
   requestDigest: Buffer;
   turnId: IdOf<"turn"> | null;
@@ -98,25 +74,24 @@ interface KeyRow {
   sealedBody: Buffer | null;
 }
 
-/** Takes the key's lock until the transaction ends. Throws 409 when another request holds it. */
-async function lockKey(inner: Tx, key: IdempotencyKey): Promise<void> {
-  const [lock] = await inner<{ taken: boolean }[]>`
-    select pg_try_advisory_xact_lock(hashtextextended(${lockNameOf(key)}, 0)) as taken`;
-  if (!lock?.taken) throw new ApiError("idempotency_in_progress", { headers: { "Retry-After": "1" } });
-}
-
 /** Waits for the key's lock: a repeated turn joins the first one as soon as it is accepted. */
 export async function waitForKey(inner: Tx, key: IdempotencyKey): Promise<void> {
   await inner`select pg_advisory_xact_lock(hashtextextended(${lockNameOf(key)}, 0))`;
 }
 
-/** Stores which turn a key stands for. */
+/**
+ * Stores which turn a key stands for, in the place of a turn that is deleted or of a row
+ * that is too old. Throws 422 when another operation has reserved the key meanwhile.
+ */
 export async function keepTurn(inner: Tx, key: IdempotencyKey, turnId: string): Promise<void> {
-  await inner`
-    insert into idempotency_keys (tenant_id, key, request_digest, turn_id)
+  const { count } = await inner`
+    insert into idempotency_keys as k (tenant_id, key, request_digest, turn_id)
     values (${key.tenantId}, ${key.key}, ${key.requestDigest}, ${turnId})
     on conflict (tenant_id, key) do update set request_digest = excluded.request_digest, turn_id = excluded.turn_id,
-      status = null, headers = null, sealed_body = null, created_at = now()`;
+      status = null, headers = null, sealed_body = null, owner = null, leased_until = null, made_id = null,
+      created_at = now()
+    where k.turn_id is not null or k.created_at <= now() - make_interval(hours => ${idempotencyKeepHours})`;
+  if (count === 0) throw new ApiError("idempotency_key_reused");
 }
 
 /** How many keys one statement of the sweep deletes. */

@@ -2,15 +2,17 @@ import { type Static, type TObject, type TSchema, Type } from "@sinclair/typebox
 import type { Principal } from "../auth/authenticator.ts";
 import { requestGate } from "../auth/gates.ts";
 import type { Ctx } from "../context.ts";
-import type { AnySql } from "../database/client.ts";
+import type { Sql, Tx } from "../database/client.ts";
 import { retryWhileUnavailable } from "../database/retry.ts";
+import { tx } from "../database/transaction.ts";
 import { ApiError, type ErrorCause, type Form, invalidAs } from "../errors.ts";
 import type { IdOf } from "../ids.ts";
 import { askedForm, errorInA, type FormChange, showIn } from "./form.ts";
-import { type KeptResponse, once, readIdempotencyKey } from "./idempotency.ts";
+import { type IdempotencyKey, type KeptResponse, readIdempotencyKey } from "./idempotency.ts";
 import { readJson } from "./json-body.ts";
 import { rememberForm, requestIdOf, waitsUntil } from "./request.ts";
 import { Closed } from "./request-fields.ts";
+import { type Reservation, underKey } from "./reservation.ts";
 import { validateBody, validateFields } from "./validate.ts";
 
 /** What a handler is given: everything checked, in form B. */
@@ -23,8 +25,28 @@ export interface Input<P extends TObject, Q extends TObject, B extends TSchema, 
   readonly body: Static<B> | Static<A>;
   readonly request: Request;
   readonly requestId: string;
-  /** The client to work on: the pool, or the transaction that an Idempotency-Key opened. */
-  readonly sql: AnySql;
+  /** The pool, for reads and for what no response is kept of. No transaction is open and no connection held while a handler runs. */
+  readonly sql: Sql;
+  readonly commit: Commit;
+  /** The request's Idempotency-Key, reserved; null when it has none. */
+  readonly reservation: Reservation | null;
+}
+
+/**
+ * Runs the one transaction of an operation that writes, and stores its response in it when
+ * the request has an Idempotency-Key: a crash leaves both or neither. The handler returns
+ * what this returns. The work gets only the database: the transaction is repeated after a
+ * passing error, and holds a connection.
+ */
+export type Commit = (work: (inner: Tx) => Promise<unknown>) => Promise<Committed>;
+
+/** A response whose transaction is committed. */
+class Committed {
+  readonly response: KeptResponse;
+
+  constructor(response: KeptResponse) {
+    this.response = response;
+  }
 }
 
 /** A response that is more than a value: another status, or headers. */
@@ -81,7 +103,7 @@ export interface Operation<P extends TObject, Q extends TObject, B extends TSche
   readonly invalidAs?: ErrorCause;
   /** Which form mounts it; left out: both. */
   readonly onlyForm?: Form;
-  /** `own`: the handler treats the Idempotency-Key itself (turns join instead of repeating). */
+  /** `own`: the handler treats the Idempotency-Key itself (turns join instead of repeating). Any other POST writes by `commit`. */
   readonly idempotency?: "own";
   handle(input: Input<P, Q, B, A>): Promise<unknown>;
 }
@@ -142,7 +164,7 @@ export function operation<
     const querySchema = (form === "a" ? spec.queryInA : undefined) ?? spec.query ?? nothing;
     const checkedQuery = validateFields(querySchema, queryFields(request.url));
     const body = await readBody(request, spec, form);
-    const handleWith = (sql: AnySql) =>
+    const handle: Handle = (attempt) =>
       pointingIn(form, spec.change, () =>
         spec.handle({
           principal,
@@ -153,7 +175,8 @@ export function operation<
           body: body as Static<B> | Static<A>,
           request,
           requestId: requestIdOf(request),
-          sql,
+          sql: ctx.sql,
+          ...attempt,
         }),
       );
 
@@ -161,9 +184,37 @@ export function operation<
       request.method === "POST" && spec.idempotency !== "own"
         ? readIdempotencyKey(request, principal.tenant.id, form, body)
         : null;
-    if (key === null) return respond(await handleWith(ctx.sql), spec, form);
-    return fromKept(await once(ctx.sql, ctx.sealer, key, async (tx) => toKept(await handleWith(tx), spec, form)));
+    return respondUnder(ctx, key, spec, form, handle);
   }
+}
+
+/** A handler whose input lacks only what the Idempotency-Key decides. */
+type Handle = (attempt: { readonly commit: Commit; readonly reservation: Reservation | null }) => Promise<unknown>;
+
+/** Returns the response of a handler, or the one stored under the request's Idempotency-Key. */
+async function respondUnder(
+  ctx: Ctx,
+  key: IdempotencyKey | null,
+  rules: ResponseRules,
+  form: Form,
+  handle: Handle,
+): Promise<Response> {
+  const attempt = (reservation: Reservation | null) => {
+    const commit: Commit = (work) =>
+      tx(ctx.sql, async (inner) => {
+        const response = toKept(await work(inner), rules, form);
+        await reservation?.keep(inner, response);
+        return new Committed(response);
+      });
+    return handle({ commit, reservation });
+  };
+  if (key === null) return respond(await attempt(null), rules, form);
+  const kept = await underKey(ctx.sql, ctx.sealer, key, async (reservation) => {
+    const result = await attempt(reservation);
+    if (result instanceof Committed) return result.response;
+    throw new Error("An operation whose response is kept for an Idempotency-Key must write by `commit`.");
+  });
+  return fromKept(kept);
 }
 
 /** A query's fields. `URLSearchParams` alone would read bytes that are no UTF-8 as replacement characters. */
@@ -213,25 +264,23 @@ async function pointingIn<T>(form: Form, change: FormChange | undefined, work: (
 /**
  * Returns the one response for the request's Idempotency-Key, for an operation that reads its
  * body itself (`body: "raw"`, `idempotency: "own"`). `meaning` is what tells the
- * body from another one; `work` touches nothing but the database.
+ * body from another one; `work` is what `Commit` runs.
  */
-export async function respondOnce(
+export function respondOnce(
   ctx: Ctx,
   { request, tenantId, form }: { request: Request; tenantId: IdOf<"tenant">; form: Form },
   success: ResponseRules["success"],
   meaning: unknown,
-  work: (sql: AnySql) => Promise<unknown>,
+  work: Parameters<Commit>[0],
 ): Promise<Response> {
   const key = readIdempotencyKey(request, tenantId, form, meaning);
-  if (key === null) return respond(await work(ctx.sql), { success }, form);
-  return fromKept(await once(ctx.sql, ctx.sealer, key, async (tx) => toKept(await work(tx), { success }, form)));
+  return respondUnder(ctx, key, { success }, form, ({ commit }) => commit(work));
 }
 
-type ResponseRules = { success: number; change?: FormChange };
+type ResponseRules = { readonly success: number; readonly change?: FormChange };
 
 function toKept(result: unknown, spec: ResponseRules, form: Form): KeptResponse {
-  if (result instanceof Response)
-    throw new Error("An operation that returns a Response must treat the Idempotency-Key itself.");
+  if (result instanceof Response) throw new Error("A response that is committed is a value or a Reply.");
   const reply = result instanceof Reply ? result : new Reply(result);
   const status = reply.status ?? spec.success;
   const shown = showIn(form, spec.change, reply.value);
@@ -239,7 +288,8 @@ function toKept(result: unknown, spec: ResponseRules, form: Form): KeptResponse 
 }
 
 function respond(result: unknown, spec: ResponseRules, form: Form): Response {
-  return result instanceof Response ? result : fromKept(toKept(result, spec, form));
+  if (result instanceof Response) return result;
+  return fromKept(result instanceof Committed ? result.response : toKept(result, spec, form));
 }
 
 function fromKept({ status, headers, body }: KeptResponse): Response {

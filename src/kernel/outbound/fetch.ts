@@ -1,3 +1,4 @@
+import { refuseInTransaction } from "../async/in-transaction.ts";
 import { SharedSlots } from "../async/shared-slots.ts";
 import type { Config } from "../config.ts";
 import { isPublicHost, tenantUrlFault } from "./address.ts";
@@ -30,6 +31,7 @@ const harmlessHeaders = ["accept", "accept-encoding", "accept-language", "conten
  * effect elsewhere.
  */
 export const directFetch: Fetch = async (input, init) => {
+  refuseInTransaction("Another server");
   const mode = init?.redirect ?? (input instanceof Request ? input.redirect : "follow");
   if (mode !== "follow") return fetch(input, { ...init, timeout: false });
   if (input instanceof Request || (init?.body != null && typeof init.body !== "string")) {
@@ -110,6 +112,7 @@ export function sharedSender(send: PinnedSend, slots: SharedSlots, holder: strin
 
 function guardedBy(send: PinnedSend): Fetch {
   return async (input, init) => {
+    refuseInTransaction("Another server");
     const request = await wholeRequest(input, init);
     // The sender would buffer a compressed event stream. A response that is compressed nevertheless is decoded.
     if (!request.headers.has("accept-encoding")) request.headers.set("accept-encoding", "identity");

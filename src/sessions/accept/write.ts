@@ -43,8 +43,9 @@ export async function writeTurn(
       const joined = await joinByKey(inner, ctx, key);
       if (joined !== null) return joined;
     }
-    const keepSeq = turn.input === null ? await findKeepSeq(inner, turn, request.body ?? {}) : null;
+    // The quota's row before the session's, in a regeneration too: otherwise two turns could wait for each other.
     if (quota !== null) await countTowardsQuota(inner, turn.tenantId, quota);
+    const keepSeq = turn.input === null ? await findKeepSeq(inner, turn, request.body ?? {}) : null;
     await insertTurn(inner, { ...turn, keepSeq });
     await request.alongside?.(inner, accepted);
     if (key !== null) await keepTurn(inner, key, turn.turnId);

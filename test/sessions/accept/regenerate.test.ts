@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { json } from "../../../src/kernel/database/client.ts";
+import { eventually } from "../../harness/eventually.ts";
 import { useAgent } from "../../harness/fixture.ts";
 import { statusAndCode } from "../../harness/status-and-code.ts";
 import { conversationOf, messagesOf, play, script, sessionPath, textOf } from "../../harness/turns.ts";
@@ -160,4 +161,20 @@ describe("GET …/messages over a regeneration", () => {
     const older = await read(`?cursor=${first.body.nextCursor}`);
     expect([older.status, idsOf(older.body.data)]).toEqual([200, [messages[0].id]]);
   });
+});
+
+test("a regeneration under a quota waits for the quota before it locks its session, as every turn does", async () => {
+  const { sessionId } = await conversation(1);
+  await h.sql`update tenants set quota_turns_per_day = 1000 where id = ${t.id}`;
+  await h.sql`
+    insert into turn_quota_days (tenant_id, day, turns) values (${t.id}, (now() at time zone 'UTC')::date, 1)
+    on conflict do nothing`;
+  let asked: ReturnType<typeof regenerate> | undefined;
+  await h.sql.begin(async (inner) => {
+    await inner`select 1 from turn_quota_days where tenant_id = ${t.id} for update`;
+    asked = regenerate(sessionId);
+    await eventually(async () => (await h.sql`select 1 from pg_locks where not granted`).length > 0);
+    expect(await h.sql`select 1 from sessions where id = ${sessionId} for update nowait`).toHaveLength(1);
+  });
+  expect((await asked)?.status).toBe(200);
 });
