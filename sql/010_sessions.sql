@@ -41,6 +41,8 @@ create table messages (
   turn_id text not null,
   -- The whole UI message, as it came.
   content json not null,
+  -- Its size, so that a turn can tell how much of a long transcript it may read without reading it.
+  bytes integer not null generated always as (octet_length(content::text)) stored,
   created_at timestamptz not null default now(),
   primary key (session_id, seq)
 );

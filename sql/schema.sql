@@ -449,6 +449,7 @@ CREATE TABLE messages (
   role text NOT NULL,
   turn_id text NOT NULL,
   content json NOT NULL,
+  bytes integer GENERATED ALWAYS AS (octet_length(content::text)) STORED NOT NULL,
   created_at timestamp with time zone DEFAULT now() NOT NULL,
   CONSTRAINT messages_pkey PRIMARY KEY (session_id, seq)
 );

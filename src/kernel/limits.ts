@@ -39,6 +39,8 @@ export const turnPatienceMs = 60_000;
 export const answerBytesMax = 16 * 1024 * 1024;
 /** One answer comes in at most this many chunks, each of which costs about a hundred bytes beside its text. */
 export const answerChunksMax = 500_000;
+/** A turn reads at most this much of its session's transcript, as JSON, the newest messages. */
+export const transcriptBytesMax = 32 * 1024 * 1024;
 /** A turn makes at most this many model calls. */
 export const modelCallsPerTurnMax = 50;
 /** A provider may say at most this many input tokens, and as many output tokens, of one model call; more counts as not said. */

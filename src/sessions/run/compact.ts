@@ -1,5 +1,5 @@
 import { generateText, type LanguageModel } from "ai";
-import type { AnySql, Sql } from "../../kernel/database/client.ts";
+import type { Sql } from "../../kernel/database/client.ts";
 import type { Logger } from "../../kernel/telemetry/log.ts";
 import { cleanText } from "../../messages/text.ts";
 import { isToolCall } from "../../messages/tool-calls.ts";
@@ -15,6 +15,8 @@ export interface CompactionRequest {
   readonly sql: Sql;
   readonly log: Logger;
   readonly sessionId: string;
+  /** The claim that asks: a summary that comes when it is gone is not stored. */
+  readonly claim: { readonly id: string; readonly attempt: number };
   readonly model: LanguageModel;
   readonly modelId: string;
   readonly reserveTokens: number;
@@ -22,6 +24,8 @@ export interface CompactionRequest {
   readonly fixedTokens: number;
   readonly summary: Summary | null;
   readonly messages: readonly PlacedMessage[];
+  /** Whether messages between the summary and the first of `messages` are missing. */
+  readonly isCut: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -37,8 +41,10 @@ export interface Compacted {
 
 /** Four characters make a token on average: close enough to decide when a window fills. */
 const charactersPerToken = 4;
-/** An image takes about this many tokens, whatever its size in bytes. */
-const imageTokens = 1_000;
+/** A picture takes about this many tokens, */
+const imageTokensMin = 1_000;
+/** and one that the message holds itself at least one for so many bytes: providers bound the bytes of a request too. */
+const imageBytesPerToken = 1_024;
 /** The newest messages, which are kept unchanged, take at most this part of the room beside the reserve. */
 const keptPart = 0.5;
 /** The text to be summarised is sent in at most this many pieces; what is still older is left out. */
@@ -58,12 +64,13 @@ const summaryInstructions =
  * the session can always continue. Throws only after an abort.
  */
 export async function compact(request: CompactionRequest): Promise<Compacted> {
-  const { summary, messages, modelId, reserveTokens, fixedTokens } = request;
+  const { summary, messages, isCut, modelId, reserveTokens, fixedTokens } = request;
   const room = contextWindowOf(modelId) - reserveTokens - fixedTokens;
   const needed = tokensOf(summary?.text ?? "") + messages.reduce((sum, { message }) => sum + messageTokens(message), 0);
   const cut = needed <= room ? 0 : summarisedCount(messages, Math.max(0, room) * keptPart);
   const unused = { inputTokens: 0, outputTokens: 0, modelCalls: 0 };
-  if (cut === 0) return { earlier: earlierText(summary), messages: messages.map(({ message }) => message), ...unused };
+  if (cut === 0)
+    return { earlier: earlierText(summary, isCut), messages: messages.map(({ message }) => message), ...unused };
 
   const kept = messages.slice(cut).map(({ message }) => message);
   const used = { ...unused };
@@ -71,21 +78,23 @@ export async function compact(request: CompactionRequest): Promise<Compacted> {
     const text = await summarise(request, messages.slice(0, cut), used);
     const uptoSeq = messages[cut - 1]?.seq;
     const made = { uptoSeq: uptoSeq ?? 0, text };
-    if (uptoSeq != null) await saveSummary(request.sql, request.sessionId, made);
-    return { earlier: earlierText(made), messages: kept, ...used };
+    request.signal.throwIfAborted();
+    if (uptoSeq != null) await saveSummary(request, made);
+    return { earlier: earlierText(made, false), messages: kept, ...used };
   } catch (error) {
     if (request.signal.aborted) throw error;
     request.log.warn(
       { sessionId: request.sessionId, reason: describeModelError(error) },
       "a transcript could not be summarised",
     );
-    const earlier = `${earlierText(summary)}\n\nSome earlier messages of this conversation are left out.`.trim();
-    return { earlier, messages: kept, ...used };
+    return { earlier: earlierText(summary, true), messages: kept, ...used };
   }
 }
 
-function earlierText(summary: Summary | null): string {
-  return summary === null ? "" : `Summary of the earlier part of this conversation:\n${summary.text}`;
+/** Returns what the system text says of the earlier part of a conversation; `isCut`: some of it is in no summary. */
+export function earlierText(summary: Summary | null, isCut: boolean): string {
+  const told = summary === null ? "" : `Summary of the earlier part of this conversation:\n${summary.text}`;
+  return isCut ? `${told}\n\nSome earlier messages of this conversation are left out.`.trim() : told;
 }
 
 /**
@@ -152,9 +161,14 @@ function textOf(message: UiMessage): string {
 
 function messageTokens(message: UiMessage): number {
   return message.parts.reduce<number>((sum, part) => {
-    const isFile = (part as { type?: unknown }).type === "file";
-    return sum + (isFile ? imageTokens : tokensOf(JSON.stringify(part)));
+    const { type, url, text } = part as { type?: unknown; url?: unknown; text?: unknown };
+    if (type === "file") return sum + imageTokens(url);
+    return sum + tokensOf(type === "text" && typeof text === "string" ? text : JSON.stringify(part));
   }, 4);
+}
+
+function imageTokens(url: unknown): number {
+  return Math.max(imageTokensMin, typeof url === "string" ? Math.ceil(url.length / imageBytesPerToken) : 0);
 }
 
 /** Returns about how many tokens a text takes. */
@@ -162,10 +176,13 @@ export function tokensOf(text: string): number {
   return Math.ceil(text.length / charactersPerToken);
 }
 
-async function saveSummary(sql: AnySql, sessionId: string, summary: Summary): Promise<void> {
+/** Stores a summary, unless the claim that made it is gone: another one may have cut the transcript meanwhile. */
+async function saveSummary({ sql, sessionId, claim }: CompactionRequest, summary: Summary): Promise<void> {
   // The lock keeps a worker that was thought to be lost from writing beside the session's deletion.
   await sql`
     with session as materialized (select id from sessions where id = ${sessionId} and deleted_at is null for key share)
-    insert into session_summaries (session_id, upto_seq, text) select id, ${summary.uptoSeq}, ${summary.text} from session
+    insert into session_summaries (session_id, upto_seq, text)
+    select session.id, ${summary.uptoSeq}::bigint, ${summary.text}::text from session
+    join turns t on t.id = ${claim.id} and t.attempt = ${claim.attempt} and t.status = 'running'
     on conflict (session_id) do update set upto_seq = excluded.upto_seq, text = excluded.text, created_at = now()`;
 }

@@ -11,7 +11,7 @@ import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import type { PlacedMessage } from "../state/history.ts";
 import { readHistory } from "../state/history.ts";
 import type { TurnError } from "../state/turn-end.ts";
-import { type Compacted, type CompactionRequest, compact, tokensOf } from "./compact.ts";
+import { type Compacted, type CompactionRequest, compact, earlierText, tokensOf } from "./compact.ts";
 import { type Equipment, equip } from "./equip.ts";
 
 /** Everything that a claim runs on. */
@@ -55,7 +55,7 @@ export async function prepareTurn(ctx: Ctx, turn: ClaimedTurn, signal: AbortSign
     },
     runnable.config,
   );
-  const { messages, summary, decisions } = history;
+  const { messages, summary, isCut, decisions } = history;
   const last = messages.at(-1);
   // A regeneration's unfinished answer is not part of the transcript yet; any other's is its last message.
   const stored = turn.keepSeq === null ? (last?.message ?? null) : turn.answer;
@@ -66,7 +66,13 @@ export async function prepareTurn(ctx: Ctx, turn: ClaimedTurn, signal: AbortSign
       ? [...messages, ...askedOf(turn)]
       : [...before, { seq: turn.keepSeq === null ? (last?.seq ?? null) : null, message: extended }];
   const model = languageModel(ctx, runnable.provider, runnable.model);
-  const compacted = await compactIfAsked(ctx, turn, runnable, equipment, { model, summary, messages: placed, signal });
+  const compacted = await compactIfAsked(ctx, turn, runnable, equipment, {
+    model,
+    summary,
+    isCut,
+    messages: placed,
+    signal,
+  });
   return {
     ...runnable,
     languageModel: model,
@@ -89,11 +95,11 @@ async function compactIfAsked(
   turn: ClaimedTurn,
   { config, model: modelId }: Runnable,
   equipment: Equipment,
-  rest: Pick<CompactionRequest, "model" | "summary" | "messages" | "signal">,
+  rest: Pick<CompactionRequest, "model" | "summary" | "isCut" | "messages" | "signal">,
 ): Promise<Compacted> {
   if (!config.autoCompaction || turn.sessionId === null) {
     return {
-      earlier: "",
+      earlier: earlierText(rest.summary, rest.isCut),
       messages: rest.messages.map(({ message }) => message),
       inputTokens: 0,
       outputTokens: 0,
@@ -106,6 +112,7 @@ async function compactIfAsked(
     sql: ctx.sql,
     log: ctx.log,
     sessionId: turn.sessionId,
+    claim: turn,
     modelId,
     reserveTokens: config.compactionReserveTokens,
     fixedTokens: tokensOf(equipment.instructions) + tokensOf(tools),

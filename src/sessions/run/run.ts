@@ -93,6 +93,7 @@ async function runToOutcome(
 ): Promise<TurnOutcome | null> {
   const { turn, stop } = running;
   const prepared = await prepare(ctx, running);
+  if (prepared === "stopped") return concludeStopped(ctx, running, writer, null);
   if ("code" in prepared) return failedOutcome(prepared, turn, null, null);
   let bytes = 0;
   let chunks = 0;
@@ -127,17 +128,22 @@ async function runToOutcome(
         .at(-1);
     },
   );
-  return conclude(ctx, running, writer, prepared, result);
+  return conclude(ctx, running, writer, { prepared, result });
 }
 
-/** Prepares the claim. An error fails the turn, because another worker could not prepare it either; only while the database is away it is thrown. */
-async function prepare(ctx: Ctx, { turn, stop }: RunningTurn): Promise<PreparedTurn | TurnError> {
+/**
+ * Prepares the claim. An error fails the turn, because another worker could not prepare it
+ * either; only while the database is away it is thrown. `stopped`: the turn was told to
+ * stop meanwhile, as it may be while its transcript is summarised.
+ */
+async function prepare(ctx: Ctx, { turn, stop }: RunningTurn): Promise<PreparedTurn | TurnError | "stopped"> {
   try {
     return await retryWhileUnavailable(() => prepareTurn(ctx, turn, stop.signal), {
       limitMs: turnPatienceMs,
       retryIf: (error) => isUnavailable(error) && !stop.signal.aborted,
     });
   } catch (error) {
+    if (stop.signal.aborted) return "stopped";
     if (isUnavailable(error)) throw error;
     ctx.log.error({ turnId: turn.id, err: error }, "a turn cannot be prepared");
     if (error instanceof SealError) return errorOf("service_unavailable", error.message);
@@ -154,18 +160,39 @@ function chunkBytes(chunk: UIMessageChunk): number {
 /** Returns the outcome, from what the model did and why it was stopped. */
 async function conclude(
   ctx: Ctx,
+  running: RunningTurn,
+  writer: RelayWriter,
+  ran: RanTurn,
+): Promise<TurnOutcome | null> {
+  if (running.stop.signal.aborted) return concludeStopped(ctx, running, writer, ran);
+  const { turn } = running;
+  const { prepared, result } = ran;
+  if (result.ended === "finished") return goodOutcome(turn, prepared, result);
+  ctx.log.warn({ turnId: turn.id, reason: describeModelError(result.error) }, "the model failed");
+  return failedOutcome(errorOf("provider_error", describeModelError(result.error)), turn, prepared, result);
+}
+
+/** A claim whose model was called, and what came of that. */
+interface RanTurn {
+  readonly prepared: PreparedTurn;
+  readonly result: ModelResult;
+}
+
+/** Returns the outcome of a claim that was told to stop; `ran` is null when it was still being prepared. */
+async function concludeStopped(
+  ctx: Ctx,
   { turn, stop }: RunningTurn,
   writer: RelayWriter,
-  prepared: PreparedTurn,
-  result: ModelResult,
+  ran: RanTurn | null,
 ): Promise<TurnOutcome | null> {
-  const failed = (error: ReturnType<typeof errorOf>) => failedOutcome(error, turn, prepared, result);
-  const reason = stop.signal.aborted ? (stop.signal.reason as StopReason) : null;
-  switch (reason) {
+  const failed = (error: TurnError) => failedOutcome(error, turn, ran?.prepared ?? null, ran?.result ?? null);
+  switch (stop.signal.reason as StopReason) {
     case "fenced":
       return null;
-    case "canceled":
-      return canceledOutcome(ctx.sql, turn.id, turn.continuationId !== null, usageOf(prepared, result));
+    case "canceled": {
+      const usage = ran === null ? {} : usageOf(ran.prepared, ran.result);
+      return canceledOutcome(ctx.sql, turn.id, turn.continuationId !== null, usage);
+    }
     case "drained":
       if (writer.written === 0 && (await handBack(ctx, turn))) return null;
       return failed(errorOf("service_unavailable", "The worker was stopped before the turn was done."));
@@ -173,10 +200,6 @@ async function conclude(
       return failed(errorOf("provider_error", "The turn ran longer than a turn may."));
     case "too_large":
       return failed(errorOf("provider_error", `The answer is larger than ${answerBytesMax / 1024 / 1024} MiB.`));
-    case null:
-      if (result.ended === "finished") return goodOutcome(turn, prepared, result);
-      ctx.log.warn({ turnId: turn.id, reason: describeModelError(result.error) }, "the model failed");
-      return failed(errorOf("provider_error", describeModelError(result.error)));
   }
 }
 

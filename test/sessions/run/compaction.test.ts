@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
+import { eventually } from "../../harness/eventually.ts";
 import { useAgent } from "../../harness/fixture.ts";
-import { makeAgent, userMessage } from "../../harness/seed.ts";
+import { heldMark, holdModel } from "../../harness/held-model.ts";
+import { makeAgent, makeProvider, userMessage } from "../../harness/seed.ts";
 
 // An unknown model has a window of 128,000 tokens; this reserve leaves 300 for the prompt.
 const { h, t, agentId } = await useAgent({ worker: true, agent: { compactionReserveTokens: 127_700 } });
@@ -69,6 +71,27 @@ describe("compaction", () => {
     expect(
       await h.sql`select 1 from session_summaries where session_id = ${path.split("/").at(-1) ?? ""}`,
     ).toHaveLength(0);
+  });
+
+  test("a turn that is cancelled while it summarises ends as cancelled", async () => {
+    await using model = holdModel(h.model);
+    const provider = await makeProvider(h, t, { baseUrl: model.url });
+    const held = await makeAgent(h, t, { providerId: provider.id, compactionReserveTokens: 127_700 });
+    const path = await start(`alpha ${long}`, held);
+    // The summary is asked for with what was said before, so its response is held back.
+    await h.sql`
+      update messages set content = replace(content::text, 'alpha', ${`alpha ${heldMark}`})::json
+      where session_id = ${path.split("/").at(-1) ?? ""} and role = 'user'`;
+    h.model.clear();
+    const response = resume(path, { message: userMessage(`beta ${long}`) });
+    await eventually(() => h.model.requests().length === 1);
+    expect(promptOf(0)).toContain("Summarise the conversation");
+    expect((await t.call("POST", `${path}/cancel`)).status).toBe(202);
+    const { status, body } = await response;
+    expect([status, body.error.code]).toEqual([409, "turn_canceled"]);
+    expect((await t.call("GET", `${path}/messages`)).body.data).toHaveLength(2);
+    model.release();
+    expect((await resume(path, { message: userMessage("gamma") })).status).toBe(200);
   });
 
   test("autoCompaction false sends everything", async () => {
