@@ -12,10 +12,12 @@ import { envelope } from "./kernel/http/error-envelope.ts";
 import { askedForm } from "./kernel/http/form.ts";
 import { healthRoutes } from "./kernel/http/health.ts";
 import { addressed } from "./kernel/http/host-header.ts";
+import { logRequest } from "./kernel/http/log-request.ts";
 import { metricsRoutes } from "./kernel/http/metrics-route.ts";
 import { observeRequest } from "./kernel/http/observe-request.ts";
 import type { OperationHandler } from "./kernel/http/operation.ts";
-import { formOf, rememberForm, rememberRoute, requestIdOf, waitsUntil } from "./kernel/http/request.ts";
+import { formOf, isProbe, rememberForm, rememberRoute, requestIdOf, waitsUntil } from "./kernel/http/request.ts";
+import { streamHeaders } from "./kernel/http/sse.ts";
 import type { MountedOperation } from "./kernel/openapi/describe-operation.ts";
 import { docsRoutes } from "./kernel/openapi/docs-page.ts";
 import { mcpConnectionRoutes } from "./mcp-connections/routes.ts";
@@ -68,17 +70,46 @@ export function createApp(ctx: Ctx): App {
     }
   }
 
-  return async (request) => {
+  return async (sent) => {
+    const startedAtMs = performance.now();
+    let request = sent;
+    let response: Response;
     try {
-      const named = addressed(request);
-      return await observeRequest(named, () => respond(named));
+      request = addressed(sent);
+      response = await observeRequest(request, () => inSlot(ctx, request, respond));
     } catch (error) {
-      // The last resort: for what is thrown past here, the runtime's server would send a response of its own form.
-      if (error instanceof ApiError) return labelled(request, envelope(request, error));
-      ctx.log.error({ requestId: requestIdOf(request), err: error }, "unforeseen error outside the routes");
-      return labelled(request, envelope(request, new ApiError("internal")));
+      response = refused(ctx, request, error);
     }
+    const tenantId = ctx.slots.tenantOf(request);
+    logRequest(ctx.log, { request, status: response.status, tenantId, startedAtMs });
+    return response;
   };
+}
+
+/** Responds to a request while it counts as in flight, and to a stream's until that ends. */
+async function inSlot(ctx: Ctx, request: Request, respond: (request: Request) => Promise<Response>): Promise<Response> {
+  if (isProbe(request)) return respond(request);
+  let isStream = false;
+  try {
+    await ctx.slots.begin(request);
+    const response = await respond(request);
+    isStream = response.headers.get("content-type") === streamHeaders["Content-Type"];
+    return response;
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    rememberForm(request, askedForm(request) ?? ctx.slots.formOf(request) ?? "b");
+    return labelled(request, envelope(request, error));
+  } finally {
+    ctx.slots.leave(request);
+    if (!isStream) ctx.slots.endStream(request);
+  }
+}
+
+/** The last resort: for what is thrown past here, the runtime's server would send a response of its own form. */
+function refused(ctx: Ctx, request: Request, error: unknown): Response {
+  if (error instanceof ApiError) return labelled(request, envelope(request, error));
+  ctx.log.error({ requestId: requestIdOf(request), err: error }, "unforeseen error outside the routes");
+  return labelled(request, envelope(request, new ApiError("internal")));
 }
 
 /** The operations of every slice. */

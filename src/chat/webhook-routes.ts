@@ -3,6 +3,7 @@ import { rateGate } from "../kernel/auth/gates.ts";
 import { readBytes } from "../kernel/bounded-read.ts";
 import type { Ctx } from "../kernel/context.ts";
 import { ApiError } from "../kernel/errors.ts";
+import { limitValues } from "../kernel/http/count-values.ts";
 import { isId } from "../kernel/ids.ts";
 import { withCheck } from "./health.ts";
 import type { ReadWebhook } from "./platform.ts";
@@ -37,6 +38,7 @@ async function receive(ctx: Ctx, request: Request, label: string, connectionId: 
   await rateGate(ctx.rateLimiter, connection.id, webhooksPerSecondMax);
   if (!connection.enabled) return new Response(null, { status: 200 });
   const mediaType = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
+  await limitValues(jsonOf(body, mediaType));
   const { incoming, responseBody } = read(() => platform.read(receivingBotOf(connection), body, mediaType));
   if (connection.webhookSeenAt === null)
     await recordWebhookSeen(ctx.sql, connection, withCheck(connection.health, "webhook_url", "pass"));
@@ -47,6 +49,12 @@ async function receive(ctx: Ctx, request: Request, label: string, connectionId: 
     ctx.log.debug({ connectionId, kind: incoming.kind, taken: received }, "a chat platform called");
   }
   return responseBody === null ? new Response(null, { status: 200 }) : Response.json(responseBody);
+}
+
+/** Returns the JSON of a body: itself, or the field of a form that holds it. */
+function jsonOf(body: Uint8Array, mediaType: string): Uint8Array {
+  if (mediaType !== "application/x-www-form-urlencoded") return body;
+  return Buffer.from(new URLSearchParams(new TextDecoder().decode(body)).get("payload") ?? "");
 }
 
 function receivingBotOf(connection: ChatConnectionRow) {

@@ -1,4 +1,6 @@
 import type { Redis } from "ioredis";
+import { Reports } from "./admission/reports.ts";
+import { RequestSlots } from "./admission/request-slots.ts";
 import { type Authenticator, createAuthenticator } from "./auth/authenticator.ts";
 import { createRateLimiter, type RateLimiter } from "./auth/rate-limit.ts";
 import type { Config } from "./config.ts";
@@ -13,6 +15,12 @@ export interface Ctx {
   readonly log: Logger;
   /** The pool. The HTTP tier and a worker each have their own. */
   readonly sql: Sql;
+  /** A connection for the readiness probe alone, so that nobody's slow statements make the process unready. */
+  readonly probeSql: Sql;
+  /** What adds up many rows, on connections of its own. */
+  readonly reports: Reports;
+  /** How many requests and streams each tenant has open in this process. */
+  readonly slots: RequestSlots;
   readonly relay: Relay;
   readonly sealer: Sealer;
   readonly authenticator: Authenticator;
@@ -33,6 +41,11 @@ export interface Resources {
   readonly encryptionKey: Buffer;
   readonly publicUrl: string;
   readonly simulatedModelUrl?: string | null;
+  /** Connections for the readiness probe and for reports; the pool's where they are left out. */
+  readonly probeSql?: Sql;
+  readonly reportSql?: Sql;
+  /** Connections for looking credentials up; the pool's where they are left out. */
+  readonly authSql?: Sql;
 }
 
 /** Returns the context of a process, or of one tier of it. */
@@ -42,11 +55,14 @@ export function createContext(resources: Resources): Ctx {
     config,
     log,
     sql,
+    probeSql: resources.probeSql ?? sql,
+    reports: new Reports(resources.reportSql ?? sql),
+    slots: new RequestSlots(),
     relay,
     sealer: createSealer({ current: encryptionKey, previous: config.previousEncryptionKeys }, (sealedFor) =>
       log.error({ sealedFor }, "a sealed value opens with none of ENCRYPTION_KEY and ENCRYPTION_KEY_PREVIOUS"),
     ),
-    authenticator: createAuthenticator(sql, config),
+    authenticator: createAuthenticator(resources.authSql ?? sql, config),
     rateLimiter: createRateLimiter(redis),
     publicUrl,
     simulatedModelUrl: resources.simulatedModelUrl ?? null,

@@ -7,6 +7,10 @@
 export const jsonBodyBytesMax = 8 * 1024 * 1024;
 /** JSON nests at most this deep, so that no walk over it exhausts the stack. */
 export const jsonDepthMax = 64;
+/** A JSON body has at most this many values: texts, keys, numbers, words, objects and arrays. */
+export const jsonValuesMax = 100_000;
+/** A request whose body sends no byte for this long is given up. */
+export const bodySilenceMsMax = 30_000;
 /** The most bytes of a resource's metadata as JSON. */
 export const metadataBytesMax = 64 * 1024;
 /** A cursor has at most this many characters. */

@@ -127,8 +127,8 @@ const requestBodyBytesMax = 64 * 1024 * 1024;
 /**
  * Starts an HTTP server and returns it. Throws an error with code `EADDRINUSE` when the port is taken.
  *
- * Idle time-outs are off: a turn may send nothing for minutes, and its stream must
- * stay open (Bun would close such a response after 10 s).
+ * Bun gives the headers of a new connection 10 s, rounded up to its ticks of 4 s; Deno has no
+ * such limit (docs/deno.md). How long a body may take is limited where it is read.
  */
 export function listen(options: ListenOptions): HttpServer {
   const fetch = (request: Request) =>
@@ -138,12 +138,29 @@ export function listen(options: ListenOptions): HttpServer {
   return runtimeName === "bun" ? listenOnBun({ ...options, fetch }) : listenOnDeno({ ...options, fetch });
 }
 
+/** A connection between two requests is kept this long: longer than the minute after which proxies give theirs up. */
+const idleSecondsMax = 75;
+const idleLimits = new WeakMap<Request, () => void>();
+
+/** Limits again how long the connection of a request may be idle, after the last event of its stream. */
+export function endStreamedResponse(request: Request): void {
+  idleLimits.get(request)?.();
+}
+
 function listenOnBun({ hostname, port, fetch }: ListenOptions): HttpServer {
   const server = Bun.serve({
     hostname,
     port,
-    fetch,
-    idleTimeout: 0,
+    fetch: async (request, bun) => {
+      // A turn may send nothing for minutes, and its response must stay open.
+      bun.timeout(request, 0);
+      const limitIdle = () => bun.timeout(request, idleSecondsMax);
+      const response = await fetch(request);
+      if (response.headers.get("content-type") === "text/event-stream") idleLimits.set(request, limitIdle);
+      else limitIdle();
+      return response;
+    },
+    idleTimeout: idleSecondsMax,
     // By default Bun refuses a body above 128 MB without our envelope, before the handler is called.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     // By default Bun responds to what the handler throws with a page that quotes our source.

@@ -43,6 +43,8 @@ export const authenticationFailed = (message: string) =>
 export function failureOf(error: unknown): McpFailure {
   if (error instanceof McpFailure) return error;
   if (error instanceof SealError) return unreachable("The connection's stored credentials cannot be opened right now.");
+  // An internal name must not be told apart from one that does not exist.
+  if (error instanceof RefusedAddressError && error.isOfName) return unreachable("The server cannot be reached.");
   if (error instanceof RefusedAddressError)
     return new McpFailure("mcp_connection_invalid", "The server's address, or one it points to, may not be called.");
   if (error instanceof StreamableHTTPError) return failureOfStatus(error.code ?? 0, "The MCP server");

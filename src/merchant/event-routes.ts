@@ -2,6 +2,7 @@ import { Elysia } from "elysia";
 import type { Ctx } from "../kernel/context.ts";
 import { operation } from "../kernel/http/operation.ts";
 import { readLimit } from "../kernel/http/page.ts";
+import { readReport } from "../kernel/http/read-report.ts";
 import { listUsageEvents } from "./events.ts";
 import { UsageEventListResponse, UsageEventResponse, UsageEventSummaryResponse } from "./responses.ts";
 import { UsageEventPath, UsageEventQuery, UsageEventSummaryQuery } from "./schema.ts";
@@ -44,7 +45,10 @@ export function merchantEventRoutes(ctx: Ctx) {
         query: UsageEventSummaryQuery,
         success: 200,
         response: UsageEventSummaryResponse,
-        handle: ({ sql, tenantId, query }) => summarizeUsageEvents(sql, tenantId, readDays(query.days)),
+        handle: ({ tenantId, query, request }) => {
+          const days = readDays(query.days);
+          return readReport(ctx, request, tenantId, (sql) => summarizeUsageEvents(sql, tenantId, days));
+        },
       }),
     )
     .post(

@@ -33,7 +33,9 @@ export function readDays(days: string | undefined): number {
 
 /** `GET /v1/merchant-usage-events/summary`, over all the tenant's connections. */
 export async function summarizeUsageEvents(sql: AnySql, tenantId: string, days: number): Promise<UsageEventSummary> {
-  const [counts, series] = await Promise.all([readCounts(sql, tenantId), readSeries(sql, tenantId, days)]);
+  // One after the other: a report has one connection.
+  const counts = await readCounts(sql, tenantId);
+  const series = await readSeries(sql, tenantId, days);
   const countOf = new Map(counts.map((row) => [row.status, row]));
   return {
     counts: Object.fromEntries(

@@ -3,7 +3,7 @@
  * same function:
  *
  * 1. what the installation's processes share: read (`requireShared`), or made (`start`);
- * 2. the port (`openPort`), which responds 503 until step 6;
+ * 2. the port (`openPort`), which is only checked to be free, and listened on at the end of step 6;
  * 3. the database, checked (`checkDatabase`) or migrated (`start`);
  * 4. the foundation (`openFoundation`), which is the relay;
  * 5. a context with a pool of connections for each tier that the process runs;
@@ -13,10 +13,10 @@
  * put on `opened` and closed in reverse order.
  */
 
-import type { Redis } from "ioredis";
+import { reportsMax } from "../kernel/admission/reports.ts";
 import type { Config } from "../kernel/config.ts";
-import { type Ctx, createContext } from "../kernel/context.ts";
-import { openDatabase } from "../kernel/database/client.ts";
+import { type Ctx, createContext, type Resources } from "../kernel/context.ts";
+import { openDatabase, type Sql } from "../kernel/database/client.ts";
 import { MemoryRelay } from "../kernel/relay/memory.ts";
 import type { Relay } from "../kernel/relay/relay.ts";
 import type { Logger } from "../kernel/telemetry/log.ts";
@@ -35,6 +35,8 @@ export interface Foundation extends Shared {
 
 /** Connections of an HTTP process: enough to keep a Postgres of a few cores busy, few enough for many processes. */
 const httpConnectionsMax = 20;
+/** Connections on which an HTTP process looks credentials up, so that these never wait behind the statements of a request. */
+const authConnectionsMax = 2;
 /** Connections of a worker process: its turns wait for the model, not for Postgres. */
 const workerConnectionsMax = 20;
 /** A closing pool waits this long for its last statements. */
@@ -56,22 +58,34 @@ function openMemoryRelay(opened: AsyncDisposableStack): Relay {
 export function openHttpContext(foundation: Foundation, opened: AsyncDisposableStack): Ctx {
   const { redisUrl, log } = foundation;
   const redis = redisUrl === null ? null : openRateRedis(redisUrl, log, opened);
-  return openContext(foundation, redis, "parley-http", httpConnectionsMax, opened);
+  const reportSql = openPool(foundation, "parley-http-reports", reportsMax, opened);
+  const authSql = openPool(foundation, "parley-http-auth", authConnectionsMax, opened);
+  return openContext({ ...foundation, redis, reportSql, authSql }, "parley-http", httpConnectionsMax, opened);
 }
 
 /** Returns the context of a worker pool, with a pool of its own. No requests are counted there, so it needs no Redis for that. */
 export function openWorkerContext(foundation: Foundation, opened: AsyncDisposableStack): Ctx {
-  return openContext(foundation, null, "parley-worker", workerConnectionsMax, opened);
+  return openContext({ ...foundation, redis: null }, "parley-worker", workerConnectionsMax, opened);
 }
 
 function openContext(
-  { databaseUrl, ...resources }: Foundation,
-  redis: Redis | null,
-  applicationName: string,
+  resources: Foundation & Pick<Resources, "redis" | "reportSql" | "authSql">,
+  name: string,
   max: number,
   opened: AsyncDisposableStack,
 ): Ctx {
-  const sql = openDatabase({ url: databaseUrl, max, applicationName });
-  opened.defer(() => sql.end({ timeout: poolCloseSeconds }));
-  return createContext({ ...resources, redis, sql });
+  const sql = openPool(resources, name, max, opened);
+  return createContext({ ...resources, sql, probeSql: openPool(resources, `${name}-probe`, 1, opened) });
+}
+
+/** Returns a pool, which connects at its first statement and is closed with `opened`. */
+function openPool(
+  { databaseUrl: url }: Foundation,
+  applicationName: string,
+  max: number,
+  opened: AsyncDisposableStack,
+): Sql {
+  const pool = openDatabase({ url, max, applicationName });
+  opened.defer(() => pool.end({ timeout: poolCloseSeconds }));
+  return pool;
 }

@@ -3,74 +3,104 @@ import { waitAtMost } from "../kernel/async/wait.ts";
 import type { Config } from "../kernel/config.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { envelope } from "../kernel/http/error-envelope.ts";
+import { logRequest } from "../kernel/http/log-request.ts";
 import { requestIdOf } from "../kernel/http/request.ts";
-import { type HttpServer, listen } from "../kernel/runtime.ts";
+import { type HttpServer, type ListenOptions, listen } from "../kernel/runtime.ts";
+import type { Logger } from "../kernel/telemetry/log.ts";
 import { OperatorError, reasonOf } from "./operator-error.ts";
 
-/** A port that this process listens on. */
+/** A port of this process. */
 export interface HttpListener {
   /** The address clients reach the service at, without a trailing slash. */
   readonly publicUrl: string;
   /** The port it listens on. */
   readonly port: number;
-  /** From now on requests go to the app; until then they get 503. */
+  /** Begins to listen, for the app. Throws `OperatorError` when something else took the port meanwhile. */
   open(app: App): void;
   /** Accepts nothing new, lets open responses finish for up to `limitMs`, and drops what is left. */
   drain(limitMs: number): Promise<void>;
 }
 
-/** Returns the service's port, taken first, so that a taken one is known before anything else is done; it is closed with `opened`. Throws `OperatorError`. */
-export function openPort(config: Config, opened: AsyncDisposableStack): HttpListener {
-  const listener = takePort(config);
+/**
+ * Returns the service's port, so that a taken one is known before anything else is done; it is
+ * closed with `opened`. Throws `OperatorError`.
+ */
+export async function openPort(config: Config, log: Logger, opened: AsyncDisposableStack): Promise<HttpListener> {
+  const listener = await takePort(config, log);
   opened.defer(() => listener.drain(0));
   return listener;
 }
 
 /** Returns the port for health and metrics of a process without the HTTP tier, closed with `opened`; null when METRICS_PORT names none. Throws `OperatorError`. */
-export function openMetricsPort(config: Config, opened: AsyncDisposableStack): HttpListener | null {
+export async function openMetricsPort(
+  config: Config,
+  log: Logger,
+  opened: AsyncDisposableStack,
+): Promise<HttpListener | null> {
   if (config.metricsPort === null) return null;
-  const listener = takePort({ ...config, port: config.metricsPort }, "METRICS_PORT");
+  const listener = await takePort({ ...config, port: config.metricsPort }, log, "METRICS_PORT");
   opened.defer(() => listener.drain(0));
   return listener;
 }
 
-/** Returns a listener on the configured port, which `variable` sets. Throws `OperatorError` when it cannot be listened on. */
-export function takePort(config: Pick<Config, "host" | "port" | "publicUrl">, variable = "PORT"): HttpListener {
-  let app: App = (request) => Promise.resolve(notYet(request));
-  const server = tryListen(config, (request) => app(request), variable);
+/**
+ * Returns the configured port, which `variable` sets, and which nothing else listens on. It is let go
+ * again until `open`: whoever connects earlier is refused, so that a balancer asks another process.
+ * Where the system chose the port it is held, because nobody can know it yet; requests get 503 until
+ * `open`. Throws `OperatorError` when it cannot be listened on.
+ */
+export async function takePort(
+  config: Pick<Config, "host" | "port" | "publicUrl">,
+  log: Logger,
+  variable = "PORT",
+): Promise<HttpListener> {
+  let app: App = (request) => Promise.resolve(refuse(log, request, new ApiError("service_unavailable", startingSoon)));
+  const listenTo = (port: number) =>
+    tryListen({ host: config.host, port }, variable, {
+      fetch: (request) => app(request),
+      // Closes the connection, because the body is not read.
+      refuseBody: (request) =>
+        refuse(log, request, new ApiError("payload_too_large", { headers: { Connection: "close" } })),
+    });
+  let server: HttpServer | null = listenTo(config.port);
+  const { port } = server;
+  if (config.port !== 0) {
+    await server.stop(true);
+    server = null;
+  }
   return {
-    publicUrl: config.publicUrl ?? `http://${reachableHost(config.host)}:${server.port}`,
-    port: server.port,
+    publicUrl: config.publicUrl ?? `http://${reachableHost(config.host)}:${port}`,
+    port,
     open(opened) {
       app = opened;
+      server ??= listenTo(port);
     },
     async drain(limitMs) {
+      if (server === null) return;
       await waitAtMost(server.stop(false), limitMs);
       await server.stop(true);
     },
   };
 }
 
-/** Returns the response of a process that is still starting, with the envelope and headers of any other. */
-function notYet(request: Request): Response {
-  return refuse(request, new ApiError("service_unavailable", { headers: { "Retry-After": "1" } }));
-}
+const startingSoon = { headers: { "Retry-After": "1" } };
 
-/** Returns the response to a request that announces a body beyond every limit. */
-function refuseBody(request: Request): Response {
-  // Closes the connection, because the body is not read.
-  return refuse(request, new ApiError("payload_too_large", { headers: { Connection: "close" } }));
-}
-
-function refuse(request: Request, error: ApiError): Response {
+/** Returns the response to a request that no app sees, with the envelope, the headers and the log line of any other. */
+function refuse(log: Logger, request: Request, error: ApiError): Response {
+  const startedAtMs = performance.now();
   const response = envelope(request, error);
   response.headers.set("X-Request-Id", requestIdOf(request));
+  logRequest(log, { request, status: response.status, tenantId: null, startedAtMs });
   return response;
 }
 
-function tryListen({ host, port }: Pick<Config, "host" | "port">, fetch: App, variable: string): HttpServer {
+function tryListen(
+  { host, port }: Pick<Config, "host" | "port">,
+  variable: string,
+  handlers: Pick<ListenOptions, "fetch" | "refuseBody">,
+): HttpServer {
   try {
-    return listen({ hostname: host, port, fetch, refuseBody });
+    return listen({ hostname: host, port, ...handlers });
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : null;
     if (code === "EADDRINUSE")

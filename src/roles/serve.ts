@@ -8,7 +8,7 @@ import { requireShared } from "./shared.ts";
 /** The HTTP tier alone: any number of these processes, beside any number of `work`. */
 export const serve: Role = async (config, log, opened) => {
   const shared = requireShared(config);
-  const http = openPort(config, opened);
+  const http = await openPort(config, log, opened);
   await checkDatabase(shared.databaseUrl);
   const { publicUrl } = http;
   const foundation = openFoundation({ ...shared, config, log, publicUrl, simulatedModelUrl: null }, opened);

@@ -21,7 +21,7 @@ const lastEventsMs = 2_000;
 
 /** Everything in one process: what the configuration does not name is embedded. */
 export const start: Role = async (config, log, opened) => {
-  const http = openPort(config, opened);
+  const http = await openPort(config, log, opened);
   const { shown, ...shared } = await makeShared(config, log, opened);
   const model = startSimulatedModel();
   opened.defer(() => model.stop());

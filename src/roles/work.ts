@@ -10,7 +10,7 @@ import { requireShared } from "./shared.ts";
 /** The worker pool alone: any number of these processes, beside any number of `serve`. */
 export const work: Role = async (config, log, opened, end) => {
   const shared = requireShared(config);
-  const metrics = openMetricsPort(config, opened);
+  const metrics = await openMetricsPort(config, log, opened);
   await checkDatabase(shared.databaseUrl);
   const publicUrl = config.publicUrl ?? "";
   const foundation = openFoundation({ ...shared, config, log, publicUrl, simulatedModelUrl: null }, opened);

@@ -64,6 +64,7 @@ export function approvalRoutes(streams: StreamContext) {
       "/tool-approval-continuations/:continuationId",
       operation(ctx, {
         id: "toolApprovals.joinContinuation",
+        streams: true,
         summary: "Join the continuation of a turn that stopped to ask",
         params: pathIds({ ...sessionPath, continuationId: Id("continuation") }),
         success: 200,

@@ -1,6 +1,15 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Component, example, shownAs } from "../kernel/http/component.ts";
-import { Characters, Closed, Cursor, Flag, Metadata, pageQuery, UserId } from "../kernel/http/request-fields.ts";
+import {
+  Characters,
+  Closed,
+  Cursor,
+  Flag,
+  Metadata,
+  pageQuery,
+  SmallJson,
+  UserId,
+} from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
 import { MessagePart, UserMessagePart } from "../messages/schema.ts";
 
@@ -11,7 +20,7 @@ export const UserMessage = Component("UserMessage", {
   id: example(MessageId, "message-1"),
   role: Type.Literal("user", { errorMessage: 'must be "user"' }),
   parts: Type.Array(shownAs(Type.Unknown(), UserMessagePart), { minItems: 1 }),
-  metadata: Type.Optional(Type.Unknown()),
+  metadata: Type.Optional(SmallJson),
 });
 
 const turnFields = {
@@ -48,7 +57,7 @@ export const Generate = Component("Generate", {
       id: Type.Optional(MessageId),
       role: Type.Union([Type.Literal("user"), Type.Literal("assistant")]),
       parts: Type.Array(shownAs(Type.Unknown(), MessagePart), { minItems: 1 }),
-      metadata: Type.Optional(Type.Unknown()),
+      metadata: Type.Optional(SmallJson),
     }),
     { minItems: 1, maxItems: 2_000 },
   ),

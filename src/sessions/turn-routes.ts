@@ -36,6 +36,9 @@ const turnErrors = [
   "idempotency_key_reused",
 ] as const;
 
+/** What is the same for all operations that accept a turn. */
+const turnRules = { streams: true, idempotency: "own", response: [MessageResponse, MessageStream] } as const;
+
 /** The operations that accept a turn and respond with it. */
 export function acceptRoutes(streams: StreamContext) {
   const { ctx } = streams;
@@ -44,13 +47,12 @@ export function acceptRoutes(streams: StreamContext) {
       "/sessions",
       operation(ctx, {
         id: "sessions.create",
+        ...turnRules,
         summary: "Create a session with its first turn",
         params: agentPath,
         body: TurnCreate,
         success: 201,
-        response: [MessageResponse, MessageStream],
         errors: turnErrors,
-        idempotency: "own",
         handle: async (input) => {
           const { principal, form, params, body, request, requestId } = input;
           const key = readIdempotencyKey(request, input.tenantId, form, body);
@@ -73,13 +75,12 @@ export function acceptRoutes(streams: StreamContext) {
       "/sessions/:sessionId",
       operation(ctx, {
         id: "sessions.resume",
+        ...turnRules,
         summary: "Resume a session with another turn",
         params: sessionParams,
         body: TurnResume,
         success: 200,
-        response: [MessageResponse, MessageStream],
         errors: [...turnErrors, "message_not_found", "session_busy"],
-        idempotency: "own",
         handle: async (input) => {
           const { principal, form, params, body, request, requestId } = input;
           const key = readIdempotencyKey(request, input.tenantId, form, body);
@@ -92,13 +93,12 @@ export function acceptRoutes(streams: StreamContext) {
       "/generate",
       operation(ctx, {
         id: "agents.generate",
+        ...turnRules,
         summary: "Generate an answer without a session",
         params: agentPath,
         body: Generate,
         success: 200,
-        response: [MessageResponse, MessageStream],
         errors: turnErrors,
-        idempotency: "own",
         handle: async (input) => {
           const { principal, form, params, body, request, requestId } = input;
           const key = readIdempotencyKey(request, input.tenantId, form, body);
@@ -125,6 +125,7 @@ export function runningTurnRoutes(streams: StreamContext) {
       "/sessions/:sessionId/stream",
       operation(streams.ctx, {
         id: "sessions.join",
+        streams: true,
         summary: "Join the session's running turn",
         params: sessionParams,
         success: 200,

@@ -71,7 +71,7 @@ function parse(yaml: string): Fields {
     const json = JSON.stringify(document.toJS({ maxAliasCount: aliasedNodesMax })) ?? "null";
     if (json.length > frontmatterBytesMax) throw broken("its frontmatter is too large");
     const value = JSON.parse(json, refuseProto);
-    checkText(value, "", 0);
+    checkText(value, "");
     return fields("its frontmatter", value);
   } catch (error) {
     // Aliases that expand to too much or to a cycle, nesting too deep for the stack, a text that cannot be stored.

@@ -70,7 +70,7 @@ export async function readLibraryUpload(
   const { filename = filenameDefault, userId = "" }: Static<typeof LibraryCreateFields> = fields;
   const type = typeOfEnding.find(([ending]) => filename.toLowerCase().endsWith(ending))?.[1];
   if (type === undefined) throw invalid("/filename", "must end with .zip, .tar, .tar.gz or .tgz");
-  const metadata = fields.metadata === undefined ? null : readMetadata(fields.metadata);
+  const metadata = fields.metadata === undefined ? null : await readMetadata(fields.metadata);
   const meaning = [filename, userId, metadata, digest(file)];
   try {
     const folder = await unpack(type, file);
@@ -81,8 +81,8 @@ export async function readLibraryUpload(
   }
 }
 
-function readMetadata(text: string): Readonly<Record<string, unknown>> {
-  return validateBody(Closed({ metadata: Metadata }), { metadata: readJsonField(text, "/metadata") }).metadata;
+async function readMetadata(text: string): Promise<Readonly<Record<string, unknown>>> {
+  return validateBody(Closed({ metadata: Metadata }), { metadata: await readJsonField(text, "/metadata") }).metadata;
 }
 
 /** Returns the raw body of a file write. Throws 400 for another media type, 413 `skill_uncompressed_too_large`. */

@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
 import type { Ctx } from "../kernel/context.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
+import { readReport } from "../kernel/http/read-report.ts";
 import { Id } from "../kernel/ids.ts";
 import { readUsageQuery } from "./query.ts";
 import { UsageResponse } from "./responses.ts";
@@ -19,7 +20,10 @@ export function usageRoutes(ctx: Ctx) {
         success: 200,
         response: UsageResponse,
         invalidAs: "usage_query_invalid",
-        handle: ({ sql, tenantId, query }) => readUsage(sql, tenantId, readUsageQuery(query, new Date())),
+        handle: ({ tenantId, query, request }) => {
+          const question = readUsageQuery(query, new Date());
+          return readReport(ctx, request, tenantId, (sql) => readUsage(sql, tenantId, question));
+        },
       }),
     )
     .get(
@@ -32,8 +36,10 @@ export function usageRoutes(ctx: Ctx) {
         success: 200,
         response: UsageResponse,
         invalidAs: "usage_query_invalid",
-        handle: ({ sql, tenantId, params: { agentId }, query }) =>
-          readUsage(sql, tenantId, readUsageQuery({ ...query, agentId }, new Date())),
+        handle: ({ tenantId, params: { agentId }, query, request }) => {
+          const question = readUsageQuery({ ...query, agentId }, new Date());
+          return readReport(ctx, request, tenantId, (sql) => readUsage(sql, tenantId, question));
+        },
       }),
     );
 }

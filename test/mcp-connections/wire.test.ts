@@ -84,9 +84,9 @@ describe("a server on the public internet", () => {
     expect(mcp.openSessions).toBe(0);
   });
 
-  test("whose name leads to a private address is refused: mcp_connection_invalid", async () => {
+  test("whose name leads to a private address looks like one that cannot be reached", async () => {
     addresses = { "pinned.test": "10.0.0.1" };
-    expect((await failure(open(url, send))).code).toBe("mcp_connection_invalid");
+    expect((await failure(open(url, send))).code).toBe("mcp_connection_unreachable");
   });
 
   for (const location of ["https://127.0.0.1/mcp", "https://169.254.169.254/latest", "http://pinned.test/mcp"])
@@ -103,9 +103,10 @@ describe("a server on the public internet", () => {
     expect(visits).toHaveLength(1);
   });
 
-  const hostile: [string, (request: Request) => Response | null][] = [
+  const hostile: [string, string, (request: Request) => Response | null][] = [
     [
       "authorization server",
+      "mcp_connection_invalid",
       ({ url: asked }) =>
         asked.includes("/.well-known/oauth-protected-resource")
           ? Response.json({ resource: url, authorization_servers: ["https://10.0.0.1"] })
@@ -113,17 +114,18 @@ describe("a server on the public internet", () => {
     ],
     [
       "authorization server by name",
+      "mcp_connection_unreachable",
       ({ url: asked }) =>
         asked.includes("/.well-known/oauth-protected-resource")
           ? Response.json({ resource: url, authorization_servers: ["https://elsewhere.test"] })
           : null,
     ],
   ];
-  for (const [what, respond] of hostile)
-    test(`that names a private ${what} leads nowhere: mcp_connection_invalid`, async () => {
+  for (const [what, code, respond] of hostile)
+    test(`that names a private ${what} leads nowhere: ${code}`, async () => {
       addresses = { "elsewhere.test": "192.168.1.1" };
       mcp.settings.intercept = (request) => respond(request) ?? new Response(null, { status: 401 });
-      expect((await failure(discoverAuthorizationServer(send, url))).code).toBe("mcp_connection_invalid");
+      expect((await failure(discoverAuthorizationServer(send, url))).code).toBe(code as never);
       expect(visits.every((visit) => visit.startsWith("pinned.test"))).toBe(true);
     });
 });

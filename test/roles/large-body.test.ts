@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { readConfig } from "../../src/kernel/config.ts";
+import { createLogger } from "../../src/kernel/telemetry/log.ts";
 import { takePort } from "../../src/roles/http.ts";
 import { startInstallation } from "../harness/processes.ts";
 
@@ -48,7 +49,7 @@ function post(port: number, head: string, piece: Uint8Array, toTheEnd: boolean):
 }
 
 test("a body announced beyond every limit is refused in the envelope, and the connection ends", async () => {
-  const http = takePort({ ...readConfig({ HOST: "127.0.0.1", PORT: "0" }) });
+  const http = await takePort(readConfig({ HOST: "127.0.0.1", PORT: "0" }), createLogger("silent"));
   try {
     const head = `POST /v1/agents HTTP/1.1\r\nHost: parley\r\nContent-Length: ${150 * megabyte}\r\n\r\n`;
     const response = await post(http.port, head, new Uint8Array(megabyte), false);

@@ -172,13 +172,13 @@ describe("GET /v1/sessions/latest", () => {
 });
 
 describe("GET /v1/agents/:agentId/sessions/:sessionId/messages", () => {
-  test("200: a page ends before 32 MiB of messages, whatever its limit, and holds one at least", async () => {
+  test("200: a page ends before 4 MiB of messages, whatever its limit, and holds one at least", async () => {
     const agentId = await makeAgent(h, t);
     const sessionId = await session(t, agentId);
     const read = (query: string) => t.call("GET", sessionPath(agentId, sessionId, `/messages${query}`));
     const start = (await read("?limit=1")).body.latestCursor;
     const mib = 1024 * 1024;
-    const sizes = [15 * mib, 15 * mib, 15 * mib, 40 * mib, 1, 1];
+    const sizes = [1.9 * mib, 1.9 * mib, 1.9 * mib, 8 * mib, 1, 1].map(Math.floor);
     for (const [place, size] of sizes.entries())
       await h.sql`
         insert into messages (session_id, seq, id, role, turn_id, content)

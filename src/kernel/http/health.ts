@@ -3,17 +3,18 @@ import { within } from "../async/wait.ts";
 import type { Ctx } from "../context.ts";
 import { readinessTimeoutMs } from "../limits.ts";
 
-/** `/healthz`: the process lives. `/readyz`: each service that it depends on, by name, and whether it is reachable. */
+/**
+ * `/healthz`: the process lives. `/readyz`: each service that it depends on, by name, and whether
+ * it is reachable. Without the relay turns go on and lose their live text only, so that is no
+ * reason to send requests elsewhere.
+ */
 export function healthRoutes(ctx: Ctx) {
   return new Elysia()
     .get("/healthz", () => Response.json({ status: "ok" }))
     .get("/readyz", async () => {
-      const [database, relay] = await Promise.all([probe(() => ctx.sql`select 1`), probe(() => ctx.relay.ping())]);
-      const ready = database === "ok" && relay === "ok";
-      return Response.json(
-        { status: ready ? "ok" : "unavailable", dependencies: { database, relay } },
-        { status: ready ? 200 : 503 },
-      );
+      const [database, relay] = await Promise.all([probe(() => ctx.probeSql`select 1`), probe(() => ctx.relay.ping())]);
+      const status = database === "ok" && relay === "ok" ? "ready" : "degraded";
+      return Response.json({ status, checks: { database, relay } }, { status: database === "ok" ? 200 : 503 });
     });
 }
 

@@ -1,12 +1,13 @@
 import { readBytes } from "../bounded-read.ts";
 import { ApiError, invalid } from "../errors.ts";
 import { jsonBodyBytesMax, jsonDepthMax } from "../limits.ts";
+import { limitValues } from "./count-values.ts";
 
 /**
  * Reads a JSON body (docs/decisions.md, "Requests").
  * An empty body reads as undefined, so that operations without one take none.
  * Throws 400 for another media type, malformed JSON, NUL characters and lone
- * surrogates, numbers without bounds, 413 above `jsonBodyBytesMax`.
+ * surrogates, numbers without bounds, 413 above `jsonBodyBytesMax` or `jsonValuesMax`.
  */
 export async function readJson(request: Request): Promise<unknown> {
   const bytes = await readBytes(request, jsonBodyBytesMax);
@@ -17,16 +18,18 @@ export async function readJson(request: Request): Promise<unknown> {
       message: "The body must be JSON, sent with Content-Type: application/json.",
     });
   }
+  await limitValues(bytes);
   const value = parse(bytes);
-  checkText(value, "", 0);
+  checkText(value, "");
   return value;
 }
 
-/** Reads the JSON that a text field holds. Throws 400 naming the field. */
-export function readJsonField(text: string, path: string): unknown {
+/** Reads the JSON that a text field holds. Throws 400 naming the field, 413 for too many values. */
+export async function readJsonField(text: string, path: string): Promise<unknown> {
+  await limitValues(Buffer.from(text));
   try {
     const value = JSON.parse(text);
-    checkText(value, path, 0);
+    checkText(value, path);
     return value;
   } catch (error) {
     throw error instanceof ApiError ? error : invalid(path, "must be JSON");
@@ -43,23 +46,62 @@ function parse(bytes: Uint8Array): unknown {
   }
 }
 
+/** What is wrong with a JSON value, and the fields that lead to it, the innermost first. */
+interface Fault {
+  readonly message: string;
+  readonly names: string[];
+}
+
 /**
  * Throws 400 for a JSON value with NUL or half a surrogate pair, which Postgres stores neither of, one that nests too
  * deep, or one with a number like 1e400, which reads as infinity and would be stored as null.
  */
-export function checkText(value: unknown, path: string, depth: number): void {
-  if (depth > jsonDepthMax) throw invalid(path, `nests deeper than ${jsonDepthMax} levels`);
-  if (typeof value === "string") checkString(value, path);
-  if (typeof value === "number" && !Number.isFinite(value)) throw invalid(path, "is a number too large to be kept");
-  if (typeof value !== "object" || value === null) return;
-  for (const [key, field] of Object.entries(value)) {
-    checkString(key, path);
-    checkText(field, `${path}/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`, depth + 1);
+export function checkText(value: unknown, path: string): void {
+  const fault = findFault(value, 0);
+  if (fault === null) return;
+  const names = fault.names.reverse().map((name) => name.replaceAll("~", "~0").replaceAll("/", "~1"));
+  throw invalid([path, ...names].join("/"), fault.message);
+}
+
+/** The path of a fault is put together only once there is one: a body may have a hundred thousand values. */
+function findFault(value: unknown, depth: number): Fault | null {
+  if (depth > jsonDepthMax) return { message: `nests deeper than ${jsonDepthMax} levels`, names: [] };
+  if (typeof value === "string") return findTextFault(value);
+  if (typeof value === "number" && !Number.isFinite(value))
+    return { message: "is a number too large to be kept", names: [] };
+  if (typeof value !== "object" || value === null) return null;
+  return Array.isArray(value) ? findItemFault(value, depth) : findFieldFault(value, depth);
+}
+
+function findItemFault(items: readonly unknown[], depth: number): Fault | null {
+  for (let index = 0; index < items.length; index++) {
+    const fault = findFault(items[index], depth + 1);
+    if (fault === null) continue;
+    fault.names.push(String(index));
+    return fault;
   }
+  return null;
+}
+
+function findFieldFault(fields: object, depth: number): Fault | null {
+  for (const [name, field] of Object.entries(fields)) {
+    const inName = findTextFault(name);
+    if (inName !== null) return inName;
+    const fault = findFault(field, depth + 1);
+    if (fault === null) continue;
+    fault.names.push(name);
+    return fault;
+  }
+  return null;
+}
+
+function findTextFault(text: string): Fault | null {
+  if (text.includes("\0")) return { message: "must not contain the NUL character", names: [] };
+  return text.isWellFormed() ? null : { message: "must be well-formed Unicode", names: [] };
 }
 
 /** Throws 400 when a text holds NUL or a lone surrogate. */
 export function checkString(text: string, path: string): void {
-  if (text.includes("\0")) throw invalid(path, "must not contain the NUL character");
-  if (!text.isWellFormed()) throw invalid(path, "must be well-formed Unicode");
+  const fault = findTextFault(text);
+  if (fault !== null) throw invalid(path, fault.message);
 }

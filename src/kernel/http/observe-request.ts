@@ -1,11 +1,9 @@
 import { httpRequests } from "../telemetry/metrics.ts";
 import { inSpan, type SpanFields } from "../telemetry/trace.ts";
-import { requestIdOf, routeOf } from "./request.ts";
+import { isProbe, requestIdOf, routeOf } from "./request.ts";
 
 /** Methods that have a label of their own; a client may send any word. */
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
-/** What monitors request every few seconds is not traced. */
-const untracedPath = /\/(healthz|readyz|metrics)$/;
 
 /** Counts and traces a request while `respond` makes its response, and returns that. It ends with the response's headers: a stream lasts as long as its turn. */
 export function observeRequest(request: Request, respond: () => Promise<Response>): Promise<Response> {
@@ -33,7 +31,7 @@ export function observeRequest(request: Request, respond: () => Promise<Response
 }
 
 function requestSpan(request: Request, method: string): SpanFields | null {
-  if (untracedPath.test(new URL(request.url).pathname)) return null;
+  if (isProbe(request)) return null;
   return {
     kind: "server",
     parent: request.headers.get("traceparent"),

@@ -3,14 +3,14 @@ import type { Principal } from "../auth/authenticator.ts";
 import { requestGate } from "../auth/gates.ts";
 import type { Ctx } from "../context.ts";
 import type { Sql, Tx } from "../database/client.ts";
-import { retryWhileUnavailable } from "../database/retry.ts";
 import { tx } from "../database/transaction.ts";
 import { ApiError, type ErrorCause, type Form, invalidAs } from "../errors.ts";
 import type { IdOf } from "../ids.ts";
+import { authenticateRequest } from "./authenticate.ts";
 import { askedForm, errorInA, type FormChange, showIn } from "./form.ts";
 import { type IdempotencyKey, type KeptResponse, readIdempotencyKey } from "./idempotency.ts";
 import { readJson } from "./json-body.ts";
-import { rememberForm, requestIdOf, waitsUntil } from "./request.ts";
+import { rememberForm, requestIdOf } from "./request.ts";
 import { Closed } from "./request-fields.ts";
 import { type Reservation, underKey } from "./reservation.ts";
 import { validateBody, validateFields } from "./validate.ts";
@@ -103,6 +103,8 @@ export interface Operation<P extends TObject, Q extends TObject, B extends TSche
   readonly invalidAs?: ErrorCause;
   /** Which form mounts it; left out: both. */
   readonly onlyForm?: Form;
+  /** Its response waits for a turn, streamed or not: it counts as an open stream of its tenant. */
+  readonly streams?: true;
   /** `own`: the handler treats the Idempotency-Key itself (turns join instead of repeating). Any other POST writes by `commit`. */
   readonly idempotency?: "own";
   handle(input: Input<P, Q, B, A>): Promise<unknown>;
@@ -140,15 +142,11 @@ export function operation<
   const handler = async ({ request, params }: RouteContext) => {
     const asked = askedForm(request);
     if (asked !== null) rememberForm(request, asked);
-    const principal = await retryWhileUnavailable(
-      () => ctx.authenticator.authenticate(request.headers.get("authorization")),
-      {
-        limitMs: waitsUntil(request) - Date.now(),
-      },
-    );
+    const principal = await authenticateRequest(ctx, request);
     const form = asked ?? principal.tenant.form;
     rememberForm(request, form);
     await requestGate(principal, ctx.rateLimiter);
+    if (spec.streams === true) ctx.slots.openStream(request, principal.tenant.id);
     if (spec.onlyForm !== undefined && spec.onlyForm !== form) throw new ApiError("not_found");
 
     try {

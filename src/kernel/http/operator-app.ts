@@ -3,7 +3,9 @@ import type { Ctx } from "../context.ts";
 import { ApiError } from "../errors.ts";
 import { envelope } from "./error-envelope.ts";
 import { healthRoutes } from "./health.ts";
+import { logRequest } from "./log-request.ts";
 import { metricsRoutes } from "./metrics-route.ts";
+import { rememberRoute } from "./request.ts";
 
 /** Returns what a worker process serves over HTTP: its health and metrics, and no data of any tenant. */
 export function createOperatorApp(ctx: Ctx): (request: Request) => Promise<Response> {
@@ -14,7 +16,13 @@ export function createOperatorApp(ctx: Ctx): (request: Request) => Promise<Respo
       ctx.log.error({ err: error }, "unforeseen error");
       return envelope(request, new ApiError("internal"));
     })
+    .onTransform(({ request, route }) => rememberRoute(request, route))
     .use(healthRoutes(ctx))
     .use(metricsRoutes(ctx));
-  return async (request) => elysia.handle(request);
+  return async (request) => {
+    const startedAtMs = performance.now();
+    const response = await elysia.handle(request);
+    logRequest(ctx.log, { request, status: response.status, tenantId: null, startedAtMs });
+    return response;
+  };
 }

@@ -75,6 +75,16 @@ export const Metadata = Type.Unsafe<Record<string, unknown>>({
   errorMessage: `must be an object of at most ${metadataBytesMax} bytes as JSON`,
 });
 
+const smallJsonKind = "SmallJson";
+
+TypeRegistry.Set(smallJsonKind, (_, value) => Buffer.byteLength(JSON.stringify(value ?? null)) <= metadataBytesMax);
+
+/** Free data of any shape, at most `metadataBytesMax` as JSON. */
+export const SmallJson = Type.Unsafe<unknown>({
+  [Kind]: smallJsonKind,
+  errorMessage: `must be at most ${metadataBytesMax} bytes as JSON`,
+});
+
 export function Nullable<T extends TSchema>(schema: T) {
   return Type.Union([schema, Type.Null()]);
 }

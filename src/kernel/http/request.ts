@@ -28,6 +28,25 @@ export function routeOf(request: Request): string {
   return routes.get(request) ?? "unmatched";
 }
 
+const codes = new WeakMap<Request, string>();
+
+/** Notes the code of the error that a request got, for its line in the log. */
+export function rememberCode(request: Request, code: string): void {
+  codes.set(request, code);
+}
+
+/** Returns the code of the error that a request got; undefined when it got none. */
+export function codeOf(request: Request): string | undefined {
+  return codes.get(request);
+}
+
+const probe = /^[a-z]+:\/\/[^/]*\/(?:healthz|readyz|metrics)(?:\?|$)/;
+
+/** Returns whether a request is what monitors send every few seconds. */
+export function isProbe(request: Request): boolean {
+  return probe.test(request.url);
+}
+
 const forms = new WeakMap<Request, Form>();
 
 /** Notes which form a request speaks, for the response to its errors. */

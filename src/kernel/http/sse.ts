@@ -20,11 +20,12 @@ const pingComment = encoder.encode(": ping\n\n");
 /**
  * Returns a response that streams what `texts` yields, and a comment when nothing comes.
  * It reads only as fast as the client does, and aborts `stop` when the client goes.
+ * `onEnd` is called when no more is sent, at least once.
  */
 export function sseResponse(
   texts: AsyncIterable<string>,
   stop: AbortController,
-  options: { readonly status: number; readonly headers: Readonly<Record<string, string>> },
+  options: { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly onEnd?: () => void },
 ): Response {
   const iterator = texts[Symbol.asyncIterator]();
   let isQuiet = false;
@@ -32,6 +33,7 @@ export function sseResponse(
   // A generator from which nothing more is read stays suspended; it has to be told to clean up.
   const leave = () => {
     clearTimeout(ping);
+    options.onEnd?.();
     void iterator.return?.().catch(() => {});
   };
   stop.signal.addEventListener("abort", leave, { once: true });
@@ -57,6 +59,7 @@ export function sseResponse(
       }
       clearTimeout(ping);
       controller.close();
+      options.onEnd?.();
     },
     cancel: () => stop.abort(),
   });

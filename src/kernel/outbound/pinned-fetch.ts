@@ -17,6 +17,13 @@ const idleSocketsMax = 512;
 /** The address is refused: it is not public, or its URL has a form that is not allowed. Another attempt would fail as well. */
 export class RefusedAddressError extends Error {
   override readonly name = "RefusedAddressError";
+  /** The URL itself is fine, and its name leads to an address that is not: whoever chose the name must not learn of it. */
+  readonly isOfName: boolean;
+
+  constructor(message: string, { isOfName = false }: { readonly isOfName?: boolean } = {}) {
+    super(message);
+    this.isOfName = isOfName;
+  }
 }
 
 /** Resolves a name to all of its addresses. */
@@ -78,6 +85,10 @@ function boundedAgent(idleMs: number): Agent {
   return agent;
 }
 
+function notPublic(hostname: string): RefusedAddressError {
+  return new RefusedAddressError(`${hostname} does not lead to a public address.`, { isOfName: true });
+}
+
 function checkedLookup(resolve: Resolve, isAllowed: (address: string) => boolean): LookupFunction {
   return (hostname, { all, family }, callback) => {
     resolve(hostname).then(
@@ -86,7 +97,7 @@ function checkedLookup(resolve: Resolve, isAllowed: (address: string) => boolean
         const refused = addresses.some(({ address }) => !isAllowed(address));
         const usable = addresses.filter((address) => !family || family === address.family);
         const [first] = usable;
-        if (refused) callback(new RefusedAddressError(`${hostname} does not lead to a public address.`), "");
+        if (refused) callback(notPublic(hostname), "");
         else if (first === undefined) callback(new Error(`${hostname} has no address.`), "");
         else if (all) callback(null, usable);
         else callback(null, first.address, first.family);

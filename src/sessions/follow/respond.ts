@@ -4,6 +4,7 @@ import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
 import { ApiError, type ErrorCause, errorCauses } from "../../kernel/errors.ts";
 import { sseResponse } from "../../kernel/http/sse.ts";
 import { turnPatienceMs } from "../../kernel/limits.ts";
+import { endStreamedResponse } from "../../kernel/runtime.ts";
 import type { AcceptedTurn } from "../accept/accepted.ts";
 import { endOfTurn, type LogState } from "../state/turn-log.ts";
 import { type FollowedLog, followLog } from "./follow.ts";
@@ -55,7 +56,14 @@ export function streamTurnLog(
   options: ResponseOptions,
 ): Response {
   const stop = stopWith(options.request);
-  return sseResponse(followLog({ ...streams.ctx, watch: streams.watch }, log, from, stop.signal), stop, options);
+  const { ctx, watch } = streams;
+  return sseResponse(followLog({ ...ctx, watch }, log, from, stop.signal), stop, {
+    ...options,
+    onEnd: () => {
+      ctx.slots.endStream(options.request);
+      endStreamedResponse(options.request);
+    },
+  });
 }
 
 async function turnAsJson(
@@ -64,6 +72,8 @@ async function turnAsJson(
   { status, headers, request }: ResponseOptions,
 ): Promise<Response> {
   const stop = stopWith(request);
+  // It waits for its turn as long as a stream would, and is counted as one.
+  streams.ctx.slots.leave(request);
   for await (const _event of followLog({ ...streams.ctx, watch: streams.watch }, log, 1, stop.signal)) {
     // The message itself is read from the transcript, where it is complete.
   }

@@ -168,7 +168,10 @@ async function conclude(
   const { turn } = running;
   const { prepared, result } = ran;
   if (result.ended === "finished") return goodOutcome(turn, prepared, result);
-  ctx.log.warn({ turnId: turn.id, reason: describeModelError(result.error) }, "the model failed");
+  ctx.log.warn(
+    { requestId: turn.requestId, turnId: turn.id, reason: describeModelError(result.error) },
+    "the model failed",
+  );
   return failedOutcome(errorOf("provider_error", describeModelError(result.error)), turn, prepared, result);
 }
 

@@ -144,9 +144,9 @@ function showSummary(row: SessionRow): SessionSummary {
 
 /**
  * A page of a transcript has at most this many bytes, or one message: an answer may have
- * 16 MiB, and a page 200 of them.
+ * 16 MiB, and a page 200 of them. Reading and writing it holds up every other request of the process.
  */
-const pageBytesMax = 32 * 1024 * 1024;
+const pageBytesMax = 4 * 1024 * 1024;
 
 /** A page of a transcript. */
 export interface MessagePage extends Page<UiMessage> {

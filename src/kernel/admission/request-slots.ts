@@ -1,0 +1,174 @@
+import { ApiError, type Form } from "../errors.ts";
+import type { IdOf } from "../ids.ts";
+import { digest } from "../seal.ts";
+import { FairStart } from "./fair-start.ts";
+import { Places } from "./places.ts";
+
+/** Whose requests share a bound: a tenant's, a chat platform's webhooks, or those whose sender is not known (yet). */
+type Sender = IdOf<"tenant"> | "webhooks" | "unknown";
+
+/** How many requests and streams of a sender one process has open (docs/configuration.md, "Limits"). */
+export interface SlotLimits {
+  readonly requestsInFlightMax: number;
+  readonly requestWaitMs: number;
+  readonly requestsWaitingMax: number;
+  readonly streamsOpenMax: number;
+}
+
+const usualLimits: SlotLimits = {
+  requestsInFlightMax: 64,
+  requestWaitMs: 1_000,
+  requestsWaitingMax: 1_000,
+  streamsOpenMax: 10_000,
+};
+/** Requests that begin at once: more than the pool has connections, so that these stay busy. */
+const requestsBeginningMax = 32;
+/** A request that takes longer than this waits for something, and another one begins. */
+const requestBeginningMs = 100;
+/** Credentials whose tenant is remembered. It tells whose bound a request counts for, nothing else. */
+const credentialsKnownMax = 10_000;
+/** `Retry-After` of a request or stream too many, in seconds. */
+const retryAfterSeconds = 1;
+
+/** What a request holds of the process. */
+interface Held {
+  sender: Sender;
+  credential: string | null;
+  /** False once the request does not count as in flight any more. */
+  inFlight: boolean;
+  endStart: () => void;
+  streamOf: IdOf<"tenant"> | null;
+}
+
+/** What a credential stood for the last time. */
+interface KnownSender {
+  readonly id: IdOf<"tenant">;
+  readonly form: Form;
+}
+
+const webhookPath = /^[a-z]+:\/\/[^/]*\/v1\/chat\/webhooks\//;
+
+/**
+ * Shares an HTTP process among its senders (docs/decisions.md,
+ * "Requests"): each has so many requests in flight and so many streams open, and among those
+ * that begin, the one with the fewest goes first.
+ *
+ * A request counts for the tenant that its credential stood for the last time, until it is
+ * authenticated; one whose credential is new, missing or was refused counts with all others of
+ * that kind, so a flood of invented credentials takes no more of the process than one tenant.
+ */
+export class RequestSlots {
+  readonly #limits: SlotLimits;
+  readonly #places: Places<Sender>;
+  readonly #start = new FairStart(requestsBeginningMax, requestBeginningMs);
+  readonly #streams = new Map<IdOf<"tenant">, number>();
+  readonly #held = new WeakMap<Request, Held>();
+  readonly #known = new Map<string, KnownSender>();
+
+  constructor(limits: SlotLimits = usualLimits) {
+    this.#limits = limits;
+    this.#places = new Places({
+      max: limits.requestsInFlightMax,
+      waitMs: limits.requestWaitMs,
+      waitingMax: limits.requestsWaitingMax,
+    });
+  }
+
+  /** Returns the form that a request's tenant spoke the last time; null where the credential is not known. */
+  formOf(request: Request): Form | null {
+    const known = this.#known.get(credentialOf(request) ?? "");
+    return known?.form ?? null;
+  }
+
+  /** Counts a request as in flight until `end`. Throws 429 `rate_limited` when its sender has too many and none ends within a second. */
+  async begin(request: Request): Promise<void> {
+    const credential = credentialOf(request);
+    const known = credential === null ? undefined : this.#known.get(credential);
+    const sender = webhookPath.test(request.url) ? "webhooks" : (known?.id ?? "unknown");
+    await this.#take(sender);
+    const held: Held = { sender, credential, inFlight: true, endStart: () => {}, streamOf: null };
+    this.#held.set(request, held);
+    held.endStart = await this.#start.begin(sender);
+  }
+
+  /** Counts a request for the tenant that its credential turned out to be of. Throws 429 as `begin`. */
+  async identify(request: Request, tenant: KnownSender): Promise<void> {
+    const held = this.#held.get(request);
+    if (held === undefined) return;
+    if (held.credential !== null) this.#remember(held.credential, tenant);
+    if (held.sender === tenant.id || !held.inFlight) return;
+    this.#places.give(held.sender);
+    held.inFlight = false;
+    await this.#take(tenant.id);
+    held.sender = tenant.id;
+    held.inFlight = true;
+  }
+
+  /** Forgets whose credential a request has, because it was refused. */
+  refuse(request: Request): void {
+    const credential = this.#held.get(request)?.credential;
+    if (credential != null) this.#known.delete(credential);
+  }
+
+  /** Counts a request as a stream of its tenant until `endStream`. Throws 429 `rate_limited` when there are too many. */
+  openStream(request: Request, tenantId: IdOf<"tenant">): void {
+    const held = this.#held.get(request);
+    if (held === undefined || held.streamOf !== null) return;
+    const open = this.#streams.get(tenantId) ?? 0;
+    if (open >= this.#limits.streamsOpenMax) throw tooMany("The tenant has too many open streams.");
+    this.#streams.set(tenantId, open + 1);
+    held.streamOf = tenantId;
+  }
+
+  /** Ends a request's being in flight: its response is ready, or it waits for something that is no work of this process. */
+  leave(request: Request): void {
+    const held = this.#held.get(request);
+    if (held === undefined) return;
+    held.endStart();
+    if (!held.inFlight) return;
+    held.inFlight = false;
+    this.#places.give(held.sender);
+  }
+
+  /** Returns the tenant that a request counts for; null where it is not known. */
+  tenantOf(request: Request): IdOf<"tenant"> | null {
+    const sender = this.#held.get(request)?.sender;
+    return sender === undefined || sender === "webhooks" || sender === "unknown" ? null : sender;
+  }
+
+  /** Ends a request's stream. May be called more than once. */
+  endStream(request: Request): void {
+    const held = this.#held.get(request);
+    const tenantId = held?.streamOf;
+    if (held === undefined || tenantId == null) return;
+    held.streamOf = null;
+    const left = (this.#streams.get(tenantId) ?? 1) - 1;
+    if (left === 0) this.#streams.delete(tenantId);
+    else this.#streams.set(tenantId, left);
+  }
+
+  async #take(sender: Sender): Promise<void> {
+    const taken = this.#places.take(sender);
+    if (taken === true || (await taken)) return;
+    throw tooMany("Too many requests are in flight.");
+  }
+
+  #remember(credential: string, { id, form }: KnownSender): void {
+    const known = this.#known.get(credential);
+    if (known?.id === id && known.form === form) return;
+    this.#known.delete(credential);
+    const [oldest] = this.#known.keys();
+    if (oldest !== undefined && this.#known.size >= credentialsKnownMax) this.#known.delete(oldest);
+    this.#known.set(credential, { id, form });
+  }
+}
+
+function tooMany(message: string): ApiError {
+  return new ApiError("rate_limited", { message, headers: { "Retry-After": String(retryAfterSeconds) } });
+}
+
+/** Returns what a credential is remembered by; never itself. */
+function credentialOf(request: Request): string | null {
+  const header = request.headers.get("authorization");
+  return header === null ? null : digest(header).toString("base64");
+}

@@ -1,0 +1,96 @@
+import { expect, test } from "bun:test";
+import { createApp } from "../../../src/app.ts";
+import { createOperatorApp } from "../../../src/kernel/http/operator-app.ts";
+import { createLogger } from "../../../src/kernel/telemetry/log.ts";
+import { useAgent } from "../../harness/fixture.ts";
+
+const { h, t, agentId } = await useAgent();
+
+interface Line {
+  readonly level: string;
+  readonly msg: string;
+  readonly requestId?: string;
+  readonly [field: string]: unknown;
+}
+
+/** An HTTP process whose log is read. */
+function logging(create = createApp) {
+  const lines: Line[] = [];
+  const log = createLogger("debug", { write: (line) => void lines.push(JSON.parse(line)) });
+  const app = create({ ...h.ctx, log });
+  /** The lines that a request leaves, which are one. */
+  const lineOf = async (
+    method: string,
+    path: string,
+    init: { headers?: Record<string, string>; body?: string } = {},
+  ) => {
+    const headers = { authorization: `Bearer ${t.token}`, "content-type": "application/json", ...init.headers };
+    const response = await app(new Request(`http://parley.test${path}`, { method, ...init, headers }));
+    await response.body?.cancel();
+    const requestId = response.headers.get("x-request-id");
+    const own = lines.filter((line) => line.msg === "request" && (line.requestId === requestId || requestId === null));
+    expect(own).toHaveLength(1);
+    const { level, route, status, code, method: said } = own[0] as Line;
+    expect(said).toBe(method);
+    return [level, route, status, code];
+  };
+  return { lines, lineOf };
+}
+
+test("each request leaves one line, the refused ones too", async () => {
+  const { lineOf } = logging();
+  const agents = "/v1/agents";
+  expect(await lineOf("GET", agents)).toEqual(["debug", agents, 200, undefined]);
+  expect(await lineOf("GET", `${agents}/${agentId}`)).toEqual(["debug", `${agents}/:agentId`, 200, undefined]);
+  const name = JSON.stringify({ name: "logged" });
+  expect(await lineOf("POST", agents, { body: name })).toEqual(["info", agents, 201, undefined]);
+  expect(await lineOf("POST", agents, { body: "{" })).toEqual(["info", agents, 400, "validation_failed"]);
+  expect(await lineOf("POST", agents, { body: "{", headers: { "api-form": "a" } })).toEqual([
+    "info",
+    agents,
+    400,
+    "invalid_request",
+  ]);
+  expect(await lineOf("GET", agents, { headers: { authorization: "Bearer x" } })).toEqual([
+    "info",
+    agents,
+    401,
+    "unauthorized",
+  ]);
+  expect(await lineOf("GET", "/v1/nothing?token=secret")).toEqual(["info", "unmatched", 404, "not_found"]);
+  expect(await lineOf("PUT", agents)).toEqual(["info", "unmatched", 405, "method_not_allowed"]);
+  const large = { body: "x".repeat(9 * 1024 * 1024) };
+  expect(await lineOf("POST", agents, large)).toEqual(["info", agents, 413, "payload_too_large"]);
+  expect(await lineOf("GET", agents, { headers: { host: "no host" } })).toEqual([
+    "info",
+    "unmatched",
+    400,
+    "validation_failed",
+  ]);
+  await h.sql`update tenants set rate_limit = 0 where id = ${t.id}`;
+  expect(await lineOf("GET", agents)).toEqual(["info", agents, 429, "rate_limited"]);
+  await h.sql`update tenants set rate_limit = null where id = ${t.id}`;
+});
+
+test("what monitors ask is quiet", async () => {
+  const { lineOf } = logging();
+  for (const path of ["/healthz", "/readyz", "/metrics"])
+    expect(await lineOf("GET", path)).toEqual(["debug", path, 200, undefined]);
+  const worker = logging((ctx) => createOperatorApp(ctx));
+  expect(await worker.lineOf("GET", "/readyz")).toEqual(["debug", "/readyz", 200, undefined]);
+});
+
+test("a client that goes away in the middle of its body leaves that line, and no error", async () => {
+  const { lines } = logging();
+  const log = createLogger("debug", { write: (line) => void lines.push(JSON.parse(line)) });
+  const app = createApp({ ...h.ctx, log });
+  const body = new ReadableStream({
+    pull: () => {
+      throw new DOMException("The connection was closed.", "AbortError");
+    },
+  });
+  const headers = { authorization: `Bearer ${t.token}`, "content-type": "application/json" };
+  const response = await app(new Request("http://parley.test/v1/agents", { method: "POST", headers, body }));
+  expect(response.status).toBe(400);
+  expect(lines.map(({ level, msg, status }) => [level, msg, status])).toEqual([["info", "request", 400]]);
+});

@@ -1,0 +1,136 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { connect } from "node:net";
+import { readBytes } from "../../src/kernel/bounded-read.ts";
+import { listen } from "../../src/kernel/runtime.ts";
+import { createLogger } from "../../src/kernel/telemetry/log.ts";
+import { takePort } from "../../src/roles/http.ts";
+import { eventually } from "../harness/eventually.ts";
+import { startInstallation } from "../harness/processes.ts";
+import { launchServe } from "../harness/service-process.ts";
+
+/** A connection, and what came over it so far. */
+function open(port: number, text = "") {
+  const socket = connect(port, "127.0.0.1");
+  const state = { received: "", closed: false };
+  socket.on("data", (data) => {
+    state.received += data;
+  });
+  socket.on("error", () => {});
+  socket.on("close", () => {
+    state.closed = true;
+  });
+  if (text !== "") socket.write(text);
+  return { socket, state };
+}
+
+const post = (path: string, headers: readonly string[]) =>
+  [`POST ${path} HTTP/1.1`, "Host: parley", ...headers, "", ""].join("\r\n");
+
+/** Far beyond the limits, for a busy machine. */
+const limitMs = 60_000;
+
+describe("a connection", () => {
+  const silenceMs = 300;
+  const server = listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: async (request) => {
+      try {
+        return new Response(`${(await readBytes(request, 1_000, silenceMs)).byteLength} bytes`);
+      } catch (error) {
+        const { message, headers } = error as { message: string; headers: Record<string, string> };
+        return new Response(message, { status: 400, headers });
+      }
+    },
+  });
+  afterAll(() => server.stop(true));
+
+  test.concurrent("whose body stops coming is closed; one whose body comes slowly is not", async () => {
+    const silent = open(server.port, `${post("/", ["Content-Length: 4"])}a`);
+    const slow = open(server.port, post("/", ["Content-Length: 10"]));
+    let sent = 0;
+    const timer = setInterval(() => {
+      sent += 1;
+      slow.socket.write("x");
+      if (sent === 10) clearInterval(timer);
+    }, silenceMs / 6);
+    await eventually(() => silent.state.closed, limitMs);
+    expect(silent.state.received).toContain("No byte of the body came");
+    await eventually(() => slow.state.received.includes("10 bytes"), limitMs);
+    slow.socket.destroy();
+  });
+
+  test.concurrent(
+    "without all of its headers is closed",
+    async () => {
+      const [nothing, half] = [open(server.port), open(server.port, "GET / HTTP/1.1\r\nHost: parley\r\nX-")];
+      const trickle = setInterval(() => half.socket.writable && half.socket.write("a"), 500);
+      await eventually(() => nothing.state.closed && half.state.closed, limitMs);
+      clearInterval(trickle);
+      expect(half.state.received).not.toContain("200 OK");
+    },
+    limitMs + 5_000,
+  );
+});
+
+describe("an HTTP process", () => {
+  test("listens only once it can serve", async () => {
+    await using installation = await startInstallation();
+    const port = await freePort();
+    const blocker = Promise.withResolvers<void>();
+    const locked = Promise.withResolvers<void>();
+    // The start waits for what it asks of the database first.
+    const holding = installation.sql.begin(async (tx) => {
+      await tx`lock table schema_migrations in access exclusive mode`;
+      locked.resolve();
+      await blocker.promise;
+    });
+    await locked.promise;
+    let refused = 0;
+    const starting = launchServe({ ...installation.env, PORT: String(port) });
+    const statuses = new Set<number>();
+    try {
+      await eventually(async () => {
+        const waiting = await installation.sql`
+          select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+        return waiting.length > 0;
+      }, limitMs);
+      await fetch(`http://127.0.0.1:${port}/healthz`).catch(() => {
+        refused += 1;
+      });
+      expect(refused).toBe(1);
+    } finally {
+      blocker.resolve();
+      await holding;
+    }
+    await eventually(async () => {
+      const response = await fetch(`http://127.0.0.1:${port}/v1/agents`).catch(() => null);
+      if (response !== null) statuses.add(response.status);
+      return response !== null;
+    }, limitMs);
+    const serving = await starting;
+    expect([...statuses]).toEqual([401]);
+    const ready = await fetch(`http://127.0.0.1:${port}/readyz`);
+    expect([ready.status, await ready.json()]).toEqual([
+      200,
+      { status: "ready", checks: { database: "ok", relay: "ok" } },
+    ]);
+    await serving.kill();
+  }, 120_000);
+});
+
+/** A port that nothing listens on at this moment. */
+async function freePort(): Promise<number> {
+  const taken = listen({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
+  await taken.stop(true);
+  return taken.port;
+}
+
+test("a port that the system chose is held from the start", async () => {
+  const listener = await takePort({ host: "127.0.0.1", port: 0, publicUrl: null }, createLogger("silent"));
+  const early = await fetch(`${listener.publicUrl}/v1/agents`);
+  expect([early.status, early.headers.get("retry-after")]).toEqual([503, "1"]);
+  listener.open(async () => new Response("open"));
+  expect(await (await fetch(listener.publicUrl)).text()).toBe("open");
+  await listener.drain(0);
+});
