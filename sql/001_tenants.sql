@@ -20,6 +20,8 @@ create table tenants (
   monetization boolean not null default false,
   -- A turn that waits for a person goes on without one after this long.
   pause_hours integer not null default 168 check (pause_hours between 1 and 8760),
+  -- Sessions that nobody used for so many days are deleted, and what else is as old; null keeps them.
+  retention_days integer check (retention_days between 1 and 36500),
   -- Set by the command `tenant delete`; `deleted_at` is set once the last turn has ended and everything is gone.
   deleting_at timestamptz,
   deleted_at timestamptz,

@@ -76,3 +76,5 @@ create index turns_session on turns (session_id, accepted_at desc) where session
 create index turns_accepted on turns (tenant_id, accepted_at);
 -- "Which stateless generations did this deleted agent leave?", and which are older than a tenant keeps them.
 create index turns_stateless on turns (agent_id, accepted_at) where session_id is null;
+-- Stateless generations whose answers nobody can ask for any more: never more rows than a day has.
+create index turns_generated on turns (finished_at) where session_id is null and input is not null;

@@ -29,6 +29,7 @@ CREATE TABLE tenants (
   weight integer DEFAULT 1 NOT NULL,
   monetization boolean DEFAULT false NOT NULL,
   pause_hours integer DEFAULT 168 NOT NULL,
+  retention_days integer,
   deleting_at timestamp with time zone,
   deleted_at timestamp with time zone,
   created_at timestamp with time zone DEFAULT now() NOT NULL,
@@ -38,6 +39,7 @@ CREATE TABLE tenants (
   CONSTRAINT tenants_queued_turns_check CHECK (queued_turns >= 0),
   CONSTRAINT tenants_quota_turns_per_day_check CHECK (quota_turns_per_day >= 0),
   CONSTRAINT tenants_rate_limit_check CHECK (rate_limit >= 0),
+  CONSTRAINT tenants_retention_days_check CHECK (retention_days >= 1 AND retention_days <= 36500),
   CONSTRAINT tenants_running_turns_check CHECK (running_turns >= 0),
   CONSTRAINT tenants_subscription_check CHECK (subscription = ANY (ARRAY['active'::text, 'inactive'::text])),
   CONSTRAINT tenants_weight_check CHECK (weight >= 1 AND weight <= 100)
@@ -633,6 +635,7 @@ CREATE TABLE turns (
 );
 CREATE INDEX turns_accepted ON turns USING btree (tenant_id, accepted_at);
 CREATE INDEX turns_agent_active ON turns USING btree (agent_id) WHERE status = ANY (ARRAY['queued'::text, 'running'::text, 'waiting'::text]);
+CREATE INDEX turns_generated ON turns USING btree (finished_at) WHERE session_id IS NULL AND input IS NOT NULL;
 CREATE UNIQUE INDEX turns_one_active ON turns USING btree (session_id) WHERE status = ANY (ARRAY['queued'::text, 'running'::text, 'waiting'::text]);
 CREATE INDEX turns_parked ON turns USING btree (tenant_id, accepted_at, id) WHERE status = 'queued'::text AND parked_at IS NOT NULL AND cancel_requested_at IS NULL;
 CREATE INDEX turns_session ON turns USING btree (session_id, accepted_at DESC) WHERE session_id IS NOT NULL;

@@ -6,6 +6,9 @@ const items: (CronItem & { task: JobName })[] = [
   { task: "keys.sweep", match: "17 * * * *" },
   { task: "chat.sweep", match: "47 * * * *" },
   { task: "pauses.sweep", match: "* * * * *" },
+  { task: "retention.sweep", match: "*/5 * * * *" },
+  { task: "generations.sweep", match: "27 * * * *" },
+  { task: "records.sweep", match: "37 3 * * *" },
   { task: "usage.sum", match: "*/5 * * * *" },
 ];
 

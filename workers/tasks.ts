@@ -11,6 +11,8 @@ import { isPayload, type JobName, type JobPayloads, jobNames } from "../src/kern
 import { observeJob } from "../src/kernel/queue/observe-job.ts";
 import { spendAttempts } from "../src/kernel/queue/stored-jobs.ts";
 import { deliverEvents } from "../src/merchant/deliver.ts";
+import { sweepGenerations } from "../src/sessions/erase/generations.ts";
+import { purgeExpired, sweepRetention } from "../src/sessions/erase/retention.ts";
 import { purgeSession } from "../src/sessions/erase/session.ts";
 import { purgeSessions } from "../src/sessions/purge.ts";
 import { expirePauses } from "../src/sessions/recover/expire.ts";
@@ -20,6 +22,7 @@ import { beginRun } from "../src/tasks/begin-run.ts";
 import { fireTask } from "../src/tasks/fire.ts";
 import { purgeTask, purgeTasks } from "../src/tasks/purge.ts";
 import { purgeTenant } from "../src/tenants/purge.ts";
+import { sweepRecords } from "../src/tenants/records.ts";
 import { sumUsage } from "../src/usage/sums.ts";
 import { purgeWorkspace } from "../src/workspaces/remove.ts";
 
@@ -52,6 +55,10 @@ export function taskList({ ctx, workerId, dispatcher }: JobRunner): TaskList {
     "agent.purge": (payload) => purgeAgent(ctx, payload.agentId, agentPurges),
     "tenant.purge": (payload) => purgeTenant(ctx, payload.tenantId),
     "workspace.purge": (payload) => purgeWorkspace(ctx, payload.workspaceId),
+    "retention.sweep": () => sweepRetention(ctx.sql),
+    "retention.purge": (payload) => purgeExpired(ctx, payload.tenantId),
+    "generations.sweep": () => sweepGenerations(ctx.sql),
+    "records.sweep": () => sweepRecords(ctx.sql),
     "task.purge": (payload) => purgeTask(ctx, payload.taskId),
     "skill.purge": (payload) => purgeLibrarySkill(ctx, payload.skillId),
     "merchant.deliver": (payload) => deliverEvents(ctx, workerId, payload.connectionId),

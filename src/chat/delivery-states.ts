@@ -23,7 +23,7 @@ import { claimMs, type MessageReceipt } from "./schema.ts";
  * is being sent. A claim whose worker is lost leads to `ambiguous`, because
  * nobody knows whether the message was posted.
  *
- * Three fields change beside the status: `parts`, stored once; and of a card
+ * Three fields change beside the status: `parts`, stored once, and dropped once all is posted; and of a card
  * `press_id`, a press to be acknowledged, and `settled_at`, since when it shows
  * the decision.
  */
@@ -63,7 +63,7 @@ export async function recordSendOutcome(sql: Sql, claim: DeliveryClaim, outcome:
     switch (outcome.kind) {
       case "receipt":
         return sql`receipts = ${json(sql, outcome.receipts)}, status = ${outcome.last ? "confirmed" : "pending"}, diagnostic = null,
-          settled_at = case when ${outcome.settled} then now() end`;
+          settled_at = case when ${outcome.settled} then now() end ${outcome.last ? sql`, parts = null` : sql``}`;
       case "ended":
         return sql`status = ${outcome.status}, diagnostic = ${outcome.diagnostic}`;
       case "later":

@@ -25,7 +25,7 @@ export const tenantUsage = `tenant create --name N [--form a|b] [--admin-agent] 
 tenant list [--json]
 tenant set --tenant ten_… [--subscription active|inactive] [--usage-credit TOKENS|none]
            [--quota-turns-per-day N|none] [--rate-limit N|none] [--monetization on|off] [--form a|b]
-           [--pause-hours N]
+           [--pause-hours N] [--retention-days N|none]
 tenant delete --tenant ten_…
 `;
 
@@ -35,6 +35,8 @@ const nameCharactersMax = 80;
 const integerMax = 2_147_483_647;
 /** A pause for a person lasts at most a year. */
 const pauseHoursMax = 8_760;
+/** Sessions are kept for at most a hundred years, or for ever. */
+const retentionDaysMax = 36_500;
 
 const verbs = {
   create: withOptions(
@@ -51,6 +53,7 @@ const verbs = {
       "rate-limit": { type: "string" },
       monetization: { type: "string" },
       "pause-hours": { type: "string" },
+      "retention-days": { type: "string" },
       form: { type: "string" },
     },
     readSet,
@@ -92,6 +95,7 @@ function readSet(values: Values): Command {
     ...(values["rate-limit"] !== undefined && { rateLimit: limit(values, "rate-limit", integerMax) }),
     ...(values.monetization !== undefined && { monetization: choice(values, "monetization", "on", "off") === "on" }),
     ...(values["pause-hours"] !== undefined && { pauseHours: whole(values, "pause-hours", 1, pauseHoursMax) }),
+    ...(values["retention-days"] !== undefined && { retentionDays: retention(values) }),
     ...(values.form !== undefined && { form: readForm(values) }),
   };
   if (Object.keys(change).length === 0) throw new UsageError("tenant set needs something to set.");
@@ -140,6 +144,11 @@ function limit(values: Values, name: string, max: number): number | null {
   return number;
 }
 
+/** Returns the days, or null for `none`. No days at all would delete every session at once. Throws `UsageError`. */
+function retention(values: Values): number | null {
+  return values["retention-days"] === "none" ? null : whole(values, "retention-days", 1, retentionDaysMax);
+}
+
 /** Returns a whole number. Throws `UsageError`. */
 function whole(values: Values, name: string, min: number, max: number): number {
   const text = required(values, name);
@@ -159,6 +168,7 @@ const columns: Columns<TenantRecord> = [
   ["TURNS/DAY", (tenant) => shown(tenant.quotaTurnsPerDay)],
   ["REQUESTS/S", (tenant) => shown(tenant.rateLimit)],
   ["PAUSE", (tenant) => `${tenant.pauseHours} h`],
+  ["RETENTION", (tenant) => (tenant.retentionDays === null ? "none" : `${tenant.retentionDays} d`)],
   ["MONETIZATION", (tenant) => (tenant.monetization ? "on" : "off")],
 ];
 

@@ -40,7 +40,7 @@ function recordRoutes(ctx: Ctx) {
         success: 201,
         response: TaskCreatedResponse,
         otherwise: { 202: TaskCreatedResponse },
-        errors: startErrors,
+        errors: ["invalid_request", ...startErrors],
         handle: ({ commit, tenantId, principal, body, requestId }) =>
           commit(async (inner) => {
             const task = await createTask(inner, tenantId, body, new Date());

@@ -20,6 +20,8 @@ export interface TenantRecord {
   readonly rateLimit: number | null;
   readonly monetization: boolean;
   readonly pauseHours: number;
+  /** Null: sessions are kept. */
+  readonly retentionDays: number | null;
   readonly createdAt: string;
 }
 
@@ -31,6 +33,7 @@ export interface TenantChange {
   readonly rateLimit?: number | null;
   readonly monetization?: boolean;
   readonly pauseHours?: number;
+  readonly retentionDays?: number | null;
   readonly form?: Form;
 }
 
@@ -67,7 +70,7 @@ export async function listTenants(sql: AnySql): Promise<TenantRecord[]> {
   const rows = await sql<(Omit<TenantRecord, "createdAt"> & { createdAt: Date })[]>`
     select id as tenant_id, name, form, case when deleting_at is null then 'active' else 'deleting' end as status,
       subscription, usage_credit, quota_turns_per_day,
-      rate_limit, monetization, pause_hours, created_at
+      rate_limit, monetization, pause_hours, retention_days, created_at
     from tenants where deleted_at is null order by created_at, id`;
   return rows.map((row) => ({ ...row, createdAt: row.createdAt.toISOString() }));
 }
@@ -81,6 +84,7 @@ export function changeTenant(sql: AnySql, tenantId: string, change: TenantChange
     ...(change.rateLimit !== undefined && { rate_limit: change.rateLimit }),
     ...(change.monetization !== undefined && { monetization: change.monetization }),
     ...(change.pauseHours !== undefined && { pause_hours: change.pauseHours }),
+    ...(change.retentionDays !== undefined && { retention_days: change.retentionDays }),
     ...(change.form !== undefined && { form: change.form }),
   };
   return tx(sql, async (inner) => {

@@ -69,6 +69,7 @@ function recordRoutes(ctx: Ctx) {
         body: WorkspaceCreate,
         success: 201,
         response: WorkspaceResponse,
+        errors: ["invalid_request"],
         onlyForm: "b",
         handle: ({ commit, tenantId, body }) => commit((inner) => createWorkspace(inner, tenantId, body, "workspace")),
       }),
@@ -140,6 +141,7 @@ function sandboxRoutes(ctx: Ctx) {
         body: WorkspaceCreate,
         success: 201,
         response: SandboxResponse,
+        errors: ["invalid_request"],
         handle: ({ commit, tenantId, body }) => commit((inner) => createWorkspace(inner, tenantId, body, "sandbox")),
       }),
     )

@@ -45,6 +45,22 @@ const upToOneLess = (table: string, cap: number, make: (s: Scene) => Promise<unk
     return {};
   });
 
+/** A cap of a table that is filled by rows; they go again, because other tests need room. */
+const filledByRows =
+  (table: "workspaces" | "tasks", cap: number): Bound =>
+  async (s, op, form) => {
+    const agentId = await s.theAgent();
+    const missing = cap - 1 - (await rowsOf(s, table));
+    await (table === "workspaces"
+      ? s.sql`insert into workspaces (id, tenant_id, name)
+          select 'ws_' || lpad(n::text, 24, '0'), ${s.t.id}, 'filler' from generate_series(1, ${missing}::int) n`
+      : s.sql`insert into tasks (id, tenant_id, agent_id, name, prompt)
+          select 'tk_' || lpad(n::text, 24, '0'), ${s.t.id}, ${agentId}, 'filler', 'p' from generate_series(1, ${missing}::int) n`);
+    const met = { last: await ask(s, op, form), beyond: await ask(s, op, form) };
+    await s.sql`delete from ${s.sql(table)} where tenant_id = ${s.t.id} and name = 'filler'`;
+    return met;
+  };
+
 const day = (date: number) => new Date(Date.UTC(2026, 0, date)).toISOString().slice(0, 10);
 const template = (variables: number) => Array.from({ length: variables }, (_, n) => `{{v${n}}}`).join(" ");
 const picture = (bytes: number) => {
@@ -112,6 +128,8 @@ const path = (bytes: number) => ({ query: { path: "é".repeat(bytes / 2) + "x".r
 export const bounds: Readonly<Record<string, Bound>> = {
   "agents per tenant": upToOneLess("agents", 100, (s) => s.parley.agents.create({ name: freshName() })),
   "prompts per tenant": upToOneLess("prompts", 100, (s) => s.newPrompt()),
+  "workspaces per tenant": filledByRows("workspaces", 1_000),
+  "tasks per tenant": filledByRows("tasks", 1_000),
   "variables per prompt": between(
     () => ({ body: { template: template(10) } }),
     () => ({ body: { template: template(11) } }),

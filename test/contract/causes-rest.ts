@@ -182,6 +182,17 @@ const makeTask = "POST /v1/tasks";
 const start = "POST /v1/tasks/:taskId/runs";
 const version = "404 agent_version_not_found | 404 AGENT_VERSION_NOT_FOUND";
 const tasks: readonly Cause[] = [
+  {
+    ops: [makeTask, "POST /v1/workspaces", "POST /v1/sandboxes"],
+    row: "400 invalid_request",
+    alone: true,
+    async meet(s, form, op) {
+      const isTask = op === makeTask;
+      const id = isTask ? await s.newTask() : await s.newWorkspace();
+      await fill(s, isTask ? "tasks" : "workspaces", id, isTask ? "tk" : "ws", 1_000);
+      return ask(s, op, form);
+    },
+  },
   changed([makeTask], "404 not_found", () => ({ body: { agentId: missing("ag") } })),
   changed([makeTask], "409 admin_agent_managed | 409 ADMIN_AGENT_MANAGED", async (_, s) => ({
     body: { agentId: await s.once("managed", () => createManagedAgent(s.sql, s.t.id)) },

@@ -1,4 +1,4 @@
-import { type Contract, characters, metadata, number, pageLimit, userId } from "./contract.ts";
+import { type Contract, cap, characters, metadata, number, pageLimit, userId } from "./contract.ts";
 
 const task = { taskId: ["tk", "404 not_found"] } as const;
 const run = { ...task, runId: ["tr", "404 not_found"] } as const;
@@ -25,8 +25,8 @@ export const tasks: readonly Contract[] = [
     body: "json",
     required: ["agentId", "name", "prompt"],
     key: "response",
-    errors: ["404 not_found", managed, ...start],
-    limits: [...fields, userId],
+    errors: ["400 invalid_request", "404 not_found", managed, ...start],
+    limits: [...fields, userId, cap("tasks per tenant", 1_000, "400 invalid_request")],
   },
   { op: "GET /v1/tasks/:taskId", success: [200], shape: "Task", ids: task, errors: [] },
   {

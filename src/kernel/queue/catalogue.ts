@@ -34,6 +34,14 @@ const kinds = {
   "tenant.purge": { payload: ["tenantId"], attempts: 25, key: "tenantId" },
   /** Delete the files of a workspace that is being deleted, then the workspace. */
   "workspace.purge": { payload: ["workspaceId"], attempts: 25, key: "workspaceId" },
+  /** Add a job for each tenant that has something older than it keeps. */
+  "retention.sweep": { payload: [], attempts: 1, key: null },
+  /** Delete what a tenant keeps no longer. */
+  "retention.purge": { payload: ["tenantId"], attempts: 25, key: "tenantId" },
+  /** Empty stateless generations whose answers nobody can ask for any more. */
+  "generations.sweep": { payload: [], attempts: 1, key: null },
+  /** Delete counts of quotas that are over, and old dead letters. */
+  "records.sweep": { payload: [], attempts: 1, key: null },
   /** Erase a deleted task and its runs. */
   "task.purge": { payload: ["taskId"], attempts: 25, key: "taskId" },
   /** Delete what a deleted library skill leaves behind. */

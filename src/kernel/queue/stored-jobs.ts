@@ -79,3 +79,12 @@ export async function retryJobs(sql: AnySql, ids: readonly string[]): Promise<st
 export async function spendAttempts(sql: AnySql, id: string): Promise<void> {
   await sql`update graphile_worker._private_jobs set max_attempts = attempts where id = ${id}::bigint`;
 }
+
+/** Deletes dead jobs that did not change for so many days, at most `rowsMax`; returns how many. */
+export async function eraseDeadJobs(sql: AnySql, days: number, rowsMax: number): Promise<number> {
+  const { count } = await sql`
+    delete from graphile_worker._private_jobs where id in (
+      select id from graphile_worker._private_jobs
+      where attempts >= max_attempts and locked_at is null and updated_at < now() - make_interval(days => ${days}) limit ${rowsMax})`;
+  return count;
+}

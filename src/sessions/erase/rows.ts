@@ -16,16 +16,18 @@ const logsKeptMsMax = 24 * 60 * 60 * 1000;
 
 /**
  * Marks sessions as deleted in which every turn has ended, so that no turn is accepted in
- * them any more, and returns their ids. A turn is accepted under the lock on its session's row.
+ * them any more, and returns their ids; with `unusedSince` those only in which no turn was
+ * accepted since. A turn is accepted under the lock on its session's row.
  */
-export function closeSessions(sql: Sql, ids: readonly string[]): Promise<string[]> {
+export function closeSessions(sql: Sql, ids: readonly string[], unusedSince: Date | null = null): Promise<string[]> {
   return tx(sql, async (inner) => {
+    const used = unusedSince === null ? inner`` : inner`or t.accepted_at >= ${unusedSince}`;
     await inner`select 1 from sessions where id = any(${ids as string[]}) order by id for no key update`;
     // A second statement, because the first one's snapshot may be older than its locks.
     const rows = await inner<{ id: string }[]>`
       update sessions s set deleted_at = coalesce(deleted_at, now())
       where id = any(${ids as string[]}) and not exists (
-        select 1 from turns t where t.session_id = s.id and t.status in ('queued', 'running', 'waiting'))
+        select 1 from turns t where t.session_id = s.id and (t.status in ('queued', 'running', 'waiting') ${used}))
       returning id`;
     return rows.map(({ id }) => id);
   });

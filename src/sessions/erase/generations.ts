@@ -1,0 +1,19 @@
+import type { Sql } from "../../kernel/database/client.ts";
+import { eraseInSteps, Pace, type SizedRow } from "../../kernel/database/pace.ts";
+import { idempotencyKeepHours } from "../../kernel/limits.ts";
+
+/**
+ * The job `generations.sweep`: empties stateless generations that have ended. A repeat of
+ * their Idempotency-Key is all that may still ask for the answer, so they hold it as long
+ * as keys are kept; the turns themselves stay.
+ */
+export function sweepGenerations(sql: Sql): Promise<void> {
+  return eraseInSteps<SizedRow & { id: string }>(
+    new Pace(),
+    (rows) => sql<(SizedRow & { id: string })[]>`
+      select id, pg_column_size(input) + coalesce(pg_column_size(answer), 0) as bytes from turns
+      where session_id is null and input is not null and finished_at < now() - make_interval(hours => ${idempotencyKeepHours})
+      limit ${rows}`,
+    (rows) => sql`update turns set input = null, answer = null where id = any(${rows.map(({ id }) => id)})`,
+  );
+}
