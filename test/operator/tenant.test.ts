@@ -92,6 +92,8 @@ describe("a command that cannot be run", () => {
       ["--pause-hours", "0"],
       ["--pause-hours", "8761"],
       ["--pause-hours", "none"],
+      ["--retention-days", "0"],
+      ["--retention-days", "36501"],
       ["--form"],
     ];
     for (const value of values) {
@@ -161,6 +163,8 @@ describe("tenant set", () => {
       "on",
       "--pause-hours",
       "8760",
+      "--retention-days",
+      "36500",
     ];
     await tenant("set", "--tenant", t.id, ...flags, "--form", "a");
     expect(statusAndCode(await takeTurn(t, agentId))).toEqual([402, "usage_credit_required"]);
@@ -177,9 +181,12 @@ describe("tenant set", () => {
       rateLimit: 50,
       monetization: true,
       pauseHours: 8760,
+      retentionDays: 36500,
       createdAt: expect.any(String),
     });
     expect((await tenant("list")).stdout).toContain(`${t.id}  Test`);
+    expect((await tenant("set", "--tenant", t.id, "--retention-days", "none")).status).toBe(0);
+    expect(await h.sql`select 1 from tenants where id = ${t.id} and retention_days is null`).toHaveLength(1);
   });
 });
 
