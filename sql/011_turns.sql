@@ -54,6 +54,10 @@ create table turns (
   input_tokens bigint not null default 0 check (input_tokens >= 0),
   output_tokens bigint not null default 0 check (output_tokens >= 0),
   model_calls integer not null default 0,
+  -- Those before the claim that runs now.
+  calls_before integer not null default 0,
+  -- Whether some of the tokens were estimated, because a provider did not say them.
+  usage_estimated boolean not null default false,
   run_ms bigint not null default 0,
   accepted_at timestamptz not null default now(),
   claimed_at timestamptz,

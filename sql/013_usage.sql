@@ -12,6 +12,8 @@ create table usage (
   model text,
   input_tokens bigint not null check (input_tokens >= 0),
   output_tokens bigint not null check (output_tokens >= 0),
+  -- Whether some of the tokens were estimated, because a provider did not say them.
+  estimated boolean not null default false,
   duration_ms bigint not null,
   metadata json not null default '{}',
   -- The UTC day.

@@ -8,10 +8,10 @@ import {
 } from "ai/internal";
 import { newId } from "../kernel/ids.ts";
 import { unusableCall } from "../tools/error.ts";
+import { CallMeter, type ModelMeter } from "./call-meter.ts";
 import type { ModelSpans } from "./spans.ts";
 import type { AnswerPart, ModelCallEnd } from "./step-record.ts";
 import type { ThinkingSettings } from "./thinking.ts";
-import { tokenCounts } from "./token-counts.ts";
 
 type Model = ReturnType<typeof resolveLanguageModel>;
 type ModelPart = Awaited<ReturnType<Model["doStream"]>>["stream"] extends ReadableStream<infer P> ? P : never;
@@ -33,6 +33,7 @@ export interface ModelCallRequest {
   readonly download: DownloadFiles;
   readonly signal: AbortSignal;
   readonly spans: ModelSpans;
+  readonly meter: ModelMeter;
 }
 
 /** A request to the provider that failed before its response began is tried once more. */
@@ -45,17 +46,36 @@ const providerRetriesMax = 1;
  * them through costs as much as all other work on them.
  *
  * Throws what the provider's client throws before its response begins or when its stream
- * breaks. An abort ends the generator at once, without an error.
+ * breaks. An abort ends the generator at once, without an error. However it ends, what
+ * was used is told to the meter; whether the call may be made, the caller asks.
  */
 export async function* callModel(
   request: ModelCallRequest,
 ): AsyncGenerator<AnswerPart | ModelCallEnd, void, undefined> {
   const model = resolveLanguageModel(request.model);
-  const { signal, spans } = request;
+  const { signal } = request;
   const { retry } = prepareRetries({ maxRetries: providerRetriesMax, abortSignal: signal });
-  const stream = await retry(() => startCall(model, request));
+  const meter = new CallMeter(request.meter.onCall);
+  const stream = await retry(() => startCall(model, request, meter));
+  try {
+    yield* readAnswer(model, request, stream, meter);
+  } finally {
+    meter.close();
+  }
+}
+
+/** Yields the parts of an answer, and its end. */
+async function* readAnswer(
+  model: Model,
+  request: ModelCallRequest,
+  stream: ReadableStream<ModelPart>,
+  meter: CallMeter,
+): AsyncGenerator<AnswerPart | ModelCallEnd, void, undefined> {
+  const { signal, spans } = request;
   const response = { id: "", modelId: model.modelId };
   const calls = new Map<string, ToolCallPart>();
+  /** Tool calls whose input came in pieces. */
+  const written = new Set<string>();
   let started = false;
   for await (const part of readParts(stream, signal)) {
     if (part.type === "stream-start" || part.type === "raw") continue;
@@ -65,18 +85,19 @@ export async function* callModel(
       case "text-delta":
       case "reasoning-delta": {
         const { delta: text, ...rest } = part;
+        meter.came(text);
         if (text !== "" || part.providerMetadata !== undefined) yield { ...rest, text };
         break;
       }
       case "finish": {
         // The gateway's client hands on whatever the server sends, so the usage may be missing.
-        const usage = tokenCounts({
+        const usage = meter.end({
           inputTokens: part.usage?.inputTokens?.total,
           outputTokens: part.usage?.outputTokens?.total,
         });
         const finishReason = part.finishReason.unified;
         spans.end({ responseId: response.id, modelId: response.modelId, finishReason, usage });
-        yield { type: "call-end", finishReason, usage };
+        yield { type: "call-end", finishReason };
         break;
       }
       case "response-metadata":
@@ -84,18 +105,29 @@ export async function* callModel(
         response.modelId = part.modelId ?? response.modelId;
         break;
       case "tool-call": {
+        // Its input came in pieces before, but from a few providers.
+        if (!written.has(part.toolCallId)) meter.came(part.input);
         const call = await readCall(part, request);
         calls.set(call.toolCallId, call);
         yield call;
         break;
       }
+      case "tool-input-delta":
+        written.add(part.id);
+        meter.came(part.delta);
+        yield part as AnswerPart;
+        break;
       default:
         yield await rarePart(part, request, calls);
     }
   }
 }
 
-async function startCall(model: Model, request: ModelCallRequest): Promise<ReadableStream<ModelPart>> {
+async function startCall(
+  model: Model,
+  request: ModelCallRequest,
+  meter: CallMeter,
+): Promise<ReadableStream<ModelPart>> {
   const { instructions, messages, tools, thinking, download, signal, spans } = request;
   const prompt = await convertToLanguageModelPrompt({
     prompt: { instructions: instructions === "" ? undefined : instructions, messages },
@@ -106,14 +138,20 @@ async function startCall(model: Model, request: ModelCallRequest): Promise<Reada
   });
   const offered = await prepareTools({ tools });
   spans.start(model);
-  const { stream } = await model.doStream({
-    prompt,
-    abortSignal: signal,
-    toolChoice: { type: "auto" },
-    ...(offered === undefined ? {} : { tools: offered }),
-    ...thinking,
-  });
-  return stream;
+  meter.begin({ prompt, tools: offered });
+  try {
+    const { stream } = await model.doStream({
+      prompt,
+      abortSignal: signal,
+      toolChoice: { type: "auto" },
+      ...(offered === undefined ? {} : { tools: offered }),
+      ...thinking,
+    });
+    return stream;
+  } catch (error) {
+    meter.fail(error);
+    throw error;
+  }
 }
 
 /** Yields the items of a stream until its end or an abort; an abort does not wait for the provider. */

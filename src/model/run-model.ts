@@ -17,6 +17,7 @@ import type { ApprovalPolicy } from "../tools/policy.ts";
 import { decideCall } from "../tools/policy.ts";
 import type { TurnTool } from "../tools/tool.ts";
 import { Assembly } from "./assembly.ts";
+import type { ModelMeter } from "./call-meter.ts";
 import { PartCleaner } from "./clean.ts";
 import type { DownloadFiles } from "./model-call.ts";
 import { modelMessages } from "./prompt.ts";
@@ -24,7 +25,6 @@ import { ModelSpans } from "./spans.ts";
 import type { AnswerPart } from "./step-record.ts";
 import { answerSteps } from "./steps.ts";
 import type { ThinkingSettings } from "./thinking.ts";
-import type { TokenCounts } from "./token-counts.ts";
 
 // Otherwise the SDK writes its warnings to the console instead of the log.
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false });
@@ -47,14 +47,9 @@ export interface ModelRequest {
   /** Whether a person can approve tool calls; if not, calls that need an approval are denied. */
   readonly canAsk: boolean;
   readonly modelCallsMax: number;
+  readonly meter: ModelMeter;
   /** Called, and waited for, before a tool runs. */
   readonly beforeTool: () => Promise<void>;
-}
-
-interface Used {
-  inputTokens: number;
-  outputTokens: number;
-  modelCalls: number;
 }
 
 /** The result of `runModel`. */
@@ -62,9 +57,6 @@ export interface ModelResult {
   readonly ended: "finished" | "failed" | "aborted";
   /** The answer, assembled by the AI SDK from the same chunks that were written. */
   readonly message: UiMessage;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly modelCalls: number;
   /** The chunk that ends the stream. It is not passed to `write`: the caller writes it after the turn is committed. */
   readonly lastChunk: unknown;
   readonly error: unknown;
@@ -80,7 +72,6 @@ export async function runModel(
   request: ModelRequest,
   write: (chunk: UIMessageChunk) => void | Promise<void>,
 ): Promise<ModelResult> {
-  const used: Used = { inputTokens: 0, outputTokens: 0, modelCalls: 0 };
   let error: unknown = null;
   const answer = new Assembly(request.messageId, request.extended);
   const tools = guardedTools(request);
@@ -105,7 +96,7 @@ export async function runModel(
       download: request.download,
       signal: request.signal,
       modelCallsMax: request.modelCallsMax,
-      onModelCall: (usage) => count(used, usage),
+      meter: request.meter,
       spans,
     });
     for await (const received of parts) {
@@ -129,14 +120,7 @@ export async function runModel(
   }
   spans.close(RetryError.isInstance(error) ? error.lastError : error);
   if (request.signal.aborted) ended = "aborted";
-  return { ended, message: await answer.message(), ...used, lastChunk, error };
-}
-
-/** Adds what a model call used; when the provider does not report it, only the call is counted. */
-function count(used: Used, usage: TokenCounts | null): void {
-  used.inputTokens += usage?.inputTokens ?? 0;
-  used.outputTokens += usage?.outputTokens ?? 0;
-  used.modelCalls += 1;
+  return { ended, message: await answer.message(), lastChunk, error };
 }
 
 /** Chunks that need no cleaning, because `PartCleaner` has cleaned their parts. */

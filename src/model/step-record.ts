@@ -1,6 +1,5 @@
 import type { FinishReason, TextStreamPart, ToolSet, TypedToolCall } from "ai";
 import type { toResponseMessages } from "ai/internal";
-import type { TokenCounts } from "./token-counts.ts";
 
 /** A part of an answer, as the AI SDK's `streamText` would yield it. */
 export type AnswerPart = TextStreamPart<ToolSet>;
@@ -12,7 +11,6 @@ type TextContent = Extract<Content[number], { type: "text" | "reasoning" }>;
 export interface ModelCallEnd {
   readonly type: "call-end";
   readonly finishReason: FinishReason;
-  readonly usage: TokenCounts;
 }
 
 /** The record of one step of an answer; its content becomes part of the prompt of the next step. */
@@ -30,11 +28,6 @@ export class StepRecord {
   /** How many tools the model has called in this step, those aside that its provider runs. */
   get calledTools(): number {
     return this.#calledTools;
-  }
-
-  /** Whether the provider reported how the model call ended. */
-  get hasEnded(): boolean {
-    return this.#ended;
   }
 
   /** Whether the stream had no output, no error and no reported end. */

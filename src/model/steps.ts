@@ -3,7 +3,6 @@ import { toResponseMessages } from "ai/internal";
 import { toolCallsPerStepMax } from "../kernel/limits.ts";
 import { callModel, type ModelCallRequest } from "./model-call.ts";
 import { type AnswerPart, StepRecord } from "./step-record.ts";
-import type { TokenCounts } from "./token-counts.ts";
 import { type ApprovalOf, classifyCall, refuseCall, resolveDecidedCalls, runCalls } from "./tool-calls.ts";
 
 /**
@@ -13,11 +12,6 @@ import { type ApprovalOf, classifyCall, refuseCall, resolveDecidedCalls, runCall
 export interface StepsRequest extends ModelCallRequest {
   readonly approvalOf: ApprovalOf;
   readonly modelCallsMax: number;
-  /**
-   * Called with the usage of each model call as soon as it has ended, before its tools
-   * run; null when the provider did not report it.
-   */
-  readonly onModelCall: (usage: TokenCounts | null) => void;
 }
 
 /**
@@ -26,17 +20,20 @@ export interface StepsRequest extends ModelCallRequest {
  * person, or `modelCallsMax` is reached. These are the parts of the AI SDK's
  * `streamText`, in the same order, at half of its cost.
  *
- * Throws what `callModel` throws; a failure that the provider reports in its stream is a
+ * Throws what `callModel` and the meter throw; a failure that the provider reports in its stream is a
  * part `error`. After an abort it ends without a further part.
  */
 export async function* answerSteps(request: StepsRequest): AsyncGenerator<AnswerPart, void, undefined> {
-  const { tools, signal, modelCallsMax } = request;
+  const { tools, signal, modelCallsMax, meter } = request;
   if (signal.aborted) return;
+  await meter.beforeCall();
   const messages = [...request.messages];
   const answered = yield* resolveDecidedCalls({ ...request, messages });
   if (answered !== null) messages.push(answered);
   const ids = { text: new UniqueIds(), reasoning: new UniqueIds() };
   for (let step = 1; !signal.aborted; step++) {
+    // Meanwhile tools have run.
+    if (step > 1 || answered !== null) await meter.beforeCall();
     const record = new StepRecord();
     yield* oneStep({ ...request, messages }, record, ids);
     if (signal.aborted) return;
@@ -60,7 +57,6 @@ async function* oneStep(
   for await (const received of callModel(request)) {
     if (received.type === "call-end") {
       record.end(received);
-      request.onModelCall(received.usage);
       continue;
     }
     const part = withUniqueId(received, ids);
@@ -76,7 +72,6 @@ async function* oneStep(
   }
   if (request.signal.aborted) return;
   if (record.isEmpty) throw new NoOutputGeneratedError({ message: "The model's stream ended without an answer." });
-  if (!record.hasEnded) request.onModelCall(null);
   yield* recorded(record, runCalls(record.takeCalls(), request));
 }
 

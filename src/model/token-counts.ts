@@ -12,17 +12,52 @@ export interface SaidUsage {
   readonly outputTokens?: unknown;
 }
 
-/**
- * Returns the token counts that a provider says. What is no whole number from 0 to
- * `callTokensMax` counts as 0, as if the provider had not said it: a tenant chooses its
- * providers, and a negative count would raise its usage credit.
- */
-export function tokenCounts({ inputTokens, outputTokens }: SaidUsage): TokenCounts {
-  return { inputTokens: countOf(inputTokens), outputTokens: countOf(outputTokens) };
+/** What one model call used. */
+export interface CallUsage extends TokenCounts {
+  /** Whether the provider did not say it all, so that a count is an estimate. */
+  readonly estimated: boolean;
 }
 
-function countOf(said: unknown): number {
-  if (!Number.isInteger(said)) return 0;
+/** The UTF-8 bytes of a model call: what was sent, and what came of its answer. */
+export interface CallBytes {
+  readonly sent: number;
+  readonly came: number;
+}
+
+/** Four bytes of text make a token on average. */
+const bytesPerToken = 4;
+
+/** Returns the tokens that so many UTF-8 bytes are estimated at. */
+export function estimatedTokens(bytes: number): number {
+  return Math.min(callTokensMax, Math.ceil(bytes / bytesPerToken));
+}
+
+/**
+ * Returns the token counts that a provider says. What is no whole number from 0 to
+ * `callTokensMax` counts as if the provider had not said it: a tenant chooses its
+ * providers, and a negative count would raise its usage credit. What is not said is
+ * estimated.
+ */
+export function callUsage({ inputTokens, outputTokens }: SaidUsage, bytes: () => CallBytes): CallUsage {
+  const input = countOf(inputTokens);
+  const output = countOf(outputTokens);
+  if (input !== null && output !== null) return { inputTokens: input, outputTokens: output, estimated: false };
+  const { sent, came } = bytes();
+  return {
+    inputTokens: input ?? estimatedTokens(sent),
+    outputTokens: output ?? estimatedTokens(came),
+    estimated: true,
+  };
+}
+
+/** Returns the token counts that a provider says; 0 for those that it does not. */
+export function tokenCounts({ inputTokens, outputTokens }: SaidUsage): TokenCounts {
+  return { inputTokens: countOf(inputTokens) ?? 0, outputTokens: countOf(outputTokens) ?? 0 };
+}
+
+/** Returns a count, or null for what is none. */
+function countOf(said: unknown): number | null {
+  if (!Number.isInteger(said)) return null;
   const count = said as number;
-  return count > 0 && count <= callTokensMax ? count : 0;
+  return count >= 0 && count <= callTokensMax ? count : null;
 }

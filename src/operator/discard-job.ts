@@ -58,7 +58,7 @@ async function endTurn(inner: Tx, turnId: string): Promise<Discarded> {
   if (turn?.status === "running") return "running";
   if (turn?.status !== "queued") return "alone";
   const fence = { turnId, attempt: turn.attempt, statuses: ["queued" as const] };
-  const ended = await endLostTurn(inner, fence, "failed", turn.continuationId !== null, discarded);
+  const ended = await endLostTurn(inner, fence, "failed", turn.continuationId !== null, { error: discarded });
   return ended ? "turn" : "running";
 }
 

@@ -17,6 +17,7 @@ import {
 } from "ai";
 import type { UiMessage } from "../../src/messages/ui-message.ts";
 import { describeModelError, type ModelRequest, type ModelResult, runModel } from "../../src/model/run-model.ts";
+import type { CallUsage } from "../../src/model/token-counts.ts";
 import type { SimulatedModel } from "../../src/simulated-model/server.ts";
 import { ToolError, unusableCall } from "../../src/tools/error.ts";
 import { decideCall } from "../../src/tools/policy.ts";
@@ -52,7 +53,8 @@ export interface Side {
   readonly bodies: readonly unknown[];
   /** The tools that ran, in the order in which they began. */
   readonly ran: readonly string[];
-  readonly used: Pick<ModelResult, "inputTokens" | "outputTokens" | "modelCalls">;
+  /** What the provider says of the steps that were completed. */
+  readonly used: { readonly inputTokens: number; readonly outputTokens: number };
   readonly ended: ModelResult["ended"];
 }
 
@@ -63,18 +65,20 @@ export async function bothSides(
 ): Promise<{
   ours: Side;
   sdk: Side;
+  /** What our side metered, call by call. */
+  usages: readonly CallUsage[];
   /** Ours as it came, ids, words and all. */
   raw: Pick<Side, "chunks" | "bodies">;
 }> {
   stage.clear();
   const ourPlay = new Play(stage, scene);
   const result = await runModel(ourPlay.request, (chunk) => ourPlay.saw(chunk));
-  const { inputTokens, outputTokens, modelCalls, ended } = result;
+  const { ended } = result;
   if (ended !== "aborted") ourPlay.chunks.push(result.lastChunk as UIMessageChunk);
-  const ours = ourPlay.side(stage, { inputTokens, outputTokens, modelCalls }, ended);
+  const ours = ourPlay.side(stage, ourPlay.used, ended);
   const raw = { chunks: ourPlay.chunks, bodies: stage.bodies() };
   stage.clear();
-  return { ours, sdk: await bySdk(stage, scene), raw };
+  return { ours, sdk: await bySdk(stage, scene), usages: ourPlay.usages, raw };
 }
 
 async function bySdk(stage: Stage, scene: Scene): Promise<Side> {
@@ -94,7 +98,7 @@ async function bySdk(stage: Stage, scene: Scene): Promise<Side> {
     ...(request.instructions === "" ? {} : { instructions: request.instructions }),
     onError: () => {},
   }).stream;
-  const used = { inputTokens: 0, outputTokens: 0, modelCalls: 0 };
+  const used = { inputTokens: 0, outputTokens: 0 };
   let ended: ModelResult["ended"] = "finished";
   const invalid = new Set<string>();
   try {
@@ -102,7 +106,6 @@ async function bySdk(stage: Stage, scene: Scene): Promise<Side> {
       if (part.type === "finish-step") {
         used.inputTokens += part.usage.inputTokens ?? 0;
         used.outputTokens += part.usage.outputTokens ?? 0;
-        used.modelCalls += 1;
       }
       if (isSaid(part, invalid)) continue;
       const chunk = toUIMessageChunk(part, { tools, sendSources: true, onError: wordsOf });
@@ -141,6 +144,8 @@ function approvalBySdk({ tools, policy }: ModelRequest, name: string) {
 /** One side's run of a scene, with tools of its own. */
 class Play {
   readonly chunks: UIMessageChunk[] = [];
+  readonly usages: CallUsage[] = [];
+  readonly used = { inputTokens: 0, outputTokens: 0 };
   readonly request: ModelRequest;
   readonly #ran: string[] = [];
   readonly #stop = new AbortController();
@@ -173,6 +178,16 @@ class Play {
       },
       canAsk: true,
       modelCallsMax: scene.modelCallsMax ?? 10,
+      meter: {
+        beforeCall: () => Promise.resolve(),
+        // The SDK knows no estimates.
+        onCall: (usage) => {
+          this.usages.push(usage);
+          const { inputTokens, outputTokens, estimated } = usage;
+          this.used.inputTokens += estimated ? 0 : inputTokens;
+          this.used.outputTokens += estimated ? 0 : outputTokens;
+        },
+      },
       beforeTool: () => Promise.resolve(),
     };
   }

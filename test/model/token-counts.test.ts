@@ -1,20 +1,26 @@
 import { expect, test } from "bun:test";
 import { createGateway } from "@ai-sdk/gateway";
 import { callTokensMax } from "../../src/kernel/limits.ts";
-import { tokenCounts } from "../../src/model/token-counts.ts";
+import { callUsage } from "../../src/model/token-counts.ts";
 import { bothSides, onVendor } from "../harness/model-sides.ts";
 import { userMessage } from "../harness/seed.ts";
 
+const bytes = () => ({ sent: 41, came: 9 });
+
 test.each([0, 1, callTokensMax])("%p is a count of tokens", (count) => {
-  expect(tokenCounts({ inputTokens: count, outputTokens: 7 })).toEqual({ inputTokens: count, outputTokens: 7 });
-  expect(tokenCounts({ inputTokens: 7, outputTokens: count })).toEqual({ inputTokens: 7, outputTokens: count });
+  const usage = { inputTokens: count, outputTokens: 7, estimated: false };
+  expect(callUsage({ inputTokens: count, outputTokens: 7 }, bytes)).toEqual(usage);
+  const other = { inputTokens: 7, outputTokens: count, estimated: false };
+  expect(callUsage({ inputTokens: 7, outputTokens: count }, bytes)).toEqual(other);
 });
 
 test.each([-1, -1e12, 1.5, callTokensMax + 1, 1e30, Number.NaN, Number.POSITIVE_INFINITY, "5", null, undefined, {}])(
-  "%p counts as 0, and the other count as it is said",
+  "%p is none: a quarter of the bytes counts in its place, and the other count as it is said",
   (said) => {
-    expect(tokenCounts({ inputTokens: said, outputTokens: 7 })).toEqual({ inputTokens: 0, outputTokens: 7 });
-    expect(tokenCounts({ inputTokens: 7, outputTokens: said })).toEqual({ inputTokens: 7, outputTokens: 0 });
+    const input = { inputTokens: 11, outputTokens: 7, estimated: true };
+    expect(callUsage({ inputTokens: said, outputTokens: 7 }, bytes)).toEqual(input);
+    const output = { inputTokens: 7, outputTokens: 3, estimated: true };
+    expect(callUsage({ inputTokens: 7, outputTokens: said }, bytes)).toEqual(output);
   },
 );
 
@@ -31,19 +37,23 @@ function gatewayAnswer(usage: object | null | undefined): Response {
   return new Response(events.join(""), { headers: { "content-type": "text/event-stream" } });
 }
 
+/** "Yes." makes one token. */
 test.each([
   [{ inputTokens: { total: 5 }, outputTokens: { total: 7 } }, 5, 7],
-  [{ inputTokens: { total: "5" }, outputTokens: { total: 7 } }, 0, 7],
-  [{ inputTokens: { total: -5 }, outputTokens: { total: null } }, 0, 0],
-  [{ inputTokens: null }, 0, 0],
-  [null, 0, 0],
-  [undefined, 0, 0],
-])("an answer whose usage is %j is a whole one", async (usage, inputTokens, outputTokens) => {
+  [{ inputTokens: { total: "5" }, outputTokens: { total: 7 } }, null, 7],
+  [{ inputTokens: { total: -5 }, outputTokens: { total: null } }, null, 1],
+  [{ inputTokens: null }, null, 1],
+  [null, null, 1],
+  [undefined, null, 1],
+])("an answer whose usage is %j is a whole one, and what is not said is estimated", async (usage, input, output) => {
   const answer = () => gatewayAnswer(usage);
   const modelAt = (baseURL: string) => createGateway({ baseURL, apiKey: "key" })("vendor/model");
-  const { ours } = await onVendor([answer, answer], modelAt, (stage) =>
+  const { ours, usages } = await onVendor([answer, answer], modelAt, (stage) =>
     bothSides(stage, { messages: [userMessage("x")], withoutTools: true }),
   );
   expect(ours.ended).toBe("finished");
-  expect(ours.used).toEqual({ inputTokens, outputTokens, modelCalls: 1 });
+  const [sent] = ours.bodies;
+  const estimated = Math.ceil(Buffer.byteLength(JSON.stringify({ prompt: (sent as { prompt: unknown }).prompt })) / 4);
+  const inputTokens = input ?? estimated;
+  expect([...usages]).toEqual([{ inputTokens, outputTokens: output, estimated: input === null }]);
 });

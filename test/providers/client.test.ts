@@ -4,6 +4,7 @@ import type { ProviderType } from "../../src/kernel/config.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { type ModelRequest, type ModelResult, runModel } from "../../src/model/run-model.ts";
 import { thinkingSettings } from "../../src/model/thinking.ts";
+import type { CallUsage } from "../../src/model/token-counts.ts";
 import { languageModel, type ModelProvider, openProvider } from "../../src/providers/client.ts";
 import type { ProviderRow } from "../../src/providers/store.ts";
 import { useService } from "../harness/fixture.ts";
@@ -34,6 +35,7 @@ function run(model: LanguageModel, more: Partial<ModelRequest> = {}): Promise<Mo
       policy: { default: "full", overrides: [] },
       canAsk: false,
       modelCallsMax: 1,
+      meter: { beforeCall: () => Promise.resolve(), onCall: () => {} },
       beforeTool: () => Promise.resolve(),
       ...more,
     },
@@ -44,7 +46,10 @@ function run(model: LanguageModel, more: Partial<ModelRequest> = {}): Promise<Mo
 /** The answer of a provider's model. */
 async function ask(source: ModelProvider, model: string, level: string | null = null) {
   const thinking = thinkingSettings(source.providerType, level);
-  const { message, inputTokens, outputTokens } = await run(languageModel(h.ctx, source, model), { thinking });
+  const used: CallUsage[] = [];
+  const meter = { beforeCall: () => Promise.resolve(), onCall: (usage: CallUsage) => void used.push(usage) };
+  const { message } = await run(languageModel(h.ctx, source, model), { thinking, meter });
+  const { inputTokens, outputTokens } = used[0] as CallUsage;
   const text = (message.parts as readonly { text?: string }[]).map((part) => part.text ?? "").join("");
   return { text, inputTokens, outputTokens };
 }

@@ -9,9 +9,10 @@ import { type CallDecision, closeCalls, withDecisions } from "../../messages/too
 import { finishTurn } from "../run/finish.ts";
 import { canceledOutcome } from "../run/outcome.ts";
 import { type Fence, requeueTurn } from "../state/turn.ts";
-import { outcomeWithoutMessages, type TurnError } from "../state/turn-end.ts";
+import { noUsage, outcomeWithoutMessages, type TurnError, type TurnUsage } from "../state/turn-end.ts";
 import { addTurnJob } from "../state/turn-job.ts";
 import { answerOf } from "../state/turn-log.ts";
+import { lostUsage } from "./lost-usage.ts";
 
 /**
  * Recovers turns whose worker is lost (docs/architecture.md, "The reaper"). Every worker
@@ -107,18 +108,15 @@ export class Reaper {
     // The row was read some time ago, so a relay that does not reply is asked once more.
     if (mayRunAgain && sealed === "unknown" && Date.now() - since < sealPatienceMs) return;
     const showedNothing = sealed === "empty" || sealed === "unknown";
-    if (mayRunAgain && showedNothing && (await requeueTurn(sql, id, attempt, cause))) {
+    const usage = await lostUsage(this.#ctx, id, { logId: continuationId ?? id, attempt, hasShown: !showedNothing });
+    if (mayRunAgain && showedNothing && (await requeueTurn(sql, { turnId: id, attempt }, cause, usage))) {
       reaperActions.inc({ action: "turn_requeued" });
       log.warn({ turnId: id, attempt }, "a turn whose worker is lost will be run again");
       return;
     }
     const status = cancelRequested ? "canceled" : "failed";
-    const ended = await endLostTurn(
-      sql,
-      { turnId: id, attempt, statuses: ["running"] },
-      status,
-      continuationId !== null,
-    );
+    const fence = { turnId: id, attempt, statuses: ["running" as const] };
+    const ended = await endLostTurn(sql, fence, status, continuationId !== null, { usage });
     if (!ended) return;
     reaperActions.inc({ action: "turn_ended" });
     log.warn({ turnId: id, attempt, status }, "a turn whose worker is lost was ended");
@@ -223,26 +221,25 @@ const steadyGapMs = 2 * reapEveryMs;
 const workerLost: TurnError = { code: "service_unavailable", message: "The worker that ran this turn was lost." };
 
 /**
- * Ends a turn that no worker has. What this claim used is unknown, so it adds nothing to
- * the turn's usage; calls without a result are closed. Returns false when the turn has
- * moved meanwhile.
+ * Ends a turn that no worker has; calls without a result are closed. `usage` is what the
+ * claim is estimated to have used. Returns false when the turn has moved meanwhile.
  */
 export async function endLostTurn(
   sql: AnySql,
   fence: Fence,
   status: "failed" | "canceled",
   isContinuation: boolean,
-  error: TurnError = workerLost,
+  { error = workerLost, usage = noUsage }: { readonly error?: TurnError; readonly usage?: TurnUsage } = {},
 ): Promise<boolean> {
   const usageKnown = !fence.statuses.includes("running");
   if (status === "canceled") {
-    const outcome = await canceledOutcome(sql, fence.turnId, isContinuation);
+    const outcome = await canceledOutcome(sql, fence.turnId, isContinuation, usage);
     return finishTurn(sql, fence, { ...outcome, usageKnown });
   }
   const stored = isContinuation ? await answerOf(sql, fence.turnId) : null;
   const decided = stored === null ? null : withDecisions(stored, await readDecisions(sql, fence.turnId));
   const replaced = decided === null ? null : closeCalls(decided, error.message);
-  return finishTurn(sql, fence, { ...outcomeWithoutMessages("failed", error), usageKnown, replaced });
+  return finishTurn(sql, fence, { ...outcomeWithoutMessages("failed", error, usage), usageKnown, replaced });
 }
 
 /** Returns the decisions on the calls that this turn's last continuation waited for. */

@@ -29,6 +29,7 @@ interface ClaimRow extends LoadedAgentRow, HistoryRow {
   waitedSeconds: number;
   traceparent: string | null;
   modelCalls: number;
+  usageCredit: number | null;
   answer: UiMessage | null;
 }
 
@@ -107,7 +108,8 @@ async function readClaim(
     )
     select held.locked, t.id, t.tenant_id, t.agent_id, t.session_id, t.kind, t.continuation_id, t.attempt, t.agent_version, t.input,
       t.keep_seq, t.assistant_message_id, t.user_id, t.metadata as turn_metadata, t.request_id, t.model_calls, t.answer,
-      t.traceparent, extract(epoch from now() - t.accepted_at)::float8 as waited_seconds, agent.*, history.*
+      t.traceparent, extract(epoch from now() - t.accepted_at)::float8 as waited_seconds,
+      (select n.usage_credit from tenants n where n.id = t.tenant_id) as usage_credit, agent.*, history.*
     from held left join claimed t on true
     left join lateral (${agentOfTurn(sql)}) agent on true
     left join lateral (${historyOfTurn(sql, "small")}) history on true`;
@@ -144,6 +146,7 @@ function toClaimedTurn(row: ClaimRow): ClaimedTurn {
     waitedSeconds: row.waitedSeconds,
     traceparent: row.traceparent,
     modelCalls: row.modelCalls,
+    usageCredit: row.usageCredit,
     answer: row.answer,
     agent: toLoadedAgent(row),
     history: row.sessionId === null ? noHistory(row.turnMetadata) : historyOfRow(row),

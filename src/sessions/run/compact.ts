@@ -4,10 +4,10 @@ import type { Logger } from "../../kernel/telemetry/log.ts";
 import { cleanText } from "../../messages/text.ts";
 import { isToolCall } from "../../messages/tool-calls.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
+import { CallMeter, type ModelMeter } from "../../model/call-meter.ts";
 import { contextWindowOf } from "../../model/context-window.ts";
 import { describeModelError } from "../../model/run-model.ts";
 import { ModelSpans } from "../../model/spans.ts";
-import { tokenCounts } from "../../model/token-counts.ts";
 import type { PlacedMessage, Summary } from "../state/history.ts";
 
 /** What compaction needs. */
@@ -27,6 +27,7 @@ export interface CompactionRequest {
   /** Whether messages between the summary and the first of `messages` are missing. */
   readonly isCut: boolean;
   readonly signal: AbortSignal;
+  readonly meter: ModelMeter;
 }
 
 /** The transcript as the model is sent it. */
@@ -34,9 +35,6 @@ export interface Compacted {
   /** Goes into the system text; empty when nothing was left out. */
   readonly earlier: string;
   readonly messages: readonly UiMessage[];
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly modelCalls: number;
 }
 
 /** Four characters make a token on average: close enough to decide when a window fills. */
@@ -68,26 +66,23 @@ export async function compact(request: CompactionRequest): Promise<Compacted> {
   const room = contextWindowOf(modelId) - reserveTokens - fixedTokens;
   const needed = tokensOf(summary?.text ?? "") + messages.reduce((sum, { message }) => sum + messageTokens(message), 0);
   const cut = needed <= room ? 0 : summarisedCount(messages, Math.max(0, room) * keptPart);
-  const unused = { inputTokens: 0, outputTokens: 0, modelCalls: 0 };
-  if (cut === 0)
-    return { earlier: earlierText(summary, isCut), messages: messages.map(({ message }) => message), ...unused };
+  if (cut === 0) return { earlier: earlierText(summary, isCut), messages: messages.map(({ message }) => message) };
 
   const kept = messages.slice(cut).map(({ message }) => message);
-  const used = { ...unused };
   try {
-    const text = await summarise(request, messages.slice(0, cut), used);
+    const text = await summarise(request, messages.slice(0, cut));
     const uptoSeq = messages[cut - 1]?.seq;
     const made = { uptoSeq: uptoSeq ?? 0, text };
     request.signal.throwIfAborted();
     if (uptoSeq != null) await saveSummary(request, made);
-    return { earlier: earlierText(made, false), messages: kept, ...used };
+    return { earlier: earlierText(made, false), messages: kept };
   } catch (error) {
     if (request.signal.aborted) throw error;
     request.log.warn(
       { sessionId: request.sessionId, reason: describeModelError(error) },
       "a transcript could not be summarised",
     );
-    return { earlier: earlierText(summary, true), messages: kept, ...used };
+    return { earlier: earlierText(summary, true), messages: kept };
   }
 }
 
@@ -115,27 +110,28 @@ function summarisedCount(messages: readonly PlacedMessage[], budget: number): nu
 }
 
 async function summarise(
-  { model, modelId, summary, signal }: CompactionRequest,
+  { model, modelId, summary, signal, meter }: CompactionRequest,
   older: readonly PlacedMessage[],
-  used: { inputTokens: number; outputTokens: number; modelCalls: number },
 ): Promise<string> {
   const pieceCharacters = Math.floor(contextWindowOf(modelId) * 0.75) * charactersPerToken;
   let text = summary?.text ?? "";
   const spans = new ModelSpans();
   for (const piece of pieces(older.map(({ message }) => textOf(message)).join("\n\n"), pieceCharacters)) {
     const before = text === "" ? "" : `Summary so far:\n${text}\n\n`;
-    const result = await generateText({
-      ...spans.callbacks,
-      model,
-      instructions: summaryInstructions,
-      prompt: `${before}Conversation:\n${piece}`,
-      abortSignal: signal,
-      maxRetries: 1,
-    }).finally(() => spans.close(null));
-    const counts = tokenCounts(result.usage);
-    used.inputTokens += counts.inputTokens;
-    used.outputTokens += counts.outputTokens;
-    used.modelCalls += 1;
+    const sent = { instructions: summaryInstructions, prompt: `${before}Conversation:\n${piece}` };
+    await meter.beforeCall();
+    signal.throwIfAborted();
+    const call = new CallMeter(meter.onCall);
+    call.begin(sent);
+    const settings = { ...spans.callbacks, ...sent, model, abortSignal: signal, maxRetries: 1 };
+    const result = await generateText(settings)
+      .catch((error: unknown) => {
+        call.fail(error);
+        throw error;
+      })
+      .finally(() => spans.close(null));
+    call.came(`${result.reasoningText ?? ""}${result.text}`);
+    call.end(result.usage);
     if (result.text.trim() === "") throw new Error("The model answered with an empty summary.");
     text = cleanText(result.text).trim();
   }

@@ -3,6 +3,7 @@ import { addJobSql } from "../../kernel/queue/add-job.ts";
 import { turnsEnded, turnsFailed } from "../../kernel/telemetry/metrics.ts";
 import { billEndedTurn } from "../../merchant/record.ts";
 import { askMove, endContinuation } from "../state/continuation.ts";
+import { spendCredit } from "../state/spending.ts";
 import { type EndedParts, endMove, type Fence, type TurnKind } from "../state/turn.ts";
 import type { TurnOutcome } from "../state/turn-end.ts";
 import { handOverToChat } from "./hand-over.ts";
@@ -49,23 +50,27 @@ const hiddenKeepSeconds = 30;
 /** Which parts of the statement can concern a claim. */
 interface Parts extends EndedParts {
   /**
-   * The transcript is cut for a regeneration, only when that has succeeded: after a failed
-   * one the previous answer stays.
+   * The transcript is cut for a regeneration, only when that has succeeded or something of
+   * it is kept: after any other one the previous answer stays.
    */
   readonly cuts: boolean;
+  /** The turn failed, and what it did so far joins the transcript. */
+  readonly keeps: boolean;
   /** The messages that a cancelled turn had written when it stopped to ask are removed. */
   readonly undoes: boolean;
   readonly isTask: boolean;
 }
 
-function partsOf({ claim }: Fence, { status }: TurnOutcome): Parts {
+function partsOf({ claim }: Fence, { status, messages }: TurnOutcome): Parts {
+  const keeps = status === "failed" && messages.length > 0;
   const continues = claim === undefined || claim.continuationId !== null;
   return {
     ends: status !== "waiting",
     good: status === "succeeded" || status === "waiting",
     inSession: claim === undefined || claim.sessionId !== null,
     continues,
-    cuts: status === "succeeded" && (claim === undefined || claim.keepSeq !== null),
+    cuts: (status === "succeeded" || keeps) && (claim === undefined || claim.keepSeq !== null),
+    keeps,
     undoes: status === "canceled" && continues,
     isTask: claim === undefined || claim.kind === "task",
   };
@@ -109,7 +114,8 @@ function writeMessages(sql: AnySql, { messages, replaced }: TurnOutcome, { inSes
   return sql`${messages.length === 0 ? sql`` : joined} ${replaced === null ? sql`` : extended}`;
 }
 
-function updateSession(sql: AnySql, { status, messages, preview }: TurnOutcome, { good, cuts, undoes }: Parts) {
+function updateSession(sql: AnySql, { status, messages, preview }: TurnOutcome, parts: Parts) {
+  const { good, keeps, cuts, undoes } = parts;
   const more = messages.length;
   const count = undoes
     ? sql`case when e.leg is null then message_count
@@ -120,8 +126,8 @@ function updateSession(sql: AnySql, { status, messages, preview }: TurnOutcome, 
       : sql`message_count + ${more}`;
   return sql`, session as (
       update sessions s set message_count = ${count}
-        ${status === "succeeded" ? sql`, visible = true` : sql``}
-        ${good ? sql`, updated_at = now()` : sql`, deleted_at = case when e.first_of_hidden_session then now() else deleted_at end`}
+        ${status === "succeeded" || keeps ? sql`, visible = true` : sql``}
+        ${good || keeps ? sql`, updated_at = now()` : sql`, deleted_at = case when e.first_of_hidden_session then now() else deleted_at end`}
         ${preview === null ? sql`` : sql`, last_message_preview = ${preview}`}
       from ended e where s.id = e.session_id
       returning s.id, e.first_of_hidden_session
@@ -146,19 +152,14 @@ function meter(sql: AnySql, { status, error, usage, usageKnown }: TurnOutcome, {
       from ended e where e.kind = 'task' and r.turn_id = e.id and r.status = 'running'
     )`;
   return sql`, used as (
-      insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens, duration_ms, metadata, day)
+      insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens, estimated, duration_ms, metadata, day)
       select id, tenant_id, agent_id, coalesce(session_id, ''), user_id, ${usage.provider}, ${usage.model},
-        input_tokens, output_tokens, run_ms, metadata, (now() at time zone 'UTC')::date
+        input_tokens, output_tokens, usage_estimated, run_ms, metadata, (now() at time zone 'UTC')::date
       from ended
       on conflict (turn_id) do nothing
     ) ${isTask ? ran : sql``}, ${billEndedTurn(sql, { known: usageKnown, ...usage })}`;
 }
 
 function spend(sql: AnySql, { usage }: TurnOutcome) {
-  const tokens = usage.inputTokens + usage.outputTokens;
-  if (tokens === 0) return sql``;
-  return sql`, spent as (
-      update tenants t set usage_credit = usage_credit - ${tokens}::bigint
-      from ended e where t.id = e.tenant_id and usage_credit is not null
-    )`;
+  return usage.inputTokens + usage.outputTokens === 0 ? sql`` : sql`, ${spendCredit(sql, usage, "ended")}`;
 }

@@ -6,28 +6,26 @@ import { closeCalls, pendingCalls } from "../../messages/tool-calls.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import type { ModelResult } from "../../model/run-model.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
-import { outcomeWithoutMessages, type TurnError, type TurnOutcome, type TurnUsage } from "../state/turn-end.ts";
+import {
+  noUsage,
+  outcomeWithoutMessages,
+  type TurnError,
+  type TurnOutcome,
+  type TurnUsage,
+} from "../state/turn-end.ts";
 import type { PreparedTurn } from "./prepare.ts";
-
-/** Returns what a claim used: the model's result, and what compaction used before it. */
-export function usageOf(prepared: PreparedTurn, result: ModelResult): TurnUsage {
-  const { used } = prepared;
-  return {
-    provider: prepared.provider.id,
-    providerType: prepared.provider.providerType,
-    model: prepared.model,
-    inputTokens: result.inputTokens + used.inputTokens,
-    outputTokens: result.outputTokens + used.outputTokens,
-    modelCalls: result.modelCalls + used.modelCalls,
-  };
-}
 
 /**
  * Returns the outcome of a model that finished: the turn succeeded, or it stops to ask
  * for approvals. The answer of a regeneration joins the transcript only when it
  * succeeded; until then it waits in the turn's own row, and the previous answer stays.
  */
-export function goodOutcome(turn: ClaimedTurn, prepared: PreparedTurn, result: ModelResult): TurnOutcome {
+export function goodOutcome(
+  turn: ClaimedTurn,
+  prepared: PreparedTurn,
+  result: ModelResult,
+  usage: TurnUsage,
+): TurnOutcome {
   const message = storable(result.message);
   const pending = turn.sessionId === null ? [] : pendingCalls(message);
   const asks = pending.length > 0;
@@ -36,7 +34,7 @@ export function goodOutcome(turn: ClaimedTurn, prepared: PreparedTurn, result: M
   const extended = prepared.extended !== null && !regenerates;
   const asked = turn.input === null || Array.isArray(turn.input) ? [] : [turn.input as UiMessage];
   return {
-    ...outcomeWithoutMessages("failed", null, usageOf(prepared, result)),
+    ...outcomeWithoutMessages("failed", null, usage),
     status: asks ? "waiting" : "succeeded",
     messages: kept || extended ? [] : [...asked, message],
     replaced: extended ? message : null,
@@ -57,12 +55,32 @@ export function failedOutcome(
   turn: ClaimedTurn,
   prepared: PreparedTurn | null,
   result: ModelResult | null,
+  usage: TurnUsage,
 ): TurnOutcome {
-  const usage = prepared === null || result === null ? {} : usageOf(prepared, result);
   const reached = prepared?.extended == null ? null : longer(prepared.extended, result?.message ?? null);
   const keeps = turn.continuationId !== null && turn.keepSeq === null && reached !== null;
   const replaced = keeps ? storable(closeCalls(reached, error.message)) : null;
   return { ...outcomeWithoutMessages("failed", error, usage), replaced };
+}
+
+/**
+ * Returns the outcome of a turn that had to end between its steps: it failed, and what
+ * its steps did so far is kept as an answer like any other. A turn that has done nothing
+ * yet leaves the transcript as it was.
+ */
+export function cutShortOutcome(
+  error: TurnError,
+  turn: ClaimedTurn,
+  prepared: PreparedTurn,
+  result: ModelResult,
+  usage: TurnUsage,
+): TurnOutcome {
+  const failed = failedOutcome(error, turn, prepared, result, usage);
+  const reached = prepared.extended === null ? result.message : longer(prepared.extended, result.message);
+  if (turn.sessionId === null || failed.replaced !== null || reached.parts.length === 0) return failed;
+  const message = storable(closeCalls(reached, error.message));
+  const asked = turn.input === null || Array.isArray(turn.input) ? [] : [turn.input as UiMessage];
+  return { ...failed, messages: [...asked, message], preview: previewOf(message) };
 }
 
 /**
@@ -73,7 +91,7 @@ export async function canceledOutcome(
   sql: AnySql,
   turnId: string,
   isContinuation: boolean,
-  usage: Partial<TurnUsage> = {},
+  usage: TurnUsage = noUsage,
 ): Promise<TurnOutcome> {
   const preview = isContinuation ? await previewWithout(sql, turnId) : null;
   return { ...outcomeWithoutMessages("canceled", null, usage), preview };

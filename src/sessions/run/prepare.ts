@@ -11,6 +11,7 @@ import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import type { PlacedMessage } from "../state/history.ts";
 import { readHistory } from "../state/history.ts";
 import type { TurnError } from "../state/turn-end.ts";
+import type { ClaimUsage } from "./claim-usage.ts";
 import { type Compacted, type CompactionRequest, compact, earlierText, tokensOf } from "./compact.ts";
 import { type Equipment, equip } from "./equip.ts";
 
@@ -27,18 +28,22 @@ export interface PreparedTurn {
   /** The answer a continuation extends, decisions included. */
   readonly extended: UiMessage | null;
   readonly tools: Equipment["tools"];
-  /** What compaction used. */
-  readonly used: { readonly inputTokens: number; readonly outputTokens: number; readonly modelCalls: number };
 }
 
 /**
  * Returns what a claim runs on, or why it cannot run. What was checked at acceptance is
  * checked again: the agent or its provider may have been deleted since.
  */
-export async function prepareTurn(ctx: Ctx, turn: ClaimedTurn, signal: AbortSignal): Promise<PreparedTurn | TurnError> {
+export async function prepareTurn(
+  ctx: Ctx,
+  turn: ClaimedTurn,
+  usage: ClaimUsage,
+  signal: AbortSignal,
+): Promise<PreparedTurn | TurnError> {
   const { agent } = turn;
   const runnable = runnableOf(ctx, agent);
   if ("code" in runnable) return runnable;
+  usage.uses(runnable.provider, runnable.model);
   const history = turn.history ?? (await readHistory(ctx.sql, turn.id));
   const equipment = await equip(
     {
@@ -66,13 +71,8 @@ export async function prepareTurn(ctx: Ctx, turn: ClaimedTurn, signal: AbortSign
       ? [...messages, ...askedOf(turn)]
       : [...before, { seq: turn.keepSeq === null ? (last?.seq ?? null) : null, message: extended }];
   const model = languageModel(ctx, runnable.provider, runnable.model);
-  const compacted = await compactIfAsked(ctx, turn, runnable, equipment, {
-    model,
-    summary,
-    isCut,
-    messages: placed,
-    signal,
-  });
+  const asked = { model, summary, isCut, messages: placed, signal, meter: usage };
+  const compacted = await compactIfAsked(ctx, turn, runnable, equipment, asked);
   return {
     ...runnable,
     languageModel: model,
@@ -80,7 +80,6 @@ export async function prepareTurn(ctx: Ctx, turn: ClaimedTurn, signal: AbortSign
     messages: compacted.messages,
     extended,
     tools: equipment.tools,
-    used: compacted,
   };
 }
 
@@ -95,16 +94,11 @@ async function compactIfAsked(
   turn: ClaimedTurn,
   { config, model: modelId }: Runnable,
   equipment: Equipment,
-  rest: Pick<CompactionRequest, "model" | "summary" | "isCut" | "messages" | "signal">,
+  rest: Pick<CompactionRequest, "model" | "summary" | "isCut" | "messages" | "signal" | "meter">,
 ): Promise<Compacted> {
   if (!config.autoCompaction || turn.sessionId === null) {
-    return {
-      earlier: earlierText(rest.summary, rest.isCut),
-      messages: rest.messages.map(({ message }) => message),
-      inputTokens: 0,
-      outputTokens: 0,
-      modelCalls: 0,
-    };
+    const { summary, isCut, messages } = rest;
+    return { earlier: earlierText(summary, isCut), messages: messages.map(({ message }) => message) };
   }
   const tools = equipment.tools.map(({ name, tool }) => `${name} ${tool.description ?? ""}`).join("\n");
   return compact({

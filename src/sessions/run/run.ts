@@ -17,12 +17,13 @@ import { describeModelError, type ModelResult, runModel } from "../../model/run-
 import { thinkingSettings } from "../../model/thinking.ts";
 import { type ClaimedTurn, logIdOf } from "../state/claimed-turn.ts";
 import { requeueTurn } from "../state/turn.ts";
-import type { TurnError, TurnOutcome } from "../state/turn-end.ts";
+import type { TurnError, TurnOutcome, TurnUsage } from "../state/turn-end.ts";
 import type { RunningTurn, StopReason } from "./actor.ts";
+import { ClaimUsage, CreditSpentError } from "./claim-usage.ts";
 import { commitOutcome } from "./commit.ts";
 import { imageDownload } from "./download.ts";
 import { ClaimMeter, claimSpan } from "./meter.ts";
-import { canceledOutcome, failedOutcome, goodOutcome, usageOf, withLog } from "./outcome.ts";
+import { canceledOutcome, cutShortOutcome, failedOutcome, goodOutcome, withLog } from "./outcome.ts";
 import { OutputGate } from "./output-gate.ts";
 import { errorOf, type PreparedTurn, prepareTurn } from "./prepare.ts";
 
@@ -47,9 +48,10 @@ async function runClaim(ctx: Ctx, running: RunningTurn, meter: ClaimMeter): Prom
   const key = { logId: logIdOf(turn), attempt: turn.attempt };
   const writer = new RelayWriter(ctx.relay, key, { onSealed: () => stop.abort("fenced") });
   const gate = new OutputGate(ctx.sql, turn, () => meter.noteFirstChunk());
+  const usage = new ClaimUsage(ctx.sql, turn, () => stop.abort("fenced"));
   const limit = setTimeout(() => stop.abort("timed_out"), turnRunMsMax);
   try {
-    const outcome = await runToOutcome(ctx, running, writer, gate);
+    const outcome = await runToOutcome(ctx, running, usage, { writer, gate });
     // Everything shown is in the relay before the commit, so that only the very end can be missing after a crash.
     if (outcome !== null) await writer.flush();
     if (outcome === null || writer.sealed) return;
@@ -88,13 +90,14 @@ async function commit(ctx: Ctx, turn: ClaimedTurn, outcome: TurnOutcome): Promis
 async function runToOutcome(
   ctx: Ctx,
   running: RunningTurn,
-  writer: RelayWriter,
-  gate: OutputGate,
+  usage: ClaimUsage,
+  { writer, gate }: { readonly writer: RelayWriter; readonly gate: OutputGate },
 ): Promise<TurnOutcome | null> {
   const { turn, stop } = running;
-  const prepared = await prepare(ctx, running);
-  if (prepared === "stopped") return concludeStopped(ctx, running, writer, null);
-  if ("code" in prepared) return failedOutcome(prepared, turn, null, null);
+  const prepared = await prepare(ctx, running, usage);
+  if (prepared === "stopped")
+    return concludeStopped(ctx, running, writer, { prepared: null, result: null, usage: usage.rest });
+  if ("code" in prepared) return failedOutcome(prepared, turn, null, null, usage.rest);
   let bytes = 0;
   let chunks = 0;
   const result = await runModel(
@@ -111,9 +114,11 @@ async function runToOutcome(
       policy: turn.kind === "task" ? prepared.config.approvalInTasks : prepared.config.approvalInChat,
       // No person follows a task's run or a stateless generation.
       canAsk: turn.kind === "session" || turn.kind === "chat",
-      modelCallsMax: Math.max(1, modelCallsPerTurnMax - turn.modelCalls - prepared.used.modelCalls),
+      modelCallsMax: Math.max(1, modelCallsPerTurnMax - usage.modelCalls),
+      meter: usage,
       beforeTool: async () => {
         await writer.flush();
+        await usage.write();
         if (!(await gate.note())) stop.abort("fenced");
       },
     },
@@ -128,7 +133,7 @@ async function runToOutcome(
         .at(-1);
     },
   );
-  return conclude(ctx, running, writer, { prepared, result });
+  return conclude(ctx, running, writer, { prepared, result, usage: usage.rest });
 }
 
 /**
@@ -136,9 +141,13 @@ async function runToOutcome(
  * either; only while the database is away it is thrown. `stopped`: the turn was told to
  * stop meanwhile, as it may be while its transcript is summarised.
  */
-async function prepare(ctx: Ctx, { turn, stop }: RunningTurn): Promise<PreparedTurn | TurnError | "stopped"> {
+async function prepare(
+  ctx: Ctx,
+  { turn, stop }: RunningTurn,
+  usage: ClaimUsage,
+): Promise<PreparedTurn | TurnError | "stopped"> {
   try {
-    return await retryWhileUnavailable(() => prepareTurn(ctx, turn, stop.signal), {
+    return await retryWhileUnavailable(() => prepareTurn(ctx, turn, usage, stop.signal), {
       limitMs: turnPatienceMs,
       retryIf: (error) => isUnavailable(error) && !stop.signal.aborted,
     });
@@ -166,38 +175,48 @@ async function conclude(
 ): Promise<TurnOutcome | null> {
   if (running.stop.signal.aborted) return concludeStopped(ctx, running, writer, ran);
   const { turn } = running;
-  const { prepared, result } = ran;
-  if (result.ended === "finished") return goodOutcome(turn, prepared, result);
+  const { prepared, result, usage } = ran;
+  const { ended, error } = result;
+  if (ended === "finished") return goodOutcome(turn, prepared, result, usage);
+  if (error instanceof CreditSpentError)
+    return cutShortOutcome(errorOf("usage_credit_required"), turn, prepared, result, usage);
+  // The usage could not be written, or the credit not be asked.
+  if (isUnavailable(error)) return failedOutcome(errorOf("service_unavailable"), turn, prepared, result, usage);
   ctx.log.warn(
     { requestId: turn.requestId, turnId: turn.id, reason: describeModelError(result.error) },
     "the model failed",
   );
-  return failedOutcome(errorOf("provider_error", describeModelError(result.error)), turn, prepared, result);
+  return failedOutcome(errorOf("provider_error", describeModelError(result.error)), turn, prepared, result, usage);
+}
+
+/** A claim that was told to stop, and how far it came. */
+interface StoppedTurn {
+  readonly prepared: PreparedTurn | null;
+  readonly result: ModelResult | null;
+  readonly usage: TurnUsage;
 }
 
 /** A claim whose model was called, and what came of that. */
-interface RanTurn {
+interface RanTurn extends StoppedTurn {
   readonly prepared: PreparedTurn;
   readonly result: ModelResult;
 }
 
-/** Returns the outcome of a claim that was told to stop; `ran` is null when it was still being prepared. */
+/** Returns the outcome of a claim that was told to stop; one that was still being prepared has no model's result. */
 async function concludeStopped(
   ctx: Ctx,
   { turn, stop }: RunningTurn,
   writer: RelayWriter,
-  ran: RanTurn | null,
+  { prepared, result, usage }: StoppedTurn,
 ): Promise<TurnOutcome | null> {
-  const failed = (error: TurnError) => failedOutcome(error, turn, ran?.prepared ?? null, ran?.result ?? null);
+  const failed = (error: TurnError) => failedOutcome(error, turn, prepared, result, usage);
   switch (stop.signal.reason as StopReason) {
     case "fenced":
       return null;
-    case "canceled": {
-      const usage = ran === null ? {} : usageOf(ran.prepared, ran.result);
+    case "canceled":
       return canceledOutcome(ctx.sql, turn.id, turn.continuationId !== null, usage);
-    }
     case "drained":
-      if (writer.written === 0 && (await handBack(ctx, turn))) return null;
+      if (writer.written === 0 && (await handBack(ctx, turn, usage))) return null;
       return failed(errorOf("service_unavailable", "The worker was stopped before the turn was done."));
     case "timed_out":
       return failed(errorOf("provider_error", "The turn ran longer than a turn may."));
@@ -210,8 +229,8 @@ async function concludeStopped(
  * Seals the log of a turn that has shown nothing and puts the turn back into the queue.
  * Returns false when that is not possible.
  */
-async function handBack(ctx: Ctx, turn: ClaimedTurn): Promise<boolean> {
+async function handBack(ctx: Ctx, turn: ClaimedTurn, usage: TurnUsage): Promise<boolean> {
   if (turn.continuationId !== null) return false;
   const sealed = await ctx.relay.seal({ logId: turn.id, attempt: turn.attempt }).catch(() => "empty" as const);
-  return sealed === "empty" && requeueTurn(ctx.sql, turn.id, turn.attempt, "handed_back");
+  return sealed === "empty" && requeueTurn(ctx.sql, { turnId: turn.id, attempt: turn.attempt }, "handed_back", usage);
 }

@@ -23,6 +23,8 @@ export interface ClaimedTurn extends ClaimKind {
   readonly traceparent: string | null;
   /** Model calls of the turn before this claim. */
   readonly modelCalls: number;
+  /** The tokens that the tenant had left; null is unlimited. */
+  readonly usageCredit: number | null;
   /** The answer of a regeneration as it was when the turn stopped to ask. */
   readonly answer: UiMessage | null;
   /** The agent as it was when the turn was claimed; null when it did not exist any more. */

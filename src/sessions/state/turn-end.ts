@@ -17,16 +17,33 @@ export interface TurnUsage {
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly modelCalls: number;
+  /** Whether a part of it was estimated. */
+  readonly estimated: boolean;
 }
+
+/** Nothing was used. */
+export const noUsage: TurnUsage = {
+  provider: null,
+  providerType: null,
+  model: null,
+  inputTokens: 0,
+  outputTokens: 0,
+  modelCalls: 0,
+  estimated: false,
+};
 
 /** How a claim ended: the turn ended with it, or (`waiting`) the turn stops to ask. */
 export interface TurnOutcome {
   readonly status: "succeeded" | "failed" | "canceled" | "waiting";
   readonly error: TurnError | null;
+  /** What the turn's row does not have yet. */
   readonly usage: TurnUsage;
-  /** False when only a worker that is lost knew what the claim used. */
+  /** False when only a worker that is lost knew what the claim used: then `usage` is no more than an estimate. */
   readonly usageKnown: boolean;
-  /** Messages that are appended to the transcript: those of a success, or those up to where the turn first stops to ask. */
+  /**
+   * Messages that are appended to the transcript: those of a success, those up to where the
+   * turn first stops to ask, or what is kept of a turn that had to end.
+   */
   readonly messages: readonly UiMessage[];
   /** The answer as a continuation leaves it, in place of the one that was stored when it stopped to ask. */
   readonly replaced: UiMessage | null;
@@ -47,20 +64,12 @@ export interface TurnOutcome {
 export function outcomeWithoutMessages(
   status: "failed" | "canceled",
   error: TurnError | null,
-  usage: Partial<TurnUsage> = {},
+  usage: TurnUsage = noUsage,
 ): TurnOutcome {
   return {
     status,
     error,
-    usage: {
-      provider: null,
-      providerType: null,
-      model: null,
-      inputTokens: 0,
-      outputTokens: 0,
-      modelCalls: 0,
-      ...usage,
-    },
+    usage,
     usageKnown: true,
     messages: [],
     replaced: null,

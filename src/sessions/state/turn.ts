@@ -2,7 +2,8 @@ import { type AnySql, json } from "../../kernel/database/client.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import { turnAttemptsMax, turnCrashesMax } from "../../kernel/limits.ts";
 import { isParked } from "./parked.ts";
-import type { TurnOutcome } from "./turn-end.ts";
+import { addUsage, spendCredit } from "./spending.ts";
+import type { TurnOutcome, TurnUsage } from "./turn-end.ts";
 import { addTurnJob } from "./turn-job.ts";
 
 /**
@@ -104,6 +105,7 @@ export function claimMove(sql: AnySql, { turnId, lockKey, tenantId, workerId, wa
         and (select true from tenants n where n.id = turns.tenant_id and n.running_turns is not null) is null`;
   return sql`
       update turns set status = 'running', attempt = attempt + 1, worker_id = ${workerId}, claimed_at = now(), parked_at = null,
+        calls_before = model_calls,
         log_attempt = case when continuation_id is null then attempt + 1 else log_attempt end
       from held where held.locked and id = ${turnId} and coalesce(session_id, id) = ${lockKey}
         and tenant_id = ${tenantId} and status = 'queued' and cancel_requested_at is null ${way === "job" ? isFirst : sql``}
@@ -149,8 +151,7 @@ export function endMove(sql: AnySql, fence: Fence, outcome: TurnOutcome, parts: 
         ${continuationId === null ? sql`` : sql`continuation_id = ${continuationId},`}
         ${ends ? sql`finished_at = now(),` : sql`worker_id = null, claimed_at = null, shown_at = null,`}
         run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
-        input_tokens = input_tokens + ${usage.inputTokens}, output_tokens = output_tokens + ${usage.outputTokens},
-        model_calls = model_calls + ${usage.modelCalls}, ${log}, answer = ${answer === null ? null : json(sql, answer)}
+        ${addUsage(sql, usage)}, ${log}, answer = ${answer === null ? null : json(sql, answer)}
       from was where t.id = was.id
       returning t.*, was.leg
     )`;
@@ -178,20 +179,25 @@ export type RequeueCause = "handed_back" | "crashed";
 /**
  * The move *requeue*: puts a turn that has shown nothing back into the queue,
  * with a new job: a worker that wakes up later deletes its old job by number, and
- * must not delete this one. Returns false when the claim is gone, the turn may
- * not be run again, or its runs are used up.
+ * must not delete this one. What the claim used is added to the turn. Returns false when
+ * the claim is gone, the turn may not be run again, or its runs are used up.
  */
-export async function requeueTurn(sql: AnySql, turnId: string, attempt: number, cause: RequeueCause): Promise<boolean> {
+export async function requeueTurn(
+  sql: AnySql,
+  { turnId, attempt }: Pick<Fence, "turnId" | "attempt">,
+  cause: RequeueCause,
+  usage: TurnUsage,
+): Promise<boolean> {
   const crashed = cause === "crashed";
   const runsAreLeft = crashed ? sql`crashes < ${turnCrashesMax}` : sql`attempt - crashes < ${turnAttemptsMax}`;
   const rows = await sql`
     with requeued as (
-      update turns set status = 'queued', worker_id = null, claimed_at = null
+      update turns set status = 'queued', worker_id = null, claimed_at = null, ${addUsage(sql, usage)}
         ${crashed ? sql`, crashes = crashes + 1` : sql``}
       where id = ${turnId} and attempt = ${attempt} and status = 'running' and shown_at is null
         and cancel_requested_at is null and ${runsAreLeft}
       returning id, session_id, tenant_id
-    )
+    ), ${spendCredit(sql, usage, "requeued")}
     select (${addTurnJob(sql)}).id from requeued`;
   return rows.length > 0;
 }

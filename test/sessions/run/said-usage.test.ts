@@ -36,27 +36,38 @@ async function creditLeft(): Promise<number> {
   return row?.usageCredit ?? Number.NaN;
 }
 
-const used = async (turnId: string) => {
-  const { inputTokens, outputTokens } = (await usageOf(h, turnId)) ?? {};
+async function used(turnId: string): Promise<[input: number, output: number]> {
+  const { inputTokens = Number.NaN, outputTokens = Number.NaN } = (await usageOf(h, turnId)) ?? {};
   return [inputTokens, outputTokens];
-};
+}
+
+async function isEstimate(turnId: string): Promise<boolean> {
+  const [row] = await h.sql`
+    select usage.estimated, usage_estimated as same from usage join turns on turns.id = turn_id where turn_id = ${turnId}`;
+  expect(row?.same).toBe(row?.estimated);
+  return row?.estimated;
+}
 
 describe("token counts of a provider", () => {
-  const noCounts = ["-1000000000000", "-1", "1.5", "1e30", "null", "2147483648"];
+  const noCounts = ["-1000000000000", "-1", "1.5", "1e30", "2147483648"];
 
-  test.each(noCounts)("%s is no count: the turn succeeds, and what else is said is metered", async (count) => {
-    for (const [prompt, completion, metered] of [
-      [count, "7", [0, 7]],
-      ["5", count, [5, 0]],
-      [count, count, [0, 0]],
+  test.each(noCounts)("%s is no count: it is estimated, and what else is said is metered", async (count) => {
+    for (const [prompt, completion, input, output] of [
+      [count, "7", null, 7],
+      ["5", count, 5, 1], // "Yes." makes one token.
+      [count, count, null, 1],
     ] as const) {
       const before = await creditLeft();
       said = `{"prompt_tokens":${prompt},"completion_tokens":${completion}}`;
       const played = await play(t, agentId, null, { message: userMessage("x"), stream: false });
       expect(played.status).toBe(201);
       expect(await messagesOf(t, agentId, played.sessionId)).toHaveLength(2);
-      expect(await used(played.turnId)).toEqual([...metered]);
-      expect(await creditLeft()).toBe(before - metered[0] - metered[1]);
+      const [inputTokens, outputTokens] = await used(played.turnId);
+      expect([input ?? inputTokens, output]).toEqual([inputTokens, outputTokens]);
+      expect(inputTokens).toBeGreaterThan(0);
+      expect(inputTokens).toBeLessThan(100);
+      expect(await creditLeft()).toBe(before - inputTokens - outputTokens);
+      expect(await isEstimate(played.turnId)).toBe(true);
     }
   });
 
@@ -68,6 +79,16 @@ describe("token counts of a provider", () => {
     expect(await creditLeft()).toBe(credit - 2 * max);
   });
 
+  test("null for one of two is 0 to the vendor's client; no usage at all is estimated", async () => {
+    said = '{"prompt_tokens":null,"completion_tokens":7}';
+    const half = await play(t, agentId, null, { message: userMessage("x"), stream: false });
+    expect(await used(half.turnId)).toEqual([0, 7]);
+    said = "null";
+    const none = await play(t, agentId, null, { message: userMessage("x"), stream: false });
+    expect(await isEstimate(none.turnId)).toBe(true);
+    expect((await used(none.turnId))[0]).toBeGreaterThan(0);
+  });
+
   test("cached and reasoning tokens that are no counts change nothing", async () => {
     said =
       '{"prompt_tokens":5,"completion_tokens":7,"prompt_tokens_details":{"cached_tokens":-1e12},' +
@@ -75,6 +96,7 @@ describe("token counts of a provider", () => {
     const played = await play(t, agentId, null, { message: userMessage("x"), stream: false });
     expect(await used(played.turnId)).toEqual([5, 7]);
     expect(await creditLeft()).toBe(credit - 12);
+    expect(await isEstimate(played.turnId)).toBe(false);
   });
 
   test.each(noCounts)("%s of a compaction is no count either", async (count) => {
@@ -86,17 +108,21 @@ describe("token counts of a provider", () => {
     expect(played.status).toBe(200);
     const [turn] = await h.sql`select model_calls from turns where id = ${played.turnId}`;
     expect(turn?.modelCalls).toBe(2);
-    expect(await used(played.turnId)).toEqual([5, 10]);
-    expect(await creditLeft()).toBe(credit - 27);
+    const [inputTokens, outputTokens] = await used(played.turnId);
+    expect(outputTokens).toBe(10);
+    expect(inputTokens).toBeGreaterThan(5 + 225);
+    expect(await creditLeft()).toBe(credit - 12 - inputTokens - outputTokens);
   });
 
   test.each(['"5"', "[5]", "{}", "true"])(
-    "%s in a stream that has a schema adds nothing to the credit",
+    "%s in a stream that has a schema fails the turn, which is estimated",
     async (count) => {
       said = `{"prompt_tokens":${count},"completion_tokens":7}`;
       const played = await play(t, agentId, null, { message: userMessage("x"), stream: false });
-      expect(await used(played.turnId)).toEqual([0, 0]);
-      expect(await creditLeft()).toBe(credit);
+      const [inputTokens, outputTokens] = await used(played.turnId);
+      expect(inputTokens).toBeGreaterThan(0);
+      expect(outputTokens).toBe(1);
+      expect(await creditLeft()).toBe(credit - inputTokens - outputTokens);
     },
   );
 });

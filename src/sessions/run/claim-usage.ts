@@ -1,0 +1,119 @@
+import type { Sql } from "../../kernel/database/client.ts";
+import { isUnavailable } from "../../kernel/database/failure.ts";
+import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
+import { turnPatienceMs } from "../../kernel/limits.ts";
+import type { ModelMeter } from "../../model/call-meter.ts";
+import type { CallUsage } from "../../model/token-counts.ts";
+import type { ModelProvider } from "../../providers/client.ts";
+import type { ClaimedTurn } from "../state/claimed-turn.ts";
+import { creditOf, noteUsage } from "../state/spending.ts";
+import { noUsage, type TurnUsage } from "../state/turn-end.ts";
+
+/** The tenant's usage credit is spent: the turn may make no further model call. */
+export class CreditSpentError extends Error {
+  override readonly name = "CreditSpentError";
+}
+
+/**
+ * What a claim uses, and whether it may use more.
+ *
+ * For a tenant with a usage credit, what a model call used is written into the turn's row
+ * and taken from the credit in one statement, before the tools of that call run and before
+ * the next call; the statement that ends the claim writes only the rest. So the row always
+ * says what was taken, whatever happens to the worker. A tenant without a credit costs no
+ * statement: all is written with the end.
+ */
+export class ClaimUsage implements ModelMeter {
+  readonly #sql: Sql;
+  readonly #turn: ClaimedTurn;
+  readonly #onGone: () => void;
+  #rest: TurnUsage = noUsage;
+  /** Model calls that the row has. */
+  #callsWritten: number;
+  /** As last heard of; null is unlimited. */
+  #credit: number | null;
+  /** Whether the credit was heard of just now. */
+  #isFresh = true;
+  #writing: Promise<void> | null = null;
+
+  /** `onGone` is called when the row belongs to another claim by now. */
+  constructor(sql: Sql, turn: ClaimedTurn, onGone: () => void) {
+    this.#sql = sql;
+    this.#turn = turn;
+    this.#onGone = onGone;
+    this.#callsWritten = turn.modelCalls;
+    this.#credit = turn.usageCredit;
+  }
+
+  /** What the turn's row does not have yet. */
+  get rest(): TurnUsage {
+    return this.#rest;
+  }
+
+  /** Model calls of the turn, those of earlier claims included. */
+  get modelCalls(): number {
+    return this.#callsWritten + this.#rest.modelCalls;
+  }
+
+  /** Notes by which provider and model the calls are made. */
+  uses({ id, providerType }: ModelProvider, model: string): void {
+    this.#rest = { ...this.#rest, provider: id, providerType, model };
+  }
+
+  /** A model call has ended. */
+  readonly onCall = (usage: CallUsage): void => {
+    const { inputTokens, outputTokens, modelCalls, estimated } = this.#rest;
+    this.#rest = {
+      ...this.#rest,
+      inputTokens: inputTokens + usage.inputTokens,
+      outputTokens: outputTokens + usage.outputTokens,
+      modelCalls: modelCalls + 1,
+      estimated: estimated || usage.estimated,
+    };
+  };
+
+  /**
+   * Asks the credit before a model call, at the beginning the one that the claim read.
+   * Rejects with `CreditSpentError` when it is spent.
+   */
+  readonly beforeCall = async (): Promise<void> => {
+    if (this.#credit === null) return;
+    if (this.#rest.modelCalls > 0) await this.write();
+    else if (!this.#isFresh) this.#credit = await this.#patiently(() => creditOf(this.#sql, this.#turn.tenantId));
+    this.#isFresh = false;
+    if (this.#credit !== null && this.#credit <= 0) throw new CreditSpentError("The usage credit is spent.");
+  };
+
+  /** Writes what the row does not have yet, and takes it from the credit; nothing for a tenant without one. */
+  async write(): Promise<void> {
+    if (this.#turn.usageCredit === null) return;
+    this.#isFresh = false;
+    if (this.#writing === null && this.#rest.modelCalls === 0) return;
+    this.#writing ??= this.#writeRest().finally(() => {
+      this.#writing = null;
+    });
+    await this.#writing;
+  }
+
+  async #writeRest(): Promise<void> {
+    const written = this.#rest;
+    const { id: turnId, tenantId, attempt } = this.#turn;
+    const row = { turnId, tenantId, attempt, modelCalls: this.#callsWritten };
+    // Said again after a lost connection, it changes nothing: the row's model calls have risen.
+    const { credit, isGone } = await this.#patiently(() => noteUsage(this.#sql, row, written));
+    if (isGone) this.#onGone();
+    this.#credit = credit;
+    this.#callsWritten += written.modelCalls;
+    const { inputTokens, outputTokens, modelCalls } = this.#rest;
+    this.#rest = {
+      ...this.#rest,
+      inputTokens: inputTokens - written.inputTokens,
+      outputTokens: outputTokens - written.outputTokens,
+      modelCalls: modelCalls - written.modelCalls,
+    };
+  }
+
+  #patiently<T>(query: () => PromiseLike<T>): Promise<T> {
+    return retryWhileUnavailable(query, { limitMs: turnPatienceMs, retryIf: isUnavailable });
+  }
+}

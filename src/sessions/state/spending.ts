@@ -1,0 +1,65 @@
+import type { AnySql } from "../../kernel/database/client.ts";
+import type { IdOf } from "../../kernel/ids.ts";
+import type { TurnUsage } from "./turn-end.ts";
+
+/**
+ * What model calls used, on its way into the turn's row and out of the tenant's usage
+ * credit. Both happen in one statement, wherever usage is written: here, when a turn is
+ * put back into the queue (`requeueTurn`), and when a claim ends (`run/finish.ts`). So
+ * the tokens of a turn's row are those that were taken from the credit.
+ */
+
+/** Returns the assignments that add usage to a turn's row, for an `update turns`. */
+export function addUsage(sql: AnySql, { inputTokens, outputTokens, modelCalls, estimated }: TurnUsage) {
+  return sql`input_tokens = input_tokens + ${inputTokens}, output_tokens = output_tokens + ${outputTokens},
+        model_calls = model_calls + ${modelCalls}, usage_estimated = usage_estimated or ${estimated}`;
+}
+
+/** Returns the CTE `spent` that takes usage from the credit of the tenant of a CTE's row; it returns what is left. */
+export function spendCredit(
+  sql: AnySql,
+  { inputTokens, outputTokens }: TurnUsage,
+  from: "ended" | "noted" | "requeued",
+) {
+  return sql`spent as (
+      update tenants t set usage_credit = usage_credit - ${inputTokens + outputTokens}::bigint
+      from ${sql(from)} moved where t.id = moved.tenant_id and usage_credit is not null
+      returning usage_credit
+    )`;
+}
+
+/** The claim that used something, and the model calls that its turn's row has. */
+interface WrittenUsage {
+  readonly turnId: IdOf<"turn">;
+  readonly tenantId: IdOf<"tenant">;
+  readonly attempt: number;
+  readonly modelCalls: number;
+}
+
+/**
+ * Adds usage to the row of a running turn and takes it from the tenant's credit. Does so
+ * once, however often it is called: the row's model calls are its guard. Returns the
+ * credit that is left (null is unlimited), and whether the turn has another claim by now.
+ */
+export async function noteUsage(
+  sql: AnySql,
+  { turnId, tenantId, attempt, modelCalls }: WrittenUsage,
+  usage: TurnUsage,
+): Promise<{ credit: number | null; isGone: boolean }> {
+  const [row] = await sql<{ credit: number | null; isGone: boolean }[]>`
+    with noted as (
+      update turns set ${addUsage(sql, usage)}
+      where id = ${turnId} and attempt = ${attempt} and status = 'running' and model_calls = ${modelCalls}
+      returning tenant_id
+    ), ${spendCredit(sql, usage, "noted")}
+    select coalesce((select usage_credit from spent), t.usage_credit) as credit,
+      not exists (select 1 from turns where id = ${turnId} and attempt = ${attempt} and status = 'running') as is_gone
+    from tenants t where t.id = ${tenantId}`;
+  return row ?? { credit: null, isGone: true };
+}
+
+/** Returns the tokens that a tenant has left; null is unlimited. */
+export async function creditOf(sql: AnySql, tenantId: string): Promise<number | null> {
+  const [row] = await sql<{ usageCredit: number | null }[]>`select usage_credit from tenants where id = ${tenantId}`;
+  return row?.usageCredit ?? null;
+}
