@@ -1,6 +1,7 @@
 import postgres from "postgres";
 import type { Sql } from "../src/kernel/database/client.ts";
 import { type IdOf, newId } from "../src/kernel/ids.ts";
+import { queuedTurnsDefault } from "../src/kernel/limits.ts";
 import { insertPlainTurn } from "../src/sessions/accept/insert.ts";
 import { listLatest, listSessions, messagesBefore } from "../src/sessions/state/store.ts";
 import { readUsage } from "../src/usage/store.ts";
@@ -86,6 +87,8 @@ function newTurn({ tenantId, agentId }: Stand, sessionId: IdOf<"session"> | null
   return {
     turnId: newId("turn"),
     tenantId,
+    queuedTurnsMax: queuedTurnsDefault,
+    isCounted: false,
     agentId,
     sessionId: sessionId ?? newId("session"),
     kind: "session" as const,

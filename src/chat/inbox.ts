@@ -5,6 +5,7 @@ import { isUnavailable } from "../kernel/database/failure.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { newId } from "../kernel/ids.ts";
+import { addJob } from "../kernel/queue/add-job.ts";
 import { acceptTurn } from "../sessions/accept/turn.ts";
 import { findSession } from "../sessions/state/store.ts";
 import { activeTurn } from "../sessions/state/turn.ts";
@@ -16,6 +17,9 @@ import {
   nextWaitingMessage,
   type WaitingMessage,
 } from "./inbox-states.ts";
+
+/** A message whose tenant has too many queued turns is tried again after this long. */
+const fullPauseMs = 5_000;
 
 /** What the chat is told when a turn cannot begin. The reason concerns the tenant only, and is in the log. */
 const refusedText = "Sorry, I cannot answer right now.";
@@ -33,7 +37,7 @@ export async function drainInbox(ctx: Ctx, threadId: string): Promise<void> {
   }
 }
 
-/** Begins one message's turn. Returns `wait` when the session is busy now, `next` when the thread's next message may begin. */
+/** Begins one message's turn. Returns `wait` when the session is busy or the tenant's queue is full now, `next` when the thread's next message may begin. */
 async function begin(ctx: Ctx, waiting: WaitingMessage): Promise<"wait" | "next"> {
   const { tenantId, agentId, connectionId } = waiting;
   // Checked before the insert, which would wait for a turn that is just ending, and make it wait.
@@ -67,6 +71,15 @@ async function begin(ctx: Ctx, waiting: WaitingMessage): Promise<"wait" | "next"
     if (error instanceof InboxMovedError) return "next";
     if (!(error instanceof ApiError) || isUnavailable(error) || error.reason === "service_unavailable") throw error;
     if (error.reason === "session_busy") return "wait";
+    if (error.reason === "too_many_turns") {
+      await addJob(
+        ctx.sql,
+        "chat.inbox",
+        { threadId: waiting.threadId },
+        { runAt: new Date(Date.now() + fullPauseMs) },
+      );
+      return "wait";
+    }
     // The session was deleted just now: the message begins a new one.
     if (error.reason === "not_found" && session !== null) return "next";
     ctx.log.info({ connectionId, tenantId, reason: error.reason }, "a chat message was refused");

@@ -265,6 +265,7 @@ const table = {
     message: "The billing provider knows no such customer.",
   },
   quota_exceeded: { b: [429, "quota_exceeded"], message: "The tenant's turns of this day are used up." },
+  too_many_turns: { b: [429, "too_many_turns"], message: "Too many turns of the tenant wait to run." },
   rate_limited: { b: [429, "rate_limited"], message: "Too many requests." },
   // 5xx: others and us
   internal: { b: [500, "internal"], message: "Something went wrong on our side." },

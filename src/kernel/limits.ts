@@ -53,6 +53,8 @@ export const callTokensMax = 2_147_483_647;
 export const toolCallsAtOnceMax = 8;
 /** One step of a turn makes at most this many tool calls; each further one gets an error. */
 export const toolCallsPerStepMax = 128;
+/** So many turns of a tenant may be queued where the operator set nothing else; the column `queued_turns` of `tenants` begins with it. */
+export const queuedTurnsDefault = 10_000;
 /** A turn that workers hand back unfinished, when they stop, is run at most this often; then it fails. Runs whose worker died do not count. */
 export const turnAttemptsMax = 3;
 /** A turn whose worker died is run again this often; what has killed more workers than this fails. */

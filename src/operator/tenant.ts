@@ -26,6 +26,7 @@ tenant list [--json]
 tenant set --tenant ten_… [--subscription active|inactive] [--usage-credit TOKENS|none]
            [--quota-turns-per-day N|none] [--rate-limit N|none] [--monetization on|off] [--form a|b]
            [--pause-hours N] [--retention-days N|none]
+           [--running-turns N|none] [--queued-turns N|none] [--weight N]
 tenant delete --tenant ten_…
 `;
 
@@ -33,6 +34,8 @@ tenant delete --tenant ten_…
 const nameCharactersMax = 80;
 /** The largest number of the columns of type `integer`. */
 const integerMax = 2_147_483_647;
+/** A tenant counts at most so much beside others. */
+const weightMax = 100;
 /** A pause for a person lasts at most a year. */
 const pauseHoursMax = 8_760;
 /** Sessions are kept for at most a hundred years, or for ever. */
@@ -54,6 +57,9 @@ const verbs = {
       monetization: { type: "string" },
       "pause-hours": { type: "string" },
       "retention-days": { type: "string" },
+      "running-turns": { type: "string" },
+      "queued-turns": { type: "string" },
+      weight: { type: "string" },
       form: { type: "string" },
     },
     readSet,
@@ -94,6 +100,9 @@ function readSet(values: Values): Command {
     }),
     ...(values["rate-limit"] !== undefined && { rateLimit: limit(values, "rate-limit", integerMax) }),
     ...(values.monetization !== undefined && { monetization: choice(values, "monetization", "on", "off") === "on" }),
+    ...(values["running-turns"] !== undefined && { runningTurns: limit(values, "running-turns", integerMax) }),
+    ...(values["queued-turns"] !== undefined && { queuedTurns: limit(values, "queued-turns", integerMax) }),
+    ...(values.weight !== undefined && { weight: whole(values, "weight", 1, weightMax) }),
     ...(values["pause-hours"] !== undefined && { pauseHours: whole(values, "pause-hours", 1, pauseHoursMax) }),
     ...(values["retention-days"] !== undefined && { retentionDays: retention(values) }),
     ...(values.form !== undefined && { form: readForm(values) }),
@@ -167,6 +176,9 @@ const columns: Columns<TenantRecord> = [
   ["CREDIT", (tenant) => shown(tenant.usageCredit)],
   ["TURNS/DAY", (tenant) => shown(tenant.quotaTurnsPerDay)],
   ["REQUESTS/S", (tenant) => shown(tenant.rateLimit)],
+  ["RUNNING", (tenant) => shown(tenant.runningTurns)],
+  ["QUEUED", (tenant) => shown(tenant.queuedTurns)],
+  ["WEIGHT", (tenant) => String(tenant.weight)],
   ["PAUSE", (tenant) => `${tenant.pauseHours} h`],
   ["RETENTION", (tenant) => (tenant.retentionDays === null ? "none" : `${tenant.retentionDays} d`)],
   ["MONETIZATION", (tenant) => (tenant.monetization ? "on" : "off")],

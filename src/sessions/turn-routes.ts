@@ -31,6 +31,7 @@ const turnErrors = [
   "agent_disabled",
   "tenant_deleting",
   "quota_exceeded",
+  "too_many_turns",
   "provider_error",
   "turn_canceled",
   "idempotency_key_reused",

@@ -22,6 +22,12 @@ export interface TenantRecord {
   readonly pauseHours: number;
   /** Null: sessions are kept. */
   readonly retentionDays: number | null;
+  /** Turns that run at once, over all workers; null is unlimited. */
+  readonly runningTurns: number | null;
+  /** Turns that are accepted and do not run yet; null is unlimited. */
+  readonly queuedTurns: number | null;
+  /** Its share of a worker's slots beside other tenants. */
+  readonly weight: number;
   readonly createdAt: string;
 }
 
@@ -34,6 +40,9 @@ export interface TenantChange {
   readonly monetization?: boolean;
   readonly pauseHours?: number;
   readonly retentionDays?: number | null;
+  readonly runningTurns?: number | null;
+  readonly queuedTurns?: number | null;
+  readonly weight?: number;
   readonly form?: Form;
 }
 
@@ -70,7 +79,7 @@ export async function listTenants(sql: AnySql): Promise<TenantRecord[]> {
   const rows = await sql<(Omit<TenantRecord, "createdAt"> & { createdAt: Date })[]>`
     select id as tenant_id, name, form, case when deleting_at is null then 'active' else 'deleting' end as status,
       subscription, usage_credit, quota_turns_per_day,
-      rate_limit, monetization, pause_hours, retention_days, created_at
+      rate_limit, monetization, pause_hours, retention_days, running_turns, queued_turns, weight, created_at
     from tenants where deleted_at is null order by created_at, id`;
   return rows.map((row) => ({ ...row, createdAt: row.createdAt.toISOString() }));
 }
@@ -83,6 +92,9 @@ export function changeTenant(sql: AnySql, tenantId: string, change: TenantChange
     ...(change.quotaTurnsPerDay !== undefined && { quota_turns_per_day: change.quotaTurnsPerDay }),
     ...(change.rateLimit !== undefined && { rate_limit: change.rateLimit }),
     ...(change.monetization !== undefined && { monetization: change.monetization }),
+    ...(change.runningTurns !== undefined && { running_turns: change.runningTurns }),
+    ...(change.queuedTurns !== undefined && { queued_turns: change.queuedTurns }),
+    ...(change.weight !== undefined && { weight: change.weight }),
     ...(change.pauseHours !== undefined && { pause_hours: change.pauseHours }),
     ...(change.retentionDays !== undefined && { retention_days: change.retentionDays }),
     ...(change.form !== undefined && { form: change.form }),

@@ -127,6 +127,7 @@ export const turnCauses: readonly Cause[] = [
   atDoors("409 agent_disabled | 409 AGENT_DISABLED", (s, { agentId }) => s.parley.agents.disable(agentId)),
   atDoors("409 tenant_deleting", (s) => s.setTenant({ deleting_at: new Date() })),
   atDoors("429 quota_exceeded", (s) => s.setTenant({ quota_turns_per_day: 0 })),
+  atDoors("429 too_many_turns", (s) => s.setTenant({ queued_turns: 0 })),
   guarded("402 merchant_subscription_required", { productIds: ["plan"] }, true),
   guarded("402 merchant_balance_required", { meterId: "meter" }, true),
   guarded("403 merchant_customer_unmapped", { productIds: ["plan"] }, false),

@@ -16,6 +16,7 @@ const gates = [
   "409 agent_disabled | 409 AGENT_DISABLED",
   "409 tenant_deleting",
   "429 quota_exceeded",
+  "429 too_many_turns",
   "502 provider_error",
   "503 merchant_eligibility_unavailable",
 ];

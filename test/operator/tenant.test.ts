@@ -94,6 +94,13 @@ describe("a command that cannot be run", () => {
       ["--pause-hours", "none"],
       ["--retention-days", "0"],
       ["--retention-days", "36501"],
+      ["--running-turns", "-1"],
+      ["--running-turns", "2147483648"],
+      ["--queued-turns", "many"],
+      ["--queued-turns", "2147483648"],
+      ["--weight", "0"],
+      ["--weight", "101"],
+      ["--weight", "none"],
       ["--form"],
     ];
     for (const value of values) {
@@ -165,6 +172,12 @@ describe("tenant set", () => {
       "8760",
       "--retention-days",
       "36500",
+      "--running-turns",
+      "3",
+      "--queued-turns",
+      "none",
+      "--weight",
+      "100",
     ];
     await tenant("set", "--tenant", t.id, ...flags, "--form", "a");
     expect(statusAndCode(await takeTurn(t, agentId))).toEqual([402, "usage_credit_required"]);
@@ -182,6 +195,9 @@ describe("tenant set", () => {
       monetization: true,
       pauseHours: 8760,
       retentionDays: 36500,
+      runningTurns: 3,
+      queuedTurns: null,
+      weight: 100,
       createdAt: expect.any(String),
     });
     expect((await tenant("list")).stdout).toContain(`${t.id}  Test`);

@@ -14,6 +14,10 @@ export interface Tenant {
   /** Tokens left; null is unlimited. */
   readonly usageCredit: number | null;
   readonly quotaTurnsPerDay: number | null;
+  /** Turns that run at once, over all workers; null is unlimited. */
+  readonly runningTurns: number | null;
+  /** Turns that are accepted and do not run yet; null is unlimited. */
+  readonly queuedTurns: number | null;
   /** Requests a second; null is unlimited. */
   readonly rateLimit: number | null;
   readonly monetization: boolean;
@@ -77,6 +81,8 @@ interface TenantRow {
   subscription: "active" | "inactive";
   usageCredit: number | null;
   quotaTurnsPerDay: number | null;
+  runningTurns: number | null;
+  queuedTurns: number | null;
   rateLimit: number | null;
   monetization: boolean;
   deleting: boolean;
@@ -99,7 +105,7 @@ export function createAuthenticator(sql: AnySql, config: DashboardJwtConfig): Au
 
 async function principalOfKey(sql: AnySql, token: string): Promise<Principal> {
   const [row] = await sql<KeyOwnerRow[]>`
-    select k.id as key_id, t.id, t.form, t.subscription, t.usage_credit, t.quota_turns_per_day, t.rate_limit, t.monetization,
+    select k.id as key_id, t.id, t.form, t.subscription, t.usage_credit, t.quota_turns_per_day, t.running_turns, t.queued_turns, t.rate_limit, t.monetization,
       t.deleting_at is not null as deleting, clock_timestamp() as now
     from api_keys k join tenants t on t.id = k.tenant_id
     where k.digest = ${digest(token)} and (k.expires_at is null or k.expires_at > now()) and t.deleted_at is null`;
@@ -135,7 +141,7 @@ export async function findTenant(sql: AnySql, tenantId: string): Promise<Tenant 
 
 async function readTenant(sql: AnySql, tenantId: string): Promise<TenantRow | null> {
   const [row] = await sql<TenantRow[]>`
-    select id, form, subscription, usage_credit, quota_turns_per_day, rate_limit, monetization,
+    select id, form, subscription, usage_credit, quota_turns_per_day, running_turns, queued_turns, rate_limit, monetization,
       deleting_at is not null as deleting, clock_timestamp() as now
     from tenants where id = ${tenantId} and deleted_at is null`;
   return row ?? null;
@@ -148,6 +154,8 @@ function showTenant(row: TenantRow): Tenant {
     subscription: row.subscription,
     usageCredit: row.usageCredit,
     quotaTurnsPerDay: row.quotaTurnsPerDay,
+    runningTurns: row.runningTurns,
+    queuedTurns: row.queuedTurns,
     rateLimit: row.rateLimit,
     monetization: row.monetization,
     deleting: row.deleting,

@@ -13,6 +13,7 @@ import { checkParts, checkPictureCount, type UiMessage } from "../../messages/ui
 import type { Generate } from "../schema.ts";
 import { type AcceptedTurn, logAccepted } from "./accepted.ts";
 import { joinByKey } from "./join-by-key.ts";
+import { queueOf, refuseWhileFull } from "./queued-turns.ts";
 import { writeTurn } from "./write.ts";
 
 /**
@@ -63,12 +64,13 @@ export async function acceptGeneration(ctx: Ctx, request: GenerationRequest): Pr
   if (joined !== null) return logAccepted(ctx, request, joined, "a repeated request joined its turn");
   const { principal, agentId } = request;
   turnGate(principal.tenant);
+  refuseWhileFull(ctx.sql, principal.tenant);
   const agent = await loadAgentForTurn(ctx.sql, principal.tenant.id, agentId, request.version);
   requireRunnable(agent, ctx.config.platformProvider !== null);
   await merchantGuard(ctx, principal.tenant, request.userId);
   const accepted = await writeTurn(ctx, request, {
     turnId: newId("turn"),
-    tenantId: principal.tenant.id,
+    ...queueOf(principal.tenant),
     agentId,
     sessionId: null,
     kind: "generate",

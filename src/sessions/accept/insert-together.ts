@@ -6,6 +6,7 @@ import { acceptGroupCharsMax, acceptGroupMax, acceptPatienceMs } from "../../ker
 import { hasParkedSql } from "../state/parked.ts";
 import { addJobOrAnnounce } from "../state/turn-job.ts";
 import { insertPlainTurn, type PlainTurn } from "./insert.ts";
+import { countQueued } from "./queued-turns.ts";
 
 /** Whether a turn was written; null for one that has to be written alone, which finds the reason if it fails again. */
 type Written = boolean | null;
@@ -63,17 +64,24 @@ function insertAll(sql: Sql, turns: readonly PlainTurn[]): PromiseLike<{ turnId:
   return sql<{ turnId: string }[]>`
     with asked as materialized (
       select turn_id, tenant_id, agent_id, session_id, kind, new_session::boolean, visible::boolean, pinned_version::int,
-        trigger, input::json, assistant_message_id, user_id, metadata::json, request_id, traceparent
+        trigger, input::json, assistant_message_id, user_id, metadata::json, request_id, traceparent,
+        queued_turns_max::int, is_counted::boolean, row_number() over (partition by tenant_id) as place
       from unnest(${texts((turn) => turn.turnId)}, ${texts((turn) => turn.tenantId)}, ${texts((turn) => turn.agentId)},
         ${texts((turn) => turn.sessionId)}, ${texts((turn) => turn.kind)}, ${texts((turn) => String(turn.newSession))},
         ${texts((turn) => String(turn.visible))}, ${texts((turn) => numberText(turn.pinnedVersion))},
         ${texts((turn) => turn.trigger)}, ${texts((turn) => JSON.stringify(turn.input))},
         ${texts((turn) => turn.assistantMessageId)}, ${texts((turn) => turn.userId)},
         ${texts((turn) => JSON.stringify(turn.metadata))}, ${texts((turn) => turn.requestId)},
-        ${texts((turn) => turn.traceparent)}, ${texts((turn) => turn.writeBefore.toISOString())})
+        ${texts((turn) => turn.traceparent)}, ${texts((turn) => turn.writeBefore.toISOString())},
+        ${texts((turn) => numberText(turn.queuedTurnsMax))}, ${texts((turn) => String(turn.isCounted))})
         as t(turn_id, tenant_id, agent_id, session_id, kind, new_session, visible, pinned_version, trigger, input,
-          assistant_message_id, user_id, metadata, request_id, traceparent, write_before)
+          assistant_message_id, user_id, metadata, request_id, traceparent, write_before, queued_turns_max, is_counted)
       where clock_timestamp() < write_before::timestamptz
+    ), line as materialized (
+      select tenant_id, is_counted or ${hasParkedSql(sql, sql`tenants.tenant_id`)} as is_parked,
+        case when queued_turns_max is not null then queued_turns_max - ${countQueued(sql, sql`tenants.tenant_id`, sql`queued_turns_max`)} end as places
+      from (select tenant_id, min(queued_turns_max) as queued_turns_max, bool_or(is_counted) as is_counted
+        from asked group by tenant_id) tenants
     ), held as materialized (
       select id, tenant_id, agent_id, user_id, pinned_version from sessions
       where (id, tenant_id, agent_id) in (select session_id, tenant_id, agent_id from asked where not new_session)
@@ -83,12 +91,12 @@ function insertAll(sql: Sql, turns: readonly PlainTurn[]): PromiseLike<{ turnId:
           select 1 from turns where session_id = sessions.id and status in ('queued', 'running', 'waiting'))
       for no key update skip locked
     ), due as materialized (
-      select asked.*, agent.version, coalesce(held.user_id, asked.user_id) as turn_user_id
-      from asked left join held on held.id = asked.session_id
+      select asked.*, agent.version, line.is_parked, coalesce(held.user_id, asked.user_id) as turn_user_id
+      from asked join line on line.tenant_id = asked.tenant_id left join held on held.id = asked.session_id
         -- Another caller's turn in this statement may be allowed what this one is not.
         and held.tenant_id = asked.tenant_id and held.agent_id = asked.agent_id and not asked.new_session
       cross join lateral (${agent}) agent
-      where asked.new_session or held.id is not null
+      where (asked.new_session or held.id is not null) and (line.places is null or asked.place <= line.places)
     ), made as (
       insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible)
       select session_id, tenant_id, agent_id, pinned_version, user_id, metadata, visible from due where new_session
@@ -97,7 +105,7 @@ function insertAll(sql: Sql, turns: readonly PlainTurn[]): PromiseLike<{ turnId:
         assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, parked_at)
       select turn_id, tenant_id, agent_id, session_id, kind, version, trigger, input,
         assistant_message_id, new_session and not visible, turn_user_id, metadata, request_id, traceparent,
-        case when ${hasParkedSql(sql, sql`due.tenant_id`)} then now() end
+        case when is_parked then now() end
       from due
       on conflict (session_id) where status in ('queued', 'running', 'waiting') do nothing
       returning id, session_id, tenant_id, parked_at

@@ -10,11 +10,11 @@ import type { UiMessage } from "../../messages/ui-message.ts";
 import { hasParkedSql } from "../state/parked.ts";
 import type { TurnKind } from "../state/turn.ts";
 import { addJobOrAnnounce } from "../state/turn-job.ts";
+import { andHasPlace, refuseIfFull, type TenantQueue } from "./queued-turns.ts";
 
 /** A turn to be written, and with it its session when that is new. */
-export interface NewTurn {
+export interface NewTurn extends TenantQueue {
   readonly turnId: IdOf<"turn">;
-  readonly tenantId: string;
   readonly agentId: IdOf<"agent">;
   /** Null: a stateless generation. */
   readonly sessionId: IdOf<"session"> | null;
@@ -42,14 +42,17 @@ export interface NewTurn {
 
 /**
  * Writes the session (if it is new), the turn and its job in one statement. A turn whose tenant
- * has parked turns is parked behind them, without a job. Throws 409
+ * has parked turns, or a limit of running turns, is parked, without a job. Throws 409
  * `session_busy` when the session has an active turn (the unique index decides, however
- * many processes race) 404 when the session (or the task's run) cannot take the turn any
+ * many processes race), 429 `too_many_turns`, 404 when the session (or the task's run) cannot take the turn any
  * more, and 503 after `writeBefore`.
  */
 export async function insertTurn(sql: AnySql, turn: NewTurn): Promise<void> {
   const rows = await orBusy(turn.newSession ? insertWithSession(sql, turn) : insertIntoSession(sql, turn));
-  if (rows.length === 0) throw Date.now() > turn.writeBefore.getTime() ? unavailable() : new ApiError("not_found");
+  if (rows.length > 0) return;
+  if (Date.now() > turn.writeBefore.getTime()) throw unavailable();
+  await refuseIfFull(sql, turn);
+  throw new ApiError("not_found");
 }
 
 async function orBusy<T>(insert: PromiseLike<T>): Promise<T> {
@@ -117,7 +120,7 @@ function insertWithAgent(sql: AnySql, turn: PlainTurn) {
   const agent = (version: postgres.Fragment) =>
     runnableVersion(sql, { tenantId: sql`${tenantId}`, agentId: sql`${agentId}`, hasPlatformProvider, version });
   if (turn.newSession) {
-    const due = sql`select 1 from agent where clock_timestamp() < ${turn.writeBefore}`;
+    const due = sql`select 1 from agent where clock_timestamp() < ${turn.writeBefore} ${andHasPlace(sql, turn)}`;
     return sql`
       with agent as materialized (${agent(sql`${turn.pinnedVersion}::int`)}), due as (${due}),
       session as (${newSession(sql, turn)}), ${insertRow(sql, turn, !turn.visible, sql`(select version from agent)`)}`;
@@ -149,17 +152,18 @@ function newSession(sql: AnySql, turn: TurnRow): postgres.Fragment {
  * statement, so that there is never a started run without its turn, nor a turn of a run
  * that was canceled or started before.
  */
-function dueRow(sql: AnySql, { taskRunId, sessionId, turnId, writeBefore }: NewTurn) {
-  if (taskRunId === null) return sql`select 1 where clock_timestamp() < ${writeBefore}`;
+function dueRow(sql: AnySql, turn: NewTurn) {
+  const { taskRunId, sessionId, turnId, writeBefore } = turn;
+  if (taskRunId === null) return sql`select 1 where clock_timestamp() < ${writeBefore} ${andHasPlace(sql, turn)}`;
   return sql`
     update task_runs set status = 'running', session_id = ${sessionId}, turn_id = ${turnId}, started_at = now(), updated_at = now()
-    where id = ${taskRunId} and status = 'queued' and clock_timestamp() < ${writeBefore} returning 1`;
+    where id = ${taskRunId} and status = 'queued' and clock_timestamp() < ${writeBefore} ${andHasPlace(sql, turn)} returning 1`;
 }
 
 function insertIntoSession(sql: AnySql, turn: NewTurn) {
   const session =
     turn.sessionId === null
-      ? sql`select null::text as id, ${turn.userId}::text as user_id where clock_timestamp() < ${turn.writeBefore}`
+      ? sql`select null::text as id, ${turn.userId}::text as user_id where clock_timestamp() < ${turn.writeBefore} ${andHasPlace(sql, turn)}`
       : existingSession(sql, turn);
   return sql`with session as materialized (${session}), ${insertRow(sql, turn, false, sql`${turn.agentVersion}`)}`;
 }
@@ -168,7 +172,7 @@ function insertIntoSession(sql: AnySql, turn: NewTurn) {
 function existingSession(sql: AnySql, turn: TurnRow, more = sql``): postgres.Fragment {
   return sql`
     select id, user_id ${more} from sessions where id = ${turn.sessionId} and tenant_id = ${turn.tenantId}
-      and agent_id = ${turn.agentId} and deleted_at is null and clock_timestamp() < ${turn.writeBefore}
+      and agent_id = ${turn.agentId} and deleted_at is null and clock_timestamp() < ${turn.writeBefore} ${andHasPlace(sql, turn)}
       for no key update`;
 }
 
@@ -186,7 +190,7 @@ function insertRow(
       select ${turn.turnId}, ${turn.tenantId}, ${turn.agentId}, session.id, ${turn.kind}, ${agentVersion}, ${turn.trigger},
         ${turn.input === null ? null : json(sql, turn.input)}, ${turn.keepSeq ?? null}::bigint,
         ${turn.assistantMessageId}, ${firstOfHidden}, session.user_id, ${json(sql, turn.metadata)}, ${turn.requestId},
-        ${turn.traceparent}, case when ${hasParkedSql(sql, sql`${turn.tenantId}`)} then now() end
+        ${turn.traceparent}, case when ${turn.isCounted} or ${hasParkedSql(sql, sql`${turn.tenantId}`)} then now() end
       from session ${only}
       returning id, session_id, tenant_id, parked_at
     )

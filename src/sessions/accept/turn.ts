@@ -16,6 +16,7 @@ import { type AcceptedTurn, acceptedOf, logAccepted } from "./accepted.ts";
 import type { PlainTurn } from "./insert.ts";
 import { insertPlainTurnTogether } from "./insert-together.ts";
 import { joinByKey } from "./join-by-key.ts";
+import { isOwnLimit, queueOf, refuseIfFull, refuseWhileFull } from "./queued-turns.ts";
 import { checkTurnBody, messageOf } from "./turn-body.ts";
 import { writeTurn } from "./write.ts";
 
@@ -45,7 +46,7 @@ export interface TurnRequest {
  *
  * Throws 400, 402, 403 (the merchant guard's), 404 (also for a task's run that is not
  * queued any more), 409 `session_busy` or `agent_disabled`, 422 `idempotency_key_reused`,
- * 429 `quota_exceeded`, 503; then nothing is written.
+ * 429 `quota_exceeded` or `too_many_turns`, 503; then nothing is written.
  */
 export async function acceptTurn(ctx: Ctx, request: TurnRequest): Promise<AcceptedTurn> {
   const joined = request.key === null ? null : await joinByKey(ctx.sql, ctx, request.key);
@@ -53,6 +54,7 @@ export async function acceptTurn(ctx: Ctx, request: TurnRequest): Promise<Accept
   const { principal, agentId, body } = request;
   checkTurnBody(body, request.sessionId !== null);
   turnGate(principal.tenant);
+  refuseWhileFull(ctx.sql, principal.tenant);
   const plain = await acceptPlain(ctx, request);
   if (plain !== null) return plain;
   const session =
@@ -81,7 +83,7 @@ function newTurn(request: TurnRequest) {
   const { principal, body } = request;
   return {
     turnId: newId("turn"),
-    tenantId: principal.tenant.id,
+    ...queueOf(principal.tenant),
     agentId: request.agentId,
     sessionId: request.sessionId ?? newId("session"),
     kind: request.kind ?? "session",
@@ -98,13 +100,15 @@ function newTurn(request: TurnRequest) {
 
 /**
  * Accepts a turn that needs nothing but its session and its agent, in one round trip.
- * Returns null when it needs more, or when one of the two does not allow it.
+ * Returns null when it needs more, or when one of the two does not allow it. Throws 409
+ * `session_busy`, 429 `too_many_turns`.
  */
 async function acceptPlain(ctx: Ctx, request: TurnRequest): Promise<AcceptedTurn | null> {
   const { principal, body, sessionId } = request;
   const { quotaTurnsPerDay, monetization } = principal.tenant;
   const alone = request.key === null && request.alongside === undefined && request.taskRun === undefined;
-  if (!alone || quotaTurnsPerDay !== null || monetization || body.message === undefined) return null;
+  if (!alone || quotaTurnsPerDay !== null || isOwnLimit(principal.tenant) || monetization || body.message === undefined)
+    return null;
   if (body.trigger === "regenerate-message") return null;
   const turn: PlainTurn = {
     ...newTurn(request),
@@ -114,5 +118,7 @@ async function acceptPlain(ctx: Ctx, request: TurnRequest): Promise<AcceptedTurn
     hasPlatformProvider: ctx.config.platformProvider !== null,
   };
   const written = await insertPlainTurnTogether(ctx.sql, turn);
-  return written ? logAccepted(ctx, request, acceptedOf(turn), "turn accepted") : null;
+  if (written) return logAccepted(ctx, request, acceptedOf(turn), "turn accepted");
+  await refuseIfFull(ctx.sql, turn);
+  return null;
 }

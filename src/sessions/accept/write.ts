@@ -10,6 +10,7 @@ import type { TurnBody } from "../schema.ts";
 import { type AcceptedTurn, acceptedOf } from "./accepted.ts";
 import { insertTurn, insertTurnAlone, type NewTurn } from "./insert.ts";
 import { joinByKey } from "./join-by-key.ts";
+import { inQueueOf, isOwnLimit, lockQueueOf } from "./queued-turns.ts";
 import { findKeepSeq } from "./regenerate.ts";
 
 /** What writing a turn needs of the request for it. */
@@ -22,9 +23,9 @@ interface WrittenRequest {
 
 /**
  * Writes a turn and returns it, or the turn that its Idempotency-Key joins: in one
- * statement where that is enough, in a transaction with a quota, an Idempotency-Key, a
- * regeneration or `alongside`. Throws as `insertTurn`, `joinByKey` and `findKeepSeq`, and
- * 429 `quota_exceeded`.
+ * statement where that is enough, in a transaction with a quota, a limit of queued turns of
+ * the tenant's own, an Idempotency-Key, a regeneration or `alongside`. Throws as
+ * `insertTurn`, `joinByKey` and `findKeepSeq`, and 429 `quota_exceeded`.
  */
 export async function writeTurn(
   ctx: Ctx,
@@ -33,16 +34,18 @@ export async function writeTurn(
 ): Promise<AcceptedTurn> {
   const quota = principal.tenant.quotaTurnsPerDay;
   const accepted = acceptedOf(turn);
-  if (quota === null && key === null && turn.input !== null && request.alongside === undefined) {
+  const counts = isOwnLimit(principal.tenant);
+  if (quota === null && key === null && !counts && turn.input !== null && request.alongside === undefined) {
     await insertTurnAlone(ctx.sql, turn);
     return accepted;
   }
-  return acceptInTransaction(ctx.sql, turn, key, async (inner) => {
+  const accept = async (inner: Tx) => {
     if (key !== null) {
       await waitForKey(inner, key);
       const joined = await joinByKey(inner, ctx, key);
       if (joined !== null) return joined;
     }
+    if (counts) await lockQueueOf(inner, turn.tenantId);
     // The quota's row before the session's, in a regeneration too: otherwise two turns could wait for each other.
     if (quota !== null) await countTowardsQuota(inner, turn.tenantId, quota);
     const keepSeq = turn.input === null ? await findKeepSeq(inner, turn, request.body ?? {}) : null;
@@ -50,7 +53,9 @@ export async function writeTurn(
     await request.alongside?.(inner, accepted);
     if (key !== null) await keepTurn(inner, key, turn.turnId);
     return accepted;
-  });
+  };
+  const write = () => acceptInTransaction(ctx.sql, turn, key, accept);
+  return counts ? inQueueOf(turn.tenantId, write) : write();
 }
 
 /** The lookup after a commit that lost its connection has at least this long, however late that was. */

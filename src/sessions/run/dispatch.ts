@@ -199,6 +199,8 @@ export class Dispatcher {
     const claims: Promise<PickOutcome>[] = [];
     // Each of these waits for a lock of its tenant on a pooled connection: one at a time is enough.
     let counted: Promise<unknown> = Promise.resolve();
+    // Tenants whose first turn in line is being claimed elsewhere, or whose limit is reached: the others would only overtake it.
+    const closed = new Map<string, PickOutcome>();
     for (;;) {
       const tenant = this.#slots.next(waiting.filter(({ turns }) => turns.length > 0));
       const turn = tenant?.turns.shift();
@@ -206,7 +208,14 @@ export class Dispatcher {
       const { tenantId, limited } = tenant;
       this.#slots.take(tenant);
       const claim = () => this.#claim({ turnId: turn.id, lockKey: turn.lockKey, tenantId }, limited);
-      const claiming = limited ? counted.then(claim) : claim();
+      const claimNext = async () => {
+        const known = closed.get(tenantId);
+        if (known !== undefined) this.#slots.release(tenantId);
+        const outcome = known ?? (await claim());
+        if (outcome !== "claimed" && outcome !== "gone") closed.set(tenantId, outcome);
+        return outcome;
+      };
+      const claiming = limited ? counted.then(claimNext) : claim();
       if (limited) counted = claiming;
       claims.push(claiming);
     }

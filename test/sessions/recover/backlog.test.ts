@@ -64,6 +64,7 @@ describe("the queue", () => {
   });
 
   test(`${backlogRows} waiting turns hold up neither new ones nor the reaper`, async () => {
+    await h.sql`update tenants set queued_turns = null where id = ${t.id}`;
     await h.sql`
       insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, assistant_message_id, accepted_at)
       select 'turn_' || lpad(n::text, 24, '0'), ${t.id}, 'ag', 'ss_' || lpad(n::text, 24, '0'), 'session', 1, 'm',
