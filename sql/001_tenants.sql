@@ -68,8 +68,12 @@ create table idempotency_keys (
   leased_until timestamptz,
   -- What a request has written before it ended without a response; its repeat goes on with that.
   made_id text,
+  -- Whose words the stored response holds. It is erased with any of them; the key stays, without headers and body.
+  resource_ids text[],
   created_at timestamptz not null default now(),
   primary key (tenant_id, key)
 );
+-- "Which responses tell of this deleted resource?"
+create index idempotency_keys_resources on idempotency_keys using gin (resource_ids) where resource_ids is not null;
 -- The hourly deletion of keys older than a day.
 create index idempotency_keys_created on idempotency_keys (created_at);

@@ -275,10 +275,12 @@ CREATE TABLE idempotency_keys (
   owner text,
   leased_until timestamp with time zone,
   made_id text,
+  resource_ids text[],
   created_at timestamp with time zone DEFAULT now() NOT NULL,
   CONSTRAINT idempotency_keys_pkey PRIMARY KEY (tenant_id, key)
 );
 CREATE INDEX idempotency_keys_created ON idempotency_keys USING btree (created_at);
+CREATE INDEX idempotency_keys_resources ON idempotency_keys USING gin (resource_ids) WHERE resource_ids IS NOT NULL;
 
 CREATE TABLE library_skill_versions (
   skill_id text NOT NULL,

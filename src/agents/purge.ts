@@ -1,5 +1,6 @@
 import type { Ctx } from "../kernel/context.ts";
 import { type Pace, paced } from "../kernel/database/pace.ts";
+import { eraseResponses } from "../kernel/http/erase-keys.ts";
 import { addJob } from "../kernel/queue/add-job.ts";
 
 /** What the removal of an agent's rows needs, and how far this job may go. */
@@ -24,6 +25,7 @@ export async function purgeAgent(
   if (agent !== undefined) return;
   await paced(
     async (pace) => {
+      await eraseResponses(sql, [agentId], pace);
       for (const purge of purges) await purge({ sql, relay, pace }, agentId);
     },
     () => addJob(sql, "agent.purge", { agentId }, { keySuffix: ":on" }),

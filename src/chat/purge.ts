@@ -2,6 +2,7 @@ import type { Ctx } from "../kernel/context.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { eraseInSteps, type Pace, paced, type SizedRow } from "../kernel/database/pace.ts";
 import { tx } from "../kernel/database/transaction.ts";
+import { eraseResponses } from "../kernel/http/erase-keys.ts";
 import { addJob } from "../kernel/queue/add-job.ts";
 import { unregister } from "./manage.ts";
 import { platforms } from "./platforms.ts";
@@ -51,6 +52,7 @@ export async function purgeChatConnection(ctx: Ctx, id: string): Promise<void> {
 }
 
 async function eraseConnection({ sql }: Pick<Ctx, "sql">, id: string, pace: Pace): Promise<void> {
+  await eraseResponses(sql, [id], pace);
   type Keyed = SizedRow & { key: string };
   const keysOf = (rows: readonly Keyed[]) => rows.map(({ key }) => key);
   await eraseInSteps<Keyed>(

@@ -4,6 +4,7 @@ import type { AnySql, Tx } from "../kernel/database/client.ts";
 import { olderThan, placeInTime } from "../kernel/database/keyset.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
+import { eraseResponses } from "../kernel/http/erase-keys.ts";
 import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
 import { type IdOf, newId } from "../kernel/ids.ts";
 import { type Memory, memoriesPerAgentMax, memoryTextBytesMax } from "./schema.ts";
@@ -65,10 +66,16 @@ export function createMemory(
 
 /** Deletes as many memories as it takes for one more to fit. */
 async function makeRoom(inner: Tx, agentId: string): Promise<void> {
-  await inner`
+  const gone = await inner<{ id: string }[]>`
     delete from memories where id in (
       select id from memories where agent_id = ${agentId} order by last_accessed_at, id
-      limit greatest(0, (select count(*) from memories where agent_id = ${agentId}) - ${memoriesPerAgentMax - 1}))`;
+      limit greatest(0, (select count(*) from memories where agent_id = ${agentId}) - ${memoriesPerAgentMax - 1}))
+    returning id`;
+  if (gone.length > 0)
+    await eraseResponses(
+      inner,
+      gone.map(({ id }) => id),
+    );
 }
 
 export interface MemoryFilter {
@@ -117,9 +124,12 @@ export async function updateMemory(sql: AnySql, scope: MemoryScope, id: string, 
 }
 
 /** Deletes a memory for good. Throws 404. */
-export async function deleteMemory(sql: AnySql, scope: MemoryScope, id: string): Promise<void> {
-  const { count } = await sql`delete from memories where ${reached(sql, scope, id)}`;
-  if (count === 0) throw new ApiError("not_found");
+export function deleteMemory(sql: AnySql, scope: MemoryScope, id: string): Promise<void> {
+  return tx(sql, async (inner) => {
+    const { count } = await inner`delete from memories where ${reached(inner, scope, id)}`;
+    if (count === 0) throw new ApiError("not_found");
+    await eraseResponses(inner, [id]);
+  });
 }
 
 /**

@@ -3,6 +3,7 @@ import { type AnySql, json } from "../kernel/database/client.ts";
 import { violatedConstraint } from "../kernel/database/failure.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
+import { eraseResponses } from "../kernel/http/erase-keys.ts";
 import { type IdOf, newId } from "../kernel/ids.ts";
 import { type Prompt, type PromptCreate, type PromptUpdate, promptsPerTenantMax } from "./schema.ts";
 import { checkVariableCount, variablesOf } from "./template.ts";
@@ -88,9 +89,12 @@ export async function updatePrompt(
 }
 
 /** Deletes a prompt for good, whether or not anything refers to it. Throws 404. */
-export async function deletePrompt(sql: AnySql, tenantId: string, id: string): Promise<void> {
-  const { count } = await sql`delete from prompts where id = ${id} and tenant_id = ${tenantId}`;
-  if (count === 0) throw new ApiError("not_found");
+export function deletePrompt(sql: AnySql, tenantId: string, id: string): Promise<void> {
+  return tx(sql, async (inner) => {
+    const { count } = await inner`delete from prompts where id = ${id} and tenant_id = ${tenantId}`;
+    if (count === 0) throw new ApiError("not_found");
+    await eraseResponses(inner, [id]);
+  });
 }
 
 async function withUniqueName<T>(write: PromiseLike<T>): Promise<T> {

@@ -2,6 +2,7 @@ import type { AgentPurgeScope } from "../agents/purge.ts";
 import type { Ctx } from "../kernel/context.ts";
 import type { Tx } from "../kernel/database/client.ts";
 import { paced } from "../kernel/database/pace.ts";
+import { eraseResponses } from "../kernel/http/erase-keys.ts";
 import { addJob } from "../kernel/queue/add-job.ts";
 
 /** Removes the skills of a deleted agent, one at a time, so that no statement runs long. */
@@ -20,6 +21,7 @@ export async function purgeLibrarySkill({ sql }: Pick<Ctx, "sql">, skillId: stri
   if (skill !== undefined) return;
   await paced(
     async (pace) => {
+      await eraseResponses(sql, [skillId], pace);
       const versions = await sql<{ version: number }[]>`
         select version from library_skill_versions where skill_id = ${skillId}`;
       for (const { version } of versions) {

@@ -5,6 +5,7 @@ import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
 import { olderThan, placeInTime } from "../kernel/database/keyset.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
+import { eraseResponses } from "../kernel/http/erase-keys.ts";
 import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
 import { type IdOf, newId } from "../kernel/ids.ts";
 import { agentSkillVersion, insertSkillFiles, listSkillFiles } from "./files.ts";
@@ -130,6 +131,7 @@ export function deleteSkill(sql: AnySql, tenantId: string, agentId: string, id: 
         `is the agent's last skill, which the approval policy's rule at ${issue.path} needs; remove the rule first`,
       );
     await inner`delete from skill_files where skill_id = ${id}`;
+    await eraseResponses(inner, [id]);
   });
 }
 

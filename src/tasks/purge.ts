@@ -1,6 +1,7 @@
 import type { AgentPurgeScope } from "../agents/purge.ts";
 import type { Ctx } from "../kernel/context.ts";
 import { byIndex, eraseInSteps, paced, type SizedRow } from "../kernel/database/pace.ts";
+import { eraseResponses } from "../kernel/http/erase-keys.ts";
 import { addJob, jobKeySql } from "../kernel/queue/add-job.ts";
 
 /** Tasks whose rows go together. */
@@ -39,6 +40,7 @@ export function purgeTask({ sql }: Pick<Ctx, "sql">, taskId: string): Promise<vo
     async (pace) => {
       const [deleted] = await sql`select 1 from tasks where id = ${taskId} and deleted_at is not null`;
       if (deleted === undefined) return;
+      await eraseResponses(sql, [taskId], pace);
       await purgeRuns({ sql, pace }, [taskId]);
       await sql`delete from tasks where id = ${taskId}`;
     },

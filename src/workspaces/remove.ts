@@ -3,6 +3,7 @@ import type { AnySql, Sql, Tx } from "../kernel/database/client.ts";
 import { paced } from "../kernel/database/pace.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
+import { eraseResponses } from "../kernel/http/erase-keys.ts";
 import { addJob } from "../kernel/queue/add-job.ts";
 import { bytesDeletedAtOnceMax, filesDeletedAtOnceMax } from "./limits.ts";
 
@@ -33,6 +34,7 @@ export function deleteWorkspace(sql: AnySql, tenantId: string, id: string): Prom
       await inner`delete from workspace_files where workspace_id = ${id}`;
       await inner`delete from workspace_folders where workspace_id = ${id}`;
       await inner`delete from workspaces where id = ${id}`;
+      await eraseResponses(inner, [id]);
       return "deleted";
     }
     await inner`update workspaces set status = 'deleting', updated_at = clock_timestamp() where id = ${id}`;
@@ -49,6 +51,7 @@ export function deleteWorkspace(sql: AnySql, tenantId: string, id: string): Prom
 export function purgeWorkspace({ sql }: Pick<Ctx, "sql">, workspaceId: string): Promise<void> {
   return paced(
     async (pace) => {
+      await eraseResponses(sql, [workspaceId], pace);
       while (await purgeFiles(sql, workspaceId)) pace.step();
       await tx(sql, async (inner) => {
         const [row] =

@@ -11,6 +11,8 @@ export interface IdempotencyKey {
   readonly key: string;
   /** SHA-256 of form, method, path, query and body: another request under the same key is refused. */
   readonly requestDigest: Buffer;
+  /** The request's path, which names resources. */
+  readonly path: string;
 }
 
 /** A response as it was sent the first time. */
@@ -38,7 +40,7 @@ export function readIdempotencyKey(
   }
   const { pathname, search } = new URL(request.url);
   const meaning = JSON.stringify([form, request.method, pathname, search, body ?? null], sortedKeys);
-  return { tenantId, key, requestDigest: createHash("sha256").update(meaning).digest() };
+  return { tenantId, key, requestDigest: createHash("sha256").update(meaning).digest(), path: pathname };
 }
 
 /** A replacer that writes fields in one order: a client that writes the same JSON anew may order them otherwise. */
@@ -49,7 +51,8 @@ function sortedKeys(_: string, value: unknown): unknown {
 
 /**
  * Returns what is stored under a key: a turn, a response, or neither while a request is
- * under way; null when nothing is. Throws 422 when the key was used for another request.
+ * under way; null when nothing is. Throws 422 when the key was used for another request, or
+ * for one whose response was erased because what it tells of was deleted.
  */
 export async function recallKey(
   sql: AnySql,
@@ -62,8 +65,12 @@ export async function recallKey(
   if (row === undefined) return null;
   if (!row.requestDigest.equals(key.requestDigest)) throw new ApiError("idempotency_key_reused");
   if (row.status === null) return { turnId: row.turnId, response: null };
+  if (row.headers === null)
+    throw new ApiError("idempotency_key_reused", {
+      message: "What this Idempotency-Key was used for is deleted, and so is the response. Use another key.",
+    });
   const body = row.sealedBody === null ? null : sealer.open(row.sealedBody, lockNameOf(key));
-  return { turnId: row.turnId, response: { status: row.status, headers: row.headers ?? {}, body } };
+  return { turnId: row.turnId, response: { status: row.status, headers: row.headers, body } };
 }
 
 interface KeyRow {
@@ -89,6 +96,7 @@ export async function keepTurn(inner: Tx, key: IdempotencyKey, turnId: string): 
     values (${key.tenantId}, ${key.key}, ${key.requestDigest}, ${turnId})
     on conflict (tenant_id, key) do update set request_digest = excluded.request_digest, turn_id = excluded.turn_id,
       status = null, headers = null, sealed_body = null, owner = null, leased_until = null, made_id = null,
+      resource_ids = null,
       created_at = now()
     where k.turn_id is not null or k.created_at <= now() - make_interval(hours => ${idempotencyKeepHours})`;
   if (count === 0) throw new ApiError("idempotency_key_reused");

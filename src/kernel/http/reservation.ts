@@ -6,6 +6,7 @@ import { retryWhileUnavailable } from "../database/retry.ts";
 import { ApiError } from "../errors.ts";
 import { idempotencyKeepHours, idempotencyLeaseMs } from "../limits.ts";
 import type { Sealer } from "../seal.ts";
+import { resourcesOf } from "./erase-keys.ts";
 import { type IdempotencyKey, type KeptResponse, lockNameOf, recallKey } from "./idempotency.ts";
 
 /**
@@ -87,7 +88,7 @@ async function reserve(
     values (${tenantId}, ${key}, ${requestDigest}, ${owner}, now() + ${idempotencyLeaseMs} * interval '1 millisecond')
     on conflict (tenant_id, key) do update set request_digest = excluded.request_digest, owner = excluded.owner,
       leased_until = excluded.leased_until, turn_id = null, status = null, headers = null, sealed_body = null,
-      created_at = now(),
+      resource_ids = null, created_at = now(),
       made_id = case when k.created_at > now() - make_interval(hours => ${idempotencyKeepHours}) then k.made_id end
     where k.created_at <= now() - make_interval(hours => ${idempotencyKeepHours}) or k.owner = excluded.owner
       or (k.leased_until <= now() and k.request_digest = excluded.request_digest)
@@ -125,7 +126,7 @@ function reservationOf(sealer: Sealer, key: IdempotencyKey, owner: string, madeI
       const sealedBody = body === null ? null : sealer.seal(body, lockNameOf(key));
       const { count } = await inner`
         update idempotency_keys set status = ${status}, headers = ${json(inner, headers)}, sealed_body = ${sealedBody},
-          owner = null, leased_until = null, made_id = null
+          owner = null, leased_until = null, made_id = null, resource_ids = ${resourcesOf(key.path, body)}
         where tenant_id = ${tenantId} and key = ${name} and owner = ${owner}`;
       if (count === 0) throw inProgress();
     },

@@ -2,6 +2,7 @@ import type { Ctx } from "../../kernel/context.ts";
 import type { AnySql, Sql, Tx } from "../../kernel/database/client.ts";
 import { byIndex, eraseInSteps, type Pace, type SizedRow } from "../../kernel/database/pace.ts";
 import { tx } from "../../kernel/database/transaction.ts";
+import { eraseResponses } from "../../kernel/http/erase-keys.ts";
 import type { LogKey } from "../../kernel/relay/relay.ts";
 
 /** What erasing needs: the rows, the turn logs, and how far this job may go. */
@@ -62,7 +63,7 @@ export async function eraseSessions(scope: EraseScope, ids: readonly string[]): 
     return inner<TurnOfScan[]>`
       ${turnColumns(inner)} where session_id = any(${sessions}) and ${ended(inner)} limit ${rows}`;
   });
-  pace.step();
+  await eraseResponses(sql, sessions, pace);
   await tx(sql, async (inner) => {
     // A worker that was thought to be lost writes a summary under a lock on the session's row.
     await inner`delete from sessions where id = any(${sessions})`;
