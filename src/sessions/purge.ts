@@ -31,8 +31,10 @@ export async function purgeSessions(scope: EraseScope, agentId: string): Promise
     if (ids.length < sessionsPerScan) break;
   }
   await eraseGenerations(scope, agentId);
+  // What is left had a turn that ran when it was looked for; the turn may have ended meanwhile.
   const [left] = await sql`
-    select 1 from turns where agent_id = ${agentId} and status in ('queued', 'running', 'waiting') limit 1`;
+    select 1 from sessions where agent_id = ${agentId} union all
+    select 1 from turns where agent_id = ${agentId} and session_id is null limit 1`;
   if (left === undefined) return;
   const runAt = new Date(Date.now() + retryAfterMs);
   await addJob(sql, "agent.purge", { agentId }, { runAt, keySuffix: ":again" });
