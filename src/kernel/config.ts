@@ -31,6 +31,8 @@ export interface Config {
   readonly dashboardJwtIssuer: string | null;
   /** Jobs one worker process runs at once. */
   readonly workerConcurrency: number;
+  /** A turn's chunks are kept in the relay for so long after its end. */
+  readonly relayKeepSeconds: number;
   readonly drainSeconds: number;
   /** A model call in which nothing comes for so long ends. */
   readonly modelIdleSeconds: number;
@@ -123,6 +125,7 @@ export function readConfig(env: Environment = environment, defaults: ConfigDefau
     dashboardJwtAudience: text("DASHBOARD_JWT_AUDIENCE"),
     dashboardJwtIssuer: text("DASHBOARD_JWT_ISSUER"),
     workerConcurrency: integer("WORKER_CONCURRENCY", text("WORKER_CONCURRENCY"), 500, 1, 10_000),
+    relayKeepSeconds: integer("RELAY_KEEP_SECONDS", text("RELAY_KEEP_SECONDS"), 300, 1, 86_400),
     drainSeconds: integer("DRAIN_SECONDS", text("DRAIN_SECONDS"), 30, 0, 86_400),
     modelIdleSeconds: integer("MODEL_IDLE_SECONDS", text("MODEL_IDLE_SECONDS"), 120, 1, 1_800),
     logLevel: logLevel(text("LOG_LEVEL"), defaults.logLevel),

@@ -6,8 +6,12 @@ interface DeltaRun {
   readonly type: "text-delta" | "reasoning-delta";
   readonly id: string;
   readonly deltas: string[];
+  /** Earlier deltas, joined: many short texts take several times the memory of a long one. */
+  readonly joined: string[];
   readonly first: UIMessageChunk;
 }
+
+const deltasJoinedAtOnce = 1_024;
 
 /**
  * Collects the chunks of an answer and lets the AI SDK assemble the message from them,
@@ -38,7 +42,8 @@ export class Assembly {
     const plain = chunk.providerMetadata === undefined;
     if (plain && last !== undefined && "deltas" in last && last.type === chunk.type && last.id === chunk.id) {
       last.deltas.push(chunk.delta);
-    } else this.#collected.push({ type: chunk.type, id: chunk.id, deltas: [chunk.delta], first: chunk });
+      if (last.deltas.length === deltasJoinedAtOnce) last.joined.push(last.deltas.splice(0).join(""));
+    } else this.#collected.push({ type: chunk.type, id: chunk.id, deltas: [chunk.delta], joined: [], first: chunk });
   }
 
   /** Returns the message assembled from the chunks so far. */
@@ -62,5 +67,7 @@ export class Assembly {
 }
 
 function asChunk(chunk: UIMessageChunk | DeltaRun): UIMessageChunk {
-  return "deltas" in chunk ? ({ ...chunk.first, delta: chunk.deltas.join("") } as UIMessageChunk) : chunk;
+  return "deltas" in chunk
+    ? ({ ...chunk.first, delta: [...chunk.joined, ...chunk.deltas].join("") } as UIMessageChunk)
+    : chunk;
 }

@@ -44,12 +44,14 @@ const poolCloseSeconds = 5;
 
 /** Returns the foundation of a process, with its relay: on Redis, or in memory where the installation has no Redis. */
 export function openFoundation(parts: Omit<Foundation, "relay">, opened: AsyncDisposableStack): Foundation {
-  const { redisUrl, log } = parts;
-  return { ...parts, relay: redisUrl === null ? openMemoryRelay(opened) : openRelay(redisUrl, log, opened) };
+  const { redisUrl, log, config } = parts;
+  const keepMs = config.relayKeepSeconds * 1000;
+  const relay = redisUrl === null ? openMemoryRelay(keepMs, opened) : openRelay({ redisUrl, keepMs }, log, opened);
+  return { ...parts, relay };
 }
 
-function openMemoryRelay(opened: AsyncDisposableStack): Relay {
-  const relay = new MemoryRelay();
+function openMemoryRelay(keepMs: number, opened: AsyncDisposableStack): Relay {
+  const relay = new MemoryRelay({ keepMs });
   opened.defer(() => relay.close());
   return relay;
 }

@@ -10,15 +10,19 @@ const reconnectMsMax = 1_000;
 /** While the relay's Redis fails, which may be reported at every reconnect, one warning is logged in this time. */
 const warnEveryMs = 30_000;
 
-/** Returns the relay on Redis, closed with `opened`. Redis may be away: losing it costs live tokens, never a turn. */
-export function openRelay(redisUrl: string, log: Logger, opened: AsyncDisposableStack): Relay {
+/** Returns the relay on Redis, which keeps a log for `keepMs` after its end, closed with `opened`. Redis may be away: losing it costs live tokens, never a turn. */
+export function openRelay(
+  { redisUrl, keepMs }: { readonly redisUrl: string; readonly keepMs: number },
+  log: Logger,
+  opened: AsyncDisposableStack,
+): Relay {
   let warnedAtMs = Number.NEGATIVE_INFINITY;
   const report = (err: Error) => {
     const isDue = performance.now() - warnedAtMs >= warnEveryMs;
     if (isDue) warnedAtMs = performance.now();
     log[isDue ? "warn" : "debug"]({ err }, "the Redis of REDIS_URL fails: turns run, but nobody sees them live");
   };
-  const relay = new RedisRelay({ url: redisUrl, onError: report });
+  const relay = new RedisRelay({ url: redisUrl, keepMs, onError: report });
   opened.defer(() => relay.close());
   // It connects at its first use. A ping now reports a wrong address at the start and not at the first turn.
   relay.ping().catch(report);

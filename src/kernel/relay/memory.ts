@@ -8,8 +8,12 @@ import {
   type LogKey,
   lastOf,
   type Relay,
+  relayEntryBytes,
   relayKeepMs,
+  relayLogBytesMax,
   relayMemoryCharsMax,
+  relayOpenKeepMs,
+  relayTrimPart,
   type Sealed,
 } from "./relay.ts";
 
@@ -17,6 +21,7 @@ import {
 const sweepMsMax = 60_000;
 
 interface Log {
+  /** The newest of what was appended. */
   readonly batches: Batch[];
   readonly wakers: Set<() => void>;
   state: "open" | "ended" | "sealed";
@@ -28,8 +33,12 @@ interface Log {
 
 /** The options of an in-process relay. */
 export interface MemoryRelayOptions {
-  /** How long a log is kept, in milliseconds; `relayKeepMs` when left out. */
+  /** How long a log is kept after its end, in milliseconds; `relayKeepMs` when left out. */
   readonly keepMs?: number;
+  /** How long a log without an end is kept, in milliseconds; `relayOpenKeepMs` when left out. */
+  readonly openKeepMs?: number;
+  /** The most characters of a log; `relayLogBytesMax` when left out. */
+  readonly logBytesMax?: number;
   /** How long all logs together may be, in characters; `relayMemoryCharsMax` when left out. */
   readonly charsMax?: number;
 }
@@ -39,15 +48,24 @@ export class MemoryRelay implements Relay {
   /** In the order in which the logs were begun. */
   readonly #logs = new Map<string, Log>();
   readonly #keepMs: number;
+  readonly #openKeepMs: number;
+  readonly #logBytesMax: number;
   readonly #charsMax: number;
   readonly #sweeper: NodeJS.Timeout;
   #chars = 0;
   #closed = false;
 
-  constructor({ keepMs = relayKeepMs, charsMax = relayMemoryCharsMax }: MemoryRelayOptions = {}) {
+  constructor({
+    keepMs = relayKeepMs,
+    openKeepMs = relayOpenKeepMs,
+    logBytesMax = relayLogBytesMax,
+    charsMax = relayMemoryCharsMax,
+  }: MemoryRelayOptions = {}) {
     this.#keepMs = keepMs;
+    this.#openKeepMs = openKeepMs;
+    this.#logBytesMax = logBytesMax;
     this.#charsMax = charsMax;
-    this.#sweeper = setInterval(() => this.#sweep(), Math.min(keepMs / 2, sweepMsMax)).unref();
+    this.#sweeper = setInterval(() => this.#sweep(), Math.min(keepMs / 2, openKeepMs / 2, sweepMsMax)).unref();
   }
 
   append(key: LogKey, batch: Batch): Promise<Appended> {
@@ -69,12 +87,12 @@ export class MemoryRelay implements Relay {
     if (rest !== null && rest.count > 0) {
       log.batches.push(rest);
       log.tail = lastOf(rest);
-      log.chars += rest.sse.length;
-      this.#chars += rest.sse.length;
+      this.#addChars(log, charsOf(rest));
+      if (log.chars > this.#logBytesMax) this.#trim(log);
       if (log.wakers.size > 0) noteLag(rest);
     }
     if (ends) log.state = "ended";
-    log.expiresAtMs = Date.now() + this.#keepMs;
+    log.expiresAtMs = Date.now() + (ends ? this.#keepMs : this.#openKeepMs);
     wakeAll(log);
     if (this.#chars > this.#charsMax) this.#evict();
     return "ok";
@@ -82,8 +100,8 @@ export class MemoryRelay implements Relay {
 
   seal(key: LogKey): Promise<Sealed> {
     const log = this.#open(nameOf(key));
-    log.expiresAtMs = Date.now() + this.#keepMs;
     if (log.state === "ended") return Promise.resolve("ended");
+    log.expiresAtMs = Date.now() + this.#openKeepMs;
     log.state = "sealed";
     wakeAll(log);
     return Promise.resolve(log.tail > 0 ? "shown" : "empty");
@@ -125,15 +143,19 @@ export class MemoryRelay implements Relay {
     } finally {
       signal.removeEventListener("abort", wake);
       log.wakers.delete(wake);
-      log.expiresAtMs = Date.now() + this.#keepMs;
+      this.#postpone(log);
       if (log.wakers.size === 0 && log.tail === 0 && log.state === "open") this.#logs.delete(name);
     }
   }
 
   touch(key: LogKey): Promise<void> {
     const log = this.#logs.get(nameOf(key));
-    if (log !== undefined) log.expiresAtMs = Date.now() + this.#keepMs;
+    if (log !== undefined) this.#postpone(log);
     return Promise.resolve();
+  }
+
+  #postpone(log: Log): void {
+    if (log.state === "open") log.expiresAtMs = Date.now() + this.#openKeepMs;
   }
 
   ping(): Promise<void> {
@@ -157,11 +179,25 @@ export class MemoryRelay implements Relay {
         state: "open",
         tail: 0,
         chars: 0,
-        expiresAtMs: Date.now() + this.#keepMs,
+        expiresAtMs: Date.now() + this.#openKeepMs,
       };
       this.#logs.set(name, log);
     }
     return log;
+  }
+
+  #addChars(log: Log, chars: number): void {
+    log.chars += chars;
+    this.#chars += chars;
+  }
+
+  /** Drops the oldest batches of a log that is too long; the last one stays. */
+  #trim(log: Log): void {
+    const goal = this.#logBytesMax * (1 - relayTrimPart);
+    let dropped = 0;
+    for (let chars = log.chars; chars > goal && dropped < log.batches.length - 1; dropped++)
+      chars -= charsOf(log.batches[dropped] as Batch);
+    for (const batch of log.batches.splice(0, dropped)) this.#addChars(log, -charsOf(batch));
   }
 
   #drop(name: string, log: Log): void {
@@ -186,6 +222,10 @@ export class MemoryRelay implements Relay {
   }
 }
 
+function charsOf(batch: Batch): number {
+  return batch.sse.length + relayEntryBytes;
+}
+
 function nameOf(key: LogKey): string {
   return `${key.logId}:${key.attempt}`;
 }
@@ -197,6 +237,7 @@ function wakeAll(log: Log): void {
 /** Returns what a follower that waits for event `next` gets now; null when it has to wait on. */
 function stepFrom(log: Log, next: number): Followed | null {
   if (next <= log.tail) {
+    if (next < (log.batches[0] as Batch).first) return { type: "lost" };
     const batch = dropBefore(log.batches[indexOf(log.batches, next)]!, next)!;
     return { type: "batch", batch };
   }

@@ -16,6 +16,8 @@ import {
   relayCommandTimeoutMs,
   relayHeartbeatMs,
   relayKeepMs,
+  relayLogBytesMax,
+  relayOpenKeepMs,
   relayPingTimeoutMs,
   relayReconnectMsMax,
   relayReconnectMsMin,
@@ -39,17 +41,21 @@ export interface RedisRelayOptions {
   readonly url: string;
   /** Keys and channels begin with it; `parley:` when left out. */
   readonly prefix?: string;
-  /** How long a log is kept, in milliseconds; `relayKeepMs` when left out. */
+  /** How long a log is kept after its end, in milliseconds; `relayKeepMs` when left out. */
   readonly keepMs?: number;
+  /** How long a log without an end is kept, in milliseconds; `relayOpenKeepMs` when left out. */
+  readonly openKeepMs?: number;
+  /** The most bytes of a log; `relayLogBytesMax` when left out. */
+  readonly logBytesMax?: number;
   /** Called with every connection error; the relay reconnects by itself. */
   readonly onError?: (error: Error) => void;
 }
 
 interface ScriptedRedis extends Redis {
   relayAppend(logs: number, ...args: (string | number)[]): Promise<unknown>;
-  relaySeal(key: string, keepMs: number): Promise<unknown>;
+  relaySeal(key: string, openKeepMs: number): Promise<unknown>;
   relayErase(key: string, keepMs: number): Promise<unknown>;
-  relayCheck(key: string, keepMs: number): Promise<unknown>;
+  relayCheck(key: string, openKeepMs: number): Promise<unknown>;
 }
 
 /**
@@ -81,13 +87,20 @@ export class RedisRelay implements Relay {
   readonly #appends: Appends;
   readonly #subscriptions: Subscriptions;
   readonly #prefix: string;
-  readonly #keepMs: number;
+  readonly #openKeepMs: number;
   readonly #timers: readonly NodeJS.Timeout[];
 
   /** Connects when it is first used; nothing here throws for a Redis that is away. */
-  constructor({ url, prefix = "parley:", keepMs = relayKeepMs, onError = () => {} }: RedisRelayOptions) {
+  constructor({
+    url,
+    prefix = "parley:",
+    keepMs = relayKeepMs,
+    openKeepMs = relayOpenKeepMs,
+    logBytesMax = relayLogBytesMax,
+    onError = () => {},
+  }: RedisRelayOptions) {
     this.#prefix = prefix;
-    this.#keepMs = keepMs;
+    this.#openKeepMs = openKeepMs;
     this.#commands = new Redis(url, { ...connectionOptions, connectionName: "parley-relay", scripts }) as ScriptedRedis;
     this.#subscriber = new Redis(url, {
       ...connectionOptions,
@@ -97,12 +110,12 @@ export class RedisRelay implements Relay {
     this.#commands.on("error", onError);
     this.#subscriber.on("error", onError);
     this.#appends = new Appends((names, fields) =>
-      this.#commands.relayAppend(names.length, ...names, this.#keepMs, ...fields),
+      this.#commands.relayAppend(names.length, ...names, openKeepMs, keepMs, logBytesMax, ...fields),
     );
     this.#subscriptions = new Subscriptions(this.#subscriber);
     this.#timers = [
       setInterval(() => this.#beat(), relayHeartbeatMs).unref(),
-      setInterval(() => void this.#checkFollowed(), Math.min(relayCheckMs, keepMs / 2)).unref(),
+      setInterval(() => void this.#checkFollowed(), Math.min(relayCheckMs, openKeepMs / 2)).unref(),
     ];
   }
 
@@ -127,7 +140,7 @@ export class RedisRelay implements Relay {
   }
 
   async seal(key: LogKey): Promise<Sealed> {
-    return (await this.#commands.relaySeal(logName(this.#prefix, key), this.#keepMs)) as Sealed;
+    return (await this.#commands.relaySeal(logName(this.#prefix, key), this.#openKeepMs)) as Sealed;
   }
 
   async *follow(
@@ -189,12 +202,12 @@ export class RedisRelay implements Relay {
   async erase(keys: readonly LogKey[]): Promise<void> {
     for (let start = 0; start < keys.length; start += relayChunkMax) {
       const names = keys.slice(start, start + relayChunkMax).map((key) => logName(this.#prefix, key));
-      await Promise.all(names.map((name) => this.#commands.relayErase(name, this.#keepMs)));
+      await Promise.all(names.map((name) => this.#commands.relayErase(name, this.#openKeepMs)));
     }
   }
 
   async touch(key: LogKey): Promise<void> {
-    await this.#commands.pexpire(logName(this.#prefix, key), this.#keepMs);
+    await this.#commands.relayCheck(logName(this.#prefix, key), this.#openKeepMs);
   }
 
   async ping(): Promise<void> {
@@ -226,7 +239,7 @@ export class RedisRelay implements Relay {
 
   async #check(name: string): Promise<void> {
     // When it fails, the connection breaks, and `Subscriptions` handles that for every follower.
-    const tail = await this.#commands.relayCheck(name, this.#keepMs).catch(() => null);
+    const tail = await this.#commands.relayCheck(name, this.#openKeepMs).catch(() => null);
     for (const cursor of this.#subscriptions.followed.get(name)?.cursors ?? []) {
       if (tail !== null && tail !== cursor.next - 1) cursor.force();
     }

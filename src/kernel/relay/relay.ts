@@ -2,11 +2,22 @@
  * The relay: the turn logs, each with the chunks of a running turn, written by the
  * worker that runs it and read by everyone who follows. One log per attempt of a turn; its
  * events are numbered 1, 2, 3 … without gaps, and are formatted as SSE text
- * once, by the writer. Losing the relay costs live tokens, never a turn.
+ * once, by the writer. A log has a bound, beyond which its oldest events are dropped. Losing the relay costs live tokens, never a turn.
  */
 
-/** A log expires this long after its last append, touch or check for a follower, in milliseconds. */
-export const relayKeepMs = 60 * 60 * 1000;
+/** A log is kept this long after its end, whoever reads it, in milliseconds. */
+export const relayKeepMs = 300 * 1000;
+/** A log without an end expires this long after its last append, touch or check for a follower, in milliseconds. */
+export const relayOpenKeepMs = 300 * 1000;
+/**
+ * The most bytes of a log. Of a longer one the oldest events are dropped: who follows it
+ * live goes on, who comes later finds its beginning `lost`, and gets the stored answer.
+ */
+export const relayLogBytesMax = 16 * 1024 * 1024;
+/** Trimming removes this part of a full log at a time, so that it is done now and then only. */
+export const relayTrimPart = 1 / 8;
+/** What one entry of a log takes beside its events, about, in bytes. */
+export const relayEntryBytes = 100;
 /** A writer cuts its batches at this many bytes; a larger chunk is a batch of its own. */
 export const relayBatchBytesMax = 64 * 1024;
 /** One command appends to at most this many logs, and this many characters of their batches: some milliseconds of Redis' time. */
@@ -116,7 +127,8 @@ export interface Relay {
    * Yields everything from event number `from` on, in order, once, then live,
    * until `end`, `sealed` or `lost`; then returns. Batches may be cut otherwise
    * than they were appended. A log that does not exist yet is waited for when
-   * `from` is 1; a log that does not reach `from - 1` is `lost`. Stops at once
+   * `from` is 1; a log that does not reach `from - 1`, or of which event `from` was
+   * dropped because it is too long, is `lost`. Stops at once
    * when the signal aborts. Never throws: a relay that is away is `lost`, and
    * `follow` may be called again. `isNew` says that the log has probably no
    * events yet, which saves a read of it; it may be wrong.
@@ -128,7 +140,7 @@ export interface Relay {
    * Idempotent. Rejects when the relay is away; some may be erased then.
    */
   erase(keys: readonly LogKey[]): Promise<void>;
-  /** Postpones the expiry of a log. Does nothing when there is no such log. Rejects when the relay is away. */
+  /** Postpones the expiry of a log that has not ended. Does nothing when there is no such log. Rejects when the relay is away. */
   touch(key: LogKey): Promise<void>;
   /** Rejects within `relayPingTimeoutMs` when the relay is away. */
   ping(): Promise<void>;

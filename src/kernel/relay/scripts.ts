@@ -1,8 +1,9 @@
-import type { Batch, LogKey } from "./relay.ts";
+import { type Batch, type LogKey, relayEntryBytes, relayTrimPart } from "./relay.ts";
 
 /**
  * How a log is stored in Redis. One stream per log. A batch is the entry
- * `<first>-<count>` with the field `sse`; ids rise strictly. The end and the seal
+ * `<first>-<count>` with the fields `sse` and `at`: how many bytes were written up to its
+ * end, dropped ones too; ids rise strictly. The end and the seal
  * are entries with the lowest and the highest second part of the highest possible id, with the field `tail`
  * (the number of the last event), so that Redis itself refuses any later batch.
  * The same scripts publish what they write, on a channel named like the key:
@@ -13,27 +14,49 @@ const highest = "18446744073709551615";
 /** How many arguments the append script has for each log. */
 const appendFields = 5;
 
-/** `tail` is the number of a log's last event, `state` one of open, ended, sealed. */
+/** `tail` is the number of a log's last event, `state` one of open, ended, sealed, `at` the last entry's field. */
 const tailOf = `
 local function tailOf(key)
   local entry = redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1]
-  if not entry then return 0, 'open' end
+  if not entry then return 0, 'open', 0 end
   local first, count = string.match(entry[1], '^(%d+)%-(%d+)$')
-  if first ~= '${highest}' then return tonumber(first) + tonumber(count) - 1, 'open' end
+  if first ~= '${highest}' then return tonumber(first) + tonumber(count) - 1, 'open', tonumber(entry[2][4] or 0) end
   return tonumber(entry[2][2]), count == '0' and 'ended' or 'sealed'
+end
+`;
+
+/** Drops a log's oldest entries when it is longer than `bytesMax`; the last one stays. */
+const trim = `
+local function trim(key, at, bytesMax)
+  local head = redis.call('XRANGE', key, '-', '+', 'COUNT', 1)[1]
+  if at - (tonumber(head[2][4] or 0) - #head[2][2]) <= bytesMax then return end
+  local goal = at - bytesMax * ${1 - relayTrimPart}
+  local from = '-'
+  while true do
+    local entries = redis.call('XRANGE', key, from, '+', 'COUNT', 16)
+    if #entries == 0 then return end
+    for _, entry in ipairs(entries) do
+      if tonumber(entry[2][4] or 0) > goal then
+        redis.call('XTRIM', key, 'MINID', entry[1])
+        return
+      end
+      from = '(' .. entry[1]
+    end
+  end
 end
 `;
 
 /**
  * Appends to many logs, each independently: a failure in one does not affect the
- * others. KEYS: the logs. ARGV: keepMs, then for each log first, count, sse, '1'
+ * others. KEYS: the logs. ARGV: how long an open log and one that has ended are kept, in
+ * milliseconds, and the most bytes of a log; then for each log first, count, sse, '1'
  * to end it, and when the batch was made (may be empty). Returns a result for each: one of
  * `Appended`; or a number, which is the log's tail when that is inside the batch; or
  * `error: …` when Redis refused it.
  */
-export const appendScript = `${tailOf}
+export const appendScript = `${tailOf}${trim}
 local function append(key, firstText, countText, sse, ends, madeAt)
-  local tail, state = tailOf(key)
+  local tail, state, at = tailOf(key)
   local first, count = tonumber(firstText), tonumber(countText)
   local last = first + count - 1
   if state == 'ended' and ends and last <= tail then return 'ok' end
@@ -42,7 +65,9 @@ local function append(key, firstText, countText, sse, ends, madeAt)
   if first <= tail and last > tail then return tail end
   if last > tail then
     local id = firstText .. '-' .. countText
-    redis.call('XADD', key, id, 'sse', sse)
+    at = at + #sse + ${relayEntryBytes}
+    redis.call('XADD', key, id, 'sse', sse, 'at', at)
+    if at > tonumber(ARGV[3]) then trim(key, at, tonumber(ARGV[3])) end
     redis.call('PUBLISH', key, id .. '-' .. madeAt .. '\\n' .. sse)
     tail = last
   end
@@ -50,12 +75,12 @@ local function append(key, firstText, countText, sse, ends, madeAt)
     redis.call('XADD', key, '${highest}-0', 'tail', tail)
     redis.call('PUBLISH', key, 'end-' .. tail)
   end
-  redis.call('PEXPIRE', key, ARGV[1])
+  redis.call('PEXPIRE', key, ends and ARGV[2] or ARGV[1])
   return 'ok'
 end
 local results = {}
 for n, key in ipairs(KEYS) do
-  local at = ${appendFields} * (n - 1) + 1
+  local at = ${appendFields} * (n - 1) + 3
   local done, result = pcall(append, key, ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4] == '1', ARGV[at + 5])
   if not done then result = 'error: ' .. (type(result) == 'table' and result.err or tostring(result)) end
   results[n] = result
@@ -63,15 +88,15 @@ end
 return results
 `;
 
-/** Seals a log and returns what was in it, one of `Sealed`. ARGV: keepMs. */
+/** Seals a log and returns what was in it, one of `Sealed`. ARGV: how long an open log is kept. */
 export const sealScript = `${tailOf}
 local tail, state = tailOf(KEYS[1])
 if state == 'open' then
   redis.call('XADD', KEYS[1], '${highest}-${highest}', 'tail', tail)
   redis.call('PUBLISH', KEYS[1], 'sealed-' .. tail)
 end
-redis.call('PEXPIRE', KEYS[1], ARGV[1])
 if state == 'ended' then return state end
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return tail > 0 and 'shown' or 'empty'
 `;
 
@@ -83,11 +108,12 @@ redis.call('PUBLISH', KEYS[1], 'sealed-0')
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 `;
 
-/** Postpones a log's expiry and returns its tail, -1 for a log that is closed. ARGV: keepMs. */
+/** Postpones an open log's expiry and returns its tail, -1 for a log that is closed. ARGV: how long an open log is kept. */
 export const checkScript = `${tailOf}
 local tail, state = tailOf(KEYS[1])
+if state ~= 'open' then return -1 end
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
-return state == 'open' and tail or -1
+return tail
 `;
 
 /** No more events come after number `tail`. */

@@ -1,4 +1,4 @@
-import type { Batch } from "./relay.ts";
+import { type Batch, relayLogBytesMax } from "./relay.ts";
 
 /** A batch that is still being collected. */
 interface Draft {
@@ -9,9 +9,15 @@ interface Draft {
   madeAtMs?: number;
 }
 
-/** Everything one attempt has written, cut into batches, and how much of it the relay has confirmed. */
+/**
+ * What one attempt has written, cut into batches, and how much of it the relay has
+ * confirmed. All of it is kept, to be written again if the relay loses it, up to
+ * `keptBytesMax`; from then on only what is not confirmed. When that alone is more, or
+ * when the relay loses what is kept here no more, the buffer is given up: it only counts.
+ */
 export class WriteBuffer {
   readonly #batchBytesMax: number;
+  readonly #keptBytesMax: number;
   #drafts: Draft[] = [];
   /** How many drafts the relay has confirmed. */
   #sent = 0;
@@ -20,14 +26,23 @@ export class WriteBuffer {
   #bytes = 0;
   #sentBytes = 0;
   #written = 0;
+  /** Whether the first event is still here. */
+  #isWhole = true;
+  #isGivenUp = false;
 
-  constructor(batchBytesMax: number) {
+  constructor(batchBytesMax: number, keptBytesMax: number = relayLogBytesMax) {
     this.#batchBytesMax = batchBytesMax;
+    this.#keptBytesMax = keptBytesMax;
   }
 
   /** The number of the last event. */
   get written(): number {
     return this.#written;
+  }
+
+  /** Whether nothing is sent any more. */
+  get isGivenUp(): boolean {
+    return this.#isGivenUp;
   }
 
   /** The number of the last event that the relay has. */
@@ -49,8 +64,12 @@ export class WriteBuffer {
   /** Adds the next event, `bytes` long. */
   add(sse: string, bytes: number): void {
     this.#written++;
+    if (this.#isGivenUp) return;
     this.#bytes += bytes;
     append(this.#drafts, this.#cut, { first: this.#written, count: 1, sse, bytes }, this.#batchBytesMax);
+    if (this.#bytes <= this.#keptBytesMax) return;
+    this.#dropConfirmed();
+    if (this.unsentBytes > this.#keptBytesMax) this.#giveUp();
   }
 
   /** Returns the batch to send next, without events when the relay has all, and whether it is the last one so far. */
@@ -68,10 +87,30 @@ export class WriteBuffer {
     if (draft === undefined || draft !== batch) return;
     this.#sentBytes += draft.bytes;
     this.#sent++;
+    if (!this.#isWhole) this.#dropConfirmed();
   }
 
-  /** Starts again from the first event, in as few batches as possible: the relay has nothing. */
+  #dropConfirmed(): void {
+    this.#drafts.splice(0, this.#sent);
+    this.#cut = Math.max(0, this.#cut - this.#sent);
+    this.#sent = 0;
+    this.#isWhole = false;
+  }
+
+  #giveUp(): void {
+    this.#isGivenUp = true;
+    this.#drafts = [];
+    this.#sent = 0;
+    this.#cut = 0;
+    this.#sentBytes = this.#bytes;
+  }
+
+  /** Starts again from the first event, in as few batches as possible: the relay has nothing. Gives up when that event is gone. */
   rewind(): void {
+    if (!this.#isWhole) {
+      this.#giveUp();
+      return;
+    }
     const drafts: Draft[] = [];
     for (const draft of this.#drafts) append(drafts, 0, draft, this.#batchBytesMax);
     this.#drafts = drafts;

@@ -22,13 +22,15 @@ export interface RelayWriterOptions {
   readonly batchBytesMax?: number;
   /** `relayQueueBytesMax` when left out. */
   readonly queueBytesMax?: number;
+  /** The most bytes that are kept to be written again; `relayLogBytesMax` when left out. */
+  readonly keptBytesMax?: number;
   /** `relayProbeMs` when left out. */
   readonly probeMs?: number;
 }
 
 /**
- * Writes one attempt's log. It keeps what it wrote until the end, so that a log
- * that vanished (Redis restarted empty) is written again from event 1, and it
+ * Writes one attempt's log. It keeps what it wrote until the end, up to a bound, so that a
+ * log that vanished (Redis restarted empty) is written again from event 1, and it
  * never fails its turn: while the relay is away, chunks are collected here and the append
  * is repeated with growing pauses. Nothing here throws or rejects. A writer whose
  * `end` is not called must be closed.
@@ -58,7 +60,7 @@ export class RelayWriter {
   constructor(relay: Relay, key: LogKey, options: RelayWriterOptions = {}) {
     this.#relay = relay;
     this.#key = key;
-    this.#text = new WriteBuffer(options.batchBytesMax ?? relayBatchBytesMax);
+    this.#text = new WriteBuffer(options.batchBytesMax ?? relayBatchBytesMax, options.keptBytesMax);
     this.#queueBytesMax = options.queueBytesMax ?? relayQueueBytesMax;
     this.#onSealed = options.onSealed ?? (() => {});
     this.#prober = setInterval(() => this.#probe(), options.probeMs ?? relayProbeMs).unref();
@@ -74,9 +76,9 @@ export class RelayWriter {
     return this.#text.written;
   }
 
-  /** Whether the last attempt to reach the relay failed, or the relay keeps losing the log. */
+  /** Whether the last attempt to reach the relay failed, or the relay keeps losing the log, or it was given up. */
   get away(): boolean {
-    return this.#failures > 0 || this.#rewrites > 1;
+    return this.#failures > 0 || this.#rewrites > 1 || this.#text.isGivenUp;
   }
 
   /**
@@ -132,7 +134,7 @@ export class RelayWriter {
   }
 
   get #stopped(): boolean {
-    return this.#closed || this.#sealed;
+    return this.#closed || this.#sealed || this.#text.isGivenUp;
   }
 
   get #full(): boolean {

@@ -151,3 +151,31 @@ test("an empty batch that is confirmed confirms nothing written since", () => {
   text.rewind();
   expect(text).toMatchObject({ confirmed: 0, unsent: true, unsentBytes: 3 });
 });
+
+test("a buffer beyond its bound keeps what is not confirmed, and gives up when that is too much", () => {
+  const text = new WriteBuffer(4, 10);
+  for (const event of ["aaaa", "bbbb"]) text.add(event, 4);
+  text.confirm(text.next().batch);
+  text.rewind();
+  expect(text).toMatchObject({ confirmed: 0, unsentBytes: 8, isGivenUp: false });
+  text.confirm(text.next().batch);
+  text.add("cccc", 4);
+  expect(text).toMatchObject({ confirmed: 1, unsentBytes: 8 });
+  expect(text.next().batch).toMatchObject({ first: 2, sse: "bbbb" });
+  text.confirm(text.next().batch);
+  expect(text.next().batch).toMatchObject({ first: 3, sse: "cccc" });
+  text.add("dddd", 4);
+  expect(text.isGivenUp).toBe(false);
+  text.add("eeee", 4);
+  expect(text).toMatchObject({ isGivenUp: true, unsent: false, written: 5, confirmed: 5 });
+});
+
+test("a buffer that has dropped its first event is given up when the relay loses the log", () => {
+  const text = new WriteBuffer(4, 10);
+  for (const event of ["aaaa", "bbbb", "cccc"]) {
+    text.add(event, 4);
+    text.confirm(text.next().batch);
+  }
+  text.rewind();
+  expect(text).toMatchObject({ isGivenUp: true, unsent: false, written: 3 });
+});

@@ -49,7 +49,19 @@ describe.skipIf(findRedisServer() === null)("relay on a Redis with faults", () =
     await worker.touch(keys[3]!);
     const names = (await admin.keys("*")).sort();
     expect(names).toEqual(keys.slice(0, 3).map((key) => `parley:{${key.logId}}:1`));
-    for (const name of names) expect(await admin.pttl(name)).toBeWithin(3_500_000, 3_600_001);
+    for (const name of names) expect(await admin.pttl(name)).toBeWithin(250_000, 300_001);
+  });
+
+  test("a log takes no more memory than its bound, however long it becomes", async () => {
+    const relay = new RedisRelay({ url: server.url, logBytesMax: 1024 * 1024 });
+    const key = newKey();
+    let most = 0;
+    for (let first = 1; first <= 10_000; first += 100) {
+      await relay.append(key, batchOf(key, first, first + 99, 1_000));
+      most = Math.max(most, Number(await admin.memory("USAGE", `parley:{${key.logId}}:1`, "SAMPLES", 0)));
+    }
+    await relay.close();
+    expect(most).toBeWithin(900_000, 1.5 * 1024 * 1024);
   });
 
   test("appends of many logs share commands, each with a result of its own", async () => {
@@ -168,6 +180,24 @@ describe.skipIf(findRedisServer() === null)("relay on a Redis with faults", () =
     expect((await late.done).ending).toBe("end");
   });
 
+  test.each([
+    ["within its bound is written again", 100, "ok"],
+    ["beyond it is given up", 2_000, "away"],
+  ])("a log that vanished %s", async (_what, chars, result) => {
+    const key = newKey();
+    const writer = new RelayWriter(worker, key, { keptBytesMax: 10_000 });
+    for (let number = 1; number <= 10; number++) {
+      await writer.write(chunkOf(number, chars));
+      await writer.flush();
+    }
+    await admin.flushall();
+    await writer.write(chunkOf(11, chars));
+    await writer.flush();
+    expect(await writer.end([chunkOf(12, chars)])).toBe(result as "ok" | "away");
+    if (result === "ok") expect((await read(reader, key).done).text === batchOf(key, 1, 12, chars).sse).toBe(true);
+    else expect(writer.written).toBe(11);
+  });
+
   test("a dropped subscriber connection costs a follower nothing", async () => {
     const key = newKey();
     const reading = read(reader, key);
@@ -181,7 +211,7 @@ describe.skipIf(findRedisServer() === null)("relay on a Redis with faults", () =
   });
 
   test("an event that was published to nobody is found", async () => {
-    const relay = new RedisRelay({ url: server.url, keepMs: 1_000 });
+    const relay = new RedisRelay({ url: server.url, keepMs: 1_000, openKeepMs: 1_000 });
     const key = newKey();
     const reading = read(relay, key);
     await relay.append(key, batchOf(key, 1, 1));

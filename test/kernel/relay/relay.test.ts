@@ -1,14 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { MemoryRelay } from "../../../src/kernel/relay/memory.ts";
+import { MemoryRelay, type MemoryRelayOptions } from "../../../src/kernel/relay/memory.ts";
 import { RedisRelay } from "../../../src/kernel/relay/redis.ts";
 import { dropBefore, type Relay } from "../../../src/kernel/relay/relay.ts";
 import { RelayWriter } from "../../../src/kernel/relay/writer.ts";
 import { findRedisServer, startRedis } from "../../harness/redis.ts";
 import { batchOf, chunkOf, newKey, type Reading, read, until } from "../../harness/relay-reading.ts";
 
+type StoreOptions = Pick<MemoryRelayOptions, "keepMs" | "openKeepMs" | "logBytesMax">;
+
 /** The store under test: `open` gives the relay of one more process. */
 interface Store {
-  open(keepMs?: number): Relay;
+  open(options?: StoreOptions): Relay;
   close(): Promise<void>;
 }
 
@@ -25,9 +27,9 @@ describe("relay in memory", () => {
   conformance(() => {
     const shared = new MemoryRelay();
     const relays: Relay[] = [shared];
-    const open = (keepMs?: number) => {
-      if (keepMs === undefined) return shared;
-      const relay = new MemoryRelay({ keepMs });
+    const open = (options?: StoreOptions) => {
+      if (options === undefined) return shared;
+      const relay = new MemoryRelay(options);
       relays.push(relay);
       return relay;
     };
@@ -53,8 +55,8 @@ describe.skipIf(findRedisServer() === null)("relay on Redis", () => {
   conformance(async () => {
     const server = await startRedis();
     const relays: Relay[] = [];
-    const open = (keepMs?: number) => {
-      const relay = new RedisRelay({ url: server.url, ...(keepMs === undefined ? {} : { keepMs }) });
+    const open = (options: StoreOptions = {}) => {
+      const relay = new RedisRelay({ url: server.url, ...options });
       relays.push(relay);
       return relay;
     };
@@ -280,7 +282,7 @@ function conformance(start: () => Promise<Store>): void {
   });
 
   test("logs expire, but not under a reader, nor when touched", async () => {
-    const relay = store.open(600);
+    const relay = store.open({ keepMs: 600, openKeepMs: 600 });
     const [unread, followed, touched] = [newKey(), newKey(), newKey()];
     await relay.end(unread, batchOf(unread, 1, 1));
     for (const key of [followed, touched]) await relay.append(key, batchOf(key, 1, 1));
@@ -294,5 +296,51 @@ function conformance(start: () => Promise<Store>): void {
     expect(await relay.append(touched, batchOf(touched, 2, 2))).toBe("ok");
     expect(await relay.end(followed, batchOf(followed, 2, 2))).toBe("ok");
     expect(await reading.done).toMatchObject({ ending: "end", last: 2 });
+  });
+
+  test("a log that has ended expires whoever looks at it; one that has not does not yet", async () => {
+    const relay = store.open({ keepMs: 300 });
+    const [ended, open] = [newKey(), newKey()];
+    await relay.append(open, batchOf(open, 1, 1));
+    await relay.end(ended, batchOf(ended, 1, 1));
+    await until(async () => {
+      await relay.touch(ended);
+      read(relay, ended).abort();
+      // An ended log refuses this, and one that is gone lacks event 1.
+      return (await relay.append(ended, batchOf(ended, 2, 2))) === "lost";
+    });
+    expect(await relay.append(open, batchOf(open, 2, 2))).toBe("ok");
+  });
+
+  test("of a log that is too long the oldest events go: who follows goes on, who comes later has lost them", async () => {
+    const relay = store.open({ logBytesMax: 50_000 });
+    const key = newKey();
+    const live = read(relay, key);
+    const dawdling = relay.follow(key, 1, AbortSignal.timeout(20_000))[Symbol.asyncIterator]();
+    for (let first = 1; first <= 1_000; first += 10) {
+      await relay.append(key, batchOf(key, first, first + 9, 200));
+      await until(() => live.last === first + 9);
+      if (first === 1) expect((await dawdling.next()).value).toMatchObject({ type: "batch" });
+    }
+    expect((await read(relay, key).done).ending).toBe("lost");
+    expect((await read(relay, key, 11).done).ending).toBe("lost");
+    const late = read(relay, key, 900);
+    await until(() => late.last === 1_000);
+    // A writer that repeats itself, or checks, is told that all is well.
+    expect(await relay.append(key, batchOf(key, 991, 1_000, 200))).toBe("ok");
+    expect(await relay.append(key, batchOf(key, 1_001, 1_000))).toBe("ok");
+    expect(await relay.end(key, batchOf(key, 1_001, 1_001))).toBe("ok");
+    expect(await live.done).toMatchObject({ ending: "end", last: 1_001 });
+    expect(await late.done).toMatchObject({ ending: "end", last: 1_001 });
+    expect(live.text === batchOf(key, 1, 1_000, 200).sse + batchOf(key, 1_001, 1_001).sse).toBe(true);
+    await dawdling.return?.(undefined);
+  });
+
+  test("a log up to its bound is whole", async () => {
+    const relay = store.open({ logBytesMax: 50_000 });
+    const key = newKey();
+    for (let first = 1; first <= 100; first += 10) await relay.append(key, batchOf(key, first, first + 9, 200));
+    await relay.end(key, null);
+    expect((await read(relay, key).done).text === batchOf(key, 1, 100, 200).sse).toBe(true);
   });
 }

@@ -1,0 +1,31 @@
+import { expect, test } from "bun:test";
+import { useAgent } from "../../harness/fixture.ts";
+import { chunksOf, userMessage } from "../../harness/seed.ts";
+import { messagesOf, play, script, sessionPath, textOf } from "../../harness/turns.ts";
+
+const { h, t, agentId } = await useAgent({ worker: true, agent: { tools: ["memory"] } });
+
+test("an answer whose log is beyond 16 MiB: who follows sees it live, who joins later gets the stored answer", async () => {
+  const { sessionId } = await play(t, agentId, null, { message: userMessage("first"), stream: false });
+  const long = 'size=16000000 chunks=20000 delayMs=0 tool=memory_search args={"query":"x"}';
+  const message = script(`${long}; firstDelayMs=6000 text="The end."`);
+  const headers = { authorization: `Bearer ${t.token}`, "content-type": "application/json" };
+  const url = `http://parley.test${sessionPath(agentId, sessionId)}`;
+  const response = await h.app(new Request(url, { method: "POST", headers, body: JSON.stringify({ message }) }));
+  const live: string[] = [];
+  let joined: Promise<string> | null = null;
+  const decoder = new TextDecoder();
+  for await (const piece of response.body as unknown as AsyncIterable<Uint8Array>) {
+    const text = decoder.decode(piece, { stream: true });
+    live.push(text);
+    if (joined === null && text.includes("tool-output-available"))
+      joined = t.call("GET", sessionPath(agentId, sessionId, "/stream")).then(({ body }) => body);
+  }
+  const [, , , answer] = await messagesOf(t, agentId, sessionId);
+  const said = (answer.parts as { type: string; text?: string }[]).map(({ text }) => text ?? "").join("");
+  expect(said.length).toBeGreaterThan(16_000_000);
+  expect(textOf(chunksOf(live.join(""))) === said).toBe(true);
+  const late = chunksOf((await joined) ?? "");
+  expect(late.length).toBeLessThan(100);
+  expect(textOf(late) === said).toBe(true);
+}, 120_000);
