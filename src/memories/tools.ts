@@ -16,7 +16,7 @@ const memoryId = Type.String({ description: "The id of the memory, mem_…." });
  * tenant-level memories of its agent and those of its own user, never another
  * user's; what it saves is its user's.
  */
-export function memoryTools({ ctx: { sql }, tenantId, agentId, userId }: ToolScope): TurnTool[] {
+export function memoryTools({ ctx: { sql }, tenantId, agentId, userId, write }: ToolScope): TurnTool[] {
   const reach: MemoryScope = { tenantId, agentId, userIds: ["", userId] };
   return [
     builtinTool({
@@ -24,7 +24,9 @@ export function memoryTools({ ctx: { sql }, tenantId, agentId, userId }: ToolSco
       description: "Remember a fact for later conversations.",
       input: Closed({ text }),
       readOnly: false,
-      execute: async (input) => ({ memoryId: (await createMemory(sql, reach, input.text, userId)).id }),
+      execute: async (input) => ({
+        memoryId: (await write((inner) => createMemory(inner, reach, input.text, userId))).id,
+      }),
     }),
     builtinTool({
       name: "memory_search",
@@ -42,7 +44,9 @@ export function memoryTools({ ctx: { sql }, tenantId, agentId, userId }: ToolSco
       description: "Replace the text of a memory.",
       input: Closed({ memoryId, text }),
       readOnly: false,
-      execute: async (input) => ({ memoryId: (await updateMemory(sql, reach, input.memoryId, input.text)).id }),
+      execute: async (input) => ({
+        memoryId: (await write((inner) => updateMemory(inner, reach, input.memoryId, input.text))).id,
+      }),
     }),
     builtinTool({
       name: "memory_delete",
@@ -50,7 +54,7 @@ export function memoryTools({ ctx: { sql }, tenantId, agentId, userId }: ToolSco
       input: Closed({ memoryId }),
       readOnly: false,
       execute: async (input) => {
-        await deleteMemory(sql, reach, input.memoryId);
+        await write((inner) => deleteMemory(inner, reach, input.memoryId));
         return { deleted: true };
       },
     }),

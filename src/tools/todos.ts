@@ -14,7 +14,7 @@ const contentCharactersMax = 1_000;
  * to-do list. A new list replaces the one stored with the session; a stateless generation
  * stores none and only gets its list back.
  */
-export function todoTools({ ctx: { sql }, sessionId }: ToolScope): TurnTool[] {
+export function todoTools({ sessionId, write: writing }: ToolScope): TurnTool[] {
   const write = builtinTool({
     name: "write_todos",
     description:
@@ -30,7 +30,8 @@ export function todoTools({ ctx: { sql }, sessionId }: ToolScope): TurnTool[] {
     }),
     readOnly: false,
     execute: async ({ todos }) => {
-      if (sessionId !== null) await sql`update sessions set todos = ${json(sql, todos)} where id = ${sessionId}`;
+      if (sessionId !== null)
+        await writing((inner) => inner`update sessions set todos = ${json(inner, todos)} where id = ${sessionId}`);
       return { todos };
     },
   });

@@ -1,5 +1,6 @@
 import type { Tool } from "ai";
 import type { Ctx } from "../kernel/context.ts";
+import type { Tx } from "../kernel/database/client.ts";
 
 /** The turn in which a tool is called. */
 export interface ToolScope {
@@ -14,7 +15,11 @@ export interface ToolScope {
   readonly metadata: Readonly<Record<string, unknown>>;
   /** The agent's workspace, when it has one. */
   readonly workspaceId: string | null;
+  readonly write: ToolWrite;
 }
+
+/** Runs a transaction in which a tool writes, and returns what `work` returns. Throws, and writes nothing, when the turn belongs to another worker by now. */
+export type ToolWrite = <T>(work: (inner: Tx) => Promise<T>) => Promise<T>;
 
 /** What is known of the agent when the tools of a turn are chosen. */
 export interface EquippedAgent extends ToolScope {

@@ -16,7 +16,7 @@ const stdoutBytesMax = 192 * 1024;
  * Returns the tool `bash`: a simulated shell with no network, over the workspace's files
  * (docs/decisions.md, "Workspaces").
  */
-export function bashTool({ ctx: { sql }, tenantId, workspaceId, sessionId }: WorkspaceScope): TurnTool {
+export function bashTool({ ctx: { sql }, tenantId, workspaceId, sessionId, write }: WorkspaceScope): TurnTool {
   return builtinTool({
     name: "bash",
     description:
@@ -26,7 +26,7 @@ export function bashTool({ ctx: { sql }, tenantId, workspaceId, sessionId }: Wor
     input: Closed({ command: Type.String({ minLength: 1 }) }),
     readOnly: false,
     execute: async ({ command }, signal = neverAborted) => {
-      const outcome = await runShell({ sql, tenantId, workspaceId, sessionId }, command, signal);
+      const outcome = await runShell({ sql, write, tenantId, workspaceId, sessionId }, command, signal);
       const stdout = boundText(cleanText(outcome.stdout), stdoutBytesMax);
       const stderr = boundText(cleanText(outcome.stderr), stderrBytesMax);
       const cut = stdout.cut || stderr.cut ? [cutNote("only the beginning of the output is shown")] : [];

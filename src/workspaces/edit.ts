@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import type { Tx } from "../kernel/database/client.ts";
 import { Closed } from "../kernel/http/request-fields.ts";
 import { builtinTool } from "../tools/builtin.ts";
 import { ToolError } from "../tools/error.ts";
@@ -13,7 +14,7 @@ import { withWorkspace } from "./store.ts";
  * Returns the tool `edit`: it replaces one passage of a file, under the workspace's lock,
  * so that no concurrent edit is lost.
  */
-export function editTool({ ctx: { sql }, tenantId, workspaceId, sessionId }: WorkspaceScope): TurnTool {
+export function editTool({ tenantId, workspaceId, sessionId, write }: WorkspaceScope): TurnTool {
   return builtinTool({
     name: "edit",
     description: "Replace one passage of a text file. The old text must occur exactly once.",
@@ -28,7 +29,7 @@ export function editTool({ ctx: { sql }, tenantId, workspaceId, sessionId }: Wor
     readOnly: false,
     execute: async (input) => {
       const path = readToolFilePath(input.path);
-      return withWorkspace(sql, tenantId, workspaceId, async (inner) => {
+      const edit = async (inner: Tx) => {
         const before = await readWorkspaceFile(inner, workspaceId, path);
         if (before === null) throw new ToolError(`There is no file ${path}.`);
         const text = textOf(before);
@@ -36,7 +37,8 @@ export function editTool({ ctx: { sql }, tenantId, workspaceId, sessionId }: Wor
         const content = Buffer.from(replaceOnce(text, input.oldText, input.newText));
         await writeWorkspaceFiles(inner, workspaceId, sessionId, [{ path, content }]);
         return { path, sizeBytes: content.byteLength };
-      });
+      };
+      return write((inner) => withWorkspace(inner, tenantId, workspaceId, edit));
     },
   });
 }

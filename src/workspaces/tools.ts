@@ -35,7 +35,7 @@ export function workspaceTools(scope: ToolScope, readVirtual?: ReadVirtual): Tur
 
 const path = Type.String({ minLength: 1, description: "The file's path, from the workspace's root." });
 
-function writeTool({ ctx: { sql }, tenantId, workspaceId, sessionId }: WorkspaceScope): TurnTool {
+function writeTool({ tenantId, workspaceId, sessionId, write }: WorkspaceScope): TurnTool {
   return builtinTool({
     name: "write",
     description: "Create or replace a text file of the workspace.",
@@ -43,8 +43,8 @@ function writeTool({ ctx: { sql }, tenantId, workspaceId, sessionId }: Workspace
     readOnly: false,
     execute: async (input) => {
       const file = { path: readToolFilePath(input.path), content: Buffer.from(input.content) };
-      await withWorkspace(sql, tenantId, workspaceId, (inner) =>
-        writeWorkspaceFiles(inner, workspaceId, sessionId, [file]),
+      await write((inner) =>
+        withWorkspace(inner, tenantId, workspaceId, () => writeWorkspaceFiles(inner, workspaceId, sessionId, [file])),
       );
       return { path: file.path, sizeBytes: file.content.byteLength };
     },

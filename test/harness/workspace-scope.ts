@@ -1,3 +1,4 @@
+import { tx } from "../../src/kernel/database/transaction.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import type { ToolScope, TurnTool } from "../../src/tools/tool.ts";
 import { workspaceTools } from "../../src/workspaces/tools.ts";
@@ -18,6 +19,7 @@ export async function newScope(h: Harness, tenant: TestTenant): Promise<WorkingS
     userId: "",
     metadata: {},
     workspaceId: workspace.id,
+    write: (work) => tx(h.sql, work),
   };
 }
 

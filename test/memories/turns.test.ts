@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { tx } from "../../src/kernel/database/transaction.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { injectedMemories } from "../../src/memories/inject.ts";
 import { memoryTools } from "../../src/memories/tools.ts";
@@ -57,6 +58,7 @@ describe("the tool group memory", () => {
       userId,
       metadata: {},
       workspaceId: null,
+      write: (work) => tx(h.sql, work),
     } satisfies ToolScope;
     const tools = new Map(memoryTools(scope).map((made) => [made.name, made]));
     return async (name: string, input: unknown) => {

@@ -6,7 +6,7 @@ import { withDeadline } from "../../kernel/database/deadline.ts";
 import { isTransient } from "../../kernel/database/failure.ts";
 import { plainlyEnding } from "../../kernel/database/socket.ts";
 import { newId } from "../../kernel/ids.ts";
-import { databaseWaitMs, lockWaitMs, workerBeatMs } from "../../kernel/limits.ts";
+import { databaseWaitMs, lockWaitMs, workerBeatMs, workerDeadMs } from "../../kernel/limits.ts";
 import { forgetWorkers } from "../../kernel/queue/recover.ts";
 import type { Logger } from "../../kernel/telemetry/log.ts";
 import { sessionsHeld } from "../../kernel/telemetry/metrics.ts";
@@ -24,6 +24,8 @@ export interface RunningTurn {
   readonly lockKey: string;
   /** Aborts with a `StopReason`. */
   readonly stop: AbortController;
+  /** Whether no other worker can have taken the turn: Postgres had this worker's beat less than `workerDeadMs` ago. */
+  readonly isSurelyOurs: () => boolean;
 }
 
 /** What an actor needs of its process. */
@@ -56,6 +58,8 @@ export class Actor {
   readonly #claiming = new Set<string>();
   #backendPid: number | null = null;
   #beating: ReturnType<typeof setInterval> | null = null;
+  /** When the last beat that Postgres took began. */
+  #beatTakenAt = 0;
   /** When the beat under way began. */
   #beatSince: number | null = null;
   #queueNames: readonly string[] = [];
@@ -134,7 +138,12 @@ export class Actor {
     this.#claiming.add(turnId);
     const turn = await this.#claim(asked).finally(() => this.#claiming.delete(turnId));
     if (typeof turn === "string") return turn;
-    const running: RunningTurn = { turn, lockKey, stop: new AbortController() };
+    const running: RunningTurn = {
+      turn,
+      lockKey,
+      stop: new AbortController(),
+      isSurelyOurs: () => this.#isSurelyAlive,
+    };
     this.#running.set(turnId, running);
     sessionsHeld.inc();
     return running;
@@ -185,6 +194,10 @@ export class Actor {
     return claimCounted({ lockSql: this.#sql, sql: this.#pool }, this.workerId, asked);
   }
 
+  get #isSurelyAlive(): boolean {
+    return Date.now() - this.#beatTakenAt < workerDeadMs;
+  }
+
   async #tryBeat(): Promise<void> {
     if (this.#beatSince !== null) {
       if (Date.now() - this.#beatSince > databaseWaitMs) this.#reopen();
@@ -216,6 +229,7 @@ export class Actor {
   /** Renews this worker's row, takes the locks again after a reconnect, and stops turns whose cancellation was announced while this process did not listen. */
   async #beat(): Promise<void> {
     const ids = [...this.#running.keys()];
+    const beganAt = Date.now();
     const [row] = await this.#sql<{ pid: number; drain: boolean; parked: boolean; canceled: string[] }[]>`
       with beat as (
         insert into workers (id, application_name, queue_worker_ids, host, pid, slots)
@@ -227,6 +241,7 @@ export class Actor {
         ${hasParked(this.#sql)} as parked,
         array(select id from turns where id = any(${ids}) and cancel_requested_at is not null) as canceled`;
     if (row === undefined) return;
+    this.#beatTakenAt = beganAt;
     for (const turnId of row.canceled) this.stop(turnId, "canceled");
     if (row.parked) this.onParked(null);
     if (row.drain && !this.#drainAsked) {

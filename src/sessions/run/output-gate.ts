@@ -19,18 +19,26 @@ const noteAfterMs = 250;
  */
 export class OutputGate {
   readonly #sql: Sql;
-  readonly #turn: ClaimedTurn;
+  readonly #turn: Pick<ClaimedTurn, "id" | "attempt">;
+  readonly #patienceMs: number;
   #held: object[] = [];
   #open = false;
   #timer: ReturnType<typeof setTimeout> | null = null;
-  #noted: Promise<boolean> | null = null;
+  #isNoted = false;
+  /** The note under way, which those who ask meanwhile share. */
+  #noting: Promise<boolean> | null = null;
   readonly #onOpen: () => void;
 
-  /** `onOpen` is called at the first chunk that shows something. */
-  constructor(sql: Sql, turn: ClaimedTurn, onOpen: () => void = () => {}) {
+  /** `onOpen` is called at the first chunk that shows something; a note waits for Postgres for `patienceMs`. */
+  constructor(
+    sql: Sql,
+    turn: Pick<ClaimedTurn, "id" | "attempt">,
+    { onOpen = () => {}, patienceMs = turnPatienceMs }: { onOpen?: () => void; patienceMs?: number } = {},
+  ) {
     this.#sql = sql;
     this.#turn = turn;
     this.#onOpen = onOpen;
+    this.#patienceMs = patienceMs;
   }
 
   /** Takes the next chunk; returns those that may go out now. */
@@ -48,15 +56,24 @@ export class OutputGate {
 
   /**
    * Notes now that the turn has shown something; a tool runs only after that, because
-   * what it does must not be done twice. Returns false when the claim is gone.
+   * what it does must not be done twice. Returns false when the claim is gone. Once it is
+   * noted, Postgres is asked again only while `isSurelyOurs` is false: then another worker
+   * may have taken the turn. Throws when Postgres is away for longer; the next
+   * call asks again.
    */
-  async note(): Promise<boolean> {
+  async note(isSurelyOurs = true): Promise<boolean> {
     this.close();
-    this.#noted ??= retryWhileUnavailable(() => markShown(this.#sql, this.#turn.id, this.#turn.attempt), {
-      limitMs: turnPatienceMs,
-      retryIf: isUnavailable,
+    if (this.#isNoted && isSurelyOurs) return true;
+    this.#noting ??= this.#ask().finally(() => {
+      this.#noting = null;
     });
-    return this.#noted;
+    return this.#noting;
+  }
+
+  async #ask(): Promise<boolean> {
+    const mark = () => markShown(this.#sql, this.#turn.id, this.#turn.attempt);
+    this.#isNoted = await retryWhileUnavailable(mark, { limitMs: this.#patienceMs, retryIf: isUnavailable });
+    return this.#isNoted;
   }
 
   /** Returns what is still held back, and forgets it: for the end of a turn that showed nothing. */

@@ -12,6 +12,7 @@ import type { PlacedMessage } from "../state/history.ts";
 import { readHistory } from "../state/history.ts";
 import type { TurnError } from "../state/turn-end.ts";
 import type { ClaimUsage } from "./claim-usage.ts";
+import { claimedWrite } from "./claimed-write.ts";
 import { type Compacted, type CompactionRequest, compact, earlierText, tokensOf } from "./compact.ts";
 import { type Equipment, equip } from "./equip.ts";
 
@@ -55,6 +56,7 @@ export async function prepareTurn(
       userId: turn.userId,
       metadata: history.metadata,
       workspaceId: agent?.workspaceId ?? null,
+      write: claimedWrite(ctx.sql, turn),
       hasSkills: agent?.hasSkills ?? false,
       hasMemories: agent?.hasMemories ?? false,
     },

@@ -47,7 +47,7 @@ async function runClaim(ctx: Ctx, running: RunningTurn, meter: ClaimMeter): Prom
   log.debug({ attempt: turn.attempt }, "turn claimed");
   const key = { logId: logIdOf(turn), attempt: turn.attempt };
   const writer = new RelayWriter(ctx.relay, key, { onSealed: () => stop.abort("fenced") });
-  const gate = new OutputGate(ctx.sql, turn, () => meter.noteFirstChunk());
+  const gate = new OutputGate(ctx.sql, turn, { onOpen: () => meter.noteFirstChunk() });
   const usage = new ClaimUsage(ctx.sql, turn, () => stop.abort("fenced"));
   const limit = setTimeout(() => stop.abort("timed_out"), turnRunMsMax);
   try {
@@ -119,7 +119,7 @@ async function runToOutcome(
       beforeTool: async () => {
         await writer.flush();
         await usage.write();
-        if (!(await gate.note())) stop.abort("fenced");
+        if (!(await gate.note(running.isSurelyOurs()))) stop.abort("fenced");
       },
     },
     (chunk) => {

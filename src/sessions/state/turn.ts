@@ -1,4 +1,4 @@
-import { type AnySql, json } from "../../kernel/database/client.ts";
+import { type AnySql, json, type Tx } from "../../kernel/database/client.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import { turnAttemptsMax, turnCrashesMax } from "../../kernel/limits.ts";
 import { isParked } from "./parked.ts";
@@ -222,6 +222,13 @@ export async function markShown(sql: AnySql, turnId: string, attempt: number): P
   const { count } = await sql`
     update turns set shown_at = coalesce(shown_at, now()) where id = ${turnId} and attempt = ${attempt} and status = 'running'`;
   return count > 0;
+}
+
+/** Keeps a running turn from being moved until the transaction ends. Throws when this attempt does not run any more. */
+export async function requireClaim(inner: Tx, turnId: string, attempt: number): Promise<void> {
+  const [row] = await inner`
+    select 1 from turns where id = ${turnId} and attempt = ${attempt} and status = 'running' for share`;
+  if (row === undefined) throw new Error(`The turn ${turnId} belongs to another worker by now.`);
 }
 
 /** A turn that was asked to stop, in the state in which it was found. */

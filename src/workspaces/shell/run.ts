@@ -1,5 +1,6 @@
-import type { AnySql, Sql } from "../../kernel/database/client.ts";
+import type { AnySql, Sql, Tx } from "../../kernel/database/client.ts";
 import { ApiError } from "../../kernel/errors.ts";
+import type { ToolWrite } from "../../tools/tool.ts";
 import { writeWorkspaceFiles } from "../files.ts";
 import { commandMs, rerunsMax } from "../limits.ts";
 import { pathProblem } from "../path-rules.ts";
@@ -11,6 +12,7 @@ import { Queues } from "./queues.ts";
 /** The tenant, workspace and session that a command runs for. */
 export interface CommandScope {
   readonly sql: Sql;
+  readonly write: ToolWrite;
   readonly tenantId: string;
   readonly workspaceId: string;
   /** Whose artifacts the written files are. */
@@ -131,7 +133,7 @@ async function keep(
   if (!changed && touched.length === 0) return shown;
   if (!changed) return (await isAsBefore(scope.sql, scope.workspaceId, touched, before)) ? shown : "overtaken";
   try {
-    return await withWorkspace(scope.sql, scope.tenantId, scope.workspaceId, async (inner) => {
+    const commit = async (inner: Tx) => {
       if (!(await isAsBefore(inner, scope.workspaceId, touched, before))) return "overtaken";
       const { workspaceId, sessionId } = scope;
       await inner`delete from workspace_files where workspace_id = ${workspaceId} and path = any(${deletes as string[]})`;
@@ -142,7 +144,8 @@ async function keep(
         select ${workspaceId}, made.path from unnest(${foldersMade as string[]}::text[]) as made (path)
         on conflict do nothing`;
       return shown;
-    });
+    };
+    return await scope.write((inner) => withWorkspace(inner, scope.tenantId, scope.workspaceId, commit));
   } catch (error) {
     // The workspace's limits, or a file in place of a folder that another writer created in the meantime.
     if (!(error instanceof ApiError) || !isFileFault(error)) throw error;
