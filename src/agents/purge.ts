@@ -2,6 +2,7 @@ import type { Ctx } from "../kernel/context.ts";
 import { type Pace, paced } from "../kernel/database/pace.ts";
 import { eraseResponses } from "../kernel/http/erase-keys.ts";
 import { addJob } from "../kernel/queue/add-job.ts";
+import type { JobPayloads } from "../kernel/queue/catalogue.ts";
 
 /** What the removal of an agent's rows needs, and how far this job may go. */
 export interface AgentPurgeScope extends Pick<Ctx, "sql" | "relay"> {
@@ -18,9 +19,10 @@ export type AgentPurge = (scope: AgentPurgeScope, agentId: string) => Promise<vo
  */
 export async function purgeAgent(
   { sql, relay }: Pick<Ctx, "sql" | "relay">,
-  agentId: string,
+  payload: JobPayloads["agent.purge"],
   purges: readonly AgentPurge[],
 ): Promise<void> {
+  const { agentId } = payload;
   const [agent] = await sql`select 1 from agents where id = ${agentId}`;
   if (agent !== undefined) return;
   await paced(
@@ -28,6 +30,6 @@ export async function purgeAgent(
       await eraseResponses(sql, [agentId], pace);
       for (const purge of purges) await purge({ sql, relay, pace }, agentId);
     },
-    () => addJob(sql, "agent.purge", { agentId }, { keySuffix: ":on" }),
+    () => addJob(sql, "agent.purge", payload, { keySuffix: ":on" }),
   );
 }

@@ -164,17 +164,17 @@ export function setAvatar(
 export function deleteAgent(sql: AnySql, tenantId: string, id: string): Promise<void> {
   return tx(sql, async (inner) => {
     refuseManaged(await lockAgent(inner, tenantId, id));
-    await removeAgent(inner, id);
+    await removeAgent(inner, tenantId, id);
   });
 }
 
 /** Removes an agent, whoever manages it, with the jobs that erase what it leaves. */
-export async function removeAgent(inner: Tx, id: string): Promise<void> {
+export async function removeAgent(inner: Tx, tenantId: string, id: string): Promise<void> {
   await inner`delete from agents where id = ${id}`;
   await cancelTurns(inner, id);
-  await addJob(inner, "agent.purge", { agentId: id });
+  await addJob(inner, "agent.purge", { agentId: id, tenantId });
   const runAt = new Date(Date.now() + latePurgeAfterMs);
-  await addJob(inner, "agent.purge", { agentId: id }, { runAt, keySuffix: ":late" });
+  await addJob(inner, "agent.purge", { agentId: id, tenantId }, { runAt, keySuffix: ":late" });
 }
 
 /** Requests the cancellation of every unfinished turn of an agent, as the cancel operation does: a column, and a notification to the worker. */

@@ -16,12 +16,15 @@ const retryPauseMs = 5_000;
  */
 export async function updateDecidedCards(ctx: Ctx, threadId: string): Promise<void> {
   let retryMs: number | null = null;
-  for (const card of await cardsToUpdate(ctx.sql, threadId)) {
+  const cards = await cardsToUpdate(ctx.sql, threadId);
+  for (const card of cards) {
     if (card.pressId !== null) await acknowledge(ctx, card, card.pressId);
     const waitMs = card.enabled ? await showDecision(ctx, card) : null;
     if (waitMs !== null) retryMs = Math.max(retryMs ?? 0, waitMs);
   }
-  if (retryMs !== null) await enqueueDeliveriesAt(ctx.sql, threadId, new Date(Date.now() + retryMs));
+  const [first] = cards;
+  if (retryMs === null || first === undefined) return;
+  await enqueueDeliveriesAt(ctx.sql, { id: threadId, tenantId: first.tenantId }, new Date(Date.now() + retryMs));
 }
 
 /** Shows one card's decision. Returns the milliseconds until the next try when it failed; null when there is nothing left to do. */

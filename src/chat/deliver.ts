@@ -30,7 +30,7 @@ export async function deliverThread(ctx: Ctx, workerId: string, threadId: string
     // The job that has claimed it continues with the thread; if its worker is lost, `recoverChats` does.
     if (delivery === null || delivery.claimed) break;
     if (delivery.notBefore !== null && delivery.notBefore.getTime() > Date.now()) {
-      await enqueueDeliveriesAt(ctx.sql, threadId, delivery.notBefore);
+      await enqueueDeliveriesAt(ctx.sql, { id: threadId, tenantId: delivery.tenantId }, delivery.notBefore);
       break;
     }
     await sendNext(ctx, workerId, delivery);

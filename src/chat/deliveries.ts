@@ -1,4 +1,4 @@
-import type { AnySql, Sql } from "../kernel/database/client.ts";
+import type { AnySql } from "../kernel/database/client.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import { addJob } from "../kernel/queue/add-job.ts";
 import type { ChatAddress, ChatPlatformName, MessageReceipt } from "./schema.ts";
@@ -27,6 +27,7 @@ export interface Delivery {
   /** A press on the card's button that is not acknowledged yet. */
   readonly pressId: string | null;
   readonly threadId: IdOf<"chatThread">;
+  readonly tenantId: string;
   readonly address: ChatAddress;
   readonly connectionId: IdOf<"chatConnection">;
   readonly platform: ChatPlatformName;
@@ -38,7 +39,7 @@ function columns(sql: AnySql) {
   return sql`d.id, d.kind, d.attempt, d.representation, d.receipts, d.session_id, d.message_id,
     d.approval_id, d.parts, d.upto_part, d.claim is not null as claimed,
     d.not_before, d.tries, d.attempt_since, d.press_id,
-    d.thread_id, th.address, c.id as connection_id, c.platform, c.enabled,
+    d.thread_id, d.tenant_id, th.address, c.id as connection_id, c.platform, c.enabled,
     c.sealed_credentials`;
 }
 
@@ -63,7 +64,16 @@ export function cardsToUpdate(sql: AnySql, threadId: string): Promise<Delivery[]
     order by d.created_at, d.id limit 100`;
 }
 
-/** Adds the job that posts a thread's deliveries, for `runAt`. */
-export function enqueueDeliveriesAt(sql: Sql, threadId: string, runAt: Date): Promise<void> {
-  return addJob(sql, "chat.deliver", { threadId }, { runAt });
+/** Adds the job that posts a thread's deliveries, for `runAt` or for now. */
+export function enqueueDeliveriesAt(
+  sql: AnySql,
+  thread: { readonly id: string; readonly tenantId: string },
+  runAt?: Date,
+): Promise<void> {
+  return addJob(
+    sql,
+    "chat.deliver",
+    { threadId: thread.id, tenantId: thread.tenantId },
+    runAt === undefined ? {} : { runAt },
+  );
 }

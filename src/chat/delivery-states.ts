@@ -1,7 +1,7 @@
 import { type AnySql, json, type Sql, type Tx } from "../kernel/database/client.ts";
 import { type IdOf, newId } from "../kernel/ids.ts";
 import { addDeliverJob } from "../sessions/run/hand-over.ts";
-import type { Delivery } from "./deliveries.ts";
+import { type Delivery, enqueueDeliveriesAt } from "./deliveries.ts";
 import { claimMs, type MessageReceipt } from "./schema.ts";
 
 /**
@@ -147,7 +147,7 @@ export async function insertNotice(inner: Tx, target: ReplyTarget, text: string)
       insert into chat_deliveries (id, tenant_id, connection_id, thread_id, kind, credential_version, session_id, parts)
       values (${newId("chatDelivery")}, ${tenantId}, ${connectionId}, ${threadId}, 'reply', ${credentialVersion}, ${sessionId},
         ${json(inner, [text])})
-      returning thread_id
+      returning thread_id, tenant_id
     )
     select (${addDeliverJob(inner)}).id from inserted`;
 }
@@ -171,14 +171,14 @@ export interface CardPress {
  * the job that acknowledges it. Returns the card's session; null when there is no such card.
  */
 export async function recordPress(inner: Tx, press: CardPress): Promise<string | null> {
-  const [card] = await inner<{ sessionId: string; threadId: string }[]>`
+  const [card] = await inner<{ sessionId: string; threadId: string; tenantId: string }[]>`
     update chat_deliveries d set press_id = coalesce(${press.pressId}, press_id)
     from chat_threads th
     where d.approval_id = ${press.approvalId} and d.connection_id = ${press.connectionId} and th.id = d.thread_id
       and th.address ->> 'channel' = ${press.channel}
-    returning d.session_id, d.thread_id`;
+    returning d.session_id, d.thread_id, d.tenant_id`;
   if (card === undefined) return null;
-  await inner`select (${addDeliverJob(inner)}).id from (select ${card.threadId}::text as thread_id) card`;
+  await enqueueDeliveriesAt(inner, { id: card.threadId, tenantId: card.tenantId });
   return card.sessionId;
 }
 

@@ -72,7 +72,8 @@ export async function insertInboxMessage(sql: AnySql, message: NewInboxMessage):
       where (select count(*) from chat_inbox i where i.thread_id = thread.id) < ${inboxRowsMax}
       returning thread_id
     )
-    select (${addInboxJob(sql)}).id from waiting`;
+    select (${addInboxJob(sql)}).id
+    from (select thread_id, (select c.tenant_id from chat_connections c where c.id = ${connectionId}) as tenant_id from waiting) w`;
   return rows.length > 0;
 }
 

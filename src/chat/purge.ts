@@ -4,6 +4,7 @@ import { eraseInSteps, type Pace, paced, type SizedRow } from "../kernel/databas
 import { tx } from "../kernel/database/transaction.ts";
 import { eraseResponses } from "../kernel/http/erase-keys.ts";
 import { addJob } from "../kernel/queue/add-job.ts";
+import type { JobPayloads } from "../kernel/queue/catalogue.ts";
 import { unregister } from "./manage.ts";
 import { platforms } from "./platforms.ts";
 import { chatPlatforms } from "./schema.ts";
@@ -19,11 +20,11 @@ const registering = chatPlatforms.filter((name) => platforms[name].registersWebh
 export function purgeChatConnections(sql: AnySql, owner: { agentId: string } | { tenantId: string }): Promise<void> {
   return tx(sql, async (inner) => {
     const owned = "agentId" in owner ? inner`agent_id = ${owner.agentId}` : inner`tenant_id = ${owner.tenantId}`;
-    const gone = await inner<{ id: string }[]>`
+    const gone = await inner<{ id: string; tenantId: string }[]>`
       update chat_connections set enabled = false,
         deleted_at = case when platform = any(${registering}) then deleted_at else coalesce(deleted_at, now()) end
-      where ${owned} returning id`;
-    for (const { id } of gone) await addJob(inner, "chat.purge", { connectionId: id });
+      where ${owned} returning id, tenant_id`;
+    for (const { id, tenantId } of gone) await addJob(inner, "chat.purge", { connectionId: id, tenantId });
   });
 }
 
@@ -32,7 +33,8 @@ export function purgeChatConnections(sql: AnySql, owner: { agentId: string } | {
  * holds, also when the platform cannot be reached, then erases what the connection holds, and
  * at last its row. Does nothing while the connection, its agent and its tenant exist. Safe to repeat.
  */
-export async function purgeChatConnection(ctx: Ctx, id: string): Promise<void> {
+export async function purgeChatConnection(ctx: Ctx, payload: JobPayloads["chat.purge"]): Promise<void> {
+  const { connectionId: id } = payload;
   const connection = await findOrphanedChatConnection(ctx.sql, id);
   if (connection === null) return;
   if (connection.deletedAt === null) {
@@ -47,7 +49,7 @@ export async function purgeChatConnection(ctx: Ctx, id: string): Promise<void> {
   }
   await paced(
     (pace) => eraseConnection(ctx, id, pace),
-    () => addJob(ctx.sql, "chat.purge", { connectionId: id }, { keySuffix: ":on" }),
+    () => addJob(ctx.sql, "chat.purge", payload, { keySuffix: ":on" }),
   );
 }
 

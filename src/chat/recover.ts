@@ -25,7 +25,7 @@ export async function recoverChats({ sql, log }: Pick<Ctx, "sql" | "log">): Prom
   for (const deliveryId of lost) log.warn({ deliveryId }, "a chat delivery whose sender is lost is ambiguous");
   await sql`
     with stranded as (
-      select distinct thread_id from chat_deliveries d where status = 'pending' and claim is null
+      select distinct thread_id, tenant_id from chat_deliveries d where status = 'pending' and claim is null
         and created_at < now() - ${staleMs} * interval '1 millisecond'
         and coalesce(not_before, created_at) < now() - ${staleMs} * interval '1 millisecond' and ${jobless(sql, "chat.deliver")}
       limit ${stepRows}
@@ -33,7 +33,8 @@ export async function recoverChats({ sql, log }: Pick<Ctx, "sql" | "log">): Prom
     select (${addDeliverJob(sql)}).id from stranded`;
   await sql`
     with stranded as (
-      select distinct d.thread_id from chat_inbox d join chat_threads th on th.id = d.thread_id
+      select distinct d.thread_id, c.tenant_id from chat_inbox d join chat_threads th on th.id = d.thread_id
+        join chat_connections c on c.id = th.connection_id
       where d.created_at < now() - ${staleMs} * interval '1 millisecond' and ${jobless(sql, "chat.inbox")}
         and not exists (select 1 from turns t where t.session_id = th.session_id and t.status in ('queued', 'running', 'waiting'))
       limit ${stepRows}

@@ -188,7 +188,7 @@ export function removeChatConnection(sql: AnySql, tenantId: string, id: IdOf<"ch
       update chat_connections set deleted_at = now(), enabled = false
       where id = ${id} and tenant_id = ${tenantId} and deleted_at is null`;
     if (count === 0) throw new ApiError("not_found");
-    await addJob(inner, "chat.purge", { connectionId: id });
+    await addJob(inner, "chat.purge", { connectionId: id, tenantId });
   });
 }
 

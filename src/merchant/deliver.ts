@@ -2,6 +2,7 @@ import type { Ctx } from "../kernel/context.ts";
 import { isUnavailable } from "../kernel/database/failure.ts";
 import { retryWhileUnavailable } from "../kernel/database/retry.ts";
 import { addJob } from "../kernel/queue/add-job.ts";
+import type { JobPayloads } from "../kernel/queue/catalogue.ts";
 import { openMerchantAccount } from "./connect.ts";
 import { reportOf } from "./events.ts";
 import { type BillingProvider, deliverTimeoutMs } from "./provider.ts";
@@ -18,7 +19,12 @@ const receiptTryMs = 60_000;
  * none is left or the provider cannot be reached. An event is claimed in the
  * ledger before it is sent, and its receipt ends the claim.
  */
-export async function deliverEvents(ctx: Ctx, workerId: string, connectionId: string): Promise<void> {
+export async function deliverEvents(
+  ctx: Ctx,
+  workerId: string,
+  payload: JobPayloads["merchant.deliver"],
+): Promise<void> {
+  const { connectionId } = payload;
   const expiresAt = Date.now() + deliverRunMs;
   while (Date.now() < expiresAt) {
     const connection = await findMerchantConnection(ctx.sql, connectionId);
@@ -38,7 +44,7 @@ export async function deliverEvents(ctx: Ctx, workerId: string, connectionId: st
       return;
     }
   }
-  await addJob(ctx.sql, "merchant.deliver", { connectionId });
+  await addJob(ctx.sql, "merchant.deliver", payload);
 }
 
 /** Sends one batch and writes its receipts. Returns false when the provider could not be reached. */

@@ -36,7 +36,7 @@ export function billEndedTurn(sql: AnySql, { known, model, providerType }: Recor
       left join agent_versions v on v.agent_id = e.agent_id and v.version = e.agent_version
       left join providers p on p.id = v.provider_id
       on conflict (turn_id) do nothing
-      returning connection_id, status
+      returning connection_id, tenant_id, status
     ), enqueued as (
       select (${addMerchantDeliverJob(sql)}).id from billed
       where status = 'pending' and not ${hasLiveJobSql(sql, deliverJobKey(sql))}

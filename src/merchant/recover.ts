@@ -24,10 +24,11 @@ export async function recoverUsageEvents({ sql, log }: Pick<Ctx, "sql" | "log">)
         where e.status = 'pending' and e.sending_by is null and e.connection_id > w.connection_id)
       from waiting w where w.connection_id is not null
     )
-    select (${addMerchantDeliverJob(sql)}).id from waiting
+    select (${addMerchantDeliverJob(sql)}).id
+    from waiting join lateral (select c.tenant_id, c.paused_until from merchant_connections c where c.id = waiting.connection_id) c on true
     where exists (
         select 1 from merchant_events e
         where e.connection_id = waiting.connection_id and e.status = 'pending' and e.sending_by is null and e.next_attempt_at <= now())
-      and not exists (select 1 from merchant_connections c where c.id = waiting.connection_id and c.paused_until > now())
+      and (c.paused_until > now()) is not true
       and not ${hasLiveJobSql(sql, deliverJobKey(sql))}`;
 }

@@ -168,7 +168,9 @@ export function retryUsageEvent(sql: AnySql, tenantId: string, id: IdOf<"merchan
       where id = ${id} and tenant_id = ${tenantId}
         and (status in ('failed', 'uncertain') or (status = 'pending' and workflow_issue is not null))
       returning ${eventColumns(sql)}
-    ), enqueued as materialized (select (${addMerchantDeliverJob(sql)}).id from moved)
+    ), enqueued as materialized (
+      select (${addMerchantDeliverJob(sql)}).id from (select connection_id, ${tenantId}::text as tenant_id from moved) m
+    )
     select moved.* from moved, enqueued`,
   );
 }
@@ -196,7 +198,9 @@ export function releaseUsageEvent(sql: AnySql, tenantId: string, id: IdOf<"merch
       update merchant_events e set status = 'pending', customer_id = bound.customer_id, ${resetAttempts(sql)}
       from bound where e.id = ${id} and e.tenant_id = ${tenantId} and e.status = 'unmapped'
       returning ${eventColumns(sql)}
-    ), enqueued as materialized (select (${addMerchantDeliverJob(sql)}).id from moved)
+    ), enqueued as materialized (
+      select (${addMerchantDeliverJob(sql)}).id from (select connection_id, ${tenantId}::text as tenant_id from moved) m
+    )
     select moved.* from moved, enqueued`,
   );
 }
@@ -236,7 +240,7 @@ export function deliverJobKey(sql: AnySql) {
   return sql`(${jobKeySql(sql, "merchant.deliver", sql`connection_id`)})`;
 }
 
-/** Returns the SQL that adds the job that delivers a connection's events, for a query whose rows have `connection_id`. At most one job of a connection waits. */
+/** Returns the SQL that adds the job that delivers a connection's events, for a query whose rows have `connection_id` and `tenant_id`. At most one job of a connection waits. */
 export function addMerchantDeliverJob(sql: AnySql) {
-  return addJobSql(sql, "merchant.deliver", { connectionId: sql`connection_id` });
+  return addJobSql(sql, "merchant.deliver", { connectionId: sql`connection_id`, tenantId: sql`tenant_id` });
 }

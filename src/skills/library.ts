@@ -159,7 +159,7 @@ export function deleteLibrarySkill(sql: AnySql, tenantId: string, id: string): P
     await lockTenants(inner, tenantId, id);
     await inner`delete from library_skills where id = ${id}`;
     await checkAgentsWithout(inner, tenantId, id);
-    await addJob(inner, "skill.purge", { skillId: id });
+    await addJob(inner, "skill.purge", { skillId: id, tenantId });
   });
 }
 

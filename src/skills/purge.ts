@@ -4,6 +4,7 @@ import type { Tx } from "../kernel/database/client.ts";
 import { paced } from "../kernel/database/pace.ts";
 import { eraseResponses } from "../kernel/http/erase-keys.ts";
 import { addJob } from "../kernel/queue/add-job.ts";
+import type { JobPayloads } from "../kernel/queue/catalogue.ts";
 
 /** Removes the skills of a deleted agent, one at a time, so that no statement runs long. */
 export async function purgeSkills({ sql, pace }: AgentPurgeScope, agentId: string): Promise<void> {
@@ -16,7 +17,8 @@ export async function purgeSkills({ sql, pace }: AgentPurgeScope, agentId: strin
 }
 
 /** The job `skill.purge`: removes the versions of a deleted library skill, one at a time. Does nothing while the skill exists. */
-export async function purgeLibrarySkill({ sql }: Pick<Ctx, "sql">, skillId: string): Promise<void> {
+export async function purgeLibrarySkill({ sql }: Pick<Ctx, "sql">, payload: JobPayloads["skill.purge"]): Promise<void> {
+  const { skillId } = payload;
   const [skill] = await sql`select 1 from library_skills where id = ${skillId}`;
   if (skill !== undefined) return;
   await paced(
@@ -30,12 +32,12 @@ export async function purgeLibrarySkill({ sql }: Pick<Ctx, "sql">, skillId: stri
         await sql`delete from library_skill_versions where skill_id = ${skillId} and version = ${version}`;
       }
     },
-    () => addJob(sql, "skill.purge", { skillId }, { keySuffix: ":on" }),
+    () => addJob(sql, "skill.purge", payload, { keySuffix: ":on" }),
   );
 }
 
 /** Removes the library skills of a deleted tenant, with the jobs that erase their versions. */
 export async function purgeLibrarySkills(inner: Tx, tenantId: string): Promise<void> {
   const rows = await inner<{ id: string }[]>`delete from library_skills where tenant_id = ${tenantId} returning id`;
-  for (const { id } of rows) await addJob(inner, "skill.purge", { skillId: id });
+  for (const { id } of rows) await addJob(inner, "skill.purge", { skillId: id, tenantId });
 }

@@ -9,6 +9,9 @@ import { hasActiveRun, hasRun, runIdOf } from "./runs.ts";
 import { nextFire, type Schedule } from "./schedule.ts";
 import { readTaskAgent } from "./task-agent.ts";
 
+/** A fire: the task, and the scheduled time by which its fires are told apart. */
+type Fire = Pick<JobPayloads["task.fire"], "taskId" | "fireAt">;
+
 interface FiringTask {
   readonly id: IdOf<"task">;
   readonly tenantId: string;
@@ -30,7 +33,7 @@ interface FiringTask {
  */
 export async function fireTask(
   { sql }: Pick<Ctx, "sql">,
-  payload: JobPayloads["task.fire"],
+  payload: Fire,
   clock: () => Date = () => new Date(),
 ): Promise<void> {
   const fireAt = new Date(payload.fireAt);
@@ -64,7 +67,7 @@ export async function fireTask(
 }
 
 /** Skips a fire that an operator discards, and arms the next one in its place. Returns false when the fire has happened or was canceled. */
-export async function skipFire(inner: Tx, payload: JobPayloads["task.fire"], now: Date): Promise<boolean> {
+export async function skipFire(inner: Tx, payload: Fire, now: Date): Promise<boolean> {
   const fireAt = new Date(payload.fireAt);
   const task = Number.isNaN(fireAt.getTime()) ? null : await takeFire(inner, payload.taskId, fireAt);
   if (task === null) return false;

@@ -13,13 +13,18 @@ import { addJob, removeJob } from "../kernel/queue/add-job.ts";
  * waited before.
  */
 export async function setNextFire(inner: Tx, taskId: string, fireAt: Date | null): Promise<void> {
-  await inner`update tasks set next_fire_at = ${fireAt} where id = ${taskId}`;
-  if (fireAt === null) await removeJob(inner, "task.fire", taskId);
-  else await enqueueFire(inner, taskId, fireAt);
+  const [task] = await inner<{ tenantId: string }[]>`
+    update tasks set next_fire_at = ${fireAt} where id = ${taskId} returning tenant_id`;
+  if (fireAt === null || task === undefined) await removeJob(inner, "task.fire", taskId);
+  else await enqueueFire(inner, { id: taskId, tenantId: task.tenantId }, fireAt);
 }
 
 /** Adds the job of the fire that the row has. */
-export function enqueueFire(sql: AnySql, taskId: string, fireAt: Date): Promise<void> {
-  const payload = { taskId, fireAt: fireAt.toISOString() };
+export function enqueueFire(
+  sql: AnySql,
+  task: { readonly id: string; readonly tenantId: string },
+  fireAt: Date,
+): Promise<void> {
+  const payload = { taskId: task.id, tenantId: task.tenantId, fireAt: fireAt.toISOString() };
   return addJob(sql, "task.fire", payload, { runAt: fireAt });
 }

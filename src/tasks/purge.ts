@@ -3,6 +3,7 @@ import type { Ctx } from "../kernel/context.ts";
 import { byIndex, eraseInSteps, paced, type SizedRow } from "../kernel/database/pace.ts";
 import { eraseResponses } from "../kernel/http/erase-keys.ts";
 import { addJob, jobKeySql } from "../kernel/queue/add-job.ts";
+import type { JobPayloads } from "../kernel/queue/catalogue.ts";
 
 /** Tasks whose rows go together. */
 const tasksPerBatch = 200;
@@ -35,7 +36,8 @@ export async function purgeTasks(scope: AgentPurgeScope, agentId: string): Promi
  * The job `task.purge`: erases a deleted task with its runs, in bounded statements and
  * jobs; their sessions stay. Does nothing while the task exists. Safe to repeat.
  */
-export function purgeTask({ sql }: Pick<Ctx, "sql">, taskId: string): Promise<void> {
+export function purgeTask({ sql }: Pick<Ctx, "sql">, payload: JobPayloads["task.purge"]): Promise<void> {
+  const { taskId } = payload;
   return paced(
     async (pace) => {
       const [deleted] = await sql`select 1 from tasks where id = ${taskId} and deleted_at is not null`;
@@ -44,7 +46,7 @@ export function purgeTask({ sql }: Pick<Ctx, "sql">, taskId: string): Promise<vo
       await purgeRuns({ sql, pace }, [taskId]);
       await sql`delete from tasks where id = ${taskId}`;
     },
-    () => addJob(sql, "task.purge", { taskId }, { keySuffix: ":on" }),
+    () => addJob(sql, "task.purge", payload, { keySuffix: ":on" }),
   );
 }
 

@@ -18,35 +18,35 @@ export async function recoverTasks(ctx: Pick<Ctx, "sql" | "log">): Promise<void>
 }
 
 async function recoverFires({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void> {
-  const lost = await sql<{ id: string; fireAt: Date }[]>`
-    select due.id, due.next_fire_at as fire_at from (
-      select id, next_fire_at from tasks where next_fire_at < now() - ${queuedTurnStaleMs} * interval '1 millisecond'
+  const lost = await sql<{ id: string; tenantId: string; fireAt: Date }[]>`
+    select due.id, due.tenant_id, due.next_fire_at as fire_at from (
+      select id, tenant_id, next_fire_at from tasks where next_fire_at < now() - ${queuedTurnStaleMs} * interval '1 millisecond'
       order by next_fire_at limit ${reapBatchRows}
     ) due
     where not ${hasLiveJobSql(sql, jobKeySql(sql, "task.fire", sql`due.id`))}`;
-  for (const { id, fireAt } of lost) {
-    await enqueueFire(sql, id, fireAt);
+  for (const { id, tenantId, fireAt } of lost) {
+    await enqueueFire(sql, { id, tenantId }, fireAt);
     reaperActions.inc({ action: "fire_rung" });
     log.warn({ taskId: id, fireAt }, "a fire whose job was lost has a new job");
   }
 }
 
 async function recoverRuns({ sql, log }: Pick<Ctx, "sql" | "log">): Promise<void> {
-  const lost = await sql<{ id: string; gaveUp: boolean }[]>`
-    select queued.id, j.id is not null as gave_up from (
-      select id from task_runs
+  const lost = await sql<{ id: string; tenantId: string; gaveUp: boolean }[]>`
+    select queued.id, queued.tenant_id, j.id is not null as gave_up from (
+      select id, tenant_id from task_runs
       where status = 'queued' and created_at < now() - ${queuedTurnStaleMs} * interval '1 millisecond'
       order by created_at limit ${reapBatchRows}
     ) queued left join graphile_worker._private_jobs j on j.key = ${jobKeySql(sql, "task.run", sql`queued.id`)}
     where j.id is null or (j.attempts >= j.max_attempts and j.locked_at is null)`;
-  for (const { id, gaveUp } of lost) {
+  for (const { id, tenantId, gaveUp } of lost) {
     if (gaveUp) {
       const error = { code: "service_unavailable", message: defaultMessage("service_unavailable") } as const;
       if (!(await refuseRun(sql, id, "failed", error))) continue;
       reaperActions.inc({ action: "run_ended" });
       log.error({ runId: id }, "a run that could not be started was ended");
     } else {
-      await addJob(sql, "task.run", { runId: id });
+      await addJob(sql, "task.run", { runId: id, tenantId });
       reaperActions.inc({ action: "run_rung" });
       log.warn({ runId: id }, "a queued run whose job was lost has a new job");
     }

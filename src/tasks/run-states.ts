@@ -46,7 +46,7 @@ export async function insertRun(inner: Tx, run: NewRun): Promise<void> {
     insert into task_runs (id, task_id, tenant_id, agent_id, agent_version, pinned, prompt, user_id, metadata, request_id)
     values (${run.id}, ${run.taskId}, ${run.tenantId}, ${run.agentId}, ${run.agentVersion}, ${run.pinned}, ${run.prompt},
       ${run.userId}, ${json(inner, run.metadata)}, ${run.requestId})`;
-  await addJob(inner, "task.run", { runId: run.id });
+  await addJob(inner, "task.run", { runId: run.id, tenantId: run.tenantId });
 }
 
 /** Ends a run that may not begin. Returns false when it is not queued any more. */

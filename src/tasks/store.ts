@@ -194,6 +194,6 @@ export function deleteTask(sql: AnySql, tenantId: string, id: string): Promise<v
     if (await hasActiveRun(inner, id)) throw new ApiError("task_active_run_exists");
     await inner`update tasks set deleted_at = now(), updated_at = now() where id = ${id}`;
     await setNextFire(inner, id, null);
-    await addJob(inner, "task.purge", { taskId: id });
+    await addJob(inner, "task.purge", { taskId: id, tenantId });
   });
 }

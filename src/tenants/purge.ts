@@ -99,7 +99,7 @@ async function eraseTenant(sql: Sql, tenantId: string, pace: Pace): Promise<void
   const agents = await sql<{ id: string }[]>`select id from agents where tenant_id = ${tenantId}`;
   for (const { id } of agents) {
     pace.step();
-    await tx(sql, (inner) => removeAgent(inner, id));
+    await tx(sql, (inner) => removeAgent(inner, tenantId, id));
   }
   await tx(sql, async (inner) => {
     await purgeLibrarySkills(inner, tenantId);

@@ -5,6 +5,7 @@ import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { eraseResponses } from "../kernel/http/erase-keys.ts";
 import { addJob } from "../kernel/queue/add-job.ts";
+import type { JobPayloads } from "../kernel/queue/catalogue.ts";
 import { bytesDeletedAtOnceMax, filesDeletedAtOnceMax } from "./limits.ts";
 
 /** Files that one statement deletes: at 10 MiB each, still far below a statement's time limit. */
@@ -38,7 +39,7 @@ export function deleteWorkspace(sql: AnySql, tenantId: string, id: string): Prom
       return "deleted";
     }
     await inner`update workspaces set status = 'deleting', updated_at = clock_timestamp() where id = ${id}`;
-    await addJob(inner, "workspace.purge", { workspaceId: id });
+    await addJob(inner, "workspace.purge", { workspaceId: id, tenantId });
     return "deleting";
   });
 }
@@ -48,7 +49,8 @@ export function deleteWorkspace(sql: AnySql, tenantId: string, id: string): Prom
  * deleted, in batches, then the workspace. Safe to repeat; does nothing to a
  * workspace in any other state.
  */
-export function purgeWorkspace({ sql }: Pick<Ctx, "sql">, workspaceId: string): Promise<void> {
+export function purgeWorkspace({ sql }: Pick<Ctx, "sql">, payload: JobPayloads["workspace.purge"]): Promise<void> {
+  const { workspaceId } = payload;
   return paced(
     async (pace) => {
       await eraseResponses(sql, [workspaceId], pace);
@@ -61,7 +63,7 @@ export function purgeWorkspace({ sql }: Pick<Ctx, "sql">, workspaceId: string): 
         await inner`delete from workspaces where id = ${workspaceId}`;
       });
     },
-    () => addJob(sql, "workspace.purge", { workspaceId }, { keySuffix: ":on" }),
+    () => addJob(sql, "workspace.purge", payload, { keySuffix: ":on" }),
   );
 }
 
@@ -70,7 +72,7 @@ export async function purgeWorkspaces(inner: Tx, tenantId: string): Promise<void
   const rows = await inner<{ id: string }[]>`
     update workspaces set status = 'deleting', updated_at = clock_timestamp()
     where tenant_id = ${tenantId} and status = 'ready' returning id`;
-  for (const { id } of rows) await addJob(inner, "workspace.purge", { workspaceId: id });
+  for (const { id } of rows) await addJob(inner, "workspace.purge", { workspaceId: id, tenantId });
 }
 
 /** Removes one batch of files. Returns whether there was any. */

@@ -106,13 +106,13 @@ describe("the purge of a deleted agent", () => {
     await sessions(other.id, 10);
     await h.sql`insert into usage (turn_id, tenant_id, agent_id, input_tokens, output_tokens, duration_ms, day)
       values ('turn_u', ${t.id}, ${agent.id}, 1, 1, 1, '2026-01-01')`;
-    await purgeAgent(h.ctx, agent.id, agentPurges);
+    await purgeAgent(h.ctx, { agentId: agent.id, tenantId: t.id }, agentPurges);
     expect(await left(agent.id)).toEqual([1_050, 4_200, 1_050, 1]);
     await t.call("DELETE", `/v1/agents/${agent.id}`);
-    await purgeAgent(h.ctx, agent.id, agentPurges);
+    await purgeAgent(h.ctx, { agentId: agent.id, tenantId: t.id }, agentPurges);
     expect(await left(agent.id)).toEqual([0, 0, 0, 1]);
     expect(await left(other.id)).toEqual([10, 40, 10, 0]);
-    await purgeAgent(h.ctx, agent.id, agentPurges);
+    await purgeAgent(h.ctx, { agentId: agent.id, tenantId: t.id }, agentPurges);
   });
 
   test("asks a turn that slipped in to stop, leaves its session until it has ended, and comes back", async () => {
@@ -122,7 +122,7 @@ describe("the purge of a deleted agent", () => {
     const session = newId("session");
     await h.sql`insert into sessions (id, tenant_id, agent_id, visible) values (${session}, ${t.id}, ${agent.id}, true)`;
     const running = await turn(agent.id, session, "running");
-    await purgeAgent(h.ctx, agent.id, agentPurges);
+    await purgeAgent(h.ctx, { agentId: agent.id, tenantId: t.id }, agentPurges);
     expect(await left(agent.id)).toEqual([1, 0, 1, 0]);
     const [row] = await h.sql`select cancel_requested_at from turns where id = ${running}`;
     expect(row?.cancelRequestedAt).not.toBeNull();
@@ -130,7 +130,7 @@ describe("the purge of a deleted agent", () => {
       where key = ${`agent.purge:${agent.id}:again`}`;
     expect(again.map((job) => job.later)).toEqual([true]);
     await h.sql`update turns set status = 'canceled' where id = ${running}`;
-    await purgeAgent(h.ctx, agent.id, agentPurges);
+    await purgeAgent(h.ctx, { agentId: agent.id, tenantId: t.id }, agentPurges);
     expect(await left(agent.id)).toEqual([0, 0, 0, 0]);
   });
 });

@@ -165,7 +165,7 @@ describe.skipIf(!inProcess)("the queue's commands", () => {
     expect(await refusal("discard", "--job", jobId)).toStartWith(`Job ${jobId} is running`);
     expect(await refusal("retry", "--job", jobId)).toStartWith(`Job ${jobId} is running`);
     expect((await turnOf(turnId)).status).toBe("queued");
-    const purge = await addJob("workspace.purge", { workspaceId: "ws_1" }, "dead");
+    const purge = await addJob("workspace.purge", { workspaceId: "ws_1", tenantId: "ten_1" }, "dead");
     expect(await refusal("discard", "--job", purge)).toContain("retry it instead");
     expect(await jobs()).toEqual([jobId, purge]);
     await stream.leave();

@@ -115,7 +115,7 @@ describe("an agent's deletion", () => {
     const skill = await skills.created(agent);
     expect((await t.call("DELETE", `/v1/agents/${agent}`)).status).toBe(204);
     expect(statusAndCode(await t.call("GET", `/v1/agents/${agent}/skills/${skill.id}`))).toEqual([404, "not_found"]);
-    await purgeAgent(h.ctx, agent, agentPurges);
+    await purgeAgent(h.ctx, { agentId: agent, tenantId: t.id }, agentPurges);
     expect(await h.sql`select 1 from agent_skills where agent_id = ${agent}`).toHaveLength(0);
     expect(await h.sql`select 1 from skill_files where skill_id = ${skill.id}`).toHaveLength(0);
   });

@@ -33,7 +33,7 @@ describe("DELETE /v1/skills/:skillId", () => {
 
   test("the purge touches nothing of a skill that exists", async () => {
     const skill = await created();
-    await purgeLibrarySkill(h.ctx, skill.id);
+    await purgeLibrarySkill(h.ctx, { skillId: skill.id, tenantId: t.id });
     expect((await get(skill.id)).body).toEqual(skill);
   });
 

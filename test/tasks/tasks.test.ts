@@ -357,7 +357,7 @@ describe("404 not_found on every operation", () => {
     const task = await made({ schedule: { kind: "interval", config: { everyMs: 60_000 } }, submit: true }, t, agent);
     expect((await t.call("DELETE", `/v1/agents/${agent}`)).status).toBe(204);
     await expectMissing(t, task.id, task.activeRunId);
-    await purgeAgent(h.ctx, agent, agentPurges);
+    await purgeAgent(h.ctx, { agentId: agent, tenantId: t.id }, agentPurges);
     const [left] = await h.sql`
       select (select count(*)::int from tasks where id = ${task.id}) as tasks,
         (select count(*)::int from task_runs where task_id = ${task.id}) as runs`;

@@ -15,25 +15,25 @@ const kinds = {
   /** Run a queued turn. `lockKey` is its session, or the turn itself when it has none. */
   turn: { payload: ["turnId", "lockKey", "tenantId"], attempts: 5, key: "turnId", keyPrefix: "" },
   /** Begin a queued run of a task. */
-  "task.run": { payload: ["runId"], attempts: 5, key: "runId" },
+  "task.run": { payload: ["runId", "tenantId"], attempts: 5, key: "runId" },
   /** Start the run that a task's schedule calls for; `fireAt` is the scheduled time, which names the fire. */
-  "task.fire": { payload: ["taskId", "fireAt"], attempts: 5, key: "taskId" },
+  "task.fire": { payload: ["taskId", "fireAt", "tenantId"], attempts: 5, key: "taskId" },
   /** Begin the turn of the first message that waits in a chat thread. */
-  "chat.inbox": { payload: ["threadId"], attempts: 5, key: "threadId" },
+  "chat.inbox": { payload: ["threadId", "tenantId"], attempts: 5, key: "threadId" },
   /** Post what waits to be posted in a chat thread. */
-  "chat.deliver": { payload: ["threadId"], attempts: 5, key: "threadId" },
+  "chat.deliver": { payload: ["threadId", "tenantId"], attempts: 5, key: "threadId" },
   /** Erase a deleted chat connection; where its agent or tenant was deleted, remove its webhook before. */
-  "chat.purge": { payload: ["connectionId"], attempts: 25, key: "connectionId" },
+  "chat.purge": { payload: ["connectionId", "tenantId"], attempts: 25, key: "connectionId" },
   /** Delete old events of the chat platforms. */
   "chat.sweep": { payload: [], attempts: 1, key: null },
   /** Erase a deleted session. */
-  "session.purge": { payload: ["sessionId"], attempts: 25, key: "sessionId" },
+  "session.purge": { payload: ["sessionId", "tenantId"], attempts: 25, key: "sessionId" },
   /** Delete what a deleted agent leaves behind. */
-  "agent.purge": { payload: ["agentId"], attempts: 25, key: "agentId" },
+  "agent.purge": { payload: ["agentId", "tenantId"], attempts: 25, key: "agentId" },
   /** End a tenant once its last turn has ended, then erase what it had. */
   "tenant.purge": { payload: ["tenantId"], attempts: 25, key: "tenantId" },
   /** Delete the files of a workspace that is being deleted, then the workspace. */
-  "workspace.purge": { payload: ["workspaceId"], attempts: 25, key: "workspaceId" },
+  "workspace.purge": { payload: ["workspaceId", "tenantId"], attempts: 25, key: "workspaceId" },
   /** Add a job for each tenant that has something older than it keeps. */
   "retention.sweep": { payload: [], attempts: 1, key: null },
   /** Delete what a tenant keeps no longer. */
@@ -43,11 +43,11 @@ const kinds = {
   /** Delete counts of quotas that are over, and old dead letters. */
   "records.sweep": { payload: [], attempts: 1, key: null },
   /** Erase a deleted task and its runs. */
-  "task.purge": { payload: ["taskId"], attempts: 25, key: "taskId" },
+  "task.purge": { payload: ["taskId", "tenantId"], attempts: 25, key: "taskId" },
   /** Delete what a deleted library skill leaves behind. */
-  "skill.purge": { payload: ["skillId"], attempts: 25, key: "skillId" },
+  "skill.purge": { payload: ["skillId", "tenantId"], attempts: 25, key: "skillId" },
   /** Report a merchant connection's usage events that are due. */
-  "merchant.deliver": { payload: ["connectionId"], attempts: 5, key: "connectionId" },
+  "merchant.deliver": { payload: ["connectionId", "tenantId"], attempts: 5, key: "connectionId" },
   /** Deny the tool calls that nobody decided in time. */
   "pauses.sweep": { payload: [], attempts: 1, key: null },
   /** Delete old Idempotency-Keys. */

@@ -1,19 +1,24 @@
 import type { Ctx } from "../../kernel/context.ts";
 import { paced } from "../../kernel/database/pace.ts";
 import { addJob } from "../../kernel/queue/add-job.ts";
+import type { JobPayloads } from "../../kernel/queue/catalogue.ts";
 import { closeSessions, eraseSessions } from "./rows.ts";
 
 /**
  * The job `session.purge`: erases a deleted session, in bounded statements and jobs. Does
  * nothing while the session exists. Safe to repeat.
  */
-export function purgeSession({ sql, relay }: Pick<Ctx, "sql" | "relay">, sessionId: string): Promise<void> {
+export function purgeSession(
+  { sql, relay }: Pick<Ctx, "sql" | "relay">,
+  payload: JobPayloads["session.purge"],
+): Promise<void> {
+  const { sessionId } = payload;
   return paced(
     async (pace) => {
       const [deleted] = await sql`select 1 from sessions where id = ${sessionId} and deleted_at is not null`;
       if (deleted === undefined) return;
       await eraseSessions({ sql, relay, pace }, await closeSessions(sql, [sessionId]));
     },
-    () => addJob(sql, "session.purge", { sessionId }, { keySuffix: ":on" }),
+    () => addJob(sql, "session.purge", payload, { keySuffix: ":on" }),
   );
 }

@@ -130,14 +130,14 @@ function updateSession(sql: AnySql, { status, messages, preview }: TurnOutcome, 
         ${good || keeps ? sql`, updated_at = now()` : sql`, deleted_at = case when e.first_of_hidden_session then now() else deleted_at end`}
         ${preview === null ? sql`` : sql`, last_message_preview = ${preview}`}
       from ended e where s.id = e.session_id
-      returning s.id, e.first_of_hidden_session
+      returning s.id, s.tenant_id, e.first_of_hidden_session
     ) ${good ? sql`` : purgeHidden(sql)}`;
 }
 
 /** A session that nobody ever saw goes some time after its only turn has failed: by then its followers have read the end. */
 function purgeHidden(sql: AnySql) {
   return sql`, hidden_purge as (
-      select (${addJobSql(sql, "session.purge", { sessionId: sql`id` }, { delaySeconds: hiddenKeepSeconds })}).id
+      select (${addJobSql(sql, "session.purge", { sessionId: sql`id`, tenantId: sql`tenant_id` }, { delaySeconds: hiddenKeepSeconds })}).id
       from session where first_of_hidden_session
     )`;
 }

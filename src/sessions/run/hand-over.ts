@@ -66,20 +66,22 @@ function hasText(message: UiMessage): boolean {
 
 /**
  * Returns the SQL that enqueues the delivery job of a thread, for a query whose rows have
- * `thread_id`. At most one job a thread waits at a time.
+ * `thread_id` and `tenant_id`. At most one job a thread waits at a time.
  */
 export function addDeliverJob(sql: AnySql) {
-  return addJobSql(sql, "chat.deliver", { threadId: sql`thread_id` });
+  return addJobSql(sql, "chat.deliver", { threadId: sql`thread_id`, tenantId: sql`tenant_id` });
 }
 
 /** Returns the same for the job of a thread's inbox. */
 export function addInboxJob(sql: AnySql) {
-  return addJobSql(sql, "chat.inbox", { threadId: sql`thread_id` });
+  return addJobSql(sql, "chat.inbox", { threadId: sql`thread_id`, tenantId: sql`tenant_id` });
 }
 
 /** Enqueues the delivery of a session's approval cards, after one of its approvals was decided. Does nothing for a session without a chat. */
 export async function enqueueCards(sql: AnySql, sessionId: string): Promise<void> {
   await sql`
-    with thread as materialized (select id as thread_id from chat_threads where session_id = ${sessionId})
+    with thread as materialized (
+      select th.id as thread_id, c.tenant_id from chat_threads th join chat_connections c on c.id = th.connection_id
+      where th.session_id = ${sessionId})
     select (${addDeliverJob(sql)}).id from thread`;
 }

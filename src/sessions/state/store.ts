@@ -260,7 +260,7 @@ export function deleteSession(
       await inner`select 1 from turns where session_id = ${sessionId} and status in ('queued', 'running', 'waiting')`;
     if (active !== undefined) throw new ApiError("session_busy");
     await inner`update sessions set deleted_at = now() where id = ${sessionId}`;
-    await addJob(inner, "session.purge", { sessionId });
+    await addJob(inner, "session.purge", { sessionId, tenantId });
     if (withArtifacts) await deleteArtifacts(inner, sessionId);
   });
 }

@@ -73,7 +73,7 @@ describe("DELETE of a session", () => {
     const key = `session.purge:${failed.sessionId}`;
     const [job] = await h.sql`select run_at > now() as later from graphile_worker.jobs where key = ${key}`;
     expect(job?.later).toBe(true);
-    await purgeSession(h.ctx, failed.sessionId);
+    await purgeSession(h.ctx, { sessionId: failed.sessionId, tenantId: t.id });
     expect(await everywhere(text)).toEqual([]);
   });
 
@@ -81,14 +81,14 @@ describe("DELETE of a session", () => {
     const agentId = await makeAgent(h, t);
     const text = unique();
     const { sessionId } = await play(t, agentId, null, { message: userMessage(text) });
-    await purgeSession(h.ctx, sessionId);
+    await purgeSession(h.ctx, { sessionId, tenantId: t.id });
     expect(await messagesOf(t, agentId, sessionId)).toHaveLength(2);
     // As a worker leaves it that dies after the first steps.
     await h.sql`update sessions set deleted_at = now() where id = ${sessionId}`;
     await h.sql`delete from messages where session_id = ${sessionId}`;
-    await purgeSession(h.ctx, sessionId);
+    await purgeSession(h.ctx, { sessionId, tenantId: t.id });
     expect(await everywhere(text)).toEqual([]);
-    await purgeSession(h.ctx, sessionId);
+    await purgeSession(h.ctx, { sessionId, tenantId: t.id });
   });
 
   test("more turns and messages than one statement deletes, and a message larger than a step", async () => {
@@ -108,7 +108,7 @@ describe("DELETE of a session", () => {
       insert into turns (id, tenant_id, agent_id, session_id, kind, status, agent_version, assistant_message_id, finished_at)
       select 'turn_' || ${sessionId} || n, ${t.id}, ${agentId}, id, 'session', 'succeeded', 1, '', now() - interval '2 days'
       from session, generate_series(1, 25000) n`;
-    await purgeSession(h.ctx, sessionId);
+    await purgeSession(h.ctx, { sessionId, tenantId: t.id });
     // What did not fit into one job's time goes on in the next.
     await eventually(async () => (await h.sql`select 1 from sessions where id = ${sessionId}`).length === 0);
     expect(await h.sql`select 1 from messages where session_id = ${sessionId} limit 1`).toHaveLength(0);
