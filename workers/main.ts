@@ -9,8 +9,7 @@ import { Actor } from "../src/sessions/run/actor.ts";
 import { Dispatcher } from "../src/sessions/run/dispatch.ts";
 import { runTurn } from "../src/sessions/run/run.ts";
 import { recoverTasks } from "../src/tasks/recover.ts";
-import { Queue } from "./queue.ts";
-import { taskList } from "./tasks.ts";
+import { startQueues } from "./queues.ts";
 
 /** A running worker pool of this process. */
 export interface WorkerPool {
@@ -23,9 +22,6 @@ export interface WorkerPool {
 
 /** A stopped turn has this long to write its end before the process goes on without it. */
 const stoppedTurnMs = 5_000;
-
-/** Jobs beyond the slots for turns that run at once, so that a worker whose slots are full can still take a turn's job and park it. */
-const spareHands = 32;
 
 /** What a worker pool needs beside its context. */
 export interface WorkerPoolOptions {
@@ -40,16 +36,9 @@ export async function startWorkerPool(ctx: Ctx, options: WorkerPoolOptions): Pro
   const actor = new Actor({ databaseUrl: options.databaseUrl, slots, pool: ctx.sql, log: ctx.log });
   const dispatcher = new Dispatcher(ctx, actor, (running) => runTurn(ctx, running));
   await actor.start();
-  const queue = await Queue.start({
-    connectionString: withName(options.databaseUrl, actor.applicationName),
-    taskList: taskList({ ctx, workerId: actor.workerId, dispatcher }),
-    concurrency: slots + spareHands,
-    sql: ctx.sql,
-    log: ctx.log,
-    onNames: (names) => actor.nameInQueue(names),
-  });
+  const queues = await startQueues(ctx, { actor, dispatcher, databaseUrl: options.databaseUrl });
   const stopReaping = startReaping(ctx, options.frozenMs ?? workerFrozenMs);
-  const stop = async () => void (await Promise.all([queue.stop(), dispatcher.stop()]));
+  const stop = async () => void (await Promise.all([queues.stop(), dispatcher.stop()]));
   const drained = Promise.withResolvers<void>();
   // Without a limit: no supervisor waits for this process to end, so no turn is cut off.
   actor.onDrainAsked = () => {
@@ -92,11 +81,4 @@ function startReaping(ctx: Ctx, frozenMs: number): () => Promise<void> {
     clearInterval(timer);
     await scanning;
   };
-}
-
-/** Returns the URL with an application name, by which the reaper finds a worker's connections. */
-function withName(databaseUrl: string, applicationName: string): string {
-  const url = new URL(databaseUrl);
-  url.searchParams.set("application_name", applicationName);
-  return url.href;
 }

@@ -1,11 +1,17 @@
 import { EventEmitter } from "node:events";
-import { Logger as QueueLogger, type Runner, run, type TaskList, type WorkerEvents } from "graphile-worker";
+import {
+  type ParsedCronItem,
+  Logger as QueueLogger,
+  type Runner,
+  run,
+  type TaskList,
+  type WorkerEvents,
+} from "graphile-worker";
 import type { PoolClient } from "pg";
 import { sleep } from "../src/kernel/async/wait.ts";
 import type { Sql } from "../src/kernel/database/client.ts";
 import { databaseWaitMs } from "../src/kernel/limits.ts";
 import type { Logger } from "../src/kernel/telemetry/log.ts";
-import { cronItems } from "./crontab.ts";
 import { openQueueConnections } from "./queue-connections.ts";
 
 /** What running the queue's jobs needs. */
@@ -14,6 +20,10 @@ export interface QueueOptions {
   readonly taskList: TaskList;
   /** Jobs at once. */
   readonly concurrency: number;
+  /** Jobs that one statement fetches at most. */
+  readonly fetchAtOnce: number;
+  /** Jobs that are added by the clock. */
+  readonly cronItems: readonly ParsedCronItem[];
   readonly sql: Sql;
   readonly log: Logger;
   /** Called with the names under which the queue locks this process's jobs, before it locks any. */
@@ -25,7 +35,7 @@ const completeBatchMs = 5;
 /** How often the queue asks for jobs, in case a notification was missed. */
 const pollMs = 1_000;
 /** A fetched job waits in this process for so long at most, then it goes back to the queue. */
-const fetchedJobMs = 5_000;
+const fetchedJobMs = 500;
 /** How often this process searches for jobs that are locked in its name without its knowledge. */
 const lostJobsEveryMs = 2_000;
 /** A job that was locked longer ago than this has reached the process that locked it, if it ever will. */
@@ -39,6 +49,8 @@ const restartPauseMs = 250;
 interface Pool {
   name: string;
   runner: Runner | null;
+  /** Asks for jobs. */
+  nudge: (count: number) => void;
   /** The connection on which new jobs are notified. */
   listener: PoolClient | null;
   endedAtMs: number | null;
@@ -85,6 +97,11 @@ export class Queue {
     return queue;
   }
 
+  /** Fetches what is due now, without waiting for a notification. */
+  nudge(count: number): void {
+    for (const { nudge } of this.#pools) nudge(count);
+  }
+
   /** Fetches nothing more, gives back what has not begun, and resolves when all that runs has ended. Never rejects. */
   async stop(): Promise<void> {
     this.#stopping = true;
@@ -104,14 +121,14 @@ export class Queue {
   }
 
   async #run(): Promise<void> {
-    const { connectionString, taskList, concurrency, log } = this.#options;
-    const pool: Pool = { name: "", runner: null, listener: null, endedAtMs: null, held: new Set() };
+    const { connectionString, taskList, concurrency, fetchAtOnce, cronItems, log } = this.#options;
+    const pool: Pool = { name: "", runner: null, nudge: () => {}, listener: null, endedAtMs: null, held: new Set() };
     const connections = openQueueConnections(connectionString, log);
     const closeConnections = () => connections.end().catch((error) => this.#note(error));
     pool.runner = await run({
       pgPool: connections,
       taskList,
-      parsedCronItems: cronItems,
+      parsedCronItems: [...cronItems],
       noHandleSignals: true,
       logger: queueLogger(log),
       events: this.#listen(pool),
@@ -119,7 +136,7 @@ export class Queue {
         worker: {
           concurrentJobs: concurrency,
           pollInterval: pollMs,
-          localQueue: { size: concurrency + 1, ttl: fetchedJobMs },
+          localQueue: { size: fetchAtOnce, ttl: fetchedJobMs },
           completeJobBatchDelay: completeBatchMs,
         },
       },
@@ -141,6 +158,7 @@ export class Queue {
     const events = new EventEmitter() as WorkerEvents;
     events.on("pool:create", ({ workerPool }) => {
       pool.name = workerPool.id;
+      pool.nudge = (count) => workerPool.nudge(count);
       this.#pools.add(pool);
       this.#tellNames();
     });
@@ -233,8 +251,8 @@ export class Queue {
 function queueLogger(parent: Logger): QueueLogger {
   const log = parent.child({ part: "queue" });
   return new QueueLogger((scope) => (level, message) => {
-    // Jobs hold no connection of this pool while they run, so it may be smaller than their number.
-    const expected = message.includes("having maxPoolSize");
+    // Jobs hold no connection of this pool while they run, so it may be smaller than their number; and what is fetched and not begun should be little.
+    const expected = message.includes("having maxPoolSize") || message.startsWith("Your job batch size");
     if (level === "error") log.error(scope, message);
     else if (level === "warning" && !expected) log.warn(scope, message);
     else log.trace(scope, message);

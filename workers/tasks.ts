@@ -25,6 +25,7 @@ import { purgeTenant } from "../src/tenants/purge.ts";
 import { sweepRecords } from "../src/tenants/records.ts";
 import { sumUsage } from "../src/usage/sums.ts";
 import { purgeWorkspace } from "../src/workspaces/remove.ts";
+import type { Lanes } from "./lanes.ts";
 
 /** What is deleted with an agent, in this order. It is handed in, because `agents` must not import the slices above it. */
 export const agentPurges: readonly AgentPurge[] = [
@@ -39,11 +40,17 @@ export interface JobRunner {
   readonly ctx: Ctx;
   readonly workerId: IdOf<"worker">;
   readonly dispatcher: Dispatcher;
+  readonly lanes: Lanes;
 }
 
-/** Returns the function that runs each kind of job; a kind without one does not compile. */
-export function taskList({ ctx, workerId, dispatcher }: JobRunner): TaskList {
-  return refuseMalformed(ctx, {
+/** Returns the functions that run turns, and those that run every other kind of job, in its lane; a kind without one does not compile. */
+export function taskLists(runner: JobRunner): { readonly turns: TaskList; readonly others: TaskList } {
+  const { turn, ...others } = taskList(runner);
+  return { turns: { turn }, others };
+}
+
+function taskList({ ctx, workerId, dispatcher, lanes }: JobRunner): Record<JobName, Task> {
+  return inLanes(ctx, lanes, {
     turn: (payload) => dispatcher.take(payload),
     "task.run": (payload) => beginRun(ctx, payload.runId),
     "task.fire": (payload) => fireTask(ctx, payload),
@@ -71,18 +78,24 @@ export function taskList({ ctx, workerId, dispatcher }: JobRunner): TaskList {
 /** What runs each kind of job. */
 type JobHandlers = { readonly [N in JobName]: (payload: JobPayloads[N]) => Promise<unknown> };
 
+function inLanes(ctx: Ctx, lanes: Lanes, handlers: JobHandlers): Record<JobName, Task> {
+  return Object.fromEntries(jobNames.map((name) => [name, taskOf(ctx, lanes, name, handlers)])) as Record<
+    JobName,
+    Task
+  >;
+}
+
 /**
  * Makes a malformed job a dead letter at once, with a line in the log: another attempt
  * would fail as well, and an operator can list it (`queue list --dead`).
  */
-function refuseMalformed(ctx: Ctx, handlers: JobHandlers): TaskList {
-  return Object.fromEntries(jobNames.map((name) => [name, taskOf(ctx, name, handlers)]));
-}
-
-function taskOf<N extends JobName>({ log, sql }: Ctx, name: N, handlers: JobHandlers): Task {
+function taskOf<N extends JobName>({ log, sql }: Ctx, lanes: Lanes, name: N, handlers: JobHandlers): Task {
   const handle: (payload: JobPayloads[N]) => Promise<unknown> = handlers[name];
+  const run = lanes.inLane(name, (payload) =>
+    observeJob(name, async () => void (await handle(payload as JobPayloads[N]))),
+  );
   return async (payload, helpers) => {
-    if (isPayload(name, payload)) return observeJob(name, async () => void (await handle(payload)));
+    if (isPayload(name, payload)) return run(payload, helpers);
     const { id } = helpers.job;
     log.error({ job: id, task: name }, "a malformed job is a dead letter");
     await spendAttempts(sql, id);

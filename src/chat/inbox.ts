@@ -75,7 +75,7 @@ async function begin(ctx: Ctx, waiting: WaitingMessage): Promise<"wait" | "next"
       await addJob(
         ctx.sql,
         "chat.inbox",
-        { threadId: waiting.threadId },
+        { threadId: waiting.threadId, tenantId: waiting.tenantId },
         { runAt: new Date(Date.now() + fullPauseMs) },
       );
       return "wait";

@@ -2,6 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Logger as QueueLogger, runMigrations } from "graphile-worker";
 import postgres from "postgres";
+import { queueIndexes } from "../queue/indexes.ts";
 import type { Logger } from "../telemetry/log.ts";
 
 const migrationsFolder = join(import.meta.dirname, "../../../sql");
@@ -54,7 +55,7 @@ export async function migrate(databaseUrl: string, log: Logger): Promise<void> {
       log.info({ migration: name }, "migration applied");
     }
     await runMigrations({ connectionString: databaseUrl, logger: silentQueueLogger });
-    await indexDeadJobs(sql);
+    await indexJobs(sql);
   } finally {
     await sql.end({ timeout: 5 });
   }
@@ -70,16 +71,14 @@ async function readApplied(sql: postgres.Sql): Promise<ReadonlySet<string>> {
   return new Set(names);
 }
 
-/**
- * Jobs without attempts left are counted at every scrape, and the queue has no index
- * of them. This index holds only them, so a healthy job costs no write to it. Its
- * existence is checked first, because `if not exists` would still wait for writers.
- */
-async function indexDeadJobs(sql: postgres.Sql): Promise<void> {
-  const [known] = await sql<{ present: boolean }[]>`
-    select to_regclass('graphile_worker.parley_dead_jobs') is not null as present`;
-  if (known?.present) return;
-  await sql`create index parley_dead_jobs on graphile_worker._private_jobs (task_id) where attempts >= max_attempts`;
+/** Makes the indexes that the queue lacks. Their existence is checked first, because `if not exists` would still wait for writers. */
+async function indexJobs(sql: postgres.Sql): Promise<void> {
+  for (const { name, columns } of queueIndexes) {
+    const [known] = await sql<{ present: boolean }[]>`
+      select to_regclass(${`graphile_worker.${name}`}) is not null as present`;
+    if (known?.present) continue;
+    await sql.unsafe(`create index ${name} on graphile_worker._private_jobs ${columns}`);
+  }
 }
 
 /** Returns the names of migrations that the database lacks. A database without our schema lacks all. Throws `OldNumberingError`. */

@@ -4,6 +4,8 @@ interface JobKind {
   readonly payload: readonly string[];
   /** How often the queue tries a job before it is a dead letter. Where workers recover lost jobs, the attempts only bridge a short outage of the database. */
   readonly attempts: number;
+  /** So many jobs of the kind run at once in a worker process, in slots that tenants share. Turns have slots of their own (`WORKER_CONCURRENCY`). */
+  readonly atOnce: number;
   /** The field by which jobs are told apart: of those with the same value, at most one waits. Null: jobs of this kind have no key. */
   readonly key: string | null;
   /** The text before that field in the job's key; the name of the kind and a colon when left out. */
@@ -13,47 +15,53 @@ interface JobKind {
 /** Every kind of job. */
 const kinds = {
   /** Run a queued turn. `lockKey` is its session, or the turn itself when it has none. */
-  turn: { payload: ["turnId", "lockKey", "tenantId"], attempts: 5, key: "turnId", keyPrefix: "" },
+  turn: {
+    payload: ["turnId", "lockKey", "tenantId"],
+    attempts: 5,
+    atOnce: Number.POSITIVE_INFINITY,
+    key: "turnId",
+    keyPrefix: "",
+  },
   /** Begin a queued run of a task. */
-  "task.run": { payload: ["runId", "tenantId"], attempts: 5, key: "runId" },
+  "task.run": { payload: ["runId", "tenantId"], attempts: 5, atOnce: 10, key: "runId" },
   /** Start the run that a task's schedule calls for; `fireAt` is the scheduled time, which names the fire. */
-  "task.fire": { payload: ["taskId", "fireAt", "tenantId"], attempts: 5, key: "taskId" },
+  "task.fire": { payload: ["taskId", "fireAt", "tenantId"], attempts: 5, atOnce: 8, key: "taskId" },
   /** Begin the turn of the first message that waits in a chat thread. */
-  "chat.inbox": { payload: ["threadId", "tenantId"], attempts: 5, key: "threadId" },
+  "chat.inbox": { payload: ["threadId", "tenantId"], attempts: 5, atOnce: 10, key: "threadId" },
   /** Post what waits to be posted in a chat thread. */
-  "chat.deliver": { payload: ["threadId", "tenantId"], attempts: 5, key: "threadId" },
+  "chat.deliver": { payload: ["threadId", "tenantId"], attempts: 5, atOnce: 20, key: "threadId" },
   /** Erase a deleted chat connection; where its agent or tenant was deleted, remove its webhook before. */
-  "chat.purge": { payload: ["connectionId", "tenantId"], attempts: 25, key: "connectionId" },
+  "chat.purge": { payload: ["connectionId", "tenantId"], attempts: 25, atOnce: 3, key: "connectionId" },
   /** Delete old events of the chat platforms. */
-  "chat.sweep": { payload: [], attempts: 1, key: null },
+  "chat.sweep": { payload: [], attempts: 1, atOnce: 1, key: null },
   /** Erase a deleted session. */
-  "session.purge": { payload: ["sessionId", "tenantId"], attempts: 25, key: "sessionId" },
+  "session.purge": { payload: ["sessionId", "tenantId"], attempts: 25, atOnce: 4, key: "sessionId" },
   /** Delete what a deleted agent leaves behind. */
-  "agent.purge": { payload: ["agentId", "tenantId"], attempts: 25, key: "agentId" },
+  "agent.purge": { payload: ["agentId", "tenantId"], attempts: 25, atOnce: 3, key: "agentId" },
   /** End a tenant once its last turn has ended, then erase what it had. */
-  "tenant.purge": { payload: ["tenantId"], attempts: 25, key: "tenantId" },
+  "tenant.purge": { payload: ["tenantId"], attempts: 25, atOnce: 3, key: "tenantId" },
   /** Delete the files of a workspace that is being deleted, then the workspace. */
-  "workspace.purge": { payload: ["workspaceId", "tenantId"], attempts: 25, key: "workspaceId" },
+  "workspace.purge": { payload: ["workspaceId", "tenantId"], attempts: 25, atOnce: 3, key: "workspaceId" },
   /** Add a job for each tenant that has something older than it keeps. */
-  "retention.sweep": { payload: [], attempts: 1, key: null },
+  "retention.sweep": { payload: [], attempts: 1, atOnce: 1, key: null },
   /** Delete what a tenant keeps no longer. */
-  "retention.purge": { payload: ["tenantId"], attempts: 25, key: "tenantId" },
+  "retention.purge": { payload: ["tenantId"], attempts: 25, atOnce: 3, key: "tenantId" },
   /** Empty stateless generations whose answers nobody can ask for any more. */
-  "generations.sweep": { payload: [], attempts: 1, key: null },
+  "generations.sweep": { payload: [], attempts: 1, atOnce: 1, key: null },
   /** Delete counts of quotas that are over, and old dead letters. */
-  "records.sweep": { payload: [], attempts: 1, key: null },
+  "records.sweep": { payload: [], attempts: 1, atOnce: 1, key: null },
   /** Erase a deleted task and its runs. */
-  "task.purge": { payload: ["taskId", "tenantId"], attempts: 25, key: "taskId" },
+  "task.purge": { payload: ["taskId", "tenantId"], attempts: 25, atOnce: 3, key: "taskId" },
   /** Delete what a deleted library skill leaves behind. */
-  "skill.purge": { payload: ["skillId", "tenantId"], attempts: 25, key: "skillId" },
+  "skill.purge": { payload: ["skillId", "tenantId"], attempts: 25, atOnce: 3, key: "skillId" },
   /** Report a merchant connection's usage events that are due. */
-  "merchant.deliver": { payload: ["connectionId", "tenantId"], attempts: 5, key: "connectionId" },
+  "merchant.deliver": { payload: ["connectionId", "tenantId"], attempts: 5, atOnce: 10, key: "connectionId" },
   /** Deny the tool calls that nobody decided in time. */
-  "pauses.sweep": { payload: [], attempts: 1, key: null },
+  "pauses.sweep": { payload: [], attempts: 1, atOnce: 1, key: null },
   /** Delete old Idempotency-Keys. */
-  "keys.sweep": { payload: [], attempts: 1, key: null },
+  "keys.sweep": { payload: [], attempts: 1, atOnce: 1, key: null },
   /** Add ended turns to the sums of usage. */
-  "usage.sum": { payload: [], attempts: 1, key: null },
+  "usage.sum": { payload: [], attempts: 1, atOnce: 1, key: null },
 } as const satisfies Record<string, JobKind>;
 
 export type JobName = keyof typeof kinds;

@@ -1,4 +1,5 @@
 import type { AnySql } from "../database/client.ts";
+import { dueAtSql } from "./parked-jobs.ts";
 
 /** A count stops here, over all tasks: counting 100,000 of 400,000 jobs took Postgres 0.27 s, which every process would ask of it at every scrape. */
 const queueCountMax = 20_000;
@@ -17,15 +18,21 @@ export interface TaskDepth {
 /**
  * Returns how many jobs of each kind are due, and how many are dead. Both counts follow an
  * index and stop at `queueCountMax`: the queue's own index of available jobs, whose
- * order finds the oldest first (all our jobs have priority 0), and ours of
- * those without attempts left (`migrate.ts`).
+ * order finds the oldest of a priority first, ours of the parked ones
+ * (`parked-jobs.ts` has the priorities), and ours of those without attempts left.
  */
 export async function readDepths(sql: AnySql): Promise<TaskDepth[]> {
   return sql<TaskDepth[]>`
     with due as (
       select task_id, count(*)::int as jobs, extract(epoch from now() - min(run_at))::float8 as oldest from (
-        select task_id, run_at from graphile_worker._private_jobs
-        where is_available = true and priority = 0 and run_at <= now() order by priority, run_at limit ${queueCountMax}
+        (select task_id, run_at from graphile_worker._private_jobs
+        where is_available = true and priority = 0 and run_at <= now() order by priority, run_at limit ${queueCountMax})
+        union all
+        (select task_id, run_at from graphile_worker._private_jobs
+        where is_available = true and priority = -1 and run_at <= now() order by priority, run_at limit ${queueCountMax})
+        union all
+        (select task_id, ${dueAtSql(sql, sql`j`)} from graphile_worker._private_jobs j where priority = 1 limit ${queueCountMax})
+        limit ${queueCountMax}
       ) oldest group by task_id
     ), dead as (
       select task_id, count(*)::int as jobs from (

@@ -1,4 +1,5 @@
 import type { AnySql } from "../database/client.ts";
+import { dueAtSql } from "./parked-jobs.ts";
 
 /** The counts of one kind of job in the queue. */
 export interface TaskCounts {
@@ -34,12 +35,15 @@ export interface Job {
 /** Returns the counts of every kind of job in the queue. Counts all jobs, unlike the gauges of `/metrics`. */
 export async function countJobs(sql: AnySql): Promise<TaskCounts[]> {
   return sql<TaskCounts[]>`
-    select t.identifier as task, count(*) filter (where waits and run_at <= now())::int as ready,
-      coalesce(extract(epoch from now() - min(run_at) filter (where waits and run_at <= now())), 0)::float8 as oldest_seconds,
-      count(*) filter (where waits and run_at > now())::int as scheduled,
+    select t.identifier as task, count(*) filter (where waits and due_at <= now())::int as ready,
+      coalesce(extract(epoch from now() - min(due_at) filter (where waits and due_at <= now())), 0)::float8 as oldest_seconds,
+      count(*) filter (where waits and due_at > now())::int as scheduled,
       count(*) filter (where locked_at is not null)::int as running,
       count(*) filter (where locked_at is null and not waits)::int as dead
-    from (select *, locked_at is null and attempts < max_attempts as waits from graphile_worker._private_jobs) j
+    from (
+      select w.*, locked_at is null and attempts < max_attempts as waits, ${dueAtSql(sql, sql`w`)} as due_at
+      from graphile_worker._private_jobs w
+    ) j
     join graphile_worker._private_tasks t on t.id = j.task_id
     group by 1 order by 1`;
 }
@@ -62,7 +66,7 @@ export async function findJob(sql: AnySql, id: string): Promise<Job | null> {
 async function readJobs(sql: AnySql, which: ReturnType<typeof sql>): Promise<Job[]> {
   return sql<Job[]>`
     select j.id::text, t.identifier as task, j.payload, j.attempts, j.max_attempts,
-      j.attempts >= j.max_attempts and j.locked_at is null as dead, j.last_error, j.run_at,
+      j.attempts >= j.max_attempts and j.locked_at is null as dead, j.last_error, ${dueAtSql(sql, sql`j`)} as run_at,
       j.created_at, j.updated_at, j.locked_at
     from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
     where ${which}`;

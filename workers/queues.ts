@@ -1,0 +1,75 @@
+import type { Ctx } from "../src/kernel/context.ts";
+import type { Actor } from "../src/sessions/run/actor.ts";
+import type { Dispatcher } from "../src/sessions/run/dispatch.ts";
+import { cronItems } from "./crontab.ts";
+import { Lanes } from "./lanes.ts";
+import { Queue } from "./queue.ts";
+import { taskLists } from "./tasks.ts";
+
+/** Jobs beyond the slots for turns that run at once, so that a worker whose slots are full can still take a turn's job and park it. */
+const spareHands = 32;
+/** Turns that one statement fetches at most: what waits in this process while its slots are full waits beside idle workers. */
+const turnsFetchedAtOnce = 10;
+/** The same for every other kind of job. None of them waits here: one that finds no slot is parked. */
+const othersFetchedAtOnce = 25;
+
+/** What the queues are for. */
+interface QueuedBy {
+  readonly actor: Actor;
+  readonly dispatcher: Dispatcher;
+  readonly databaseUrl: string;
+}
+
+/** The queues of a worker process. */
+export interface WorkerQueues {
+  /** Fetches nothing more, gives back what has not begun, and resolves when all that runs has ended. Never rejects. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts the two queues of a worker process: one for turns alone, one for every other
+ * kind of job, so that neither waits for the other's. Throws when the database is not reachable.
+ */
+export async function startQueues(ctx: Ctx, { actor, dispatcher, databaseUrl }: QueuedBy): Promise<WorkerQueues> {
+  const { sql, log } = ctx;
+  const lanes = new Lanes(sql, log);
+  const lists = taskLists({ ctx, workerId: actor.workerId, dispatcher, lanes });
+  const names = { turns: [] as readonly string[], others: [] as readonly string[] };
+  const start = (which: "turns" | "others", more: { concurrency: number; fetchAtOnce: number }) =>
+    Queue.start({
+      connectionString: withName(databaseUrl, actor.applicationName),
+      taskList: lists[which],
+      cronItems: which === "turns" ? [] : cronItems,
+      sql,
+      log,
+      onNames: (own) => {
+        names[which] = own;
+        actor.nameInQueue([...names.turns, ...names.others]);
+      },
+      ...more,
+    });
+  const others = await start("others", { concurrency: Lanes.hands, fetchAtOnce: othersFetchedAtOnce }).catch(
+    (error) => {
+      lanes.stop();
+      throw error;
+    },
+  );
+  lanes.onCalled = (count) => others.nudge(count);
+  const stopOthers = () => {
+    lanes.stop();
+    return others.stop();
+  };
+  const concurrency = ctx.config.workerConcurrency + spareHands;
+  const turns = await start("turns", { concurrency, fetchAtOnce: turnsFetchedAtOnce }).catch(async (error) => {
+    await stopOthers();
+    throw error;
+  });
+  return { stop: async () => void (await Promise.all([turns.stop(), stopOthers()])) };
+}
+
+/** Returns the URL with an application name, by which the reaper finds a worker's connections. */
+function withName(databaseUrl: string, applicationName: string): string {
+  const url = new URL(databaseUrl);
+  url.searchParams.set("application_name", applicationName);
+  return url.href;
+}
