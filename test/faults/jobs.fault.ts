@@ -84,6 +84,7 @@ describe.skipIf(sharedRedisUrl === null)("jobs that somebody put into the queue 
         tenantId: `ten_${id}`,
         workspaceId: `ws_${id}`,
         skillId: `skill_${id}`,
+        sessionId: `ss_${id}`,
       };
       const odd = Object.fromEntries(Object.keys(named).map((name) => [name, "' or true --\u0001"]));
       for (const name of jobNames) for (const payload of [named, odd]) await add(name, payload, 1);
