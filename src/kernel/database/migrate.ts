@@ -2,8 +2,8 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Logger as QueueLogger, runMigrations } from "graphile-worker";
 import postgres from "postgres";
-import { queueIndexes } from "../queue/indexes.ts";
 import type { Logger } from "../telemetry/log.ts";
+import { queueIndexes } from "./queue-indexes.ts";
 
 const migrationsFolder = join(import.meta.dirname, "../../../sql");
 /** A number and a topic; `sql/README.md` has the rules. */

@@ -11,7 +11,7 @@ interface QueueIndex {
 export const queueIndexes: readonly QueueIndex[] = [
   // Jobs without attempts left, which are counted at every scrape.
   { name: "parley_dead_jobs", columns: "(task_id) where attempts >= max_attempts" },
-  // Jobs that wait for a slot of their kind, by tenant (`parked-jobs.ts`).
+  // Jobs that wait for a slot of their kind, by tenant (`queue/parked-jobs.ts`).
   {
     name: "parley_parked_jobs",
     columns: "(task_id, coalesce(payload ->> 'tenantId', ''), run_at) where priority = 1",
