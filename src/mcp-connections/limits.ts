@@ -4,7 +4,7 @@ export const validateTimeoutMs = 6_000;
 export const toolsAtStartMs = 5_000;
 /** Opening an MCP session takes at most this long. */
 export const connectTimeoutMs = 5_000;
-/** Listing one page of a server's tools takes at most this long. */
+/** Listing a server's tools, all pages together, takes at most this long; for a turn no longer than the turn waits. */
 export const listTimeoutMs = 5_000;
 /** One tool call may run this long; tools that run for five minutes are common. */
 export const callTimeoutMs = 10 * 60_000;
@@ -24,8 +24,12 @@ export const resultBytesMax = 256 * 1024;
 
 /** A server's tool list has at most this many pages, */
 export const toolPagesMax = 20;
-/** and this many tools; the rest is left out. */
+/** this many tools, */
 export const toolsMax = 512;
+/** and so many bytes as JSON, all pages together; the rest is left out. */
+export const toolListBytesMax = 8 * 1024 * 1024;
+/** A process keeps tool lists of so many bytes in all; beyond that the least recently used are read again when they are needed. */
+export const toolListsBytesMax = 64 * 1024 * 1024;
 /** A tool list is used for this long, then read again. */
 export const toolsFreshMs = 30_000;
 

@@ -3,13 +3,15 @@ import type { Ctx } from "../kernel/context.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import { authorizationOf } from "./authorization.ts";
 import { serverFetch } from "./fetches.ts";
-import { connectTimeoutMs, sessionIdleMs, sessionSweepMs, sessionsMax } from "./limits.ts";
+import { connectTimeoutMs, sessionIdleMs, sessionSweepMs, sessionsMax, toolListsBytesMax } from "./limits.ts";
 import { McpSession, SessionLostError } from "./session.ts";
 import type { McpConnectionRow } from "./store.ts";
 
 interface Entry {
   readonly version: number;
   readonly session: Promise<McpSession>;
+  /** The session, once it is open. */
+  opened: McpSession | null;
   users: number;
   usedAt: number;
   /** It gets no further users, and closes when its last user has finished. */
@@ -56,6 +58,7 @@ export class SessionPool {
     } finally {
       entry.users--;
       entry.usedAt = Date.now();
+      this.#boundLists();
       if (entry.isRetired) this.#closeWhenFree(entry);
     }
   }
@@ -96,17 +99,34 @@ export class SessionPool {
     const entry: Entry = {
       version: connection.credentialVersion,
       session,
+      opened: null,
       users: 0,
       usedAt: Date.now(),
       isRetired: false,
     };
-    session.catch(() => this.#retire(connection.id, entry));
+    session.then(
+      (opened) => {
+        entry.opened = opened;
+      },
+      () => this.#retire(connection.id, entry),
+    );
     for (const [id, oldest] of this.#entries) {
       if (this.#entries.size < sessionsMax) break;
       this.#retire(id, oldest);
     }
     this.#sweeper ??= setInterval(() => this.#sweep(), sessionSweepMs).unref();
     return entry;
+  }
+
+  /** Forgets the tool lists of the least recently used sessions, until the others are within `toolListsBytesMax`. */
+  #boundLists(): void {
+    let bytes = 0;
+    for (const { opened } of this.#entries.values()) bytes += opened?.listBytes ?? 0;
+    for (const { opened } of this.#entries.values()) {
+      if (bytes <= toolListsBytesMax) return;
+      bytes -= opened?.listBytes ?? 0;
+      opened?.forgetTools();
+    }
   }
 
   #sweep(): void {

@@ -6,6 +6,7 @@ import {
   connectTimeoutMs,
   listTimeoutMs,
   noticeTimeoutMs,
+  toolListBytesMax,
   toolPagesMax,
   toolsFreshMs,
   toolsMax,
@@ -55,12 +56,22 @@ const noValidation: jsonSchemaValidator = {
     (input: unknown) => ({ valid: true, data: input as T & {}, errorMessage: undefined }),
 };
 
+/** A server's tools as they were read, or are being read. */
+interface ToolList {
+  readonly tools: Promise<McpTool[]>;
+  readonly readAt: number;
+  /** The reading stops then. */
+  readonly deadline: number;
+  /** Of what was read so far. */
+  bytes: number;
+}
+
 /** One initialised MCP session over Streamable HTTP. */
 export class McpSession {
   readonly #client: Client;
   readonly #transport: StreamableHTTPClientTransport;
   #waiting = 0;
-  #list: { tools: Promise<McpTool[]>; readAt: number } | null = null;
+  #list: ToolList | null = null;
 
   private constructor({ url, send, authorization }: McpSessionTarget) {
     this.#client = new Client(clientInfo, { capabilities: {}, jsonSchemaValidator: noValidation });
@@ -82,16 +93,25 @@ export class McpSession {
     return { name, version };
   }
 
-  /** Returns the server's tools, from a list that is at most `toolsFreshMs` old. Throws errors that `failureOf` reads, and `SessionLostError`. */
-  tools(): Promise<McpTool[]> {
-    if (this.#list === null || this.#list.readAt + toolsFreshMs < Date.now()) {
-      const list = { tools: this.#readTools(), readAt: Date.now() };
-      this.#list = list;
-      list.tools.catch(() => {
-        if (this.#list === list) this.#list = null;
-      });
+  /**
+   * Returns the server's tools, from a list that is at most `toolsFreshMs` old, or that is
+   * read until `deadline` at most. Throws errors that `failureOf` reads, and
+   * `SessionLostError`.
+   */
+  async tools(deadline = Date.now() + listTimeoutMs): Promise<McpTool[]> {
+    const list = this.#currentList(deadline);
+    try {
+      return await list.tools;
+    } catch (error) {
+      // Whoever began this reading waited for less time than this caller does.
+      if (list.deadline >= deadline || Date.now() >= deadline) throw error;
+      return this.#currentList(deadline).tools;
     }
-    return this.#list.tools;
+  }
+
+  /** How many bytes the list of tools takes that is kept here. */
+  get listBytes(): number {
+    return this.#list?.bytes ?? 0;
   }
 
   /** Makes the next `tools()` read the list from the server. */
@@ -99,23 +119,41 @@ export class McpSession {
     this.#list = null;
   }
 
-  async #readTools(): Promise<McpTool[]> {
-    if (this.#client.getServerCapabilities()?.tools === undefined) return [];
+  #currentList(deadline: number): ToolList {
+    if (this.#list !== null && this.#list.readAt + toolsFreshMs >= Date.now()) return this.#list;
     const tools = new Map<string, McpTool>();
+    const reading = Promise.withResolvers<McpTool[]>();
+    const list: ToolList = { tools: reading.promise, readAt: Date.now(), deadline, bytes: 0 };
+    this.#list = list;
+    this.#readTools(tools, list).then(
+      () => reading.resolve([...tools.values()]),
+      (error) => {
+        if (this.#list === list) this.#list = null;
+        reading.reject(error);
+      },
+    );
+    return list;
+  }
+
+  async #readTools(tools: Map<string, McpTool>, list: ToolList): Promise<void> {
+    if (this.#client.getServerCapabilities()?.tools === undefined) return;
     let cursor: string | undefined;
     for (let page = 0; page < toolPagesMax && tools.size < toolsMax; page++) {
       const params = cursor === undefined ? {} : { cursor };
-      const list = await this.#wait(() =>
-        this.#client.request({ method: "tools/list", params }, ListToolsResultSchema, { timeout: listTimeoutMs }),
+      const timeout = Math.max(1, Math.min(listTimeoutMs, list.deadline - Date.now()));
+      const read = await this.#wait(() =>
+        this.#client.request({ method: "tools/list", params }, ListToolsResultSchema, { timeout }),
       );
-      for (const { name, description = "", inputSchema, annotations } of list.tools) {
+      const bytes = Buffer.byteLength(JSON.stringify(read));
+      if (list.bytes + bytes > toolListBytesMax) break;
+      list.bytes += bytes;
+      for (const { name, description = "", inputSchema, annotations } of read.tools) {
         if (tools.size < toolsMax && !tools.has(name))
           tools.set(name, { name, description, inputSchema, readOnly: annotations?.readOnlyHint === true });
       }
-      if (list.nextCursor === undefined || list.nextCursor === cursor) break;
-      cursor = list.nextCursor;
+      if (read.nextCursor === undefined || read.nextCursor === cursor) break;
+      cursor = read.nextCursor;
     }
-    return [...tools.values()];
   }
 
   /**

@@ -79,9 +79,10 @@ export async function mcpTools(
   return { tools, failures };
 }
 
-/** Lists a connection's tools through the process's session with it. Throws errors that `failureOf` reads. */
+/** Lists a connection's tools through the process's session with it, for as long as a turn waits for them. Throws errors that `failureOf` reads. */
 function listTools(ctx: Ctx, row: McpConnectionRow): Promise<McpTool[]> {
-  return sessionPoolOf(ctx).use(row, (session) => session.tools());
+  const deadline = Date.now() + toolsAtStartMs;
+  return sessionPoolOf(ctx).use(row, (session) => session.tools(deadline));
 }
 
 function forwarded(scope: ToolScope, attachment: ToolAttachment): Record<string, unknown> | null {

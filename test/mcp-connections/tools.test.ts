@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { ToolExecutionOptions } from "ai";
 import type { Ctx } from "../../src/kernel/context.ts";
 import { findMcpTool } from "../../src/mcp-connections/find-tool.ts";
-import { resultBytesMax } from "../../src/mcp-connections/limits.ts";
+import { resultBytesMax, toolListBytesMax, toolListsBytesMax } from "../../src/mcp-connections/limits.ts";
 import { sessionPoolOf } from "../../src/mcp-connections/pool.ts";
 import { mcpTools, type ToolAttachment } from "../../src/mcp-connections/tools.ts";
 import type { TurnTool } from "../../src/tools/tool.ts";
@@ -308,4 +308,62 @@ describe("findMcpTool", () => {
     const down = await t.call("POST", "/v1/agents", { body: rule("other") });
     expect([down.status, down.body.error.code]).toEqual([400, "mcp_connection_discovery_failed"]);
   });
+});
+
+describe("the size of tool lists", () => {
+  const mib = 1024 * 1024;
+  /** Tools of about so many bytes each, on a page each. */
+  const weighty = (count: number, bytes: number) => {
+    mcp.settings.pageRows = 1;
+    mcp.settings.tools = Array.from({ length: count }, (_, index) =>
+      textTool(`tool-${index}`, { description: "x".repeat(bytes) }),
+    );
+  };
+
+  test("a connection's list is read up to 8 MiB, and the rest is left out", async () => {
+    const id = await connect("weighty");
+    weighty(7, mib);
+    expect((await turn([attached(id)])).tools).toHaveLength(7);
+    sessionPoolOf(ctx).close();
+    weighty(12, mib);
+    const { tools, failures } = await turn([attached(id)]);
+    expect(failures).toEqual([]);
+    expect(tools).toHaveLength(Math.floor(toolListBytesMax / mib) - 1);
+  });
+
+  test("a process keeps 64 MiB of lists, and reads those again that it has forgotten", async () => {
+    weighty(7, mib);
+    const ids: string[] = [];
+    const kept = Math.floor(toolListsBytesMax / (7 * mib));
+    for (let index = 0; index <= kept; index++) ids.push(await connect(`c${index}`));
+    mcp.methods.length = 0;
+    for (const id of ids.slice(0, kept)) await turn([attached(id)]);
+    await turn([attached(ids[0] as string)]);
+    expect(mcp.count("tools/list")).toBe(7 * kept);
+    // One more list, and the least recently used one goes: the second.
+    await turn([attached(ids[kept] as string)]);
+    await turn([attached(ids[0] as string)]);
+    expect(mcp.count("tools/list")).toBe(7 * (kept + 1));
+    await turn([attached(ids[1] as string)]);
+    expect(mcp.count("tools/list")).toBe(7 * (kept + 2));
+  });
+
+  test("a list without an end is read no longer than the turn waits for it", async () => {
+    const id = await connect("slow");
+    mcp.settings.pageRows = 1;
+    mcp.settings.tools = Array.from({ length: 20 }, (_, index) => textTool(`tool-${index}`));
+    mcp.settings.intercept = async (request) => {
+      const { method } = (await request.clone().json()) as { method?: string };
+      if (method === "tools/list") await new Promise((resolve) => setTimeout(resolve, 900));
+      return null;
+    };
+    mcp.methods.length = 0;
+    const { tools, failures } = await turn([attached(id)]);
+    expect([tools.length, failures.length]).toEqual([0, 1]);
+    const asked = mcp.count("tools/list");
+    // A ping that comes back shows that the session is alive; no further page was asked for meanwhile.
+    mcp.settings.intercept = null;
+    expect((await turn([attached(id)])).tools).toHaveLength(20);
+    expect(mcp.count("tools/list")).toBeLessThanOrEqual(asked + 20 + 1);
+  }, 30_000);
 });
