@@ -9,7 +9,7 @@ import { type LinkedInstallation, openLinkedInstallation } from "./installation.
 import { troubleProcesses, troubleStores } from "./nemesis.ts";
 import { Random } from "./random.ts";
 import { History, type Message } from "./record.ts";
-import { type Remains, readBusy, readRows } from "./rows.ts";
+import { keepErased, type Remains, readBusy, readRows } from "./rows.ts";
 
 export interface HistoryOptions {
   readonly seed: number;
@@ -30,6 +30,7 @@ const shownMax = 30;
 /** Plays a history from its seed and returns what is wrong with it. */
 export async function playHistory({ seed, seconds, clients, log }: HistoryOptions): Promise<string[]> {
   await using linked = await openLinkedInstallation({ serve: 2, work: 2 });
+  await keepErased(linked.installation.sql);
   const urls = linked.members.filter(({ role }) => role === "serve").map(({ url }) => url);
   const client = await linked.installation.client(urls[0]!);
   const world: World = {

@@ -48,21 +48,45 @@ export interface Remains {
   readonly requestCount: number;
 }
 
-/** Reads what the database holds of a tenant. */
+/**
+ * Copies the rows of deleted sessions aside as they are erased, so that a history can be
+ * checked to its end.
+ */
+export async function keepErased(sql: Sql): Promise<void> {
+  await sql`create schema erased`;
+  await sql`
+    create function erased.keep() returns trigger language plpgsql as $$
+    begin
+      execute format('insert into erased.%I select ($1).*', tg_table_name) using old;
+      return old;
+    end $$`;
+  for (const table of ["turns", "sessions", "approvals"]) {
+    await sql`create table erased.${sql(table)} (like public.${sql(table)})`;
+    await sql`create trigger keep before delete on public.${sql(table)} for each row execute function erased.keep()`;
+  }
+}
+
+/** Reads what the database holds, or held (`keepErased`), of a tenant. */
 export async function readRows(sql: Sql, tenantId: string): Promise<Omit<Remains, "transcripts" | "requestCount">> {
   const turns = await sql<TurnRecord[]>`
     select id, metadata ->> 'op' as op, session_id, status, attempt, trigger, error,
       continuation_id, assistant_message_id, accepted_at,
       claimed_at, finished_at, cancel_requested_at is not null as cancel_requested,
       (select count(*)::int from usage u where u.turn_id = t.id) as usage_rows
-    from turns t where tenant_id = ${tenantId} order by coalesce(finished_at, accepted_at), id`;
+    from (select * from turns union all select * from erased.turns) t
+    where tenant_id = ${tenantId} order by coalesce(finished_at, accepted_at), id`;
   const sessions = await sql<SessionRecord[]>`
-    select id, agent_id, deleted_at is not null as deleted from sessions where tenant_id = ${tenantId}`;
+    select id, agent_id, deleted_at is not null as deleted
+    from (select * from sessions union all select * from erased.sessions) s where tenant_id = ${tenantId}`;
   const approvals = await sql<ApprovalRecord[]>`
-    select id, turn_id, status, input from approvals where tenant_id = ${tenantId}`;
+    select id, turn_id, status, input from (
+      select * from approvals union all
+      select * from erased.approvals a where exists (select 1 from erased.sessions s where s.id = a.session_id)
+    ) a where tenant_id = ${tenantId}`;
   const memories = await sql<{ text: string }[]>`select text from memories where tenant_id = ${tenantId}`;
   const [stray] = await sql<{ n: number }[]>`
-    select count(*)::int as n from usage u where tenant_id = ${tenantId} and not exists (select 1 from turns t where t.id = u.turn_id)`;
+    select count(*)::int as n from usage u where tenant_id = ${tenantId} and not exists (
+      select 1 from (select id from turns union all select id from erased.turns) t where t.id = u.turn_id)`;
   return { turns, sessions, approvals, memories: memories.map(({ text }) => text), strayUsage: stray?.n ?? 0 };
 }
 

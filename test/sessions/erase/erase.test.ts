@@ -91,6 +91,19 @@ describe("DELETE of a session", () => {
     await purgeSession(h.ctx, { sessionId, tenantId: t.id });
   });
 
+  test("while the relay is away the turns wait for it, and nothing else does", async () => {
+    const agentId = await makeAgent(h, t);
+    const text = unique();
+    const { sessionId } = await play(t, agentId, null, { message: userMessage(text), metadata: { about: text } });
+    await h.sql`update sessions set deleted_at = now() where id = ${sessionId}`;
+    const away = Object.assign(Object.create(h.ctx.relay), { erase: () => Promise.reject(new Error("away")) });
+    await expect(purgeSession({ sql: h.ctx.sql, relay: away }, sessionId)).rejects.toThrow("away");
+    await eventually(async () => !(await tablesWith(h.sql, text)).includes("public.messages"));
+    expect(await tablesWith(h.sql, text)).toContain("public.turns");
+    await purgeSession(h.ctx, sessionId);
+    expect(await everywhere(text)).toEqual([]);
+  });
+
   test("more turns and messages than one statement deletes, and a message larger than a step", async () => {
     const agentId = await makeAgent(h, t);
     const sessionId = newId("session");
