@@ -16,7 +16,14 @@ const stdoutBytesMax = 192 * 1024;
  * Returns the tool `bash`: a simulated shell with no network, over the workspace's files
  * (docs/decisions.md, "Workspaces").
  */
-export function bashTool({ ctx: { sql }, tenantId, workspaceId, sessionId, write }: WorkspaceScope): TurnTool {
+export function bashTool({
+  ctx: { sql },
+  tenantId,
+  workspaceId,
+  sessionId,
+  write,
+  allowance,
+}: WorkspaceScope): TurnTool {
   return builtinTool({
     name: "bash",
     description:
@@ -26,7 +33,7 @@ export function bashTool({ ctx: { sql }, tenantId, workspaceId, sessionId, write
     input: Closed({ command: Type.String({ minLength: 1 }) }),
     readOnly: false,
     execute: async ({ command }, signal = neverAborted) => {
-      const outcome = await runShell({ sql, write, tenantId, workspaceId, sessionId }, command, signal);
+      const outcome = await runShell({ sql, write, tenantId, workspaceId, sessionId, allowance }, command, signal);
       const stdout = boundText(cleanText(outcome.stdout), stdoutBytesMax);
       const stderr = boundText(cleanText(outcome.stderr), stderrBytesMax);
       const cut = stdout.cut || stderr.cut ? [cutNote("only the beginning of the output is shown")] : [];

@@ -14,7 +14,7 @@ import { withWorkspace } from "./store.ts";
  * Returns the tool `edit`: it replaces one passage of a file, under the workspace's lock,
  * so that no concurrent edit is lost.
  */
-export function editTool({ tenantId, workspaceId, sessionId, write }: WorkspaceScope): TurnTool {
+export function editTool({ tenantId, workspaceId, sessionId, write, allowance }: WorkspaceScope): TurnTool {
   return builtinTool({
     name: "edit",
     description: "Replace one passage of a text file. The old text must occur exactly once.",
@@ -35,6 +35,7 @@ export function editTool({ tenantId, workspaceId, sessionId, write }: WorkspaceS
         const text = textOf(before);
         if (text === null) throw new ToolError(`${path} is a binary file.`);
         const content = Buffer.from(replaceOnce(text, input.oldText, input.newText));
+        allowance.take(content.byteLength);
         await writeWorkspaceFiles(inner, workspaceId, sessionId, [{ path, content }]);
         return { path, sizeBytes: content.byteLength };
       };

@@ -6,6 +6,8 @@ export const workspacesPerTenantMax = 1_000;
 export const fileBytesMax = 10 * 1024 * 1024;
 /** The size limit of all files of a workspace together. */
 export const workspaceBytesMax = 100 * 1024 * 1024;
+/** The tools of one turn write at most this much, counting a file anew each time it is written. */
+export const turnWrittenBytesMax = 512 * 1024 * 1024;
 /** A workspace holds at most this many files, and beside them at most this many empty folders. */
 export const workspaceFilesMax = 10_000;
 /** The length limit of a path in bytes, so that it fits into its index. */

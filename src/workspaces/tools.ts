@@ -3,6 +3,7 @@ import { Closed } from "../kernel/http/request-fields.ts";
 import { boundItems, cutNote } from "../tools/bounded.ts";
 import { builtinTool } from "../tools/builtin.ts";
 import type { ToolScope, TurnTool } from "../tools/tool.ts";
+import { WriteAllowance } from "./allowance.ts";
 import { bashTool } from "./bash.ts";
 import { editTool } from "./edit.ts";
 import { withFileList } from "./file-list.ts";
@@ -21,7 +22,7 @@ import { withWorkspace } from "./store.ts";
  */
 export function workspaceTools(scope: ToolScope, readVirtual?: ReadVirtual): TurnTool[] {
   if (scope.workspaceId === null) return [];
-  const working: WorkspaceScope = { ...scope, workspaceId: scope.workspaceId };
+  const working: WorkspaceScope = { ...scope, workspaceId: scope.workspaceId, allowance: new WriteAllowance() };
   return [
     readTool(working, readVirtual),
     writeTool(working),
@@ -35,7 +36,7 @@ export function workspaceTools(scope: ToolScope, readVirtual?: ReadVirtual): Tur
 
 const path = Type.String({ minLength: 1, description: "The file's path, from the workspace's root." });
 
-function writeTool({ tenantId, workspaceId, sessionId, write }: WorkspaceScope): TurnTool {
+function writeTool({ tenantId, workspaceId, sessionId, write, allowance }: WorkspaceScope): TurnTool {
   return builtinTool({
     name: "write",
     description: "Create or replace a text file of the workspace.",
@@ -43,6 +44,7 @@ function writeTool({ tenantId, workspaceId, sessionId, write }: WorkspaceScope):
     readOnly: false,
     execute: async (input) => {
       const file = { path: readToolFilePath(input.path), content: Buffer.from(input.content) };
+      allowance.take(file.content.byteLength);
       await write((inner) =>
         withWorkspace(inner, tenantId, workspaceId, () => writeWorkspaceFiles(inner, workspaceId, sessionId, [file])),
       );

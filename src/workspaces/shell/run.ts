@@ -1,6 +1,7 @@
 import type { AnySql, Sql, Tx } from "../../kernel/database/client.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { ToolWrite } from "../../tools/tool.ts";
+import type { WriteAllowance } from "../allowance.ts";
 import { writeWorkspaceFiles } from "../files.ts";
 import { commandMs, rerunsMax } from "../limits.ts";
 import { pathProblem } from "../path-rules.ts";
@@ -17,6 +18,7 @@ export interface CommandScope {
   readonly workspaceId: string;
   /** Whose artifacts the written files are. */
   readonly sessionId: string | null;
+  readonly allowance: WriteAllowance;
 }
 
 /** The outcome of a command. */
@@ -132,6 +134,7 @@ async function keep(
   const touched = [...new Set([...read, ...writes.map(({ path }) => path), ...deletes])];
   if (!changed && touched.length === 0) return shown;
   if (!changed) return (await isAsBefore(scope.sql, scope.workspaceId, touched, before)) ? shown : "overtaken";
+  scope.allowance.take(writes.reduce((sum, { content }) => sum + content.byteLength, 0));
   try {
     const commit = async (inner: Tx) => {
       if (!(await isAsBefore(inner, scope.workspaceId, touched, before))) return "overtaken";

@@ -97,10 +97,10 @@ describe("DELETE of a session", () => {
     const { sessionId } = await play(t, agentId, null, { message: userMessage(text), metadata: { about: text } });
     await h.sql`update sessions set deleted_at = now() where id = ${sessionId}`;
     const away = Object.assign(Object.create(h.ctx.relay), { erase: () => Promise.reject(new Error("away")) });
-    await expect(purgeSession({ sql: h.ctx.sql, relay: away }, sessionId)).rejects.toThrow("away");
+    await expect(purgeSession({ sql: h.ctx.sql, relay: away }, { sessionId, tenantId: t.id })).rejects.toThrow("away");
     await eventually(async () => !(await tablesWith(h.sql, text)).includes("public.messages"));
     expect(await tablesWith(h.sql, text)).toContain("public.turns");
-    await purgeSession(h.ctx, sessionId);
+    await purgeSession(h.ctx, { sessionId, tenantId: t.id });
     expect(await everywhere(text)).toEqual([]);
   });
 
