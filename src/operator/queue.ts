@@ -13,10 +13,13 @@ import {
   withOptions,
 } from "./command.ts";
 import { type Discarded, discardJob } from "./discard-job.ts";
+import { readEnd, readTenantList } from "./tenant-load.ts";
 import type { Columns } from "./text-table.ts";
 
 /** What the command line takes. */
 export const queueUsage = `queue list [--json]
+queue list --tenant ten_… [--json]
+queue end --tenant ten_… [--agent ag_…] [--json]
 queue list --dead [--task NAME] [--limit N] [--json]
 queue show --job N [--json]
 queue retry --job N | --dead [--task NAME] [--limit N]
@@ -35,7 +38,8 @@ const dead = { dead: { type: "boolean" }, task: { type: "string" }, limit: { typ
 const job = { job: { type: "string" } } as const;
 
 const verbs = {
-  list: withOptions({ ...dead, ...jsonOption }, readList),
+  list: withOptions({ ...dead, tenant: { type: "string" }, ...jsonOption }, readList),
+  end: withOptions({ tenant: { type: "string" }, agent: { type: "string" }, ...jsonOption }, readEnd),
   show: withOptions({ ...job, ...jsonOption }, readShow),
   retry: withOptions({ ...job, ...dead }, (values) => overJobs(values, retryAll)),
   discard: withOptions({ ...job, ...dead }, (values) => overJobs(values, discardAll)),
@@ -47,6 +51,11 @@ const verbs = {
 export const readQueueCommand = (words: readonly string[]): Command => chooseVerb(verbs, words);
 
 function readList(values: Values): Command {
+  if (values.tenant !== undefined) {
+    if (["dead", "task", "limit"].some((name) => values[name] !== undefined))
+      throw new UsageError("--tenant and --dead exclude each other.");
+    return readTenantList(values);
+  }
   if (values.dead === true) {
     const which = readDead(values);
     return async (sql) => list(values, deadColumns, await listDead(sql, which));
@@ -176,7 +185,8 @@ const deadColumns: Columns<Job> = [
 const workerColumns: Columns<WorkerRecord> = [
   ["WORKER", ({ workerId }) => workerId],
   ["STATE", ({ state }) => state],
-  ["TURNS", ({ turns }) => String(turns)],
+  ["TURNS", ({ turns, slots }) => `${turns}/${slots}`],
+  ["MOST", ({ tenants }) => tenants.map(({ tenantId, turns }) => `${tenantId} ${turns}`).join(", ") || "none"],
   ["HOST", ({ host, pid }) => `${host}:${pid ?? "?"}`],
   ["STARTED", ({ startedAt }) => startedAt.toISOString()],
   ["BEAT", ({ beatSecondsAgo }) => `${beatSecondsAgo.toFixed(1)} s ago`],

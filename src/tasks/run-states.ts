@@ -71,6 +71,24 @@ export async function cancelQueuedRun(sql: AnySql, taskId: string, runId: string
   return count > 0;
 }
 
+/** One statement ends at most this many runs. */
+const stepRows = 500;
+
+/** Ends all runs of a tenant (only of one agent, where one is given) that have not begun, in steps. Returns how many. */
+export async function cancelQueuedRuns(sql: AnySql, tenantId: string, agentId: string | null): Promise<number> {
+  for (let total = 0; ; ) {
+    const { count } = await sql`
+      update task_runs set status = 'canceled', cancel_requested_at = now(), canceled_at = now(), finished_at = now(),
+        updated_at = now()
+      where id in (
+        select id from task_runs where tenant_id = ${tenantId} and status = 'queued'
+          ${agentId === null ? sql`` : sql`and agent_id = ${agentId}`}
+        limit ${stepRows} for update skip locked)`;
+    total += count;
+    if (count < stepRows) return total;
+  }
+}
+
 /** Marks that a running run is asked to stop; it ends with its turn. */
 export async function markCancelRequested(inner: Tx, runId: string): Promise<void> {
   await inner`

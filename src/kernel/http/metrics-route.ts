@@ -9,7 +9,7 @@ import { measureProcess, registry } from "../telemetry/metrics.ts";
 /** `/metrics`, in Prometheus' text (docs/operating.md). With `METRICS_TOKEN` it takes that bearer and no other credential. */
 export function metricsRoutes(ctx: Ctx) {
   measureProcess();
-  const gauges = new QueueGauges(ctx.sql);
+  const gauges = new QueueGauges(ctx.sql, { tellTenants: ctx.config.metricsToken !== null });
   return new Elysia().get("/metrics", async ({ request }) => {
     if (!mayScrape(ctx.config.metricsToken, request))
       throw new ApiError("unauthorized", { message: "Send the operator's METRICS_TOKEN as the bearer." });

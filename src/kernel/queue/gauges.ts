@@ -4,6 +4,7 @@ import type { Sql } from "../database/client.ts";
 import { scrapeTimeoutMs, workerDeadMs } from "../limits.ts";
 import { isJobName, jobNames } from "./catalogue.ts";
 import { countWorkers, readDepths, type TaskDepth } from "./depth.ts";
+import { gaugeTenantTurns, readTenantTurns } from "./tenant-gauges.ts";
 
 /**
  * What Postgres knows of the whole installation's queue, in Prometheus' text. It
@@ -13,15 +14,18 @@ import { countWorkers, readDepths, type TaskDepth } from "./depth.ts";
  */
 export class QueueGauges {
   readonly #sql: Sql;
+  readonly #tellTenants: boolean;
   #asking: Promise<string> | null = null;
 
-  constructor(sql: Sql) {
+  /** With `tellTenants` some gauges have tenants' ids as labels. */
+  constructor(sql: Sql, { tellTenants }: { readonly tellTenants: boolean }) {
     this.#sql = sql;
+    this.#tellTenants = tellTenants;
   }
 
   /** Returns the text; empty when the database does not respond in time. Never rejects. */
   async text(): Promise<string> {
-    this.#asking ??= ask(this.#sql)
+    this.#asking ??= ask(this.#sql, this.#tellTenants)
       .catch(() => "")
       .finally(() => {
         this.#asking = null;
@@ -30,8 +34,12 @@ export class QueueGauges {
   }
 }
 
-async function ask(sql: Sql): Promise<string> {
-  const [depths, workers] = await Promise.all([readDepths(sql), countWorkers(sql, workerDeadMs)]);
+async function ask(sql: Sql, tellTenants: boolean): Promise<string> {
+  const [depths, workers, turns] = await Promise.all([
+    readDepths(sql),
+    countWorkers(sql, workerDeadMs),
+    readTenantTurns(sql),
+  ]);
   const registry = new Registry();
   const gaugeOfTasks = (name: string, help: string) =>
     new Gauge({ name, help, labelNames: ["task"], registers: [registry] });
@@ -51,6 +59,7 @@ async function ask(sql: Sql): Promise<string> {
   });
   alive.set({ state: "beating" }, workers.beating);
   alive.set({ state: "silent" }, workers.silent);
+  gaugeTenantTurns(registry, turns, tellTenants);
   return registry.metrics();
 }
 

@@ -9,11 +9,18 @@ export interface WorkerRecord {
   readonly pid: number | null;
   /** `silent`: its beat is late; the reaper ends it unless it comes back. */
   readonly state: "working" | "draining" | "silent";
+  /** Turns that it runs at once, at most. */
+  readonly slots: number;
   /** Turns that it runs now. */
   readonly turns: number;
+  /** The tenants with the most of them, most first. */
+  readonly tenants: readonly { readonly tenantId: IdOf<"tenant">; readonly turns: number }[];
   readonly startedAt: Date;
   readonly beatSecondsAgo: number;
 }
+
+/** So many tenants of a worker are shown. */
+const tenantsShownMax = 3;
 
 /** Returns all worker processes, the oldest first. */
 export async function listWorkers(sql: AnySql): Promise<WorkerRecord[]> {
@@ -21,9 +28,18 @@ export async function listWorkers(sql: AnySql): Promise<WorkerRecord[]> {
     select w.id as worker_id, w.host, w.pid, w.started_at,
       case when w.beat_at < now() - ${workerDeadMs} * interval '1 millisecond' then 'silent'
         when w.drain_requested_at is not null then 'draining' else 'working' end as state,
-      (select count(*)::int from turns t where t.status = 'running' and t.worker_id = w.id) as turns,
+      w.slots, coalesce(held.turns, 0) as turns, coalesce(held.tenants, '[]') as tenants,
       greatest(0, extract(epoch from now() - w.beat_at))::float8 as beat_seconds_ago
-    from workers w order by w.started_at, w.id`;
+    from workers w left join (
+      select worker_id, sum(turns)::int as turns,
+        json_agg(json_build_object('tenantId', tenant_id, 'turns', turns) order by place) filter (where place <= ${tenantsShownMax}) as tenants
+      from (
+        select worker_id, tenant_id, count(*)::int as turns,
+          row_number() over (partition by worker_id order by count(*) desc, tenant_id) as place
+        from turns where status = 'running' group by worker_id, tenant_id
+      ) by_tenant group by worker_id
+    ) held on held.worker_id = w.id
+    order by w.started_at, w.id`;
 }
 
 /** Asks a worker to take nothing new; it reads this with its next beat. Returns false when there is no such worker. */

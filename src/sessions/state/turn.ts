@@ -253,6 +253,37 @@ export async function requestCancel(
   return turn ?? null;
 }
 
+/** Which turns `requestCancelOfMany` asks. */
+interface ManyTurns {
+  readonly tenantId: string;
+  /** Null: of all agents. */
+  readonly agentId: string | null;
+  readonly acceptedUntil: Date;
+  readonly limit: number;
+}
+
+/**
+ * Asks unfinished turns of a tenant to stop that were not asked yet, and announces those that
+ * run. Returns them; one that another transaction moves now is left for the next call.
+ */
+export async function requestCancelOfMany(
+  sql: AnySql,
+  { tenantId, agentId, acceptedUntil, limit }: ManyTurns,
+  channel: string,
+): Promise<StoppingTurn[]> {
+  return sql<StoppingTurn[]>`
+    with found as (
+      select id from turns
+      where tenant_id = ${tenantId} and status in ('queued', 'running', 'waiting') and cancel_requested_at is null
+        and accepted_at <= ${acceptedUntil} ${agentId === null ? sql`` : sql`and agent_id = ${agentId}`}
+      limit ${limit} for no key update skip locked
+    ), asked as (
+      update turns t set cancel_requested_at = now() from found where t.id = found.id
+      returning t.id, t.status, t.attempt, t.continuation_id
+    )
+    select asked.*, case when status = 'running' then pg_notify(${channel}, id)::text end as announced from asked`;
+}
+
 /** Asks the turns of a tenant that wait for a person to stop; the reaper ends and meters them. */
 export async function requestCancelOfWaiting(sql: AnySql, tenantId: string): Promise<void> {
   await sql`

@@ -155,7 +155,7 @@ describe("a scrape beside a Postgres that does not respond", () => {
   test("leaves the queue's gauges out within 3 s, and has them again afterwards", async () => {
     await using postgres = await startPostgres();
     const sql = openDatabase({ url: postgres.url, max: 2, applicationName: "parley-scrape" });
-    const gauges = new QueueGauges(sql);
+    const gauges = new QueueGauges(sql, { tellTenants: true });
     expect(await gauges.text()).toContain('parley_queue_ready{task="turn"} 0');
     await postgres.freeze();
     const startedAt = Date.now();

@@ -1,0 +1,56 @@
+import { Gauge, type Registry } from "prom-client";
+import type { AnySql } from "../database/client.ts";
+
+/** So many tenants are told apart, those with the most; the labels of a metric must stay few. */
+const tenantsMax = 10;
+/** So many turns are counted, the oldest. */
+const turnsMax = 20_000;
+
+interface Busiest {
+  readonly status: "queued" | "running";
+  readonly tenantId: string;
+  readonly turns: number;
+}
+
+interface Parked {
+  readonly turns: number;
+  readonly oldestSeconds: number;
+}
+
+/** What the gauges of the tenants' turns show. */
+export interface TenantTurns {
+  readonly busiest: readonly Busiest[];
+  readonly parked: Parked;
+}
+
+/** Returns the tenants with the most queued and with the most running turns, and how much is parked. The counts follow an index and stop at `turnsMax` turns. */
+export async function readTenantTurns(sql: AnySql): Promise<TenantTurns> {
+  const oldest = (status: string) => sql`
+    select status, tenant_id, parked_at, accepted_at from turns where status = ${status} order by accepted_at limit ${turnsMax}`;
+  const [row] = await sql<TenantTurns[]>`
+    with counted as materialized ((${oldest("queued")}) union all (${oldest("running")})),
+    busiest as (
+      select status, tenant_id, count(*)::int as turns,
+        row_number() over (partition by status order by count(*) desc, tenant_id) as place
+      from counted group by status, tenant_id
+    )
+    select (select coalesce(json_agg(json_build_object('status', status, 'tenantId', tenant_id, 'turns', turns)), '[]')
+        from busiest where place <= ${tenantsMax}) as busiest,
+      (select json_build_object('turns', count(*), 'oldestSeconds', coalesce(extract(epoch from now() - min(accepted_at)), 0))
+        from counted where status = 'queued' and parked_at is not null) as parked`;
+  return row ?? { busiest: [], parked: { turns: 0, oldestSeconds: 0 } };
+}
+
+/** Adds the gauges to a registry; those that name tenants only where `tellTenants` is set. */
+export function gaugeTenantTurns(registry: Registry, { busiest, parked }: TenantTurns, tellTenants: boolean): void {
+  const gauge = (name: string, help: string, labelNames: string[] = []) =>
+    new Gauge({ name, help, labelNames, registers: [registry] });
+  gauge("parley_turns_parked", "Queued turns that wait for a slot of their tenant.").set(parked.turns);
+  gauge("parley_turns_parked_oldest_seconds", "How long the oldest of them has waited.").set(parked.oldestSeconds);
+  if (!tellTenants) return;
+  const gauges = {
+    running: gauge("parley_tenant_running_turns", "Running turns of the tenants with the most.", ["tenant"]),
+    queued: gauge("parley_tenant_queued_turns", "Queued turns of the tenants with the most.", ["tenant"]),
+  };
+  for (const { status, tenantId, turns } of busiest) gauges[status].set({ tenant: tenantId }, turns);
+}
