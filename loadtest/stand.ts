@@ -15,18 +15,24 @@ import { processStat, type StandProcess } from "./processes.ts";
 // biome-ignore lint/suspicious/noExplicitAny: what comes back is read freely.
 export type Call = (method: string, path: string, body?: object) => Promise<any>;
 
-/** A whole installation on this machine: Postgres, Redis, model, HTTP tier, workers, and the bare endpoint beside them. */
-export interface Stand extends AsyncDisposable {
-  readonly url: string;
-  readonly bareUrl: string;
-  readonly modelUrl: string;
-  readonly databaseUrl: string;
+/** A tenant of the stand. */
+export interface StandTenant {
   readonly apiKey: string;
   readonly tenantId: string;
   readonly agentId: IdOf<"agent">;
   readonly providerId: string;
-  readonly processes: readonly StandProcess[];
   readonly call: Call;
+}
+
+/** A whole installation on this machine: Postgres, Redis, model, HTTP tier, workers, and the bare endpoint beside them. */
+export interface Stand extends AsyncDisposable, StandTenant {
+  readonly url: string;
+  readonly bareUrl: string;
+  readonly modelUrl: string;
+  readonly databaseUrl: string;
+  readonly processes: readonly StandProcess[];
+  /** Makes one more tenant, with a provider on the simulated model and an agent on it. */
+  addTenant(): Promise<StandTenant>;
   /** Starts one more worker. Returns its process. */
   addWorker(): Promise<StandProcess>;
 }
@@ -78,9 +84,12 @@ export async function startStand(options: StandOptions): Promise<Stand> {
       return processes.at(-1) as StandProcess;
     };
     for (let n = 0; n < options.workers; n++) await addWorker();
-    const tenant = await makeTenant(env);
-    const call = caller(url, tenant.apiKey);
-    const seeded = await seed(call, modelUrl);
+    const addTenant = async () => {
+      const tenant = await makeTenant(env);
+      const call = caller(url, tenant.apiKey);
+      return { ...tenant, call, ...(await seed(call, modelUrl)) };
+    };
+    const tenant = await addTenant();
     processes.push(await postmaster(database.url));
     return {
       url,
@@ -88,9 +97,8 @@ export async function startStand(options: StandOptions): Promise<Stand> {
       modelUrl,
       databaseUrl: database.url,
       ...tenant,
-      ...seeded,
       processes,
-      call,
+      addTenant,
       addWorker,
       [Symbol.asyncDispose]: () => opened.disposeAsync(),
     };
