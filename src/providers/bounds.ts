@@ -1,8 +1,25 @@
+import { TickShares } from "../kernel/async/tick-shares.ts";
 import type { Fetch } from "../kernel/outbound/fetch.ts";
 import { watchBody, withBody } from "../kernel/outbound/watched-body.ts";
 import { ModelBoundsError } from "./bounds-error.ts";
 import { CallClock } from "./call-clock.ts";
 import { modelErrorBytesMax, modelEventBytesMax, modelResponseBytesMax } from "./limits.ts";
+
+/**
+ * A model that sends as fast as it can keeps a worker busy: 1 MiB of events that say nothing
+ * takes half a second to read. So in a round of the event loop each tenant's answers are
+ * read no further than this, and a worker goes on with the other tenants' after some 2 ms.
+ */
+const modelPieceBytes = 4 * 1024;
+const shares = new TickShares(modelPieceBytes);
+
+/** What bounds the requests of one provider. */
+export interface ModelFetchBounds {
+  /** A response in which nothing comes for so long ends. */
+  readonly idleMs: number;
+  /** Who chose the provider; null for the operator's own. */
+  readonly tenantId: string | null;
+}
 
 /**
  * Returns a fetch for a model provider whose responses are bounded, in bytes as they are
@@ -13,7 +30,7 @@ import { modelErrorBytesMax, modelEventBytesMax, modelResponseBytesMax } from ".
  * It asks for no compression, and refuses a response that is compressed all the same,
  * unless `send` unpacks it as it is read (`guardedFetch`).
  */
-export function boundedModelFetch(send: Fetch, idleMs: number): Fetch {
+export function boundedModelFetch(send: Fetch, { idleMs, tenantId }: ModelFetchBounds): Fetch {
   return async (input, init) => {
     const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined));
     headers.set("accept-encoding", "identity");
@@ -31,7 +48,12 @@ export function boundedModelFetch(send: Fetch, idleMs: number): Fetch {
       // Bun would unpack each piece whole, to a thousand times its size. Deno does not know the option, and unpacks
       // nothing when a request has the header above.
       const whole: RequestInit & { decompress: boolean } = { ...init, headers, signal: stop.signal, decompress: false };
-      return await boundedResponse(await send(input, whole), asksForEvents(input, init, headers), { clock, over });
+      const response = await send(input, whole);
+      return await boundedResponse(response, asksForEvents(input, init, headers), {
+        clock,
+        over,
+        holder: tenantId ?? "",
+      });
     } catch (error) {
       over();
       throw clock.overdue ?? error;
@@ -43,7 +65,7 @@ export function boundedModelFetch(send: Fetch, idleMs: number): Fetch {
 async function boundedResponse(
   response: Response,
   isStream: boolean,
-  { clock, over }: { readonly clock: CallClock; readonly over: () => void },
+  { clock, over, holder }: { readonly clock: CallClock; readonly over: () => void; readonly holder: string },
 ): Promise<Response> {
   if (response.body === null) {
     over();
@@ -64,6 +86,7 @@ async function boundedResponse(
       return look(piece);
     },
     failureOf: (error) => clock.overdue ?? error,
+    pace: { bytesMax: modelPieceBytes, turn: (bytes) => shares.turn(holder, bytes) },
     onWait: () => clock.waits(),
     onEnd: over,
   });

@@ -55,10 +55,8 @@ export function baseUrlOf(provider: Pick<ModelProvider, "providerType" | "baseUr
 export function providerFetch(ctx: Ctx, provider: Pick<ModelProvider, "id" | "tenantId" | "baseUrl">): Fetch {
   const { id, tenantId, baseUrl } = provider;
   const direct = id === null || baseUrl === null || baseUrl === ctx.simulatedModelUrl;
-  return boundedModelFetch(
-    withUsualError(direct ? directFetch : tenantFetch(ctx.config, tenantId)),
-    ctx.config.modelIdleSeconds * 1000,
-  );
+  const send = withUsualError(direct ? directFetch : tenantFetch(ctx.config, tenantId));
+  return boundedModelFetch(send, { idleMs: ctx.config.modelIdleSeconds * 1000, tenantId });
 }
 
 /**

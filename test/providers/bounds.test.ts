@@ -110,7 +110,10 @@ describe("boundedModelFetch", () => {
         isCanceled = true;
       },
     });
-    const fetch = boundedModelFetch(() => Promise.resolve(new Response(stream as unknown as BodyInit, init)), 60_000);
+    const fetch = boundedModelFetch(() => Promise.resolve(new Response(stream as unknown as BodyInit, init)), {
+      idleMs: 60_000,
+      tenantId: null,
+    });
     let bytes = 0;
     try {
       const response = await fetch("http://model.test/", { method: "POST", body });

@@ -15,6 +15,8 @@ export interface BodyWatch {
   readonly look: (piece: Uint8Array) => Uint8Array | undefined;
   /** Returns the error with which the stream ends when the server fails with this one. */
   readonly failureOf?: (error: unknown) => unknown;
+  /** Lets the reader have pieces of at most `bytesMax`, each once `turn` returns null or its promise resolves. */
+  readonly pace?: { readonly bytesMax: number; turn(bytes: number): Promise<void> | null };
   /** The reader waits for the next piece. */
   readonly onWait?: () => void;
   /** Nothing more is read: called once, for whatever reason. */
@@ -24,7 +26,7 @@ export interface BodyWatch {
 /** Returns a body that reads as fast as its reader, and is watched. */
 export function watchBody(
   body: ReadableStream<Uint8Array>,
-  { look, failureOf = (error) => error, onWait, onEnd }: BodyWatch,
+  { look, failureOf = (error) => error, pace, onWait, onEnd }: BodyWatch,
 ): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   const read = () =>
@@ -32,18 +34,32 @@ export function watchBody(
       onEnd?.();
       throw failureOf(error);
     });
+  let rest: Uint8Array | null = null;
+  const next = async () => {
+    let piece = rest;
+    if (piece === null) {
+      onWait?.();
+      const { done, value } = await read();
+      if (done) return null;
+      piece = value;
+    }
+    const isLonger = pace !== undefined && piece.byteLength > pace.bytesMax;
+    rest = isLonger ? piece.subarray(pace.bytesMax) : null;
+    return isLonger ? piece.subarray(0, pace.bytesMax) : piece;
+  };
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        onWait?.();
-        const { done, value } = await read();
-        if (done) {
+        const piece = await next();
+        if (piece === null) {
           onEnd?.();
           return controller.close();
         }
+        const turn = pace?.turn(piece.byteLength) ?? null;
+        if (turn !== null) await turn;
         try {
-          const last = look(value);
-          controller.enqueue(last ?? value);
+          const last = look(piece);
+          controller.enqueue(last ?? piece);
           if (last === undefined) return;
           controller.close();
         } catch (error) {
