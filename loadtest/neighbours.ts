@@ -50,7 +50,9 @@ async function attack(stand: Stand, plan: Attack, signal: AbortSignal): Promise<
   const statuses: Statuses = new Map();
   const clients: Promise<void>[] = [];
   for (let n = 0; n < plan.tenants; n++) {
-    const act = await plan.prepare(stand, await stand.addTenant(), opened);
+    const tenant = await stand.addTenant();
+    const act = await plan.prepare(stand, tenant, opened);
+    opened.defer(() => end(tenant));
     const client = async () => {
       while (!signal.aborted) {
         const status = await act(signal).catch(() => 0);
@@ -62,6 +64,12 @@ async function attack(stand: Stand, plan: Attack, signal: AbortSignal): Promise<
   }
   await Promise.all(clients);
   return statuses;
+}
+
+/** Ends what the tenant's turns still do: deleting an agent cancels them. */
+async function end({ call }: StandTenant): Promise<void> {
+  const { agents } = (await call("GET", "/v1/agents")) as { agents: { id: string }[] };
+  for (const { id } of agents) await call("DELETE", `/v1/agents/${id}`);
 }
 
 async function measure(stand: Stand, b: StandTenant, plan: Attack): Promise<string> {
