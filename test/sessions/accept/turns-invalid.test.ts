@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { newId } from "../../../src/kernel/ids.ts";
 import { jsonBodyBytesMax } from "../../../src/kernel/limits.ts";
+import { eventually } from "../../harness/eventually.ts";
 import { useAgent } from "../../harness/fixture.ts";
 import type { ApiResponse } from "../../harness/harness.ts";
 import { makeAgent, userMessage } from "../../harness/seed.ts";
@@ -158,6 +159,8 @@ for (const form of forms) {
       const gone = await play(t, agentId, null, { message: userMessage("x"), stream: false });
       await t.call("DELETE", sessionPath(agentId, gone.sessionId, "?deleteArtifacts=false"), { form: "b" });
       const sibling = await makeAgent(h, t);
+      // Its purge ends some time after the response.
+      await eventually(async () => (await h.sql`select 1 from sessions where id = ${gone.sessionId}`).length === 0);
       const theirs = await other.call("POST", "/v1/prompts", { body: { name: newId("prompt"), template: "x" } });
       const before = await saved();
       for (const path of [

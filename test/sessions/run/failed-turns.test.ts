@@ -199,15 +199,15 @@ describe("turns whose means went away after acceptance", () => {
     }
   });
 
-  test("a key that cannot be unsealed fails the turn at once, without a word about it", async () => {
+  test("a provider's key that cannot be unsealed fails the turn at once", async () => {
     const agent = await agentAt(h.model.url);
     await h.sql`update providers set sealed_key = ${Buffer.alloc(64)} where id =
       (select provider_id from agent_versions where agent_id = ${agent})`;
     const made = await play(t, agent, null, { message: userMessage("x"), stream: false });
     expect([...statusAndCode(made), made.body.error.message]).toEqual([
-      500,
-      "internal",
-      "Something went wrong on our side.",
+      503,
+      "service_unavailable",
+      "A stored secret cannot be opened right now. The operator has to give the service the key that it was sealed with.",
     ]);
     expect(await usageOf(h, made.turnId)).not.toBeNull();
   });
