@@ -65,6 +65,11 @@ export async function findPlace(home: string, log: (message: string) => void): P
   return { folder, data, password: note.password, account, initialised: true };
 }
 
+/** Returns whether a home has a database that was started once. */
+export async function hasDatabase(home: string): Promise<boolean> {
+  return (await readNote(home))?.initialised === true;
+}
+
 /** Notes that the data of this place has been made. */
 export async function noteInitialised(home: string, place: Place): Promise<void> {
   await writeNote(home, place, true);

@@ -10,6 +10,8 @@ import { type Server, startServer } from "./server.ts";
 export interface EmbeddedPostgres {
   /** The connection URL of the database, with its password. */
   readonly url: string;
+  /** The folder with its data: below the home, or elsewhere when its account cannot reach the home. */
+  readonly folder: string;
   /** Ends the server and releases the home. Calling it again waits for the same end. */
   stop(): Promise<void>;
 }
@@ -49,7 +51,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     }
     await removeOrphan(place.data, options.log);
     const server = await startServer(place, binaries.postgres, options);
-    return handle(server, unlock, options.log);
+    return handle(server, { folder: place.folder, unlock, log: options.log });
   } catch (error) {
     await unlock();
     throw error;
@@ -58,15 +60,20 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
 
 function handle(
   { postmaster, url }: Server,
-  unlock: () => Promise<void>,
-  log: (message: string) => void,
+  more: {
+    readonly folder: string;
+    readonly unlock: () => Promise<void>;
+    readonly log: (message: string) => void;
+  },
 ): EmbeddedPostgres {
+  const { folder, unlock, log } = more;
   let stopped: Promise<void> | null = null;
   void postmaster.exited.then(() => {
     if (stopped === null) log("The embedded Postgres ended by itself. Restart the service.");
   });
   return {
     url,
+    folder,
     stop() {
       stopped ??= postmaster.stop().finally(unlock);
       return stopped;

@@ -1,4 +1,5 @@
 import postgres from "postgres";
+import { hasDatabase } from "../embedded/place.ts";
 import { startEmbeddedPostgres } from "../embedded/postgres.ts";
 import { sleep } from "../kernel/async/wait.ts";
 import type { Config } from "../kernel/config.ts";
@@ -20,8 +21,8 @@ const probeSeconds = 3;
 
 /**
  * Runs a command of the operator on the migrated database that `DATABASE_URL` names or, without it, on the home's
- * own: the one of the service that runs there, else one that is started for the command. Returns the command's
- * result; throws `OperatorError`.
+ * own: the one of the service that runs there, else the same one started for the command. Returns the command's
+ * result; throws `OperatorError`, also where the home has no database yet.
  */
 export async function onDatabase<T>(config: Config, log: Logger, command: (sql: Sql) => Promise<T>): Promise<T> {
   await using opened = new AsyncDisposableStack();
@@ -46,6 +47,11 @@ export async function migrateDatabase(config: Config, log: Logger): Promise<void
 /** Returns the URL of the home's own database, running and migrated. */
 async function findHomesDatabase(home: string, log: Logger, opened: AsyncDisposableStack): Promise<string> {
   const expiresAt = Date.now() + homeWaitMs;
+  // A new database would print keys that no service knows.
+  if (!(await hasDatabase(home)))
+    throw new OperatorError(
+      `DATABASE_URL is not set, and there is no database in ${home}. Set DATABASE_URL to the installation's, or PARLEY_HOME to the folder of \`npm start\`.`,
+    );
   for (;;) {
     const running = await findRunning(home);
     if (running !== null && (await serves(running.databaseUrl))) return running.databaseUrl;

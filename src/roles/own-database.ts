@@ -47,5 +47,6 @@ async function startInHome(home: string, log: Logger, opened: AsyncDisposableSta
   const server = await startEmbeddedPostgres({ home, log: report });
   isStarted = true;
   opened.defer(() => server.stop());
-  return { databaseUrl: server.url, shown: home };
+  const isBelow = server.folder.startsWith(`${await realpath(home)}/`);
+  return { databaseUrl: server.url, shown: isBelow ? home : `${home}, and the database in ${server.folder}` };
 }

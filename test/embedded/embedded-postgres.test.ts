@@ -248,6 +248,7 @@ test.skipIf(!isRoot)("below a closed folder, root's database lies elsewhere and 
   const data = await dataFolder(first.url);
   outside.push(dirname(data));
   expect(data.startsWith(root)).toBe(false);
+  expect(first.folder).toBe(dirname(data));
   expect(JSON.parse(await readFile(join(home, "postgres.json"), "utf8"))).toHaveProperty("folder", dirname(data));
   await remember(first.url, "one");
   await first.stop();

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { startEmbeddedPostgres } from "../../src/embedded/postgres.ts";
 import { useService } from "../harness/fixture.ts";
 import { eventually, type TestTenant } from "../harness/harness.ts";
 import { startRole } from "../harness/process.ts";
@@ -254,6 +255,12 @@ describe("without DATABASE_URL", () => {
   test("a command works on the home's own database, started for the moment", async () => {
     const home = await mkdtemp(join(tmpdir(), "parley-tenant-"));
     try {
+      const refused = await run({ PARLEY_HOME: home }, ["create", "--name", "First", "--json"]);
+      expect([refused.status, refused.stdout]).toEqual([1, ""]);
+      expect(refused.stderr).toContain(`DATABASE_URL is not set, and there is no database in ${home}.`);
+      expect(await readdir(home)).toEqual([]);
+      // What a service leaves that ran there once.
+      await (await startEmbeddedPostgres({ home, fast: true, log: () => {} })).stop();
       const made = await run({ PARLEY_HOME: home }, ["create", "--name", "First", "--json"]);
       expect([made.status, made.stderr]).toEqual([0, ""]);
       const { tenantId } = JSON.parse(lastLine(made.stdout));
