@@ -136,6 +136,25 @@ CREATE INDEX approvals_continuation ON approvals USING btree (continuation_id);
 CREATE INDEX approvals_pending ON approvals USING btree (tenant_id, created_at) WHERE status = 'pending'::text;
 CREATE INDEX approvals_session ON approvals USING btree (session_id, created_at, id);
 
+CREATE TABLE audit_events (
+  id text NOT NULL,
+  tenant_id text,
+  at timestamp with time zone DEFAULT now() NOT NULL,
+  actor_type text NOT NULL,
+  actor_id text,
+  action text NOT NULL,
+  resource_id text,
+  request_id text,
+  changes text[] NOT NULL,
+  CONSTRAINT audit_events_pkey PRIMARY KEY (id),
+  CONSTRAINT audit_events_actor_type_check CHECK (actor_type = ANY (ARRAY['api_key'::text, 'dashboard_user'::text, 'operator'::text, 'chat_user'::text, 'system'::text]))
+);
+CREATE INDEX audit_events_action ON audit_events USING btree (tenant_id, action, at DESC, id DESC);
+CREATE INDEX audit_events_actor ON audit_events USING btree (tenant_id, actor_id, at DESC, id DESC);
+CREATE INDEX audit_events_at ON audit_events USING btree (at);
+CREATE INDEX audit_events_newest ON audit_events USING btree (tenant_id, at DESC, id DESC);
+CREATE INDEX audit_events_resource ON audit_events USING btree (tenant_id, resource_id, at DESC, id DESC);
+
 CREATE TABLE chat_connections (
   id text NOT NULL,
   tenant_id text NOT NULL,

@@ -1,6 +1,7 @@
 import { Elysia, NotFoundError } from "elysia";
 import { agentRoutes } from "./agents/routes.ts";
 import { apiKeyRoutes } from "./apikeys/routes.ts";
+import { auditRoutes } from "./audit/routes.ts";
 import { chatRoutes } from "./chat/routes.ts";
 import { chatWebhookRoutes } from "./chat/webhook-routes.ts";
 import { sleep } from "./kernel/async/wait.ts";
@@ -117,6 +118,7 @@ function sliceRoutes(ctx: Ctx) {
   return new Elysia({ normalize: false })
     .use(agentRoutes(ctx))
     .use(apiKeyRoutes(ctx))
+    .use(auditRoutes(ctx))
     .use(chatRoutes(ctx))
     .use(chatWebhookRoutes(ctx))
     .use(memoryRoutes(ctx))

@@ -4,6 +4,7 @@ import { type JobName, jobKind } from "../src/kernel/queue/catalogue.ts";
 /** Jobs that are added by the clock, by whichever worker is first; the queue adds each once. Times are UTC. */
 const items: (CronItem & { task: JobName })[] = [
   { task: "keys.sweep", match: "17 * * * *" },
+  { task: "audit.sweep", match: "27 * * * *" },
   { task: "chat.sweep", match: "47 * * * *" },
   { task: "pauses.sweep", match: "* * * * *" },
   { task: "retention.sweep", match: "*/5 * * * *" },

@@ -1,5 +1,6 @@
 import type { Task, TaskList } from "graphile-worker";
 import { type AgentPurge, purgeAgent } from "../src/agents/purge.ts";
+import { sweepAuditEvents } from "../src/audit/store.ts";
 import { deliverThread } from "../src/chat/deliver.ts";
 import { drainInbox } from "../src/chat/inbox.ts";
 import { purgeChatConnection, purgeChatConnections } from "../src/chat/purge.ts";
@@ -71,6 +72,7 @@ function taskList({ ctx, workerId, dispatcher, lanes }: JobRunner): Record<JobNa
     "merchant.deliver": (payload) => deliverEvents(ctx, workerId, payload),
     "pauses.sweep": () => expirePauses(ctx),
     "keys.sweep": () => sweepKeys(ctx.sql),
+    "audit.sweep": () => sweepAuditEvents(ctx.sql),
     "usage.sum": () => sumUsage(ctx.sql),
   });
 }

@@ -77,7 +77,12 @@ async function countAgents(inner: Tx, tenantId: string): Promise<void> {
  * between and the locked row needs further confirmations, those are obtained and
  * the update is tried again. Throws as `prepareAgent`, 404, 409 `admin_agent_managed`.
  */
-export async function updateAgent(change: ChangeContext, id: string, fields: AgentFields): Promise<AgentRow> {
+export async function updateAgent(
+  change: ChangeContext,
+  id: string,
+  fields: AgentFields,
+  record: RecordUpdate = async () => {},
+): Promise<AgentRow> {
   const { sql, tenantId } = change;
   const confirmed = new Set<string>();
   for (let attempt = 1; attempt <= updateAttemptsMax; attempt++) {
@@ -87,19 +92,27 @@ export async function updateAgent(change: ChangeContext, id: string, fields: Age
     const added = next.config.mcpConnectionIds.filter((connectionId) => !attached.has(connectionId));
     await checkMcpConnections(sql, tenantId, added, next.config.mcpConnectionIds);
     await confirm(change, neededConfirmations(seen.config, next.config), confirmed);
-    const saved = await named(tx(sql, (inner) => saveUpdate(change, inner, id, fields, confirmed)));
+    const saved = await named(tx(sql, (inner) => saveUpdate(change, inner, { id, fields, confirmed, record })));
     if (saved !== null) return saved;
   }
   throw unavailable();
+}
+
+/** What is told of an update, in its transaction. */
+export type RecordUpdate = (inner: Tx, before: AgentRow, after: AgentRow) => Promise<void>;
+
+interface ConfirmedUpdate {
+  readonly id: string;
+  readonly fields: AgentFields;
+  readonly confirmed: ReadonlySet<string>;
+  readonly record: RecordUpdate;
 }
 
 /** Returns null when the row, as it is now, needs a confirmation that was not obtained. */
 async function saveUpdate(
   change: ChangeContext,
   inner: Tx,
-  id: string,
-  fields: AgentFields,
-  confirmed: ReadonlySet<string>,
+  { id, fields, confirmed, record }: ConfirmedUpdate,
 ): Promise<AgentRow | null> {
   const { tenantId, rules } = change;
   const row = await lockAgent(inner, tenantId, id);
@@ -107,7 +120,9 @@ async function saveUpdate(
   const needed = neededConfirmations(row.config, next.config);
   if (!needed.every((confirmation) => confirmed.has(confirmationKey(confirmation)))) return null;
   await lockReferences(inner, tenantId, id, row, next, rules.exclusiveWorkspace);
-  return saveNextVersion(inner, id, next.config, next.workspaceId);
+  const saved = await saveNextVersion(inner, id, next.config, next.workspaceId);
+  await record(inner, row, saved);
+  return saved;
 }
 
 async function nextState(

@@ -78,6 +78,7 @@ function collectionRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
       "",
       operation(ctx, {
         id: "agents.create",
+        audit: "agent.create",
         summary: "Create an agent",
         body: AgentCreate,
         bodyInA: AgentCreateInA,
@@ -128,6 +129,7 @@ function recordRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
       "",
       operation(ctx, {
         id: "agents.update",
+        audit: "agent.update",
         summary: "Update an agent, which saves its next version",
         params: agentPath,
         body: AgentUpdate,
@@ -137,22 +139,25 @@ function recordRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
         ...agentResponse,
         change: agentChange,
         errors: ["not_found", "admin_agent_managed", ...saveErrors],
-        handle: async ({ sql, tenantId, form, params, body }) =>
-          showAgent(
-            ctx,
-            await updateAgent({ ctx, sql, tenantId, rules: rulesOf[form], findMcpTool }, params.agentId, body),
-          ),
+        handle: async ({ sql, audit, tenantId, form, params, body }) => {
+          const change = { ctx, sql, tenantId, rules: rulesOf[form], findMcpTool };
+          const saved = await updateAgent(change, params.agentId, body, (inner, before, after) =>
+            audit.write(inner, { before: showAgent(ctx, before) }, showAgent(ctx, after)),
+          );
+          return showAgent(ctx, saved);
+        },
       }),
     )
     .delete(
       "",
       operation(ctx, {
         id: "agents.delete",
+        audit: "agent.delete",
         summary: "Delete an agent with its sessions, memories, skills and tasks",
         params: agentPath,
         success: 204,
         errors: ["not_found", "admin_agent_managed"],
-        handle: ({ sql, tenantId, params }) => deleteAgent(sql, tenantId, params.agentId),
+        handle: ({ commit, tenantId, params }) => commit((inner) => deleteAgent(inner, tenantId, params.agentId)),
       }),
     );
 }
@@ -161,6 +166,7 @@ function statusRoutes(ctx: Ctx) {
   const move = (id: OperationId, summary: string, status: "active" | "disabled") =>
     operation(ctx, {
       id,
+      audit: status === "active" ? "agent.enable" : "agent.disable",
       summary,
       params: agentPath,
       success: 200,
@@ -168,7 +174,10 @@ function statusRoutes(ctx: Ctx) {
       change: agentChange,
       errors: ["not_found", "admin_agent_managed"],
       handle: ({ commit, tenantId, params }) =>
-        commit(async (inner) => showAgent(ctx, await setAgentStatus(inner, tenantId, params.agentId, status))),
+        commit(async (inner, note) => {
+          note.changes = ["status"];
+          return showAgent(ctx, await setAgentStatus(inner, tenantId, params.agentId, status));
+        }),
     });
   return new Elysia({ prefix: "/v1/agents/:agentId" })
     .post("/disable", move("agents.disable", "Disable an agent: no new turns", "disabled"))
@@ -181,6 +190,7 @@ function avatarRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "agents.uploadAvatar",
+        audit: "agent.upload_avatar",
         summary: "Upload an agent's picture",
         params: agentPath,
         body: "raw",
@@ -191,10 +201,13 @@ function avatarRoutes(ctx: Ctx) {
         ...agentResponse,
         change: agentChange,
         errors: ["avatar_missing", "avatar_too_large", "avatar_media_type", "not_found", "admin_agent_managed"],
-        handle: async ({ sql, tenantId, params, request }) => {
+        handle: async ({ sql, commit, tenantId, params, request }) => {
           refuseManaged(await getAgent(sql, tenantId, params.agentId));
           const picture = { id: newAvatarId(), ...(await readAvatar(request)) };
-          return showAgent(ctx, await setAvatar(sql, tenantId, params.agentId, picture));
+          return commit(async (inner, note) => {
+            note.changes = ["avatarUrl"];
+            return showAgent(ctx, await setAvatar(inner, tenantId, params.agentId, picture));
+          });
         },
       }),
     )
@@ -202,14 +215,18 @@ function avatarRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "agents.deleteAvatar",
+        audit: "agent.delete_avatar",
         summary: "Remove an agent's picture",
         params: agentPath,
         success: 200,
         ...agentResponse,
         change: agentChange,
         errors: ["not_found", "admin_agent_managed"],
-        handle: async ({ sql, tenantId, params }) =>
-          showAgent(ctx, await setAvatar(sql, tenantId, params.agentId, null)),
+        handle: ({ commit, tenantId, params }) =>
+          commit(async (inner, note) => {
+            note.changes = ["avatarUrl"];
+            return showAgent(ctx, await setAvatar(inner, tenantId, params.agentId, null));
+          }),
       }),
     );
 }
@@ -273,14 +290,18 @@ function attachmentRoutes(ctx: Ctx) {
       "/:mcpConnectionId",
       operation(ctx, {
         id: "agents.updateMcpAttachment",
+        audit: "agent.update_mcp_attachment",
         summary: "Change what an MCP server is told of a session",
         params: pathIds({ agentId: Id("agent"), mcpConnectionId: Id("mcpConnection") }),
         body: AttachmentUpdate,
         success: 200,
         response: McpAttachmentResponse,
         errors: ["not_found"],
-        handle: ({ sql, tenantId, params, body }) =>
-          updateAttachment(sql, tenantId, params.agentId, params.mcpConnectionId, body),
+        handle: ({ commit, tenantId, params, body }) =>
+          commit((inner, note) => {
+            note.resourceId = params.agentId;
+            return updateAttachment(inner, tenantId, params.agentId, params.mcpConnectionId, body);
+          }),
       }),
     );
 }

@@ -15,6 +15,7 @@ export function apiKeyRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "apiKeys.create",
+        audit: "api_key.create",
         summary: "Create an API key",
         body: ApiKeyCreate,
         success: 201,
@@ -41,11 +42,12 @@ export function apiKeyRoutes(ctx: Ctx) {
       "/:id",
       operation(ctx, {
         id: "apiKeys.delete",
+        audit: "api_key.delete",
         summary: "Delete an API key",
         params: pathIds({ id: Id("apiKey") }),
         success: 204,
         errors: ["not_found"],
-        handle: ({ sql, tenantId, params }) => deleteApiKey(sql, tenantId, params.id),
+        handle: ({ commit, tenantId, params }) => commit((inner) => deleteApiKey(inner, tenantId, params.id)),
       }),
     );
 }

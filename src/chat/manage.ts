@@ -24,10 +24,8 @@ import {
   type ChatConnectionRow,
   checkChatConnectionLimit,
   findChatConnection,
-  getChatConnection,
   insertChatConnection,
   type NewChatConnection,
-  removeChatConnection,
   updateChatConnection,
 } from "./store.ts";
 
@@ -35,6 +33,9 @@ import {
 const webhookSecretLength = 48;
 /** A change registers a webhook at most this often, when others change the connection meanwhile. */
 const registrationsMax = 5;
+
+/** What is told of a new connection, in its transaction. */
+type RecordCreation = (inner: Tx, id: string) => Promise<void>;
 
 /** Writes what an operation has found out at its platform, and returns the connection. */
 export type ChatWrite = (inner: Tx) => Promise<ChatConnectionRow>;
@@ -49,7 +50,7 @@ export type ChatWrite = (inner: Tx) => Promise<ChatConnectionRow>;
 export async function createChatConnection(
   ctx: Ctx,
   sql: Sql,
-  reservation: Reservation | null,
+  { reservation, record }: { readonly reservation: Reservation | null; readonly record: RecordCreation },
   tenantId: string,
   body: Static<typeof ChatConnectionCreate>,
 ): Promise<ChatWrite> {
@@ -76,10 +77,15 @@ export async function createChatConnection(
     bot,
     health: verifiedHealth("unknown"),
   };
-  if (!registers) return (inner) => insertChatConnection(inner, ctx.sealer, made);
+  const insert = async (inner: Tx) => {
+    const inserted = await insertChatConnection(inner, ctx.sealer, made);
+    await record(inner, inserted.id);
+    return inserted;
+  };
+  if (!registers) return insert;
   // The bot is this connection's before its webhook is: of two connections of one bot, only one registers it.
   const row = await tx(sql, async (inner) => {
-    const inserted = await insertChatConnection(inner, ctx.sealer, made);
+    const inserted = await insert(inner);
     await reservation?.remember(inner, inserted.id);
     return inserted;
   });
@@ -156,18 +162,7 @@ export async function disableChatConnection(ctx: Ctx, row: ChatConnectionRow): P
     }));
 }
 
-/** `DELETE /v1/chat-connections/:id`, also when the platform cannot be reached. Throws 404. */
-export async function deleteChatConnection(
-  ctx: Ctx,
-  sql: Sql,
-  tenantId: string,
-  id: IdOf<"chatConnection">,
-): Promise<void> {
-  await unregister(ctx, await getChatConnection(sql, tenantId, id));
-  await removeChatConnection(sql, tenantId, id);
-}
-
-/** Removes a connection's webhook at its platform, in one try; a failure is only logged. Throws when the credentials cannot be unsealed. */
+/** Removes a connection's webhook at its platform, before the connection is deleted, in one try; a failure is only logged. Throws when the credentials cannot be unsealed. */
 export async function unregister(ctx: Ctx, row: ChatConnectionRow): Promise<void> {
   try {
     await openConnectedChat(ctx, row, platformCheckMs).unregister();
@@ -193,19 +188,21 @@ export async function changeChatConnection(
   ctx: Ctx,
   sql: Sql,
   tenantId: string,
-  id: IdOf<"chatConnection">,
-  { name, configuration: given }: Static<typeof ChatConnectionPatch>,
+  { id, name, configuration: given }: Static<typeof ChatConnectionPatch> & { readonly id: IdOf<"chatConnection"> },
+  record: (inner: Tx) => Promise<void>,
 ): Promise<ChatConnectionRow> {
   let registered: boolean | undefined;
-  const row = await tx(sql, (inner) =>
-    updateChatConnection(inner, { tenantId, id }, (now) => {
+  const row = await tx(sql, async (inner) => {
+    const updated = await updateChatConnection(inner, { tenantId, id }, (now) => {
       registered = now.configuration.businessMode;
       return {
         ...(name === undefined ? {} : { name }),
         ...(given === undefined ? {} : { configuration: merged(now, given) }),
       };
-    }),
-  );
+    });
+    await record(inner);
+    return updated;
+  });
   return row.configuration.businessMode === registered ? row : registerChanged(ctx, sql, row);
 }
 

@@ -1,3 +1,4 @@
+import { recordAudit } from "../kernel/audit/record.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
@@ -32,19 +33,24 @@ export function receiveMessage(
  */
 export function receivePress(
   sql: AnySql,
-  connection: Pick<ChatConnectionRow, "id">,
+  connection: Pick<ChatConnectionRow, "id" | "tenantId">,
   { approvalId, approved, channel, pressId, person }: IncomingPress,
+  requestId: string,
 ): Promise<boolean> {
   return tx(sql, async (inner) => {
     const sessionId = await recordPress(inner, { connectionId: connection.id, approvalId, channel, pressId });
     if (sessionId === null) return false;
+    const actor = { type: "chat_user", id: person.id } as const;
     try {
       await decideApproval(inner, sessionId, approvalId, {
         approved,
         reason: null,
-        decidedBy: { type: "chat_user", id: person.id },
+        decidedBy: actor,
         name: person.name,
       });
+      const { tenantId } = connection;
+      const decided = { tenantId, actor, resourceId: approvalId, requestId, changes: ["status"] };
+      await recordAudit(inner, { ...decided, action: "approval.decide" });
       return true;
     } catch (error) {
       if (error instanceof ApiError && (error.reason === "approval_decided" || error.reason === "not_found"))

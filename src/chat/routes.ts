@@ -1,5 +1,7 @@
 import { Elysia } from "elysia";
+import type { AuditAction } from "../kernel/audit/record.ts";
 import type { Ctx } from "../kernel/context.ts";
+import type { Tx } from "../kernel/database/client.ts";
 import { type OperationId, operation, pathIds } from "../kernel/http/operation.ts";
 import { Id } from "../kernel/ids.ts";
 import { listAttention, listDeliveries, repairDelivery } from "./delivery-lists.ts";
@@ -7,9 +9,9 @@ import {
   changeChatConnection,
   checkChatConnection,
   createChatConnection,
-  deleteChatConnection,
   disableChatConnection,
   enableChatConnection,
+  unregister,
 } from "./manage.ts";
 import {
   ChatAttentionListResponse,
@@ -26,7 +28,7 @@ import {
   ChatDeliveryRepair,
 } from "./schema.ts";
 import { showChatConnection } from "./show.ts";
-import { getChatConnection, listChatConnections } from "./store.ts";
+import { getChatConnection, listChatConnections, removeChatConnection } from "./store.ts";
 
 const params = pathIds({ id: Id("chatConnection") });
 
@@ -53,14 +55,19 @@ function recordRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "chatConnections.create",
+        audit: "chat_connection.create",
         summary: "Connect an agent to a chat app",
         body: ChatConnectionCreate,
         success: 201,
         response: ChatConnectionResponse,
         errors: ["invalid_request", "not_found"],
-        handle: async ({ sql, commit, reservation, tenantId, body }) => {
-          const write = await createChatConnection(ctx, sql, reservation, tenantId, body);
-          return commit(async (inner) => showChatConnection(ctx, await write(inner)));
+        handle: async ({ sql, commit, audit, reservation, tenantId, body }) => {
+          const record = (inner: Tx, resourceId: string) => audit.write(inner, { resourceId });
+          const write = await createChatConnection(ctx, sql, { reservation, record }, tenantId, body);
+          return commit(async (inner, note) => {
+            note.isWritten = true;
+            return showChatConnection(ctx, await write(inner));
+          });
         },
       }),
     )
@@ -81,33 +88,42 @@ function recordRoutes(ctx: Ctx) {
       "/:id",
       operation(ctx, {
         id: "chatConnections.update",
+        audit: "chat_connection.update",
         summary: "Change a chat connection's name or configuration",
         params,
         body: ChatConnectionPatch,
         success: 200,
         response: ChatConnectionResponse,
         errors: ["invalid_request", "not_found"],
-        handle: async ({ sql, tenantId, params: { id }, body }) =>
-          showChatConnection(ctx, await changeChatConnection(ctx, sql, tenantId, id, body)),
+        handle: async ({ sql, audit, tenantId, params: { id }, body }) =>
+          showChatConnection(
+            ctx,
+            await changeChatConnection(ctx, sql, tenantId, { id, ...body }, (inner) => audit.write(inner)),
+          ),
       }),
     )
     .delete(
       "/:id",
       operation(ctx, {
         id: "chatConnections.delete",
+        audit: "chat_connection.delete",
         summary: "Delete a chat connection",
         params,
         success: 204,
         errors: ["not_found"],
-        handle: ({ sql, tenantId, params: { id } }) => deleteChatConnection(ctx, sql, tenantId, id),
+        handle: async ({ sql, commit, tenantId, params: { id } }) => {
+          await unregister(ctx, await getChatConnection(sql, tenantId, id));
+          return commit((inner) => removeChatConnection(inner, tenantId, id));
+        },
       }),
     );
 }
 
 function stateRoutes(ctx: Ctx) {
-  const change = (id: OperationId, summary: string, work: typeof enableChatConnection) =>
+  const change = (id: OperationId, audit: AuditAction, summary: string, work: typeof enableChatConnection) =>
     operation(ctx, {
       id,
+      audit,
       summary,
       params,
       success: 200,
@@ -115,13 +131,25 @@ function stateRoutes(ctx: Ctx) {
       errors: ["not_found"],
       handle: async ({ sql, commit, tenantId, params: { id } }) => {
         const write = await work(ctx, await getChatConnection(sql, tenantId, id));
-        return commit(async (inner) => showChatConnection(ctx, await write(inner)));
+        return commit(async (inner, note) => {
+          note.changes = audit === "chat_connection.check" ? ["health"] : ["enabled"];
+          return showChatConnection(ctx, await write(inner));
+        });
       },
     });
   return new Elysia({ prefix: "/chat-connections/:id" })
-    .post("/enable", change("chatConnections.enable", "Enable a chat connection", enableChatConnection))
-    .post("/disable", change("chatConnections.disable", "Disable a chat connection", disableChatConnection))
-    .post("/check", change("chatConnections.check", "Check a chat connection's health", checkChatConnection));
+    .post(
+      "/enable",
+      change("chatConnections.enable", "chat_connection.enable", "Enable a chat connection", enableChatConnection),
+    )
+    .post(
+      "/disable",
+      change("chatConnections.disable", "chat_connection.disable", "Disable a chat connection", disableChatConnection),
+    )
+    .post(
+      "/check",
+      change("chatConnections.check", "chat_connection.check", "Check a chat connection's health", checkChatConnection),
+    );
 }
 
 function deliveryRoutes(ctx: Ctx) {
@@ -143,6 +171,7 @@ function deliveryRoutes(ctx: Ctx) {
       "/chat-connections/:id/deliveries/:deliveryId/repair",
       operation(ctx, {
         id: "chatDeliveries.repair",
+        audit: "chat_delivery.repair",
         summary: "Post a failed or ambiguous delivery again",
         params: pathIds({ id: Id("chatConnection"), deliveryId: Id("chatDelivery") }),
         body: ChatDeliveryRepair,

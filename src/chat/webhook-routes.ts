@@ -4,6 +4,7 @@ import { readBytes } from "../kernel/bounded-read.ts";
 import type { Ctx } from "../kernel/context.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { limitValues } from "../kernel/http/count-values.ts";
+import { requestIdOf } from "../kernel/http/request.ts";
 import { isId } from "../kernel/ids.ts";
 import { withCheck } from "./health.ts";
 import type { ReadWebhook } from "./platform.ts";
@@ -45,7 +46,7 @@ async function receive(ctx: Ctx, request: Request, label: string, connectionId: 
   if (incoming !== null) {
     const received = await (incoming.kind === "message"
       ? receiveMessage(ctx.sql, connection, incoming)
-      : receivePress(ctx.sql, connection, incoming));
+      : receivePress(ctx.sql, connection, incoming, requestIdOf(request)));
     ctx.log.debug({ connectionId, kind: incoming.kind, taken: received }, "a chat platform called");
   }
   return responseBody === null ? new Response(null, { status: 200 }) : Response.json(responseBody);

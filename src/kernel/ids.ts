@@ -6,6 +6,7 @@ const prefixes = {
   agent: "ag",
   apiKey: "ak",
   approval: "apr",
+  auditEvent: "aud",
   chatConnection: "cc",
   chatDelivery: "cd",
   chatThread: "ct",

@@ -1,7 +1,7 @@
 import type { Ctx } from "../kernel/context.ts";
 import type { Sql, Tx } from "../kernel/database/client.ts";
 import { ApiError } from "../kernel/errors.ts";
-import { type IdOf, newId } from "../kernel/ids.ts";
+import { newId } from "../kernel/ids.ts";
 import { authorizationOf } from "./authorization.ts";
 import { openCredentials, openTokens } from "./credentials.ts";
 import { failureOf, McpFailure, type McpFailureCode } from "./failure.ts";
@@ -15,7 +15,6 @@ import {
   getMcpConnection,
   type McpConnectionRow,
   type NewMcpConnection,
-  removeMcpConnection,
   showMcpConnection,
   type ValidatedTarget,
 } from "./store.ts";
@@ -77,16 +76,10 @@ export async function testMcpConnection(ctx: Ctx, row: McpConnectionRow): Promis
   return { ok: true, latencyMs, server: probe.server, toolCount: toolNames.length, toolNames };
 }
 
-/** Deletes a connection, then revokes its OAuth tokens. Throws 404, 409 `mcp_connection_in_use`. */
-export async function deleteMcpConnection(
-  ctx: Ctx,
-  sql: Sql,
-  tenantId: string,
-  id: IdOf<"mcpConnection">,
-): Promise<void> {
-  const row = await removeMcpConnection(sql, tenantId, id);
-  // The connection is deleted whatever the authorization server responds; tokens that it does not revoke expire.
+/** Revokes the OAuth tokens of a connection that was deleted; what its authorization server responds changes nothing: tokens that it does not revoke expire. */
+export async function revokeDeleted(ctx: Ctx, row: McpConnectionRow): Promise<void> {
   await revoke(ctx, row).catch((error: unknown) => {
+    const { tenantId, id } = row;
     ctx.log.warn(
       { tenantId, mcpConnectionId: id, code: failureOf(error).code },
       "an MCP connection's tokens were not revoked",

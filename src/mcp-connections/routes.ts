@@ -3,7 +3,7 @@ import type { Ctx } from "../kernel/context.ts";
 import type { ErrorCause } from "../kernel/errors.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
 import { Id } from "../kernel/ids.ts";
-import { deleteMcpConnection, reconnectMcpConnection, testMcpConnection, validateNewMcpConnection } from "./manage.ts";
+import { reconnectMcpConnection, revokeDeleted, testMcpConnection, validateNewMcpConnection } from "./manage.ts";
 import {
   McpConnectionListResponse,
   McpConnectionResponse,
@@ -18,6 +18,8 @@ import {
   getMcpConnection,
   insertMcpConnection,
   listMcpConnections,
+  type McpConnectionRow,
+  removeMcpConnection,
   renameMcpConnection,
   showMcpConnection,
 } from "./store.ts";
@@ -54,6 +56,7 @@ function recordRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "mcpConnections.create",
+        audit: "mcp_connection.create",
         summary: "Create an MCP connection",
         body: McpConnectionCreate,
         success: 201,
@@ -82,25 +85,37 @@ function recordRoutes(ctx: Ctx) {
       "/:id",
       operation(ctx, {
         id: "mcpConnections.update",
+        audit: "mcp_connection.update",
         summary: "Rename an MCP connection",
         params,
         body: McpConnectionRename,
         success: 200,
         response: McpConnectionResponse,
         errors: ["not_found", "mcp_connection_name_conflict"],
-        handle: async ({ sql, tenantId, params: { id }, body }) =>
-          showMcpConnection(await renameMcpConnection(sql, tenantId, id, body.name)),
+        handle: ({ commit, tenantId, params: { id }, body }) =>
+          commit(async (inner, note) => {
+            note.before = await getMcpConnection(inner, tenantId, id);
+            return showMcpConnection(await renameMcpConnection(inner, tenantId, id, body.name));
+          }),
       }),
     )
     .delete(
       "/:id",
       operation(ctx, {
         id: "mcpConnections.delete",
+        audit: "mcp_connection.delete",
         summary: "Delete an MCP connection",
         params,
         success: 204,
         errors: ["not_found", "mcp_connection_in_use"],
-        handle: ({ sql, tenantId, params: { id } }) => deleteMcpConnection(ctx, sql, tenantId, id),
+        handle: async ({ commit, tenantId, params: { id } }) => {
+          let deleted: McpConnectionRow | undefined;
+          const response = await commit(async (inner) => {
+            deleted = await removeMcpConnection(inner, tenantId, id);
+          });
+          if (deleted !== undefined) await revokeDeleted(ctx, deleted);
+          return response;
+        },
       }),
     );
 }
@@ -111,6 +126,7 @@ function serverRoutes(ctx: Ctx) {
       "/test",
       operation(ctx, {
         id: "mcpConnections.test",
+        audit: "mcp_connection.test",
         summary: "Test an MCP connection",
         params,
         success: 200,
@@ -130,6 +146,7 @@ function serverRoutes(ctx: Ctx) {
       "/reconnect",
       operation(ctx, {
         id: "mcpConnections.reconnect",
+        audit: "mcp_connection.reconnect",
         summary: "Replace an MCP connection's URL and credentials",
         params,
         body: McpConnectionReconnect,
@@ -147,6 +164,7 @@ function serverRoutes(ctx: Ctx) {
       "/connect",
       operation(ctx, {
         id: "mcpConnections.createSignInLink",
+        audit: "mcp_connection.connect",
         summary: "Get a link to sign in to an MCP connection's server",
         params,
         success: 200,

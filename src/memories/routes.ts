@@ -1,7 +1,8 @@
 import { Elysia } from "elysia";
 import type { Ctx } from "../kernel/context.ts";
-import { operation, pathIds, Reply } from "../kernel/http/operation.ts";
+import { operation, pathIds } from "../kernel/http/operation.ts";
 import { readLimit } from "../kernel/http/page.ts";
+import { Reply } from "../kernel/http/reply.ts";
 import { Id } from "../kernel/ids.ts";
 import { MemoryListResponse, MemoryResponse } from "./responses.ts";
 import { MemoryCreate, MemoryQuery, MemoryUpdate, memoryPage } from "./schema.ts";
@@ -16,6 +17,7 @@ export function memoryRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "memories.create",
+        audit: "memory.create",
         summary: "Create a memory",
         params: ofAgent,
         body: MemoryCreate,
@@ -59,26 +61,28 @@ export function memoryRoutes(ctx: Ctx) {
       "/:memoryId",
       operation(ctx, {
         id: "memories.update",
+        audit: "memory.update",
         summary: "Update a memory's text",
         params,
         body: MemoryUpdate,
         success: 200,
         response: MemoryResponse,
         errors: ["not_found"],
-        handle: ({ sql, tenantId, params: { agentId, memoryId }, body }) =>
-          updateMemory(sql, { tenantId, agentId }, memoryId, body.text),
+        handle: ({ commit, tenantId, params: { agentId, memoryId }, body }) =>
+          commit((inner) => updateMemory(inner, { tenantId, agentId }, memoryId, body.text)),
       }),
     )
     .delete(
       "/:memoryId",
       operation(ctx, {
         id: "memories.delete",
+        audit: "memory.delete",
         summary: "Delete a memory",
         params,
         success: 204,
         errors: ["not_found"],
-        handle: ({ sql, tenantId, params: { agentId, memoryId } }) =>
-          deleteMemory(sql, { tenantId, agentId }, memoryId),
+        handle: ({ commit, tenantId, params: { agentId, memoryId } }) =>
+          commit((inner) => deleteMemory(inner, { tenantId, agentId }, memoryId)),
       }),
     );
 }

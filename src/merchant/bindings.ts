@@ -1,5 +1,5 @@
 import type { Ctx } from "../kernel/context.ts";
-import type { AnySql } from "../kernel/database/client.ts";
+import type { AnySql, Tx } from "../kernel/database/client.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { readCursor, writeCursor } from "../kernel/http/page.ts";
 import { openMerchantAccount } from "./connect.ts";
@@ -45,7 +45,8 @@ export async function listBindings(
 }
 
 /**
- * Binds an end user to a customer, in place of an earlier one. Throws 404, 422
+ * Returns what binds an end user to a customer, in place of an earlier one, once the
+ * provider knows the customer. Throws 404, 422
  * `merchant_customer_not_found`, 503 `merchant_provider_unavailable`.
  */
 export async function putBinding(
@@ -54,17 +55,19 @@ export async function putBinding(
   tenantId: string,
   userId: string,
   customerId: string,
-): Promise<{ binding: Binding }> {
+): Promise<(inner: Tx) => Promise<Binding>> {
   const connection = await getCurrentConnection(sql, tenantId);
   if (!(await hasCustomer(ctx, connection, customerId))) throw new ApiError("merchant_customer_not_found");
-  // The connection may have been replaced during the request; then the customer may be another account's.
-  const [row] = await sql<BindingRow[]>`
-    insert into merchant_bindings (connection_id, user_id, customer_id)
-    select id, ${userId}, ${customerId} from merchant_connections where id = ${connection.id} and retired_at is null
-    on conflict (connection_id, user_id) do update set customer_id = excluded.customer_id, updated_at = now()
-    returning user_id, customer_id, created_at, updated_at`;
-  if (row === undefined) throw new ApiError("merchant_connection_not_found");
-  return { binding: showBinding(row) };
+  return async (inner) => {
+    // The connection may have been replaced during the request; then the customer may be another account's.
+    const [row] = await inner<BindingRow[]>`
+      insert into merchant_bindings (connection_id, user_id, customer_id)
+      select id, ${userId}, ${customerId} from merchant_connections where id = ${connection.id} and retired_at is null
+      on conflict (connection_id, user_id) do update set customer_id = excluded.customer_id, updated_at = now()
+      returning user_id, customer_id, created_at, updated_at`;
+    if (row === undefined) throw new ApiError("merchant_connection_not_found");
+    return showBinding(row);
+  };
 }
 
 /** Deletes a binding; later usage of this user is `unmapped`. Throws 404 for the connection or the binding. */

@@ -1,6 +1,6 @@
 import type { Static } from "@sinclair/typebox";
 import type { Ctx } from "../kernel/context.ts";
-import type { AnySql } from "../kernel/database/client.ts";
+import type { AnySql, Tx } from "../kernel/database/client.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
 import { newId } from "../kernel/ids.ts";
 import { fragment } from "../kernel/seal.ts";
@@ -63,7 +63,8 @@ export async function verifyMerchant(
 }
 
 /**
- * `PATCH /v1/merchant-connection`. Throws 400, 404, 409 `merchant_account_mismatch`,
+ * `PATCH /v1/merchant-connection`: returns what writes the change, once a new credential
+ * is verified. Throws 400, 404, 409 `merchant_account_mismatch`,
  * 422 `merchant_credential_invalid`, 503 `merchant_provider_unavailable`; then
  * nothing is changed.
  */
@@ -72,7 +73,7 @@ export async function updateMerchantConnection(
   sql: AnySql,
   tenantId: string,
   { credential, status, guard }: Static<typeof MerchantConnectionUpdate>,
-): Promise<{ connection: MerchantConnection }> {
+): Promise<(inner: Tx) => Promise<MerchantConnection>> {
   const row = await getCurrentConnection(sql, tenantId);
   const change = {
     sealedCredential: credential === undefined ? undefined : ctx.sealer.seal(credential, row.id),
@@ -85,7 +86,7 @@ export async function updateMerchantConnection(
     if (accountId !== row.merchantAccountId) throw new ApiError("merchant_account_mismatch");
   }
   const changes = Object.values(change).some((value) => value !== undefined);
-  return { connection: showMerchantConnection(changes ? await changeMerchantConnection(sql, row.id, change) : row) };
+  return async (inner) => showMerchantConnection(changes ? await changeMerchantConnection(inner, row.id, change) : row);
 }
 
 /** Opens a merchant's account with the connection's credential; nothing is sent yet. A request may take `limitMs`. */

@@ -56,6 +56,7 @@ export function merchantEventRoutes(ctx: Ctx) {
       operation(ctx, {
         ...moves,
         id: "merchantEvents.retry",
+        audit: "merchant_event.retry",
         summary: "Send a failed or uncertain usage event again",
         handle: ({ commit, tenantId, params }) => commit((inner) => retryUsageEvent(inner, tenantId, params.id)),
       }),
@@ -65,6 +66,7 @@ export function merchantEventRoutes(ctx: Ctx) {
       operation(ctx, {
         ...moves,
         id: "merchantEvents.release",
+        audit: "merchant_event.release",
         summary: "Send an unmapped usage event whose end user is bound by now",
         handle: ({ commit, tenantId, params }) => commit((inner) => releaseUsageEvent(inner, tenantId, params.id)),
       }),
@@ -74,6 +76,7 @@ export function merchantEventRoutes(ctx: Ctx) {
       operation(ctx, {
         ...moves,
         id: "merchantEvents.discard",
+        audit: "merchant_event.discard",
         summary: "Discard a usage event",
         handle: ({ commit, tenantId, params }) => commit((inner) => discardUsageEvent(inner, tenantId, params.id)),
       }),

@@ -11,7 +11,12 @@ import {
   MerchantConnectionResponse,
 } from "./responses.ts";
 import { BindingPath, BindingPut, BindingQuery, MerchantConnectionCreate, MerchantConnectionUpdate } from "./schema.ts";
-import { deleteCurrentConnection, replaceCurrentConnection, showMerchantConnection } from "./store.ts";
+import {
+  deleteCurrentConnection,
+  getCurrentConnection,
+  replaceCurrentConnection,
+  showMerchantConnection,
+} from "./store.ts";
 
 /** The operations on the tenant's merchant connection and its bindings: `/v1/merchant-connection`. */
 export function merchantRoutes(ctx: Ctx) {
@@ -34,6 +39,7 @@ function connectionRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "merchantConnection.create",
+        audit: "merchant_connection.create",
         summary: "Connect a billing provider, in the place of the current connection",
         body: MerchantConnectionCreate,
         success: 201,
@@ -51,6 +57,7 @@ function connectionRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "merchantConnection.update",
+        audit: "merchant_connection.update",
         summary: "Change the merchant connection's credential, status or guard",
         body: MerchantConnectionUpdate,
         success: 200,
@@ -61,17 +68,25 @@ function connectionRoutes(ctx: Ctx) {
           "merchant_credential_invalid",
           "merchant_provider_unavailable",
         ],
-        handle: ({ sql, tenantId, body }) => updateMerchantConnection(ctx, sql, tenantId, body),
+        handle: async ({ sql, commit, tenantId, body }) => {
+          const write = await updateMerchantConnection(ctx, sql, tenantId, body);
+          return commit(async (inner) => ({ connection: await write(inner) }));
+        },
       }),
     )
     .delete(
       "",
       operation(ctx, {
         id: "merchantConnection.delete",
+        audit: "merchant_connection.delete",
         summary: "Delete the merchant connection",
         success: 204,
         errors: ["merchant_connection_not_found"],
-        handle: ({ sql, tenantId }) => deleteCurrentConnection(sql, tenantId),
+        handle: ({ commit, tenantId }) =>
+          commit(async (inner, note) => {
+            note.resourceId = (await getCurrentConnection(inner, tenantId)).id;
+            await deleteCurrentConnection(inner, tenantId);
+          }),
       }),
     );
 }
@@ -95,24 +110,29 @@ function bindingRoutes(ctx: Ctx) {
       "/:userId",
       operation(ctx, {
         id: "merchantBindings.set",
+        audit: "merchant_binding.set",
         summary: "Bind an end user to a customer",
         params: BindingPath,
         body: BindingPut,
         success: 200,
         response: MerchantBindingResponse,
         errors: ["merchant_connection_not_found", "merchant_customer_not_found", "merchant_provider_unavailable"],
-        handle: ({ sql, tenantId, params, body }) => putBinding(ctx, sql, tenantId, params.userId, body.customerId),
+        handle: async ({ sql, commit, tenantId, params, body }) => {
+          const write = await putBinding(ctx, sql, tenantId, params.userId, body.customerId);
+          return commit(async (inner) => ({ binding: await write(inner) }));
+        },
       }),
     )
     .delete(
       "/:userId",
       operation(ctx, {
         id: "merchantBindings.delete",
+        audit: "merchant_binding.delete",
         summary: "Delete a binding",
         params: BindingPath,
         success: 204,
         errors: ["merchant_connection_not_found", "merchant_binding_not_found"],
-        handle: ({ sql, tenantId, params }) => deleteBinding(sql, tenantId, params.userId),
+        handle: ({ commit, tenantId, params }) => commit((inner) => deleteBinding(inner, tenantId, params.userId)),
       }),
     );
 }

@@ -1,4 +1,5 @@
 import type { AnySql } from "../kernel/database/client.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import { isId } from "../kernel/ids.ts";
 import { countJobs, findJob, type Job, listDead, retryJobs, type TaskCounts } from "../kernel/queue/stored-jobs.ts";
 import { askToDrain, listWorkers, type WorkerRecord } from "../kernel/queue/workers.ts";
@@ -13,6 +14,7 @@ import {
   withOptions,
 } from "./command.ts";
 import { type Discarded, discardJob } from "./discard-job.ts";
+import { recordOperator } from "./operator-audit.ts";
 import { readEnd, readTenantList } from "./tenant-load.ts";
 import type { Columns } from "./text-table.ts";
 
@@ -85,7 +87,12 @@ function readDrain({ worker }: Values): Command {
   if (typeof worker !== "string" || !isId("worker", worker))
     throw new UsageError("--worker must have the shape wk_…, as `queue workers` shows it.");
   return async (sql) => {
-    if (!(await askToDrain(sql, worker))) throw new UsageError(`There is no worker ${worker}.`);
+    const asked = await tx(sql, async (inner) => {
+      if (!(await askToDrain(inner, worker))) return false;
+      await recordOperator(inner, "worker.drain", worker);
+      return true;
+    });
+    if (!asked) throw new UsageError(`There is no worker ${worker}.`);
     return `${worker} takes nothing new from now on, finishes what it runs, and then ends.\n`;
   };
 }
@@ -110,8 +117,19 @@ function overJobs(values: Values, work: (sql: AnySql, ids: readonly string[]) =>
   };
 }
 
+/** Jobs that one transaction adds again. */
+const retryStepJobs = 500;
+
 async function retryAll(sql: AnySql, ids: readonly string[]): Promise<string> {
-  const retried = await retryJobs(sql, ids);
+  const retried: string[] = [];
+  for (let start = 0; start < ids.length; start += retryStepJobs) {
+    const again = await tx(sql, async (inner) => {
+      const jobs = await retryJobs(inner, ids.slice(start, start + retryStepJobs));
+      for (const id of jobs) await recordOperator(inner, "job.retry", id);
+      return jobs;
+    });
+    retried.push(...again);
+  }
   const [only] = ids;
   if (ids.length === 1 && retried.length === 0)
     throw new UsageError(`Job ${only} is running; there is nothing to retry.`);
@@ -121,7 +139,11 @@ async function retryAll(sql: AnySql, ids: readonly string[]): Promise<string> {
 async function discardAll(sql: AnySql, ids: readonly string[]): Promise<string> {
   const outcomes = new Map<Discarded, number>();
   for (const id of ids) {
-    const outcome = await discardJob(sql, id);
+    const outcome = await tx(sql, async (inner) => {
+      const ended = await discardJob(inner, id);
+      if (refusals[ended] === undefined) await recordOperator(inner, "job.discard", id);
+      return ended;
+    });
     outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
     if (ids.length === 1 && refusals[outcome] !== undefined) throw new UsageError(`Job ${id} ${refusals[outcome]}`);
   }

@@ -1,3 +1,4 @@
+import { tx } from "../kernel/database/transaction.ts";
 import type { Form } from "../kernel/errors.ts";
 import { type IdOf, isId } from "../kernel/ids.ts";
 import { deleteTenant } from "../tenants/purge.ts";
@@ -18,6 +19,7 @@ import {
   type Values,
   withOptions,
 } from "./command.ts";
+import { recordOperator } from "./operator-audit.ts";
 import type { Columns } from "./text-table.ts";
 
 /** What the command line takes (docs/decisions.md, "Operator commands"). */
@@ -78,7 +80,11 @@ function readCreate(values: Values): Command {
   const form = values.form === undefined ? "b" : readForm(values);
   const tenant = { name, form, adminAgent: values["admin-agent"] === true };
   return async (sql) => {
-    const made = await createTenantWithKey(sql, tenant);
+    const made = await tx(sql, async (inner) => {
+      const created = await createTenantWithKey(inner, tenant);
+      await recordOperator(inner, "tenant.create", created.tenantId, { tenantId: created.tenantId });
+      return created;
+    });
     if (values.json === true) return `${JSON.stringify(made)}\n`;
     return `Tenant   ${made.tenantId}\nAPI key  ${made.token}\nThe key is shown only here.\n`;
   };
@@ -109,7 +115,12 @@ function readSet(values: Values): Command {
   };
   if (Object.keys(change).length === 0) throw new UsageError("tenant set needs something to set.");
   return async (sql) => {
-    if (!(await changeTenant(sql, tenantId, change))) throw noTenant(tenantId);
+    const changed = await tx(sql, async (inner) => {
+      if (!(await changeTenant(inner, tenantId, change))) return false;
+      await recordOperator(inner, "tenant.set", tenantId, { tenantId, changes: Object.keys(change) });
+      return true;
+    });
+    if (!changed) throw noTenant(tenantId);
     return `${tenantId} is changed.\n`;
   };
 }
@@ -117,7 +128,11 @@ function readSet(values: Values): Command {
 function readDelete(values: Values): Command {
   const tenantId = readTenant(values);
   return async (sql) => {
-    const outcome = await deleteTenant(sql, tenantId);
+    const outcome = await tx(sql, async (inner) => {
+      const ended = await deleteTenant(inner, tenantId);
+      if (ended !== "missing") await recordOperator(inner, "tenant.delete", tenantId, { tenantId });
+      return ended;
+    });
     if (outcome === "missing") throw noTenant(tenantId);
     if (outcome === "ended") return `${tenantId} is deleted.\n`;
     return `${tenantId} takes no new turns and is deleted once its last turn has ended.\n`;

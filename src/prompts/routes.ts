@@ -14,6 +14,7 @@ export function promptRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "prompts.create",
+        audit: "prompt.create",
         summary: "Create a prompt",
         body: PromptCreate,
         success: 201,
@@ -49,24 +50,31 @@ export function promptRoutes(ctx: Ctx) {
       "/:promptId",
       operation(ctx, {
         id: "prompts.update",
+        audit: "prompt.update",
         summary: "Update a prompt",
         params,
         body: PromptUpdate,
         success: 200,
         response: PromptResponse,
         errors: ["not_found", "invalid_request"],
-        handle: ({ sql, tenantId, params: { promptId }, body }) => updatePrompt(sql, tenantId, promptId, body),
+        handle: ({ commit, tenantId, params: { promptId }, body }) =>
+          commit(async (inner, note) => {
+            note.before = await getPrompt(inner, tenantId, promptId);
+            return updatePrompt(inner, tenantId, promptId, body);
+          }),
       }),
     )
     .delete(
       "/:promptId",
       operation(ctx, {
         id: "prompts.delete",
+        audit: "prompt.delete",
         summary: "Delete a prompt",
         params,
         success: 204,
         errors: ["not_found"],
-        handle: ({ sql, tenantId, params: { promptId } }) => deletePrompt(sql, tenantId, promptId),
+        handle: ({ commit, tenantId, params: { promptId } }) =>
+          commit((inner) => deletePrompt(inner, tenantId, promptId)),
       }),
     );
 }

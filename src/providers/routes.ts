@@ -48,6 +48,7 @@ function recordRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "providers.create",
+        audit: "provider.create",
         summary: "Create a provider",
         body: ProviderCreate,
         success: 201,
@@ -81,27 +82,32 @@ function recordRoutes(ctx: Ctx) {
       "/:id",
       operation(ctx, {
         id: "providers.update",
+        audit: "provider.update",
         summary: "Rename a provider",
         params,
         body: ProviderRename,
         success: 200,
         response: ProviderResponse,
         errors: ["provider_not_found", "provider_name_conflict"],
-        handle: async ({ sql, tenantId, params: { id }, body }) =>
-          show(await renameProvider(sql, tenantId, id, body.name)),
+        handle: ({ commit, tenantId, params: { id }, body }) =>
+          commit(async (inner, note) => {
+            note.before = await findOrThrow(inner, tenantId, id);
+            return show(await renameProvider(inner, tenantId, id, body.name));
+          }),
       }),
     )
     .delete(
       "/:id",
       operation(ctx, {
         id: "providers.delete",
+        audit: "provider.delete",
         summary: "Delete a provider",
         params,
         query: ProviderDeleteQuery,
         success: 204,
         errors: ["provider_not_found", "provider_in_use", "provider_historical_use"],
-        handle: ({ sql, tenantId, params: { id }, query }) =>
-          deleteProvider(sql, tenantId, id, query.confirmVersionInvalidation === "true"),
+        handle: ({ commit, tenantId, params: { id }, query }) =>
+          commit((inner) => deleteProvider(inner, tenantId, id, query.confirmVersionInvalidation === "true")),
       }),
     );
 }

@@ -46,6 +46,7 @@ export function approvalRoutes(streams: StreamContext) {
       "/tool-approvals/:approvalId",
       operation(ctx, {
         id: "toolApprovals.decide",
+        audit: "approval.decide",
         summary: "Approve or deny a tool call",
         params: pathIds({ ...sessionPath, approvalId: Id("approval") }),
         body: Decision,
@@ -56,7 +57,10 @@ export function approvalRoutes(streams: StreamContext) {
           await requireSession(sql, tenantId, params);
           const { approved, reason = null } = body;
           const decision = { approved, reason, decidedBy: principal.actor, name: null };
-          return commit((inner) => decideApproval(inner, params.sessionId, params.approvalId, decision));
+          return commit((inner, note) => {
+            note.changes = reason === null ? ["status"] : ["status", "reason"];
+            return decideApproval(inner, params.sessionId, params.approvalId, decision);
+          });
         },
       }),
     )

@@ -90,14 +90,17 @@ function transcriptRoutes(ctx: Ctx) {
       "/agents/:agentId/sessions/:sessionId",
       operation(ctx, {
         id: "sessions.delete",
+        audit: "session.delete",
         summary: "Delete a session",
         params: sessionParams,
         query: DeleteQuery,
         queryInA: Closed({}),
         success: 204,
         errors: ["not_found", "session_busy"],
-        handle: ({ sql, tenantId, params, query }) =>
-          deleteSession(sql, tenantId, params.agentId, params.sessionId, query.deleteArtifacts === "true"),
+        handle: ({ commit, tenantId, params, query }) =>
+          commit((inner) =>
+            deleteSession(inner, tenantId, params.agentId, params.sessionId, query.deleteArtifacts === "true"),
+          ),
       }),
     );
 }

@@ -1,4 +1,5 @@
 import { Elysia } from "elysia";
+import { unaudited } from "../kernel/http/audit-trail.ts";
 import { readIdempotencyKey } from "../kernel/http/idempotency.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
 import { Id } from "../kernel/ids.ts";
@@ -38,7 +39,12 @@ const turnErrors = [
 ] as const;
 
 /** What is the same for all operations that accept a turn. */
-const turnRules = { streams: true, idempotency: "own", response: [MessageResponse, MessageStream] } as const;
+const turnRules = {
+  audit: unaudited,
+  streams: true,
+  idempotency: "own",
+  response: [MessageResponse, MessageStream],
+} as const;
 
 /** The operations that accept a turn and respond with it. */
 export function acceptRoutes(streams: StreamContext) {
@@ -140,6 +146,7 @@ export function runningTurnRoutes(streams: StreamContext) {
       "/sessions/:sessionId/cancel",
       operation(streams.ctx, {
         id: "sessions.cancel",
+        audit: unaudited,
         summary: "Cancel the session's running turn",
         params: sessionParams,
         success: 202,

@@ -17,6 +17,9 @@ export type CopyResult =
       readonly error: { readonly code: string; readonly message: string };
     };
 
+/** What is told of a copy, in its transaction. */
+export type RecordCopy = (inner: Tx, skillId: string) => Promise<void>;
+
 /**
  * Copies a skill to other agents of the tenant, one result per destination in
  * their order; a destination that fails does not stop the others. On the pool each
@@ -28,12 +31,17 @@ export async function copySkill(
   place: SkillPlace,
   agentIds: readonly string[],
   form: Form,
+  record: RecordCopy,
 ): Promise<CopyResult[]> {
   await getSkill(sql, place.tenantId, place.agentId, place.skillId);
   const results: CopyResult[] = [];
   for (const agentId of agentIds) {
     try {
-      const skill = await tx(sql, (inner) => copyTo(inner, place, agentId));
+      const skill = await tx(sql, async (inner) => {
+        const copy = await copyTo(inner, place, agentId);
+        await record(inner, copy.id);
+        return copy;
+      });
       results.push({ agentId, status: "created", skill });
     } catch (error) {
       // Inside one transaction, an unavailable database fails the whole request.

@@ -28,6 +28,7 @@ export function libraryRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "skillLibrary.create",
+        audit: "skill.create",
         summary: "Add a skill to the library",
         body: "raw",
         rawBody: { "multipart/form-data": LibrarySkillCreate },
@@ -70,10 +71,17 @@ export function libraryRoutes(ctx: Ctx) {
         handle: ({ sql, tenantId, params: { skillId } }) => getLibrarySkill(sql, tenantId, skillId),
       }),
     )
+    .use(changeRoutes(ctx));
+}
+
+function changeRoutes(ctx: Ctx) {
+  const params = pathIds({ skillId: Id("skill") });
+  return new Elysia()
     .put(
       "/:skillId",
       operation(ctx, {
         id: "skillLibrary.update",
+        audit: "skill.update",
         summary: "Replace a skill of the library, which stores its next version",
         params,
         body: "raw",
@@ -81,10 +89,13 @@ export function libraryRoutes(ctx: Ctx) {
         success: 200,
         response: LibrarySkillResponse,
         errors: ["invalid_request", "platform_skill_read_only", "not_found", "payload_too_large"],
-        handle: async ({ sql, tenantId, params: { skillId }, request }) => {
+        handle: async ({ sql, commit, tenantId, params: { skillId }, request }) => {
           await checkLibrarySkillChange(sql, tenantId, skillId);
           const upload = await readLibraryUpload(request, LibraryUpdateFields);
-          return updateLibrarySkill(sql, tenantId, skillId, upload, upload.metadata);
+          return commit(async (inner, note) => {
+            note.changes = upload.metadata === undefined ? ["file"] : ["file", "metadata"];
+            return updateLibrarySkill(inner, tenantId, skillId, upload, upload.metadata);
+          });
         },
       }),
     )
@@ -92,11 +103,13 @@ export function libraryRoutes(ctx: Ctx) {
       "/:skillId",
       operation(ctx, {
         id: "skillLibrary.delete",
+        audit: "skill.delete",
         summary: "Delete a skill of the library",
         params,
         success: 204,
         errors: ["platform_skill_read_only", "not_found"],
-        handle: ({ sql, tenantId, params: { skillId } }) => deleteLibrarySkill(sql, tenantId, skillId),
+        handle: ({ commit, tenantId, params: { skillId } }) =>
+          commit((inner) => deleteLibrarySkill(inner, tenantId, skillId)),
       }),
     );
 }

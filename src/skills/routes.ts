@@ -6,7 +6,7 @@ import { keyErrors, operation, pathIds, respondOnce } from "../kernel/http/opera
 import { readLimit } from "../kernel/http/page.ts";
 import { Id } from "../kernel/ids.ts";
 import { readSkillFile, removeSkillFile, writeSkillFile } from "./change.ts";
-import { copySkill } from "./copies.ts";
+import { copySkill, type RecordCopy } from "./copies.ts";
 import { checkFilePath } from "./paths.ts";
 import { SkillCopiesResponse, SkillListResponse, SkillResponse } from "./responses.ts";
 import { manifestPath, SkillCopies, SkillCreate, SkillFileQuery, SkillList, SkillUpload, skillPage } from "./schema.ts";
@@ -33,17 +33,22 @@ export function skillRoutes(ctx: Ctx) {
       "/:skillId/copies",
       operation(ctx, {
         id: "skills.copy",
+        audit: "skill.copy",
         summary: "Copy a skill to other agents",
         params: ofSkill,
         body: SkillCopies,
         success: 200,
         response: SkillCopiesResponse,
         errors: fileErrors,
-        handle: ({ sql, commit, reservation, tenantId, form, params, body }) => {
+        handle: ({ sql, commit, audit, reservation, tenantId, form, params, body }) => {
           const place = { tenantId, ...params };
+          const record: RecordCopy = (inner, resourceId) => audit.write(inner, { resourceId, changes: [] });
           // Without a response to keep, each destination has a transaction of its own.
-          if (reservation === null) return copySkill(sql, place, body.agentIds, form);
-          return commit((inner) => copySkill(inner, place, body.agentIds, form));
+          if (reservation === null) return copySkill(sql, place, body.agentIds, form, record);
+          return commit((inner, note) => {
+            note.isWritten = true;
+            return copySkill(inner, place, body.agentIds, form, record);
+          });
         },
       }),
     );
@@ -69,6 +74,7 @@ function folderRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "skills.create",
+        audit: "skill.create",
         summary: "Create a skill from its SKILL.md",
         params: ofAgent,
         body: SkillCreate,
@@ -85,6 +91,7 @@ function folderRoutes(ctx: Ctx) {
       "/upload",
       operation(ctx, {
         id: "skills.upload",
+        audit: "skill.create",
         summary: "Create a skill from an archive",
         params: ofAgent,
         body: "raw",
@@ -102,6 +109,11 @@ function folderRoutes(ctx: Ctx) {
         },
       }),
     )
+    .use(oneRoutes(ctx));
+}
+
+function oneRoutes(ctx: Ctx) {
+  return new Elysia()
     .get(
       "/:skillId",
       operation(ctx, {
@@ -118,11 +130,13 @@ function folderRoutes(ctx: Ctx) {
       "/:skillId",
       operation(ctx, {
         id: "skills.delete",
+        audit: "skill.delete",
         summary: "Delete a skill",
         params: ofSkill,
         success: 204,
         errors: fileErrors,
-        handle: ({ sql, tenantId, params }) => deleteSkill(sql, tenantId, params.agentId, params.skillId),
+        handle: ({ commit, tenantId, params }) =>
+          commit((inner) => deleteSkill(inner, tenantId, params.agentId, params.skillId)),
       }),
     );
 }
@@ -150,6 +164,7 @@ function fileRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "skills.writeFile",
+        audit: "skill.write_file",
         summary: "Create or replace a file of a skill",
         params: ofSkill,
         query: SkillFileQuery,
@@ -164,9 +179,10 @@ function fileRoutes(ctx: Ctx) {
           "skill_name_conflict",
           "skill_uncompressed_too_large",
         ],
-        handle: async ({ sql, tenantId, params, query, request }) => {
+        handle: async ({ commit, tenantId, params, query, request }) => {
           const path = checkFilePath(query.path);
-          return writeSkillFile(sql, { tenantId, ...params }, path, await readFileBody(request));
+          const content = await readFileBody(request);
+          return commit((inner) => writeSkillFile(inner, { tenantId, ...params }, path, content));
         },
       }),
     )
@@ -174,14 +190,17 @@ function fileRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "skills.deleteFile",
+        audit: "skill.delete_file",
         summary: "Delete a file of a skill",
         params: ofSkill,
         query: SkillFileQuery,
         success: 200,
         response: SkillResponse,
         errors: fileErrors,
-        handle: ({ sql, tenantId, params, query }) =>
-          removeSkillFile(sql, { tenantId, ...params }, checkFilePath(query.path)),
+        handle: ({ commit, tenantId, params, query }) => {
+          const path = checkFilePath(query.path);
+          return commit((inner) => removeSkillFile(inner, { tenantId, ...params }, path));
+        },
       }),
     );
 }

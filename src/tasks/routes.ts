@@ -1,7 +1,8 @@
 import { Elysia } from "elysia";
 import type { Ctx } from "../kernel/context.ts";
-import { operation, Reply } from "../kernel/http/operation.ts";
+import { operation } from "../kernel/http/operation.ts";
 import { readLimit } from "../kernel/http/page.ts";
+import { Reply } from "../kernel/http/reply.ts";
 import { queueRun, startErrors } from "./queue-run.ts";
 import { TaskCreatedResponse, TaskListResponse, TaskResponse } from "./responses.ts";
 import { runRoutes } from "./run-routes.ts";
@@ -35,6 +36,7 @@ function recordRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "tasks.create",
+        audit: "task.create",
         summary: "Create a task, and with `submit` start a run of it",
         body: TaskCreate,
         success: 201,
@@ -51,6 +53,11 @@ function recordRoutes(ctx: Ctx) {
           }),
       }),
     )
+    .use(oneTaskRoutes(ctx));
+}
+
+function oneTaskRoutes(ctx: Ctx) {
+  return new Elysia()
     .get(
       "/:taskId",
       operation(ctx, {
@@ -67,25 +74,30 @@ function recordRoutes(ctx: Ctx) {
       "/:taskId",
       operation(ctx, {
         id: "tasks.update",
+        audit: "task.update",
         summary: "Change a task",
         params: taskPath,
         body: TaskUpdate,
         success: 200,
         response: TaskResponse,
         errors: ["not_found", "version_missing_for_run"],
-        handle: async ({ sql, tenantId, params, body }) =>
-          showTask(await updateTask(sql, tenantId, params.taskId, body, new Date())),
+        handle: ({ commit, tenantId, params, body }) =>
+          commit(async (inner, note) => {
+            note.before = showTask(await getTask(inner, tenantId, params.taskId));
+            return showTask(await updateTask(inner, tenantId, params.taskId, body, new Date()));
+          }),
       }),
     )
     .delete(
       "/:taskId",
       operation(ctx, {
         id: "tasks.delete",
+        audit: "task.delete",
         summary: "Delete a task; its runs and their sessions stay",
         params: taskPath,
         success: 204,
         errors: ["not_found", "task_active_run_exists"],
-        handle: ({ sql, tenantId, params }) => deleteTask(sql, tenantId, params.taskId),
+        handle: ({ commit, tenantId, params }) => commit((inner) => deleteTask(inner, tenantId, params.taskId)),
       }),
     );
 }

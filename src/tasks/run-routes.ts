@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
 import type { Ctx } from "../kernel/context.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
+import { unaudited } from "../kernel/http/audit-trail.ts";
 import { operation } from "../kernel/http/operation.ts";
 import { readLimit } from "../kernel/http/page.ts";
 import { MessagesQuery } from "../sessions/schema.ts";
@@ -40,6 +41,7 @@ function collectionRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "taskRuns.start",
+        audit: unaudited,
         summary: "Start a run",
         params: taskPath,
         body: RunStart,
@@ -95,6 +97,7 @@ function recordRoutes(ctx: Ctx) {
       "/cancel",
       operation(ctx, {
         id: "taskRuns.cancel",
+        audit: unaudited,
         summary: "Cancel a run",
         params: runPath,
         success: 204,

@@ -1,11 +1,12 @@
-import type { Static } from "@sinclair/typebox";
+import type { Static, TObject } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { readBytes } from "../kernel/bounded-read.ts";
 import type { Ctx } from "../kernel/context.ts";
 import { ApiError } from "../kernel/errors.ts";
 import type { FormChange } from "../kernel/http/form.ts";
-import { type Input, operation, pathIds, Reply } from "../kernel/http/operation.ts";
+import { type Input, operation, pathIds } from "../kernel/http/operation.ts";
 import { readLimit } from "../kernel/http/page.ts";
+import { Reply } from "../kernel/http/reply.ts";
 import { Id } from "../kernel/ids.ts";
 import { deleteWorkspaceFile, listWorkspaceFiles, readWorkspaceFile, writeWorkspaceFiles } from "./files.ts";
 import { fileBytesMax } from "./limits.ts";
@@ -54,9 +55,24 @@ function listPage({ sql, tenantId, query }: ListInput) {
   return listWorkspaces(sql, { tenantId, userId, cursor, limit: readLimit(limit) });
 }
 
-async function remove({ sql, tenantId }: Pick<ListInput, "sql" | "tenantId">, id: string) {
-  const outcome = await deleteWorkspace(sql, tenantId, id);
-  return outcome === "deleted" ? undefined : new Reply({ status: outcome }, { status: 202 });
+type RemoveInput = Pick<Input<typeof workspacePath, typeof WorkspaceList, typeof workspacePath>, "commit" | "tenantId">;
+
+function remove({ commit, tenantId }: RemoveInput, id: string) {
+  return commit(async (inner) => {
+    const outcome = await deleteWorkspace(inner, tenantId, id);
+    return outcome === "deleted"
+      ? new Reply(undefined, { status: 204 })
+      : new Reply({ status: outcome }, { status: 202 });
+  });
+}
+
+type UpdateInput = Pick<Input<TObject, TObject, typeof WorkspaceUpdate>, "commit" | "tenantId" | "body">;
+
+function update({ commit, tenantId, body }: UpdateInput, id: string) {
+  return commit(async (inner, note) => {
+    note.before = await getWorkspace(inner, tenantId, id);
+    return updateWorkspace(inner, tenantId, id, body);
+  });
 }
 
 function recordRoutes(ctx: Ctx) {
@@ -65,6 +81,7 @@ function recordRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "workspaces.create",
+        audit: "workspace.create",
         summary: "Create a workspace",
         body: WorkspaceCreate,
         success: 201,
@@ -104,6 +121,7 @@ function recordRoutes(ctx: Ctx) {
       "/:workspaceId",
       operation(ctx, {
         id: "workspaces.update",
+        audit: "workspace.update",
         summary: "Update a workspace",
         params: workspacePath,
         body: WorkspaceUpdate,
@@ -111,13 +129,14 @@ function recordRoutes(ctx: Ctx) {
         response: WorkspaceResponse,
         errors: ["workspace_not_found", "workspace_delete_conflict"],
         onlyForm: "b",
-        handle: ({ sql, tenantId, params, body }) => updateWorkspace(sql, tenantId, params.workspaceId, body),
+        handle: (input) => update(input, input.params.workspaceId),
       }),
     )
     .delete(
       "/:workspaceId",
       operation(ctx, {
         id: "workspaces.delete",
+        audit: "workspace.delete",
         summary: "Delete a workspace",
         params: workspacePath,
         success: 204,
@@ -137,6 +156,7 @@ function sandboxRoutes(ctx: Ctx) {
       operation(ctx, {
         ...shared,
         id: "sandboxes.create",
+        audit: "sandbox.create",
         summary: "Create a sandbox",
         body: WorkspaceCreate,
         success: 201,
@@ -176,14 +196,14 @@ function sandboxRoutes(ctx: Ctx) {
       operation(ctx, {
         ...shared,
         id: "sandboxes.update",
+        audit: "sandbox.update",
         summary: "Update a sandbox",
         params: sandboxPath,
         body: WorkspaceUpdate,
         success: 200,
         response: SandboxResponse,
         errors: ["workspace_not_found", "workspace_delete_conflict"],
-        handle: ({ sql, tenantId, params, body }) =>
-          updateWorkspace(sql, tenantId, workspaceIdOf(params.sandboxId), body),
+        handle: (input) => update(input, workspaceIdOf(input.params.sandboxId)),
       }),
     )
     .delete(
@@ -191,6 +211,7 @@ function sandboxRoutes(ctx: Ctx) {
       operation(ctx, {
         ...shared,
         id: "sandboxes.delete",
+        audit: "sandbox.delete",
         summary: "Delete a sandbox",
         params: sandboxPath,
         success: 204,
@@ -230,6 +251,7 @@ function fileRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "workspaces.writeFile",
+        audit: "workspace.write_file",
         summary: "Create or replace a workspace's file",
         params: workspacePath,
         query: FileQuery,
@@ -239,14 +261,16 @@ function fileRoutes(ctx: Ctx) {
         response: WorkspaceFileResponse,
         errors: [...errors, "invalid_request", "payload_too_large"],
         onlyForm: "b",
-        handle: async ({ sql, tenantId, params: { workspaceId }, query, request }) => {
+        handle: async ({ sql, commit, tenantId, params: { workspaceId }, query, request }) => {
           const path = readFilePath(query.path);
           await requireWorkspace(sql, tenantId, workspaceId);
           const content = await readBytes(request, fileBytesMax);
-          await withWorkspace(sql, tenantId, workspaceId, (inner) =>
-            writeWorkspaceFiles(inner, workspaceId, null, [{ path, content }]),
-          );
-          return { path, sizeBytes: content.byteLength };
+          return commit(async (inner) => {
+            await withWorkspace(inner, tenantId, workspaceId, () =>
+              writeWorkspaceFiles(inner, workspaceId, null, [{ path, content }]),
+            );
+            return { path, sizeBytes: content.byteLength };
+          });
         },
       }),
     )
@@ -254,15 +278,18 @@ function fileRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "workspaces.deleteFile",
+        audit: "workspace.delete_file",
         summary: "Delete a workspace's file",
         params: workspacePath,
         query: FileQuery,
         success: 204,
         errors,
         onlyForm: "b",
-        handle: ({ sql, tenantId, params: { workspaceId }, query }) => {
+        handle: ({ commit, tenantId, params: { workspaceId }, query }) => {
           const path = readFilePath(query.path);
-          return withWorkspace(sql, tenantId, workspaceId, (inner) => deleteWorkspaceFile(inner, workspaceId, path));
+          return commit((inner) =>
+            withWorkspace(inner, tenantId, workspaceId, () => deleteWorkspaceFile(inner, workspaceId, path)),
+          );
         },
       }),
     );

@@ -29,7 +29,12 @@ describe("a conversation in Slack", () => {
     expect(card?.text).toContain("*Approved* by `ann.lee`: `memory_save`");
     const asked = `/v1/agents/${agentId}/sessions/${(await t.call("GET", `/v1/agents/${agentId}/sessions`)).body.data[0].id}`;
     const { approvals } = (await t.call("GET", `${asked}/tool-approvals`)).body;
-    expect(approvals[0].decidedBy).toEqual({ type: "chat_user", id: "UPERSON" });
+    const actor = { type: "chat_user", id: "UPERSON" };
+    expect(approvals[0].decidedBy).toEqual(actor);
+    const events = async () => (await t.call("GET", `/v1/audit-events?resourceId=${approvals[0].id}`)).body.data;
+    expect(await events()).toEqual([
+      expect.objectContaining({ action: "approval.decide", actor, changes: ["status"] }),
+    ]);
     expect(card?.blocks.some(({ type }) => type === "actions")).toBe(false);
     // A second press decides nothing more.
     expect(

@@ -24,6 +24,13 @@ export const access: readonly Contract[] = [
     errors: ["400 invalid_request"],
     limits: [characters("/name", 1, 80), cap("keys per tenant", 5, "400 invalid_request")],
   },
+  {
+    op: "GET /v1/audit-events",
+    success: [200],
+    shape: "AuditEventPage",
+    errors: ["400 invalid_cursor | 400 invalid_request"],
+    limits: [pageLimit(200)],
+  },
   { op: "GET /v1/apikeys", success: [200], shape: "ApiKeyList", errors: [] },
   {
     op: "DELETE /v1/apikeys/:id",

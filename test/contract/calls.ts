@@ -161,6 +161,10 @@ const access: Record<string, Caller> = {
     return { body: { name: freshName() } };
   },
   "GET /v1/apikeys": nothing,
+  "GET /v1/audit-events": async (s) => {
+    await s.newKey();
+    return {};
+  },
   "DELETE /v1/apikeys/:id": idOf("id", (s) => s.newKey()),
   "GET /v1/providers": async (s) => {
     await s.theProvider();

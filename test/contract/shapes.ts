@@ -139,6 +139,17 @@ const shapes: Readonly<Record<string, Fields>> = {
   LatestPage: page("LatestSession"),
   ToolApprovals: { approvals: "[#ToolApproval]", continuation: "#Continuation?" },
   ToolApprovalDecision: { approval: "#ToolApproval", continuation: "#Continuation" },
+  AuditEvent: {
+    id: "aud_",
+    at: "time",
+    actor: "#Actor",
+    action: "text",
+    resourceType: "text",
+    resourceId: "text?",
+    requestId: "text?",
+    changes: "[text]",
+  },
+  AuditEventPage: page("AuditEvent"),
   Actor: { type: "=api_key,dashboard_user,operator,chat_user,system", id: "text?" },
   ToolApproval: {
     id: "apr_",

@@ -64,6 +64,25 @@ function expectShape(shape: string | null, form: Form, response: ApiResponse): v
   }
 }
 
+/** Operations on turns, which leave no audit event. */
+const ofTurns = /\/sessions(\/:sessionId(\/cancel)?)?$|\/generate$|\/runs(\/:runId\/cancel)?$/;
+
+/** Expects what the operation left in the audit events under its request: one for each that changes something. */
+async function expectAudited(op: string, { headers, body }: ApiResponse): Promise<void> {
+  const events = await w.h.sql`
+    select action, resource_id from audit_events where request_id = ${headers.get("x-request-id")}`;
+  // Of copies to several agents some may fail, and each that is made is an event.
+  const copies = op.endsWith("/copies")
+    ? body.filter(({ status }: { status: string }) => status === "created").length
+    : 1;
+  const changes = !op.startsWith("GET ") && !(op.startsWith("POST ") && ofTurns.test(op));
+  const action = expect.stringMatching(/^[a-z]+(_[a-z]+)*\.[a-z]+(_[a-z]+)*$/);
+  expect({ op, events: [...events] as object[] }).toEqual({
+    op,
+    events: changes ? Array(copies).fill({ action, resourceId: expect.any(String) }) : [],
+  });
+}
+
 async function expectSuccess(
   op: string,
   form: Form,
@@ -71,6 +90,7 @@ async function expectSuccess(
 ): Promise<void> {
   const response = await send(s.t, op, form, await call(s, form));
   expect([response.status, response.status >= 400 ? response.body : null]).toEqual([status, null]);
+  await expectAudited(op, response);
   expectShape(shape, form, response);
   expectDocumented(op, form, response);
   expect([response.headers.get("api-form"), response.headers.get("x-request-id")]).toEqual([form, expect.any(String)]);

@@ -64,6 +64,16 @@ describe("a pause that nobody ends", () => {
       ["output-denied", expect.objectContaining({ approved: false, reason: "expired" })],
     ]);
     expect((await t.call("GET", `/v1/agents/${agentId}/memories`)).body.data).toEqual([]);
+    const [{ id }] = after.approvals;
+    const audited = (await t.call("GET", `/v1/audit-events?resourceId=${id}`)).body.data;
+    expect(audited).toEqual([
+      expect.objectContaining({
+        action: "approval.expire",
+        actor: system,
+        requestId: null,
+        changes: ["status", "reason"],
+      }),
+    ]);
     const decided = await t.call("POST", `${path}/tool-approvals/${after.approvals[0].id}`, {
       body: { approved: true },
     });

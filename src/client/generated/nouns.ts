@@ -14,6 +14,8 @@ import type {
   ApiKeyCreate,
   ApiKeyCreated,
   ApiKeyList,
+  AuditEvent,
+  AuditEventPage,
   AvatarUpload,
   ChatConnection,
   ChatConnectionCreate,
@@ -1123,6 +1125,31 @@ class MerchantEventsClient {
   }
 }
 
+/** Who did what. */
+class AuditEventsClient {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** List who did what, newest first: `GET /v1/audit-events`. */
+  list(
+    query: { action?: string; actorId?: string; resourceId?: string; cursor?: string; limit?: number } = {},
+    options: CallOptions = {},
+  ): Promise<AuditEventPage> {
+    return this.#transport.call("GET", "/v1/audit-events", { query, ...options });
+  }
+
+  /** List who did what, newest first, row by row over all pages: `GET /v1/audit-events`. */
+  listAll(
+    query: { action?: string; actorId?: string; resourceId?: string; cursor?: string; limit?: number } = {},
+    options: CallOptions = {},
+  ): AsyncGenerator<AuditEvent> {
+    return this.#transport.rows("/v1/audit-events", "data", { query, ...options });
+  }
+}
+
 /** Credentials of the tenant. */
 class ApiKeysClient {
   readonly #transport: Transport;
@@ -1167,6 +1194,7 @@ export class Nouns {
   readonly merchantConnection: MerchantConnectionClient;
   readonly merchantBindings: MerchantBindingsClient;
   readonly merchantEvents: MerchantEventsClient;
+  readonly auditEvents: AuditEventsClient;
   readonly apiKeys: ApiKeysClient;
 
   constructor(transport: Transport) {
@@ -1188,6 +1216,7 @@ export class Nouns {
     this.merchantConnection = new MerchantConnectionClient(transport);
     this.merchantBindings = new MerchantBindingsClient(transport);
     this.merchantEvents = new MerchantEventsClient(transport);
+    this.auditEvents = new AuditEventsClient(transport);
     this.apiKeys = new ApiKeysClient(transport);
   }
 }

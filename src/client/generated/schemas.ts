@@ -131,6 +131,22 @@ export interface ApprovalPolicyUpdate {
   overrides?: Array<{ tool: string; mcpConnectionId?: string | null; mode: "full" | "auto" | "manual" | "deny" }>;
 }
 
+export interface AuditEvent {
+  id: string;
+  at: string;
+  actor: Actor;
+  action: string;
+  resourceType: string;
+  resourceId: string | null;
+  requestId: string | null;
+  changes: Array<string>;
+}
+
+export interface AuditEventPage {
+  data: Array<AuditEvent>;
+  nextCursor: string | null;
+}
+
 export interface AvatarUpload {
   file: Blob;
 }

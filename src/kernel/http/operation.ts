@@ -6,10 +6,12 @@ import type { Sql, Tx } from "../database/client.ts";
 import { tx } from "../database/transaction.ts";
 import { ApiError, type ErrorCause, type Form, invalidAs } from "../errors.ts";
 import type { IdOf } from "../ids.ts";
+import { type AuditNote, type AuditRule, AuditTrail } from "./audit-trail.ts";
 import { authenticateRequest } from "./authenticate.ts";
 import { askedForm, errorInA, type FormChange, showIn } from "./form.ts";
 import { type IdempotencyKey, type KeptResponse, readIdempotencyKey } from "./idempotency.ts";
 import { readJson } from "./json-body.ts";
+import { Reply } from "./reply.ts";
 import { rememberForm, requestIdOf } from "./request.ts";
 import { Closed } from "./request-fields.ts";
 import { type Reservation, underKey } from "./reservation.ts";
@@ -28,17 +30,19 @@ export interface Input<P extends TObject, Q extends TObject, B extends TSchema, 
   /** The pool, for reads and for what no response is kept of. No transaction is open and no connection held while a handler runs. */
   readonly sql: Sql;
   readonly commit: Commit;
+  /** Writes the audit event, for an operation whose change has a transaction of its own; `commit` does it by itself. */
+  readonly audit: AuditTrail;
   /** The request's Idempotency-Key, reserved; null when it has none. */
   readonly reservation: Reservation | null;
 }
 
 /**
- * Runs the one transaction of an operation that writes, and stores its response in it when
- * the request has an Idempotency-Key: a crash leaves both or neither. The handler returns
+ * Runs the one transaction of an operation that writes, and stores in it its audit event,
+ * which the work may complete, and its response when the request has an Idempotency-Key: a crash leaves both or neither. The handler returns
  * what this returns. The work gets only the database: the transaction is repeated after a
  * passing error, and holds a connection.
  */
-export type Commit = (work: (inner: Tx) => Promise<unknown>) => Promise<Committed>;
+export type Commit = (work: (inner: Tx, note: AuditNote) => Promise<unknown>) => Promise<Committed>;
 
 /** A response whose transaction is committed. */
 class Committed {
@@ -46,19 +50,6 @@ class Committed {
 
   constructor(response: KeptResponse) {
     this.response = response;
-  }
-}
-
-/** A response that is more than a value: another status, or headers. */
-export class Reply {
-  readonly value: unknown;
-  readonly status: number | null;
-  readonly headers: Readonly<Record<string, string>>;
-
-  constructor(value: unknown, options: { status?: number; headers?: Readonly<Record<string, string>> } = {}) {
-    this.value = value;
-    this.status = options.status ?? null;
-    this.headers = options.headers ?? {};
   }
 }
 
@@ -107,6 +98,8 @@ export interface Operation<P extends TObject, Q extends TObject, B extends TSche
   readonly streams?: true;
   /** `own`: the handler treats the Idempotency-Key itself (turns join instead of repeating). Any other POST writes by `commit`. */
   readonly idempotency?: "own";
+  /** What it leaves in the audit events. An operation that is no GET has to say. */
+  readonly audit?: AuditRule;
   handle(input: Input<P, Q, B, A>): Promise<unknown>;
 }
 
@@ -162,6 +155,10 @@ export function operation<
     const querySchema = (form === "a" ? spec.queryInA : undefined) ?? spec.query ?? nothing;
     const checkedQuery = validateFields(querySchema, queryFields(request.url));
     const body = await readBody(request, spec, form);
+    const requestId = requestIdOf(request);
+    const lastId = Object.keys(spec.params?.properties ?? {}).at(-1);
+    const named = lastId === undefined ? undefined : (checkedParams as Record<string, string>)[lastId];
+    const audit = new AuditTrail({ rule: spec.audit, principal, requestId, named, body });
     const handle: Handle = (attempt) =>
       pointingIn(form, spec.change, () =>
         spec.handle({
@@ -172,7 +169,8 @@ export function operation<
           query: checkedQuery as Static<Q>,
           body: body as Static<B> | Static<A>,
           request,
-          requestId: requestIdOf(request),
+          requestId,
+          audit,
           sql: ctx.sql,
           ...attempt,
         }),
@@ -182,7 +180,7 @@ export function operation<
       request.method === "POST" && spec.idempotency !== "own"
         ? readIdempotencyKey(request, principal.tenant.id, form, body)
         : null;
-    return respondUnder(ctx, key, spec, form, handle);
+    return respondUnder(ctx, key, audit, spec, form, handle);
   }
 }
 
@@ -193,6 +191,7 @@ type Handle = (attempt: { readonly commit: Commit; readonly reservation: Reserva
 async function respondUnder(
   ctx: Ctx,
   key: IdempotencyKey | null,
+  audit: AuditTrail,
   rules: ResponseRules,
   form: Form,
   handle: Handle,
@@ -200,7 +199,10 @@ async function respondUnder(
   const attempt = (reservation: Reservation | null) => {
     const commit: Commit = (work) =>
       tx(ctx.sql, async (inner) => {
-        const response = toKept(await work(inner), rules, form);
+        const note: AuditNote = {};
+        const result = await work(inner, note);
+        await audit.write(inner, note, result);
+        const response = toKept(result, rules, form);
         await reservation?.keep(inner, response);
         return new Committed(response);
       });
@@ -259,6 +261,8 @@ async function pointingIn<T>(form: Form, change: FormChange | undefined, work: (
   }
 }
 
+type RespondedInput = Pick<Input<TObject, TObject, TObject>, "request" | "tenantId" | "form" | "audit">;
+
 /**
  * Returns the one response for the request's Idempotency-Key, for an operation that reads its
  * body itself (`body: "raw"`, `idempotency: "own"`). `meaning` is what tells the
@@ -266,13 +270,13 @@ async function pointingIn<T>(form: Form, change: FormChange | undefined, work: (
  */
 export function respondOnce(
   ctx: Ctx,
-  { request, tenantId, form }: { request: Request; tenantId: IdOf<"tenant">; form: Form },
+  { request, tenantId, form, audit }: RespondedInput,
   success: ResponseRules["success"],
   meaning: unknown,
   work: Parameters<Commit>[0],
 ): Promise<Response> {
   const key = readIdempotencyKey(request, tenantId, form, meaning);
-  return respondUnder(ctx, key, { success }, form, ({ commit }) => commit(work));
+  return respondUnder(ctx, key, audit, { success }, form, ({ commit }) => commit(work));
 }
 
 type ResponseRules = { readonly success: number; readonly change?: FormChange };

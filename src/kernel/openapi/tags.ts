@@ -21,6 +21,7 @@ const descriptions = {
   merchantConnection: "The tenant's own billing provider.",
   merchantBindings: "Which end user is which customer of the billing provider.",
   merchantEvents: "Usage on its way to the billing provider.",
+  auditEvents: "Who did what.",
   apiKeys: "Credentials of the tenant.",
 } as const;
 

@@ -60,6 +60,8 @@ const kinds = {
   "pauses.sweep": { payload: [], attempts: 1, atOnce: 1, key: null },
   /** Delete old Idempotency-Keys. */
   "keys.sweep": { payload: [], attempts: 1, atOnce: 1, key: null },
+  /** Delete old audit events. */
+  "audit.sweep": { payload: [], attempts: 1, atOnce: 1, key: null },
   /** Add ended turns to the sums of usage. */
   "usage.sum": { payload: [], attempts: 1, atOnce: 1, key: null },
 } as const satisfies Record<string, JobKind>;

@@ -1,3 +1,5 @@
+import { recordAudit } from "../../kernel/audit/record.ts";
+import { systemActor } from "../../kernel/auth/actor.ts";
 import type { Ctx } from "../../kernel/context.ts";
 import type { AnySql, Sql } from "../../kernel/database/client.ts";
 import { tx } from "../../kernel/database/transaction.ts";
@@ -16,6 +18,13 @@ interface Expired {
   readonly turnId: IdOf<"turn">;
   readonly continuationId: IdOf<"continuation">;
 }
+
+interface ExpiredCall extends DecidedCall {
+  readonly id: IdOf<"approval">;
+  readonly tenantId: IdOf<"tenant">;
+}
+
+const byTheSystem = { actor: systemActor, action: "approval.expire", requestId: null } as const;
 
 /**
  * The job `pauses.sweep`: denies the calls that no person decided within the tenant's
@@ -57,9 +66,11 @@ function expirePause(sql: Sql, { turnId, continuationId }: Expired): Promise<boo
       where id = ${turnId} and status = 'waiting' and continuation_id = ${continuationId} and cancel_requested_at is null
       for no key update skip locked`;
     if (waiting === undefined) return false;
-    const [first, ...others] = await inner<DecidedCall[]>`${expireMove(inner, continuationId)}`;
+    const [first, ...others] = await inner<ExpiredCall[]>`${expireMove(inner, continuationId)}`;
     if (first === undefined) return false;
     await applyDecisions(inner, [first, ...others]);
+    for (const { id, tenantId } of [first, ...others])
+      await recordAudit(inner, { ...byTheSystem, tenantId, resourceId: id, changes: ["status", "reason"] });
     return true;
   });
 }

@@ -1,0 +1,26 @@
+import { Elysia } from "elysia";
+import type { Ctx } from "../kernel/context.ts";
+import { operation } from "../kernel/http/operation.ts";
+import { readLimit } from "../kernel/http/page.ts";
+import { AuditEventListResponse } from "./responses.ts";
+import { AuditEventQuery } from "./schema.ts";
+import { listAuditEvents } from "./store.ts";
+
+/** Who did what in the tenant: `/v1/audit-events`. */
+export function auditRoutes(ctx: Ctx) {
+  return new Elysia({ prefix: "/v1/audit-events" }).get(
+    "",
+    operation(ctx, {
+      id: "auditEvents.list",
+      summary: "List who did what, newest first",
+      description:
+        "Every operation that changes something leaves one event, for 400 days; turns leave none. `changes` names fields, never values.",
+      query: AuditEventQuery,
+      success: 200,
+      response: AuditEventListResponse,
+      errors: ["invalid_cursor"],
+      handle: ({ sql, tenantId, query: { action, actorId, resourceId, cursor, limit } }) =>
+        listAuditEvents(sql, tenantId, { action, actorId, resourceId, cursor, limit: readLimit(limit) }),
+    }),
+  );
+}

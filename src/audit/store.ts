@@ -1,0 +1,80 @@
+import type { AuditActor } from "../kernel/auth/actor.ts";
+import type { AnySql } from "../kernel/database/client.ts";
+import { olderThan, placeInTime } from "../kernel/database/keyset.ts";
+import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
+import type { IdOf } from "../kernel/ids.ts";
+
+/** Audit events are kept for this long. */
+const auditKeepDays = 400;
+/** How many of them one statement of the sweep deletes. */
+const sweepStepRows = 5_000;
+
+/** Who did what, as the interface shows it. */
+interface AuditEvent {
+  readonly id: IdOf<"auditEvent">;
+  readonly at: string;
+  readonly actor: AuditActor;
+  readonly action: string;
+  readonly resourceType: string;
+  readonly resourceId: string | null;
+  readonly requestId: string | null;
+  readonly changes: readonly string[];
+}
+
+/** Which events a list holds: those that match every filter that is given. */
+interface AuditFilter {
+  readonly action: string | undefined;
+  readonly actorId: string | undefined;
+  readonly resourceId: string | undefined;
+  readonly cursor: string | undefined;
+  readonly limit: number;
+}
+
+interface EventRow {
+  id: IdOf<"auditEvent">;
+  moment: Date;
+  actorType: AuditActor["type"];
+  actorId: string | null;
+  action: string;
+  resourceId: string | null;
+  requestId: string | null;
+  changes: string[];
+  at: string;
+}
+
+/** Returns a page of a tenant's events, newest first. Throws 400 `invalid_cursor`, also for the cursor of other filters. */
+export async function listAuditEvents(
+  sql: AnySql,
+  tenantId: string,
+  { action, actorId, resourceId, cursor, limit }: AuditFilter,
+): Promise<Page<AuditEvent>> {
+  const list = JSON.stringify(["audit", action ?? null, actorId ?? null, resourceId ?? null]);
+  const place = readTimeCursor(list, cursor);
+  const rows = await sql<EventRow[]>`
+    select e.id, e.at as moment, e.actor_type, e.actor_id, e.action, e.resource_id, e.request_id, e.changes,
+      ${placeInTime(sql, "e.at")}
+    from audit_events e
+    where e.tenant_id = ${tenantId}
+      ${action === undefined ? sql`` : sql`and e.action = ${action}`}
+      ${actorId === undefined ? sql`` : sql`and e.actor_id = ${actorId}`}
+      ${resourceId === undefined ? sql`` : sql`and e.resource_id = ${resourceId}`}
+      ${olderThan(sql, place, "e.at", "e.id")}
+    order by e.at desc, e.id desc limit ${limit + 1}`;
+  return timePage(list, rows, limit, show);
+}
+
+function show({ id, moment, actorType, actorId, action, resourceId, requestId, changes }: EventRow): AuditEvent {
+  const resourceType = action.slice(0, action.indexOf("."));
+  const actor = { type: actorType, id: actorId };
+  return { id, at: moment.toISOString(), actor, action, resourceType, resourceId, requestId, changes };
+}
+
+/** The job `audit.sweep`: deletes events older than `auditKeepDays`, in steps. */
+export async function sweepAuditEvents(sql: AnySql): Promise<void> {
+  for (;;) {
+    const { count } = await sql`
+      delete from audit_events where id in (
+        select id from audit_events where at < now() - make_interval(days => ${auditKeepDays}) limit ${sweepStepRows})`;
+    if (count < sweepStepRows) return;
+  }
+}

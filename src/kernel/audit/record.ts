@@ -1,0 +1,28 @@
+import type { AuditActor } from "../auth/actor.ts";
+import type { Tx } from "../database/client.ts";
+import { newId } from "../ids.ts";
+
+/** What was done: a noun in the singular and a verb, such as `agent.update`. */
+export type AuditAction = `${string}.${string}`;
+
+/** One thing that somebody did. */
+export interface AuditEntry {
+  /** Null: an operator did it, and it is no tenant's. */
+  readonly tenantId: string | null;
+  readonly actor: AuditActor;
+  readonly action: AuditAction;
+  readonly resourceId: string | null;
+  /** The request that asked for it; null when none did. */
+  readonly requestId: string | null;
+  /** The names of the fields that changed, never their values. */
+  readonly changes: readonly string[];
+}
+
+/** Writes down what the caller's transaction does: it stays if and only if the change does. */
+export async function recordAudit(inner: Tx, entry: AuditEntry): Promise<void> {
+  const { tenantId, actor, action, resourceId, requestId, changes } = entry;
+  await inner`
+    insert into audit_events (id, tenant_id, actor_type, actor_id, action, resource_id, request_id, changes)
+    values (${newId("auditEvent")}, ${tenantId}, ${actor.type}, ${actor.id}, ${action}, ${resourceId}, ${requestId},
+      ${changes as string[]})`;
+}

@@ -1,0 +1,80 @@
+import { type AuditAction, recordAudit } from "../audit/record.ts";
+import type { Principal } from "../auth/authenticator.ts";
+import type { Tx } from "../database/client.ts";
+import { Reply } from "./reply.ts";
+
+/** What an operation leaves in the audit events: its action, or why it leaves none. */
+export type AuditRule = AuditAction | { readonly none: string };
+
+/** For operations on turns, which are no audit events. */
+export const unaudited: AuditRule = { none: "A turn has a record of its own." };
+
+/** What an event says beside who asked for what. The work may say it better than the request does. */
+export interface AuditNote {
+  /** Left out: the id in the response of a creation; else the last one of the path. */
+  resourceId?: string;
+  /** Left out: the fields of the request's body. */
+  changes?: readonly string[];
+  /** The work has written events of its own. */
+  isWritten?: boolean;
+  /** The resource as it was: fields that are the same in the response did not change. */
+  before?: object;
+}
+
+/** The request whose event is written. */
+interface AuditedRequest {
+  readonly rule: AuditRule | undefined;
+  readonly principal: Principal;
+  readonly requestId: string;
+  /** The last id of the path; undefined where it has none. */
+  readonly named: string | undefined;
+  readonly body: unknown;
+}
+
+/** Writes the audit event of one request, in the transaction that makes its change. */
+export class AuditTrail {
+  readonly #request: AuditedRequest;
+
+  constructor(request: AuditedRequest) {
+    this.#request = request;
+  }
+
+  /** Writes the event; `result` is what the operation responds with. Does nothing for an operation that leaves none. */
+  async write(inner: Tx, note: AuditNote = {}, result?: unknown): Promise<void> {
+    const { rule, principal, requestId, named, body } = this.#request;
+    if (rule === undefined) throw new Error("An operation that writes says what it leaves in the audit events.");
+    if (typeof rule === "object" || note.isWritten === true) return;
+    const resource = resourceIn(result instanceof Reply ? result.value : result);
+    const known = rule.endsWith(".create") ? (resource?.id ?? named) : (named ?? resource?.id);
+    const fields = note.changes ?? (isObject(body) ? Object.keys(body) : []);
+    await recordAudit(inner, {
+      tenantId: principal.tenant.id,
+      actor: principal.actor,
+      action: rule,
+      resourceId: note.resourceId ?? (typeof known === "string" ? known : null),
+      requestId,
+      changes: note.before === undefined ? fields : changedFields(fields, note.before, resource ?? {}),
+    });
+  }
+}
+
+/** Returns those fields that do not have the same value before and after; what is not shown, such as a secret, counts as changed. */
+function changedFields(fields: readonly string[], before: object, after: object): string[] {
+  const [old, now] = [before, after] as Readonly<Record<string, unknown>>[];
+  return fields.filter(
+    (field) => !Object.hasOwn(old ?? {}, field) || JSON.stringify(old?.[field]) !== JSON.stringify(now?.[field]),
+  );
+}
+
+/** Returns the resource in a response: the response itself, or its first field that has an id. */
+function resourceIn(value: unknown): { readonly id?: unknown } | undefined {
+  if (!isObject(value)) return undefined;
+  if ("id" in value) return value;
+  return Object.values(value)
+    .filter(isObject)
+    .find((field) => "id" in field);
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
