@@ -76,7 +76,8 @@ export function promptBytes(sent: unknown): number {
   let pictures = 0;
   const json = JSON.stringify(sent, (_key, value: unknown) => {
     const { type, mediaType } = (value ?? {}) as { type?: unknown; mediaType?: unknown };
-    if (type !== "file" || typeof mediaType !== "string") return value;
+    const isFile = type === "file" || type === "file-data" || type === "image-data";
+    if (!isFile || typeof mediaType !== "string") return value;
     pictures += 1;
     return undefined;
   });

@@ -111,6 +111,9 @@ describe.skipIf(sharedRedisUrl === null)("kill -9 of a worker and its usage even
     const event = await shop.event(turn.turnId, "incomplete");
     report("in a turn", killedAt);
     expect(event).toMatchObject({ turnStatus: "failed", payload: null, model: "simulated/model" });
+    // An estimate: only the dead worker knew.
+    expect(event.inputTokens).toBeGreaterThan(0);
+    expect(event.outputTokens).toBeGreaterThan(0);
     expect(polar.asked(ingest)).toEqual([]);
   }, 60_000);
 

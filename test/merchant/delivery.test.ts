@@ -24,6 +24,22 @@ async function boundMerchant() {
 }
 
 describe("what is recorded and sent", () => {
+  test("a cancelled turn's event carries the estimate that it was metered with, which the usage sums too", async () => {
+    const { m } = await boundMerchant();
+    const live = await open(h, m, "POST", sessionPath(m.agentId, null), {
+      body: { message: script("size=4000 chunks=2 delayMs=5 hangAfterChunks=2"), userId: "anna" },
+    });
+    for (let came = 0; came < 4_000; ) came += ((await live.until("text-delta")).delta as string).length;
+    await m.call("POST", sessionPath(m.agentId, live.sessionId, "/cancel"));
+    await live.rest();
+    const { id, inputTokens, outputTokens } = await m.event(live.turnId, "accepted");
+    expect(outputTokens).toBe(1_000);
+    expect(inputTokens).toBeGreaterThan(0);
+    expect(sendsOf(id)[0]?.text).toContain('"output_tokens":1000');
+    const { totals } = (await m.call("GET", "/v1/usage?groupBy=day")).body;
+    expect(totals).toMatchObject({ inputTokens, outputTokens, requestCount: 1 });
+  });
+
   test("a turn is one event, delivered with the payload that is shown", async () => {
     const { m, connection, customerId } = await boundMerchant();
     const played = await play(m, m.agentId, null, {

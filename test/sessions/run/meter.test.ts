@@ -2,9 +2,10 @@ import { describe, expect, test } from "bun:test";
 import { changeTenant } from "../../../src/tenants/store.ts";
 import { useService } from "../../harness/fixture.ts";
 import { eventually, type TestTenant } from "../../harness/harness.ts";
-import { makeAgent, userMessage } from "../../harness/seed.ts";
+import { makeAgent, makeProvider, userMessage } from "../../harness/seed.ts";
 import { statusAndCode } from "../../harness/status-and-code.ts";
 import { idle, messagesOf, open, play, script, sessionPath, textOf } from "../../harness/turns.ts";
+import { startVendor } from "../../servers/vendor.ts";
 
 const h = await useService({ worker: true });
 const forms = ["a", "b"] as const;
@@ -87,6 +88,17 @@ describe("a model call that ends without usage is estimated", () => {
     const outputTokens = 500 + quarter(textOf(chunks));
     expect(used).toMatchObject({ modelCalls: 2, estimated: true, outputTokens });
     expect(used.inputTokens).toBeGreaterThan(1_050);
+  });
+
+  test("a call that never reached a server costs nothing", async () => {
+    const gone = startVendor(() => new Response(null));
+    await gone.stop();
+    const t = await h.tenant();
+    const provider = await makeProvider(h, t, { baseUrl: `${gone.url}/v1` });
+    const agentId = await makeAgent(h, t, { providerId: provider.id });
+    const { chunks, turnId } = await play(t, agentId, null, { message: userMessage("x") });
+    expect(chunks.at(-1)).toEqual({ type: "error", errorText: "The model provider cannot be reached." });
+    expect(await metered(turnId)).toEqual({ inputTokens: 0, outputTokens: 0, modelCalls: 0, estimated: false });
   });
 
   test("a call that was refused costs nothing", async () => {
