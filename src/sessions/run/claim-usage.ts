@@ -35,6 +35,7 @@ export class ClaimUsage implements ModelMeter {
   /** Whether the credit was heard of just now. */
   #isFresh = true;
   #writing: Promise<void> | null = null;
+  #isClosed = false;
 
   /** `onGone` is called when the row belongs to another claim by now. */
   constructor(sql: Sql, turn: ClaimedTurn, onGone: () => void) {
@@ -45,8 +46,14 @@ export class ClaimUsage implements ModelMeter {
     this.#credit = turn.usageCredit;
   }
 
-  /** What the turn's row does not have yet. */
-  get rest(): TurnUsage {
+  /**
+   * Returns what the turn's row does not have yet, for the statement that ends the claim.
+   * Waits for a write that is under way and makes no further one: tools that were given up
+   * may go on, and what they write would be counted twice.
+   */
+  async close(): Promise<TurnUsage> {
+    this.#isClosed = true;
+    await this.#writing?.catch(() => {});
     return this.#rest;
   }
 
@@ -86,7 +93,7 @@ export class ClaimUsage implements ModelMeter {
 
   /** Writes what the row does not have yet, and takes it from the credit; nothing for a tenant without one. */
   async write(): Promise<void> {
-    if (this.#turn.usageCredit === null) return;
+    if (this.#turn.usageCredit === null || this.#isClosed) return;
     this.#isFresh = false;
     if (this.#writing === null && this.#rest.modelCalls === 0) return;
     this.#writing ??= this.#writeRest().finally(() => {

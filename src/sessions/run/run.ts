@@ -96,8 +96,8 @@ async function runToOutcome(
   const { turn, stop } = running;
   const prepared = await prepare(ctx, running, usage);
   if (prepared === "stopped")
-    return concludeStopped(ctx, running, writer, { prepared: null, result: null, usage: usage.rest });
-  if ("code" in prepared) return failedOutcome(prepared, turn, null, null, usage.rest);
+    return concludeStopped(ctx, running, writer, { prepared: null, result: null, usage: await usage.close() });
+  if ("code" in prepared) return failedOutcome(prepared, turn, null, null, await usage.close());
   let bytes = 0;
   let chunks = 0;
   const result = await runModel(
@@ -133,7 +133,7 @@ async function runToOutcome(
         .at(-1);
     },
   );
-  return conclude(ctx, running, writer, { prepared, result, usage: usage.rest });
+  return conclude(ctx, running, writer, { prepared, result, usage: await usage.close() });
 }
 
 /**
