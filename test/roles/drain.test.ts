@@ -64,6 +64,35 @@ describe.skipIf(sharedRedisUrl === null)("SIGTERM of a worker", () => {
     for (const { sessionId } of [shown, silent, fetched]) await expectFree(c, sessionId);
   }, 60_000);
 
+  test.concurrent("hands back a turn whose transcript it is summarising", async () => {
+    await using installation = await startInstallation();
+    await using model = holdModel(installation.model);
+    const c = await installation.client((await installation.serve()).url, model.url);
+    // An unknown model has a window of 128,000 tokens; this reserve leaves 300 for the prompt.
+    await installation.sql`
+      update agent_versions set config = (config::jsonb || '{"compactionReserveTokens": 127700}')::json where agent_id = ${c.agentId}`;
+    const doomed = await installation.work({ DRAIN_SECONDS: "1" });
+    const { sessionId, stream } = await c.turn(`first ${"lorem ".repeat(100)}`);
+    await stream.closed;
+    // Only the summary is asked for with these words.
+    await installation.sql`
+      update messages set content = replace(content::text, 'first', ${`first ${heldMark}`})::json
+      where session_id = ${sessionId} and role = 'user'`;
+    const turn = await c.turn(`second ${"lorem ".repeat(100)}`, sessionId);
+    await eventually(() => callsOf(installation.model, "Summarise the conversation") === 1);
+    await terminated(doomed);
+    const [{ status } = { status: null }] = await installation.sql<{ status: string }[]>`
+      select status from turns where id = ${turn.turnId}`;
+    expect(status).toBe("queued");
+    await installation.work();
+    await eventually(() => callsOf(installation.model, "Summarise the conversation") === 2);
+    model.release();
+    await turn.stream.closed;
+    expectWhole(turn);
+    const after = await aftermathOf(installation.sql, turn.turnId);
+    expect([after.status, after.attempt]).toEqual(["succeeded", 2]);
+  }, 60_000);
+
   test.concurrent("gives back a job that is locked in its name, whatever it knows of it", async () => {
     await using installation = await startInstallation();
     const worker = await installation.work();
