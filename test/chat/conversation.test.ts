@@ -90,6 +90,22 @@ describe("a conversation in Slack", () => {
     expect((await t.call("GET", `/v1/agents/${agentId}/sessions`)).body.data).toHaveLength(1);
   });
 
+  test("a message whose tenant has too many queued turns waits, and is answered later", async () => {
+    const { t, agentId } = await fixture.tenant();
+    await fixture.h.sql`update tenants set queued_turns = 0 where id = ${t.id}`;
+    const connection = await fixture.connectSlack(t, agentId);
+    const thread = await fixture.mention(connection, "[[sim: text=later]]");
+    await eventually(async () => {
+      const [job] = await fixture.h.sql`
+        select 1 from graphile_worker.jobs where task_identifier = 'chat.inbox' and run_at > now() and locked_at is null`;
+      return job;
+    });
+    expect(fixture.slack.messages.filter((message) => message.thread === thread)).toEqual([]);
+    await fixture.h.sql`update tenants set queued_turns = 1 where id = ${t.id}`;
+    const [reply] = await fixture.inThread(thread, 1);
+    expect(reply?.text).toContain("later");
+  });
+
   test("an approval that nobody decides expires: the card says so, and the messages that waited are answered", async () => {
     const { t, agentId } = await fixture.tenant();
     const connection = await fixture.connectSlack(t, agentId);

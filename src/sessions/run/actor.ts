@@ -172,11 +172,13 @@ export class Actor {
     for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 2, 100)) {
       try {
         const claimed = await this.#tryClaim(asked);
+        if (typeof claimed !== "string") return claimed;
+        if (claimed !== "busy") {
+          if (unsure && (await unclaimTurn(this.#sql, turnId, this.workerId))) continue;
+          return claimed;
+        }
         // A parked turn is found again; who tries to claim it meanwhile may try others.
-        if (claimed !== "busy" && claimed !== "gone") return claimed;
-        if (claimed === "busy" && way !== "job" && !unsure) return claimed;
-        if (claimed === "gone" && !(unsure && (await unclaimTurn(this.#sql, turnId, this.workerId)))) return claimed;
-        if (claimed === "gone") continue;
+        if (way !== "job" && !unsure) return claimed;
       } catch (error) {
         // A statement that fails keeps the lock it took; one that lost its connection lost that too.
         releaseLock(this.#sql, lockKey).catch(() => {});

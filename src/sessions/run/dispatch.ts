@@ -17,6 +17,8 @@ const parkGroupMax = 500;
 /** One statement looks at the parked turns of at most this many tenants, and at this many turns of each. */
 const tenantsPerLook = 100;
 const turnsPerTenant = 16;
+/** Weights of at most about this many tenants are remembered. */
+const weightsMax = 10_000;
 /** After a look that found nothing to run, the next announcement of a parked turn waits this long, so that a flood of them costs no flood of looks. */
 const fruitlessPauseMs = 25;
 /** A parked turn whose session is still locked is tried again after this long, and then with the beat. */
@@ -183,6 +185,7 @@ export class Dispatcher {
           .map(({ tenantId }) => tenantId)
           .sort()
           .at(-1) ?? "");
+    if (this.#weights.size > weightsMax) this.#weights.clear();
     for (const { tenantId, weight } of tenants) this.#weights.set(tenantId, weight);
     const waiting = tenants.map((tenant) => ({ ...tenant, turns: [...tenant.turns] }));
     const outcomes = await this.#claimAll(waiting);

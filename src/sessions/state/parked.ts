@@ -12,12 +12,25 @@ export function isParked(sql: AnySql, turns: postgres.Fragment): postgres.Fragme
 
 /** Returns the SQL of: some tenant has parked turns. */
 export function hasParked(sql: AnySql): postgres.Fragment {
-  return sql`exists (select 1 from turns p where ${isParked(sql, sql`p`)})`;
+  return sql`(select true from turns p where ${isParked(sql, sql`p`)} ${inLine(sql, sql`p.tenant_id, `)} limit 1) is not null`;
 }
 
 /** Returns the SQL of: the tenant has parked turns. `tenantId` is an expression. */
 export function hasParkedSql(sql: AnySql, tenantId: postgres.Fragment): postgres.Fragment {
-  return sql`exists (select 1 from turns p where p.tenant_id = ${tenantId} and ${isParked(sql, sql`p`)})`;
+  return sql`(
+    select true from turns p where p.tenant_id = ${tenantId} and ${isParked(sql, sql`p`)} ${inLine(sql)} limit 1) is not null`;
+}
+
+/** Returns the order of the index `turns_parked`: where one row is enough, it keeps the planner from another path, which is long once the rows of a flood have gone. */
+function inLine(sql: AnySql, before = sql``): postgres.Fragment {
+  return sql`order by ${before} p.accepted_at, p.id`;
+}
+
+/** Returns the SQL of: an older turn of the same tenant is parked. It is for an update of one row of `turns`. */
+export function hasOlderParkedSql(sql: AnySql): postgres.Fragment {
+  return sql`(
+    select true from turns p where p.tenant_id = turns.tenant_id and ${isParked(sql, sql`p`)}
+      and (p.accepted_at, p.id) < (turns.accepted_at, turns.id) ${inLine(sql)} limit 1) is not null`;
 }
 
 /**

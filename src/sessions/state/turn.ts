@@ -1,7 +1,7 @@
 import { type AnySql, json, type Tx } from "../../kernel/database/client.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import { turnAttemptsMax, turnCrashesMax } from "../../kernel/limits.ts";
-import { isParked } from "./parked.ts";
+import { hasOlderParkedSql } from "./parked.ts";
 import { addUsage, spendCredit } from "./spending.ts";
 import type { TurnOutcome, TurnUsage } from "./turn-end.ts";
 import { addTurnJob } from "./turn-job.ts";
@@ -99,9 +99,7 @@ interface ClaimGuard {
 export function claimMove(sql: AnySql, { turnId, lockKey, tenantId, workerId, way }: ClaimGuard) {
   // Scalar subqueries: each is one probe of an index for the one row that is claimed.
   const isFirst = sql`
-        and (continuation_id is not null or (
-          select true from turns p where p.tenant_id = turns.tenant_id and ${isParked(sql, sql`p`)}
-            and (p.accepted_at, p.id) < (turns.accepted_at, turns.id) limit 1) is null)
+        and (continuation_id is not null or not ${hasOlderParkedSql(sql)})
         and (select true from tenants n where n.id = turns.tenant_id and n.running_turns is not null) is null`;
   return sql`
       update turns set status = 'running', attempt = attempt + 1, worker_id = ${workerId}, claimed_at = now(), parked_at = null,

@@ -86,6 +86,33 @@ describe.skipIf(sharedRedisUrl === null)("kill -9 of a worker", () => {
   );
 
   test.concurrent(
+    "parked turns, and one that was picked without a job, run on another",
+    async () => {
+      await using installation = await startInstallation();
+      await using model = holdModel(installation.model);
+      const c = await installation.client((await installation.serve()).url, model.url);
+      const doomed = await installation.work({ WORKER_CONCURRENCY: "2" });
+      const first = await c.turn(silent("first"));
+      await isClaimed(installation, first.turnId);
+      const [picked, parked] = [await c.turn(silent("picked")), await c.turn("parked")];
+      await eventually(async () => (await countParked(installation)) === 2, waitMs);
+      const path = `/v1/agents/${c.agentId}/sessions/${first.sessionId}`;
+      expect((await c.request("POST", `${path}/cancel`)).status).toBe(202);
+      await eventually(() => timesRun(installation, "picked") === 1, waitMs);
+      await doomed.kill();
+      await installation.work();
+      await eventually(() => timesRun(installation, "picked") === 2, waitMs);
+      model.release();
+      await Promise.all([picked, parked].map(({ stream }) => stream.closed));
+      expectWhole(picked, "late answer");
+      expectWhole(parked);
+      expect(await aftermathOf(installation.sql, picked.turnId)).toEqual(ranAgain);
+      expect(await aftermathOf(installation.sql, parked.turnId)).toEqual(ranOnce);
+    },
+    testMs,
+  );
+
+  test.concurrent(
     "the only one: the same once it is started again; a cancelled turn is not run again",
     async () => {
       await using installation = await startInstallation();
