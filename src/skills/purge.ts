@@ -3,7 +3,7 @@ import type { Ctx } from "../kernel/context.ts";
 import type { Tx } from "../kernel/database/client.ts";
 import { paced } from "../kernel/database/pace.ts";
 import { eraseResponses } from "../kernel/http/erase-keys.ts";
-import { addJob } from "../kernel/queue/add-job.ts";
+import { addJob, addJobSql } from "../kernel/queue/add-job.ts";
 import type { JobPayloads } from "../kernel/queue/catalogue.ts";
 
 /** Removes the skills of a deleted agent, one at a time, so that no statement runs long. */
@@ -38,6 +38,8 @@ export async function purgeLibrarySkill({ sql }: Pick<Ctx, "sql">, payload: JobP
 
 /** Removes the library skills of a deleted tenant, with the jobs that erase their versions. */
 export async function purgeLibrarySkills(inner: Tx, tenantId: string): Promise<void> {
-  const rows = await inner<{ id: string }[]>`delete from library_skills where tenant_id = ${tenantId} returning id`;
-  for (const { id } of rows) await addJob(inner, "skill.purge", { skillId: id, tenantId });
+  const job = addJobSql(inner, "skill.purge", { skillId: inner`id`, tenantId: inner`tenant_id` });
+  await inner`
+    with gone as (delete from library_skills where tenant_id = ${tenantId} returning id, tenant_id)
+    select (${job}).id from gone`;
 }

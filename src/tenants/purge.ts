@@ -101,9 +101,9 @@ async function eraseTenant(sql: Sql, tenantId: string, pace: Pace): Promise<void
     pace.step();
     await tx(sql, (inner) => removeAgent(inner, tenantId, id));
   }
+  await tx(sql, (inner) => purgeWorkspaces(inner, tenantId));
   await tx(sql, async (inner) => {
     await purgeLibrarySkills(inner, tenantId);
-    await purgeWorkspaces(inner, tenantId);
     // Each of these is at most a hundred rows.
     await inner`delete from prompts where tenant_id = ${tenantId}`;
     await inner`delete from mcp_connections where tenant_id = ${tenantId}`;

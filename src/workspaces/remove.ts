@@ -4,7 +4,7 @@ import { paced } from "../kernel/database/pace.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { eraseResponses } from "../kernel/http/erase-keys.ts";
-import { addJob } from "../kernel/queue/add-job.ts";
+import { addJob, addJobSql } from "../kernel/queue/add-job.ts";
 import type { JobPayloads } from "../kernel/queue/catalogue.ts";
 import { bytesDeletedAtOnceMax, filesDeletedAtOnceMax } from "./limits.ts";
 
@@ -69,10 +69,13 @@ export function purgeWorkspace({ sql }: Pick<Ctx, "sql">, payload: JobPayloads["
 
 /** Marks a tenant's workspaces as being deleted, with their jobs. No agent may have one any more. */
 export async function purgeWorkspaces(inner: Tx, tenantId: string): Promise<void> {
-  const rows = await inner<{ id: string }[]>`
-    update workspaces set status = 'deleting', updated_at = clock_timestamp()
-    where tenant_id = ${tenantId} and status = 'ready' returning id`;
-  for (const { id } of rows) await addJob(inner, "workspace.purge", { workspaceId: id, tenantId });
+  const job = addJobSql(inner, "workspace.purge", { workspaceId: inner`id`, tenantId: inner`tenant_id` });
+  await inner`
+    with gone as (
+      update workspaces set status = 'deleting', updated_at = clock_timestamp()
+      where tenant_id = ${tenantId} and status = 'ready' returning id, tenant_id
+    )
+    select (${job}).id from gone`;
 }
 
 /** Removes one batch of files. Returns whether there was any. */

@@ -1,4 +1,4 @@
-import type { Sql, Tx } from "./client.ts";
+import type { AnySql, Tx } from "./client.ts";
 import { tx } from "./transaction.ts";
 
 /** One statement of a deletion in bulk deletes at most this many rows, and about this many bytes or one row. */
@@ -88,7 +88,7 @@ export function eraseStepsOf<T extends SizedRow>(rows: readonly T[]): T[][] {
  * the planner chooses to: that took 25 ms a batch on 100,000 sessions, growing with the
  * table, and 2 ms by the index.
  */
-export function byIndex<T>(sql: Sql, work: (inner: Tx) => Promise<T>): Promise<T> {
+export function byIndex<T>(sql: AnySql, work: (inner: Tx) => Promise<T>): Promise<T> {
   return tx(sql, async (inner) => {
     await inner`set local enable_seqscan = off`;
     return work(inner);

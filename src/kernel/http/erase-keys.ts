@@ -1,5 +1,5 @@
 import type { AnySql } from "../database/client.ts";
-import { eraseRowsMax, Pace } from "../database/pace.ts";
+import { byIndex, eraseRowsMax, Pace } from "../database/pace.ts";
 
 /** A stored response names at most this many resources. */
 const namesMax = 64;
@@ -40,9 +40,12 @@ function workspaceName(id: string): string {
 export async function eraseResponses(sql: AnySql, ids: readonly string[], pace: Pace = new Pace()): Promise<void> {
   for (;;) {
     pace.step();
-    const { count } = await sql`
-      update idempotency_keys set headers = null, sealed_body = null, resource_ids = null where (tenant_id, key) in (
-        select tenant_id, key from idempotency_keys where resource_ids && ${ids as string[]}::text[] limit ${eraseRowsMax})`;
+    const { count } = await byIndex(
+      sql,
+      (inner) => inner`
+        update idempotency_keys set headers = null, sealed_body = null, resource_ids = null where (tenant_id, key) in (
+          select tenant_id, key from idempotency_keys where resource_ids && ${ids as string[]}::text[] limit ${eraseRowsMax})`,
+    );
     if (count < eraseRowsMax) return;
   }
 }
