@@ -1,3 +1,4 @@
+import { SharedSlots } from "../async/shared-slots.ts";
 import { readBytes } from "../bounded-read.ts";
 import { ApiError, invalid } from "../errors.ts";
 import { jsonBodyBytesMax, jsonDepthMax } from "../limits.ts";
@@ -9,7 +10,7 @@ import { limitValues } from "./count-values.ts";
  * Throws 400 for another media type, malformed JSON, NUL characters and lone
  * surrogates, numbers without bounds, 413 above `jsonBodyBytesMax` or `jsonValuesMax`.
  */
-export async function readJson(request: Request): Promise<unknown> {
+export async function readJson(request: Request, tenantId: string): Promise<unknown> {
   const bytes = await readBytes(request, jsonBodyBytesMax);
   const mediaType = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
   if (bytes.byteLength === 0) return undefined;
@@ -18,6 +19,21 @@ export async function readJson(request: Request): Promise<unknown> {
       message: "The body must be JSON, sent with Content-Type: application/json.",
     });
   }
+  if (bytes.byteLength <= largeBytes) return read(bytes);
+  const release = await largeBodies.take(tenantId, null);
+  try {
+    return await read(bytes);
+  } finally {
+    release();
+  }
+}
+
+/** JSON above this takes a millisecond or more to read. */
+const largeBytes = 64 * 1024;
+/** Of one tenant's large bodies one is read at a time: each holds up the other requests of the process for some milliseconds. The wait ends, as nothing but reading is waited for. */
+const largeBodies = new SharedSlots(Number.POSITIVE_INFINITY, 1);
+
+async function read(bytes: Uint8Array): Promise<unknown> {
   await limitValues(bytes);
   const value = parse(bytes);
   checkText(value, "");

@@ -154,7 +154,7 @@ export function operation<
     const checkedParams = validateFields(spec.params ?? nothing, Object.entries(params));
     const querySchema = (form === "a" ? spec.queryInA : undefined) ?? spec.query ?? nothing;
     const checkedQuery = validateFields(querySchema, queryFields(request.url));
-    const body = await readBody(request, spec, form);
+    const body = await readBody(request, spec, form, principal.tenant.id);
     const requestId = requestIdOf(request);
     const lastId = Object.keys(spec.params?.properties ?? {}).at(-1);
     const named = lastId === undefined ? undefined : (checkedParams as Record<string, string>)[lastId];
@@ -241,10 +241,11 @@ async function readBody(
   request: Request,
   spec: { body?: TSchema | "raw"; bodyInA?: TSchema; change?: FormChange },
   form: Form,
+  tenantId: string,
 ): Promise<unknown> {
   if (spec.body === "raw") return undefined;
   if (request.method === "GET" || request.method === "HEAD") return {};
-  const value = await readJson(request);
+  const value = await readJson(request, tenantId);
   const isFields = typeof value === "object" && value !== null && !Array.isArray(value);
   const raised =
     form === "a" && spec.change !== undefined && isFields ? spec.change.up(value as Record<string, unknown>) : value;
