@@ -7,7 +7,7 @@ const items: (CronItem & { task: JobName })[] = [
   { task: "audit.sweep", match: "27 * * * *" },
   { task: "chat.sweep", match: "47 * * * *" },
   { task: "pauses.sweep", match: "* * * * *" },
-  { task: "retention.sweep", match: "*/5 * * * *" },
+  { task: "retention.sweep", match: "* * * * *" },
   { task: "generations.sweep", match: "27 * * * *" },
   { task: "records.sweep", match: "37 3 * * *" },
   { task: "usage.sum", match: "*/5 * * * *" },
