@@ -57,6 +57,8 @@ export const file = (field: string, max: number, beyond: string): Limit => ({ fi
 
 /** What a resource's or a turn's free data may weigh as JSON (docs/configuration.md, "Limits"). */
 export const metadata: Limit = { field: "/metadata", unit: "json", max: 64 * 1024 };
+/** The same of a message's own. */
+export const metadataOf = (pointer: string): Limit => ({ ...metadata, field: `${pointer}/metadata` });
 /** docs/configuration.md, "Limits". */
 export const userId = characters("/userId", 0, 256);
 const idempotencyKey: Limit = { field: "Idempotency-Key", unit: "header", max: 255 };

@@ -159,6 +159,13 @@ describe("a body of more than 8 MiB", () => {
       each(contract, "413 payload_too_large", (form) => send(s.t, contract.op, form, { ...emptyCall(contract), body }));
 });
 
+describe("a body of more than 100,000 values", () => {
+  const body = `[${"{},".repeat(100_000)}0]`;
+  for (const contract of operations)
+    if (contract.body === "json")
+      each(contract, "413 payload_too_large", (form) => send(s.t, contract.op, form, { ...emptyCall(contract), body }));
+});
+
 describe("an id that nothing has", () => {
   for (const contract of operations)
     for (const [name, [prefix, row]] of Object.entries(contract.ids ?? {}))

@@ -41,6 +41,8 @@ export const preparations: Readonly<Record<string, Prepare>> = {
   "/approvalInTasks/overrides": policy("approvalInTasks"),
   "/message/id": (_, id) => ({ body: { message: { ...userMessage("hi"), id } } }),
   "/messages/0/id": (_, id) => ({ body: { messages: [{ ...userMessage("hi"), id }] } }),
+  "/message/metadata": (_, metadata) => ({ body: { message: { ...userMessage("hi"), metadata } } }),
+  "/messages/0/metadata": (_, metadata) => ({ body: { messages: [{ ...userMessage("hi"), metadata }] } }),
   "/baseUrl": (s, value) => ({ body: { baseUrl: padded(`${s.w.h.model.url}/`, value) } }),
   "/url": (s, value) => ({ body: { url: padded(`${s.w.mcp.url}?`, value) } }),
   "/bearerToken": (_, bearerToken) => ({ body: { authType: "bearer", bearerToken } }),

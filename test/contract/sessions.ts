@@ -1,4 +1,4 @@
-import { type Contract, cap, characters, metadata, number, pageLimit, userId } from "./contract.ts";
+import { type Contract, cap, characters, metadata, metadataOf, number, pageLimit, userId } from "./contract.ts";
 
 const agent = { agentId: ["ag", "404 not_found"] } as const;
 const session = { ...agent, sessionId: ["ss", "404 not_found"] } as const;
@@ -44,7 +44,9 @@ export const sessions: readonly Contract[] = [
       messageId("/message/id"),
       userId,
       metadata,
+      metadataOf("/message"),
       cap("bytes of a JSON body", 8 * 1024 * 1024, "413 payload_too_large"),
+      cap("values of a JSON body", 100_000, "413 payload_too_large"),
     ],
   },
   {
@@ -55,7 +57,7 @@ export const sessions: readonly Contract[] = [
     body: "json",
     key: "turn",
     errors: [...gates, ...prompts, canceled, busy, "404 message_not_found | 404 not_found"],
-    limits: [messageId("/message/id"), metadata],
+    limits: [messageId("/message/id"), metadata, metadataOf("/message")],
   },
   {
     op: "POST /v1/agents/:agentId/generate",
@@ -66,7 +68,13 @@ export const sessions: readonly Contract[] = [
     required: ["messages"],
     key: "turn",
     errors: [...gates, version],
-    limits: [number("/version", 1, 2_147_483_647), messageId("/messages/0/id"), userId, metadata],
+    limits: [
+      number("/version", 1, 2_147_483_647),
+      messageId("/messages/0/id"),
+      userId,
+      metadata,
+      metadataOf("/messages/0"),
+    ],
   },
   {
     op: "GET /v1/agents/:agentId/sessions/:sessionId/stream",
