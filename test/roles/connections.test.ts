@@ -6,7 +6,6 @@ import { createLogger } from "../../src/kernel/telemetry/log.ts";
 import { takePort } from "../../src/roles/http.ts";
 import { eventually } from "../harness/eventually.ts";
 import { startInstallation } from "../harness/processes.ts";
-import { launchServe } from "../harness/service-process.ts";
 
 /** A connection, and what came over it so far. */
 function open(port: number, text = "") {
@@ -87,7 +86,7 @@ describe("an HTTP process", () => {
     });
     await locked.promise;
     let refused = 0;
-    const starting = launchServe({ ...installation.env, PORT: String(port) });
+    const starting = installation.serve({ PORT: String(port) });
     const statuses = new Set<number>();
     try {
       await eventually(async () => {
@@ -108,14 +107,31 @@ describe("an HTTP process", () => {
       if (response !== null) statuses.add(response.status);
       return response !== null;
     }, limitMs);
-    const serving = await starting;
+    await starting;
     expect([...statuses]).toEqual([401]);
     const ready = await fetch(`http://127.0.0.1:${port}/readyz`);
     expect([ready.status, await ready.json()]).toEqual([
       200,
       { status: "ready", checks: { database: "ok", relay: "ok" } },
     ]);
-    await serving.kill();
+  }, 120_000);
+
+  test("says in one line that a client went away in the middle of its body, and that no error", async () => {
+    await using installation = await startInstallation();
+    const http = await installation.serve();
+    const { token } = await installation.client(http.url);
+    const requestId = "gone-in-mid-body";
+    const credential = `Authorization: Bearer ${token}`;
+    const head = ["Content-Type: application/json", "Content-Length: 100", credential, `X-Request-Id: ${requestId}`];
+    const gone = open(http.port, `${post("/v1/agents", head)}{`);
+    // A later request that has its response shows that the first one is being read.
+    await fetch(`${http.url}/v1/agents`, { headers: { authorization: `Bearer ${token}` } });
+    gone.socket.destroy();
+    await eventually(() => http.log.some((line) => line.requestId === requestId), limitMs);
+    const lines = http.log.filter((line) => line.requestId === requestId);
+    expect(lines.map(({ level, msg, status }) => [level, msg, status])).toEqual([["info", "request", 400]]);
+    expect(http.log.filter(({ level }) => level === "error")).toEqual([]);
+    expect(http.noise).toEqual([]);
   }, 120_000);
 });
 
