@@ -4,6 +4,7 @@ import { ApiError, type Form } from "../errors.ts";
 import type { IdOf } from "../ids.ts";
 import { idempotencyKeepHours, idempotencyKeyLengthMax } from "../limits.ts";
 import type { Sealer } from "../seal.ts";
+import { canonicalJson } from "./canonical-json.ts";
 
 /** A request's Idempotency-Key with what it stands for. */
 export interface IdempotencyKey {
@@ -39,14 +40,8 @@ export function readIdempotencyKey(
     });
   }
   const { pathname, search } = new URL(request.url);
-  const meaning = JSON.stringify([form, request.method, pathname, search, body ?? null], sortedKeys);
+  const meaning = canonicalJson([form, request.method, pathname, search, body]);
   return { tenantId, key, requestDigest: createHash("sha256").update(meaning).digest(), path: pathname };
-}
-
-/** A replacer that writes fields in one order: a client that writes the same JSON anew may order them otherwise. */
-function sortedKeys(_: string, value: unknown): unknown {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).sort(([left], [right]) => (left < right ? -1 : 1)));
 }
 
 /**

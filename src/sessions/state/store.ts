@@ -143,8 +143,8 @@ function showSummary(row: SessionRow): SessionSummary {
 }
 
 /**
- * A page of a transcript has at most this many bytes, or one message: an answer may have
- * 16 MiB, and a page 200 of them. Reading and writing it holds up every other request of the process.
+ * A page of a transcript has at most this many bytes beside its largest message: an answer may
+ * have 16 MiB, and a page 200 of them. Reading and writing it holds up every other request of the process.
  */
 const pageBytesMax = 4 * 1024 * 1024;
 
@@ -202,8 +202,8 @@ export async function messagesAfter(
 }
 
 /**
- * Returns messages in an order, with the content of the first, and of the others as long
- * as all have at most `pageBytesMax` together.
+ * Returns messages in an order, with the content of the first ones: as long as all of these but
+ * the largest have at most `pageBytesMax` together.
  */
 function readMessages(
   sql: AnySql,
@@ -211,10 +211,11 @@ function readMessages(
   { where, order, rows }: { where: SqlPiece; order: SqlPiece; rows: number },
 ): Promise<MessageRow[]> {
   return sql<MessageRow[]>`
-    select seq, case when place = 1 or bytes <= ${pageBytesMax} then content end as content from (
-      select seq, content, row_number() over (order by ${order}) as place,
-        sum(octet_length(content::text)) over (order by ${order}) as bytes
-      from (select seq, content from messages where session_id = ${sessionId} ${where} order by ${order} limit ${rows}) as found
+    select seq, case when bytes <= ${pageBytesMax} then content end as content from (
+      select seq, content, sum(size) over (order by ${order}) - max(size) over (order by ${order}) as bytes from (
+        select seq, content, octet_length(content::text) as size from messages
+        where session_id = ${sessionId} ${where} order by ${order} limit ${rows}
+      ) as found
     ) as weighed order by ${order}`;
 }
 
