@@ -162,7 +162,12 @@ function sandboxRoutes(ctx: Ctx) {
         success: 201,
         response: SandboxResponse,
         errors: ["invalid_request"],
-        handle: ({ commit, tenantId, body }) => commit((inner) => createWorkspace(inner, tenantId, body, "sandbox")),
+        handle: ({ commit, tenantId, body }) =>
+          commit(async (inner, note) => {
+            const made = await createWorkspace(inner, tenantId, body, "sandbox");
+            note.resourceId = sandboxIdOf(made.id);
+            return made;
+          }),
       }),
     )
     .get(
