@@ -49,6 +49,8 @@ create table mcp_sign_ins (
   digest bytea primary key,
   mcp_connection_id text not null references mcp_connections (id) on delete cascade,
   credential_version integer not null,
+  -- Who asked for the link: `{ type, id }`. The page of a sign-in has no credential.
+  started_by json not null,
   -- Null for a link; for a flow its code verifier, client and server as one sealed JSON text.
   sealed_flow bytea,
   expires_at timestamptz not null

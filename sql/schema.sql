@@ -369,6 +369,7 @@ CREATE TABLE mcp_sign_ins (
   digest bytea NOT NULL,
   mcp_connection_id text NOT NULL,
   credential_version integer NOT NULL,
+  started_by json NOT NULL,
   sealed_flow bytea,
   expires_at timestamp with time zone NOT NULL,
   CONSTRAINT mcp_sign_ins_pkey PRIMARY KEY (digest),

@@ -1,4 +1,5 @@
-import type { AnySql } from "../kernel/database/client.ts";
+import type { AuditActor } from "../kernel/auth/actor.ts";
+import { type AnySql, json } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import { digest, type Sealer } from "../kernel/seal.ts";
@@ -10,6 +11,8 @@ import { signInMinutes } from "./limits.ts";
 export interface SignIn {
   readonly connectionId: IdOf<"mcpConnection">;
   readonly credentialVersion: number;
+  /** Who asked for the link. */
+  readonly startedBy: AuditActor;
 }
 
 /** What a flow needs again in its callback. */
@@ -43,8 +46,8 @@ function store(sql: AnySql, secret: string, signIn: SignIn, sealedFlow: Buffer |
   return tx(sql, async (inner) => {
     await inner`delete from mcp_sign_ins where expires_at < now()`;
     await inner`
-      insert into mcp_sign_ins (digest, mcp_connection_id, credential_version, sealed_flow, expires_at)
-      values (${digest(secret)}, ${signIn.connectionId}, ${signIn.credentialVersion}, ${sealedFlow},
+      insert into mcp_sign_ins (digest, mcp_connection_id, credential_version, started_by, sealed_flow, expires_at)
+      values (${digest(secret)}, ${signIn.connectionId}, ${signIn.credentialVersion}, ${json(inner, signIn.startedBy)}, ${sealedFlow},
         now() + make_interval(mins => ${signInMinutes}))`;
   });
 }
@@ -71,7 +74,7 @@ async function consume(sql: AnySql, secret: string, isFlow: boolean): Promise<Co
     delete from mcp_sign_ins s using mcp_connections c, tenants t
     where s.digest = ${digest(secret)} and s.expires_at > now() and (s.sealed_flow is not null) = ${isFlow}
       and c.id = s.mcp_connection_id and t.id = c.tenant_id and t.deleted_at is null
-    returning s.mcp_connection_id as connection_id, s.credential_version,
+    returning s.mcp_connection_id as connection_id, s.credential_version, s.started_by,
       s.sealed_flow, c.tenant_id`;
   return row ?? null;
 }

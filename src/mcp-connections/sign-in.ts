@@ -1,7 +1,10 @@
 import { randomBytes } from "node:crypto";
+import { recordAudit } from "../kernel/audit/record.ts";
+import type { AuditActor } from "../kernel/auth/actor.ts";
 import type { Principal } from "../kernel/auth/authenticator.ts";
 import type { Ctx } from "../kernel/context.ts";
 import type { Tx } from "../kernel/database/client.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import { tenantUrlFault } from "../kernel/outbound/address.ts";
@@ -45,7 +48,8 @@ export async function createSignInLink(
   if (row === null || row.authType !== "oauth_authorization_code" || row.status === "connected")
     throw new ApiError("internal");
   const token = secret();
-  await storeLink(inner, token, { connectionId: row.id, credentialVersion: row.credentialVersion });
+  const { id: connectionId, credentialVersion } = row;
+  await storeLink(inner, token, { connectionId, credentialVersion, startedBy: principal.actor });
   return { url: `${ctx.publicUrl}/connect/mcp/${token}` };
 }
 
@@ -56,13 +60,13 @@ export async function startSignIn(ctx: Ctx, token: string): Promise<Response> {
   if (link === null || row === null)
     return htmlPage(410, "This link is no longer valid", "It was used before or is too old. Ask for a new one.");
   try {
-    return redirect(await startFlow(ctx, row));
+    return redirect(await startFlow(ctx, row, link.startedBy));
   } catch (error) {
     return failedPage(ctx, row, failureOf(error));
   }
 }
 
-async function startFlow(ctx: Ctx, row: McpConnectionRow): Promise<string> {
+async function startFlow(ctx: Ctx, row: McpConnectionRow, startedBy: AuditActor): Promise<string> {
   const fetch = oauthFetch(ctx, AbortSignal.timeout(signInTimeoutMs));
   const { client: given, scope: givenScope } = openCredentials(ctx.sealer, row.id, row.sealedCredentials);
   const server = await discoverAuthorizationServer(fetch, row.url);
@@ -83,7 +87,7 @@ async function startFlow(ctx: Ctx, row: McpConnectionRow): Promise<string> {
     throw new McpFailure("mcp_connection_invalid", "The authorization server's address is not one to send people to.");
   const flow: SignInFlow = { codeVerifier, client, server };
   const { id: connectionId, credentialVersion } = row;
-  await storeFlow(ctx.sql, ctx.sealer, state, { connectionId, credentialVersion }, flow);
+  await storeFlow(ctx.sql, ctx.sealer, state, { connectionId, credentialVersion, startedBy }, flow);
   return authorizationUrl.href;
 }
 
@@ -107,7 +111,7 @@ export async function finishSignIn(ctx: Ctx, query: URLSearchParams): Promise<Re
   } catch (error) {
     return failedPage(ctx, row, failureOf(error));
   }
-  return recordTokens(ctx, row, client, server, tokens);
+  return recordTokens(ctx, row, { client, server, startedBy: found.signIn.startedBy }, tokens);
 }
 
 /** Returns a sentence that says why there is no code to exchange; null when there is one, from the right server (RFC 9207). */
@@ -124,10 +128,10 @@ function refusalOf(query: URLSearchParams, { issuer, metadata }: AuthorizationSe
 async function recordTokens(
   ctx: Ctx,
   row: McpConnectionRow,
-  client: OAuthClient,
-  server: AuthorizationServer,
+  signedIn: { readonly client: OAuthClient; readonly server: AuthorizationServer; readonly startedBy: AuditActor },
   tokens: StoredTokens,
 ): Promise<Response> {
+  const { client, server, startedBy: actor } = signedIn;
   const probe = await probeServer(ctx, row.url, fixedAuthorization(tokens.accessToken)).catch(failureOf);
   const failure = probe instanceof McpFailure ? probe : null;
   const before = openCredentials(ctx.sealer, row.id, row.sealedCredentials);
@@ -137,8 +141,14 @@ async function recordTokens(
     ...sealedTokens(ctx, row.id, tokens),
     ...shownServer(credentials),
   };
-  if (!(await recordSignIn(ctx.sql, row, made, failure?.code ?? null)))
-    return htmlPage(409, "The connection was changed", "It was changed while you signed in. Start again.");
+  const { tenantId, id: resourceId } = row;
+  const recorded = await tx(ctx.sql, async (inner) => {
+    if (!(await recordSignIn(inner, row, made, failure?.code ?? null))) return false;
+    const event = { tenantId, actor, resourceId, requestId: null, changes: ["status"] };
+    await recordAudit(inner, { ...event, action: "mcp_connection.sign_in" });
+    return true;
+  });
+  if (!recorded) return htmlPage(409, "The connection was changed", "It was changed while you signed in. Start again.");
   if (failure !== null) return failedPage(ctx, row, failure);
   return htmlPage(200, "Connected", `${row.name} is connected. You can close this window.`);
 }

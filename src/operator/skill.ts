@@ -1,5 +1,7 @@
+import { tx } from "../kernel/database/transaction.ts";
 import { FolderError, publishSkill, readSkillFolder } from "../skills/publish.ts";
 import { type Command, chooseVerb, UsageError } from "./command.ts";
+import { recordOperator } from "./operator-audit.ts";
 
 /** What the command line takes (docs/decisions.md, "Operator commands"). */
 export const skillUsage = "skill publish <folder> [--json]\n";
@@ -14,7 +16,12 @@ function readPublish(words: readonly string[]): Command {
   const odd = [folder, ...further].find((word, index) => index > 0 || word.startsWith("--"));
   if (odd !== undefined) throw new UsageError(`skill publish does not take ${odd}.`);
   return async (sql) => {
-    const published = await publishSkill(sql, await read(folder));
+    const content = await read(folder);
+    const published = await tx(sql, async (inner) => {
+      const made = await publishSkill(inner, content);
+      await recordOperator(inner, "skill.publish", made.skillId);
+      return made;
+    });
     if (json) return `${JSON.stringify(published)}\n`;
     return `${published.skillId} is published: ${published.name}, version ${published.version}.\n`;
   };

@@ -88,6 +88,17 @@ describe("an audit event", () => {
     }
   });
 
+  test("names a sandbox as form A does, from its creation on", async () => {
+    const made = await t.call("POST", "/v1/sandboxes", { form: "a", body: { name: "S" } });
+    const changed = await t.call("PUT", `/v1/sandboxes/${made.body.id}`, { form: "a", body: { name: "S2" } });
+    expect([made.status, changed.status]).toEqual([201, 200]);
+    const events = await eventsOf(made.body.id);
+    expect(events.map(({ action, changes }) => [action, changes])).toEqual([
+      ["sandbox.update", ["name"]],
+      ["sandbox.create", ["name"]],
+    ]);
+  });
+
   test("stays after what it is about is deleted, and after its key", async () => {
     const other = await h.tenant();
     const key = await other.call("POST", "/v1/apikeys", { body: { name: "second" } });

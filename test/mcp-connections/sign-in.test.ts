@@ -117,6 +117,12 @@ describe("a sign-in", () => {
     const end = await follow(await link(id));
     expect([end.status, end.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
     expect(end.text).toContain("Connected");
+    const audited = (await t.call("GET", `/v1/audit-events?resourceId=${id}`)).body.data;
+    const actor = { type: "dashboard_user", id: expect.any(String) };
+    expect(audited.slice(0, 2)).toEqual([
+      expect.objectContaining({ action: "mcp_connection.sign_in", actor, requestId: null }),
+      expect.objectContaining({ action: "mcp_connection.connect", actor }),
+    ]);
     const authorize = new URL(end.visited[1] as string).searchParams;
     expect(Object.fromEntries(authorize)).toMatchObject({
       client_id: expect.stringMatching(/^dynamic-/),

@@ -39,9 +39,9 @@ async function fill(harness: Harness, tenantId: string, sealer: typeof old): Pro
     insert into mcp_connections (id, tenant_id, name, url, auth_type, status, sealed_credentials, sealed_tokens)
     values (${mcp}, ${tenantId}, ${name}, 'http://x', 'bearer', 'connected', ${sealer.seal("b", mcp)}, ${sealer.seal("c", tokensSealedFor(mcp))})`;
   await sql`
-    insert into mcp_sign_ins (digest, mcp_connection_id, credential_version, sealed_flow, expires_at)
-    values (${digest(name)}, ${mcp}, 1, ${sealer.seal("d", flowSealedFor(mcp))}, now() + interval '1 hour'),
-      (${digest(key)}, ${mcp}, 1, null, now() + interval '1 hour')`;
+    insert into mcp_sign_ins (digest, mcp_connection_id, credential_version, started_by, sealed_flow, expires_at)
+    values (${digest(name)}, ${mcp}, 1, '{}', ${sealer.seal("d", flowSealedFor(mcp))}, now() + interval '1 hour'),
+      (${digest(key)}, ${mcp}, 1, '{}', null, now() + interval '1 hour')`;
   await sql`
     insert into merchant_connections (id, tenant_id, provider, environment, merchant_account_id, sealed_credential, key_fragment, guard, retired_at)
     values (${merchant}, ${tenantId}, 'billing_a', 'sandbox', 'x', ${sealer.seal("e", merchant)}, '', '{}', now()),
