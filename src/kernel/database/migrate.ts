@@ -2,8 +2,10 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Logger as QueueLogger, runMigrations } from "graphile-worker";
 import postgres from "postgres";
+import { sleep } from "../async/wait.ts";
 import type { Logger } from "../telemetry/log.ts";
 import { queueIndexes } from "./queue-indexes.ts";
+import { schemaLockMs, withShortLocks } from "./short-locks.ts";
 
 const migrationsFolder = join(import.meta.dirname, "../../../sql");
 /** A number and a topic; `sql/README.md` has the rules. */
@@ -16,6 +18,8 @@ const migrationLock = 7_246_119;
 const silentQueueLogger = new QueueLogger(() => () => {});
 /** A process waits this long for another one that migrates. */
 const migrationLockWaitMs = 60_000;
+/** How often it looks whether that one has finished. */
+const migrationLockPollMs = 100;
 
 /** A database of a version before 0.2, which cannot be migrated. The message is one line for the operator. */
 export class OldNumberingError extends Error {
@@ -40,21 +44,25 @@ export async function listMigrations(): Promise<string[]> {
  * on its schema. Throws `OldNumberingError`.
  */
 export async function migrate(databaseUrl: string, log: Logger): Promise<void> {
-  const sql = postgres(databaseUrl, { max: 1, onnotice: () => {}, connection: { lock_timeout: migrationLockWaitMs } });
+  const sql = postgres(databaseUrl, { max: 1, onnotice: () => {}, connection: { lock_timeout: schemaLockMs } });
   try {
-    await sql`select pg_advisory_lock(${migrationLock})`;
+    await waitForOthers(sql);
     await sql`create table if not exists schema_migrations (name text primary key, applied_at timestamptz not null default now())`;
     const applied = await readApplied(sql);
     for (const name of await listMigrations()) {
       if (applied.has(name)) continue;
       const text = await readFile(join(migrationsFolder, name), "utf8");
-      await sql.begin(async (tx) => {
-        await tx.unsafe(text);
-        await tx`insert into schema_migrations (name) values (${name})`;
-      });
+      const apply = () =>
+        sql.begin(async (tx) => {
+          await tx.unsafe(text);
+          await tx`insert into schema_migrations (name) values (${name})`;
+        });
+      await withShortLocks(apply);
       log.info({ migration: name }, "migration applied");
     }
-    await runMigrations({ connectionString: databaseUrl, logger: silentQueueLogger });
+    await withShortLocks(() =>
+      runMigrations({ connectionString: withShortLockTimeout(databaseUrl), logger: silentQueueLogger }),
+    );
     await indexJobs(sql);
   } finally {
     await sql.end({ timeout: 5 });
@@ -71,13 +79,40 @@ async function readApplied(sql: postgres.Sql): Promise<ReadonlySet<string>> {
   return new Set(names);
 }
 
-/** Makes the indexes that the queue lacks. Their existence is checked first, because `if not exists` would still wait for writers. */
+/** Waits until no other process migrates. Asks again and again, because a statement that waits would hold up an index that is made concurrently. */
+async function waitForOthers(sql: postgres.Sql): Promise<void> {
+  const expiresAt = Date.now() + migrationLockWaitMs;
+  for (;;) {
+    const [row] = await sql<{ got: boolean }[]>`select pg_try_advisory_lock(${migrationLock}) as got`;
+    if (row?.got) return;
+    if (Date.now() > expiresAt) throw new Error("Another process has been migrating this database for a minute.");
+    await sleep(migrationLockPollMs);
+  }
+}
+
+/** Returns the URL with a time limit for locks, for the queue's own migrations. */
+function withShortLockTimeout(databaseUrl: string): string {
+  const url = new URL(databaseUrl);
+  const before = url.searchParams.get("options");
+  url.searchParams.set("options", `${before === null ? "" : `${before} `}-c lock_timeout=${schemaLockMs}`);
+  return url.href;
+}
+
+/**
+ * Makes the indexes that the queue lacks, concurrently: jobs are added and run meanwhile.
+ * What an attempt that was broken off has left is made anew.
+ */
 async function indexJobs(sql: postgres.Sql): Promise<void> {
   for (const { name, columns } of queueIndexes) {
-    const [known] = await sql<{ present: boolean }[]>`
-      select to_regclass(${`graphile_worker.${name}`}) is not null as present`;
-    if (known?.present) continue;
-    await sql.unsafe(`create index ${name} on graphile_worker._private_jobs ${columns}`);
+    const [known] = await sql<{ valid: boolean }[]>`
+      select indisvalid as valid from pg_index where indexrelid = to_regclass(${`graphile_worker.${name}`})`;
+    if (known?.valid) continue;
+    if (known !== undefined)
+      await withShortLocks(() => sql.unsafe(`drop index concurrently if exists graphile_worker.${name}`));
+    // It waits for those who read, and nobody waits for it.
+    await sql`set lock_timeout = 0`;
+    await sql.unsafe(`create index concurrently ${name} on graphile_worker._private_jobs ${columns}`);
+    await sql`set lock_timeout = ${sql.unsafe(String(schemaLockMs))}`;
   }
 }
 

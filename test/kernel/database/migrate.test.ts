@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import postgres from "postgres";
 import { listMigrations, migrate, missingMigrations } from "../../../src/kernel/database/migrate.ts";
+import { schemaLockMs, withShortLocks } from "../../../src/kernel/database/short-locks.ts";
 import { createLogger } from "../../../src/kernel/telemetry/log.ts";
+import { eventually } from "../../harness/eventually.ts";
 import { dropDatabase, emptyDatabase } from "../../harness/harness.ts";
 
 const log = createLogger("silent");
@@ -44,4 +46,58 @@ describe("the migrations", () => {
     const tables = await sql`select tablename from pg_tables where schemaname in ('public', 'graphile_worker')`;
     expect([...tables]).toEqual([{ tablename: "schema_migrations" }]);
   });
+
+  test("make nobody wait behind a long reader for longer than a short lock", async () => {
+    await migrate(url, log);
+    await using reader = await readerOf("workers");
+    const changing = open({ lock_timeout: schemaLockMs });
+    const changed = withShortLocks(() => changing`alter table workers add column later integer`);
+    await eventually(async () => (await lockWaits()) > 0);
+    // It ends although the reader goes on.
+    await sql`insert into workers (id, application_name) values ('wk_1', 'parley-wk_1')`;
+    await reader.end();
+    await changed;
+    expect(await sql`select later from workers`).toHaveLength(1);
+    await changing.end();
+  });
+
+  test("make the queue's indexes while jobs are added, and again what was broken off", async () => {
+    await migrate(url, log);
+    await sql`drop index graphile_worker.parley_locked_jobs`;
+    await sql`
+      update pg_index set indisvalid = false where indexrelid = to_regclass('graphile_worker.parley_parked_jobs')`;
+    await using reader = await readerOf("graphile_worker._private_jobs");
+    const migrated = migrate(url, log);
+    await eventually(async () => (await lockWaits()) > 0);
+    await sql`select graphile_worker.add_job('keys.sweep', '{}')`;
+    await reader.end();
+    await migrated;
+    const indexes = await sql<{ valid: boolean }[]>`
+      select indisvalid as valid from pg_index where indexrelid in (
+        to_regclass('graphile_worker.parley_locked_jobs'), to_regclass('graphile_worker.parley_parked_jobs'))`;
+    expect(indexes.map(({ valid }) => valid)).toEqual([true, true]);
+  });
+
+  test("by several processes at once come one after the other", async () => {
+    await Promise.all([migrate(url, log), migrate(url, log), migrate(url, log)]);
+    expect(await applied()).toEqual(await listMigrations());
+  });
 });
+
+function open(connection: Record<string, number>): postgres.Sql {
+  return postgres(url, { max: 1, onnotice: () => {}, connection });
+}
+
+/** Reads a table in a transaction that stays open. */
+async function readerOf(table: string): Promise<{ end(): Promise<void> } & AsyncDisposable> {
+  const connection = open({});
+  await connection`begin`;
+  await connection.unsafe(`select 1 from ${table} limit 1`);
+  return {
+    end: async () => void (await connection`commit`),
+    [Symbol.asyncDispose]: () => connection.end(),
+  };
+}
+
+const lockWaits = async () =>
+  (await sql`select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`).length;
