@@ -27,6 +27,7 @@ export interface WaitingMessage {
   readonly sessionId: IdOf<"session"> | null;
   readonly userId: string;
   readonly text: string;
+  readonly createdAt: Date;
   readonly connectionId: IdOf<"chatConnection">;
   readonly credentialVersion: number;
   readonly platform: ChatPlatformName;
@@ -80,7 +81,7 @@ export async function insertInboxMessage(sql: AnySql, message: NewInboxMessage):
 /** The thread's first message in the platform's order; null when none waits. */
 export async function nextWaitingMessage(sql: AnySql, threadId: string): Promise<WaitingMessage | null> {
   const [row] = await sql<WaitingMessage[]>`
-    select i.id, th.id as thread_id, th.key as thread_key, th.session_id, i.user_id, i.text,
+    select i.id, th.id as thread_id, th.key as thread_key, th.session_id, i.user_id, i.text, i.created_at,
       c.id as connection_id, c.credential_version, c.platform, c.enabled,
       c.tenant_id, c.agent_id
     from chat_inbox i join chat_threads th on th.id = i.thread_id join chat_connections c on c.id = th.connection_id

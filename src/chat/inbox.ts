@@ -3,8 +3,9 @@ import type { Ctx } from "../kernel/context.ts";
 import type { Sql } from "../kernel/database/client.ts";
 import { isUnavailable } from "../kernel/database/failure.ts";
 import { tx } from "../kernel/database/transaction.ts";
-import { ApiError } from "../kernel/errors.ts";
+import { ApiError, type ErrorCause } from "../kernel/errors.ts";
 import { newId } from "../kernel/ids.ts";
+import { passingMsMax, passingPauseMs } from "../kernel/limits.ts";
 import { addJob } from "../kernel/queue/add-job.ts";
 import { acceptTurn } from "../sessions/accept/turn.ts";
 import { findSession } from "../sessions/state/store.ts";
@@ -18,9 +19,8 @@ import {
   type WaitingMessage,
 } from "./inbox-states.ts";
 
-/** A message whose tenant has too many queued turns is tried again after this long. */
-const fullPauseMs = 5_000;
-
+/** Refusals that pass by themselves. */
+const passing: ReadonlySet<ErrorCause> = new Set(["too_many_turns", "merchant_eligibility_unavailable"]);
 /** What the chat is told when a turn cannot begin. The reason concerns the tenant only, and is in the log. */
 const refusedText = "Sorry, I cannot answer right now.";
 
@@ -37,7 +37,7 @@ export async function drainInbox(ctx: Ctx, threadId: string): Promise<void> {
   }
 }
 
-/** Begins one message's turn. Returns `wait` when the session is busy or the tenant's queue is full now, `next` when the thread's next message may begin. */
+/** Begins one message's turn. Returns `wait` when the session is busy or no turn may begin just now, `next` when the thread's next message may begin. */
 async function begin(ctx: Ctx, waiting: WaitingMessage): Promise<"wait" | "next"> {
   const { tenantId, agentId, connectionId } = waiting;
   // Checked before the insert, which would wait for a turn that is just ending, and make it wait.
@@ -71,12 +71,12 @@ async function begin(ctx: Ctx, waiting: WaitingMessage): Promise<"wait" | "next"
     if (error instanceof InboxMovedError) return "next";
     if (!(error instanceof ApiError) || isUnavailable(error) || error.reason === "service_unavailable") throw error;
     if (error.reason === "session_busy") return "wait";
-    if (error.reason === "too_many_turns") {
+    if (passing.has(error.reason) && Date.now() - waiting.createdAt.getTime() < passingMsMax) {
       await addJob(
         ctx.sql,
         "chat.inbox",
         { threadId: waiting.threadId, tenantId: waiting.tenantId },
-        { runAt: new Date(Date.now() + fullPauseMs) },
+        { runAt: new Date(Date.now() + passingPauseMs) },
       );
       return "wait";
     }

@@ -14,8 +14,8 @@ const staleMs = 5_000;
 const sweepRows = 5_000;
 
 /**
- * Recovers what a lost worker left of the chats; every worker process runs it,
- * beside the reaper. Deliveries whose sender is lost become ambiguous: its worker
+ * Recovers what a lost worker left of the chats; it is run after
+ * the reaper of turns, by the same worker. Deliveries whose sender is lost become ambiguous: its worker
  * is dead, or the claim is older than any send takes. Deliveries and messages that
  * wait without a job get one.
  */

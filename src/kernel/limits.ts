@@ -59,6 +59,10 @@ export const queuedTurnsDefault = 10_000;
 export const turnAttemptsMax = 3;
 /** A turn whose worker died is run again this often; what has killed more workers than this fails. */
 export const turnCrashesMax = 1;
+/** A chat message or a run whose turn cannot be accepted for a reason that passes by itself (such as a merchant's provider that does not answer) is tried again after this long. */
+export const passingPauseMs = 5_000;
+/** After this long the turn is refused. */
+export const passingMsMax = 10 * 60 * 1000;
 /** One statement accepts at most this many turns, and this many characters of their messages. */
 export const acceptGroupMax = 100;
 export const acceptGroupCharsMax = 1024 * 1024;

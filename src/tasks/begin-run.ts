@@ -2,6 +2,8 @@ import { findTenant, tenantPrincipal } from "../kernel/auth/authenticator.ts";
 import type { Ctx } from "../kernel/context.ts";
 import { ApiError, defaultMessage, type ErrorCause } from "../kernel/errors.ts";
 import { newId } from "../kernel/ids.ts";
+import { passingMsMax, passingPauseMs } from "../kernel/limits.ts";
+import { addJob } from "../kernel/queue/add-job.ts";
 import { acceptTurn } from "../sessions/accept/turn.ts";
 import { refuseRun } from "./run-states.ts";
 import { findRun, type RunRow } from "./runs.ts";
@@ -11,7 +13,7 @@ const blocking: ReadonlySet<ErrorCause> = new Set(["quota_exceeded", "usage_cred
 
 /**
  * The job `task.run`: turns a queued run into a turn of a new session, or ends it
- * when it may not begin. Throws only errors that a later attempt may not meet.
+ * when it may not begin; where what stands in the way passes by itself, it tries again. Throws only errors that a later attempt may not meet.
  */
 export async function beginRun(ctx: Ctx, runId: string): Promise<void> {
   const run = await findRun(ctx.sql, runId);
@@ -20,6 +22,12 @@ export async function beginRun(ctx: Ctx, runId: string): Promise<void> {
     await acceptRun(ctx, run);
   } catch (error) {
     if (!(error instanceof ApiError) || error.reason === "service_unavailable") throw error;
+    // The merchant's provider does not answer just now.
+    const passes = error.reason === "merchant_eligibility_unavailable";
+    if (passes && Date.now() - run.createdAt.getTime() < passingMsMax) {
+      const runAt = new Date(Date.now() + passingPauseMs);
+      return addJob(ctx.sql, "task.run", { runId: run.id, tenantId: run.tenantId }, { runAt });
+    }
     // Guarded: the turn may have been accepted by an attempt whose response got lost, or the run canceled in the meantime.
     const refused = await refuseRun(ctx.sql, run.id, blocking.has(error.reason) ? "blocked" : "failed", {
       code: error.reason,
