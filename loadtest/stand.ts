@@ -33,6 +33,8 @@ export interface Stand extends AsyncDisposable, StandTenant {
   readonly processes: readonly StandProcess[];
   /** Makes one more tenant, with a provider on the simulated model and an agent on it. */
   addTenant(): Promise<StandTenant>;
+  /** The settings of its service. */
+  readonly env: Readonly<Record<string, string>>;
   /** Starts one more worker. Returns its process. */
   addWorker(): Promise<StandProcess>;
 }
@@ -40,6 +42,8 @@ export interface Stand extends AsyncDisposable, StandTenant {
 /** What a stand is to be like. */
 export interface StandOptions {
   readonly workers: number;
+  /** Connections that Postgres accepts, where not the usual number. */
+  readonly connections?: number;
   /** Further settings of the service. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -53,7 +57,11 @@ export async function startStand(options: StandOptions): Promise<Stand> {
   try {
     const home = await mkdtemp(join(tmpdir(), "parley-load-"));
     opened.defer(() => rm(home, { recursive: true, force: true }));
-    const database = await startEmbeddedPostgres({ home, log: () => {} });
+    const database = await startEmbeddedPostgres({
+      home,
+      log: () => {},
+      ...(options.connections === undefined ? {} : { connections: options.connections }),
+    });
     opened.defer(() => database.stop());
     const redis = await startRedis();
     opened.defer(() => redis.stop());
@@ -99,6 +107,7 @@ export async function startStand(options: StandOptions): Promise<Stand> {
       ...tenant,
       processes,
       addTenant,
+      env,
       addWorker,
       [Symbol.asyncDispose]: () => opened.disposeAsync(),
     };

@@ -509,6 +509,14 @@ CREATE TABLE providers (
 CREATE UNIQUE INDEX providers_name ON providers USING btree (tenant_id, name);
 CREATE INDEX providers_updated ON providers USING btree (tenant_id, updated_at DESC, id DESC);
 
+CREATE TABLE reaper_lease (
+  single boolean DEFAULT true NOT NULL,
+  worker_id text NOT NULL,
+  ends_at timestamp with time zone NOT NULL,
+  CONSTRAINT reaper_lease_pkey PRIMARY KEY (single),
+  CONSTRAINT reaper_lease_single_check CHECK (single)
+);
+
 CREATE TABLE schema_migrations (
   name text NOT NULL,
   applied_at timestamp with time zone DEFAULT now() NOT NULL,
@@ -742,6 +750,7 @@ CREATE TABLE workers (
   host text DEFAULT ''::text NOT NULL,
   pid integer,
   slots integer DEFAULT 0 NOT NULL,
+  has_room boolean DEFAULT true NOT NULL,
   queue_worker_ids text[] DEFAULT '{}'::text[] NOT NULL,
   drain_requested_at timestamp with time zone,
   started_at timestamp with time zone DEFAULT now() NOT NULL,

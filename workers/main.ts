@@ -1,15 +1,12 @@
-import { recoverChats } from "../src/chat/recover.ts";
 import { waitAtMost } from "../src/kernel/async/wait.ts";
 import type { Ctx } from "../src/kernel/context.ts";
 import type { IdOf } from "../src/kernel/ids.ts";
-import { reapEveryMs, workerFrozenMs } from "../src/kernel/limits.ts";
-import { recoverUsageEvents } from "../src/merchant/recover.ts";
-import { Reaper } from "../src/sessions/recover/reap.ts";
+import { workerFrozenMs } from "../src/kernel/limits.ts";
 import { Actor } from "../src/sessions/run/actor.ts";
 import { Dispatcher } from "../src/sessions/run/dispatch.ts";
 import { runTurn } from "../src/sessions/run/run.ts";
-import { recoverTasks } from "../src/tasks/recover.ts";
 import { startQueues } from "./queues.ts";
+import { startReaping } from "./reaping.ts";
 
 /** A running worker pool of this process. */
 export interface WorkerPool {
@@ -37,7 +34,7 @@ export async function startWorkerPool(ctx: Ctx, options: WorkerPoolOptions): Pro
   const dispatcher = new Dispatcher(ctx, actor, (running) => runTurn(ctx, running));
   await actor.start();
   const queues = await startQueues(ctx, { actor, dispatcher, databaseUrl: options.databaseUrl });
-  const stopReaping = startReaping(ctx, options.frozenMs ?? workerFrozenMs);
+  const stopReaping = startReaping(ctx, actor.workerId, options.frozenMs ?? workerFrozenMs);
   const stop = async () => void (await Promise.all([queues.stop(), dispatcher.stop()]));
   const drained = Promise.withResolvers<void>();
   // Without a limit: no supervisor waits for this process to end, so no turn is cut off.
@@ -57,28 +54,5 @@ export async function startWorkerPool(ctx: Ctx, options: WorkerPoolOptions): Pro
       await waitAtMost(stopped, stoppedTurnMs);
       await actor.close();
     },
-  };
-}
-
-/** Scans every `reapEveryMs`, one scan at a time. Returns a function that stops it and waits for the scan under way. */
-function startReaping(ctx: Ctx, frozenMs: number): () => Promise<void> {
-  const reaper = new Reaper(ctx, frozenMs);
-  let scanning: Promise<void> | null = null;
-  const scan = () => {
-    scanning ??= reaper
-      .scan()
-      .then(() => recoverTasks(ctx))
-      .then(() => recoverChats(ctx))
-      .then(() => recoverUsageEvents(ctx))
-      .catch((error) => ctx.log.warn({ err: error }, "the reaper could not scan"))
-      .finally(() => {
-        scanning = null;
-      });
-  };
-  scan();
-  const timer = setInterval(scan, reapEveryMs);
-  return async () => {
-    clearInterval(timer);
-    await scanning;
   };
 }

@@ -4,8 +4,6 @@ import { statementTimeoutMs } from "../src/kernel/database/client.ts";
 import { databaseWaitMs } from "../src/kernel/limits.ts";
 import type { Logger } from "../src/kernel/telemetry/log.ts";
 
-/** Fetching and completing jobs is batched, so a few connections are plenty. */
-const connectionsMax = 6;
 /** A connection that has not responded for so long is closed; the server has ended its statement before. A job that it fetched or ended meanwhile is found by the queue's scan for lost jobs. */
 const responseMs = databaseWaitMs;
 
@@ -18,7 +16,7 @@ const settings = `set synchronous_commit = off; set statement_timeout = ${statem
  * or delivery refuses to begin twice by its own row. Settings are made by a
  * statement, because a pooler may refuse them as start-up parameters.
  */
-export function openQueueConnections(connectionString: string, log: Logger): Pool {
+export function openQueueConnections(connectionString: string, connectionsMax: number, log: Logger): Pool {
   const pool = new Pool({
     connectionString,
     max: connectionsMax,

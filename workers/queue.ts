@@ -12,6 +12,7 @@ import { sleep } from "../src/kernel/async/wait.ts";
 import type { Sql } from "../src/kernel/database/client.ts";
 import { databaseWaitMs } from "../src/kernel/limits.ts";
 import type { Logger } from "../src/kernel/telemetry/log.ts";
+import { Bell, type BellOptions } from "./bell.ts";
 import { openQueueConnections } from "./queue-connections.ts";
 
 /** What running the queue's jobs needs. */
@@ -22,6 +23,10 @@ export interface QueueOptions {
   readonly concurrency: number;
   /** Jobs that one statement fetches at most. */
   readonly fetchAtOnce: number;
+  /** Decides when this process asks for jobs that are announced. */
+  readonly bell: Omit<BellOptions, "ask">;
+  /** Connections to Postgres, with the one that listens. */
+  readonly connectionsMax: number;
   /** Jobs that are added by the clock. */
   readonly cronItems: readonly ParsedCronItem[];
   readonly sql: Sql;
@@ -36,6 +41,8 @@ const completeBatchMs = 5;
 const pollMs = 1_000;
 /** A fetched job waits in this process for so long at most, then it goes back to the queue. */
 const fetchedJobMs = 500;
+/** Jobs that go back to the queue have arrived there after this time. */
+const returnMs = 50;
 /** How often this process searches for jobs that are locked in its name without its knowledge. */
 const lostJobsEveryMs = 2_000;
 /** A job that was locked longer ago than this has reached the process that locked it, if it ever will. */
@@ -68,6 +75,7 @@ interface Pool {
  */
 export class Queue {
   readonly #options: QueueOptions;
+  readonly #bell: Bell;
   readonly #pools = new Set<Pool>();
   readonly #timers: readonly ReturnType<typeof setInterval>[];
   /** Queues that are being started again. */
@@ -79,6 +87,7 @@ export class Queue {
 
   private constructor(options: QueueOptions) {
     this.#options = options;
+    this.#bell = new Bell({ ...options.bell, ask: (count) => this.nudge(count) });
     this.#timers = [
       setInterval(() => void this.#returnLost(), lostJobsEveryMs),
       setInterval(() => this.#pingListeners(), listenerPingMs),
@@ -114,6 +123,7 @@ export class Queue {
 
   #clearTimers(): void {
     for (const timer of this.#timers) clearInterval(timer);
+    this.#bell.stop();
   }
 
   #note(error: unknown): void {
@@ -121,9 +131,9 @@ export class Queue {
   }
 
   async #run(): Promise<void> {
-    const { connectionString, taskList, concurrency, fetchAtOnce, cronItems, log } = this.#options;
+    const { connectionString, connectionsMax, taskList, concurrency, fetchAtOnce, cronItems, log } = this.#options;
     const pool: Pool = { name: "", runner: null, nudge: () => {}, listener: null, endedAtMs: null, held: new Set() };
-    const connections = openQueueConnections(connectionString, log);
+    const connections = openQueueConnections(connectionString, connectionsMax, log);
     const closeConnections = () => connections.end().catch((error) => this.#note(error));
     pool.runner = await run({
       pgPool: connections,
@@ -158,7 +168,10 @@ export class Queue {
     const events = new EventEmitter() as WorkerEvents;
     events.on("pool:create", ({ workerPool }) => {
       pool.name = workerPool.id;
-      pool.nudge = (count) => workerPool.nudge(count);
+      const nudge = workerPool.nudge.bind(workerPool);
+      pool.nudge = nudge;
+      // What it hears goes through the bell.
+      workerPool.nudge = (count) => this.#bell.ring(count);
       this.#pools.add(pool);
       this.#tellNames();
     });
@@ -173,6 +186,7 @@ export class Queue {
     });
     events.on("localQueue:returnJobs", ({ jobs }) => {
       for (const { id } of jobs) pool.held.delete(String(id));
+      setTimeout(() => this.#announce(jobs.length), returnMs);
     });
     events.on("job:complete", ({ job }) => pool.held.delete(String(job.id)));
     events.on("pool:gracefulShutdown", () => {
@@ -181,6 +195,12 @@ export class Queue {
       this.#starting.add(started);
     });
     return events;
+  }
+
+  /** Announces jobs that went back to the queue, which the queue itself does not do; a worker with room would only find them when it asks again. */
+  #announce(count: number): void {
+    const { sql } = this.#options;
+    sql.notify("jobs:insert", JSON.stringify({ count })).catch((error) => this.#note(error));
   }
 
   /** The names under which this process's jobs are locked. */

@@ -3,13 +3,19 @@ import type { Actor } from "../src/sessions/run/actor.ts";
 import type { Dispatcher } from "../src/sessions/run/dispatch.ts";
 import { cronItems } from "./crontab.ts";
 import { Lanes } from "./lanes.ts";
-import { Queue } from "./queue.ts";
+import { Queue, type QueueOptions } from "./queue.ts";
 import { taskLists } from "./tasks.ts";
 
 /** Jobs beyond the slots for turns that run at once, so that a worker whose slots are full can still take a turn's job and park it. */
 const spareHands = 32;
-/** Turns that one statement fetches at most: what waits in this process while its slots are full waits beside idle workers. */
-const turnsFetchedAtOnce = 10;
+/** Turns that one statement fetches at most, or as many as there are slots: what waits in this process while its slots are full waits beside idle workers. */
+const turnsFetchedAtOnceMax = 10;
+/** Connections for turns' jobs, one of which listens: fetching and completing jobs is batched, so few are plenty. */
+const turnConnectionsMax = 4;
+/** The same for every other kind of job. */
+const otherConnectionsMax = 3;
+/** Other jobs are asked for at most so often when jobs are announced, because most of those are turns. */
+const otherRestMs = 50;
 /** The same for every other kind of job. None of them waits here: one that finds no slot is parked. */
 const othersFetchedAtOnce = 25;
 
@@ -19,6 +25,9 @@ interface QueuedBy {
   readonly dispatcher: Dispatcher;
   readonly databaseUrl: string;
 }
+
+/** What is not the same for both queues. */
+type QueueSize = Pick<QueueOptions, "concurrency" | "fetchAtOnce" | "connectionsMax" | "bell">;
 
 /** The queues of a worker process. */
 export interface WorkerQueues {
@@ -35,7 +44,7 @@ export async function startQueues(ctx: Ctx, { actor, dispatcher, databaseUrl }: 
   const lanes = new Lanes(sql, log);
   const lists = taskLists({ ctx, workerId: actor.workerId, dispatcher, lanes });
   const names = { turns: [] as readonly string[], others: [] as readonly string[] };
-  const start = (which: "turns" | "others", more: { concurrency: number; fetchAtOnce: number }) =>
+  const start = (which: "turns" | "others", more: QueueSize) =>
     Queue.start({
       connectionString: withName(databaseUrl, actor.applicationName),
       taskList: lists[which],
@@ -48,19 +57,33 @@ export async function startQueues(ctx: Ctx, { actor, dispatcher, databaseUrl }: 
       },
       ...more,
     });
-  const others = await start("others", { concurrency: Lanes.hands, fetchAtOnce: othersFetchedAtOnce }).catch(
-    (error) => {
-      lanes.stop();
-      throw error;
-    },
-  );
+  const workers = () => actor.workersBeating;
+  const others = await start("others", {
+    concurrency: Lanes.hands,
+    fetchAtOnce: othersFetchedAtOnce,
+    connectionsMax: otherConnectionsMax,
+    bell: { askers: workers, mayAsk: () => true, restMs: otherRestMs },
+  }).catch((error) => {
+    lanes.stop();
+    throw error;
+  });
   lanes.onCalled = (count) => others.nudge(count);
   const stopOthers = () => {
     lanes.stop();
     return others.stop();
   };
-  const concurrency = ctx.config.workerConcurrency + spareHands;
-  const turns = await start("turns", { concurrency, fetchAtOnce: turnsFetchedAtOnce }).catch(async (error) => {
+  const slots = ctx.config.workerConcurrency;
+  const turns = await start("turns", {
+    concurrency: slots + spareHands,
+    fetchAtOnce: Math.min(turnsFetchedAtOnceMax, slots),
+    connectionsMax: turnConnectionsMax,
+    // When no worker has room, whoever takes a turn's job parks it.
+    bell: {
+      askers: () => actor.workersWithRoom || actor.workersBeating,
+      mayAsk: () => actor.hasRoom || actor.workersWithRoom === 0,
+      restMs: 0,
+    },
+  }).catch(async (error) => {
     await stopOthers();
     throw error;
   });

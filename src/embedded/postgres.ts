@@ -23,6 +23,8 @@ export interface EmbeddedPostgresOptions {
   readonly port?: number;
   /** Trades durability for speed: for tests, whose data may be lost with the machine. */
   readonly fast?: boolean;
+  /** How many connections it accepts, where not the usual number. */
+  readonly connections?: number;
   readonly log: (message: string) => void;
 }
 

@@ -17,9 +17,11 @@ export interface Server {
 interface ServerOptions {
   readonly port?: number;
   readonly fast?: boolean;
+  /** How many connections it accepts; `connectionsMax` when left out. */
+  readonly connections?: number;
 }
 
-/** How many connections the server accepts: those of all processes' pools together. */
+/** How many connections the server accepts by itself: those of all processes' pools together. */
 const connectionsMax = 200;
 /** Time limit until a server accepts connections, recovery from a crash included. */
 const startMs = 60_000;
@@ -44,7 +46,7 @@ export async function startServer(place: Place, program: string, options: Server
   const leftoversLimit = Date.now() + leftoversMs;
   for (let choices = 1; ; ) {
     const port = options.port || (await freePort());
-    const args = serverArguments(place.data, port, options.fast === true);
+    const args = serverArguments(place.data, port, options);
     const postmaster = startPostmaster(place.account, program, args, place.data, logFile);
     const failure = await untilReady(postmaster, place, port).catch((error: Error) => error);
     if (failure === null) return { postmaster, url: serverUrl(place, port, databaseName) };
@@ -61,12 +63,16 @@ export async function startServer(place: Place, program: string, options: Server
   }
 }
 
-function serverArguments(data: string, port: number, fast: boolean): string[] {
+function serverArguments(
+  data: string,
+  port: number,
+  { fast = false, connections = connectionsMax }: ServerOptions,
+): string[] {
   const settings = [
     "listen_addresses=127.0.0.1",
     // No socket file: other accounts can use one in a shared folder, and a path in the home may be too long for one.
     "unix_socket_directories=",
-    `max_connections=${connectionsMax}`,
+    `max_connections=${connections}`,
     "timezone=UTC",
     "log_timezone=UTC",
     // Errors of statements reach the client. In the log they would take space and show tenants' data.

@@ -4,8 +4,8 @@ import { reaperActions } from "../kernel/telemetry/metrics.ts";
 import { addMerchantDeliverJob, deliverJobKey, markLostEvents } from "./states.ts";
 
 /**
- * Recovers usage events, beside the reaper of turns and as often. Every worker runs
- * it; its moves are guarded, so any number may run at once.
+ * Recovers usage events, after the reaper of turns and by the same worker. Its moves are
+ * guarded, so any number may run at once.
  *
  * 1. Sends whose worker is lost become `uncertain`.
  * 2. Connections with due events and without a job that delivers them get one; that

@@ -38,7 +38,7 @@ const httpConnectionsMax = 20;
 /** Connections on which an HTTP process looks credentials up, so that these never wait behind the statements of a request. */
 const authConnectionsMax = 2;
 /** Connections of a worker process: its turns wait for the model, not for Postgres. */
-const workerConnectionsMax = 20;
+const workerConnectionsMax = 12;
 /** A closing pool waits this long for its last statements. */
 const poolCloseSeconds = 5;
 

@@ -9,8 +9,8 @@ import { refuseRun } from "./run-states.ts";
 /**
  * Finds fires and queued runs whose jobs are lost (the queue was emptied, or a job
  * used up its attempts), by index and in bounded steps, and adds their jobs again. A
- * run whose job failed for good is ended, because nothing else would end it. Every
- * worker process runs it, after the reaper of turns.
+ * run whose job failed for good is ended, because nothing else would end it. It is
+ * run after the reaper of turns, by the same worker.
  */
 export async function recoverTasks(ctx: Pick<Ctx, "sql" | "log">): Promise<void> {
   await recoverFires(ctx);

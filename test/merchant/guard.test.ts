@@ -130,41 +130,36 @@ describe("the guard at Polar", () => {
   test("a run that meets a provider that is away waits for it, ten minutes at most", async () => {
     const m = await h.merchant();
     await m.connect("polar", byProduct);
-    const customerId = await m.bind("anna");
-    h.polar.customers.set(customerId, {
-      organizationId: m.organizationId,
-      subscriptions: [{ product_id: "prod-1", status: "active" }],
-      meters: [],
-    });
-    const { task } = await m.parley.tasks.create({
-      agentId: m.agentId,
-      name: "n",
-      prompt: "[[sim: chunks=1]]",
-      userId: "anna",
-    });
-    const away = { status: 500, body: {} };
-    const runOf = async (runId: string) => {
-      const [row] = await h.sql<{ status: string; jobs: number }[]>`
-        select status, (select count(*)::int from graphile_worker.jobs where key = ${`task.run:${runId}`} and run_at > now()) as jobs
-        from task_runs where id = ${runId}`;
-      return row;
+    /** A run that meets a provider that is away, of a customer who may run it. */
+    const refusedRun = async (userId: string) => {
+      const customerId = await m.bind(userId);
+      const subscriptions = [{ product_id: "prod-1", status: "active" }];
+      h.polar.customers.set(customerId, { organizationId: m.organizationId, subscriptions, meters: [] });
+      const goAway = () => h.polar.injectFault(`/v1/customers/${customerId}/state`, { status: 500, body: {} });
+      goAway();
+      const task = { agentId: m.agentId, name: "n", prompt: "[[sim: chunks=1]]", userId };
+      const { runId } = await m.parley.taskRuns.start((await m.parley.tasks.create(task)).task.id);
+      const key = `task.run:${runId}`;
+      await eventually(
+        async () =>
+          (await h.sql`select 1 from graphile_worker.jobs where key = ${key} and run_at > now() and attempts = 0`)
+            .length > 0,
+      );
+      const status = async () =>
+        (await h.sql<{ status: string }[]>`select status from task_runs where id = ${runId}`)[0]?.status;
+      expect(await status()).toBe("queued");
+      const tryNow = () => h.sql`update graphile_worker._private_jobs set run_at = now() where key = ${key}`;
+      return { runId, goAway, status, tryNow };
     };
-    const startRun = async () => {
-      h.polar.injectFault(`/v1/customers/${customerId}/state`, away);
-      return (await m.parley.taskRuns.start(task.id)).runId;
-    };
-    const first = await startRun();
-    await eventually(async () => (await runOf(first))?.jobs === 1);
-    expect((await runOf(first))?.status).toBe("queued");
-    await h.sql`update graphile_worker._private_jobs set run_at = now() where key = ${`task.run:${first}`}`;
-    await eventually(async () => (await runOf(first))?.status === "succeeded");
+    const anna = await refusedRun("anna");
+    await anna.tryNow();
+    await eventually(async () => (await anna.status()) === "succeeded");
 
-    const second = await startRun();
-    await eventually(async () => (await runOf(second))?.jobs === 1);
-    await h.sql`update task_runs set created_at = now() - interval '11 minutes' where id = ${second}`;
-    h.polar.injectFault(`/v1/customers/${customerId}/state`, away);
-    await h.sql`update graphile_worker._private_jobs set run_at = now() where key = ${`task.run:${second}`}`;
-    await eventually(async () => (await runOf(second))?.status === "failed");
+    const berta = await refusedRun("berta");
+    await h.sql`update task_runs set created_at = now() - interval '11 minutes' where id = ${berta.runId}`;
+    berta.goAway();
+    await berta.tryNow();
+    await eventually(async () => (await berta.status()) === "failed");
   });
 
   test("503 while disconnected with the guard on; 201 with the guard off, monetization off, or without a connection", async () => {

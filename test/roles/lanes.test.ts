@@ -32,6 +32,8 @@ class HeldQueue implements AsyncDisposable {
       taskList: Object.fromEntries(laneNames.map((name) => [name, this.lanes.inLane(name, task)])),
       concurrency: Lanes.hands,
       fetchAtOnce: 25,
+      connectionsMax: 3,
+      bell: { askers: () => 1, mayAsk: () => true, restMs: 10 },
       cronItems: [],
       sql: h.sql,
       log: h.ctx.log,

@@ -15,9 +15,9 @@ import { answerOf } from "../state/turn-log.ts";
 import { lostUsage } from "./lost-usage.ts";
 
 /**
- * Recovers turns whose worker is lost (docs/architecture.md, "The reaper"). Every worker
- * process runs it; all its updates are guarded, so any number may run at once. Each scan
- * has five parts:
+ * Recovers turns whose worker is lost (docs/architecture.md, "The reaper"). One worker
+ * process at a time runs it (`kernel/queue/lease.ts`); all its updates are guarded, so any
+ * number may. Each scan has five parts:
  *
  * 1. Frozen workers: their connections are ended, which frees their locks.
  * 2. Dead workers: forgotten, and their jobs are given back to the queue.
@@ -37,6 +37,11 @@ export class Reaper {
   constructor(ctx: Ctx, frozenMs: number = workerFrozenMs) {
     this.#ctx = ctx;
     this.#frozenMs = frozenMs;
+  }
+
+  /** Notes that Postgres has replied to this worker, which another one spares the scan. */
+  standBy(): void {
+    this.#steady.note(Date.now());
   }
 
   /** Makes one scan. Throws only what the database throws. */

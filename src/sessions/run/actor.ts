@@ -67,6 +67,11 @@ export class Actor {
   /** Called once, when an operator asks this worker to take no new jobs (`queue drain`). */
   onDrainAsked: () => void = () => {};
 
+  /** Workers of the installation that beat, this one included; as of the last beat. */
+  workersBeating = 1;
+  /** How many of them have a free slot for a turn. */
+  workersWithRoom = 1;
+
   /** Called with the id of a tenant that has a parked turn, and with null when a beat found that there are any. */
   onParked: (tenantId: string | null) => void = () => {};
 
@@ -113,6 +118,11 @@ export class Actor {
   nameInQueue(names: readonly string[]): void {
     this.#queueNames = names;
     this.#beat().catch((error) => this.#log.warn({ err: error }, "the queue's name is not noted yet"));
+  }
+
+  /** Whether another turn may run here. */
+  get hasRoom(): boolean {
+    return !this.#drainAsked && this.#running.size < this.#slots;
   }
 
   /** Turns that run here now. */
@@ -232,19 +242,23 @@ export class Actor {
   async #beat(): Promise<void> {
     const ids = [...this.#running.keys()];
     const beganAt = Date.now();
-    const [row] = await this.#sql<{ pid: number; drain: boolean; parked: boolean; canceled: string[] }[]>`
+    const [row] = await this.#sql<BeatRow[]>`
       with beat as (
-        insert into workers (id, application_name, queue_worker_ids, host, pid, slots)
-        values (${this.workerId}, ${this.applicationName}, ${this.#queueNames as string[]}, ${hostname()}, ${process.pid}, ${this.#slots})
-        on conflict (id) do update set beat_at = now(), queue_worker_ids = excluded.queue_worker_ids
+        insert into workers (id, application_name, queue_worker_ids, host, pid, slots, has_room)
+        values (${this.workerId}, ${this.applicationName}, ${this.#queueNames as string[]}, ${hostname()}, ${process.pid}, ${this.#slots}, ${this.hasRoom})
+        on conflict (id) do update set beat_at = now(), queue_worker_ids = excluded.queue_worker_ids, has_room = excluded.has_room
         returning drain_requested_at
       )
       select pg_backend_pid() as pid, (select drain_requested_at is not null from beat) as drain,
         ${hasParked(this.#sql)} as parked,
+        (select count(*)::int from workers where ${isBeating(this.#sql)}) as beating,
+        (select count(*)::int from workers where has_room and ${isBeating(this.#sql)}) as with_room,
         array(select id from turns where id = any(${ids}) and cancel_requested_at is not null) as canceled`;
     if (row === undefined) return;
     this.#beatTakenAt = beganAt;
     for (const turnId of row.canceled) this.stop(turnId, "canceled");
+    this.workersBeating = row.beating;
+    this.workersWithRoom = row.withRoom;
     if (row.parked) this.onParked(null);
     if (row.drain && !this.#drainAsked) {
       this.#drainAsked = true;
@@ -290,6 +304,16 @@ export class Actor {
   }
 }
 
+/** What a beat learns. */
+interface BeatRow {
+  readonly pid: number;
+  readonly drain: boolean;
+  readonly parked: boolean;
+  readonly beating: number;
+  readonly withRoom: number;
+  readonly canceled: string[];
+}
+
 /**
  * A statement on the lock connection ends within this. It is longer than the time after
  * which a connection with a hanging beat is replaced.
@@ -299,6 +323,10 @@ const lockQueryMs = 2 * databaseWaitMs;
 const lockAgainMs = 100;
 /** A closing lock connection waits this long for its last statements. */
 const closeSeconds = 3;
+
+function isBeating(sql: Sql): postgres.Fragment {
+  return sql`beat_at > now() - ${workerDeadMs} * interval '1 millisecond'`;
+}
 
 /** Takes those locks that this connection does not hold. Returns the keys whose lock another connection holds. */
 async function lockMissing(lockSql: Sql, keys: readonly string[]): Promise<ReadonlySet<string>> {

@@ -1,0 +1,61 @@
+import { expect, test } from "bun:test";
+import { newId } from "../../src/kernel/ids.ts";
+import { endReaperLease, takeReaperLease } from "../../src/kernel/queue/lease.ts";
+import { eventually } from "../harness/eventually.ts";
+import { useService } from "../harness/fixture.ts";
+
+const h = await useService();
+const [a, b] = [newId("worker"), newId("worker")];
+const lease = async () => {
+  const [row] = await h.sql<{ workerId: string; place: string }[]>`
+    select worker_id, ctid::text as place from reaper_lease where ends_at > now()`;
+  return row;
+};
+
+test("one worker recovers for all; another one takes over when it is gone, frozen or done", async () => {
+  expect(await takeReaperLease(h.sql, a)).toBe(true);
+  const before = await lease();
+  expect(await takeReaperLease(h.sql, b)).toBe(false);
+  // Who asks in vain writes nothing.
+  expect(await lease()).toEqual(before);
+  expect(await takeReaperLease(h.sql, a)).toBe(true);
+  await h.sql`update reaper_lease set ends_at = now() - interval '1 second'`;
+  expect(await takeReaperLease(h.sql, b)).toBe(true);
+  expect(await takeReaperLease(h.sql, a)).toBe(false);
+  // One that has lost it ends nobody else's.
+  await endReaperLease(h.sql, a);
+  expect(await takeReaperLease(h.sql, a)).toBe(false);
+  await endReaperLease(h.sql, b);
+  expect(await takeReaperLease(h.sql, a)).toBe(true);
+  await h.sql`delete from reaper_lease`;
+});
+
+test("of many that ask at once one gets it", async () => {
+  const ids = Array.from({ length: 20 }, () => newId("worker"));
+  const got = await Promise.all(ids.map((id) => takeReaperLease(h.sql, id)));
+  expect(got.filter(Boolean)).toHaveLength(1);
+  await h.sql`delete from reaper_lease`;
+});
+
+test("a worker that drains hands the recovery over", async () => {
+  const first = await h.startWorkers();
+  const leader = await eventually(async () => (await lease())?.workerId);
+  await h.startWorkers();
+  await eventually(async () => (await h.sql`select 1 from workers`).length === 2);
+  expect((await lease())?.workerId).toBe(leader);
+  await first.drain(0);
+  await eventually(async () => {
+    const now = (await lease())?.workerId;
+    return now !== undefined && now !== leader;
+  });
+});
+
+test("a worker finds its own jobs by index, however long the queue is", async () => {
+  await h.sql`
+    insert into graphile_worker._private_jobs (task_id, payload, run_at)
+    select (select min(id) from graphile_worker._private_tasks), '{}', now() + interval '1 day' from generate_series(1, 20000)`;
+  await h.sql`analyze graphile_worker._private_jobs`;
+  const plan = await h.sql`explain select id from graphile_worker._private_jobs where locked_by = any(array['a', 'b'])`;
+  expect(JSON.stringify(plan)).toContain("parley_locked_jobs");
+  await h.sql`delete from graphile_worker._private_jobs`;
+});

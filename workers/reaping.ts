@@ -1,0 +1,43 @@
+import { recoverChats } from "../src/chat/recover.ts";
+import type { Ctx } from "../src/kernel/context.ts";
+import type { IdOf } from "../src/kernel/ids.ts";
+import { reapEveryMs } from "../src/kernel/limits.ts";
+import { endReaperLease, takeReaperLease } from "../src/kernel/queue/lease.ts";
+import { recoverUsageEvents } from "../src/merchant/recover.ts";
+import { Reaper } from "../src/sessions/recover/reap.ts";
+import { recoverTasks } from "../src/tasks/recover.ts";
+
+/**
+ * Recovers what lost workers left every `reapEveryMs`, one scan at a time, while this worker
+ * is the one that does so; else asks as often whether it is. Returns a function that stops
+ * that, waits for the scan under way, and lets another worker go on.
+ */
+export function startReaping(ctx: Ctx, workerId: IdOf<"worker">, frozenMs: number): () => Promise<void> {
+  const reaper = new Reaper(ctx, frozenMs);
+  let leads = false;
+  const scan = async () => {
+    const led = leads;
+    leads = await takeReaperLease(ctx.sql, workerId);
+    if (leads !== led) ctx.log.debug({ workerId, leads }, "this worker recovers what others lose");
+    if (!leads) return reaper.standBy();
+    await reaper.scan();
+    await recoverTasks(ctx);
+    await recoverChats(ctx);
+    await recoverUsageEvents(ctx);
+  };
+  let scanning: Promise<void> | null = null;
+  const scanOnce = () => {
+    scanning ??= scan()
+      .catch((error) => ctx.log.warn({ err: error }, "the reaper could not scan"))
+      .finally(() => {
+        scanning = null;
+      });
+  };
+  scanOnce();
+  const timer = setInterval(scanOnce, reapEveryMs);
+  return async () => {
+    clearInterval(timer);
+    await scanning;
+    if (leads) await endReaperLease(ctx.sql, workerId).catch(() => {});
+  };
+}
