@@ -7,14 +7,19 @@ import { bodySilenceMsMax } from "./limits.ts";
  * `Content-Length` is. Throws 413 `payload_too_large` beyond that, and 400 for a body that
  * breaks off, or sends nothing for `silenceMsMax`; the connection is closed then.
  */
-export async function readBytes(
+export async function readBytes(request: Request, bytesMax: number, silenceMsMax?: number): Promise<Uint8Array> {
+  return joined(await readPieces(request, bytesMax, silenceMsMax));
+}
+
+/** Does what `readBytes` does, and returns the pieces in which the body came: to join those of a large body takes milliseconds. */
+export async function readPieces(
   request: Request,
   bytesMax: number,
   silenceMsMax: number = bodySilenceMsMax,
-): Promise<Uint8Array> {
+): Promise<readonly Uint8Array[]> {
   const announced = Number(request.headers.get("content-length") ?? 0);
   if (announced > bytesMax) throw new ApiError("payload_too_large");
-  if (request.body === null) return new Uint8Array();
+  if (request.body === null) return [];
   const reader = request.body.getReader();
   let isSilent = false;
   const timer = setTimeout(() => {
@@ -30,7 +35,7 @@ export async function readBytes(
         throw brokenOff("The body broke off.");
       });
       if (isSilent) throw brokenOff(`No byte of the body came for ${silenceMsMax / 1000} s.`);
-      if (done) return joined(parts);
+      if (done) return parts;
       timer.refresh();
       bytes += value.byteLength;
       if (bytes > bytesMax) throw new ApiError("payload_too_large");
@@ -58,6 +63,7 @@ export async function readBounded(body: ReadableStream<Uint8Array> | null, bytes
   return joined(parts);
 }
 
-function joined(parts: readonly Uint8Array[]): Uint8Array {
+/** Returns pieces as one. */
+export function joined(parts: readonly Uint8Array[]): Uint8Array {
   return parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts);
 }

@@ -1,5 +1,5 @@
 import { SharedSlots } from "../async/shared-slots.ts";
-import { readBytes } from "../bounded-read.ts";
+import { joined, readPieces } from "../bounded-read.ts";
 import { ApiError, invalid } from "../errors.ts";
 import { jsonBodyBytesMax, jsonDepthMax } from "../limits.ts";
 import { limitValues } from "./count-values.ts";
@@ -11,18 +11,19 @@ import { limitValues } from "./count-values.ts";
  * surrogates, numbers without bounds, 413 above `jsonBodyBytesMax` or `jsonValuesMax`.
  */
 export async function readJson(request: Request, tenantId: string): Promise<unknown> {
-  const bytes = await readBytes(request, jsonBodyBytesMax);
+  const pieces = await readPieces(request, jsonBodyBytesMax);
+  const size = pieces.reduce((sum, { byteLength }) => sum + byteLength, 0);
   const mediaType = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
-  if (bytes.byteLength === 0) return undefined;
+  if (size === 0) return undefined;
   if (mediaType !== "application/json") {
     throw new ApiError("validation_failed", {
       message: "The body must be JSON, sent with Content-Type: application/json.",
     });
   }
-  if (bytes.byteLength <= largeBytes) return read(bytes);
+  if (size <= largeBytes) return read(joined(pieces));
   const release = await largeBodies.take(tenantId, null);
   try {
-    return await read(bytes);
+    return await read(joined(pieces));
   } finally {
     release();
   }

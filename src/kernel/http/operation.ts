@@ -1,4 +1,5 @@
 import { type Static, type TObject, type TSchema, Type } from "@sinclair/typebox";
+import { takeBodyPlace } from "../admission/large-bodies.ts";
 import type { Principal } from "../auth/authenticator.ts";
 import { requestGate } from "../auth/gates.ts";
 import type { Ctx } from "../context.ts";
@@ -142,10 +143,14 @@ export function operation<
     if (spec.streams === true) ctx.slots.openStream(request, principal.tenant.id);
     if (spec.onlyForm !== undefined && spec.onlyForm !== form) throw new ApiError("not_found");
 
+    // Who reads the body himself has it as long as he works.
+    const release = spec.body === "raw" ? await takeBodyPlace(request, principal.tenant.id) : null;
     try {
       return await respondTo(principal, form, request, params ?? {});
     } catch (error) {
       throw spec.invalidAs === undefined ? error : invalidAs(spec.invalidAs, error);
+    } finally {
+      release?.();
     }
   };
   return Object.assign(handler, { spec: spec as unknown as AnyOperation });
@@ -245,7 +250,8 @@ async function readBody(
 ): Promise<unknown> {
   if (spec.body === "raw") return undefined;
   if (request.method === "GET" || request.method === "HEAD") return {};
-  const value = await readJson(request, tenantId);
+  const release = await takeBodyPlace(request, tenantId);
+  const value = await readJson(request, tenantId).finally(release);
   const isFields = typeof value === "object" && value !== null && !Array.isArray(value);
   const raised =
     form === "a" && spec.change !== undefined && isFields ? spec.change.up(value as Record<string, unknown>) : value;
