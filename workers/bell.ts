@@ -1,11 +1,5 @@
 import { clearTimeout, setTimeout } from "node:timers";
-
-/** Of the workers that may, about so many ask for jobs at once when one is announced; the chance that none of many does is below 2 %. */
-const askersAtOnce = 4;
-/** For each worker that may ask, the others wait this long before they ask too, so that many of them do not ask more often than a few. */
-const lateMsPerWorker = 10;
-/** They wait no longer than this. */
-const lateMsMax = 500;
+import { chosenAtOnce, isChosen, lateMs } from "../src/kernel/queue/lot.ts";
 
 /** What a bell is for. */
 export interface BellOptions {
@@ -40,11 +34,11 @@ export class Bell {
   ring(count: number): void {
     this.#announced += count;
     const workers = Math.max(1, this.#options.askers());
-    const isChosen = this.#options.mayAsk() ? Math.random() * workers < askersAtOnce : false;
-    const pauseMs = this.#options.restMs * Math.max(1, workers / askersAtOnce);
+    const asksNow = this.#options.mayAsk() && isChosen(workers);
+    const pauseMs = this.#options.restMs * Math.max(1, workers / chosenAtOnce);
     const restMs = Math.max(0, this.#askedAtMs + pauseMs - Date.now());
-    if (isChosen && restMs === 0) this.#ask();
-    else this.#askLater(isChosen ? restMs : Math.max(restMs, lateMs(workers)));
+    if (asksNow && restMs === 0) this.#ask();
+    else this.#askLater(asksNow ? restMs : Math.max(restMs, lateMs(workers)));
   }
 
   /** Asks nothing more. */
@@ -64,8 +58,4 @@ export class Bell {
     this.#askedAtMs = Date.now();
     this.#options.ask(count);
   }
-}
-
-function lateMs(workers: number): number {
-  return Math.min(lateMsMax, lateMsPerWorker * workers) * (0.5 + Math.random());
 }

@@ -1,6 +1,7 @@
 import { Batcher } from "../../kernel/async/batcher.ts";
 import type { Ctx } from "../../kernel/context.ts";
 import type { IdOf } from "../../kernel/ids.ts";
+import { isChosen, lateMs } from "../../kernel/queue/lot.ts";
 import { findParked, type ParkedTenant, parkTurns } from "../state/parked.ts";
 import type { Actor, RunningTurn } from "./actor.ts";
 import { TurnSlots } from "./slots.ts";
@@ -105,7 +106,9 @@ export class Dispatcher {
     this.#announced += 1;
     const weight = tenantId === null ? undefined : this.#weights.get(tenantId);
     if (tenantId !== null && weight !== undefined && !this.#slots.mayTake({ tenantId, weight })) return;
-    const pauseMs = this.#fruitlessUntil - Date.now();
+    // All workers hear of it: a few look at once, the others a little later.
+    const workers = tenantId === null ? 1 : Math.max(1, this.#actor.workersWithRoom);
+    const pauseMs = Math.max(this.#fruitlessUntil - Date.now(), isChosen(workers) ? 0 : lateMs(workers));
     if (pauseMs > 0) this.#pickLater(pauseMs);
     else this.#pick();
   }

@@ -1,0 +1,16 @@
+/** Of the workers that may, about so many react at once to what is announced to all; the chance that none of many does is below 2 %. */
+export const chosenAtOnce = 4;
+/** For each worker that may react, those that are not chosen wait this long, so that many of them do not ask more often than a few. */
+const lateMsPerWorker = 10;
+/** They wait no longer than this. */
+const lateMsMax = 500;
+
+/** Draws whether this worker is among those that react at once; `workers` is how many may. */
+export function isChosen(workers: number): boolean {
+  return Math.random() * workers < chosenAtOnce;
+}
+
+/** Returns after how many milliseconds a worker that is not chosen reacts. */
+export function lateMs(workers: number): number {
+  return Math.min(lateMsMax, lateMsPerWorker * workers) * (0.5 + Math.random());
+}
