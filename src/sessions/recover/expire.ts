@@ -45,15 +45,16 @@ export async function expirePauses({ sql, log }: Ctx): Promise<void> {
   }
 }
 
-/** Returns pauses that are over, the oldest of each tenant. */
+/** Returns pauses that are over, the oldest of each tenant; those that nobody can end yet keep none from the others. */
 function findExpired(sql: AnySql): PromiseLike<Expired[]> {
   return sql<Expired[]>`
     select distinct p.turn_id, p.continuation_id from (
-      select a.turn_id, a.continuation_id from tenants t cross join lateral (
-        select turn_id, continuation_id from approvals
-        where tenant_id = t.id and status = 'pending' and created_at < now() - make_interval(hours => t.pause_hours)
-        order by created_at limit ${stepRowsOfTenant}
-      ) a
+      select expired.turn_id, expired.continuation_id from tenants t cross join lateral (
+        select a.turn_id, a.continuation_id from approvals a join turns w on w.id = a.turn_id
+        where a.tenant_id = t.id and a.status = 'pending' and a.created_at < now() - make_interval(hours => t.pause_hours)
+          and w.status = 'waiting' and w.continuation_id = a.continuation_id and w.cancel_requested_at is null
+        order by a.created_at limit ${stepRowsOfTenant}
+      ) expired
       where t.deleted_at is null limit ${stepRows}
     ) p`;
 }
