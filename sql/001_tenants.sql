@@ -41,7 +41,7 @@ create table api_keys (
 );
 -- Authentication: one read of this index a request.
 create unique index api_keys_digest on api_keys (digest);
-create index api_keys_tenant on api_keys (tenant_id, created_at);
+create index api_keys_tenant on api_keys (tenant_id, created_at, id);
 
 -- Turns accepted in a UTC day, kept only for tenants that have a quota.
 create table turn_quota_days (

@@ -25,6 +25,8 @@ create unique index agents_name on agents (tenant_id, name);
 -- At most one managed agent a tenant.
 create unique index agents_managed on agents (tenant_id) where managed;
 create index agents_updated on agents (tenant_id, updated_at desc, id desc);
+-- The list of one user's agents.
+create index agents_user on agents (tenant_id, user_id, updated_at desc, id desc);
 -- "Which agents use this provider, or this workspace?"
 create index agents_provider on agents (provider_id) where provider_id is not null;
 create index agents_workspace on agents (workspace_id) where workspace_id is not null;

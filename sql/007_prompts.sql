@@ -11,3 +11,4 @@ create table prompts (
   updated_at timestamptz not null default now()
 );
 create unique index prompts_name on prompts (tenant_id, name);
+create index prompts_updated on prompts (tenant_id, updated_at desc, id desc);

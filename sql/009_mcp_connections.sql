@@ -3,7 +3,8 @@
 create table mcp_connections (
   id text primary key,
   tenant_id text not null references tenants (id),
-  name text not null,
+  -- Lists are sorted by it, in the order of code points whatever the database's language.
+  name text collate "C" not null,
   url text not null,
   auth_type text not null
     check (auth_type in ('none', 'bearer', 'oauth_client_credentials', 'oauth_authorization_code')),

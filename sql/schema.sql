@@ -85,6 +85,7 @@ CREATE UNIQUE INDEX agents_managed ON agents USING btree (tenant_id) WHERE manag
 CREATE UNIQUE INDEX agents_name ON agents USING btree (tenant_id, name);
 CREATE INDEX agents_provider ON agents USING btree (provider_id) WHERE provider_id IS NOT NULL;
 CREATE INDEX agents_updated ON agents USING btree (tenant_id, updated_at DESC, id DESC);
+CREATE INDEX agents_user ON agents USING btree (tenant_id, user_id, updated_at DESC, id DESC);
 CREATE INDEX agents_workspace ON agents USING btree (workspace_id) WHERE workspace_id IS NOT NULL;
 
 CREATE TABLE agent_versions (
@@ -111,7 +112,7 @@ CREATE TABLE api_keys (
   CONSTRAINT api_keys_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id)
 );
 CREATE UNIQUE INDEX api_keys_digest ON api_keys USING btree (digest);
-CREATE INDEX api_keys_tenant ON api_keys USING btree (tenant_id, created_at);
+CREATE INDEX api_keys_tenant ON api_keys USING btree (tenant_id, created_at, id);
 
 CREATE TABLE approvals (
   id text NOT NULL,
@@ -329,7 +330,7 @@ CREATE INDEX library_skills_tenant ON library_skills USING btree (tenant_id, upd
 CREATE TABLE mcp_connections (
   id text NOT NULL,
   tenant_id text NOT NULL,
-  name text NOT NULL,
+  name text COLLATE "C" NOT NULL,
   url text NOT NULL,
   auth_type text NOT NULL,
   status text NOT NULL,
@@ -492,6 +493,7 @@ CREATE TABLE prompts (
   CONSTRAINT prompts_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id)
 );
 CREATE UNIQUE INDEX prompts_name ON prompts USING btree (tenant_id, name);
+CREATE INDEX prompts_updated ON prompts USING btree (tenant_id, updated_at DESC, id DESC);
 
 CREATE TABLE providers (
   id text NOT NULL,

@@ -1,7 +1,16 @@
 import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { Component, example } from "../kernel/http/component.ts";
 import { Closed, Metadata, Nullable, OneOf } from "../kernel/http/request-fields.ts";
-import { attribution, listOf, Moment, pageOf, Text, TextOrNull, times } from "../kernel/http/response-fields.ts";
+import {
+  attribution,
+  listOf,
+  listPartOf,
+  Moment,
+  pageOf,
+  Text,
+  TextOrNull,
+  times,
+} from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
 import { approvalModes } from "../tools/policy.ts";
 import { SandboxId } from "../workspaces/sandbox-id.ts";
@@ -75,8 +84,8 @@ const VersionInA = version("AgentVersionA", configInA);
 
 export const agentResponse = inBoth(AgentInB, AgentInA);
 export const agentListResponse = inBoth(
-  listOf("AgentList", "agents", AgentInB),
-  listOf("AgentListA", "agents", AgentInA),
+  listPartOf("AgentList", "agents", AgentInB),
+  listPartOf("AgentListA", "agents", AgentInA),
 );
 export const agentVersionResponse = inBoth(VersionInB, VersionInA);
 export const agentVersionListResponse = inBoth(

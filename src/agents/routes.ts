@@ -103,9 +103,11 @@ function collectionRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
         success: 200,
         ...agentListResponse,
         change: agentChange,
-        handle: async ({ sql, tenantId, query }) => ({
-          agents: (await listAgents(sql, tenantId, query)).map((agent) => showAgent(ctx, agent)),
-        }),
+        errors: ["invalid_cursor"],
+        handle: async ({ sql, tenantId, query }) => {
+          const { rows, end } = await listAgents(sql, tenantId, query);
+          return { agents: rows.map((agent) => showAgent(ctx, agent)), ...end };
+        },
       }),
     );
 }

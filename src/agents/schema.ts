@@ -5,6 +5,7 @@ import {
   Characters,
   Closed,
   FileBytes,
+  listPartQuery,
   Metadata,
   Name,
   Nullable,
@@ -167,11 +168,8 @@ export type AgentFields = Partial<
   }
 >;
 
-export const AgentList = Closed({
-  userId: Type.Optional(UserId),
-  workspaceId: Type.Optional(Id("workspace")),
-});
-export const AgentListInA = Closed({ userId: Type.Optional(UserId) });
+export const AgentListInA = Closed({ ...listPartQuery, userId: Type.Optional(UserId) });
+export const AgentList = Closed({ ...AgentListInA.properties, workspaceId: Type.Optional(Id("workspace")) });
 
 /** The form that a picture is sent in. */
 export const AvatarUpload = Component("AvatarUpload", { file: FileBytes });

@@ -1,6 +1,8 @@
 import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
+import { olderThan, placeInTime, type TimePlace } from "../kernel/database/keyset.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
+import { byTime, type ListPartQuery, readListPart } from "../kernel/http/list-part.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import { addJob } from "../kernel/queue/add-job.ts";
 import { type AgentConfig, agentVersionsKept } from "./schema.ts";
@@ -48,18 +50,23 @@ export async function lockAgent(inner: Tx, tenantId: string, id: string): Promis
   return row;
 }
 
-/** Agents of a tenant, most recently updated first; `userId` and `workspaceId` narrow them. */
-export function listAgents(
-  sql: AnySql,
-  tenantId: string,
-  filter: { userId?: string; workspaceId?: string },
-): Promise<AgentRow[]> {
+/** Which agents a list holds, and which part of them is asked for. */
+interface AgentFilter extends ListPartQuery {
+  readonly userId?: string;
+  readonly workspaceId?: string;
+}
+
+/** Agents of a tenant, most recently updated first; `userId` and `workspaceId` narrow them. Throws 400 as `readListPart`. */
+export function listAgents(sql: AnySql, tenantId: string, filter: AgentFilter) {
   const { userId, workspaceId } = filter;
-  return sql<AgentRow[]>`
-    select ${columns(sql)} from agents where tenant_id = ${tenantId}
-      ${userId === undefined ? sql`` : sql`and user_id = ${userId}`}
-      ${workspaceId === undefined ? sql`` : sql`and workspace_id = ${workspaceId}`}
-    order by updated_at desc, id desc`;
+  return readListPart(["agents", tenantId, userId, workspaceId], filter, byTime, (place, rowsMax) => {
+    return sql<(AgentRow & TimePlace)[]>`
+      select ${columns(sql)}, ${placeInTime(sql, "updated_at")} from agents where tenant_id = ${tenantId}
+        ${userId === undefined ? sql`` : sql`and user_id = ${userId}`}
+        ${workspaceId === undefined ? sql`` : sql`and workspace_id = ${workspaceId}`}
+        ${olderThan(sql, place, "updated_at", "id")}
+      order by updated_at desc, id desc limit ${rowsMax}`;
+  });
 }
 
 /** The columns of a new agent's row. */

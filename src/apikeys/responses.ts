@@ -1,5 +1,5 @@
 import { Component, example } from "../kernel/http/component.ts";
-import { listOf, Moment, MomentOrNull, Text } from "../kernel/http/response-fields.ts";
+import { listPartOf, Moment, MomentOrNull, Text } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
 
 /** What operations on API keys respond with, for the OpenAPI document. */
@@ -14,4 +14,4 @@ export const ApiKeyCreatedResponse = Component("ApiKeyCreated", {
   apiKey: ApiKeyResponse,
   token: example(Text, "parley_0mk7q2v5c8d1f4h6j9n3p0rt"),
 });
-export const ApiKeyListResponse = listOf("ApiKeyList", "apiKeys", ApiKeyResponse);
+export const ApiKeyListResponse = listPartOf("ApiKeyList", "apiKeys", ApiKeyResponse);

@@ -5,7 +5,7 @@ import { readDateTime } from "../kernel/http/date-time.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
 import { Id } from "../kernel/ids.ts";
 import { ApiKeyCreatedResponse, ApiKeyListResponse } from "./responses.ts";
-import { ApiKeyCreate } from "./schema.ts";
+import { ApiKeyCreate, ApiKeyListQuery } from "./schema.ts";
 import { createApiKey, deleteApiKey, listApiKeys } from "./store.ts";
 
 /** API keys: `/v1/apikeys`. */
@@ -33,9 +33,11 @@ export function apiKeyRoutes(ctx: Ctx) {
       operation(ctx, {
         id: "apiKeys.list",
         summary: "List API keys",
+        query: ApiKeyListQuery,
         success: 200,
         response: ApiKeyListResponse,
-        handle: async ({ sql, tenantId }) => ({ apiKeys: await listApiKeys(sql, tenantId) }),
+        errors: ["invalid_cursor"],
+        handle: ({ sql, tenantId, query }) => listApiKeys(sql, tenantId, query),
       }),
     )
     .delete(

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { Component, example } from "../kernel/http/component.ts";
 import { MomentText } from "../kernel/http/date-time.ts";
-import { Name, Nullable } from "../kernel/http/request-fields.ts";
+import { Closed, listPartQuery, Name, Nullable } from "../kernel/http/request-fields.ts";
 import type { IdOf } from "../kernel/ids.ts";
 
 /** API keys a tenant may have at once. */
@@ -11,6 +11,8 @@ export const ApiKeyCreate = Component("ApiKeyCreate", {
   name: example(Name, "Production"),
   expiresAt: Type.Optional(Nullable(MomentText)),
 });
+
+export const ApiKeyListQuery = Closed(listPartQuery);
 
 /** An API key as it is shown: never its token or digest. */
 export interface ApiKey {

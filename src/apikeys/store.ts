@@ -1,8 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { tokenBodyLength, tokenPrefix } from "../kernel/auth/authenticator.ts";
 import type { AnySql } from "../kernel/database/client.ts";
+import { newerThan, placeInTime, type TimePlace } from "../kernel/database/keyset.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
+import { byTime, type ListPartEnd, type ListPartQuery, readListPart } from "../kernel/http/list-part.ts";
 import { type IdOf, newId } from "../kernel/ids.ts";
 import { digest, fragment } from "../kernel/seal.ts";
 import { type ApiKey, apiKeysPerTenantMax } from "./schema.ts";
@@ -45,11 +47,19 @@ export function createApiKey(
   });
 }
 
-/** All keys of a tenant, oldest first. */
-export async function listApiKeys(sql: AnySql, tenantId: string): Promise<ApiKey[]> {
-  const rows = await sql<ApiKeyRow[]>`
-    select id, name, fragment, created_at, expires_at from api_keys where tenant_id = ${tenantId} order by created_at, id`;
-  return rows.map(showApiKey);
+/** Returns a tenant's keys, oldest first. Throws 400 as `readListPart`. */
+export async function listApiKeys(
+  sql: AnySql,
+  tenantId: string,
+  query: ListPartQuery,
+): Promise<{ apiKeys: ApiKey[] } & ListPartEnd> {
+  const { rows, end } = await readListPart(["apikeys", tenantId], query, byTime, (place, rowsMax) => {
+    return sql<(ApiKeyRow & TimePlace)[]>`
+      select id, name, fragment, created_at, expires_at, ${placeInTime(sql, "created_at")} from api_keys
+      where tenant_id = ${tenantId} ${newerThan(sql, place, "created_at", "id")}
+      order by created_at, id limit ${rowsMax}`;
+  });
+  return { apiKeys: rows.map(showApiKey), ...end };
 }
 
 /** Deletes a key for good; its next request is 401. Throws 404. */

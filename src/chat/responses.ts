@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { Component, example } from "../kernel/http/component.ts";
 import { Closed, Nullable, OneOf } from "../kernel/http/request-fields.ts";
-import { listOf, MomentOrNull, pageOf, Text, TextOrNull, times } from "../kernel/http/response-fields.ts";
+import { listPartOf, MomentOrNull, pageOf, Text, TextOrNull, times } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
 import { chatPlatforms } from "./schema.ts";
 
@@ -45,7 +45,7 @@ export const ChatConnectionResponse = Component("ChatConnection", {
   credentialVersion: Type.Integer(),
   ...times,
 });
-export const ChatConnectionListResponse = listOf("ChatConnectionList", "chatConnections", ChatConnectionResponse);
+export const ChatConnectionListResponse = listPartOf("ChatConnectionList", "chatConnections", ChatConnectionResponse);
 
 const state = {
   id: Id("chatDelivery"),

@@ -23,6 +23,7 @@ import {
 import {
   ChatAttentionQuery,
   ChatConnectionCreate,
+  ChatConnectionListQuery,
   ChatConnectionPatch,
   ChatDeliveryQuery,
   ChatDeliveryRepair,
@@ -34,21 +35,28 @@ const params = pathIds({ id: Id("chatConnection") });
 
 /** The operations on chat connections and their deliveries. */
 export function chatRoutes(ctx: Ctx) {
-  return new Elysia({ prefix: "/v1" }).use(recordRoutes(ctx)).use(stateRoutes(ctx)).use(deliveryRoutes(ctx));
+  return new Elysia({ prefix: "/v1" })
+    .use(collectionRoutes(ctx))
+    .use(recordRoutes(ctx))
+    .use(stateRoutes(ctx))
+    .use(deliveryRoutes(ctx));
 }
 
-function recordRoutes(ctx: Ctx) {
+function collectionRoutes(ctx: Ctx) {
   return new Elysia({ prefix: "/chat-connections" })
     .get(
       "",
       operation(ctx, {
         id: "chatConnections.list",
         summary: "List chat connections",
+        query: ChatConnectionListQuery,
         success: 200,
         response: ChatConnectionListResponse,
-        handle: async ({ sql, tenantId }) => ({
-          chatConnections: (await listChatConnections(sql, tenantId)).map((row) => showChatConnection(ctx, row)),
-        }),
+        errors: ["invalid_cursor"],
+        handle: async ({ sql, tenantId, query }) => {
+          const { rows, end } = await listChatConnections(sql, tenantId, query);
+          return { chatConnections: rows.map((row) => showChatConnection(ctx, row)), ...end };
+        },
       }),
     )
     .post(
@@ -70,7 +78,11 @@ function recordRoutes(ctx: Ctx) {
           });
         },
       }),
-    )
+    );
+}
+
+function recordRoutes(ctx: Ctx) {
+  return new Elysia({ prefix: "/chat-connections" })
     .get(
       "/:id",
       operation(ctx, {

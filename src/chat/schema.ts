@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { Component, example } from "../kernel/http/component.ts";
 import type { PageSize } from "../kernel/http/page.ts";
-import { Change, Closed, Name, OneOf, pageQueryOf } from "../kernel/http/request-fields.ts";
+import { Change, Closed, listPartQuery, Name, OneOf, pageQueryOf } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
 
 /** Pages of a connection's deliveries. */
@@ -63,6 +63,8 @@ export const ChatConnectionCreate = Component("ChatConnectionCreate", {
     signingSecret: Type.Optional(example(Secret, "0123456789abcdef")),
   }),
 });
+
+export const ChatConnectionListQuery = Closed(listPartQuery);
 
 const AllowList = Type.Array(Type.String({ minLength: 1, maxLength: 64, pattern: "^[\\x21-\\x7e]+$" }), {
   maxItems: allowListMax,

@@ -1,6 +1,8 @@
 import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
+import { newerThan, placeInTime, type TimePlace } from "../kernel/database/keyset.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
+import { byTime, type ListPartQuery, readListPart } from "../kernel/http/list-part.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import { addJob } from "../kernel/queue/add-job.ts";
 import { fragment, type Sealer } from "../kernel/seal.ts";
@@ -50,10 +52,14 @@ function live(sql: AnySql) {
   return sql`c.deleted_at is null and exists (select 1 from agents a where a.id = c.agent_id)`;
 }
 
-/** Returns a tenant's connections, oldest first. */
-export function listChatConnections(sql: AnySql, tenantId: string): Promise<ChatConnectionRow[]> {
-  return sql<ChatConnectionRow[]>`
-    select ${columns(sql)} from chat_connections c where c.tenant_id = ${tenantId} and ${live(sql)} order by c.created_at, c.id`;
+/** Returns a tenant's connections, oldest first. Throws 400 as `readListPart`. */
+export function listChatConnections(sql: AnySql, tenantId: string, query: ListPartQuery) {
+  return readListPart(["chat-connections", tenantId], query, byTime, (place, rowsMax) => {
+    return sql<(ChatConnectionRow & TimePlace)[]>`
+      select ${columns(sql)}, ${placeInTime(sql, "c.created_at")} from chat_connections c
+      where c.tenant_id = ${tenantId} and ${live(sql)} ${newerThan(sql, place, "c.created_at", "c.id")}
+      order by c.created_at, c.id limit ${rowsMax}`;
+  });
 }
 
 /** Returns a tenant's connection. Throws 404. */

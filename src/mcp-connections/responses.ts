@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { Component, component, example } from "../kernel/http/component.ts";
 import { Closed, OneOf } from "../kernel/http/request-fields.ts";
-import { Failure, listOf, MomentOrNull, Text, TextOrNull, times } from "../kernel/http/response-fields.ts";
+import { Failure, listPartOf, MomentOrNull, Text, TextOrNull, times } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
 import { authTypes } from "./schema.ts";
 
@@ -19,7 +19,7 @@ export const McpConnectionResponse = Component("McpConnection", {
   tokenExpiresAt: example(MomentOrNull, null),
   ...times,
 });
-export const McpConnectionListResponse = listOf("McpConnectionList", "mcpConnections", McpConnectionResponse);
+export const McpConnectionListResponse = listPartOf("McpConnectionList", "mcpConnections", McpConnectionResponse);
 export const McpReconnectResponse = Component("McpReconnected", {
   status: OneOf("connected", "needs_auth"),
   connection: McpConnectionResponse,

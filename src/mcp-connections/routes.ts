@@ -11,7 +11,7 @@ import {
   McpReconnectResponse,
   SignInLinkResponse,
 } from "./responses.ts";
-import { McpConnectionCreate, McpConnectionReconnect, McpConnectionRename } from "./schema.ts";
+import { McpConnectionCreate, McpConnectionListQuery, McpConnectionReconnect, McpConnectionRename } from "./schema.ts";
 import { createSignInLink, finishSignIn, startSignIn } from "./sign-in.ts";
 import { recordTest } from "./status.ts";
 import {
@@ -35,21 +35,24 @@ const targetErrors: readonly ErrorCause[] = [
 
 /** The operations on MCP connections (`/v1/mcp-connections`), and the pages of a sign-in (`/connect`). */
 export function mcpConnectionRoutes(ctx: Ctx) {
-  return new Elysia().use(recordRoutes(ctx)).use(serverRoutes(ctx)).use(signInRoutes(ctx));
+  return new Elysia().use(collectionRoutes(ctx)).use(recordRoutes(ctx)).use(serverRoutes(ctx)).use(signInRoutes(ctx));
 }
 
-function recordRoutes(ctx: Ctx) {
+function collectionRoutes(ctx: Ctx) {
   return new Elysia({ prefix: "/v1/mcp-connections" })
     .get(
       "",
       operation(ctx, {
         id: "mcpConnections.list",
         summary: "List MCP connections",
+        query: McpConnectionListQuery,
         success: 200,
         response: McpConnectionListResponse,
-        handle: async ({ sql, tenantId }) => ({
-          mcpConnections: (await listMcpConnections(sql, tenantId)).map(showMcpConnection),
-        }),
+        errors: ["invalid_cursor"],
+        handle: async ({ sql, tenantId, query }) => {
+          const { rows, end } = await listMcpConnections(sql, tenantId, query);
+          return { mcpConnections: rows.map(showMcpConnection), ...end };
+        },
       }),
     )
     .post(
@@ -67,7 +70,11 @@ function recordRoutes(ctx: Ctx) {
           return commit(async (inner) => showMcpConnection(await insertMcpConnection(inner, made)));
         },
       }),
-    )
+    );
+}
+
+function recordRoutes(ctx: Ctx) {
+  return new Elysia({ prefix: "/v1/mcp-connections" })
     .get(
       "/:id",
       operation(ctx, {

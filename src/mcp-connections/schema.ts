@@ -1,6 +1,6 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { Component, example } from "../kernel/http/component.ts";
-import { Name, OneOf } from "../kernel/http/request-fields.ts";
+import { Closed, listPartQuery, Name, OneOf } from "../kernel/http/request-fields.ts";
 
 /** MCP connections that a tenant may have at once. */
 export const mcpConnectionsPerTenantMax = 50;
@@ -47,6 +47,8 @@ const target = {
 export const McpConnectionCreate = Component("McpConnectionCreate", { name: example(Name, "Clock"), ...target });
 export const McpConnectionReconnect = Component("McpConnectionReconnect", target);
 export const McpConnectionRename = Component("McpConnectionUpdate", { name: example(Name, "Clock") });
+
+export const McpConnectionListQuery = Closed(listPartQuery);
 
 /** Where a server is and the credentials for it, after the schema's checks. */
 export interface TargetFields {

@@ -2,6 +2,7 @@ import type { AnySql } from "../kernel/database/client.ts";
 import { violatedConstraint } from "../kernel/database/failure.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
+import { byName, type ListPartQuery, readListPart } from "../kernel/http/list-part.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import { type AuthType, type McpConnection, type McpConnectionStatus, mcpConnectionsPerTenantMax } from "./schema.ts";
 
@@ -43,10 +44,14 @@ export function mcpConnectionColumns(sql: AnySql) {
     created_at, updated_at`;
 }
 
-/** Returns a tenant's connections by name, in the order of code points. */
-export function listMcpConnections(sql: AnySql, tenantId: string): Promise<McpConnectionRow[]> {
-  return sql<McpConnectionRow[]>`
-    select ${mcpConnectionColumns(sql)} from mcp_connections where tenant_id = ${tenantId} order by name collate "C"`;
+/** Returns a tenant's connections by name, in the order of code points. Throws 400 as `readListPart`. */
+export function listMcpConnections(sql: AnySql, tenantId: string, query: ListPartQuery) {
+  return readListPart(["mcp-connections", tenantId], query, byName, (place, rowsMax) => {
+    return sql<McpConnectionRow[]>`
+      select ${mcpConnectionColumns(sql)} from mcp_connections
+      where tenant_id = ${tenantId} ${place === null ? sql`` : sql`and name > ${place.name}`}
+      order by name limit ${rowsMax}`;
+  });
 }
 
 /** Returns those of the connections that are the tenant's. */

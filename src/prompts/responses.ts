@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { Component, example } from "../kernel/http/component.ts";
-import { attribution, listOf, Text, times } from "../kernel/http/response-fields.ts";
+import { attribution, listPartOf, Text, times } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
 
 /** What operations on prompts respond with, for the OpenAPI document. */
@@ -13,4 +13,4 @@ export const PromptResponse = Component("Prompt", {
   ...attribution,
   ...times,
 });
-export const PromptListResponse = listOf("PromptList", "prompts", PromptResponse);
+export const PromptListResponse = listPartOf("PromptList", "prompts", PromptResponse);

@@ -31,7 +31,8 @@ export function promptRoutes(ctx: Ctx) {
         query: PromptQuery,
         success: 200,
         response: PromptListResponse,
-        handle: async ({ sql, tenantId, query }) => ({ prompts: await listPrompts(sql, tenantId, query.userId) }),
+        errors: ["invalid_cursor"],
+        handle: ({ sql, tenantId, query }) => listPrompts(sql, tenantId, query),
       }),
     )
     .get(

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { Component, example } from "../kernel/http/component.ts";
-import { Change, Characters, Closed, Metadata, Name, UserId } from "../kernel/http/request-fields.ts";
+import { Change, Characters, Closed, listPartQuery, Metadata, Name, UserId } from "../kernel/http/request-fields.ts";
 import type { IdOf } from "../kernel/ids.ts";
 
 /** Prompts a tenant may have at once. */
@@ -23,7 +23,7 @@ export const PromptUpdate = Change("PromptUpdate", {
   metadata: Metadata,
 });
 
-export const PromptQuery = Closed({ userId: Type.Optional(UserId) });
+export const PromptQuery = Closed({ ...listPartQuery, userId: Type.Optional(UserId) });
 
 /** A prompt in a response. */
 export interface Prompt {

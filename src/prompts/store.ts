@@ -1,11 +1,13 @@
 import type { Static } from "@sinclair/typebox";
 import { type AnySql, json } from "../kernel/database/client.ts";
 import { violatedConstraint } from "../kernel/database/failure.ts";
+import { olderThan, placeInTime, type TimePlace } from "../kernel/database/keyset.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { eraseResponses } from "../kernel/http/erase-keys.ts";
+import { byTime, type ListPartEnd, readListPart } from "../kernel/http/list-part.ts";
 import { type IdOf, newId } from "../kernel/ids.ts";
-import { type Prompt, type PromptCreate, type PromptUpdate, promptsPerTenantMax } from "./schema.ts";
+import { type Prompt, type PromptCreate, type PromptQuery, type PromptUpdate, promptsPerTenantMax } from "./schema.ts";
 import { checkVariableCount, variablesOf } from "./template.ts";
 
 interface PromptRow {
@@ -49,13 +51,21 @@ export async function createPrompt(
   );
 }
 
-/** Returns all prompts of a tenant, or of one `userId`, most recently updated first. */
-export async function listPrompts(sql: AnySql, tenantId: string, userId: string | undefined): Promise<Prompt[]> {
-  const rows = await sql<PromptRow[]>`
-    select * from prompts
-    where tenant_id = ${tenantId} ${userId === undefined ? sql`` : sql`and user_id = ${userId}`}
-    order by updated_at desc, id desc`;
-  return rows.map(showPrompt);
+/** Returns a tenant's prompts, or those of one `userId`, most recently updated first. Throws 400 as `readListPart`. */
+export async function listPrompts(
+  sql: AnySql,
+  tenantId: string,
+  query: Static<typeof PromptQuery>,
+): Promise<{ prompts: Prompt[] } & ListPartEnd> {
+  const { userId } = query;
+  const { rows, end } = await readListPart(["prompts", tenantId, userId], query, byTime, (place, rowsMax) => {
+    return sql<(PromptRow & TimePlace)[]>`
+      select *, ${placeInTime(sql, "updated_at")} from prompts where tenant_id = ${tenantId}
+        ${userId === undefined ? sql`` : sql`and user_id = ${userId}`}
+        ${olderThan(sql, place, "updated_at", "id")}
+      order by updated_at desc, id desc limit ${rowsMax}`;
+  });
+  return { prompts: rows.map(showPrompt), ...end };
 }
 
 /** Reads a prompt. Throws 404. */

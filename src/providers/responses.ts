@@ -2,12 +2,12 @@ import { Type } from "@sinclair/typebox";
 import { providerTypes } from "../kernel/config.ts";
 import { Component, example } from "../kernel/http/component.ts";
 import { OneOf } from "../kernel/http/request-fields.ts";
-import { listOf, Text, TextOrNull, times } from "../kernel/http/response-fields.ts";
+import { listOf, listPartOf, Text, TextOrNull, times } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
 
 /** What operations on providers respond with, for the OpenAPI document. */
 const item = { id: Id("provider"), name: example(Text, "Vendor A"), providerType: OneOf(...providerTypes), ...times };
-export const ProviderListResponse = listOf("ProviderList", "providers", Component("ProviderSummary", item));
+export const ProviderListResponse = listPartOf("ProviderList", "providers", Component("ProviderSummary", item));
 export const ProviderResponse = Component("Provider", {
   ...item,
   baseUrl: example(TextOrNull, null),

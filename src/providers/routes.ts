@@ -20,6 +20,7 @@ import {
   ProviderCreate,
   ProviderDeleteQuery,
   type ProviderItem,
+  ProviderListQuery,
   ProviderRename,
   ThinkingLevelsQuery,
 } from "./schema.ts";
@@ -29,19 +30,27 @@ const params = pathIds({ id: Id("provider") });
 
 /** Providers, their models and thinking levels: `/v1/providers`. */
 export function providerRoutes(ctx: Ctx) {
-  return new Elysia({ prefix: "/v1/providers" }).use(recordRoutes(ctx)).use(discoveryRoutes(ctx));
+  return new Elysia({ prefix: "/v1/providers" })
+    .use(collectionRoutes(ctx))
+    .use(recordRoutes(ctx))
+    .use(discoveryRoutes(ctx));
 }
 
-function recordRoutes(ctx: Ctx) {
+function collectionRoutes(ctx: Ctx) {
   return new Elysia()
     .get(
       "",
       operation(ctx, {
         id: "providers.list",
         summary: "List providers",
+        query: ProviderListQuery,
         success: 200,
         response: ProviderListResponse,
-        handle: async ({ sql, tenantId }) => ({ providers: (await listProviders(sql, tenantId)).map(showItem) }),
+        errors: ["invalid_cursor"],
+        handle: async ({ sql, tenantId, query }) => {
+          const { rows, end } = await listProviders(sql, tenantId, query);
+          return { providers: rows.map(showItem), ...end };
+        },
       }),
     )
     .post(
@@ -65,7 +74,11 @@ function recordRoutes(ctx: Ctx) {
           return commit(async (inner) => show(await createProvider(inner, tenantId, made)));
         },
       }),
-    )
+    );
+}
+
+function recordRoutes(ctx: Ctx) {
+  return new Elysia()
     .get(
       "/:id",
       operation(ctx, {

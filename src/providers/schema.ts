@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { type ProviderType, providerAliases, providerTypes } from "../kernel/config.ts";
 import { Component, example } from "../kernel/http/component.ts";
-import { Closed, Flag, Name, Nullable, OneOf } from "../kernel/http/request-fields.ts";
+import { Closed, Flag, listPartQuery, Name, Nullable, OneOf } from "../kernel/http/request-fields.ts";
 import type { IdOf } from "../kernel/ids.ts";
 
 /** Providers a tenant may have at once. */
@@ -29,6 +29,8 @@ export const ProviderCreate = Component("ProviderCreate", {
 });
 
 export const ProviderRename = Component("ProviderUpdate", { name: example(Name, "Vendor A") });
+
+export const ProviderListQuery = Closed(listPartQuery);
 
 export const ProviderDeleteQuery = Closed({
   confirmVersionInvalidation: Type.Optional(Flag),

@@ -1,8 +1,10 @@
 import type { ProviderType } from "../kernel/config.ts";
 import type { AnySql, Tx } from "../kernel/database/client.ts";
 import { violatedConstraint } from "../kernel/database/failure.ts";
+import { olderThan, placeInTime, type TimePlace } from "../kernel/database/keyset.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
+import { byTime, type ListPartQuery, readListPart } from "../kernel/http/list-part.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import { providersPerTenantMax } from "./schema.ts";
 
@@ -45,10 +47,14 @@ export async function lockProvider(tx: Tx, tenantId: string, providerId: string)
   return row ?? null;
 }
 
-/** Returns all providers of a tenant, most recently updated first. */
-export function listProviders(sql: AnySql, tenantId: string): Promise<ProviderRow[]> {
-  return sql<ProviderRow[]>`
-    select ${columns(sql)} from providers where tenant_id = ${tenantId} order by updated_at desc, id desc`;
+/** Returns a tenant's providers, most recently updated first. Throws 400 as `readListPart`. */
+export function listProviders(sql: AnySql, tenantId: string, query: ListPartQuery) {
+  return readListPart(["providers", tenantId], query, byTime, (place, rowsMax) => {
+    return sql<(ProviderRow & TimePlace)[]>`
+      select ${columns(sql)}, ${placeInTime(sql, "updated_at")} from providers
+      where tenant_id = ${tenantId} ${olderThan(sql, place, "updated_at", "id")}
+      order by updated_at desc, id desc limit ${rowsMax}`;
+  });
 }
 
 /** Stores a provider and returns its row. Throws 400 `provider_limit_reached`, 409 `provider_name_conflict`. */

@@ -301,7 +301,7 @@ describe("GET /v1/agents", () => {
   test("400: unknown query fields, a malformed workspaceId, form B's field in form A", async () => {
     for (const [query, path] of [
       ["extra=1", "extra"],
-      ["limit=1", "limit"],
+      ["limit=0", "limit"],
       ["workspaceId=x", "workspaceId"],
       ["userId=a&userId=b", "userId"],
     ])

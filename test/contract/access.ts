@@ -31,7 +31,13 @@ export const access: readonly Contract[] = [
     errors: ["400 invalid_cursor | 400 invalid_request"],
     limits: [pageLimit(200)],
   },
-  { op: "GET /v1/apikeys", success: [200], shape: "ApiKeyList", errors: [] },
+  {
+    op: "GET /v1/apikeys",
+    success: [200],
+    shape: "ApiKeyList",
+    errors: ["400 invalid_cursor | 400 invalid_request"],
+    limits: [pageLimit(200)],
+  },
   {
     op: "DELETE /v1/apikeys/:id",
     success: [204],
@@ -39,7 +45,13 @@ export const access: readonly Contract[] = [
     ids: { id: ["ak", "404 not_found"] },
     errors: [],
   },
-  { op: "GET /v1/providers", success: [200], shape: "ProviderList", errors: [] },
+  {
+    op: "GET /v1/providers",
+    success: [200],
+    shape: "ProviderList",
+    errors: ["400 invalid_cursor | 400 invalid_request"],
+    limits: [pageLimit(200)],
+  },
   {
     op: "POST /v1/providers",
     success: [201],

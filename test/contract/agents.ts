@@ -40,7 +40,13 @@ export const agents: readonly Contract[] = [
     errors: ["400 invalid_request", ...save],
     limits: [...fields, userId, cap("agents per tenant", 100, "400 invalid_request")],
   },
-  { op: "GET /v1/agents", success: [200], shape: "AgentList", errors: [] },
+  {
+    op: "GET /v1/agents",
+    success: [200],
+    shape: "AgentList",
+    errors: ["400 invalid_cursor | 400 invalid_request"],
+    limits: [pageLimit(200)],
+  },
   { op: "GET /v1/agents/:agentId", success: [200], shape: "Agent", ids: agent, errors: [] },
   {
     op: "PUT /v1/agents/:agentId",

@@ -6,7 +6,13 @@ const move = { success: [200], shape: "ChatConnection", ids: connection, key: "r
 
 /** Chat connections and their deliveries: docs/decisions.md, "Chat". */
 export const chat: readonly Contract[] = [
-  { op: "GET /v1/chat-connections", success: [200], shape: "ChatConnectionList", errors: [] },
+  {
+    op: "GET /v1/chat-connections",
+    success: [200],
+    shape: "ChatConnectionList",
+    errors: [cursor],
+    limits: [pageLimit(200)],
+  },
   {
     op: "POST /v1/chat-connections",
     success: [201],

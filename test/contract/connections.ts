@@ -19,7 +19,13 @@ const reached: readonly Limit[] = [
 
 /** MCP connections: docs/decisions.md, "MCP". */
 export const mcpConnections: readonly Contract[] = [
-  { op: "GET /v1/mcp-connections", success: [200], shape: "McpConnectionList", errors: [] },
+  {
+    op: "GET /v1/mcp-connections",
+    success: [200],
+    shape: "McpConnectionList",
+    errors: ["400 invalid_cursor | 400 invalid_request"],
+    limits: [pageLimit(200)],
+  },
   {
     op: "POST /v1/mcp-connections",
     success: [201],

@@ -1,4 +1,4 @@
-import { type Contract, cap, characters, metadata, userId } from "./contract.ts";
+import { type Contract, cap, characters, metadata, pageLimit, userId } from "./contract.ts";
 
 const prompt = { promptId: ["prompt", "404 not_found"] } as const;
 const invalid = "400 validation_failed | 400 invalid_request";
@@ -26,7 +26,13 @@ export const prompts: readonly Contract[] = [
       cap("levels of JSON", 64, invalid),
     ],
   },
-  { op: "GET /v1/prompts", success: [200], shape: "PromptList", errors: [] },
+  {
+    op: "GET /v1/prompts",
+    success: [200],
+    shape: "PromptList",
+    errors: ["400 invalid_cursor | 400 invalid_request"],
+    limits: [pageLimit(200)],
+  },
   { op: "GET /v1/prompts/:promptId", success: [200], shape: "Prompt", ids: prompt, errors: [] },
   {
     op: "PATCH /v1/prompts/:promptId",

@@ -113,7 +113,7 @@ const perForm: Readonly<Record<Form, Readonly<Record<string, Fields>>>> = {
 };
 
 const shapes: Readonly<Record<string, Fields>> = {
-  AgentList: { agents: "[#Agent]" },
+  AgentList: { agents: "[#Agent]", "nextCursor?": "text?" },
   AgentVersionPage: page("AgentVersion"),
   Policy: { default: "=full,auto,manual", overrides: "[#Override]" },
   Override: { tool: "text", mcpConnectionId: "mcp_?", mode: "=full,auto,manual,deny" },
@@ -181,7 +181,7 @@ const shapes: Readonly<Record<string, Fields>> = {
     ...attribution,
     ...made,
   },
-  PromptList: { prompts: "[#Prompt]" },
+  PromptList: { prompts: "[#Prompt]", "nextCursor?": "text?" },
   Memory: {
     id: "mem_",
     tenantId: "ten_",
@@ -204,9 +204,9 @@ const shapes: Readonly<Record<string, Fields>> = {
   LibrarySkillList: { skills: "[#LibrarySkill]" },
   ApiKey: { id: "ak_", name: "text", keyFragment: "text", createdAt: "time", expiresAt: "time?" },
   ApiKeyMade: { apiKey: "#ApiKey", token: "text" },
-  ApiKeyList: { apiKeys: "[#ApiKey]" },
+  ApiKeyList: { apiKeys: "[#ApiKey]", "nextCursor?": "text?" },
   ProviderItem: provider,
-  ProviderList: { providers: "[#ProviderItem]" },
+  ProviderList: { providers: "[#ProviderItem]", "nextCursor?": "text?" },
   Provider: { ...provider, baseUrl: "text?", keyFragment: "text" },
   Model: { id: "text" },
   ModelList: { models: "[#Model]" },
@@ -224,7 +224,7 @@ const shapes: Readonly<Record<string, Fields>> = {
     tokenExpiresAt: "time?",
     ...made,
   },
-  McpConnectionList: { mcpConnections: "[#McpConnection]" },
+  McpConnectionList: { mcpConnections: "[#McpConnection]", "nextCursor?": "text?" },
   McpReconnect: { status: "=connected,needs_auth", connection: "#McpConnection" },
   McpConnect: { url: "text" },
   McpTest: {
@@ -299,7 +299,7 @@ const shapes: Readonly<Record<string, Fields>> = {
     status: "=pass,fail,unknown",
     "subject?": "text",
   },
-  ChatConnectionList: { chatConnections: "[#ChatConnection]" },
+  ChatConnectionList: { chatConnections: "[#ChatConnection]", "nextCursor?": "text?" },
   Receipt: { attempt: "int", messageId: "text" },
   Delivery: delivery,
   DeliveryPage: page("Delivery"),

@@ -45,7 +45,7 @@ describe("GET /v1/mcp-connections", () => {
   });
 
   test("400 for an unknown query field", async () => {
-    expect((await t.call("GET", `${path}?limit=1`)).status).toBe(400);
+    expect((await t.call("GET", `${path}?extra=1`)).status).toBe(400);
   });
 });
 

@@ -179,7 +179,7 @@ describe("GET /v1/prompts", () => {
 
   test("400: unknown and repeated query fields", async () => {
     for (const [query, path] of [
-      ["limit=1", "limit"],
+      ["limit=0", "limit"],
       ["__proto__=1", "__proto__"],
       ["userId=a&userId=b", "userId"],
     ]) {

@@ -11,6 +11,7 @@ import type {
   AgentUpdate,
   AgentVersion,
   AgentVersionPage,
+  ApiKey,
   ApiKeyCreate,
   ApiKeyCreated,
   ApiKeyList,
@@ -65,6 +66,7 @@ import type {
   ProviderCreate,
   ProviderList,
   ProviderModelList,
+  ProviderSummary,
   ProviderUpdate,
   SavedMerchantBinding,
   SavedMerchantConnection,
@@ -124,8 +126,19 @@ class AgentsClient {
   }
 
   /** List agents: `GET /v1/agents`. */
-  list(query: { userId?: string; workspaceId?: string } = {}, options: CallOptions = {}): Promise<AgentList> {
+  list(
+    query: { cursor?: string; limit?: number; userId?: string; workspaceId?: string } = {},
+    options: CallOptions = {},
+  ): Promise<AgentList> {
     return this.#transport.call("GET", "/v1/agents", { query, ...options });
+  }
+
+  /** List agents, row by row over all pages: `GET /v1/agents`. */
+  listAll(
+    query: { cursor?: string; limit?: number; userId?: string; workspaceId?: string } = {},
+    options: CallOptions = {},
+  ): AsyncGenerator<Agent> {
+    return this.#transport.rows("/v1/agents", "agents", { query, ...options });
   }
 
   /** Read an agent: `GET /v1/agents/{agentId}`. */
@@ -641,8 +654,19 @@ class PromptsClient {
   }
 
   /** List prompts: `GET /v1/prompts`. */
-  list(query: { userId?: string } = {}, options: CallOptions = {}): Promise<PromptList> {
+  list(
+    query: { cursor?: string; limit?: number; userId?: string } = {},
+    options: CallOptions = {},
+  ): Promise<PromptList> {
     return this.#transport.call("GET", "/v1/prompts", { query, ...options });
+  }
+
+  /** List prompts, row by row over all pages: `GET /v1/prompts`. */
+  listAll(
+    query: { cursor?: string; limit?: number; userId?: string } = {},
+    options: CallOptions = {},
+  ): AsyncGenerator<Prompt> {
+    return this.#transport.rows("/v1/prompts", "prompts", { query, ...options });
   }
 
   /** Get a prompt: `GET /v1/prompts/{promptId}`. */
@@ -670,8 +694,13 @@ class ProvidersClient {
   }
 
   /** List providers: `GET /v1/providers`. */
-  list(options: CallOptions = {}): Promise<ProviderList> {
-    return this.#transport.call("GET", "/v1/providers", { ...options });
+  list(query: { cursor?: string; limit?: number } = {}, options: CallOptions = {}): Promise<ProviderList> {
+    return this.#transport.call("GET", "/v1/providers", { query, ...options });
+  }
+
+  /** List providers, row by row over all pages: `GET /v1/providers`. */
+  listAll(query: { cursor?: string; limit?: number } = {}, options: CallOptions = {}): AsyncGenerator<ProviderSummary> {
+    return this.#transport.rows("/v1/providers", "providers", { query, ...options });
   }
 
   /** Create a provider: `POST /v1/providers`. */
@@ -714,8 +743,13 @@ class McpConnectionsClient {
   }
 
   /** List MCP connections: `GET /v1/mcp-connections`. */
-  list(options: CallOptions = {}): Promise<McpConnectionList> {
-    return this.#transport.call("GET", "/v1/mcp-connections", { ...options });
+  list(query: { cursor?: string; limit?: number } = {}, options: CallOptions = {}): Promise<McpConnectionList> {
+    return this.#transport.call("GET", "/v1/mcp-connections", { query, ...options });
+  }
+
+  /** List MCP connections, row by row over all pages: `GET /v1/mcp-connections`. */
+  listAll(query: { cursor?: string; limit?: number } = {}, options: CallOptions = {}): AsyncGenerator<McpConnection> {
+    return this.#transport.rows("/v1/mcp-connections", "mcpConnections", { query, ...options });
   }
 
   /** Create an MCP connection: `POST /v1/mcp-connections`. */
@@ -870,8 +904,13 @@ class ChatConnectionsClient {
   }
 
   /** List chat connections: `GET /v1/chat-connections`. */
-  list(options: CallOptions = {}): Promise<ChatConnectionList> {
-    return this.#transport.call("GET", "/v1/chat-connections", { ...options });
+  list(query: { cursor?: string; limit?: number } = {}, options: CallOptions = {}): Promise<ChatConnectionList> {
+    return this.#transport.call("GET", "/v1/chat-connections", { query, ...options });
+  }
+
+  /** List chat connections, row by row over all pages: `GET /v1/chat-connections`. */
+  listAll(query: { cursor?: string; limit?: number } = {}, options: CallOptions = {}): AsyncGenerator<ChatConnection> {
+    return this.#transport.rows("/v1/chat-connections", "chatConnections", { query, ...options });
   }
 
   /** Connect an agent to a chat app: `POST /v1/chat-connections`. */
@@ -1164,8 +1203,13 @@ class ApiKeysClient {
   }
 
   /** List API keys: `GET /v1/apikeys`. */
-  list(options: CallOptions = {}): Promise<ApiKeyList> {
-    return this.#transport.call("GET", "/v1/apikeys", { ...options });
+  list(query: { cursor?: string; limit?: number } = {}, options: CallOptions = {}): Promise<ApiKeyList> {
+    return this.#transport.call("GET", "/v1/apikeys", { query, ...options });
+  }
+
+  /** List API keys, row by row over all pages: `GET /v1/apikeys`. */
+  listAll(query: { cursor?: string; limit?: number } = {}, options: CallOptions = {}): AsyncGenerator<ApiKey> {
+    return this.#transport.rows("/v1/apikeys", "apiKeys", { query, ...options });
   }
 
   /** Delete an API key: `DELETE /v1/apikeys/{id}`. */

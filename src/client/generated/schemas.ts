@@ -50,6 +50,7 @@ export interface AgentCreate {
 
 export interface AgentList {
   agents: Array<Agent>;
+  nextCursor?: string | null;
 }
 
 export interface AgentUpdate {
@@ -114,6 +115,7 @@ export interface ApiKeyCreated {
 
 export interface ApiKeyList {
   apiKeys: Array<ApiKey>;
+  nextCursor?: string | null;
 }
 
 export interface ApprovalPolicy {
@@ -191,6 +193,7 @@ export interface ChatConnectionCreate {
 
 export interface ChatConnectionList {
   chatConnections: Array<ChatConnection>;
+  nextCursor?: string | null;
 }
 
 export interface ChatConnectionUpdate {
@@ -427,6 +430,7 @@ export interface McpConnectionCreate {
 
 export interface McpConnectionList {
   mcpConnections: Array<McpConnection>;
+  nextCursor?: string | null;
 }
 
 export interface McpConnectionReconnect {
@@ -612,6 +616,7 @@ export interface PromptCreate {
 
 export interface PromptList {
   prompts: Array<Prompt>;
+  nextCursor?: string | null;
 }
 
 export interface PromptUpdate {
@@ -649,6 +654,7 @@ export interface ProviderCreate {
 
 export interface ProviderList {
   providers: Array<ProviderSummary>;
+  nextCursor?: string | null;
 }
 
 export interface ProviderModel {

@@ -1,6 +1,6 @@
 import type { AnySql } from "./client.ts";
 
-/** A place in a list sorted by time and id, newest first. `at` is microseconds since 1970 as text: a `Date` would lose the last three digits. */
+/** A place in a list sorted by time and id. `at` is microseconds since 1970 as text: a `Date` would lose the last three digits. */
 export interface TimePlace {
   readonly at: string;
   readonly id: string;
@@ -18,5 +18,15 @@ export function placeInTime(sql: AnySql, time: string) {
  */
 export function olderThan(sql: AnySql, place: TimePlace | null, time: string, id: string) {
   if (place === null) return sql``;
-  return sql`and (${sql(time)}, ${sql(id)}) < ('epoch'::timestamptz + ${place.at}::bigint * interval '1 microsecond', ${place.id})`;
+  return sql`and (${sql(time)}, ${sql(id)}) < (${moment(sql, place)}, ${place.id})`;
+}
+
+/** As `olderThan`, for a list sorted by `time, id`, oldest first. */
+export function newerThan(sql: AnySql, place: TimePlace | null, time: string, id: string) {
+  if (place === null) return sql``;
+  return sql`and (${sql(time)}, ${sql(id)}) > (${moment(sql, place)}, ${place.id})`;
+}
+
+function moment(sql: AnySql, { at }: TimePlace) {
+  return sql`'epoch'::timestamptz + ${at}::bigint * interval '1 microsecond'`;
 }

@@ -156,5 +156,11 @@ export function pageQueryOf({ max, default: usual }: PageSize) {
   };
 }
 
+/** Query fields of a list that is paged for who asks for a page (`readListPart`). */
+export const listPartQuery = {
+  cursor: Type.Optional(Cursor),
+  limit: Type.Optional(Digits({ minimum: 1, maximum: commonPage.max })),
+};
+
 /** Query fields of most paged lists. */
 export const pageQuery = pageQueryOf(commonPage);

@@ -32,6 +32,12 @@ export function pageOf<T extends TSchema>(component: string, of: T) {
   return Component(component, { data: Type.Array(of), nextCursor: NextCursor });
 }
 
+/** A list that is paged for who asks for a page, under its name, and its component's name. */
+export function listPartOf<T extends TSchema>(component: string, name: string, of: T) {
+  const fields = { [name]: Type.Array(of), nextCursor: Type.Optional(NextCursor) } as TProperties;
+  return Component(component, fields);
+}
+
 /** A list that is bounded and not paged, under its name, and its component's name. */
 export function listOf<T extends TSchema>(component: string, name: string, of: T) {
   return Component(component, { [name]: Type.Array(of) } as TProperties);
