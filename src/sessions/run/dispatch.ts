@@ -72,8 +72,8 @@ export class Dispatcher {
 
   /** Runs the turn of a job to its end, or parks it. Throws as `Actor.claim` and what running it throws. */
   async take({ turnId, lockKey, tenantId }: TurnJob): Promise<void> {
-    // The last free slot is for the turn that is just being picked.
-    const taken = this.#picking !== null && this.#slots.free <= 1;
+    // The last slot is for the turn that is just being picked.
+    const taken = this.#picking !== null && this.#slots.open <= 1;
     if (taken || !this.#slots.take({ tenantId, weight: this.#weightOf(tenantId) })) return this.#park(turnId, tenantId);
     let mustWait = false;
     try {
@@ -131,7 +131,7 @@ export class Dispatcher {
 
   /** Picks what may run, one pick at a time. */
   #pick(): void {
-    if (this.#stopped || this.#slots.free < 1) return;
+    if (this.#stopped || this.#slots.open < 1) return;
     this.#again = true;
     this.#picking ??= this.#pickAll().finally(() => {
       this.#picking = null;
@@ -153,7 +153,7 @@ export class Dispatcher {
   }
 
   get #mayPick(): boolean {
-    return !this.#stopped && this.#slots.free > 0;
+    return !this.#stopped && this.#slots.open > 0;
   }
 
   /** Looks at each tenant with parked turns once, beginning where the last pass stopped. */
@@ -178,7 +178,7 @@ export class Dispatcher {
 
   /** Makes one look, and claims what the rule gives a slot to. */
   async #look(): Promise<{ found: number; claimed: number; isLast: boolean }> {
-    const turnsMax = Math.min(this.#slots.free, turnsPerTenant);
+    const turnsMax = Math.min(this.#slots.open, turnsPerTenant);
     const afterTenant = this.#afterTenant;
     const tenants = await findParked(this.#ctx.sql, { afterTenant, tenantsMax: tenantsPerLook, turnsMax });
     const isLast = tenants.length < tenantsPerLook;

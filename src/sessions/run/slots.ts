@@ -7,13 +7,19 @@ export interface SlotClaimant {
 
 /** For each slot that stays free, a tenant of weight 1 may hold this many. */
 const heldPerFree = 4;
+/** So many tenants that hold no slot get one beyond the others, when all are taken. */
+const beyond = 4;
+/** A worker with fewer slots than this has none beyond them. */
+const capacityWithBeyond = 4;
 
 /**
  * The slots of a worker, shared by rule and not by order of arrival (docs/architecture.md,
  * "Slots"). A tenant that holds none may take any free slot. One that holds some may take
  * another while what it would hold is at most `heldPerFree` times its weight times what would
  * stay free: dynamic thresholds, as in shared packet buffers. So a tenant alone uses four
- * fifths, and there is a free slot for whoever comes next.
+ * fifths, and there is a free slot for whoever comes next. Several tenants can still hold
+ * all slots of a small worker between them: then a tenant that holds none gets one of a few
+ * beyond them, because a turn mostly waits for a model, and one more costs little.
  */
 export class TurnSlots {
   readonly capacity: number;
@@ -25,9 +31,14 @@ export class TurnSlots {
     this.capacity = capacity;
   }
 
-  /** TurnSlots that no tenant holds. */
+  /** How many more turns may begin: the free slots, and those beyond them. */
+  get open(): number {
+    return this.capacity + (this.capacity < capacityWithBeyond ? 0 : beyond) - this.#used;
+  }
+
+  /** Slots that no tenant holds, those beyond not counted. */
   get free(): number {
-    return this.capacity - this.#used;
+    return Math.max(0, this.capacity - this.#used);
   }
 
   /** How many slots each tenant holds; tenants without any are left out. */
@@ -37,9 +48,9 @@ export class TurnSlots {
 
   /** Returns whether the tenant may take a slot now. */
   mayTake({ tenantId, weight }: SlotClaimant): boolean {
-    if (this.free < 1) return false;
     const held = this.#heldBy(tenantId);
-    return held === 0 || held + 1 <= heldPerFree * weight * (this.free - 1);
+    if (held === 0) return this.open > 0;
+    return held + 1 <= heldPerFree * weight * (this.free - 1);
   }
 
   /** Takes a slot. Returns false when the tenant may not take one now. */

@@ -86,6 +86,24 @@ describe("two tenants that want all slots", () => {
   });
 });
 
+test("three tenants whose turns hang hold up no fourth, on a worker with 4 slots", async () => {
+  await using used = new AsyncDisposableStack();
+  const h = await startHarness({ worker: true, env: { WORKER_CONCURRENCY: "4" } });
+  used.defer(() => h.stop());
+  const model = used.use(holdModel(h.model));
+  for (const [running, parked] of [
+    [3, 2],
+    [1, 4],
+    [1, 4],
+  ] as const) {
+    const hog = await Neighbour.moveIn(h, model);
+    await hog.hold(5);
+    await hog.settled(running, parked);
+  }
+  const b = await Neighbour.moveIn(h, model);
+  for (let n = 0; n < 5; n++) expect(await b.answer()).toBe("answered");
+});
+
 test("two workers with one slot each: a turn that lasts holds up no other", async () => {
   await using used = new AsyncDisposableStack();
   const h = await startHarness({ worker: true, env: { WORKER_CONCURRENCY: "1" } });

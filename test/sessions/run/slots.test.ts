@@ -35,12 +35,28 @@ describe("a tenant alone", () => {
   });
 });
 
-test("who holds none takes any free slot, until there is none", () => {
-  const slots = new TurnSlots(5);
-  takeAll(slots);
-  expect(slots.take(b)).toBe(true);
-  expect(slots.free).toBe(0);
-  expect(slots.mayTake({ tenantId: "ten_c", weight: 100 })).toBe(false);
+describe("who holds none", () => {
+  const others = (count: number) => Array.from({ length: count }, (_, n) => ({ tenantId: `ten_${n}`, weight: 1 }));
+
+  test.each([1, 2, 3])("takes any free slot, until there is none, of %i", (capacity) => {
+    const slots = new TurnSlots(capacity);
+    takeAll(slots);
+    const taken = others(8).filter((other) => slots.take(other));
+    expect([taken.length, slots.open]).toEqual([capacity - (slots.held.get(a.tenantId) ?? 0), 0]);
+  });
+
+  test.each([4, 5, 10, 500])("gets one of four slots beyond the others when all %i are taken", (capacity) => {
+    const slots = new TurnSlots(capacity);
+    const taken = others(capacity + 8).filter((other) => slots.take(other));
+    expect([taken.length, slots.free, slots.open]).toEqual([capacity + 4, 0, 0]);
+    expect(taken.some((other) => slots.mayTake(other))).toBe(false);
+  });
+
+  test("so three tenants that want all leave one to the next", () => {
+    const slots = new TurnSlots(4);
+    for (const hog of [a, b, { tenantId: "ten_c", weight: 100 }]) expect(takeAll(slots, hog)).toBeGreaterThan(0);
+    expect(takeAll(slots, { tenantId: "ten_d", weight: 1 })).toBe(1);
+  });
 });
 
 test("a slot that is given back can be taken again; none can be given back that is not held", () => {
