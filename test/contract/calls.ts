@@ -52,7 +52,7 @@ const sessions: Record<string, Caller> = {
     body: { messages: [userMessage("hi")], stream: false },
   }),
   [`GET ${session}/stream`]: async (s) => ({
-    params: { ...(await s.newRunning('text="one two three four" delayMs=40')) },
+    params: { ...(await s.newRunning('text="one two three four" delayMs=500')) },
   }),
   [`POST ${session}/cancel`]: async (s) => ({ params: { ...(await s.newRunning()) } }),
   "GET /v1/agents/:agentId/sessions": async (s) => ({ params: { agentId: (await s.theSession()).agentId } }),
