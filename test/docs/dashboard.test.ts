@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { createOperatorApp } from "../../src/kernel/http/operator-app.ts";
+import { QueueGauges } from "../../src/kernel/queue/gauges.ts";
 import { useService } from "../harness/fixture.ts";
 import { metricsOf, samplesOf } from "../harness/prometheus.ts";
 import { inRepository } from "../harness/repository.ts";
@@ -17,7 +18,13 @@ const queries = panels.flatMap(({ title, targets = [] }) => targets.map(({ expr 
 const named = new Set(queries.flatMap(({ expr }) => expr.match(/\b(parley|process|nodejs)_\w+/g) ?? []));
 
 const h = await useService();
-const text = await (await createOperatorApp(h.ctx)(new Request("http://parley.test/metrics"))).text();
+await h.sql`
+  insert into turns (id, tenant_id, agent_id, kind, agent_version, assistant_message_id)
+  values ('turn_1', 'ten_1', 'ag_1', 'generate', 1, 'msg_1')`;
+// The gauges that name tenants are left out where no token guards the metrics.
+const text =
+  (await (await createOperatorApp(h.ctx)(new Request("http://parley.test/metrics"))).text()) +
+  (await new QueueGauges(h.sql, { tellTenants: true }).text());
 
 describe.skipIf(!inProcess)("docs/grafana.json and docs/operating.md", () => {
   /** The metric that a series belongs to. */
