@@ -3,6 +3,7 @@
 import { environment, readConfig } from "./kernel/config.ts";
 import { allowManyRequests } from "./kernel/runtime.ts";
 import { createLogger } from "./kernel/telemetry/log.ts";
+import { asksForHelp, roleHelp } from "./roles/help.ts";
 import { OperatorError } from "./roles/operator-error.ts";
 import { fail, runRole } from "./roles/run.ts";
 
@@ -30,8 +31,14 @@ const roles: Readonly<Record<string, () => Promise<unknown>>> = {
 
 try {
   const run = role !== undefined && Object.hasOwn(roles, role) ? roles[role] : undefined;
+  if (role !== undefined && asksForHelp([role])) {
+    process.stdout.write(`Name a role: ${Object.keys(roles).join(", ")}. With --help it tells what it takes.\n`);
+    process.exit(0);
+  }
   if (run === undefined) throw new OperatorError(`Name a role: ${Object.keys(roles).join(", ")}.`);
-  await run();
+  const help = role !== undefined && asksForHelp(words) ? roleHelp[role] : undefined;
+  if (help === undefined) await run();
+  else process.stdout.write(help);
   process.exit(0);
 } catch (error) {
   fail(error);

@@ -13,6 +13,8 @@ export interface WorkerPool {
   readonly id: IdOf<"worker">;
   /** Resolves when an operator has asked this worker to drain (`queue drain`) and it has finished what it ran. */
   readonly drained: Promise<void>;
+  /** How many turns it runs just now. */
+  turns(): number;
   /** Claims nothing new, finishes what runs for at most `limitMs`, hands back or ends the rest, and closes everything. */
   drain(limitMs: number): Promise<void>;
 }
@@ -45,6 +47,7 @@ export async function startWorkerPool(ctx: Ctx, options: WorkerPoolOptions): Pro
   return {
     id: actor.workerId,
     drained: drained.promise,
+    turns: () => actor.turns.length,
     drain: async (limitMs) => {
       // First of all: a scan of the reaper may take a while, and nothing new must be taken meanwhile.
       const stopped = stop();

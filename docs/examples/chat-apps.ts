@@ -1,9 +1,11 @@
 /**
  * Stands in for Slack and Telegram, to try chat connections without either. It
- * answers what Parley asks them, takes any token, and prints what the bot posts:
- * CHAT_A_API_URL=http://127.0.0.1:3400/api/ CHAT_B_API_URL=http://127.0.0.1:3400
+ * answers what Parley asks them, takes any token, and prints what the bot posts. It listens
+ * on port 3400, or on the one that its first word names, of which 0 is a free one, and
+ * prints the variables that Parley is to be started with.
  */
 import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 
 let posted = 0;
@@ -30,7 +32,7 @@ function telegram(method: string, body: string): object {
   return { message_id: posted, date: 1, chat: { id: fields.chat_id, type: "private" } };
 }
 
-createServer(async (request, response) => {
+const server = createServer(async (request, response) => {
   const body = await text(request);
   const [, ofTelegram] = /^\/bot[^/]+\/(\w+)$/.exec(request.url ?? "") ?? [];
   const answer =
@@ -38,4 +40,9 @@ createServer(async (request, response) => {
       ? slack((request.url ?? "").slice("/api/".length), Object.fromEntries(new URLSearchParams(body)))
       : { ok: true, result: telegram(ofTelegram, body) };
   response.setHeader("Content-Type", "application/json").end(JSON.stringify(answer));
-}).listen(3400, "127.0.0.1");
+});
+
+server.listen(Number(process.argv[2] ?? 3400), "127.0.0.1", () => {
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  process.stdout.write(`Slack and Telegram listen: CHAT_A_API_URL=${url}/api/ CHAT_B_API_URL=${url}\n`);
+});

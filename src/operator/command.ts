@@ -40,7 +40,7 @@ export function withOptions(
 function readValues(words: readonly string[], options: NonNullable<ParseArgsConfig["options"]>): Values {
   try {
     const { values, tokens } = parseArgs({
-      args: [...words],
+      args: withValues(words, options),
       options,
       strict: true,
       allowPositionals: false,
@@ -54,6 +54,28 @@ function readValues(words: readonly string[], options: NonNullable<ParseArgsConf
     if (error instanceof UsageError) throw error;
     throw new UsageError((error as Error).message.split("\n", 1)[0] as string);
   }
+}
+
+/** Returns the words with each value joined to its option, because a value such as -5 would be taken for an option. Throws `UsageError`. */
+function withValues(words: readonly string[], options: NonNullable<ParseArgsConfig["options"]>): string[] {
+  const joined: string[] = [];
+  for (let place = 0; place < words.length; place += 1) {
+    const word = words[place] as string;
+    const next = words[place + 1];
+    if (optionOf(word, options)?.type !== "string" || word.includes("=")) {
+      joined.push(word);
+      continue;
+    }
+    if (next === undefined || optionOf(next, options) !== undefined) throw new UsageError(`${word} needs a value.`);
+    joined.push(`${word}=${next}`);
+    place += 1;
+  }
+  return joined;
+}
+
+function optionOf(word: string, options: NonNullable<ParseArgsConfig["options"]>) {
+  const [, name = ""] = /^--([^=]+)/.exec(word) ?? [];
+  return Object.hasOwn(options, name) ? options[name] : undefined;
 }
 
 /** Returns the value of an option that must be there. Throws `UsageError`. */

@@ -26,7 +26,7 @@ const probeSeconds = 3;
  */
 export async function onDatabase<T>(config: Config, log: Logger, command: (sql: Sql) => Promise<T>): Promise<T> {
   await using opened = new AsyncDisposableStack();
-  const url = config.databaseUrl ?? (await findHomesDatabase(config.home, log, opened));
+  const url = config.databaseUrl ?? (await findHomesDatabase(config.home, log, opened)).url;
   if (config.databaseUrl !== null) await checkDatabase(url);
   const sql = openDatabase({ url, max: connectionsMax, applicationName: "parley-command" });
   opened.defer(() => sql.end({ timeout: 5 }));
@@ -37,15 +37,20 @@ export async function onDatabase<T>(config: Config, log: Logger, command: (sql: 
 export async function migrateDatabase(config: Config, log: Logger): Promise<void> {
   const { databaseUrl } = config;
   await using opened = new AsyncDisposableStack();
-  if (databaseUrl === null) await findHomesDatabase(config.home, log, opened);
-  else {
-    await reach(() => refuseTransactionPooler(databaseUrl));
-    await reach(() => migrate(databaseUrl, log));
-  }
+  if (databaseUrl !== null) await reach(() => refuseTransactionPooler(databaseUrl));
+  const applied =
+    databaseUrl === null
+      ? (await findHomesDatabase(config.home, log, opened)).applied
+      : await reach(() => migrate(databaseUrl, log));
+  if (applied === 0) log.info("nothing to do: the schema is up to date");
 }
 
-/** Returns the URL of the home's own database, running and migrated. */
-async function findHomesDatabase(home: string, log: Logger, opened: AsyncDisposableStack): Promise<string> {
+/** Returns the URL of the home's own database, running and migrated, and how many migrations were applied for that. */
+async function findHomesDatabase(
+  home: string,
+  log: Logger,
+  opened: AsyncDisposableStack,
+): Promise<{ readonly url: string; readonly applied: number }> {
   const expiresAt = Date.now() + homeWaitMs;
   // A new database would print keys that no service knows.
   if (!(await hasDatabase(home)))
@@ -54,12 +59,12 @@ async function findHomesDatabase(home: string, log: Logger, opened: AsyncDisposa
     );
   for (;;) {
     const running = await findRunning(home);
-    if (running !== null && (await serves(running.databaseUrl))) return running.databaseUrl;
+    // The service that runs there has migrated it.
+    if (running !== null && (await serves(running.databaseUrl))) return { url: running.databaseUrl, applied: 0 };
     try {
       const server = await startEmbeddedPostgres({ home, log: (message) => log.info(message) });
       opened.defer(() => server.stop());
-      await migrate(server.url, log);
-      return server.url;
+      return { url: server.url, applied: await migrate(server.url, log) };
     } catch (error) {
       const inUse = error instanceof Error && error.message.startsWith("Another instance is using");
       if (!inUse || Date.now() > expiresAt) throw new OperatorError(reasonOf(error));

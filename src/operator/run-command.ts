@@ -1,5 +1,6 @@
 import { readConfig } from "../kernel/config.ts";
 import { createLogger } from "../kernel/telemetry/log.ts";
+import { asksForHelp } from "../roles/help.ts";
 import { OperatorError } from "../roles/operator-error.ts";
 import { type Command, UsageError } from "./command.ts";
 import { onDatabase } from "./database.ts";
@@ -9,12 +10,15 @@ import { readResealCommand, resealUsage } from "./reseal.ts";
 import { readSkillCommand, skillUsage } from "./skill.ts";
 import { readTenantCommand, tenantUsage } from "./tenant.ts";
 
-const helpWords = ["help", "--help", "-h"];
+/** What each command's line takes. Every word that is none of these is a tenant's. */
+const usages: Readonly<Record<string, string>> = { skill: skillUsage, queue: queueUsage, reseal: resealUsage };
 
 /** Runs one of the operator's commands and prints its result. Throws `OperatorError` for a fault that the operator can correct. */
 export async function runCommand(words: readonly string[]): Promise<void> {
-  if (words.slice(0, 2).some((word) => helpWords.includes(word))) {
-    await print(tenantUsage + skillUsage + queueUsage + resealUsage);
+  const [subject = ""] = words;
+  const isNamed = Object.hasOwn(usages, subject);
+  if (asksForHelp(isNamed ? words.slice(1) : words)) {
+    await print(usages[isNamed ? subject : ""] ?? tenantUsage);
     return;
   }
   try {

@@ -1,6 +1,5 @@
 import { tx } from "../kernel/database/transaction.ts";
 import type { Form } from "../kernel/errors.ts";
-import { type IdOf, isId } from "../kernel/ids.ts";
 import { deleteTenant } from "../tenants/purge.ts";
 import {
   changeTenant,
@@ -20,20 +19,21 @@ import {
   withOptions,
 } from "./command.ts";
 import { recordOperator } from "./operator-audit.ts";
+import { readKey } from "./tenant-key.ts";
+import { noTenant, readName, readTenant } from "./tenant-words.ts";
 import type { Columns } from "./text-table.ts";
 
 /** What the command line takes (docs/decisions.md, "Operator commands"). */
 export const tenantUsage = `tenant create --name N [--form a|b] [--admin-agent] [--json]
 tenant list [--json]
-tenant set --tenant ten_… [--subscription active|inactive] [--usage-credit TOKENS|none]
+tenant set --tenant ten_… [--name N] [--subscription active|inactive] [--usage-credit TOKENS|none]
            [--quota-turns-per-day N|none] [--rate-limit N|none] [--monetization on|off] [--form a|b]
            [--pause-hours N] [--retention-days N|none]
            [--running-turns N|none] [--queued-turns N|none] [--weight N]
+tenant key --tenant ten_… [--name N] [--replace ak_…] [--json]
 tenant delete --tenant ten_…
 `;
 
-/** A tenant's name has at most this many characters. */
-const nameCharactersMax = 80;
 /** The largest number of the columns of type `integer`. */
 const integerMax = 2_147_483_647;
 /** A tenant counts at most so much beside others. */
@@ -52,6 +52,7 @@ const verbs = {
   set: withOptions(
     {
       tenant: { type: "string" },
+      name: { type: "string" },
       subscription: { type: "string" },
       "usage-credit": { type: "string" },
       "quota-turns-per-day": { type: "string" },
@@ -66,6 +67,10 @@ const verbs = {
     },
     readSet,
   ),
+  key: withOptions(
+    { tenant: { type: "string" }, name: { type: "string" }, replace: { type: "string" }, ...jsonOption },
+    readKey,
+  ),
   delete: withOptions({ tenant: { type: "string" } }, readDelete),
 };
 
@@ -73,10 +78,7 @@ const verbs = {
 export const readTenantCommand = (words: readonly string[]): Command => chooseVerb(verbs, words);
 
 function readCreate(values: Values): Command {
-  const name = required(values, "name");
-  const characters = [...name].length;
-  if (characters < 1 || characters > nameCharactersMax || !name.isWellFormed() || /\p{Cc}/u.test(name))
-    throw new UsageError(`--name must have 1 to ${nameCharactersMax} characters, without control characters.`);
+  const name = readName(values);
   const form = values.form === undefined ? "b" : readForm(values);
   const tenant = { name, form, adminAgent: values["admin-agent"] === true };
   return async (sql) => {
@@ -97,6 +99,7 @@ function readList(values: Values): Command {
 function readSet(values: Values): Command {
   const tenantId = readTenant(values);
   const change: TenantChange = {
+    ...(values.name !== undefined && { name: readName(values) }),
     ...(values.subscription !== undefined && { subscription: choice(values, "subscription", "active", "inactive") }),
     ...(values["usage-credit"] !== undefined && {
       usageCredit: limit(values, "usage-credit", Number.MAX_SAFE_INTEGER),
@@ -137,16 +140,6 @@ function readDelete(values: Values): Command {
     if (outcome === "ended") return `${tenantId} is deleted.\n`;
     return `${tenantId} takes no new turns and is deleted once its last turn has ended.\n`;
   };
-}
-
-function noTenant(tenantId: IdOf<"tenant">): UsageError {
-  return new UsageError(`There is no tenant ${tenantId}.`);
-}
-
-function readTenant(values: Values): IdOf<"tenant"> {
-  const tenantId = required(values, "tenant");
-  if (!isId("tenant", tenantId)) throw new UsageError("--tenant must have the shape ten_….");
-  return tenantId;
 }
 
 function readForm(values: Values): Form {

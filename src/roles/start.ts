@@ -8,6 +8,7 @@ import { warnIfUnconfined } from "../workspaces/shell/process.ts";
 import { banner } from "./banner.ts";
 import { reach } from "./database.ts";
 import { findDemo } from "./demo.ts";
+import { tellDraining } from "./draining.ts";
 import { findEncryptionKey } from "./encryption-key.ts";
 import { openFoundation, openHttpContext, openWorkerContext } from "./foundation.ts";
 import { type HttpListener, openPort } from "./http.ts";
@@ -54,6 +55,7 @@ async function makeShared(
 
 /** HTTP and workers drain side by side: an open stream ends when its turn does. */
 async function drainBoth(http: HttpListener, workers: WorkerPool, limitMs: number): Promise<void> {
+  tellDraining(workers.turns(), limitMs);
   const streams = http.drain(limitMs + lastEventsMs);
   await workers.drain(limitMs);
   await streams;

@@ -17,7 +17,10 @@ export const work: Role = async (config, log, opened, end) => {
   const ctx = openWorkerContext(foundation, opened);
   const workers = await startWorkerPool(ctx, shared);
   void warnIfUnconfined(log);
-  opened.defer(() => workers.drain(config.drainSeconds * 1000));
+  opened.defer(() => {
+    log.info({ turns: workers.turns(), seconds: config.drainSeconds }, "draining: turns are finished for so long");
+    return workers.drain(config.drainSeconds * 1000);
+  });
   metrics?.open(createOperatorApp(ctx));
   log.info({ worker: workers.id, concurrency: config.workerConcurrency, metrics: metrics?.port }, "working");
   void workers.drained.then(() => end("an operator's drain"));

@@ -1,6 +1,6 @@
 import { createManagedAgent } from "../agents/managed.ts";
 import { createApiKey } from "../apikeys/store.ts";
-import type { AnySql } from "../kernel/database/client.ts";
+import type { AnySql, Tx } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import type { Form } from "../kernel/errors.ts";
 import { type IdOf, newId } from "../kernel/ids.ts";
@@ -33,6 +33,7 @@ export interface TenantRecord {
 
 /** What an operator may change of a tenant. A field left out stays; null lifts a limit. */
 export interface TenantChange {
+  readonly name?: string;
   readonly subscription?: "active" | "inactive";
   readonly usageCredit?: number | null;
   readonly quotaTurnsPerDay?: number | null;
@@ -84,9 +85,17 @@ export async function listTenants(sql: AnySql): Promise<TenantRecord[]> {
   return rows.map((row) => ({ ...row, createdAt: row.createdAt.toISOString() }));
 }
 
+/** Returns whether a tenant is there and not being deleted, and keeps it so until the transaction ends. */
+export async function isActiveTenant(inner: Tx, tenantId: string): Promise<boolean> {
+  const rows = await inner`
+    select 1 from tenants where id = ${tenantId} and deleting_at is null and deleted_at is null for no key update`;
+  return rows.length > 0;
+}
+
 /** Changes a tenant. Returns false when there is none of this id. */
 export function changeTenant(sql: AnySql, tenantId: string, change: TenantChange): Promise<boolean> {
   const columns = {
+    ...(change.name !== undefined && { name: change.name }),
     ...(change.subscription !== undefined && { subscription: change.subscription }),
     ...(change.usageCredit !== undefined && { usage_credit: change.usageCredit }),
     ...(change.quotaTurnsPerDay !== undefined && { quota_turns_per_day: change.quotaTurnsPerDay }),

@@ -85,6 +85,10 @@ describe("a command that cannot be run", () => {
     const values = [
       ["--subscription", "paused"],
       ["--usage-credit", "-1"],
+      ["--rate-limit", "-5"],
+      ["--rate-limit", "--weight", "2"],
+      ["--name", ""],
+      ["--name", "x".repeat(81)],
       ["--usage-credit=-1"],
       ["--usage-credit", "1.5"],
       ["--quota-turns-per-day", "2147483648"],
@@ -113,7 +117,68 @@ describe("a command that cannot be run", () => {
   }, 60_000);
 });
 
+describe("tenant key", () => {
+  const actionsOf = async (t: TestTenant) =>
+    (
+      await h.sql`select action, actor_type from audit_events where tenant_id = ${t.id} and actor_type = 'operator'`
+    ).map(({ action }) => action);
+
+  test("prints a key that works, once, and writes down who made it", async () => {
+    const t = await h.tenant();
+    const made = await tenant("key", "--tenant", t.id, "--name", "Found again", "--json");
+    expect([made.status, made.stderr]).toEqual([0, ""]);
+    const { tenantId, apiKeyId, token } = JSON.parse(lastLine(made.stdout));
+    expect([tenantId, token]).toEqual([t.id, expect.stringMatching(/^parley_[A-Za-z0-9]{40}$/)]);
+    const { apiKeys } = (await t.call("GET", "/v1/apikeys", { token })).body;
+    expect(apiKeys.at(-1)).toMatchObject({ id: apiKeyId, name: "Found again", expiresAt: null });
+    expect(await actionsOf(t)).toEqual(["api_key.create"]);
+    const plain = await tenant("key", "--tenant", t.id);
+    expect(plain.stdout).toMatch(/API key {2}parley_[A-Za-z0-9]{40}\n/);
+  });
+
+  test("beyond five keys it names them, and --replace makes one in place of another", async () => {
+    const t = await h.tenant();
+    for (let n = 1; n < 5; n += 1) await tenant("key", "--tenant", t.id, "--name", `key ${n}`);
+    const { apiKeys } = (await t.call("GET", "/v1/apikeys")).body;
+    const last = apiKeys.at(-1).id;
+    const refused = await tenant("key", "--tenant", t.id);
+    expect([refused.status, refused.stdout]).toEqual([1, ""]);
+    for (const { id } of apiKeys) expect(refused.stderr).toContain(id);
+    const missing = await tenant("key", "--tenant", t.id, "--replace", `ak_${"0".repeat(24)}`);
+    expect([missing.status, missing.stderr]).toEqual([1, expect.stringContaining("no key of this id")]);
+    expect((await tenant("key", "--tenant", t.id, "--replace", last)).status).toBe(0);
+    const after = (await t.call("GET", "/v1/apikeys")).body.apiKeys.map(({ id }: { id: string }) => id);
+    expect([after.length, after.includes(last)]).toEqual([5, false]);
+    expect((await actionsOf(t)).slice(-2).sort()).toEqual(["api_key.create", "api_key.delete"]);
+  }, 60_000);
+
+  test("a tenant that is not there, or is being deleted, gets none", async () => {
+    const t = await h.tenant();
+    await tenant("delete", "--tenant", t.id);
+    for (const id of [t.id, `ten_${"0".repeat(24)}`]) {
+      const outcome = await tenant("key", "--tenant", id);
+      expect([outcome.status, outcome.stderr]).toEqual([1, `parley: There is no tenant ${id}.\n`]);
+    }
+  });
+});
+
 describe("tenant set", () => {
+  test("--name renames a tenant", async () => {
+    const t = await h.tenant();
+    expect((await tenant("set", "--tenant", t.id, "--name", "-Ünal-")).status).toBe(0);
+    const [row] = await h.sql`select name from tenants where id = ${t.id}`;
+    const [event] = await h.sql`select changes from audit_events where tenant_id = ${t.id} and action = 'tenant.set'`;
+    expect([row?.name, event?.changes]).toEqual(["-Ünal-", ["name"]]);
+  });
+
+  test("a value below 0 is told what the option takes", async () => {
+    const t = await h.tenant();
+    const { stderr } = await tenant("set", "--tenant", t.id, "--rate-limit", "-5");
+    expect(stderr).toBe("parley: --rate-limit must be a whole number from 0 to 2147483647, or none.\n");
+    const without = await tenant("set", "--tenant", t.id, "--rate-limit", "--weight", "2");
+    expect(without.stderr).toBe("parley: --rate-limit needs a value.\n");
+  });
+
   test("--subscription inactive: 402 subscription_required everywhere, in both forms, until it is active again", async () => {
     const t = await h.tenant();
     expect((await tenant("set", "--tenant", t.id, "--subscription", "inactive")).status).toBe(0);

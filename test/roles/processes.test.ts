@@ -79,6 +79,8 @@ describe("a role that cannot start", () => {
     for (const role of ["serve", "work"]) expect(await refusal(role, env)).toContain("npm run migrate");
     const migrating = Array.from({ length: 5 }, () => launch("migrate", env));
     for (const child of migrating) expect([await child.ended(), child.stderr()]).toEqual([0, ""]);
+    // One did it all, and the others say that nothing was left.
+    expect(migrating.filter((child) => child.stdout().includes("nothing to do"))).toHaveLength(4);
     await serving(launch("serve", env));
     await migrate(url, createLogger("silent"));
     for (const child of children.splice(0)) await child.kill();

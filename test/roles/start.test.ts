@@ -73,7 +73,7 @@ describe("npm start", () => {
     expect((await stat(join(home, "running.json"))).mode & 0o077).toBe(0);
     first.process.kill("SIGTERM");
     expect(await first.ended()).toBe(0);
-    expect(first.stderr()).toBe("");
+    expect([first.stdout().split("\n").at(-2), first.stderr()]).toEqual(["Stopping.", ""]);
     expect(serversOf(home)).toEqual([]);
 
     const second = launch();
@@ -134,6 +134,7 @@ describe("npm start", () => {
     }
     expect(streamed).toEndWith("data: [DONE]\n\n");
     expect(await child.ended()).toBe(0);
+    expect(child.stdout()).toEndWith("Draining: 1 turn, up to 5 s. Ctrl-C again stops at once.\n");
 
     const hasty = launch({ DRAIN_SECONDS: "60" });
     const hanging = await ask(await readBanner(hasty), "[[sim: hangAfterChunks=1 size=10 chunks=2]]");

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { form, skillMd, tar, tarGz, zip } from "../harness/archives.ts";
 import { useTenant } from "../harness/fixture.ts";
-import type { CallOptions } from "../harness/harness.ts";
+import { type CallOptions, eventually } from "../harness/harness.ts";
 import { startRole } from "../harness/process.ts";
 import { forms, mib, missingSkill, name, sameFor } from "../harness/skill-calls.ts";
 import { statusAndCode } from "../harness/status-and-code.ts";
@@ -265,6 +265,41 @@ describe("/v1/skills/:skillId", () => {
       expect(statusAndCode(removed)).toEqual([403, "invalid_request"]);
     }
     expect((await get(skillId)).body).toEqual(before);
+  });
+});
+
+describe("skill list and withdraw", () => {
+  test("lists what was published; a withdrawn skill is gone with its files, and can be published again", async () => {
+    const title = name();
+    const { skillId } = await published(title);
+    const listing = await publish(["list", "--json"]);
+    const shown = JSON.parse(listing.stdout).find((skill: { skillId: string }) => skill.skillId === skillId);
+    expect(shown).toMatchObject({ name: title, version: 1 });
+    expect((await publish(["list"])).stdout).toContain(title);
+    const agent = await t.call("POST", "/v1/agents", { form: "a", body: { name: name(), skills: [skillId] } });
+    expect(agent.status).toBe(201);
+    const withdrawn = await publish(["withdraw", "--skill", skillId]);
+    expect([withdrawn.status, withdrawn.stdout]).toEqual([0, `${skillId} is withdrawn: ${title}.\n`]);
+    expect((await get(skillId)).status).toBe(404);
+    expect((await t.call("GET", `/v1/agents/${agent.body.id}`, { form: "a" })).status).toBe(200);
+    await eventually(async () => (await h.sql`select 1 from skill_files where skill_id = ${skillId}`).length === 0);
+    const events = await h.sql`select action, tenant_id from audit_events where resource_id = ${skillId} order by at`;
+    expect(events.map(({ action, tenantId }) => [action, tenantId])).toEqual([
+      ["skill.publish", null],
+      ["skill.withdraw", null],
+    ]);
+    expect((await published(title)).version).toBe(1);
+  });
+
+  test("withdraws no skill of a tenant, and none twice", async () => {
+    const { body: own } = await post({ file: archive() });
+    const { skillId } = await published(name());
+    await publish(["withdraw", "--skill", skillId]);
+    for (const words of [["--skill", own.id], ["--skill", skillId], ["--skill", "x"], []]) {
+      const { status, stderr } = await publish(["withdraw", ...words]);
+      expect([status, stderr.trimEnd().split("\n").length]).toEqual([1, 1]);
+    }
+    expect((await get(own.id)).status).toBe(200);
   });
 });
 

@@ -41,16 +41,16 @@ export async function listMigrations(): Promise<string[]> {
  * Brings the schema up to date: ours (each file of `sql/` once, in order, in its
  * own transaction) and the queue's. Safe to run from several processes at once.
  * Migrations of a newer version are ignored, so that an older version may run
- * on its schema. Throws `OldNumberingError`.
+ * on its schema. Returns how many files were applied. Throws `OldNumberingError`.
  */
-export async function migrate(databaseUrl: string, log: Logger): Promise<void> {
+export async function migrate(databaseUrl: string, log: Logger): Promise<number> {
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => {}, connection: { lock_timeout: schemaLockMs } });
   try {
     await waitForOthers(sql);
     await sql`create table if not exists schema_migrations (name text primary key, applied_at timestamptz not null default now())`;
     const applied = await readApplied(sql);
-    for (const name of await listMigrations()) {
-      if (applied.has(name)) continue;
+    const missing = (await listMigrations()).filter((name) => !applied.has(name));
+    for (const name of missing) {
       const text = await readFile(join(migrationsFolder, name), "utf8");
       const apply = () =>
         sql.begin(async (tx) => {
@@ -64,6 +64,7 @@ export async function migrate(databaseUrl: string, log: Logger): Promise<void> {
       runMigrations({ connectionString: withShortLockTimeout(databaseUrl), logger: silentQueueLogger }),
     );
     await indexJobs(sql);
+    return missing.length;
   } finally {
     await sql.end({ timeout: 5 });
   }

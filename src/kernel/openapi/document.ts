@@ -6,13 +6,18 @@ import { tagOf, tags } from "./tags.ts";
 
 const description = `A multi-tenant agent runtime: agents, sessions and turns over HTTP.
 
-**Forms.** The interface has two forms. Fields and paths are shown in form B; where form A differs, the media type
-\`application/json; form=a\` describes it. The header \`API-Form: a\` or \`API-Form: b\` chooses one; without it the tenant's
-default holds. Each error lists its code in form B and, where it differs, in form A.
+**Forms.** The interface exists in two spellings of the same resources: form A, the earlier one, and form B, which is the
+default and the one for new clients. Names of some fields, codes of errors and a few rules differ (a workspace of form B is a
+sandbox in form A); what is made in one form is readable in the other. The header \`API-Form: a\` or \`API-Form: b\` chooses
+one for a request; without it the tenant's default holds, which is B unless the operator set it. Every response names its form
+in the same header. Fields and paths are shown here in form B; where form A differs, the media type
+\`application/json; form=a\` describes it. Each error lists its code in form B and, where it differs, in form A. All
+differences are in \`docs/forms.md\` of the source.
 
 **Lists.** A list that can grow without bound is paged: it takes \`cursor\` and \`limit\`, and its response holds
 \`nextCursor\`, which is null on the last page. Its rows stand under \`data\`, for merchant billing under the noun. A list
-that a limit keeps short comes whole, under the noun.
+that a limit keeps short comes whole, under the noun; where it takes \`cursor\` and \`limit\`, it comes in pages for those who
+give either.
 
 **Errors.** Every error has one envelope, the schema \`ErrorResponse\`. Beside the errors that an operation lists, each may respond
 400 for a field that breaks a rule, 401, 402, 429, 500 and 503.
