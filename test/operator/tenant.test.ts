@@ -120,7 +120,8 @@ describe("a command that cannot be run", () => {
 describe("tenant key", () => {
   const actionsOf = async (t: TestTenant) =>
     (
-      await h.sql`select action, actor_type from audit_events where tenant_id = ${t.id} and actor_type = 'operator'`
+      await h.sql`select action, actor_type from audit_events where tenant_id = ${t.id} and actor_type = 'operator'
+        order by at`
     ).map(({ action }) => action);
 
   test("prints a key that works, once, and writes down who made it", async () => {

@@ -25,6 +25,8 @@ describe.skipIf(sharedRedisUrl === null)("SIGTERM of a worker", () => {
     await eventually(() => worker.log.some(({ msg }) => msg === "stopping"));
     const next = await c.turn('next [[sim: text="by another worker"]]');
     expect((await worker.exited).code).toBe(0);
+    const draining = worker.log.find(({ msg }) => msg?.startsWith("draining"));
+    expect(draining).toMatchObject({ turns: 1, seconds: expect.any(Number) });
     expect(callsOf(installation.model, "next [[")).toBe(0);
     await running.stream.closed;
     expectWhole(running);

@@ -17,7 +17,7 @@ export interface ListPartEnd {
   readonly nextCursor?: string | null;
 }
 
-/** How the rows of a list are placed: what a cursor holds of its page's last row. */
+/** How a list is sorted: what a cursor holds of its page's last row. */
 export interface ListSort<Place> {
   /** Throws 400 `invalid_cursor`. */
   read(list: string, cursor: string): Place | null;
