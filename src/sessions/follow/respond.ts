@@ -87,15 +87,17 @@ async function turnAsJson(
     // The Idempotency-Key was sent again after a regeneration had removed the message.
     throw new ApiError("message_not_found", { headers: { "X-Turn-Id": log.turnId } });
   }
+  // Erased with its session or agent, which may be deleted the moment the turn has ended.
+  if (end === null) throw new ApiError("not_found", { headers: { "X-Turn-Id": log.turnId } });
   throw failureOf(end, log.turnId);
 }
 
 /** Returns the error of a turn that did not succeed, for a JSON response (docs/decisions.md, "Turns"). */
-function failureOf(state: Pick<LogState, "status" | "error"> | null, turnId: string): ApiError {
+function failureOf(state: Pick<LogState, "status" | "error">, turnId: string): ApiError {
   const headers = { "X-Turn-Id": turnId };
-  if (state?.status === "canceled") return new ApiError("turn_canceled", { headers });
-  const cause = errorCauses.find((known) => known === state?.error?.code) ?? ("provider_error" satisfies ErrorCause);
-  return new ApiError(cause, { headers, ...(state?.error == null ? {} : { message: state.error.message }) });
+  if (state.status === "canceled") return new ApiError("turn_canceled", { headers });
+  const cause = errorCauses.find((known) => known === state.error?.code) ?? ("provider_error" satisfies ErrorCause);
+  return new ApiError(cause, { headers, ...(state.error === null ? {} : { message: state.error.message }) });
 }
 
 function stopWith(request: Request): AbortController {

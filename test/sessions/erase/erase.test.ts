@@ -127,6 +127,23 @@ describe("DELETE of a session", () => {
     expect(await h.sql`select 1 from messages where session_id = ${sessionId} limit 1`).toHaveLength(0);
     expect(await h.sql`select 1 from turns where session_id = ${sessionId} limit 1`).toHaveLength(0);
   });
+
+  test("a response that waits for a turn's message is 404 when the session is erased the moment the turn has ended", async () => {
+    const agentId = await makeAgent(h, t);
+    await h.sql`
+      create function erase_ended() returns trigger language plpgsql as $$
+      begin delete from turns where id = new.id; return null; end $$`;
+    await h.sql`
+      create trigger erase_ended after update of status on turns for each row
+      when (new.status in ('succeeded', 'failed') and new.metadata ->> 'erase' = 'at its end') execute function erase_ended()`;
+    for (const text of ['text="gone"', "fail=400"]) {
+      const body = { message: script(text), stream: false, metadata: { erase: "at its end" } };
+      const response = await t.call("POST", sessionPath(agentId, null), { body });
+      expect([response.status, response.body.error?.code]).toEqual([404, "not_found"]);
+      expect(response.headers.get("x-turn-id")).toStartWith("turn_");
+    }
+    await h.sql`drop function erase_ended cascade`;
+  });
 });
 
 describe("DELETE of an agent", () => {
