@@ -1,3 +1,4 @@
+import { turnCrashesMax } from "../../src/kernel/limits.ts";
 import { checkLogs } from "./check-logs.ts";
 import { checkTranscripts } from "./check-transcripts.ts";
 import type { Entry, History } from "./record.ts";
@@ -9,9 +10,8 @@ export async function check(history: History, remains: Remains, told: readonly s
   const ops = new Map<string, Entry[]>();
   for (const entry of history.entries) ops.set(entry.op, [...(ops.get(entry.op) ?? []), entry]);
   const turns = new Map(remains.turns.map((turn) => [turn.id, turn]));
-  faults.push(...remains.turns.flatMap((turn) => checkTurn(turn, ops)));
+  faults.push(...checkTurns(remains.turns), ...remains.turns.flatMap((turn) => checkAsked(turn, ops)));
   faults.push(...checkOneOfEach(remains.turns));
-  faults.push(...checkOneAtATime(remains.turns));
   for (const entry of history.entries) {
     faults.push(...checkResponse(entry, { turns, remains, sent: ops.get(entry.op)?.length ?? 0 }));
   }
@@ -24,12 +24,22 @@ export async function check(history: History, remains: Remains, told: readonly s
   return faults;
 }
 
-/** A turn has ended, once, is metered once, and somebody asked for it. */
-function checkTurn(turn: TurnRecord, ops: ReadonlyMap<string, Entry[]>): string[] {
+/** Each turn has ended, once, is metered once, and ran again once at most when its worker died; a session has one at a time. */
+export function checkTurns(turns: readonly TurnRecord[]): string[] {
+  return [...turns.flatMap(checkEnded), ...checkOneAtATime(turns), ...checkCrashes(turns)];
+}
+
+function checkEnded(turn: TurnRecord): string[] {
   const faults: string[] = [];
   if (!["succeeded", "failed", "canceled"].includes(turn.status))
     faults.push(`${turn.id} is ${turn.status} at the end`);
   if (turn.usageRows !== 1) faults.push(`${turn.id} (${turn.status}) has ${turn.usageRows} usage rows`);
+  return faults;
+}
+
+/** Somebody asked for a turn, and it is what was asked for. */
+function checkAsked(turn: TurnRecord, ops: ReadonlyMap<string, Entry[]>): string[] {
+  const faults: string[] = [];
   if (turn.op === null || !ops.has(turn.op)) faults.push(`${turn.id}: nobody asked for it (${turn.op})`);
   if (turn.cancelRequested && turn.status === "succeeded") faults.push(`${turn.id} was cancelled and has succeeded`);
   return faults;
@@ -40,6 +50,13 @@ function checkOneOfEach(turns: readonly TurnRecord[]): string[] {
   const byOp = Map.groupBy(turns, ({ op }) => op);
   return [...byOp].flatMap(([op, all]) =>
     all.length === 1 ? [] : [`${op} is ${all.length} turns: ${all.map(({ id }) => id).join(", ")}`],
+  );
+}
+
+/** A turn whose worker died was run again once at most. */
+function checkCrashes(turns: readonly TurnRecord[]): string[] {
+  return turns.flatMap(({ id, crashes }) =>
+    crashes > turnCrashesMax ? [`${id} was run again after ${crashes} deaths of its worker`] : [],
   );
 }
 
@@ -121,6 +138,8 @@ function checkResponse(entry: Entry, { turns, remains, sent }: Known): string[] 
     return [`${said}: refused, and ${written.id} is there`];
   if (status < 300 && turn === null) return [`${said}: accepted, and names no turn`];
   if (turn === null || entry.reading !== null) return [];
+  // Whatever became of it, it may be erased before the response reads it.
+  if (status === 404 && remains.sessions.some(({ id, deleted }) => id === turn.sessionId && deleted)) return [];
   const expected = {
     200: "succeeded",
     201: "succeeded",

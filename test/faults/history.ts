@@ -4,12 +4,16 @@ import { join } from "node:path";
 import { eventually } from "../harness/eventually.ts";
 import type { Client } from "../harness/processes.ts";
 import { check } from "./check.ts";
+import { checkNeighbours } from "./check-neighbours.ts";
 import { RandomClient, type World } from "./client.ts";
+import type { HostileTenant } from "./hostile-client.ts";
+import { startHostileServers } from "./hostile-servers.ts";
 import { type LinkedInstallation, openLinkedInstallation } from "./installation.ts";
+import { drawBounds, endAllOf, eraseAllOf, hostileClients, moveIn, serveInFlood } from "./neighbours.ts";
 import { troubleProcesses, troubleStores } from "./nemesis.ts";
 import { Random } from "./random.ts";
 import { History, type Message } from "./record.ts";
-import { keepErased, type Remains, readBusy, readRows } from "./rows.ts";
+import { keepErased, type Remains, readBusy, readRows, watchLimits } from "./rows.ts";
 
 export interface HistoryOptions {
   readonly seed: number;
@@ -18,6 +22,8 @@ export interface HistoryOptions {
   readonly log: (line: string) => void;
 }
 
+/** So few slots that tenants compete for them, and models that fall silent do not hold them for the whole history. */
+const processEnv = { WORKER_CONCURRENCY: "5", MODEL_IDLE_SECONDS: "10" };
 /** Sessions that all clients share. */
 const sharedSessions = 5;
 /** Once all faults are over, every request has its response within this on a busy machine. */
@@ -29,8 +35,11 @@ const shownMax = 30;
 
 /** Plays a history from its seed and returns what is wrong with it. */
 export async function playHistory({ seed, seconds, clients, log }: HistoryOptions): Promise<string[]> {
-  await using linked = await openLinkedInstallation({ serve: 2, work: 2 });
-  await keepErased(linked.installation.sql);
+  await using servers = await startHostileServers();
+  await using linked = await openLinkedInstallation({ serve: 2, work: 2, env: processEnv });
+  const { sql } = linked.installation;
+  await keepErased(sql);
+  await watchLimits(sql);
   const urls = linked.members.filter(({ role }) => role === "serve").map(({ url }) => url);
   const client = await linked.installation.client(urls[0]!);
   const world: World = {
@@ -40,18 +49,36 @@ export async function playHistory({ seed, seconds, clients, log }: HistoryOption
     slots: Array(sharedSessions).fill(null),
     urls,
   };
+  const bounds = drawBounds(new Random(seed, "bounds"));
+  const hostile = await moveIn(linked.installation, servers, { urls, seed, seconds, bounds });
   const faults: string[] = [];
   const told: string[] = [];
-  await play(linked, world, { seed, seconds, clients, log: (line) => told.push(line) }, faults);
-  faults.push(...(await becomeIdle(linked, world)));
+  await play(linked, { world, hostile }, { seed, seconds, clients, log: (line) => told.push(line) }, faults);
+  faults.push(...(await becomeIdle(linked, { world, hostile })));
   const remains = await readRemains(linked, client, world).catch((error) => {
     throw new Error([String(error), ...linked.misdeeds()].join("\n"));
   });
+  const { tenantId } = client;
   faults.push(...(await check(world.history, remains, told)), ...linked.misdeeds());
-  faults.push(...(await proveFree(client, world, remains)));
+  faults.push(
+    ...(await checkNeighbours(sql, {
+      hostile,
+      bounds,
+      tenantId,
+      mark: `s${seed}-c`,
+      history: world.history,
+      turns: remains.turns,
+    })),
+  );
+  faults.push(
+    ...(await serveInFlood(linked.installation, [hostile, client], () => proveFree(client, world, remains), log)),
+  );
+  faults.push(...(await becomeIdle(linked, { world, hostile })));
+  faults.push(...(await eraseAllOf(linked.installation, linked.redisUrl, hostile)));
   log(`seed ${seed}: ${told.length} faults: ${told.join("; ")}`);
   log(world.history.summary());
   log(`turns: ${countsOf(remains)}`);
+  log(`hostile (${JSON.stringify(bounds)}): ${summaryOf(hostile)}`);
   faults.push(...proveBusy(world.history, remains, told));
   if (faults.length > 0) {
     const file = join(await mkdtemp(join(tmpdir(), "parley-history-")), `seed-${seed}.json`);
@@ -63,6 +90,11 @@ export async function playHistory({ seed, seconds, clients, log }: HistoryOption
     log(`${faults.length} contradictions; all of the history is in ${file}`);
   }
   return faults.slice(0, shownMax);
+}
+
+interface Tenants {
+  readonly world: World;
+  readonly hostile: HostileTenant;
 }
 
 /** One agent whose tools run at once, and one that asks first. */
@@ -86,7 +118,7 @@ async function makeAgents(client: Client): Promise<string[]> {
 /** Lets the clients do what they do while faults happen to the installation; then all faults end, and everybody gets a response. */
 async function play(
   linked: LinkedInstallation,
-  world: World,
+  { world, hostile }: Tenants,
   options: HistoryOptions,
   faults: string[],
 ): Promise<void> {
@@ -97,7 +129,7 @@ async function play(
     const name = `s${seed}-c${index + 1}`;
     return new RandomClient(world, name, new Random(seed, `${name}/plans`), new Random(seed, `${name}/servers`));
   });
-  const running = all.map((client) => client.run(over));
+  const running = [...all, ...hostileClients(hostile, seed)].map((client) => client.run(over));
   await Promise.all([
     troubleProcesses(linked, new Random(seed, "processes"), over, log),
     troubleStores(linked, new Random(seed, "stores"), over, log),
@@ -115,10 +147,10 @@ async function play(
 }
 
 /** Cancels the turns whose model never responds. */
-async function cancelHanging({ installation, members }: LinkedInstallation, { token }: World): Promise<void> {
+async function cancelHanging({ installation, members }: LinkedInstallation, { agents, token }: World): Promise<void> {
   const hanging = await installation.sql<{ agent: string; session: string }[]>`
     select agent_id as agent, session_id as session from turns
-    where session_id is not null and cancel_requested_at is null
+    where session_id is not null and cancel_requested_at is null and agent_id = any(${agents as string[]})
       and (status = 'waiting' or (status in ('queued', 'running') and (
         input::text like '%hangAfterChunks%' or trigger = 'regenerate-message')))
       and accepted_at < now() - interval '5 seconds'`;
@@ -131,10 +163,11 @@ async function cancelHanging({ installation, members }: LinkedInstallation, { to
 }
 
 /** Waits until nothing is busy any more. */
-async function becomeIdle(linked: LinkedInstallation, world: World): Promise<string[]> {
+async function becomeIdle(linked: LinkedInstallation, { world, hostile }: Tenants): Promise<string[]> {
   const { sql } = linked.installation;
   try {
     await eventually(async () => {
+      await endAllOf(linked.installation, hostile);
       await cancelHanging(linked, world);
       const { turns, jobs, locks } = await readBusy(sql);
       return turns.length + jobs.length + locks === 0;
@@ -193,6 +226,14 @@ function proveBusy({ entries }: History, { turns }: Remains, told: readonly stri
     "streams that were read": entries.filter(({ reading }) => (reading?.ids.length ?? 0) > 1).length,
   };
   return Object.entries(happened).flatMap(([what, count]) => (count === 0 ? [`there were no ${what}`] : []));
+}
+
+function summaryOf({ responses }: HostileTenant): string {
+  const counts = Map.groupBy(responses, ({ status, what }) => `${what.split(" ")[0]} ${status}`);
+  return [...counts]
+    .map(([name, all]) => `${name}: ${all.length}`)
+    .sort()
+    .join(", ");
 }
 
 function countsOf({ turns }: Remains): string {

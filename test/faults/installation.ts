@@ -28,6 +28,8 @@ export interface Member {
 export interface LinkedInstallation extends AsyncDisposable {
   readonly installation: Installation;
   readonly postgres: TestPostgres;
+  /** Where Redis is, without a link. */
+  readonly redisUrl: string;
   /** Ends Redis with all it holds, and starts it again, empty, when `meanwhile` is done. */
   restartRedis(meanwhile: () => Promise<void>): Promise<void>;
   freezeRedis(): void;
@@ -49,9 +51,12 @@ const startMs = 120_000;
 export async function openLinkedInstallation({
   serve,
   work,
+  env = {},
 }: {
   serve: number;
   work: number;
+  /** More than every process is told. */
+  env?: Readonly<Record<string, string>>;
 }): Promise<LinkedInstallation> {
   const postgres = await startPostgres();
   let redis: RedisServer = await startRedis();
@@ -60,12 +65,15 @@ export async function openLinkedInstallation({
   const roles = [...Array<"serve">(serve).fill("serve"), ...Array<"work">(work).fill("work")];
   const members: Supervised[] = [];
   for (const [index, role] of roles.entries()) {
-    members.push(await Supervised.place(`${role}-${index + 1}`, role, installation, redis.url, misdeeds));
+    members.push(
+      await Supervised.place(`${role}-${index + 1}`, role, installation, { redisUrl: redis.url, env, misdeeds }),
+    );
   }
   await Promise.all(members.map((member) => member.start()));
   return {
     installation,
     postgres,
+    redisUrl: redis.url,
     members,
     misdeeds: () => [...misdeeds, ...members.flatMap((member) => member.said)],
     restartRedis: async (meanwhile) => {
@@ -96,6 +104,13 @@ export async function openLinkedInstallation({
   };
 }
 
+/** What all members share. */
+interface Surroundings {
+  readonly redisUrl: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly misdeeds: string[];
+}
+
 class Supervised implements Member {
   readonly name: string;
   readonly role: "serve" | "work";
@@ -116,7 +131,7 @@ class Supervised implements Member {
     { postgres, redis }: { postgres: Link; redis: Link },
     port: number,
     installation: Installation,
-    misdeeds: string[],
+    { env, misdeeds }: Surroundings,
   ) {
     this.name = name;
     this.role = role;
@@ -126,6 +141,7 @@ class Supervised implements Member {
     this.#installation = installation;
     this.#misdeeds = misdeeds;
     this.#env = {
+      ...env,
       DATABASE_URL: atPort(installation.databaseUrl, postgres.port),
       REDIS_URL: `redis://127.0.0.1:${redis.port}`,
       DRAIN_SECONDS: String(drainSeconds),
@@ -138,14 +154,13 @@ class Supervised implements Member {
     name: string,
     role: "serve" | "work",
     installation: Installation,
-    redisUrl: string,
-    misdeeds: string[],
+    around: Surroundings,
   ): Promise<Supervised> {
     const links = {
       postgres: await openLink(Number(new URL(installation.databaseUrl).port)),
-      redis: await openLink(Number(new URL(redisUrl).port)),
+      redis: await openLink(Number(new URL(around.redisUrl).port)),
     };
-    return new Supervised(name, role, links, await freePort(), installation, misdeeds);
+    return new Supervised(name, role, links, await freePort(), installation, around);
   }
 
   get process(): ServiceProcess {

@@ -9,6 +9,8 @@ export interface TurnRecord {
   readonly sessionId: string | null;
   readonly status: string;
   readonly attempt: number;
+  /** Claims that ended with the death of their worker, but for the last one. */
+  readonly crashes: number;
   readonly trigger: string;
   readonly error: { readonly code: string; readonly message: string } | null;
   readonly continuationId: string | null;
@@ -48,6 +50,51 @@ export interface Remains {
   readonly requestCount: number;
 }
 
+/** A claim that was one too many, or credit that grew. */
+interface Overrun {
+  readonly tenantId: string;
+  readonly what: string;
+}
+
+/**
+ * Writes down, as it happens, what must not be at any moment: more running turns of a tenant
+ * than it may have, and credit that grows. Claims of a tenant with a limit come one after
+ * another, each before the next is counted, so a count within one is exact.
+ */
+export async function watchLimits(sql: Sql): Promise<void> {
+  await sql`create table erased.overruns (tenant_id text, what text)`;
+  await sql`
+    create function erased.count_running() returns trigger language plpgsql as $$
+    declare most integer; counted integer;
+    begin
+      select running_turns into most from public.tenants where id = new.tenant_id;
+      if most is not null then
+        select count(*) into counted from public.turns where tenant_id = new.tenant_id and status = 'running';
+        if counted > most then
+          insert into erased.overruns values (new.tenant_id, counted || ' turns run, and ' || most || ' may: ' || new.id);
+        end if;
+      end if;
+      return null;
+    end $$`;
+  await sql`
+    create trigger count_running after update of status on public.turns for each row
+    when (new.status = 'running' and old.status <> 'running') execute function erased.count_running()`;
+  await sql`
+    create function erased.note_credit() returns trigger language plpgsql as $$
+    begin
+      insert into erased.overruns values (new.id, 'credit grows from ' || old.usage_credit || ' to ' || new.usage_credit);
+      return null;
+    end $$`;
+  await sql`
+    create trigger note_credit after update of usage_credit on public.tenants for each row
+    when (new.usage_credit > old.usage_credit) execute function erased.note_credit()`;
+}
+
+/** Returns what `watchLimits` has written down. */
+export function readOverruns(sql: Sql): Promise<Overrun[]> {
+  return sql<Overrun[]>`select tenant_id, what from erased.overruns`;
+}
+
 /**
  * Copies the rows of deleted sessions aside as they are erased, so that a history can be
  * checked to its end.
@@ -69,7 +116,7 @@ export async function keepErased(sql: Sql): Promise<void> {
 /** Reads what the database holds, or held (`keepErased`), of a tenant. */
 export async function readRows(sql: Sql, tenantId: string): Promise<Omit<Remains, "transcripts" | "requestCount">> {
   const turns = await sql<TurnRecord[]>`
-    select id, metadata ->> 'op' as op, session_id, status, attempt, trigger, error,
+    select id, metadata ->> 'op' as op, session_id, status, attempt, crashes, trigger, error,
       continuation_id, assistant_message_id, accepted_at,
       claimed_at, finished_at, cancel_requested_at is not null as cancel_requested,
       (select count(*)::int from usage u where u.turn_id = t.id) as usage_rows
