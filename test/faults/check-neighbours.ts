@@ -30,6 +30,7 @@ export async function checkNeighbours(sql: Sql, neighbours: Neighbours): Promise
     }),
     ...checkProviders(neighbours),
     ...checkTurns((await readRows(sql, hostile.tenantId)).turns),
+    ...checkDecisions(hostile),
     ...(await checkStored(sql, neighbours)),
     ...(await checkMeter(sql, neighbours)),
     ...(await checkErased(sql)),
@@ -52,6 +53,13 @@ function checkProviders({ history, turns }: Neighbours): string[] {
       return [];
     return [`${id} failed, and its model did not: ${error.message}: ${text}`];
   });
+}
+
+/** Of decisions that were made at once, one was taken: nobody was told otherwise. */
+function checkDecisions({ responses }: HostileTenant): string[] {
+  const taken = responses.filter(({ what, status }) => status === 202 && what.includes("/tool-approvals/"));
+  const byApproval = Map.groupBy(taken, ({ what }) => what);
+  return [...byApproval].flatMap(([what, all]) => (all.length === 1 ? [] : [`${what} was taken ${all.length} times`]));
 }
 
 /** No tenant's rows hold what another one said. */
