@@ -28,7 +28,7 @@ export interface Bounds {
 export function drawBounds(random: Random): Bounds {
   return {
     runningTurns: random.chance(0.5) ? random.between(2, 5) : null,
-    credit: random.chance(0.3) ? random.between(4_000, 40_000) : 1_000_000_000,
+    credit: random.chance(0.3) ? random.between(500, 8_000) : 1_000_000_000,
   };
 }
 
