@@ -37,7 +37,7 @@ export class Lane {
 
   constructor(options: LaneOptions) {
     this.#options = options;
-    this.#slots = new TurnSlots(options.atOnce);
+    this.#slots = new TurnSlots(options.atOnce, 0);
   }
 
   /** Whether no slot is free, for whichever tenant. */

@@ -7,8 +7,8 @@ export interface SlotClaimant {
 
 /** For each slot that stays free, a tenant of weight 1 may hold this many. */
 const heldPerFree = 4;
-/** So many tenants that hold no slot get one beyond the others, when all are taken. */
-const beyond = 4;
+/** So many tenants that hold no slot get one beyond the others, when all of a worker's are taken. */
+const turnsBeyond = 4;
 /** A worker with fewer slots than this has none beyond them. */
 const capacityWithBeyond = 4;
 
@@ -23,17 +23,19 @@ const capacityWithBeyond = 4;
  */
 export class TurnSlots {
   readonly capacity: number;
+  readonly #beyond: number;
   readonly #held = new Map<string, number>();
   #used = 0;
 
-  /** `capacity` is the number of turns at once. */
-  constructor(capacity: number) {
+  /** `capacity` is the number of turns at once; `beyond` so many more may run for tenants that hold none. */
+  constructor(capacity: number, beyond: number = capacity < capacityWithBeyond ? 0 : turnsBeyond) {
     this.capacity = capacity;
+    this.#beyond = beyond;
   }
 
   /** How many more turns may begin: the free slots, and those beyond them. */
   get open(): number {
-    return this.capacity + (this.capacity < capacityWithBeyond ? 0 : beyond) - this.#used;
+    return this.capacity + this.#beyond - this.#used;
   }
 
   /** Slots that no tenant holds, those beyond not counted. */
