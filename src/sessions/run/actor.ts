@@ -98,6 +98,9 @@ export class Actor {
       onnotice: () => {},
       connection: { application_name: this.applicationName },
     });
+    // The driver asks for the types of arrays first, but sends the first statement before it has noted them: on Deno
+    // the arrays of a first beat were seen to go out as plain text, which Postgres refuses.
+    connection`select`.catch(() => {});
     // The driver may forget a query when its connection breaks; a claim that waited for it would keep its job for ever.
     return withDeadline(connection, lockQueryMs);
   }
