@@ -79,6 +79,7 @@ export async function playHistory({ seed, seconds, clients, log }: HistoryOption
   log(world.history.summary());
   log(`turns: ${countsOf(remains)}`);
   log(`hostile (${JSON.stringify(bounds)}): ${summaryOf(hostile)}`);
+  log(`hostile turns: ${countsOf(await readRows(sql, hostile.tenantId))}`);
   faults.push(...proveBusy(world.history, remains, told));
   if (faults.length > 0) {
     const file = join(await mkdtemp(join(tmpdir(), "parley-history-")), `seed-${seed}.json`);
@@ -236,7 +237,7 @@ function summaryOf({ responses }: HostileTenant): string {
     .join(", ");
 }
 
-function countsOf({ turns }: Remains): string {
+function countsOf({ turns }: Pick<Remains, "turns">): string {
   const counts = Map.groupBy(
     turns,
     ({ status, attempt }) => `${status}${attempt > 1 ? " after more than one run" : ""}`,

@@ -41,7 +41,7 @@ const actWeights = {
   model: 24,
   connect: 8,
   large: 8,
-  storm: 14,
+  storm: 10,
   approvals: 10,
   reads: 10,
   leave: 6,
@@ -51,8 +51,10 @@ const actWeights = {
 const patienceMs = 6_000;
 /** It reads at most about so much of a response. */
 const readBytesMax = 64 * 1024;
+/** What a flood's turns do: were it mostly silence, few of them would ever run. */
+const floodActs: readonly HostileAct[] = ["slow", "slow", "half", "huge", "hang"];
 /** Turns that one flood asks for. */
-const floodTurns = 10;
+const floodTurns = 8;
 /** Requests that are made at once where they are made in parallel. */
 const parallelRequests = 12;
 /** A large text, which is taken, and one that is not. */
@@ -60,7 +62,7 @@ const largeCharacters = [200_000, 12 * 1024 * 1024];
 /** A body of more values than are taken. */
 const manyValues = 150_000;
 /** A storm takes so many sessions. */
-const stormSessions = 15;
+const stormSessions = 6;
 
 /** One client of a hostile tenant: it does what its seed says, and waits for nobody long. */
 export class HostileClient {
@@ -80,7 +82,7 @@ export class HostileClient {
   /** Goes on until `over` says so. */
   async run(over: () => boolean): Promise<void> {
     const acts: Record<keyof typeof actWeights, () => Promise<unknown>> = {
-      flood: () => this.flood(floodTurns, this.#random.chance(0.5) ? "slow" : "hang"),
+      flood: () => this.flood(floodTurns, this.#random.pick(floodActs)),
       model: () => this.#turn(this.#random.pick(hostileActs), { stream: this.#random.chance(0.5) }),
       connect: () => this.#connect(),
       large: () => this.#large(),

@@ -32,7 +32,7 @@ const lie = (tokens: number) => ({ prompt_tokens: tokens, completion_tokens: tok
 const lineBytes = 3 * 1024 * 1024;
 const linePiece = "x".repeat(64 * 1024);
 /** A slow answer is so many pieces, with this pause before each. */
-const slowPieces = 12;
+const slowPieces = 8;
 const slowPauseMs = 250;
 
 const acts: Record<HostileAct, (response: ServerResponse, asked: Asked) => void | Promise<void>> = {
