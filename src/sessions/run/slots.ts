@@ -9,6 +9,8 @@ export interface SlotClaimant {
 const heldPerFree = 4;
 /** So many tenants that hold no slot get one beyond the others, when all of a worker's are taken. */
 const turnsBeyond = 4;
+/** What this many tenants took is remembered. */
+const rememberedMax = 10_000;
 /** A worker with fewer slots than this has none beyond them. */
 const capacityWithBeyond = 4;
 
@@ -26,6 +28,9 @@ export class TurnSlots {
   readonly #beyond: number;
   readonly #held = new Map<string, number>();
   #used = 0;
+  /** When the slot after its last one is due for each tenant, and for the tenant that took the last slot of all when that was. */
+  readonly #due = new Map<string, number>();
+  #now = 0;
 
   /** `capacity` is the number of turns at once; `beyond` so many more may run for tenants that hold none. */
   constructor(capacity: number, beyond: number = capacity < capacityWithBeyond ? 0 : turnsBeyond) {
@@ -60,6 +65,7 @@ export class TurnSlots {
     if (!this.mayTake(claimant)) return false;
     this.#held.set(claimant.tenantId, this.#heldBy(claimant.tenantId) + 1);
     this.#used += 1;
+    this.#noteTaken(claimant);
     return true;
   }
 
@@ -74,15 +80,38 @@ export class TurnSlots {
 
   /**
    * Returns who of those that wait takes the next slot: of those that may, the one that holds
-   * the fewest by weight, and of these the first in the list. Undefined when none may.
+   * the fewest by weight; of these the one whose turn it is by what they took before, and
+   * of these the first in the list. Undefined when none may.
    */
   next<T extends SlotClaimant>(waiting: readonly T[]): T | undefined {
     let best: T | undefined;
     for (const claimant of waiting) {
       if (!this.mayTake(claimant)) continue;
-      if (best === undefined || this.#share(claimant) < this.#share(best)) best = claimant;
+      if (best === undefined || this.#comesBefore(claimant, best)) best = claimant;
     }
     return best;
+  }
+
+  #comesBefore(one: SlotClaimant, other: SlotClaimant): boolean {
+    const difference = this.#share(one) - this.#share(other);
+    return difference < 0 || (difference === 0 && this.#startOf(one.tenantId) < this.#startOf(other.tenantId));
+  }
+
+  /**
+   * When the tenant's next slot is due, in slots of a tenant of weight 1 (start-time fair
+   * queueing). On a worker with few slots all that wait hold none whenever one gets free, and
+   * the one with the oldest turns would get each of them.
+   */
+  #startOf(tenantId: string): number {
+    return Math.max(this.#due.get(tenantId) ?? 0, this.#now);
+  }
+
+  #noteTaken({ tenantId, weight }: SlotClaimant): void {
+    this.#now = this.#startOf(tenantId);
+    this.#due.set(tenantId, this.#now + 1 / weight);
+    if (this.#due.size <= rememberedMax) return;
+    for (const [tenant, due] of this.#due) if (due <= this.#now) this.#due.delete(tenant);
+    if (this.#due.size > rememberedMax) this.#due.clear();
   }
 
   #share({ tenantId, weight }: SlotClaimant): number {

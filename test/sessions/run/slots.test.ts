@@ -91,3 +91,43 @@ describe("the next slot goes to the tenant that", () => {
     expect(slots.next([a, b])).toBe(b);
   });
 });
+
+describe("with one slot", () => {
+  /** Who gets the slot each time it is free, while both always wait. */
+  function order(waiting: readonly { tenantId: string; weight: number }[], rounds: number): string {
+    const slots = new TurnSlots(1);
+    let taken = "";
+    for (let round = 0; round < rounds; round++) {
+      const next = slots.next(waiting);
+      if (next === undefined || !slots.take(next)) throw new Error("Nobody may take the slot.");
+      taken += next.tenantId.at(-1);
+      slots.release(next.tenantId);
+    }
+    return taken;
+  }
+
+  test("those that wait take turns, whoever has waited longer", () => {
+    expect(order([a, b], 6)).toBe("ababab");
+  });
+
+  test("by weight", () => {
+    const taken = order([a, { ...b, weight: 4 }], 50);
+    expect([...taken].filter((letter) => letter === "b")).toHaveLength(40);
+  });
+
+  test("one that waited for nobody saves nothing up", () => {
+    const slots = new TurnSlots(1);
+    for (let n = 0; n < 20; n++) {
+      slots.take(a);
+      slots.release(a.tenantId);
+    }
+    const taken: string[] = [];
+    for (let n = 0; n < 4; n++) {
+      const next = slots.next([a, b]) ?? a;
+      slots.take(next);
+      slots.release(next.tenantId);
+      taken.push(next.tenantId);
+    }
+    expect(taken.filter((tenant) => tenant === a.tenantId)).toHaveLength(2);
+  });
+});
