@@ -106,7 +106,7 @@ async function* readAnswer(
         break;
       case "tool-call": {
         // Its input came in pieces before, but from a few providers.
-        if (!written.has(part.toolCallId)) meter.came(part.input);
+        if (!written.has(part.toolCallId)) meter.came(part.input || "{}");
         const call = await readCall(part, request);
         calls.set(call.toolCallId, call);
         yield call;

@@ -35,19 +35,24 @@ export function estimatedTokens(bytes: number): number {
 /**
  * Returns the token counts that a provider says. What is no whole number from 0 to
  * `callTokensMax` counts as if the provider had not said it: a tenant chooses its
- * providers, and a negative count would raise its usage credit. What is not said is
- * estimated.
+ * providers, and a negative count would raise its usage credit. Nor does a 0 say anything
+ * where bytes were sent, or came: the vendors' clients make a 0 of a count that is missing.
+ * What is not said is estimated.
  */
 export function callUsage({ inputTokens, outputTokens }: SaidUsage, bytes: () => CallBytes): CallUsage {
   const input = countOf(inputTokens);
   const output = countOf(outputTokens);
-  if (input !== null && output !== null) return { inputTokens: input, outputTokens: output, estimated: false };
+  if (input && output) return { inputTokens: input, outputTokens: output, estimated: false };
   const { sent, came } = bytes();
   return {
-    inputTokens: input ?? estimatedTokens(sent),
-    outputTokens: output ?? estimatedTokens(came),
-    estimated: true,
+    inputTokens: input || estimatedTokens(sent),
+    outputTokens: output || estimatedTokens(came),
+    estimated: !isSaid(input, sent) || !isSaid(output, came),
   };
+}
+
+function isSaid(count: number | null, bytes: number): boolean {
+  return count === 0 ? bytes === 0 : count !== null;
 }
 
 /** Returns the token counts that a provider says; 0 for those that it does not. */

@@ -79,14 +79,25 @@ describe("token counts of a provider", () => {
     expect(await creditLeft()).toBe(credit - 2 * max);
   });
 
-  test("null for one of two is 0 to the vendor's client; no usage at all is estimated", async () => {
-    said = '{"prompt_tokens":null,"completion_tokens":7}';
-    const half = await play(t, agentId, null, { message: userMessage("x"), stream: false });
-    expect(await used(half.turnId)).toEqual([0, 7]);
-    said = "null";
-    const none = await play(t, agentId, null, { message: userMessage("x"), stream: false });
-    expect(await isEstimate(none.turnId)).toBe(true);
-    expect((await used(none.turnId))[0]).toBeGreaterThan(0);
+  // "Yes." makes one token; the estimate of the input is null here.
+  test.each<[said: string, input: number | null, output: number]>([
+    ['{"prompt_tokens":null,"completion_tokens":7}', null, 7],
+    ['{"prompt_tokens":0,"completion_tokens":7}', null, 7],
+    ['{"completion_tokens":7}', null, 7],
+    ['{"prompt_tokens":5,"completion_tokens":null}', 5, 1],
+    ['{"prompt_tokens":5}', 5, 1],
+    ['{"prompt_tokens":0,"completion_tokens":0}', null, 1],
+    ["{}", null, 1],
+    ["null", null, 1],
+  ])("of %s the vendor's client makes zeros, and what is missing is estimated", async (usage, input, output) => {
+    said = usage;
+    const played = await play(t, agentId, null, { message: userMessage("x"), stream: false });
+    const [inputTokens, outputTokens] = await used(played.turnId);
+    expect([input ?? inputTokens, output]).toEqual([inputTokens, outputTokens]);
+    expect(inputTokens).toBeGreaterThan(0);
+    expect(inputTokens).toBeLessThan(100);
+    expect(await isEstimate(played.turnId)).toBe(true);
+    expect(await creditLeft()).toBe(credit - inputTokens - outputTokens);
   });
 
   test("cached and reasoning tokens that are no counts change nothing", async () => {
