@@ -1,3 +1,4 @@
+import { TickShares } from "../async/tick-shares.ts";
 import { ApiError, type Form } from "../errors.ts";
 import type { IdOf } from "../ids.ts";
 import { digest } from "../seal.ts";
@@ -23,6 +24,8 @@ const usualLimits: SlotLimits = {
 };
 /** Requests that begin at once: more than the pool has connections, so that these stay busy. */
 const requestsBeginningMax = 32;
+/** Requests of one sender that begin in one round of the event loop: some 2 ms of work, after which others go on. */
+const requestsPerRound = 4;
 /** A request that takes longer than this waits for something, and another one begins. */
 const requestBeginningMs = 100;
 /** Credentials whose tenant is remembered. It tells whose bound a request counts for, nothing else. */
@@ -61,6 +64,7 @@ export class RequestSlots {
   readonly #limits: SlotLimits;
   readonly #places: Places<Sender>;
   readonly #start = new FairStart(requestsBeginningMax, requestBeginningMs);
+  readonly #rounds = new TickShares(requestsPerRound);
   readonly #streams = new Map<IdOf<"tenant">, number>();
   readonly #held = new WeakMap<Request, Held>();
   readonly #known = new Map<string, KnownSender>();
@@ -89,6 +93,8 @@ export class RequestSlots {
     const held: Held = { sender, credential, inFlight: true, endStart: () => {}, streamOf: null };
     this.#held.set(request, held);
     held.endStart = await this.#start.begin(sender);
+    const round = this.#rounds.turn(sender, 1);
+    if (round !== null) await round;
   }
 
   /** Counts a request for the tenant that its credential turned out to be of. Throws 429 as `begin`. */

@@ -52,16 +52,27 @@ function tooMany(): ApiError {
 }
 
 /**
- * Counts the values of a JSON text, which may be malformed. Throws 413 `payload_too_large` for more
- * than `jsonValuesMax`: parsing and checking so many would hold up all requests of the process.
+ * Counts the values of a JSON text, which may be malformed and come in pieces. Throws 413
+ * `payload_too_large` for more than `jsonValuesMax`: parsing and checking so many would
+ * hold up all requests of the process.
  */
-export async function limitValues(bytes: Uint8Array): Promise<void> {
+export async function limitValues(pieces: readonly Uint8Array[]): Promise<void> {
   // Each value has one byte at least.
-  if (bytes.byteLength <= jsonValuesMax) return;
+  if (pieces.reduce((sum, { byteLength }) => sum + byteLength, 0) <= jsonValuesMax) return;
   const count = new ValueCount();
+  let left = sliceBytes;
+  // The piece before may end with a backslash, which takes the first byte of the next.
   let position = 0;
-  while (position < bytes.byteLength) {
-    if (position > 0) await setImmediate();
-    position = count.read(bytes, position, Math.min(position + sliceBytes, bytes.byteLength));
+  for (const piece of pieces) {
+    while (position < piece.byteLength) {
+      if (left <= 0) {
+        await setImmediate();
+        left = sliceBytes;
+      }
+      const end = Math.min(position + left, piece.byteLength);
+      left -= end - position;
+      position = count.read(piece, position, end);
+    }
+    position -= piece.byteLength;
   }
 }

@@ -8,7 +8,7 @@ const mib = 1024 * 1024;
 
 /** Whether a text has too many values. */
 const isRefused = (text: string) =>
-  limitValues(Buffer.from(text)).then(
+  limitValues([Buffer.from(text)]).then(
     () => false,
     (error) => error.reason === "payload_too_large",
   );
@@ -41,12 +41,28 @@ test("what stands in a text is no value, however large", async () => {
   expect(await isRefused(`"${'\\"'.repeat(3 * mib)}`)).toBe(false);
 });
 
+test("a text counts the same in whatever pieces it comes", async () => {
+  for (const write of Object.values(texts))
+    for (const [values, refused] of [
+      [jsonValuesMax, false],
+      [jsonValuesMax + 1, true],
+    ] as const) {
+      const bytes = Buffer.from(write(values));
+      const pieces = Array.from({ length: Math.ceil(bytes.length / 7) }, (_, n) => bytes.subarray(n * 7, n * 7 + 7));
+      const counted = limitValues(pieces).then(
+        () => false,
+        () => true,
+      );
+      expect(await counted).toBe(refused);
+    }
+});
+
 test("others go on while a large body is counted", async () => {
   let others = 0;
   const timer = setInterval(() => {
     others += 1;
   }, 0);
-  await limitValues(Buffer.alloc(8 * mib, " "));
+  await limitValues([Buffer.alloc(8 * mib, " ")]);
   clearInterval(timer);
   expect(others).toBeGreaterThan(3);
 });
