@@ -30,6 +30,8 @@ export const scrapeTimeoutMs = 2_000;
 export const idempotencyKeepHours = 24;
 /** The key of a request whose process died is free for a repeat after this long; a living request renews it. */
 export const idempotencyLeaseMs = 30_000;
+/** A user id, the caller's label for whose something is, has at most this many characters. */
+export const userIdLengthMax = 256;
 /** An Idempotency-Key has at most this many characters. */
 export const idempotencyKeyLengthMax = 255;
 

@@ -163,15 +163,16 @@ function limit(values: Values, name: string, max: number): number | null {
 
 /** Returns the days, or null for `none`. No days at all would delete every session at once. Throws `UsageError`. */
 function retention(values: Values): number | null {
-  return values["retention-days"] === "none" ? null : whole(values, "retention-days", 1, retentionDaysMax);
+  if (values["retention-days"] === "none") return null;
+  return whole(values, "retention-days", 1, retentionDaysMax, ", or none");
 }
 
-/** Returns a whole number. Throws `UsageError`. */
-function whole(values: Values, name: string, min: number, max: number): number {
+/** Returns a whole number; `others` says what else the option takes. Throws `UsageError`. */
+function whole(values: Values, name: string, min: number, max: number, others = ""): number {
   const text = required(values, name);
   const number = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
   if (!(number >= min && number <= max))
-    throw new UsageError(`--${name} must be a whole number from ${min} to ${max}.`);
+    throw new UsageError(`--${name} must be a whole number from ${min} to ${max}${others}.`);
   return number;
 }
 

@@ -174,8 +174,15 @@ describe("tenant set", () => {
 
   test("a value below 0 is told what the option takes", async () => {
     const t = await h.tenant();
-    const { stderr } = await tenant("set", "--tenant", t.id, "--rate-limit", "-5");
-    expect(stderr).toBe("parley: --rate-limit must be a whole number from 0 to 2147483647, or none.\n");
+    for (const [option, range] of [
+      ["rate-limit", "0 to 2147483647, or none"],
+      ["queued-turns", "0 to 2147483647, or none"],
+      ["retention-days", "1 to 36500, or none"],
+      ["pause-hours", "1 to 8760"],
+    ]) {
+      const { stderr } = await tenant("set", "--tenant", t.id, `--${option}`, "-1");
+      expect(stderr).toBe(`parley: --${option} must be a whole number from ${range}.\n`);
+    }
     const without = await tenant("set", "--tenant", t.id, "--rate-limit", "--weight", "2");
     expect(without.stderr).toBe("parley: --rate-limit needs a value.\n");
   });

@@ -2,6 +2,7 @@ import type { JWTPayload } from "jose";
 import { type AnySql, statementTimeoutMs } from "../database/client.ts";
 import { ApiError, type Form } from "../errors.ts";
 import { type IdOf, isId } from "../ids.ts";
+import { userIdLengthMax } from "../limits.ts";
 import { digest } from "../seal.ts";
 import { type AuditActor, systemActor } from "./actor.ts";
 import { type DashboardJwtConfig, jwtVerifier } from "./dashboard-jwt.ts";
@@ -117,9 +118,10 @@ async function principalOfKey(sql: AnySql, token: string): Promise<Principal> {
 async function principalOfClaims(sql: AnySql, claims: JWTPayload): Promise<Principal> {
   const { tenantId, authUserId } = claims;
   if (typeof tenantId !== "string" || !isId("tenant", tenantId)) throw new ApiError("unauthorized");
+  const userId = typeof authUserId === "string" && authUserId !== "" ? authUserId : null;
+  if (userId !== null && !isStorableUserId(userId)) throw new ApiError("unauthorized");
   const row = await readTenant(sql, tenantId);
   if (row === null) throw new ApiError("unauthorized");
-  const userId = typeof authUserId === "string" && authUserId !== "" ? authUserId : null;
   return {
     tenant: showTenant(row),
     kind: "dashboard",
@@ -127,6 +129,11 @@ async function principalOfClaims(sql: AnySql, claims: JWTPayload): Promise<Princ
     actor: { type: "dashboard_user", id: userId },
     writeBefore: writeBefore(row),
   };
+}
+
+/** Returns whether the database can hold a user id: it takes neither NUL nor half of a surrogate pair. */
+function isStorableUserId(userId: string): boolean {
+  return userId.isWellFormed() && !userId.includes("\0") && [...userId].length <= userIdLengthMax;
 }
 
 function writeBefore(row: TenantRow): Date {

@@ -7,7 +7,7 @@ import {
   Type,
   TypeRegistry,
 } from "@sinclair/typebox";
-import { cursorLengthMax, metadataBytesMax } from "../limits.ts";
+import { cursorLengthMax, metadataBytesMax, userIdLengthMax } from "../limits.ts";
 import { example } from "./component.ts";
 import { commonPage, type PageSize } from "./page.ts";
 
@@ -57,7 +57,7 @@ export function Characters(rule: { min?: number; max: number; pattern?: string }
 export const Name = example(Characters({ min: 1, max: 80 }), "Support");
 
 /** A label for whose a resource is, not access control; the empty string means the tenant's own. */
-export const UserId = Characters({ max: 256 });
+export const UserId = Characters({ max: userIdLengthMax });
 
 const metadataKind = "Metadata";
 

@@ -35,7 +35,7 @@ describe("a dashboard JWT signed with the secret", () => {
 
   test("HS256 is 200, for the tenant it names, with and without authUserId", async () => {
     await t.call("POST", "/v1/apikeys", { body: { name: "only mine" } });
-    for (const more of [{}, { authUserId: "user_1" }]) {
+    for (const more of [{}, { authUserId: "user_1" }, { authUserId: "😀".repeat(256) }]) {
       const token = forge({ alg: "HS256" }, { ...claims(), ...more }, hmac("sha256", secret));
       const response = await t.call("GET", "/v1/apikeys", { token });
       expect([response.status, response.body.apiKeys.length]).toEqual([200, 2]);
@@ -58,6 +58,10 @@ describe("a dashboard JWT signed with the secret", () => {
     ["an unknown tenant", () => forged({ tenantId: `ten_${"0".repeat(24)}` })],
     ["a tenant id of the wrong shape", () => forged({ tenantId: "' or 1=1 --" })],
     ["a tenant id that is no text", () => forged({ tenantId: { $ne: null } })],
+    ["a tenant id with NUL", () => forged({ tenantId: `${t.id}\0` })],
+    ["a user id with NUL", () => forged({ authUserId: "user\0" })],
+    ["a user id with half of a surrogate pair", () => forged({ authUserId: "user\ud800" })],
+    ["a user id of 257 characters", () => forged({ authUserId: "ü".repeat(257) })],
     ["no tenant", () => forged({ tenantId: undefined })],
   ];
   const forged = (change: object) => forge({ alg: "HS256" }, { ...claims(), ...change }, hmac("sha256", secret));
