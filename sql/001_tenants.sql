@@ -69,6 +69,7 @@ create table idempotency_keys (
   -- What a request has written before it ended without a response; its repeat goes on with that.
   made_id text,
   -- Whose words the stored response holds. It is erased with any of them; the key stays, without headers and body.
+  -- Of a turn: the session that goes, with the key, when the turn fails as its first.
   resource_ids text[],
   created_at timestamptz not null default now(),
   primary key (tenant_id, key)

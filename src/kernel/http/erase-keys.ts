@@ -50,6 +50,15 @@ export async function eraseResponses(sql: AnySql, ids: readonly string[], pace: 
   }
 }
 
+/** Deletes the Idempotency-Keys of the turns of a session that nobody ever saw: a repeat runs anew. */
+export async function freeKeysOf(sql: AnySql, sessionId: string): Promise<void> {
+  await byIndex(
+    sql,
+    (inner) => inner`
+      delete from idempotency_keys where resource_ids && array[${sessionId}]::text[] and turn_id is not null`,
+  );
+}
+
 /** Deletes the Idempotency-Keys of a tenant that has ended, in batches. */
 export async function eraseTenantKeys(sql: AnySql, tenantId: string, pace: Pace): Promise<void> {
   for (;;) {

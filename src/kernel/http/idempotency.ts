@@ -60,12 +60,16 @@ export async function recallKey(
   if (row === undefined) return null;
   if (!row.requestDigest.equals(key.requestDigest)) throw new ApiError("idempotency_key_reused");
   if (row.status === null) return { turnId: row.turnId, response: null };
-  if (row.headers === null)
-    throw new ApiError("idempotency_key_reused", {
-      message: "What this Idempotency-Key was used for is deleted, and so is the response. Use another key.",
-    });
+  if (row.headers === null) throw keyOfDeleted();
   const body = row.sealedBody === null ? null : sealer.open(row.sealedBody, lockNameOf(key));
   return { turnId: row.turnId, response: { status: row.status, headers: row.headers, body } };
+}
+
+/** Returns the 422 of a repeat whose first request made something that is deleted since. */
+export function keyOfDeleted(): ApiError {
+  return new ApiError("idempotency_key_reused", {
+    message: "What this Idempotency-Key was used for is deleted, and so is the response. Use another key.",
+  });
 }
 
 interface KeyRow {
@@ -82,18 +86,25 @@ export async function waitForKey(inner: Tx, key: IdempotencyKey): Promise<void> 
 }
 
 /**
- * Stores which turn a key stands for, in the place of a turn that is deleted or of a row
- * that is too old. Throws 422 when another operation has reserved the key meanwhile.
+ * Stores which turn a key stands for, in the place of a row that is too old. With
+ * `hiddenSessionId` the key is free again when that session goes by itself (`freeKeysOf`).
+ * Throws 422 when another operation has reserved the key meanwhile.
  */
-export async function keepTurn(inner: Tx, key: IdempotencyKey, turnId: string): Promise<void> {
+export async function keepTurn(
+  inner: Tx,
+  key: IdempotencyKey,
+  turnId: string,
+  hiddenSessionId: string | null,
+): Promise<void> {
+  const resourceIds = hiddenSessionId === null ? null : [hiddenSessionId];
   const { count } = await inner`
-    insert into idempotency_keys as k (tenant_id, key, request_digest, turn_id)
-    values (${key.tenantId}, ${key.key}, ${key.requestDigest}, ${turnId})
+    insert into idempotency_keys as k (tenant_id, key, request_digest, turn_id, resource_ids)
+    values (${key.tenantId}, ${key.key}, ${key.requestDigest}, ${turnId}, ${resourceIds}::text[])
     on conflict (tenant_id, key) do update set request_digest = excluded.request_digest, turn_id = excluded.turn_id,
       status = null, headers = null, sealed_body = null, owner = null, leased_until = null, made_id = null,
-      resource_ids = null,
+      resource_ids = excluded.resource_ids,
       created_at = now()
-    where k.turn_id is not null or k.created_at <= now() - make_interval(hours => ${idempotencyKeepHours})`;
+    where k.created_at <= now() - make_interval(hours => ${idempotencyKeepHours})`;
   if (count === 0) throw new ApiError("idempotency_key_reused");
 }
 

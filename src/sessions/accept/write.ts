@@ -51,7 +51,8 @@ export async function writeTurn(
     const keepSeq = turn.input === null ? await findKeepSeq(inner, turn, request.body ?? {}) : null;
     await insertTurn(inner, { ...turn, keepSeq });
     await request.alongside?.(inner, accepted);
-    if (key !== null) await keepTurn(inner, key, turn.turnId);
+    const hidden = turn.newSession && !turn.visible;
+    if (key !== null) await keepTurn(inner, key, turn.turnId, hidden ? turn.sessionId : null);
     return accepted;
   };
   const write = () => acceptInTransaction(ctx.sql, turn, key, accept);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { purgeSession } from "../../../src/sessions/erase/session.ts";
 import { useAgent } from "../../harness/fixture.ts";
 import { type ApiResponse, eventually } from "../../harness/harness.ts";
 import { makeAgent, userMessage } from "../../harness/seed.ts";
@@ -62,6 +63,74 @@ for (const form of ["a", "b"] as const) {
     });
   }
 }
+
+for (const form of ["a", "b"] as const) {
+  describe(`a turn that is deleted does not run again under its Idempotency-Key, form ${form}`, () => {
+    type Ask = () => Promise<ApiResponse>;
+    const expectReused = async (ask: Ask) => {
+      const repeated = await ask();
+      expect(statusAndCode(repeated)).toEqual([422, "idempotency_key_reused"]);
+      expect(JSON.stringify(repeated.body)).toContain("is deleted");
+    };
+    const counts = async () => {
+      const [rows] = await h.sql`
+        select (select count(*)::int from turns) as turns, (select count(*)::int from sessions) as sessions`;
+      return rows;
+    };
+
+    test("a session's first turn and a later one: 422 at once, and once they are erased", async () => {
+      const [message, later] = [unique(), unique()];
+      const headers = newKey();
+      const { sessionId } = await play(t, agentId, null, { message, stream: false }, { form, headers });
+      const askWith = (id: string | null, asked: object, key: Record<string, string>): Ask => {
+        const body = { message: asked, stream: false };
+        return () => t.call("POST", sessionPath(agentId, id), { body, form, headers: key });
+      };
+      const asks = [askWith(null, message, headers), askWith(sessionId, later, newKey())];
+      for (const ask of asks) expect((await ask()).status).toBeLessThan(300);
+      const path = sessionPath(agentId, sessionId, form === "b" ? "?deleteArtifacts=false" : "");
+      expect((await t.call("DELETE", path, { form })).status).toBe(204);
+      for (const ask of asks) await expectReused(ask);
+      await eventually(async () => (await h.sql`select 1 from sessions where id = ${sessionId}`).length === 0);
+      const before = await counts();
+      for (const ask of asks) await expectReused(ask);
+      expect(await counts()).toEqual(before);
+      for (const asked of [message, later]) expect(requestsOf(h, asked)).toHaveLength(1);
+    });
+
+    test("a stateless turn, and a turn in a session, of an agent that is deleted", async () => {
+      const agent = await makeAgent(h, t);
+      const [message, other] = [unique(), unique()];
+      const [generateKey, turnKey] = [newKey(), newKey()];
+      const generate: Ask = () => {
+        const body = { messages: [message], stream: false };
+        return t.call("POST", `/v1/agents/${agent}/generate`, { body, form, headers: generateKey });
+      };
+      const turn: Ask = () => {
+        const body = { message: other, stream: false };
+        return t.call("POST", sessionPath(agent, null), { body, form, headers: turnKey });
+      };
+      for (const ask of [generate, turn, generate, turn]) expect((await ask()).status).toBeLessThan(300);
+      expect((await t.call("DELETE", `/v1/agents/${agent}`, { form })).status).toBeLessThan(300);
+      for (const ask of [generate, turn]) await expectReused(ask);
+      await eventually(async () => (await h.sql`select 1 from turns where agent_id = ${agent}`).length === 0);
+      for (const ask of [generate, turn]) await expectReused(ask);
+      for (const asked of [message, other]) expect(requestsOf(h, asked)).toHaveLength(1);
+    });
+  });
+}
+
+test("form A's session that went by itself because its first turn failed frees its Idempotency-Key", async () => {
+  const message = unique("fail=400");
+  const headers = newKey();
+  const send = () => play(t, agentId, null, { message }, { form: "a", headers });
+  const first = await send();
+  expect((await send()).sessionId).toBe(first.sessionId);
+  expect(requestsOf(h, message)).toHaveLength(1);
+  await purgeSession(h.ctx, { sessionId: first.sessionId, tenantId: t.id });
+  expect((await send()).sessionId).not.toBe(first.sessionId);
+  expect(requestsOf(h, message)).toHaveLength(2);
+});
 
 describe("Idempotency-Key on turns", () => {
   test("422 for another body, path, form or operation under the same key; nothing is saved", async () => {
