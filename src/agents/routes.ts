@@ -34,7 +34,7 @@ import {
   defaultModel,
 } from "./schema.ts";
 import { showAgent } from "./show.ts";
-import { deleteAgent, getAgent, listAgents, refuseManaged, setAgentStatus, setAvatar } from "./store.ts";
+import { deleteAgent, getAgent, listAgents, lockAgent, refuseManaged, setAgentStatus, setAvatar } from "./store.ts";
 import { readAvatar } from "./upload.ts";
 import { getVersion, listVersions, readVersion } from "./versions.ts";
 
@@ -144,7 +144,8 @@ function recordRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
         handle: async ({ sql, audit, tenantId, form, params, body }) => {
           const change = { ctx, sql, tenantId, rules: rulesOf[form], findMcpTool };
           const saved = await updateAgent(change, params.agentId, body, (inner, before, after) =>
-            audit.write(inner, { before: showAgent(ctx, before) }, showAgent(ctx, after)),
+            // A version is saved with every update.
+            audit.write(inner, { before: showAgent(ctx, before), changesAlways: true }, showAgent(ctx, after)),
           );
           return showAgent(ctx, saved);
         },
@@ -178,6 +179,7 @@ function statusRoutes(ctx: Ctx) {
       handle: ({ commit, tenantId, params }) =>
         commit(async (inner, note) => {
           note.changes = ["status"];
+          note.before = await lockAgent(inner, tenantId, params.agentId);
           return showAgent(ctx, await setAgentStatus(inner, tenantId, params.agentId, status));
         }),
     });

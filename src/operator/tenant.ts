@@ -119,12 +119,13 @@ function readSet(values: Values): Command {
   if (Object.keys(change).length === 0) throw new UsageError("tenant set needs something to set.");
   return async (sql) => {
     const changed = await tx(sql, async (inner) => {
-      if (!(await changeTenant(inner, tenantId, change))) return false;
-      await recordOperator(inner, "tenant.set", tenantId, { tenantId, changes: Object.keys(change) });
-      return true;
+      const changes = await changeTenant(inner, tenantId, change);
+      if (changes !== null && changes.length > 0)
+        await recordOperator(inner, "tenant.set", tenantId, { tenantId, changes });
+      return changes;
     });
-    if (!changed) throw noTenant(tenantId);
-    return `${tenantId} is changed.\n`;
+    if (changed === null) throw noTenant(tenantId);
+    return changed.length > 0 ? `${tenantId} is changed.\n` : `${tenantId} has these values already.\n`;
   };
 }
 

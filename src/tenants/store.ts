@@ -92,8 +92,8 @@ export async function isActiveTenant(inner: Tx, tenantId: string): Promise<boole
   return rows.length > 0;
 }
 
-/** Changes a tenant. Returns false when there is none of this id. */
-export function changeTenant(sql: AnySql, tenantId: string, change: TenantChange): Promise<boolean> {
+/** Changes a tenant. Returns the names of the fields that have another value now; null when there is no tenant of this id. */
+export function changeTenant(sql: AnySql, tenantId: string, change: TenantChange): Promise<string[] | null> {
   const columns = {
     ...(change.name !== undefined && { name: change.name }),
     ...(change.subscription !== undefined && { subscription: change.subscription }),
@@ -109,10 +109,12 @@ export function changeTenant(sql: AnySql, tenantId: string, change: TenantChange
     ...(change.form !== undefined && { form: change.form }),
   };
   return tx(sql, async (inner) => {
-    const { count } = await inner`
-      update tenants set ${inner(columns)} where id = ${tenantId} and deleted_at is null`;
-    if (count > 0 && typeof change.quotaTurnsPerDay === "number") await countToday(inner, tenantId);
-    return count > 0;
+    const [before] = await inner<TenantChange[]>`
+      select ${inner(Object.keys(columns))} from tenants where id = ${tenantId} and deleted_at is null for no key update`;
+    if (before === undefined) return null;
+    await inner`update tenants set ${inner(columns)} where id = ${tenantId}`;
+    if (typeof change.quotaTurnsPerDay === "number") await countToday(inner, tenantId);
+    return (Object.keys(change) as (keyof TenantChange)[]).filter((field) => change[field] !== before[field]);
   });
 }
 

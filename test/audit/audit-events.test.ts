@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
 import { SignJWT } from "jose";
 import { useAgent } from "../harness/fixture.ts";
 import { eventually, type TestTenant } from "../harness/harness.ts";
@@ -128,6 +129,19 @@ describe("one event", () => {
     expect(await eventsOf(id)).toHaveLength(1);
   });
 
+  test("none where nothing changed, but for an agent's update, which saves a version", async () => {
+    const agent = (await t.call("POST", "/v1/agents", { body: { name: "As it was" } })).body.id;
+    const prompt = await t.call("POST", "/v1/prompts", { body: { name: "As it was", template: "x" } });
+    for (const verb of ["disable", "disable", "enable", "enable"])
+      expect((await t.call("POST", `/v1/agents/${agent}/${verb}`)).status).toBe(200);
+    await t.call("PUT", `/v1/agents/${agent}`, { body: { name: "As it was" } });
+    for (const body of [{ name: "As it was" }, { template: "y" }, { template: "y" }])
+      expect((await t.call("PATCH", `/v1/prompts/${prompt.body.id}`, { body })).status).toBe(200);
+    const actions = async (id: string) => (await eventsOf(id)).map(({ action }) => action);
+    expect(await actions(agent)).toEqual(["agent.update", "agent.enable", "agent.disable", "agent.create"]);
+    expect(await actions(prompt.body.id)).toEqual(["prompt.update", "prompt.create"]);
+  });
+
   test("none for what is refused", async () => {
     const before = await h.sql`select count(*)::int as events from audit_events`;
     const answers = await Promise.all([
@@ -250,8 +264,9 @@ describe("the list", () => {
 });
 
 describe("the operator's commands", () => {
+  const account = spawnSync("id", ["-un"]).stdout.toString().trim();
   const run = async (role: string, ...words: string[]) => {
-    const child = startRole(role, { DATABASE_URL: h.databaseUrl }, words);
+    const child = startRole(role, { DATABASE_URL: h.databaseUrl, USER: "" }, words);
     const status = await child.ended();
     return { status, stdout: child.stdout() };
   };
@@ -261,12 +276,14 @@ describe("the operator's commands", () => {
     const { tenantId, token } = JSON.parse(made.stdout);
     const events = async () => (await t.call("GET", "/v1/audit-events", { token })).body.data as Event[];
     await run("tenant", "set", "--tenant", tenantId, "--rate-limit", "100", "--pause-hours", "5");
+    const again = await run("tenant", "set", "--tenant", tenantId, "--rate-limit", "100");
+    expect([again.status, again.stdout]).toEqual([0, `${tenantId} has these values already.\n`]);
     expect((await run("tenant", "set", "--tenant", tenantId, "--pause-hours", "0")).status).toBe(1);
     expect((await run("tenant", "set", "--tenant", `ten_${"0".repeat(24)}`, "--rate-limit", "1")).status).toBe(1);
     expect(await events()).toEqual([
       expect.objectContaining({
         action: "tenant.set",
-        actor: { type: "operator", id: expect.any(String) },
+        actor: { type: "operator", id: account },
         resourceType: "tenant",
         resourceId: tenantId,
         requestId: null,

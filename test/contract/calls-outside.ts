@@ -27,7 +27,7 @@ const tasks: Record<string, Caller> = {
   },
   "POST /v1/tasks": async (s) => ({ body: { agentId: await s.theAgent(), name: "n", prompt: "p" } }),
   "GET /v1/tasks/:taskId": ofTask,
-  "PATCH /v1/tasks/:taskId": async (s) => ({ params: { taskId: await s.theTask() }, body: { prompt: "p2" } }),
+  "PATCH /v1/tasks/:taskId": async (s) => ({ params: { taskId: await s.newTask() }, body: { prompt: "p2" } }),
   "DELETE /v1/tasks/:taskId": idOf("taskId", (s) => s.newTask()),
   "GET /v1/tasks/:taskId/runs": async (s) => ({ params: { taskId: (await s.theRun()).taskId } }),
   "POST /v1/tasks/:taskId/runs": async (s) => ({ params: { taskId: await s.newTask() }, body: {} }),

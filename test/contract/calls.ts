@@ -27,7 +27,7 @@ const agents: Record<string, Caller> = {
   }),
   "DELETE /v1/agents/:agentId": idOf("agentId", (s) => s.newAgent()),
   "POST /v1/agents/:agentId/disable": idOf("agentId", (s) => s.newAgent()),
-  "POST /v1/agents/:agentId/enable": ofAgent,
+  "POST /v1/agents/:agentId/enable": idOf("agentId", (s) => s.newDisabledAgent()),
   "POST /v1/agents/:agentId/avatar": async (s) => ({
     params: { agentId: await s.theAgent() },
     body: multipart({ file: png }),
@@ -88,7 +88,7 @@ const records: Record<string, Caller> = {
   },
   "GET /v1/prompts/:promptId": idOf("promptId", (s) => s.thePrompt()),
   "PATCH /v1/prompts/:promptId": async (s) => ({
-    params: { promptId: await s.thePrompt() },
+    params: { promptId: await s.newPrompt() },
     body: { template: "Bye {{name}}" },
   }),
   "DELETE /v1/prompts/:promptId": idOf("promptId", (s) => s.newPrompt()),

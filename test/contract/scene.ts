@@ -67,6 +67,12 @@ export class Scene {
     return (await this.parley.agents.create(body)).id;
   };
 
+  newDisabledAgent = async (): Promise<string> => {
+    const agentId = await this.newAgent();
+    await this.parley.agents.disable(agentId);
+    return agentId;
+  };
+
   theSession = () => this.once("session", () => this.newSession());
   /** A session whose first turn has ended. */
   newSession = async (fields: TurnCreate = {}, agent?: string): Promise<SessionIds> => {

@@ -17,8 +17,10 @@ export interface AuditNote {
   changes?: readonly string[];
   /** The work has written events of its own. */
   isWritten?: boolean;
-  /** The resource as it was: fields that are the same in the response did not change. */
+  /** The resource as it was: fields that are the same in the response did not change, and there is no event when none did. */
   before?: object;
+  /** The work changes something even where no field does, such as the number of versions. */
+  changesAlways?: boolean;
 }
 
 /** The request whose event is written. */
@@ -47,13 +49,15 @@ export class AuditTrail {
     const resource = resourceIn(result instanceof Reply ? result.value : result);
     const known = rule.endsWith(".create") ? (resource?.id ?? named) : (named ?? resource?.id);
     const fields = note.changes ?? (isObject(body) ? Object.keys(body) : []);
+    const changes = note.before === undefined ? fields : changedFields(fields, note.before, resource ?? {});
+    if (note.before !== undefined && changes.length === 0 && note.changesAlways !== true) return;
     await recordAudit(inner, {
       tenantId: principal.tenant.id,
       actor: principal.actor,
       action: rule,
       resourceId: note.resourceId ?? (typeof known === "string" ? known : null),
       requestId,
-      changes: note.before === undefined ? fields : changedFields(fields, note.before, resource ?? {}),
+      changes,
     });
   }
 }
