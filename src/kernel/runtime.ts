@@ -127,8 +127,8 @@ const requestBodyBytesMax = 64 * 1024 * 1024;
 /**
  * Starts an HTTP server and returns it. Throws an error with code `EADDRINUSE` when the port is taken.
  *
- * Bun gives the headers of a new connection 10 s, rounded up to its ticks of 4 s; Deno has no
- * such limit (docs/deno.md). How long a body may take is limited where it is read.
+ * Bun gives the headers of a new connection 10 s, which no option changes, and looks in ticks of
+ * 4 s, so that it is 8 to 12 s; Deno has no such limit (docs/deno.md). How long a body may take is limited where it is read.
  */
 export function listen(options: ListenOptions): HttpServer {
   const fetch = (request: Request) =>

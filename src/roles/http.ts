@@ -5,6 +5,7 @@ import { ApiError } from "../kernel/errors.ts";
 import { envelope } from "../kernel/http/error-envelope.ts";
 import { logRequest } from "../kernel/http/log-request.ts";
 import { requestIdOf } from "../kernel/http/request.ts";
+import { endUnreadBody } from "../kernel/http/unread-body.ts";
 import { type HttpServer, type ListenOptions, listen } from "../kernel/runtime.ts";
 import type { Logger } from "../kernel/telemetry/log.ts";
 import { OperatorError, reasonOf } from "./operator-error.ts";
@@ -57,7 +58,7 @@ export async function takePort(
   let app: App = (request) => Promise.resolve(refuse(log, request, new ApiError("service_unavailable", startingSoon)));
   const listenTo = (port: number) =>
     tryListen({ host: config.host, port }, variable, {
-      fetch: (request) => app(request),
+      fetch: async (request) => endUnreadBody(request, await app(request)),
       // Closes the connection, because the body is not read.
       refuseBody: (request) =>
         refuse(log, request, new ApiError("payload_too_large", { headers: { Connection: "close" } })),

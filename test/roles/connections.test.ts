@@ -116,6 +116,37 @@ describe("an HTTP process", () => {
     ]);
   }, 120_000);
 
+  test("closes the connection of a refused request whose body never comes, and keeps that of one whose body came", async () => {
+    await using installation = await startInstallation();
+    const http = await installation.serve();
+    const { token } = await installation.client(http.url);
+    const credential = `Authorization: Bearer ${token}`;
+    const refusals: [status: number, text: string][] = [
+      [401, post("/v1/agents", ["Content-Length: 10"])],
+      [401, `${post("/v1/agents", ["Content-Length: 10"])}{`],
+      [401, post("/v1/agents", ["Transfer-Encoding: chunked"])],
+      [404, post("/v1/nothing", ["Content-Length: 10"])],
+      [413, post("/v1/agents", [`Content-Length: ${9 * 1024 * 1024}`, credential, "Content-Type: application/json"])],
+      [405, post("/healthz", ["Content-Length: 10"])],
+      [405, post("/readyz", ["Content-Length: 10"]).replace("POST", "PUT")],
+    ];
+    const silent = refusals.map(([status, text]) => ({ status, ...open(http.port, text) }));
+    await eventually(() => silent.every(({ state }) => state.closed), limitMs);
+    for (const { status, state } of silent) {
+      expect(state.received).toStartWith(`HTTP/1.1 ${status} `);
+      expect(state.received.toLowerCase()).toContain("\r\nconnection: close\r\n");
+    }
+    const { socket, state } = open(http.port, `${post("/v1/agents", ["Content-Length: 2"])}{}`);
+    await eventually(() => state.received.includes("}}"), limitMs);
+    expect(state.received.toLowerCase()).not.toContain("connection: close");
+    socket.write("GET /healthz HTTP/1.1\r\nHost: parley\r\n\r\n");
+    await eventually(() => state.received.includes("HTTP/1.1 200 OK"), limitMs);
+    socket.destroy();
+    // Nothing of a response is lost where a client sends all that it has first.
+    const body = new Uint8Array(20 * 1024 * 1024);
+    expect((await fetch(`${http.url}/v1/agents`, { method: "POST", body })).status).toBe(401);
+  }, 120_000);
+
   test("says in one line that a client went away in the middle of its body, and that no error", async () => {
     await using installation = await startInstallation();
     const http = await installation.serve();

@@ -89,9 +89,11 @@ export class RequestSlots {
     const credential = credentialOf(request);
     const known = credential === null ? undefined : this.#known.get(credential);
     const sender = webhookPath.test(request.url) ? "webhooks" : (known?.id ?? "unknown");
-    await this.#take(sender);
-    const held: Held = { sender, credential, inFlight: true, endStart: () => {}, streamOf: null };
+    // From the first on, so that the log names the tenant of a request that is refused here.
+    const held: Held = { sender, credential, inFlight: false, endStart: () => {}, streamOf: null };
     this.#held.set(request, held);
+    await this.#take(sender);
+    held.inFlight = true;
     held.endStart = await this.#start.begin(sender);
     const round = this.#rounds.turn(sender, 1);
     if (round !== null) await round;
@@ -105,8 +107,8 @@ export class RequestSlots {
     if (held.sender === tenant.id || !held.inFlight) return;
     this.#places.give(held.sender);
     held.inFlight = false;
-    await this.#take(tenant.id);
     held.sender = tenant.id;
+    await this.#take(tenant.id);
     held.inFlight = true;
   }
 

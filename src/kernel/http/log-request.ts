@@ -1,5 +1,5 @@
 import type { Logger } from "../telemetry/log.ts";
-import { codeOf, isProbe, requestIdOf, routeOf } from "./request.ts";
+import { codeOf, isRead, requestIdOf, routeOf } from "./request.ts";
 
 /** What is known of a request when its response is ready. */
 interface ServedRequest {
@@ -12,11 +12,10 @@ interface ServedRequest {
 
 /**
  * Writes the one line that each request leaves in the log (docs/operating.md, "Logs"), with its
- * route and not its path. What was only read, and what monitors ask, is `debug`.
+ * route and not its path. A read that succeeded, such as a monitor's, is `debug`.
  */
 export function logRequest(log: Logger, { request, status, tenantId, startedAtMs }: ServedRequest): void {
-  const isRead = request.method === "GET" || request.method === "HEAD";
-  const isQuiet = isProbe(request) || (isRead && status < 300);
+  const isQuiet = isRead(request) && status < 300;
   if (isQuiet && !log.isLevelEnabled("debug")) return;
   const line = {
     requestId: requestIdOf(request),

@@ -40,11 +40,16 @@ export function codeOf(request: Request): string | undefined {
   return codes.get(request);
 }
 
+/** Returns whether the method of a request only reads. */
+export function isRead({ method }: Request): boolean {
+  return method === "GET" || method === "HEAD";
+}
+
 const probe = /^[a-z]+:\/\/[^/]*\/(?:healthz|readyz|metrics)(?:\?|$)/;
 
-/** Returns whether a request is what monitors send every few seconds. */
+/** Returns whether a request is what monitors send every few seconds. With any other method it is a request like all others. */
 export function isProbe(request: Request): boolean {
-  return probe.test(request.url);
+  return isRead(request) && probe.test(request.url);
 }
 
 const forms = new WeakMap<Request, Form>();

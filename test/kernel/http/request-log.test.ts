@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
 import { createApp } from "../../../src/app.ts";
+import { RequestSlots } from "../../../src/kernel/admission/request-slots.ts";
 import { createOperatorApp } from "../../../src/kernel/http/operator-app.ts";
+import type { IdOf } from "../../../src/kernel/ids.ts";
 import { createLogger } from "../../../src/kernel/telemetry/log.ts";
 import { useAgent } from "../../harness/fixture.ts";
 
@@ -34,7 +36,7 @@ function logging(create = createApp) {
     expect(said).toBe(method);
     return [level, route, status, code];
   };
-  return { lines, lineOf };
+  return { lines, lineOf, app };
 }
 
 test("each request leaves one line, the refused ones too", async () => {
@@ -78,6 +80,45 @@ test("what monitors ask is quiet", async () => {
     expect(await lineOf("GET", path)).toEqual(["debug", path, 200, undefined]);
   const worker = logging((ctx) => createOperatorApp(ctx));
   expect(await worker.lineOf("GET", "/readyz")).toEqual(["debug", "/readyz", 200, undefined]);
+});
+
+test("what is refused on the paths of monitors is not quiet", async () => {
+  const { lineOf } = logging();
+  const refused = ["info", "unmatched", 405, "method_not_allowed"];
+  expect(await lineOf("POST", "/healthz")).toEqual(refused);
+  expect(await lineOf("PUT", "/readyz")).toEqual(refused);
+  expect(await lineOf("POST", "/metrics")).toEqual(refused);
+});
+
+test("a request beyond those that a tenant may have in flight is logged with its tenant", async () => {
+  const slots = new RequestSlots({
+    requestsInFlightMax: 1,
+    requestWaitMs: 1,
+    requestsWaitingMax: 1,
+    streamsOpenMax: 1,
+  });
+  const { lines, app } = logging((ctx) => createApp({ ...ctx, slots }));
+  const request = () =>
+    new Request("http://parley.test/v1/agents", { headers: { authorization: `Bearer ${t.token}` } });
+  const holder = request();
+  await slots.begin(holder);
+  // The first is refused at once; of the second, it is known only later whose it is.
+  await slots.identify(holder, { id: t.id as IdOf<"tenant">, form: "b" });
+  for (const credential of [`Bearer ${t.token}`, `bearer ${t.token}`]) {
+    const headers = { authorization: credential };
+    const response = await app(new Request("http://parley.test/v1/agents", { headers }));
+    expect(response.status).toBe(429);
+  }
+  slots.leave(holder);
+  expect((await app(request())).status).toBe(200);
+  const said = lines
+    .filter(({ msg }) => msg === "request")
+    .map(({ level, status, tenantId }) => [level, status, tenantId]);
+  expect(said).toEqual([
+    ["info", 429, t.id],
+    ["info", 429, t.id],
+    ["debug", 200, t.id],
+  ]);
 });
 
 test("a client that goes away in the middle of its body leaves that line, and no error", async () => {
