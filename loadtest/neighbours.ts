@@ -88,14 +88,19 @@ async function measure(stand: Stand, b: StandTenant, plan: Attack): Promise<stri
   return `| ${plan.name} | ${ms(idle.p50)}, ${ms(idle.p95)} | ${ms(beside.p50)}, ${ms(beside.p95)} | ${ms(limit)} | ${kept ? "kept" : "**broken**"} | ${beside.serverErrors}, ${beside.otherErrors} of ${beside.turns} turns | ${said || "nothing yet"} |`;
 }
 
-await using surroundings = await startSurroundings();
-await using stand = await startStand({
-  workers: 1,
-  env: { ...surroundings.env, WORKER_CONCURRENCY: values.slots },
-});
-const b = await stand.addTenant();
-await feel(stand, b);
-printLine("| A | B idle: first text p50, p95, ms | beside A | may be | | B's 5xx, other failures | what A got |");
-printLine("|---|---|---|---|---|---|---|");
-for (const plan of surroundings.attacks) if (plan.name.includes(values.only)) printLine(await measure(stand, b, plan));
+async function main(): Promise<void> {
+  await using surroundings = await startSurroundings();
+  await using stand = await startStand({
+    workers: 1,
+    env: { ...surroundings.env, WORKER_CONCURRENCY: values.slots },
+  });
+  const b = await stand.addTenant();
+  await feel(stand, b);
+  printLine("| A | B idle: first text p50, p95, ms | beside A | may be | | B's 5xx, other failures | what A got |");
+  printLine("|---|---|---|---|---|---|---|");
+  for (const plan of surroundings.attacks)
+    if (plan.name.includes(values.only)) printLine(await measure(stand, b, plan));
+}
+
+await main();
 process.exit(0);
