@@ -8,9 +8,9 @@ import { modelErrorBytesMax, modelEventBytesMax, modelResponseBytesMax } from ".
 /**
  * A model that sends as fast as it can keeps a worker busy: 1 MiB of events that say nothing
  * takes half a second to read. So in a round of the event loop each tenant's answers are
- * read no further than this, and a worker goes on with the other tenants' after some 2 ms.
+ * read no further than this, and a worker goes on with the other tenants' after some 8 ms.
  */
-const modelPieceBytes = 4 * 1024;
+const modelPieceBytes = 16 * 1024;
 const shares = new TickShares(modelPieceBytes);
 
 /** What bounds the requests of one provider. */
