@@ -24,8 +24,8 @@ const usualLimits: SlotLimits = {
 };
 /** Requests that begin at once: more than the pool has connections, so that these stay busy. */
 const requestsBeginningMax = 32;
-/** Requests of one sender that begin in one round of the event loop: some 2 ms of work, after which others go on. */
-const requestsPerRound = 4;
+/** Reads of one sender that begin in one round of the event loop: some 2 ms of work, after which others go on. Writes are fewer, and turns are accepted in groups. */
+const readsPerRound = 4;
 /** A request that takes longer than this waits for something, and another one begins. */
 const requestBeginningMs = 100;
 /** Credentials whose tenant is remembered. It tells whose bound a request counts for, nothing else. */
@@ -64,7 +64,7 @@ export class RequestSlots {
   readonly #limits: SlotLimits;
   readonly #places: Places<Sender>;
   readonly #start = new FairStart(requestsBeginningMax, requestBeginningMs);
-  readonly #rounds = new TickShares(requestsPerRound);
+  readonly #rounds = new TickShares(readsPerRound);
   readonly #streams = new Map<IdOf<"tenant">, number>();
   readonly #held = new WeakMap<Request, Held>();
   readonly #known = new Map<string, KnownSender>();
@@ -95,7 +95,7 @@ export class RequestSlots {
     await this.#take(sender);
     held.inFlight = true;
     held.endStart = await this.#start.begin(sender);
-    const round = this.#rounds.turn(sender, 1);
+    const round = request.method === "GET" ? this.#rounds.turn(sender, 1) : null;
     if (round !== null) await round;
   }
 
