@@ -1,6 +1,6 @@
 import type { AgentPurgeScope } from "../agents/purge.ts";
 import type { Ctx } from "../kernel/context.ts";
-import { byIndex, eraseInSteps, paced, type SizedRow } from "../kernel/database/pace.ts";
+import { eraseByIndex, idsOf, paced, type SizedId } from "../kernel/database/pace.ts";
 import { eraseResponses } from "../kernel/http/erase-keys.ts";
 import { addJob, jobKeySql } from "../kernel/queue/add-job.ts";
 import type { JobPayloads } from "../kernel/queue/catalogue.ts";
@@ -51,17 +51,14 @@ export function purgeTask({ sql }: Pick<Ctx, "sql">, payload: JobPayloads["task.
 }
 
 /** Runs hold the prompt that they were started with. */
-function purgeRuns({ sql, pace }: RunScope, taskIds: readonly string[]): Promise<void> {
+function purgeRuns(scope: RunScope, taskIds: readonly string[]): Promise<void> {
+  const { sql } = scope;
   const tasks = taskIds as string[];
-  return eraseInSteps<SizedRow & { id: string }>(
-    pace,
-    (rows) =>
-      byIndex(
-        sql,
-        (inner) => inner<(SizedRow & { id: string })[]>`
-          select id, pg_column_size(prompt) + pg_column_size(metadata) as bytes from task_runs
-          where task_id = any(${tasks}) limit ${rows}`,
-      ),
-    (rows) => sql`delete from task_runs where id = any(${rows.map(({ id }) => id)})`,
+  return eraseByIndex(
+    scope,
+    (inner, rows) => inner<SizedId[]>`
+      select id, pg_column_size(prompt) + pg_column_size(metadata) as bytes from task_runs
+      where task_id = any(${tasks}) limit ${rows}`,
+    (rows) => sql`delete from task_runs where id = any(${idsOf(rows)})`,
   );
 }

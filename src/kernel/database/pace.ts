@@ -3,7 +3,7 @@ import { tx } from "./transaction.ts";
 
 /** One statement of a deletion in bulk deletes at most this many rows, and about this many bytes or one row. */
 export const eraseRowsMax = 1_000;
-export const eraseBytesMax = 16 * 1024 * 1024;
+const eraseBytesMax = 16 * 1024 * 1024;
 /** Rows found by one scan. Far more than one statement deletes, because every scan walks over what was deleted before it. */
 const eraseScanRows = 20_000;
 /** A job that deletes in bulk gives its slot back after this long, in milliseconds, and goes on in a job of its own. */
@@ -66,8 +66,27 @@ export async function eraseInSteps<T extends SizedRow>(
   }
 }
 
+/** A row to be deleted by its id. */
+export interface SizedId extends SizedRow {
+  readonly id: string;
+}
+
+/** Does what `eraseInSteps` does, with rows that `scan` finds by an index (`byIndex`). */
+export function eraseByIndex<T extends SizedRow>(
+  { sql, pace }: { readonly sql: AnySql; readonly pace: Pace },
+  scan: (inner: Tx, rows: number) => Promise<readonly T[]>,
+  erase: (rows: readonly T[]) => Promise<unknown>,
+): Promise<void> {
+  return eraseInSteps(pace, (rows) => byIndex(sql, (inner) => scan(inner, rows)), erase);
+}
+
+/** Returns the ids of rows, for `any(…)`. */
+export function idsOf(rows: readonly SizedId[]): string[] {
+  return rows.map(({ id }) => id);
+}
+
 /** Cuts rows into steps of at most `eraseRowsMax` rows and `eraseBytesMax` bytes; a larger row is a step of its own. */
-export function eraseStepsOf<T extends SizedRow>(rows: readonly T[]): T[][] {
+function eraseStepsOf<T extends SizedRow>(rows: readonly T[]): T[][] {
   const steps: T[][] = [];
   let bytes = 0;
   for (const row of rows) {

@@ -1,5 +1,5 @@
 import type { Sql } from "../../kernel/database/client.ts";
-import { eraseInSteps, Pace, type SizedRow } from "../../kernel/database/pace.ts";
+import { eraseInSteps, idsOf, Pace, type SizedId } from "../../kernel/database/pace.ts";
 import { idempotencyKeepHours } from "../../kernel/limits.ts";
 
 /**
@@ -8,12 +8,12 @@ import { idempotencyKeepHours } from "../../kernel/limits.ts";
  * as keys are kept; the turns themselves stay.
  */
 export function sweepGenerations(sql: Sql): Promise<void> {
-  return eraseInSteps<SizedRow & { id: string }>(
+  return eraseInSteps(
     new Pace(),
-    (rows) => sql<(SizedRow & { id: string })[]>`
+    (rows) => sql<SizedId[]>`
       select id, pg_column_size(input) + coalesce(pg_column_size(answer), 0) as bytes from turns
       where session_id is null and input is not null and finished_at < now() - make_interval(hours => ${idempotencyKeepHours})
       limit ${rows}`,
-    (rows) => sql`update turns set input = null, answer = null where id = any(${rows.map(({ id }) => id)})`,
+    (rows) => sql`update turns set input = null, answer = null where id = any(${idsOf(rows)})`,
   );
 }

@@ -1,6 +1,6 @@
 import type { Ctx } from "../../kernel/context.ts";
 import type { Sql } from "../../kernel/database/client.ts";
-import { byIndex, eraseInSteps, paced, type SizedRow } from "../../kernel/database/pace.ts";
+import { eraseByIndex, idsOf, paced, type SizedId } from "../../kernel/database/pace.ts";
 import { tx } from "../../kernel/database/transaction.ts";
 import { addJob } from "../../kernel/queue/add-job.ts";
 import { announceCancel, cancelActive } from "../cancel.ts";
@@ -133,17 +133,14 @@ async function cancelWaiting(ctx: Ctx, sessionId: string, cutoff: Date): Promise
   if (canceled !== null) announceCancel(ctx, canceled);
 }
 
-function eraseRuns({ sql, pace }: EraseScope, tenantId: string, cutoff: Date): Promise<void> {
-  return eraseInSteps<SizedRow & { id: string }>(
-    pace,
-    (rows) =>
-      byIndex(
-        sql,
-        (inner) => inner<(SizedRow & { id: string })[]>`
-          select r.id, pg_column_size(r.prompt) + pg_column_size(r.metadata) as bytes
-          from tasks k join task_runs r on r.task_id = k.id
-          where k.tenant_id = ${tenantId} and r.created_at < ${cutoff} and r.finished_at < ${cutoff} limit ${rows}`,
-      ),
-    (rows) => sql`delete from task_runs where id = any(${rows.map(({ id }) => id)}) and finished_at is not null`,
+function eraseRuns(scope: EraseScope, tenantId: string, cutoff: Date): Promise<void> {
+  const { sql } = scope;
+  return eraseByIndex(
+    scope,
+    (inner, rows) => inner<SizedId[]>`
+      select r.id, pg_column_size(r.prompt) + pg_column_size(r.metadata) as bytes
+      from tasks k join task_runs r on r.task_id = k.id
+      where k.tenant_id = ${tenantId} and r.created_at < ${cutoff} and r.finished_at < ${cutoff} limit ${rows}`,
+    (rows) => sql`delete from task_runs where id = any(${idsOf(rows)}) and finished_at is not null`,
   );
 }

@@ -1,6 +1,6 @@
 import type { Ctx } from "../../kernel/context.ts";
 import type { AnySql, Sql, Tx } from "../../kernel/database/client.ts";
-import { byIndex, eraseInSteps, type Pace, type SizedRow } from "../../kernel/database/pace.ts";
+import { eraseByIndex, idsOf, type Pace, type SizedId, type SizedRow } from "../../kernel/database/pace.ts";
 import { tx } from "../../kernel/database/transaction.ts";
 import { eraseResponses } from "../../kernel/http/erase-keys.ts";
 import type { LogKey } from "../../kernel/relay/relay.ts";
@@ -43,15 +43,11 @@ export async function eraseSessions(scope: EraseScope, ids: readonly string[]): 
   if (ids.length === 0) return;
   const { sql, pace } = scope;
   const sessions = ids as string[];
-  await eraseInSteps<SizedRow & { sessionId: string; seq: string }>(
-    pace,
-    (rows) =>
-      byIndex(
-        sql,
-        (inner) => inner<(SizedRow & { sessionId: string; seq: string })[]>`
-          select session_id, seq::text, pg_column_size(content) as bytes from messages
-          where session_id = any(${sessions}) limit ${rows}`,
-      ),
+  await eraseByIndex(
+    scope,
+    (inner, rows) => inner<(SizedRow & { sessionId: string; seq: string })[]>`
+      select session_id, seq::text, pg_column_size(content) as bytes from messages
+      where session_id = any(${sessions}) limit ${rows}`,
     (rows) => sql`
       delete from messages m using unnest(${rows.map((row) => row.sessionId)}::text[], ${rows.map((row) => row.seq)}::bigint[])
         as gone (session_id, seq)
@@ -80,7 +76,7 @@ export function eraseGenerations(scope: EraseScope, agentId: string, before: Dat
   });
 }
 
-type TurnOfScan = SizedRow & { id: string; attempt: number; logged: boolean };
+type TurnOfScan = SizedId & { attempt: number; logged: boolean };
 
 function turnColumns(sql: AnySql) {
   return sql`
@@ -95,29 +91,26 @@ function ended(sql: AnySql) {
 
 /** Erases turns with their logs and continuations; the turns last, because they lead to the rest. */
 function eraseTurns(
-  { sql, relay, pace }: EraseScope,
+  scope: EraseScope,
   scan: (inner: Tx, rows: number) => Promise<readonly TurnOfScan[]>,
 ): Promise<void> {
-  return eraseInSteps(
-    pace,
-    (rows) => byIndex(sql, (inner) => scan(inner, rows)),
-    async (turns) => {
-      const ids = turns.map(({ id }) => id);
-      await relay.erase(
-        await turnLogs(
-          sql,
-          turns.filter(({ logged }) => logged),
-        ),
-      );
-      await sql`delete from continuations where turn_id = any(${ids})`;
-      await sql`
+  const { sql, relay } = scope;
+  return eraseByIndex(scope, scan, async (turns) => {
+    const ids = idsOf(turns);
+    await relay.erase(
+      await turnLogs(
+        sql,
+        turns.filter(({ logged }) => logged),
+      ),
+    );
+    await sql`delete from continuations where turn_id = any(${ids})`;
+    await sql`
         update task_runs set prompt = '', metadata = '{}', error = case when error is not null
           then json_build_object('code', error ->> 'code', 'message', ${erasedRunText}::text) end
         where turn_id = any(${ids})`;
-      await sql`update usage set metadata = '{}' where turn_id = any(${ids}) and metadata::text <> '{}'`;
-      await sql`delete from turns where id = any(${ids})`;
-    },
-  );
+    await sql`update usage set metadata = '{}' where turn_id = any(${ids}) and metadata::text <> '{}'`;
+    await sql`delete from turns where id = any(${ids})`;
+  });
 }
 
 /** Returns every turn log that some turns may have: each claim has its own, and so has the end of one that nobody claimed. */
@@ -133,20 +126,17 @@ async function turnLogs(sql: Sql, turns: readonly TurnOfScan[]): Promise<LogKey[
 
 /** Erases the rows of a table that belong to some sessions and have an id. `bytes` is the SQL of a row's size. */
 function eraseById(
-  { sql, pace }: EraseScope,
+  scope: EraseScope,
   table: "approvals" | "chat_deliveries",
   bytes: string,
   sessions: string[],
 ): Promise<void> {
+  const { sql } = scope;
   const name = sql.unsafe(table);
-  return eraseInSteps<SizedRow & { id: string }>(
-    pace,
-    (rows) =>
-      byIndex(
-        sql,
-        (inner) => inner<(SizedRow & { id: string })[]>`
-          select id, ${inner.unsafe(bytes)} as bytes from ${name} where session_id = any(${sessions}) limit ${rows}`,
-      ),
-    (rows) => sql`delete from ${name} where id = any(${rows.map(({ id }) => id)})`,
+  return eraseByIndex(
+    scope,
+    (inner, rows) => inner<SizedId[]>`
+      select id, ${inner.unsafe(bytes)} as bytes from ${name} where session_id = any(${sessions}) limit ${rows}`,
+    (rows) => sql`delete from ${name} where id = any(${idsOf(rows)})`,
   );
 }
