@@ -1,11 +1,10 @@
 import { SharedSlots } from "../kernel/async/shared-slots.ts";
 import { type FileEntry, listWorkspaceFiles } from "./files.ts";
+import { inSlot } from "./in-slot.ts";
 import { fileListsMax, fileListsPerTenantMax } from "./limits.ts";
 import type { WorkspaceScope } from "./scope.ts";
 import { neverAborted } from "./shell/host.ts";
-
 import { requireWorkspace } from "./store.ts";
-import { takeSlot } from "./take-slot.ts";
 
 /** Shared by the whole process, so that the lists of one tenant leave connections and time to the others. */
 const lists = new SharedSlots(fileListsMax, fileListsPerTenantMax);
@@ -21,11 +20,8 @@ export async function withFileList<T>(
   { under, signal = neverAborted }: { readonly under: string; readonly signal: AbortSignal | undefined },
   work: (files: readonly FileEntry[]) => T | Promise<T>,
 ): Promise<T> {
-  const release = await takeSlot(lists, tenantId, signal);
-  try {
+  return inSlot(lists, { tenantId, signal }, async () => {
     await requireWorkspace(sql, tenantId, workspaceId);
-    return await work(await listWorkspaceFiles(sql, workspaceId, under));
-  } finally {
-    release();
-  }
+    return work(await listWorkspaceFiles(sql, workspaceId, under));
+  });
 }

@@ -31,6 +31,16 @@ export class SharedSlots {
     };
   }
 
+  /** Waits for a slot and holds it for `work`; returns what that returns. Rejects with the signal's reason, and as `work` does. */
+  async run<T>(holder: string, signal: AbortSignal | null, work: () => T | Promise<T>): Promise<T> {
+    const release = await this.take(holder, signal);
+    try {
+      return await work();
+    } finally {
+      release();
+    }
+  }
+
   #wait(holder: string, signal: AbortSignal | null): Promise<void> {
     return new Promise((resolve, reject) => {
       const queue = this.#waiting.get(holder) ?? new Set();

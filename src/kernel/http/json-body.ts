@@ -21,12 +21,7 @@ export async function readJson(request: Request, tenantId: string): Promise<unkn
     });
   }
   if (size <= largeBytes) return read(pieces);
-  const release = await largeBodies.take(tenantId, null);
-  try {
-    return await read(pieces);
-  } finally {
-    release();
-  }
+  return largeBodies.run(tenantId, null, () => read(pieces));
 }
 
 /** JSON above this takes a millisecond or more to read. */

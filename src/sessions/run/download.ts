@@ -41,26 +41,23 @@ export function imageDownload(
   let bytes = 0;
 
   const fetchOne = async (url: URL): Promise<FetchedImage> => {
-    const release = await slots.take("", stop);
-    try {
-      const image = await fetchImage(fetchGuarded, url, stop);
-      bytes += image.data.byteLength;
-      if (bytes > turnImageBytesMax) {
-        const limit = `${turnImageBytesMax / 1024 / 1024} MiB`;
-        throw new ModelBoundsError(`The pictures of the conversation are larger than ${limit} together.`);
-      }
-      return image;
-    } finally {
-      release();
+    const image = await fetchImage(fetchGuarded, url, stop);
+    bytes += image.data.byteLength;
+    if (bytes > turnImageBytesMax) {
+      const limit = `${turnImageBytesMax / 1024 / 1024} MiB`;
+      throw new ModelBoundsError(`The pictures of the conversation are larger than ${limit} together.`);
     }
+    return image;
   };
   const once = (url: URL): Promise<FetchedImage> => {
     const known = fetched.get(url.href);
     if (known !== undefined) return known;
-    const image = fetchOne(url).catch((cause) => {
-      failed.abort(cause);
-      throw new DownloadError({ url: url.href, cause });
-    });
+    const image = slots
+      .run("", stop, () => fetchOne(url))
+      .catch((cause) => {
+        failed.abort(cause);
+        throw new DownloadError({ url: url.href, cause });
+      });
     fetched.set(url.href, image);
     return image;
   };

@@ -2,6 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { SharedSlots } from "../../kernel/async/shared-slots.ts";
 import { ToolError } from "../../tools/error.ts";
+import { inSlot } from "../in-slot.ts";
 import {
   commandMs,
   frameBytesMax,
@@ -11,7 +12,6 @@ import {
   processMemoryBytesMax,
   processMemoryCheckMs,
 } from "../limits.ts";
-import { takeSlot } from "../take-slot.ts";
 import { encodeFrame, FrameReader } from "./frames.ts";
 import { startProcess } from "./process.ts";
 import type {
@@ -46,13 +46,8 @@ interface JobOptions {
  * so that jobs that wait hold no list of files and no connection. Throws the signal's
  * reason, `ToolError` when no slot became free in time, and what `work` throws.
  */
-export async function withJobSlot<T>(tenantId: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  const releaseSlot = await takeSlot(slots, tenantId, signal);
-  try {
-    return await work();
-  } finally {
-    releaseSlot();
-  }
+export function withJobSlot<T>(tenantId: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  return inSlot(slots, { tenantId, signal }, work);
 }
 
 /**
