@@ -1,13 +1,11 @@
 import { SharedSlots } from "../async/shared-slots.ts";
-import { ApiError } from "../errors.ts";
 import { databaseWaitMs } from "../limits.ts";
+import { tooMany } from "./too-many.ts";
 
 /** A body above this is large; one that does not announce its length counts as large too. */
 export const largeBodyBytes = 1024 * 1024;
 /** Large bodies of one tenant that a process reads, or holds in memory, at once; the others wait unread. */
 export const largeBodiesMax = 4;
-/** `Retry-After` of a request whose body could not be read in time, in seconds. */
-const retryAfterSeconds = 1;
 
 const places = new SharedSlots(Number.POSITIVE_INFINITY, largeBodiesMax);
 
@@ -22,9 +20,6 @@ export async function takeBodyPlace(request: Request, tenantId: string): Promise
   const size = announced === null && request.body !== null ? Number.POSITIVE_INFINITY : Number(announced ?? 0);
   if (size <= largeBodyBytes) return () => {};
   return places.take(tenantId, AbortSignal.timeout(databaseWaitMs)).catch(() => {
-    throw new ApiError("rate_limited", {
-      message: "The tenant sends too many large bodies at once.",
-      headers: { "Retry-After": String(retryAfterSeconds) },
-    });
+    throw tooMany("The tenant sends too many large bodies at once.");
   });
 }

@@ -1,9 +1,10 @@
 import { TickShares } from "../async/tick-shares.ts";
-import { ApiError, type Form } from "../errors.ts";
+import type { Form } from "../errors.ts";
 import type { IdOf } from "../ids.ts";
 import { digest } from "../seal.ts";
 import { FairStart } from "./fair-start.ts";
 import { Places } from "./places.ts";
+import { tooMany } from "./too-many.ts";
 
 /** Whose requests share a bound: a tenant's, a chat platform's webhooks, or those whose sender is not known (yet). */
 type Sender = IdOf<"tenant"> | "webhooks" | "unknown";
@@ -30,8 +31,6 @@ const readsPerRound = 4;
 const requestBeginningMs = 100;
 /** Credentials whose tenant is remembered. It tells whose bound a request counts for, nothing else. */
 const credentialsKnownMax = 10_000;
-/** `Retry-After` of a request or stream too many, in seconds. */
-const retryAfterSeconds = 1;
 
 /** What a request holds of the process. */
 interface Held {
@@ -169,10 +168,6 @@ export class RequestSlots {
     if (oldest !== undefined && this.#known.size >= credentialsKnownMax) this.#known.delete(oldest);
     this.#known.set(credential, { id, form });
   }
-}
-
-function tooMany(message: string): ApiError {
-  return new ApiError("rate_limited", { message, headers: { "Retry-After": String(retryAfterSeconds) } });
 }
 
 /** Returns what a credential is remembered by; never itself. */
