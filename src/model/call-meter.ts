@@ -57,7 +57,7 @@ export class CallMeter {
 }
 
 /** Returns whether a model call failed before the model began: refused by the provider, or never sent. */
-export function wasRefused(error: unknown): boolean {
+function wasRefused(error: unknown): boolean {
   let link = RetryError.isInstance(error) ? error.lastError : error;
   for (const kind of [InvalidPromptError, LoadAPIKeyError, UnsupportedFunctionalityError])
     if (kind.isInstance(link)) return true;
@@ -72,7 +72,7 @@ export function wasRefused(error: unknown): boolean {
 const pictureBytes = 4_000;
 
 /** Returns the UTF-8 bytes of what a model is sent, as JSON. A picture counts as `pictureBytes`. */
-export function promptBytes(sent: unknown): number {
+function promptBytes(sent: unknown): number {
   let pictures = 0;
   const json = JSON.stringify(sent, (_key, value: unknown) => {
     const { type, mediaType } = (value ?? {}) as { type?: unknown; mediaType?: unknown };

@@ -6,7 +6,7 @@ import type { IdOf } from "../../kernel/ids.ts";
 export const parkedChannel = "parley_parked";
 
 /** Returns the condition of the index `turns_parked`, for a table or alias of turns. */
-export function isParked(sql: AnySql, turns: postgres.Fragment): postgres.Fragment {
+function isParked(sql: AnySql, turns: postgres.Fragment): postgres.Fragment {
   return sql`(${turns}.status = 'queued' and ${turns}.parked_at is not null and ${turns}.cancel_requested_at is null)`;
 }
 
