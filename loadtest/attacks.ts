@@ -1,7 +1,7 @@
 /** What a bad neighbour does to an installation, each until it is told to stop. */
-import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { ServerResponse } from "node:http";
 import postgres from "postgres";
+import { startLoopback } from "../test/servers/loopback.ts";
 import { type SlackBot, slackEvent, slackRequest } from "../test/servers/slack.ts";
 import { startPlatforms } from "./platforms.ts";
 import type { Stand, StandTenant } from "./stand.ts";
@@ -113,18 +113,13 @@ interface Connected {
 }
 
 async function startServer(opened: AsyncDisposableStack, answer: (response: ServerResponse) => void): Promise<string> {
-  const server = createServer((request, response) => {
+  const { origin, stop } = await startLoopback((request, response) => {
     request.resume();
-    response.on("error", () => {});
     if (request.method === "GET") response.end(JSON.stringify({ data: [{ id: "m" }] }));
     else answer(response);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  opened.defer(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  opened.defer(stop);
+  return `${origin}/v1`;
 }
 
 function writeEndlessLine(response: ServerResponse): void {

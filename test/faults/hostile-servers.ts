@@ -1,5 +1,5 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { ServerResponse } from "node:http";
+import { bodyText, drained, startLoopback } from "../servers/loopback.ts";
 import { McpServer } from "../servers/mcp.ts";
 
 /** What a hostile model does; the last `[[bad: NAME]]` of a request says which. */
@@ -65,8 +65,8 @@ const acts: Record<HostileAct, (response: ServerResponse, asked: Asked) => void 
 
 /** Starts both. */
 export async function startHostileServers(): Promise<HostileServers> {
-  const model = await listenAt(async (request, response) => {
-    const body = await bodyOf(request);
+  const model = await startLoopback(async (request, response) => {
+    const body = await bodyText(request);
     const named = /.*\[\[bad: (\w+)\]\]/s.exec(body)?.[1];
     const act = hostileActs.find((known) => known === named) ?? "slow";
     if (act !== "hang") response.writeHead(200, { "content-type": "text/event-stream" });
@@ -74,27 +74,16 @@ export async function startHostileServers(): Promise<HostileServers> {
   });
   const mcp = new McpServer();
   return {
-    modelUrl: `http://127.0.0.1:${portOf(model)}/v1`,
+    modelUrl: `${model.origin}/v1`,
     mcp,
     silence: () => {
       mcp.settings.intercept = () => new Promise(() => {});
     },
     [Symbol.asyncDispose]: async () => {
-      model.closeAllConnections();
-      model.close();
+      model.stop();
       await mcp.stop();
     },
   };
-}
-
-function drained(response: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
-    const goOn = () => {
-      response.off("drain", goOn).off("close", goOn);
-      resolve();
-    };
-    response.on("drain", goOn).on("close", goOn);
-  });
 }
 
 function askedIn(body: string): Asked {
@@ -105,24 +94,4 @@ function askedIn(body: string): Asked {
   } catch {
     return { text: "", afterTool: false };
   }
-}
-
-async function listenAt(respond: (request: IncomingMessage, response: ServerResponse) => unknown): Promise<Server> {
-  const server = createServer((request, response) => {
-    request.on("error", () => {});
-    response.on("error", () => {});
-    void Promise.resolve(respond(request, response)).catch(() => response.destroy());
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return server;
-}
-
-function portOf(server: Server): number {
-  return (server.address() as AddressInfo).port;
-}
-
-async function bodyOf(request: IncomingMessage): Promise<string> {
-  let text = "";
-  for await (const piece of request) text += piece;
-  return text;
 }

@@ -1,5 +1,5 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { ServerResponse } from "node:http";
+import { bodyText, drained, type LoopbackServer, startLoopback } from "./loopback.ts";
 
 /** What one response was, as the server saw it. */
 export interface Flow {
@@ -17,20 +17,18 @@ export interface FloodAnswer {
 }
 
 /** A model provider that writes what it is told to and notices how much of it could be sent. */
-export interface FloodServer {
+export interface FloodServer extends Pick<LoopbackServer, "stop"> {
   readonly url: string;
   readonly flows: Flow[];
-  stop(): void;
 }
 
 /** Starts one; `answer` gets the last message of the request. */
 export async function startFlood(answer: (lastMessage: string) => FloodAnswer): Promise<FloodServer> {
   const flows: Flow[] = [];
-  const server = createServer(async (request, response) => {
-    const { messages } = JSON.parse(await textOf(request)) as { messages: { content: string }[] };
+  const { origin, stop } = await startLoopback(async (request, response) => {
+    const { messages } = JSON.parse(await bodyText(request)) as { messages: { content: string }[] };
     const flow: Flow = { written: 0, acceptedEncoding: request.headers["accept-encoding"], closed: false };
     flows.push(flow);
-    response.on("error", () => {});
     response.once("close", () => {
       flow.closed = true;
     });
@@ -39,34 +37,17 @@ export async function startFlood(answer: (lastMessage: string) => FloodAnswer): 
     await pour(response, pieces, flow);
     response.end();
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    url: `${origin}/v1`,
     flows,
-    stop: () => {
-      server.closeAllConnections();
-      server.close();
-    },
+    stop,
   };
-}
-
-async function textOf(request: IncomingMessage): Promise<string> {
-  let text = "";
-  for await (const piece of request) text += piece;
-  return text;
 }
 
 async function pour(response: ServerResponse, pieces: Iterable<string | Uint8Array>, flow: Flow): Promise<void> {
   for (const piece of pieces) {
     if (flow.closed) return;
     flow.written += piece.length;
-    if (response.write(piece)) continue;
-    await new Promise<void>((resolve) => {
-      const goOn = () => {
-        response.off("drain", goOn).off("close", goOn);
-        resolve();
-      };
-      response.on("drain", goOn).on("close", goOn);
-    });
+    if (!response.write(piece)) await drained(response);
   }
 }

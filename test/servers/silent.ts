@@ -1,17 +1,16 @@
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { ServerResponse } from "node:http";
+import { bodyText, type LoopbackServer, startLoopback } from "./loopback.ts";
 
 /** Where a silent provider falls silent, or `comments`: it sends nothing but comments for a while, then it answers. */
 export type Silence = "at once" | "after the headers" | "in its answer" | "in an error" | "comments";
 
 /** A model provider that sends nothing more from some point on. */
-export interface SilentServer {
+export interface SilentServer extends Pick<LoopbackServer, "stop"> {
   /** The base URL for a provider. */
   readonly url: string;
   /** Connections on which a request was silent and that are open. */
   readonly open: ReadonlySet<ServerResponse>;
-  stop(): void;
 }
 
 const word = (content: string) =>
@@ -27,9 +26,8 @@ export async function startSilent(
   { commentsMs = 0 }: { readonly commentsMs?: number } = {},
 ): Promise<SilentServer> {
   const open = new Set<ServerResponse>();
-  const server = createServer(async (request, response) => {
-    const body = await bodyOf(request);
-    response.on("error", () => {});
+  const { origin, stop } = await startLoopback(async (request, response) => {
+    const body = await bodyText(request);
     open.add(response);
     response.once("close", () => open.delete(response));
     const silence = silenceOf(body);
@@ -45,19 +43,9 @@ export async function startSilent(
     }
     response.end(word("Fine.") + end);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    url: `${origin}/v1`,
     open,
-    stop: () => {
-      server.closeAllConnections();
-      server.close();
-    },
+    stop,
   };
-}
-
-async function bodyOf(request: IncomingMessage): Promise<string> {
-  let text = "";
-  for await (const piece of request) text += piece;
-  return text;
 }
