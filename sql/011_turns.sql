@@ -59,8 +59,14 @@ create table turns (
   -- Whether some of the tokens were estimated, because a provider did not say them.
   usage_estimated boolean not null default false,
   run_ms bigint not null default 0,
+  -- The steps that are known: times and names, no content (`src/sessions/state/turn-step.ts`).
+  steps json,
   accepted_at timestamptz not null default now(),
+  -- Its first claim.
+  started_at timestamptz,
   claimed_at timestamptz,
+  -- When the first text of its answer came.
+  first_text_at timestamptz,
   finished_at timestamptz
 );
 -- This index is what makes a session busy: a second active turn of a session cannot be inserted.

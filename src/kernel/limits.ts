@@ -59,6 +59,10 @@ export const callTokensMax = 2_147_483_647;
 export const toolCallsAtOnceMax = 8;
 /** One step of a turn makes at most this many tool calls; each further one gets an error. */
 export const toolCallsPerStepMax = 128;
+/** The record of a turn's steps has at most this many tool calls, the first ones; later ones are not in it. */
+export const recordedCallsMax = 1_000;
+/** A tool's name, and the id of a call, are kept in that record up to this many UTF-16 units: a provider chooses them. */
+export const recordedNameLengthMax = 256;
 /** So many turns of a tenant may be queued where the operator set nothing else; the column `queued_turns` of `tenants` begins with it. */
 export const queuedTurnsDefault = 10_000;
 /** A turn that workers hand back unfinished, when they stop, is run at most this often; then it fails. Runs whose worker died do not count. */

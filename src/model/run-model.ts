@@ -49,7 +49,7 @@ export interface ModelRequest {
   readonly modelCallsMax: number;
   readonly meter: ModelMeter;
   /** Called, and waited for, before a tool runs. */
-  readonly beforeTool: () => Promise<void>;
+  readonly beforeTool: (toolCallId: string) => Promise<void>;
 }
 
 /** The result of `runModel`. */
@@ -153,7 +153,7 @@ function guardedTools({ tools, beforeTool, signal }: ModelRequest): ToolSet {
             ...tool,
             execute: async (input, options) => {
               try {
-                await beforeTool();
+                await beforeTool(options.toolCallId);
                 signal.throwIfAborted();
                 const span = () => toolSpan(name, options.toolCallId);
                 return await inSpan(`execute_tool ${name}`, span, async () => execute(input, options));

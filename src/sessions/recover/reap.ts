@@ -114,7 +114,7 @@ export class Reaper {
     if (mayRunAgain && sealed === "unknown" && Date.now() - since < sealPatienceMs) return;
     const showedNothing = sealed === "empty" || sealed === "unknown";
     const usage = await lostUsage(this.#ctx, id, { logId: continuationId ?? id, attempt, hasShown: !showedNothing });
-    if (mayRunAgain && showedNothing && (await requeueTurn(sql, { turnId: id, attempt }, cause, usage))) {
+    if (mayRunAgain && showedNothing && (await requeueTurn(sql, { turnId: id, attempt }, cause, { usage }))) {
       reaperActions.inc({ action: "turn_requeued" });
       log.warn({ turnId: id, attempt }, "a turn whose worker is lost will be run again");
       return;

@@ -9,6 +9,7 @@ import { startContinuation } from "../state/continuation.ts";
 import { type HistoryRow, historyOfRow, historyOfTurn, noHistory } from "../state/history.ts";
 import { runningTurns } from "../state/parked.ts";
 import { type ClaimWay, claimMove, type TurnKind } from "../state/turn.ts";
+import type { TurnStep } from "../state/turn-step.ts";
 
 interface ClaimRow extends LoadedAgentRow, HistoryRow {
   locked: boolean;
@@ -26,6 +27,8 @@ interface ClaimRow extends LoadedAgentRow, HistoryRow {
   userId: string;
   turnMetadata: Record<string, unknown>;
   requestId: string | null;
+  claimedAt: Date;
+  steps: TurnStep[] | null;
   waitedSeconds: number;
   traceparent: string | null;
   modelCalls: number;
@@ -108,7 +111,7 @@ async function readClaim(
     )
     select held.locked, t.id, t.tenant_id, t.agent_id, t.session_id, t.kind, t.continuation_id, t.attempt, t.agent_version, t.input,
       t.keep_seq, t.assistant_message_id, t.user_id, t.metadata as turn_metadata, t.request_id, t.model_calls, t.answer,
-      t.traceparent, extract(epoch from now() - t.accepted_at)::float8 as waited_seconds,
+      t.traceparent, t.claimed_at, t.steps, extract(epoch from now() - t.accepted_at)::float8 as waited_seconds,
       (select n.usage_credit from tenants n where n.id = t.tenant_id) as usage_credit, agent.*, history.*
     from held left join claimed t on true
     left join lateral (${agentOfTurn(sql)}) agent on true
@@ -143,6 +146,8 @@ function toClaimedTurn(row: ClaimRow): ClaimedTurn {
     userId: row.userId,
     metadata: row.turnMetadata,
     requestId: row.requestId,
+    claimedAt: row.claimedAt,
+    steps: row.steps ?? [],
     waitedSeconds: row.waitedSeconds,
     traceparent: row.traceparent,
     modelCalls: row.modelCalls,

@@ -1,6 +1,5 @@
 import type { AnySql } from "../../kernel/database/client.ts";
 import { newId } from "../../kernel/ids.ts";
-import type { RelayWriter } from "../../kernel/relay/writer.ts";
 import { previewOf, storable } from "../../messages/text.ts";
 import { closeCalls, pendingCalls } from "../../messages/tool-calls.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
@@ -13,6 +12,7 @@ import {
   type TurnOutcome,
   type TurnUsage,
 } from "../state/turn-end.ts";
+import type { TurnRecord } from "../state/turn-step.ts";
 import type { PreparedTurn } from "./prepare.ts";
 
 /**
@@ -110,11 +110,7 @@ function longer(extended: UiMessage, message: UiMessage | null): UiMessage {
   return message !== null && message.parts.length >= extended.parts.length ? message : extended;
 }
 
-/** Returns the outcome with the counts of its log, as it stands once the last chunks are written. */
-export function withLog(
-  outcome: TurnOutcome,
-  writer: Pick<RelayWriter, "written">,
-  held: readonly object[],
-): TurnOutcome {
-  return { ...outcome, relayEvents: writer.written + held.length + 1 };
+/** Returns the outcome with the record of its steps, and the events of its log as it stands once the last chunks are written. */
+export function withLog(outcome: TurnOutcome, record: TurnRecord, relayEvents: number): TurnOutcome {
+  return { ...outcome, record, relayEvents };
 }

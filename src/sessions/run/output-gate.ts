@@ -10,12 +10,20 @@ const silentChunks = new Set(["start", "start-step", "finish-step", "message-met
 /** A turn that lasts longer than this after its first shown chunk is noted as shown; a shorter one has ended before it matters. */
 const noteAfterMs = 250;
 
+interface GateOptions {
+  readonly onOpen?: () => void;
+  readonly firstTextAt?: () => Date | null;
+  readonly patienceMs?: number;
+}
+
 /**
  * Holds back what shows nothing until the first chunk that shows something, so
  * that "the relay's log is empty" means exactly "nobody has seen anything".
  *
  * Some time after that first chunk (`noteAfterMs`) it also notes in Postgres that the
- * turn has shown something, for the case that the worker and Redis are lost together.
+ * turn has shown something, for the case that the worker and Redis are lost together; with
+ * it goes when the first text came. Only a turn whose first text came after that note, which
+ * one with tools may be, makes another for it.
  */
 export class OutputGate {
   readonly #sql: Sql;
@@ -28,30 +36,48 @@ export class OutputGate {
   /** The note under way, which those who ask meanwhile share. */
   #noting: Promise<boolean> | null = null;
   readonly #onOpen: () => void;
+  readonly #firstTextAt: () => Date | null;
+  #hasText = false;
+  #isTextNoted = false;
 
-  /** `onOpen` is called at the first chunk that shows something; a note waits for Postgres for `patienceMs`. */
+  /**
+   * `onOpen` is called at the first chunk that shows something; `firstTextAt` returns when the
+   * first text came; a note waits for Postgres for `patienceMs`.
+   */
   constructor(
     sql: Sql,
     turn: Pick<ClaimedTurn, "id" | "attempt">,
-    { onOpen = () => {}, patienceMs = turnPatienceMs }: { onOpen?: () => void; patienceMs?: number } = {},
+    { onOpen = () => {}, firstTextAt = () => null, patienceMs = turnPatienceMs }: GateOptions = {},
   ) {
     this.#sql = sql;
     this.#turn = turn;
     this.#onOpen = onOpen;
+    this.#firstTextAt = firstTextAt;
     this.#patienceMs = patienceMs;
   }
 
   /** Takes the next chunk; returns those that may go out now. */
   pass(chunk: { readonly type: string }): readonly object[] {
+    if (!this.#hasText && chunk.type === "text-delta") this.#passText();
     if (this.#open) return [chunk];
     this.#held.push(chunk);
     if (silentChunks.has(chunk.type)) return [];
     this.#open = true;
     this.#onOpen();
-    this.#timer = setTimeout(() => {
+    this.#noteSoon();
+    return this.takeHeld();
+  }
+
+  #passText(): void {
+    this.#hasText = true;
+    // Before the gate is open, its first note will say it.
+    if (this.#open) this.#noteSoon();
+  }
+
+  #noteSoon(): void {
+    this.#timer ??= setTimeout(() => {
       this.note().catch(() => {});
     }, noteAfterMs);
-    return this.takeHeld();
   }
 
   /**
@@ -63,7 +89,7 @@ export class OutputGate {
    */
   async note(isSurelyOurs = true): Promise<boolean> {
     this.close();
-    if (this.#isNoted && isSurelyOurs) return true;
+    if (this.#isNoted && isSurelyOurs && this.#isTextNoted === this.#hasText) return true;
     this.#noting ??= this.#ask().finally(() => {
       this.#noting = null;
     });
@@ -71,8 +97,10 @@ export class OutputGate {
   }
 
   async #ask(): Promise<boolean> {
-    const mark = () => markShown(this.#sql, this.#turn.id, this.#turn.attempt);
+    const firstTextAt = this.#firstTextAt();
+    const mark = () => markShown(this.#sql, this.#turn.id, this.#turn.attempt, firstTextAt);
     this.#isNoted = await retryWhileUnavailable(mark, { limitMs: this.#patienceMs, retryIf: isUnavailable });
+    this.#isTextNoted = firstTextAt !== null;
     return this.#isNoted;
   }
 
@@ -85,5 +113,6 @@ export class OutputGate {
 
   close(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
   }
 }

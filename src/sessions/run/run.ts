@@ -18,6 +18,7 @@ import { thinkingSettings } from "../../model/thinking.ts";
 import { type ClaimedTurn, logIdOf } from "../state/claimed-turn.ts";
 import { requeueTurn } from "../state/turn.ts";
 import type { TurnError, TurnOutcome, TurnUsage } from "../state/turn-end.ts";
+import type { TurnRecord } from "../state/turn-step.ts";
 import type { RunningTurn, StopReason } from "./actor.ts";
 import { ClaimUsage, CreditSpentError } from "./claim-usage.ts";
 import { commitOutcome } from "./commit.ts";
@@ -26,6 +27,7 @@ import { ClaimMeter, claimSpan } from "./meter.ts";
 import { canceledOutcome, cutShortOutcome, failedOutcome, goodOutcome, withLog } from "./outcome.ts";
 import { OutputGate } from "./output-gate.ts";
 import { errorOf, type PreparedTurn, prepareTurn } from "./prepare.ts";
+import { StepLog } from "./step-log.ts";
 
 /** Runs a claimed turn, or its continuation, to its end (docs/architecture.md, "A turn's way through the code"). */
 export function runTurn(ctx: Ctx, running: RunningTurn): Promise<void> {
@@ -47,16 +49,20 @@ async function runClaim(ctx: Ctx, running: RunningTurn, meter: ClaimMeter): Prom
   log.debug({ attempt: turn.attempt }, "turn claimed");
   const key = { logId: logIdOf(turn), attempt: turn.attempt };
   const writer = new RelayWriter(ctx.relay, key, { onSealed: () => stop.abort("fenced") });
-  const gate = new OutputGate(ctx.sql, turn, { onOpen: () => meter.noteFirstChunk() });
+  const steps = new StepLog(turn);
+  const gate = new OutputGate(ctx.sql, turn, {
+    onOpen: () => meter.noteFirstChunk(),
+    firstTextAt: () => steps.firstTextAt,
+  });
   const usage = new ClaimUsage(ctx.sql, turn, () => stop.abort("fenced"));
   const limit = setTimeout(() => stop.abort("timed_out"), turnRunMsMax);
   try {
-    const outcome = await runToOutcome(ctx, running, usage, { writer, gate });
+    const outcome = await runToOutcome(ctx, running, usage, { writer, gate, steps });
     // Everything shown is in the relay before the commit, so that only the very end can be missing after a crash.
     if (outcome !== null) await writer.flush();
     if (outcome === null || writer.sealed) return;
     const held = gate.takeHeld();
-    const committed = await commit(ctx, turn, withLog(outcome, writer, held));
+    const committed = await commit(ctx, turn, withLog(outcome, steps.close(), writer.written + held.length + 1));
     if (committed !== null) {
       // After the commit: a follower sees the end only once the session is free.
       await writer.end([...held, committed.lastChunk]);
@@ -79,7 +85,7 @@ async function commit(ctx: Ctx, turn: ClaimedTurn, outcome: TurnOutcome): Promis
   if (outcome.status !== "succeeded" && outcome.status !== "waiting") return null;
   const { id, continuationId } = turn;
   const stopped = await canceledOutcome(ctx.sql, id, continuationId !== null, outcome.usage);
-  const canceled = { ...stopped, relayEvents: outcome.relayEvents };
+  const canceled = { ...stopped, relayEvents: outcome.relayEvents, record: outcome.record };
   return (await commitOutcome(ctx.sql, turn, canceled)) ? canceled : null;
 }
 
@@ -91,13 +97,15 @@ async function runToOutcome(
   ctx: Ctx,
   running: RunningTurn,
   usage: ClaimUsage,
-  { writer, gate }: { readonly writer: RelayWriter; readonly gate: OutputGate },
+  { writer, gate, steps }: { readonly writer: RelayWriter; readonly gate: OutputGate; readonly steps: StepLog },
 ): Promise<TurnOutcome | null> {
   const { turn, stop } = running;
+  const told = { writer, steps };
   const prepared = await prepare(ctx, running, usage);
   if (prepared === "stopped")
-    return concludeStopped(ctx, running, writer, { prepared: null, result: null, usage: await usage.close() });
+    return concludeStopped(ctx, running, told, { prepared: null, result: null, usage: await usage.close() });
   if ("code" in prepared) return failedOutcome(prepared, turn, null, null, await usage.close());
+  steps.uses(prepared.provider, prepared.model);
   let bytes = 0;
   let chunks = 0;
   const result = await runModel(
@@ -115,11 +123,12 @@ async function runToOutcome(
       // No person follows a task's run or a stateless generation.
       canAsk: turn.kind === "session" || turn.kind === "chat",
       modelCallsMax: Math.max(1, modelCallsPerTurnMax - usage.modelCalls),
-      meter: usage,
-      beforeTool: async () => {
+      meter: steps.metered(usage),
+      beforeTool: async (toolCallId) => {
         await writer.flush();
         await usage.write();
         if (!(await gate.note(running.isSurelyOurs()))) stop.abort("fenced");
+        steps.beginTool(toolCallId);
       },
     },
     (chunk) => {
@@ -127,13 +136,14 @@ async function runToOutcome(
       bytes += chunkBytes(chunk);
       chunks += 1;
       if (bytes > answerBytesMax || chunks > answerChunksMax) stop.abort("too_large");
+      steps.pass(chunk);
       return gate
         .pass(chunk)
         .map((due) => writer.write(due))
         .at(-1);
     },
   );
-  return conclude(ctx, running, writer, { prepared, result, usage: await usage.close() });
+  return conclude(ctx, running, told, { prepared, result, usage: await usage.close() });
 }
 
 /**
@@ -167,13 +177,8 @@ function chunkBytes(chunk: UIMessageChunk): number {
 }
 
 /** Returns the outcome, from what the model did and why it was stopped. */
-async function conclude(
-  ctx: Ctx,
-  running: RunningTurn,
-  writer: RelayWriter,
-  ran: RanTurn,
-): Promise<TurnOutcome | null> {
-  if (running.stop.signal.aborted) return concludeStopped(ctx, running, writer, ran);
+async function conclude(ctx: Ctx, running: RunningTurn, told: ToldClaim, ran: RanTurn): Promise<TurnOutcome | null> {
+  if (running.stop.signal.aborted) return concludeStopped(ctx, running, told, ran);
   const { turn } = running;
   const { prepared, result, usage } = ran;
   const { ended, error } = result;
@@ -187,6 +192,12 @@ async function conclude(
     "the model failed",
   );
   return failedOutcome(errorOf("provider_error", describeModelError(result.error)), turn, prepared, result, usage);
+}
+
+/** What readers of a claim were told, and what its row will say of its steps. */
+interface ToldClaim {
+  readonly writer: RelayWriter;
+  readonly steps: StepLog;
 }
 
 /** A claim that was told to stop, and how far it came. */
@@ -206,7 +217,7 @@ interface RanTurn extends StoppedTurn {
 async function concludeStopped(
   ctx: Ctx,
   { turn, stop }: RunningTurn,
-  writer: RelayWriter,
+  { writer, steps }: ToldClaim,
   { prepared, result, usage }: StoppedTurn,
 ): Promise<TurnOutcome | null> {
   const failed = (error: TurnError) => failedOutcome(error, turn, prepared, result, usage);
@@ -216,7 +227,7 @@ async function concludeStopped(
     case "canceled":
       return canceledOutcome(ctx.sql, turn.id, turn.continuationId !== null, usage);
     case "drained":
-      if (writer.written === 0 && (await handBack(ctx, turn, usage))) return null;
+      if (writer.written === 0 && (await handBack(ctx, turn, usage, steps.close()))) return null;
       return failed(errorOf("service_unavailable", "The worker was stopped before the turn was done."));
     case "timed_out":
       return failed(errorOf("provider_error", "The turn ran longer than a turn may."));
@@ -229,8 +240,9 @@ async function concludeStopped(
  * Seals the log of a turn that has shown nothing and puts the turn back into the queue.
  * Returns false when that is not possible.
  */
-async function handBack(ctx: Ctx, turn: ClaimedTurn, usage: TurnUsage): Promise<boolean> {
+async function handBack(ctx: Ctx, turn: ClaimedTurn, usage: TurnUsage, record: TurnRecord): Promise<boolean> {
   if (turn.continuationId !== null) return false;
   const sealed = await ctx.relay.seal({ logId: turn.id, attempt: turn.attempt }).catch(() => "empty" as const);
-  return sealed === "empty" && requeueTurn(ctx.sql, { turnId: turn.id, attempt: turn.attempt }, "handed_back", usage);
+  if (sealed !== "empty") return false;
+  return requeueTurn(ctx.sql, { turnId: turn.id, attempt: turn.attempt }, "handed_back", { usage, record });
 }

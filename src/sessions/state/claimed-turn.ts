@@ -3,6 +3,7 @@ import type { IdOf } from "../../kernel/ids.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import type { History } from "./history.ts";
 import type { ClaimKind } from "./turn.ts";
+import type { TurnStep } from "./turn-step.ts";
 
 /** A claimed turn: what the worker needs to run it. */
 export interface ClaimedTurn extends ClaimKind {
@@ -17,6 +18,10 @@ export interface ClaimedTurn extends ClaimKind {
   readonly userId: string;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly requestId: string | null;
+  /** When this claim began, by the database's clock. */
+  readonly claimedAt: Date;
+  /** The steps that earlier claims made. */
+  readonly steps: readonly TurnStep[];
   /** Seconds from the acceptance to this claim, by the database's clock. */
   readonly waitedSeconds: number;
   /** The trace context of the request, when a trace is recorded. */

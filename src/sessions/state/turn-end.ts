@@ -2,6 +2,7 @@ import type { ProviderType } from "../../kernel/config.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import type { PendingCall } from "../../messages/tool-calls.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
+import type { TurnRecord } from "./turn-step.ts";
 
 /** Why a turn failed, as its error chunk says it. */
 export interface TurnError {
@@ -58,6 +59,8 @@ export interface TurnOutcome {
   readonly continuationId: IdOf<"continuation"> | null;
   /** The approvals that a turn which stops to ask waits for. */
   readonly approvals: readonly PendingCall[];
+  /** What its worker knows of the steps; null leaves what the row has. */
+  readonly record: TurnRecord | null;
 }
 
 /** Returns the outcome, without messages, of a turn that failed or was canceled and used this much. */
@@ -80,5 +83,6 @@ export function outcomeWithoutMessages(
       status === "canceled" ? { type: "abort" } : { type: "error", errorText: error?.message ?? "The turn failed." },
     continuationId: null,
     approvals: [],
+    record: null,
   };
 }

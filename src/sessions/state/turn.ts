@@ -5,6 +5,7 @@ import { hasOlderParkedSql } from "./parked.ts";
 import { addUsage, spendCredit } from "./spending.ts";
 import type { TurnOutcome, TurnUsage } from "./turn-end.ts";
 import { addTurnJob } from "./turn-job.ts";
+import type { TurnRecord } from "./turn-step.ts";
 
 /**
  * The states of a turn, and every statement that moves one.
@@ -103,7 +104,7 @@ export function claimMove(sql: AnySql, { turnId, lockKey, tenantId, workerId, wa
         and (select true from tenants n where n.id = turns.tenant_id and n.running_turns is not null) is null`;
   return sql`
       update turns set status = 'running', attempt = attempt + 1, worker_id = ${workerId}, claimed_at = now(), parked_at = null,
-        calls_before = model_calls,
+        started_at = coalesce(started_at, now()), calls_before = model_calls,
         log_attempt = case when continuation_id is null then attempt + 1 else log_attempt end
       from held where held.locked and id = ${turnId} and coalesce(session_id, id) = ${lockKey}
         and tenant_id = ${tenantId} and status = 'queued' and cancel_requested_at is null ${way === "job" ? isFirst : sql``}
@@ -128,7 +129,7 @@ export interface EndedParts {
  */
 export function endMove(sql: AnySql, fence: Fence, outcome: TurnOutcome, parts: EndedParts) {
   const { ends, good, inSession, continues } = parts;
-  const { error, usage, answer, relayEvents, continuationId } = outcome;
+  const { error, usage, answer, relayEvents, continuationId, record } = outcome;
   const lastChunk = json(sql, outcome.lastChunk);
   // A continuation has a turn log of its own; the turn's is complete already.
   const log = continues
@@ -149,10 +150,17 @@ export function endMove(sql: AnySql, fence: Fence, outcome: TurnOutcome, parts: 
         ${continuationId === null ? sql`` : sql`continuation_id = ${continuationId},`}
         ${ends ? sql`finished_at = now(),` : sql`worker_id = null, claimed_at = null, shown_at = null,`}
         run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
-        ${addUsage(sql, usage)}, ${log}, answer = ${answer === null ? null : json(sql, answer)}
+        ${addUsage(sql, usage)}, ${recordSteps(sql, record)} ${log}, answer = ${answer === null ? null : json(sql, answer)}
       from was where t.id = was.id
       returning t.*, was.leg
     )`;
+}
+
+/** Returns the assignments that write what is known of a turn's steps, each with a comma behind it. */
+export function recordSteps(sql: AnySql, record: TurnRecord | null) {
+  if (record === null) return sql``;
+  const { steps, firstTextAt } = record;
+  return sql`steps = ${json(sql, steps)}, first_text_at = coalesce(first_text_at, ${firstTextAt}),`;
 }
 
 /** The move *resume*: queues a turn whose approvals are decided, with a job. Does nothing when it waits for another continuation. */
@@ -184,13 +192,13 @@ export async function requeueTurn(
   sql: AnySql,
   { turnId, attempt }: Pick<Fence, "turnId" | "attempt">,
   cause: RequeueCause,
-  usage: TurnUsage,
+  { usage, record = null }: { readonly usage: TurnUsage; readonly record?: TurnRecord | null },
 ): Promise<boolean> {
   const crashed = cause === "crashed";
   const runsAreLeft = crashed ? sql`crashes < ${turnCrashesMax}` : sql`attempt - crashes < ${turnAttemptsMax}`;
   const rows = await sql`
     with requeued as (
-      update turns set status = 'queued', worker_id = null, claimed_at = null, ${addUsage(sql, usage)}
+      update turns set status = 'queued', worker_id = null, claimed_at = null, ${recordSteps(sql, record)} ${addUsage(sql, usage)}
         ${crashed ? sql`, crashes = crashes + 1` : sql``}
       where id = ${turnId} and attempt = ${attempt} and status = 'running' and shown_at is null
         and cancel_requested_at is null and ${runsAreLeft}
@@ -214,11 +222,17 @@ export async function unclaimTurn(sql: AnySql, turnId: string, workerId: string)
 
 /**
  * Notes that a reader may have seen something of this attempt, or that a tool
- * runs: from now on the turn is not run again. Returns false when the claim is gone.
+ * runs: from now on the turn is not run again; with when its first text came, if it did.
+ * Returns false when the claim is gone.
  */
-export async function markShown(sql: AnySql, turnId: string, attempt: number): Promise<boolean> {
+export async function markShown(
+  sql: AnySql,
+  turnId: string,
+  attempt: number,
+  firstTextAt: Date | null,
+): Promise<boolean> {
   const { count } = await sql`
-    update turns set shown_at = coalesce(shown_at, now()) where id = ${turnId} and attempt = ${attempt} and status = 'running'`;
+    update turns set shown_at = coalesce(shown_at, now()), first_text_at = coalesce(first_text_at, ${firstTextAt}) where id = ${turnId} and attempt = ${attempt} and status = 'running'`;
   return count > 0;
 }
 

@@ -1,0 +1,45 @@
+/**
+ * The record of a turn's steps, as `turns.steps` holds it and `GET /v1/turns/:turnId`
+ * shows it: times and names, no content. Moments are RFC 3339 by the database's clock.
+ */
+
+/**
+ * How a tool call stands. `waiting`: for a person or the caller. `canceled`: the turn
+ * ended before the call had a result.
+ */
+export const stepCallStatuses = ["running", "waiting", "succeeded", "failed", "denied", "canceled"] as const;
+export type StepCallStatus = (typeof stepCallStatuses)[number];
+
+/** A tool call of a step. */
+export interface StepCall {
+  readonly toolCallId: string;
+  readonly tool: string;
+  readonly status: StepCallStatus;
+  /** When it began to run; of one that never ran, when the model made it. */
+  readonly startedAt: string;
+  /** Null while it has no result. */
+  readonly finishedAt: string | null;
+}
+
+/** A step: a model call, with the requests that were repeated, and the tools it called. */
+export interface TurnStep {
+  /** From 0. */
+  readonly index: number;
+  readonly startedAt: string;
+  /** Null while it is under way. */
+  readonly finishedAt: string | null;
+  /** The provider's id; null for the operator's own. */
+  readonly provider: string | null;
+  readonly model: string;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly toolCalls: readonly StepCall[];
+}
+
+/** What a claim adds to the record of its turn. */
+export interface TurnRecord {
+  /** All steps of the turn, those of earlier claims included. */
+  readonly steps: readonly TurnStep[];
+  /** When this claim showed its first text; null: none. */
+  readonly firstTextAt: Date | null;
+}
