@@ -17,13 +17,16 @@ export function isToolCall(part: unknown): part is CallPart {
 
 const finalStates = new Set(["output-available", "output-error", "output-denied"]);
 
+/** Returns whether a part of a message is a tool call that has not ended. */
+export function isOpenCall(part: unknown): part is CallPart {
+  return isToolCall(part) && !finalStates.has(part.state);
+}
+
 /** Returns the message with every call that has no result in a final state, so that it can be sent to a model again. */
 export function closeCalls(message: UiMessage, errorText: string): UiMessage {
   return {
     ...message,
-    parts: message.parts.map((part) =>
-      isToolCall(part) && !finalStates.has(part.state) ? close(part, errorText) : part,
-    ),
+    parts: message.parts.map((part) => (isOpenCall(part) ? close(part, errorText) : part)),
   };
 }
 

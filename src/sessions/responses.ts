@@ -25,7 +25,8 @@ const summary = {
   ...attribution,
   ...times,
 };
-export const SessionListResponse = pageOf("SessionPage", Component("Session", summary));
+export const SessionResponse = Component("Session", summary);
+export const SessionListResponse = pageOf("SessionPage", SessionResponse);
 export const LatestSessionListResponse = pageOf(
   "LatestSessionPage",
   Component("LatestSession", {

@@ -8,6 +8,7 @@ import { Id } from "../kernel/ids.ts";
 import { approvalRoutes } from "./approval-routes.ts";
 import type { StreamContext } from "./follow/respond.ts";
 import { TurnWatch } from "./follow/watch.ts";
+import { forkRoutes } from "./fork-routes.ts";
 import { LatestSessionListResponse, MessageListResponse, SessionListResponse } from "./responses.ts";
 import { LatestQuery, MessagesQuery, SessionListQuery, sessionPath } from "./schema.ts";
 import { deleteSession, findSession, listLatest, listSessions, messagesAfter, messagesBefore } from "./state/store.ts";
@@ -23,7 +24,8 @@ export function sessionRoutes(ctx: Ctx) {
     .use(acceptRoutes(streams))
     .use(runningTurnRoutes(streams))
     .use(approvalRoutes(streams))
-    .use(transcriptRoutes(ctx));
+    .use(transcriptRoutes(ctx))
+    .use(forkRoutes(ctx));
 }
 
 function transcriptRoutes(ctx: Ctx) {

@@ -13,7 +13,8 @@ import {
 import { Id } from "../kernel/ids.ts";
 import { MessagePart, UserMessagePart } from "../messages/schema.ts";
 
-const MessageId = Characters({ min: 1, max: 256 });
+/** The id of a UI message, which its client may choose. */
+export const MessageId = Characters({ min: 1, max: 256 });
 
 /** A user's UI message. Further fields of a part are stored as sent; `checkParts` checks the parts. */
 export const UserMessage = Component("UserMessage", {

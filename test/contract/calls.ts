@@ -65,6 +65,7 @@ const sessions: Record<string, Caller> = {
     params: { ...(await s.newSession()) },
     ...(form === "b" ? { query: { deleteArtifacts: "false" } } : {}),
   }),
+  [`POST ${session}/fork`]: async (s) => ({ params: { ...(await s.theSession()) }, body: { userId: "ada" } }),
   [`GET ${session}/tool-approvals`]: async (s) => {
     const { agentId, sessionId } = await s.theWaiting();
     return { params: { agentId, sessionId } };

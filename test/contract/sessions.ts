@@ -115,6 +115,16 @@ export const sessions: readonly Contract[] = [
     errors: [busy],
   },
   {
+    op: "POST /v1/agents/:agentId/sessions/:sessionId/fork",
+    success: [201],
+    shape: "Session",
+    ids: session,
+    body: "json",
+    key: "response",
+    errors: ["404 message_not_found | 404 not_found"],
+    limits: [userId, metadata],
+  },
+  {
     op: "GET /v1/agents/:agentId/sessions/:sessionId/tool-approvals",
     success: [200],
     shape: "ToolApprovals",

@@ -71,6 +71,7 @@ import type {
   SavedMerchantBinding,
   SavedMerchantConnection,
   Session,
+  SessionFork,
   SessionPage,
   Skill,
   SkillCopyCreate,
@@ -360,6 +361,11 @@ class SessionsClient {
       query,
       ...options,
     });
+  }
+
+  /** Make a session that begins with another one's transcript: `POST /v1/agents/{agentId}/sessions/{sessionId}/fork`. */
+  fork(agentId: string, sessionId: string, body: SessionFork = {}, options: CallOptions = {}): Promise<Session> {
+    return this.#transport.call("POST", path`/v1/agents/${agentId}/sessions/${sessionId}/fork`, { body, ...options });
   }
 }
 

@@ -703,6 +703,12 @@ export interface Session {
   updatedAt: string;
 }
 
+export interface SessionFork {
+  throughMessageId?: string;
+  userId?: string;
+  metadata?: Record<string, unknown>;
+}
+
 export interface SessionPage {
   data: Array<Session>;
   nextCursor: string | null;

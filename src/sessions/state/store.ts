@@ -124,6 +124,12 @@ export async function listLatest(
   }));
 }
 
+/** Returns a session that exists as lists show it. */
+export async function readSummary(sql: AnySql, sessionId: string): Promise<SessionSummary> {
+  const [row] = await sql<SessionRow[]>`select ${summaryColumns(sql)} from sessions s where s.id = ${sessionId}`;
+  return showSummary(row as SessionRow);
+}
+
 function summaryColumns(sql: AnySql) {
   return sql`s.id, s.pinned_version, s.message_count, s.last_message_preview, s.user_id, s.metadata, s.created_at, s.updated_at,
     ${placeInTime(sql, "s.updated_at")}`;
