@@ -35,8 +35,20 @@ export interface Stand extends AsyncDisposable, StandTenant {
   addTenant(): Promise<StandTenant>;
   /** The settings of its service. */
   readonly env: Readonly<Record<string, string>>;
-  /** Starts one more worker. Returns its process. */
-  addWorker(): Promise<StandProcess>;
+  /** Starts one more worker. */
+  addWorker(name?: string): Promise<ServiceProcess>;
+  /** Its first HTTP process. */
+  readonly server: ServiceProcess;
+  /** Starts one more HTTP process. */
+  addServer(name?: string): Promise<ServiceProcess>;
+}
+
+/** A process of the service that a script may end itself. */
+export interface ServiceProcess extends StandProcess {
+  /** The address of an HTTP process; empty of a worker. */
+  readonly url: string;
+  /** Asks it to end, as a supervisor does. Resolves to its exit code once it has; null where a signal killed it. */
+  end(): Promise<number | null>;
 }
 
 /** What a stand is to be like. */
@@ -69,14 +81,16 @@ export async function startStand(options: StandOptions): Promise<Stand> {
 
     const processes: StandProcess[] = [{ name: "redis", pid: redis.process.pid ?? 0 }];
     const run = async (name: string, args: string[], env: Record<string, string>, ready: RegExp) => {
-      const started = await launch(args, env, ready);
-      opened.defer(() => stop(started.child));
-      processes.push({ name, pid: started.child.pid ?? 0 });
-      return started.match;
+      const { child, match } = await launch(args, env, ready);
+      opened.defer(async () => void (await stop(child, "SIGKILL")));
+      const pid = child.pid ?? 0;
+      processes.push({ name, pid });
+      const end = () => stop(child, "SIGTERM");
+      return { match, service: { name, pid, url: match[1] ?? "", end } satisfies ServiceProcess };
     };
     const modelArgs = ["src/simulated-model/main.ts", "--port", "0", "--chunk-delay-ms", "0"];
-    const [modelUrl = ""] = await run("model", modelArgs, {}, /http:\S+/);
-    const [bareUrl = ""] = await run("bare", ["loadtest/bare.ts", "--model", modelUrl], {}, /http:\S+/);
+    const [modelUrl = ""] = (await run("model", modelArgs, {}, /http:\S+/)).match;
+    const [bareUrl = ""] = (await run("bare", ["loadtest/bare.ts", "--model", modelUrl], {}, /http:\S+/)).match;
     const env = {
       DATABASE_URL: database.url,
       REDIS_URL: redis.url,
@@ -86,11 +100,11 @@ export async function startStand(options: StandOptions): Promise<Stand> {
       PORT: "0",
       ...options.env,
     };
-    const [, url = ""] = await run("serve", ["src/main.ts", "serve"], env, /"url":"([^"]+)"/);
-    const addWorker = async () => {
-      await run("work", ["src/main.ts", "work"], env, /"working"/);
-      return processes.at(-1) as StandProcess;
-    };
+    const addServer = async (name = "serve") =>
+      (await run(name, ["src/main.ts", "serve"], env, /"url":"([^"]+)"/)).service;
+    const addWorker = async (name = "work") => (await run(name, ["src/main.ts", "work"], env, /"working"/)).service;
+    const server = await addServer();
+    const { url } = server;
     for (let n = 0; n < options.workers; n++) await addWorker();
     const addTenant = async () => {
       const tenant = await makeTenant(env);
@@ -109,6 +123,8 @@ export async function startStand(options: StandOptions): Promise<Stand> {
       addTenant,
       env,
       addWorker,
+      server,
+      addServer,
       [Symbol.asyncDispose]: () => opened.disposeAsync(),
     };
   } catch (error) {
@@ -142,18 +158,19 @@ async function launch(args: string[], env: Record<string, string>, ready: RegExp
   return { child, match };
 }
 
-function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
-  return new Promise((resolve) => {
-    child.once("exit", () => resolve());
-    child.kill("SIGKILL");
-  });
+async function stop(child: ChildProcess, signal: "SIGKILL" | "SIGTERM"): Promise<number | null> {
+  if (child.exitCode === null && child.signalCode === null) {
+    const gone = new Promise((resolve) => child.once("exit", resolve));
+    child.kill(signal);
+    await gone;
+  }
+  return child.exitCode;
 }
 
 async function makeTenant(env: Record<string, string>): Promise<{ apiKey: string; tenantId: string }> {
   const args = ["src/main.ts", "tenant", "create", "--name", "load", "--json"];
   const { child, match } = await launch(args, env, /\{.*"token".*\}/);
-  await stop(child);
+  await stop(child, "SIGKILL");
   const { tenantId, token } = JSON.parse(match[0]) as { tenantId: string; token: string };
   return { apiKey: token, tenantId };
 }
