@@ -104,8 +104,8 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId/fork", () => {
       // The deletion of an agent excludes the forks of its sessions.
       await inner`select 1 from agents where id = ${agentId} for update`;
       forks = Promise.all([1, 2, 3].map(() => fork(sessionId)));
-      const begun = () => inner`
-        select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%copied as (%'`;
+      const begun = () => h.sql`
+        select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%for key share%'`;
       await eventually(async () => (await begun()).length >= 2);
       expect(await begun()).toHaveLength(2);
     });
