@@ -5,10 +5,19 @@ import { refuseInTransaction } from "../async/in-transaction.ts";
 interface RunningQuery extends Promise<unknown> {
   /** The connection that runs it; null before one does. */
   readonly state: unknown;
+  /** The driver asks `onexecute` of a query that it has sent whether more may be sent behind it on that connection. */
+  readonly options: { onexecute?: () => boolean };
   resolve(value: unknown): void;
   reject(error: unknown): void;
   cancel(): unknown;
   handle(): Promise<void>;
+}
+
+interface DeadlineOptions {
+  readonly tellCount?: (underWay: () => number) => void;
+  readonly onLate?: () => void;
+  /** For a single connection, on which a statement has to wait for the others in either case: they are sent at once. */
+  readonly pipelined?: boolean;
 }
 
 /** A statement, or the wait for a connection to run it on, took too long. */
@@ -19,6 +28,14 @@ export class DeadlineError extends Error {
 /** What replaces a query that was rejected before it was sent. */
 const nothing = { cancelled: null, strings: ["select"], args: [] };
 
+/**
+ * The driver (3.4.9) sends statements down connections that have one to run when all have: behind one
+ * that waits for a row's lock for seconds, while other connections are free again at once. With this they
+ * wait in the pool's own queue, first come first served. Its option `max_pipeline` cannot say so: 1 allows
+ * one statement behind another, and with 0 no transaction begins.
+ */
+const oneAtATime = () => false;
+
 /** How often the deadlines of running queries are checked, and so by how much a query may exceed its own. */
 const sweepEveryMs = 250;
 
@@ -27,14 +44,12 @@ const sweepEveryMs = 250;
  * waits for a connection without limit. One timer for all queries: a timer each
  * would cost more than many of the queries do. `tellCount` is given a function
  * that says how many queries are under way; `onLate` is called when some were too late.
+ * A connection runs one statement at a time, and the others wait for a free connection.
  */
 export function withDeadline(
   sql: postgres.Sql,
   waitMs: number,
-  {
-    tellCount = () => {},
-    onLate = () => {},
-  }: { readonly tellCount?: (underWay: () => number) => void; readonly onLate?: () => void } = {},
+  { tellCount = () => {}, onLate = () => {}, pipelined = false }: DeadlineOptions = {},
 ): postgres.Sql {
   const running = new Map<RunningQuery, number>();
   tellCount(() => running.size);
@@ -60,6 +75,7 @@ export function withDeadline(
   };
 
   const watch = (query: RunningQuery) => {
+    if (!pipelined) query.options.onexecute = oneAtATime;
     const { handle, resolve, reject } = query;
     query.handle = () => {
       refuseInTransaction("A second connection");

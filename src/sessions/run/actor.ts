@@ -102,7 +102,7 @@ export class Actor {
     // the arrays of a first beat were seen to go out as plain text, which Postgres refuses.
     connection`select`.catch(() => {});
     // The driver may forget a query when its connection breaks; a claim that waited for it would keep its job for ever.
-    return withDeadline(connection, lockQueryMs);
+    return withDeadline(connection, lockQueryMs, { pipelined: true });
   }
 
   /** Connects, writes this worker's row, and listens for cancellations and parked turns. */
