@@ -54,6 +54,9 @@ create table turns (
   input_tokens bigint not null default 0 check (input_tokens >= 0),
   output_tokens bigint not null default 0 check (output_tokens >= 0),
   model_calls integer not null default 0,
+  -- What of it other models than the agent's own used, as an array (`ModelUsage` in `src/sessions/state/turn-end.ts`);
+  -- null where none was called.
+  model_usage jsonb,
   -- Those before the claim that runs now.
   calls_before integer not null default 0,
   -- Whether some of the tokens were estimated, because a provider did not say them.

@@ -32,13 +32,15 @@ create table merchant_bindings (
   primary key (connection_id, user_id)
 );
 
--- The ledger: one row per turn, written in the commit that ends the turn, before anything is sent.
+-- The ledger: one row per turn and model that it used, written in the commit that ends the turn, before anything is sent.
 create table merchant_events (
   id text primary key,
   tenant_id text not null,
   connection_id text not null,
   provider text not null,
   turn_id text not null,
+  -- Counts the models of a turn from 0.
+  place smallint not null default 0,
   user_id text not null,
   -- The binding at the time of recording or of the release; null while unmapped.
   customer_id text,
@@ -69,8 +71,8 @@ create table merchant_events (
   accepted_at timestamptz,
   workflow_issue text
 );
--- One event per turn.
-create unique index merchant_events_turn on merchant_events (turn_id);
+-- One event per turn and model.
+create unique index merchant_events_turn on merchant_events (turn_id, place);
 create index merchant_events_newest on merchant_events (tenant_id, occurred_at desc, id desc);
 -- The list by status, and the summary's counts and sums, for which the table itself is not read.
 create index merchant_events_status on merchant_events (tenant_id, status, occurred_at desc, id desc)

@@ -435,6 +435,7 @@ CREATE TABLE merchant_events (
   connection_id text NOT NULL,
   provider text NOT NULL,
   turn_id text NOT NULL,
+  place smallint DEFAULT 0 NOT NULL,
   user_id text NOT NULL,
   customer_id text,
   agent_id text NOT NULL,
@@ -465,7 +466,7 @@ CREATE INDEX merchant_events_due ON merchant_events USING btree (connection_id, 
 CREATE INDEX merchant_events_newest ON merchant_events USING btree (tenant_id, occurred_at DESC, id DESC);
 CREATE INDEX merchant_events_sending ON merchant_events USING btree (last_attempt_at) WHERE sending_by IS NOT NULL;
 CREATE INDEX merchant_events_status ON merchant_events USING btree (tenant_id, status, occurred_at DESC, id DESC) INCLUDE (input_tokens, output_tokens, accepted_at);
-CREATE UNIQUE INDEX merchant_events_turn ON merchant_events USING btree (turn_id);
+CREATE UNIQUE INDEX merchant_events_turn ON merchant_events USING btree (turn_id, place);
 
 CREATE TABLE messages (
   session_id text NOT NULL,
@@ -655,6 +656,7 @@ CREATE TABLE turns (
   input_tokens bigint DEFAULT 0 NOT NULL,
   output_tokens bigint DEFAULT 0 NOT NULL,
   model_calls integer DEFAULT 0 NOT NULL,
+  model_usage jsonb,
   calls_before integer DEFAULT 0 NOT NULL,
   usage_estimated boolean DEFAULT false NOT NULL,
   run_ms bigint DEFAULT 0 NOT NULL,
@@ -683,6 +685,7 @@ CREATE INDEX turns_unfinished ON turns USING btree (status, accepted_at) WHERE s
 
 CREATE TABLE usage (
   turn_id text NOT NULL,
+  place smallint DEFAULT 0 NOT NULL,
   tenant_id text NOT NULL,
   agent_id text NOT NULL,
   session_id text DEFAULT ''::text NOT NULL,
@@ -699,15 +702,15 @@ CREATE TABLE usage (
   user_summed boolean DEFAULT false NOT NULL,
   session_summed boolean DEFAULT false NOT NULL,
   created_at timestamp with time zone DEFAULT now() NOT NULL,
-  CONSTRAINT usage_pkey PRIMARY KEY (turn_id),
+  CONSTRAINT usage_pkey PRIMARY KEY (turn_id, place),
   CONSTRAINT usage_input_tokens_check CHECK (input_tokens >= 0),
   CONSTRAINT usage_output_tokens_check CHECK (output_tokens >= 0)
 );
-CREATE INDEX usage_agents ON usage USING btree (tenant_id, agent_id, day) INCLUDE (input_tokens, output_tokens, duration_ms);
-CREATE INDEX usage_days ON usage USING btree (tenant_id, day) INCLUDE (input_tokens, output_tokens, duration_ms);
-CREATE INDEX usage_sessions ON usage USING btree (tenant_id, session_id, day) INCLUDE (input_tokens, output_tokens, duration_ms);
+CREATE INDEX usage_agents ON usage USING btree (tenant_id, agent_id, day) INCLUDE (place, input_tokens, output_tokens, duration_ms);
+CREATE INDEX usage_days ON usage USING btree (tenant_id, day) INCLUDE (place, input_tokens, output_tokens, duration_ms);
+CREATE INDEX usage_sessions ON usage USING btree (tenant_id, session_id, day) INCLUDE (place, input_tokens, output_tokens, duration_ms);
 CREATE INDEX usage_unsummed ON usage USING btree (tenant_id, day) WHERE NOT summed OR NOT user_summed OR NOT session_summed;
-CREATE INDEX usage_users ON usage USING btree (tenant_id, user_id, day) INCLUDE (input_tokens, output_tokens, duration_ms);
+CREATE INDEX usage_users ON usage USING btree (tenant_id, user_id, day) INCLUDE (place, input_tokens, output_tokens, duration_ms);
 
 CREATE TABLE usage_session_tokens (
   tenant_id text NOT NULL,

@@ -2,7 +2,7 @@ import type { Ctx } from "../kernel/context.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
 import { checkModel, thinkingLevelsOf } from "../providers/models.ts";
-import { findProvider } from "../providers/store.ts";
+import { findProvider, type ProviderRow } from "../providers/store.ts";
 import { newMcpRules } from "./policy.ts";
 import type { AgentConfig } from "./schema.ts";
 
@@ -15,7 +15,7 @@ export type FindMcpTool = (tenantId: string, mcpConnectionId: string, tool: stri
  * network requests, so it happens before any row is locked.
  */
 export type Confirmation =
-  | { readonly kind: "model"; readonly providerId: string; readonly model: string }
+  | { readonly kind: "model"; readonly providerId: string; readonly model: string; readonly path: string }
   | { readonly kind: "thinking_level"; readonly providerId: string; readonly model: string; readonly level: string }
   | { readonly kind: "mcp_tool"; readonly mcpConnectionId: string; readonly tool: string; readonly path: string };
 
@@ -23,9 +23,13 @@ export type Confirmation =
 export function neededConfirmations(before: AgentConfig | null, after: AgentConfig): Confirmation[] {
   const { providerId, model, thinkingLevel: level } = after;
   const needed: Confirmation[] = newMcpRules(before, after).map((rule) => ({ kind: "mcp_tool", ...rule }));
+  const had = new Set(before?.fallbackModels.map(({ providerId, model }) => JSON.stringify([providerId, model])));
+  for (const [index, fallback] of after.fallbackModels.entries())
+    if (!had.has(JSON.stringify([fallback.providerId, fallback.model])))
+      needed.push({ kind: "model", ...fallback, path: `/fallbackModels/${index}` });
   if (providerId === null || model === null) return needed;
   const isNewModel = before?.providerId !== providerId || before.model !== model;
-  if (isNewModel) needed.push({ kind: "model", providerId, model });
+  if (isNewModel) needed.push({ kind: "model", providerId, model, path: "" });
   if (level !== null && (isNewModel || before.thinkingLevel !== level))
     needed.push({ kind: "thinking_level", providerId, model, level });
   return needed;
@@ -33,9 +37,10 @@ export function neededConfirmations(before: AgentConfig | null, after: AgentConf
 
 /** Returns a text that identifies a confirmation, so that one already obtained is recognised. */
 export function confirmationKey(confirmation: Confirmation): string {
-  return confirmation.kind === "mcp_tool"
-    ? JSON.stringify([confirmation.kind, confirmation.mcpConnectionId, confirmation.tool])
-    : JSON.stringify(confirmation);
+  if (confirmation.kind === "mcp_tool")
+    return JSON.stringify([confirmation.kind, confirmation.mcpConnectionId, confirmation.tool]);
+  const { kind, providerId, model } = confirmation;
+  return JSON.stringify([kind, providerId, model, confirmation.kind === "thinking_level" ? confirmation.level : ""]);
 }
 
 /**
@@ -57,9 +62,24 @@ export async function confirmAll(
       continue;
     }
     const provider = await findProvider(sql, tenantId, confirmation.providerId);
-    if (provider === null) throw providerMissing();
-    if (confirmation.kind === "model") await checkModel(ctx, provider, confirmation.model);
+    const path = confirmation.kind === "model" ? confirmation.path : "";
+    if (provider === null) throw providerMissing(`${path}/providerId`);
+    if (confirmation.kind === "model") await confirmModel(ctx, provider, confirmation);
     else checkLevel(await thinkingLevelsOf(ctx, provider, confirmation.model), confirmation.level);
+  }
+}
+
+async function confirmModel(
+  ctx: Ctx,
+  provider: ProviderRow,
+  { model, path }: Extract<Confirmation, { kind: "model" }>,
+): Promise<void> {
+  try {
+    await checkModel(ctx, provider, model);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.reason !== "model_not_found") throw error;
+    const message = "is not offered by this provider";
+    throw new ApiError("model_not_found", { details: { issues: [{ path: `${path}/model`, message }] } });
   }
 }
 
@@ -70,9 +90,9 @@ function checkLevel({ known, levels }: { known: boolean; levels: readonly string
   throw invalid("/thinkingLevel", `is not supported: ${choices}`);
 }
 
-/** Returns the error of a configuration that names a provider which the tenant does not have. */
-export function providerMissing(): ApiError {
+/** Returns the error of a configuration that names a provider which the tenant does not have, by the pointer to its name. */
+export function providerMissing(path = "/providerId"): ApiError {
   return new ApiError("provider_missing_for_agent", {
-    details: { issues: [{ path: "/providerId", message: "names no provider" }] },
+    details: { issues: [{ path, message: "names no provider" }] },
   });
 }

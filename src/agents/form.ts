@@ -13,6 +13,7 @@ const agentFieldsOfB = [
   "compactionReserveTokens",
   "approvalInChat",
   "approvalInTasks",
+  "fallbackModels",
 ];
 
 /** Agents and their versions. The domain keeps form A's `skills` under the same name. */

@@ -23,6 +23,7 @@ export async function lockReferences(
   if (providerId !== null && providerId !== before?.config.providerId) {
     if ((await lockProvider(inner, tenantId, providerId)) === null) throw providerMissing();
   }
+  await lockFallbackProviders(inner, tenantId, before, after);
   if (after.workspaceId !== null && after.workspaceId !== before?.workspaceId)
     await lockWorkspace(inner, tenantId, agentId, after.workspaceId, exclusive);
   const attached = new Set(before?.config.mcpConnectionIds);
@@ -39,6 +40,21 @@ export async function lockReferences(
     skills.filter((id) => !had.has(id)),
     skills,
   );
+}
+
+/** Locked in the order of their ids: two changes that name the same providers do not wait for each other in a circle. */
+async function lockFallbackProviders(
+  inner: Tx,
+  tenantId: string,
+  before: EffectiveState | null,
+  after: EffectiveState,
+): Promise<void> {
+  const idsOf = (state: EffectiveState | null) =>
+    state?.config.fallbackModels.map(({ providerId }) => providerId) ?? [];
+  const [had, named] = [new Set(idsOf(before)), idsOf(after)];
+  for (const id of [...new Set(named)].filter((id) => !had.has(id)).sort())
+    if ((await lockProvider(inner, tenantId, id)) === null)
+      throw providerMissing(`/fallbackModels/${named.indexOf(id)}/providerId`);
 }
 
 async function lockWorkspace(

@@ -45,6 +45,7 @@ const configInB = {
   tools: Type.Array(OneOf(...toolGroups)),
   approvalInChat: Policy,
   approvalInTasks: Policy,
+  fallbackModels: Type.Array(Closed({ providerId: Id("provider"), model: example(Text, "gpt-5-nano") })),
 };
 const configInA = {
   ...config,

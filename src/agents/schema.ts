@@ -30,6 +30,8 @@ const mcpConnectionsPerAgentMax = 50;
 export const librarySkillsPerAgentMax = 100;
 /** Overrides one approval policy may hold. */
 const overridesPerPolicyMax = 200;
+/** Models that an agent may name to be called where its own fails. */
+export const fallbackModelsMax = 3;
 /** The model of a new agent in form A that names none (`POST /v1/agents`). */
 export const defaultModel = "openai/gpt-4o-mini";
 /** Tokens kept free for the model's answer by default. */
@@ -53,6 +55,12 @@ const PolicyOnCreate = Component("ApprovalPolicyCreate", {
 /** A policy is replaced as a whole, so its default is required. */
 const PolicyOnUpdate = Component("ApprovalPolicyUpdate", { default: OneOf(...approvalModes), overrides });
 
+/** A model that is called where the agent's own fails before it gave anything. */
+export interface FallbackModel {
+  readonly providerId: string;
+  readonly model: string;
+}
+
 /** The versioned configuration of an agent, as its row and each version's row hold it. */
 export interface AgentConfig {
   readonly name: string;
@@ -70,6 +78,8 @@ export interface AgentConfig {
   readonly approvalInTasks: ApprovalPolicy;
   /** Library skills by id; only form A shows and takes them. */
   readonly skills: readonly string[];
+  /** In the order in which they are tried. */
+  readonly fallbackModels: readonly FallbackModel[];
 }
 
 const runsWithoutAsking: ApprovalPolicy = { default: "full", overrides: [] };
@@ -89,6 +99,7 @@ export const configDefaults: Omit<AgentConfig, "name"> = {
   approvalInChat: runsWithoutAsking,
   approvalInTasks: runsWithoutAsking,
   skills: [],
+  fallbackModels: [],
 };
 
 const optional = {
@@ -105,6 +116,11 @@ const optional = {
   mcpConnectionIds: Type.Optional(Type.Array(Id("mcpConnection"), { maxItems: mcpConnectionsPerAgentMax })),
 };
 
+const Fallback = Closed({
+  providerId: Id("provider"),
+  model: example(Characters({ min: 1, max: modelCharactersMax }), "gpt-5-nano"),
+});
+
 const optionalInB = {
   ...optional,
   model: Type.Optional(example(Nullable(Characters({ min: 1, max: modelCharactersMax })), "gpt-5-mini")),
@@ -112,6 +128,7 @@ const optionalInB = {
   thinkingLevel: Type.Optional(Nullable(Characters({ min: 1, max: 64 }))),
   autoCompaction: Type.Optional(Type.Boolean()),
   compactionReserveTokens: Type.Optional(Type.Integer({ minimum: 0, maximum: 2_147_483_647 })),
+  fallbackModels: Type.Optional(Type.Array(Fallback, { maxItems: fallbackModelsMax })),
 };
 
 /** Form A's fields after they were raised to form B's names. */

@@ -38,6 +38,7 @@ export function showConfig(config: AgentConfig) {
     mcpConnectionIds: config.mcpConnectionIds,
     approvalInChat: config.approvalInChat,
     approvalInTasks: config.approvalInTasks,
+    fallbackModels: config.fallbackModels,
     skills: config.skills,
   };
 }

@@ -4,12 +4,17 @@ import { newId } from "../kernel/ids.ts";
 import { hasLiveJobSql } from "../kernel/queue/add-job.ts";
 import { addMerchantDeliverJob, deliverJobKey } from "./states.ts";
 
+/** Models that one turn may use: an agent's own, and its fallbacks (`fallbackModelsMax`). */
+const modelsPerTurnMax = 4;
+
 /** What recording needs to know of a turn beside its row. */
 export interface RecordedUsage {
   /** False: the worker that ran it is lost, and its token counts with it. */
   readonly known: boolean;
   readonly model: string | null;
   readonly providerType: ProviderType | null;
+  /** Whether the CTE `booked` has the models of the turn; else one model, this one, used all. */
+  readonly splits: boolean;
 }
 
 /**
@@ -20,25 +25,34 @@ export interface RecordedUsage {
  * connection. No job is added while one of the connection waits or runs: that one
  * delivers this event too, and `recoverUsageEvents` finds what it just missed.
  */
-export function billEndedTurn(sql: AnySql, { known, model, providerType }: RecordedUsage) {
+export function billEndedTurn(sql: AnySql, { known, model, providerType, splits }: RecordedUsage) {
+  const ids = splits ? eventIds(sql) : sql`${newId("merchantEvent")}`;
+  const usedModel = splits ? sql`e.used_model` : sql`${model}::text`;
+  const usedType = splits ? sql`e.used_type` : sql`${providerType}::text`;
   return sql`
     billed as (
-      insert into merchant_events (id, tenant_id, connection_id, provider, turn_id, user_id, customer_id, agent_id, session_id,
+      insert into merchant_events (id, place, tenant_id, connection_id, provider, turn_id, user_id, customer_id, agent_id, session_id,
         model, model_provider, input_tokens, output_tokens, turn_status, started_at, status)
-      select ${newId("merchantEvent")}, e.tenant_id, c.id, c.provider, e.id, e.user_id, b.customer_id, e.agent_id,
-        coalesce(e.session_id, ''), coalesce(${model}::text, v.config ->> 'model'), coalesce(${providerType}::text, p.provider_type),
+      select ${ids}, ${splits ? sql`e.place` : sql`0`}, e.tenant_id, c.id, c.provider, e.id, e.user_id, b.customer_id, e.agent_id,
+        coalesce(e.session_id, ''), coalesce(${usedModel}, v.config ->> 'model'), coalesce(${usedType}, p.provider_type),
         e.input_tokens, e.output_tokens, e.status, e.accepted_at,
         case when not ${known}::boolean then 'incomplete' when b.customer_id is null then 'unmapped' else 'pending' end
-      from ended e
+      from ${splits ? sql`booked` : sql`ended`} e
       join tenants t on t.id = e.tenant_id and t.monetization
       join merchant_connections c on c.tenant_id = e.tenant_id and c.retired_at is null
       left join merchant_bindings b on b.connection_id = c.id and b.user_id = e.user_id
       left join agent_versions v on v.agent_id = e.agent_id and v.version = e.agent_version
       left join providers p on p.id = v.provider_id
-      on conflict (turn_id) do nothing
+      on conflict (turn_id, place) do nothing
       returning connection_id, tenant_id, status
     ), enqueued as (
       select (${addMerchantDeliverJob(sql)}).id from billed
       where status = 'pending' and not ${hasLiveJobSql(sql, deliverJobKey(sql))}
     )`;
+}
+
+/** Returns an id for each place that a model of a turn can have. */
+function eventIds(sql: AnySql) {
+  const ids = Array.from({ length: modelsPerTurnMax }, () => newId("merchantEvent"));
+  return sql`(${ids}::text[])[e.place + 1]`;
 }

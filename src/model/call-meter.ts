@@ -72,7 +72,7 @@ function wasRefused(error: unknown): boolean {
 const pictureBytes = 4_000;
 
 /** Returns the UTF-8 bytes of what a model is sent, as JSON. A picture counts as `pictureBytes`. */
-function promptBytes(sent: unknown): number {
+export function promptBytes(sent: unknown): number {
   let pictures = 0;
   const json = JSON.stringify(sent, (_key, value: unknown) => {
     const { type, mediaType } = (value ?? {}) as { type?: unknown; mediaType?: unknown };

@@ -34,6 +34,8 @@ export interface ModelCallRequest {
   readonly signal: AbortSignal;
   readonly spans: ModelSpans;
   readonly meter: ModelMeter;
+  /** How often a request that failed before its response began is sent again; `providerRetriesMax` where it is not given. */
+  readonly retriesMax?: number;
 }
 
 /** A request to the provider that failed before its response began is tried once more. */
@@ -54,7 +56,7 @@ export async function* callModel(
 ): AsyncGenerator<AnswerPart | ModelCallEnd, void, undefined> {
   const model = resolveLanguageModel(request.model);
   const { signal } = request;
-  const { retry } = prepareRetries({ maxRetries: providerRetriesMax, abortSignal: signal });
+  const { retry } = prepareRetries({ maxRetries: request.retriesMax ?? providerRetriesMax, abortSignal: signal });
   const meter = new CallMeter(request.meter.onCall);
   const stream = await retry(() => startCall(model, request, meter));
   try {

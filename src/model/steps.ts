@@ -1,7 +1,8 @@
 import { generateId, NoOutputGeneratedError } from "ai";
 import { toResponseMessages } from "ai/internal";
 import { toolCallsPerStepMax } from "../kernel/limits.ts";
-import { callModel, type ModelCallRequest } from "./model-call.ts";
+import type { ModelCallRequest } from "./model-call.ts";
+import type { ModelChain } from "./model-chain.ts";
 import { type AnswerPart, StepRecord } from "./step-record.ts";
 import { type ApprovalOf, classifyCall, refuseCall, resolveDecidedCalls, runCalls } from "./tool-calls.ts";
 
@@ -12,6 +13,8 @@ import { type ApprovalOf, classifyCall, refuseCall, resolveDecidedCalls, runCall
 export interface StepsRequest extends ModelCallRequest {
   readonly approvalOf: ApprovalOf;
   readonly modelCallsMax: number;
+  /** The model that the request names, and those that are called where it fails. */
+  readonly chain: ModelChain;
 }
 
 /**
@@ -54,7 +57,7 @@ async function* oneStep(
 ): AsyncGenerator<AnswerPart, void, undefined> {
   ids.text.nextCall();
   ids.reasoning.nextCall();
-  for await (const received of callModel(request)) {
+  for await (const received of request.chain.call(request)) {
     if (received.type === "call-end") {
       record.end(received);
       continue;

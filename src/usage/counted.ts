@@ -8,6 +8,11 @@ export function sums(sql: AnySql, prefix: "" | "total_" = ""): postgres.Fragment
   return sql`${sum("turns")}, ${sum("input_tokens")}, ${sum("output_tokens")}, ${sum("duration_ms")}`;
 }
 
+/** Returns how many turns a row of `usage` stands for: a turn of several models counts by its first row. */
+export function turnsOfRow(sql: AnySql): postgres.Fragment {
+  return sql`case when place = 0 then 1::bigint else 0 end`;
+}
+
 /** Returns the conditions of a query, for the turns and for the tables of sums that have the columns. */
 export function conditions(
   sql: AnySql,
@@ -32,17 +37,18 @@ export function counted(sql: AnySql, tenantId: string, question: UsageQuestion):
   const asked = conditions(sql, tenantId, question);
   const numbers = sql`input_tokens, output_tokens, duration_ms`;
   const columns = sql`day, user_id, agent_id, provider, model`;
-  if (question.sessionId !== undefined) return sql`select ${columns}, 1 as turns, ${numbers} from usage where ${asked}`;
+  if (question.sessionId !== undefined)
+    return sql`select ${columns}, ${turnsOfRow(sql)} as turns, ${numbers} from usage where ${asked}`;
   if (question.groupBy === "user" || question.userId !== undefined)
     return sql`
       select ${columns}, turns, ${numbers} from usage_user_sums where ${asked} ${eachDay(sql, question)}
       union all
-      select ${columns}, 1::bigint, ${numbers} from usage where not user_summed and ${asked}`;
+      select ${columns}, ${turnsOfRow(sql)}, ${numbers} from usage where not user_summed and ${asked}`;
   const withoutUser = sql`day, agent_id, provider, model`;
   return sql`
     select ${withoutUser}, turns, ${numbers} from usage_sums where ${asked}
     union all
-    select ${withoutUser}, 1::bigint, ${numbers} from usage where not summed and ${asked}`;
+    select ${withoutUser}, ${turnsOfRow(sql)}, ${numbers} from usage where not summed and ${asked}`;
 }
 
 /** Lists each day of the range, so that one user's sums are found by the index and not searched among all users'. */

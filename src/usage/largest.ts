@@ -1,7 +1,7 @@
 import type postgres from "postgres";
 import type { AnySql, Tx } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
-import { conditions, counted, sums } from "./counted.ts";
+import { conditions, counted, sums, turnsOfRow } from "./counted.ts";
 import type { UsageQuestion } from "./query.ts";
 
 /** What a session used within a range. */
@@ -75,7 +75,7 @@ function readAll(sql: AnySql, tenantId: string, question: UsageQuestion): Promis
       select session_id from usage where ${asked} group by session_id
       order by sum(input_tokens + output_tokens) desc, session_id limit ${question.limit}
     ), buckets as (
-      select session_id, ${sums(sql)} from (select *, 1 as turns from usage) counted
+      select session_id, ${sums(sql)} from (select *, ${turnsOfRow(sql)} as turns from usage) counted
       where ${asked} and session_id in (select session_id from largest) group by session_id
     )
     select * from buckets cross join totals order by input_tokens + output_tokens desc, session_id`;
@@ -114,7 +114,7 @@ async function seek(
 
 function readUnordered(sql: Tx, tenantId: string, question: UsageQuestion): Promise<SessionRow[]> {
   return sql<SessionRow[]>`
-    select session_id, ${sums(sql)} from (select *, 1 as turns from usage) counted
+    select session_id, ${sums(sql)} from (select *, ${turnsOfRow(sql)} as turns from usage) counted
     where ${conditions(sql, tenantId, question)} and session_id in (
       select session_id from usage where tenant_id = ${tenantId} and not session_summed union select '')
     group by session_id`;
@@ -144,7 +144,7 @@ async function examine(
       order by tokens desc, session_id limit ${count}
     ), used as (
       select next.session_id, within_range.* from next cross join lateral (
-        select ${sums(sql)} from (select *, 1 as turns from usage u where u.session_id = next.session_id) counted
+        select ${sums(sql)} from (select *, ${turnsOfRow(sql)} as turns from usage u where u.session_id = next.session_id) counted
         where ${conditions(sql, tenantId, question)} having count(*) > 0) within_range
     ), ends as (
       select tokens as last_tokens, session_id as last_id, (select count(*) from next) as looked

@@ -34,13 +34,13 @@ async function sumBatch(sql: AnySql, rowsMax: number): Promise<number> {
   const byAgent = sql`tenant_id, day, agent_id`;
   const [row] = await sql<{ taken: number }[]>`
     with picked as materialized (
-      select turn_id, summed, user_summed, session_summed from usage
+      select turn_id, place, summed, user_summed, session_summed from usage
       where not summed or not user_summed or not session_summed
       order by tenant_id, day limit ${rowsMax} for update skip locked
     ), taken as (
       update usage u set summed = true, user_summed = true, session_summed = true
-      from picked where u.turn_id = picked.turn_id
-      returning u.tenant_id, u.day, u.user_id, u.agent_id, u.session_id, u.provider, u.model, u.input_tokens,
+      from picked where u.turn_id = picked.turn_id and u.place = picked.place
+      returning u.tenant_id, u.day, u.user_id, u.agent_id, u.session_id, u.place, u.provider, u.model, u.input_tokens,
         u.output_tokens, u.duration_ms, picked.summed as was_summed, picked.user_summed as was_user_summed,
         picked.session_summed as was_session_summed
     ), added as (${add(sql, sql`usage_sums`, byAgent, sql`not was_summed`)}
@@ -60,7 +60,7 @@ async function sumBatch(sql: AnySql, rowsMax: number): Promise<number> {
 function add(sql: AnySql, table: postgres.Fragment, ids: postgres.Fragment, due: postgres.Fragment): postgres.Fragment {
   return sql`
       insert into ${table} as s (${ids}, provider, model, turns, input_tokens, output_tokens, duration_ms)
-      select ${ids}, provider, model, count(*),
+      select ${ids}, provider, model, count(*) filter (where place = 0),
         sum(input_tokens)::bigint, sum(output_tokens)::bigint, sum(duration_ms)::bigint
       from taken where ${due} group by ${ids}, provider, model
       order by ${ids}, coalesce(provider, ''), coalesce(model, '')

@@ -24,6 +24,7 @@ const fields = [
   { ...number("/compactionReserveTokens", 0, 2_147_483_647), form: "b" },
   policy("/approvalInChat/overrides"),
   policy("/approvalInTasks/overrides"),
+  { field: "/fallbackModels", unit: "items", max: 3, form: "b" },
   metadata,
   cap("MCP connections of an agent", 50, invalid),
 ] as const;

@@ -39,6 +39,10 @@ export const preparations: Readonly<Record<string, Prepare>> = {
   }),
   "/approvalInChat/overrides": policy("approvalInChat"),
   "/approvalInTasks/overrides": policy("approvalInTasks"),
+  "/fallbackModels": async (s, value) => {
+    const providerId = await s.theProvider();
+    return { body: { fallbackModels: (value as unknown[]).map((_, n) => ({ providerId, model: `m${n}` })) } };
+  },
   "/message/id": (_, id) => ({ body: { message: { ...userMessage("hi"), id } } }),
   "/messages/0/id": (_, id) => ({ body: { messages: [{ ...userMessage("hi"), id }] } }),
   "/message/metadata": (_, metadata) => ({ body: { message: { ...userMessage("hi"), metadata } } }),

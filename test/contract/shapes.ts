@@ -27,6 +27,7 @@ const agentInB = {
   compactionReserveTokens: "int",
   approvalInChat: "#Policy",
   approvalInTasks: "#Policy",
+  fallbackModels: "[#FallbackModel]",
 } as const;
 const agentInA = { skills: "[skill_]", tools: "[=file_operation_sandbox,write_todos,memory]" } as const;
 const versionInBoth = {
@@ -116,6 +117,7 @@ const shapes: Readonly<Record<string, Fields>> = {
   AgentList: { agents: "[#Agent]", "nextCursor?": "text?" },
   AgentVersionPage: page("AgentVersion"),
   Policy: { default: "=full,auto,manual", overrides: "[#Override]" },
+  FallbackModel: { providerId: "prv_", model: "text" },
   Override: { tool: "text", mcpConnectionId: "mcp_?", mode: "=full,auto,manual,deny" },
   McpAttachment: { mcpConnectionId: "mcp_", forwardUserId: "bool", forwardedMetadataKeys: "[text]", ...made },
   McpAttachmentList: { mcpAttachments: "[#McpAttachment]" },

@@ -21,6 +21,7 @@ export interface Agent {
   tools: Array<"workspace" | "write_todos" | "memory">;
   approvalInChat: ApprovalPolicy;
   approvalInTasks: ApprovalPolicy;
+  fallbackModels: Array<{ providerId: string; model: string }>;
   workspaceId: string | null;
   userId: string;
   avatarUrl: string | null;
@@ -42,6 +43,7 @@ export interface AgentCreate {
   thinkingLevel?: string | null;
   autoCompaction?: boolean;
   compactionReserveTokens?: number;
+  fallbackModels?: Array<{ providerId: string; model: string }>;
   name: string;
   userId?: string;
   approvalInChat?: ApprovalPolicyCreate;
@@ -65,6 +67,7 @@ export interface AgentUpdate {
   thinkingLevel?: string | null;
   autoCompaction?: boolean;
   compactionReserveTokens?: number;
+  fallbackModels?: Array<{ providerId: string; model: string }>;
   name?: string;
   approvalInChat?: ApprovalPolicyUpdate;
   approvalInTasks?: ApprovalPolicyUpdate;
@@ -87,6 +90,7 @@ export interface AgentVersion {
   tools: Array<"workspace" | "write_todos" | "memory">;
   approvalInChat: ApprovalPolicy;
   approvalInTasks: ApprovalPolicy;
+  fallbackModels: Array<{ providerId: string; model: string }>;
   createdAt: string;
 }
 

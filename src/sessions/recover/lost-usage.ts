@@ -58,6 +58,7 @@ export async function lostUsage(
     outputTokens: sum(calls.map(({ came }) => estimatedTokens(came))),
     modelCalls: calls.length,
     estimated: calls.length > 0,
+    others: [],
   };
 
   function withoutPictures(column: "t.input" | "m.content") {

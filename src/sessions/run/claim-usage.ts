@@ -67,7 +67,17 @@ export class ClaimUsage implements ModelMeter {
     this.#rest = { ...this.#rest, provider: id, providerType, model };
   }
 
-  /** A model call has ended. */
+  /** Returns what is told of the calls of another model than the agent's own. */
+  ofOther({ id, providerType }: ModelProvider, model: string): ModelMeter["onCall"] {
+    return (usage) => {
+      const { inputTokens, outputTokens, estimated } = usage;
+      const other = { provider: id, providerType, model, inputTokens, outputTokens, estimated };
+      this.onCall(usage);
+      this.#rest = { ...this.#rest, others: [...this.#rest.others, other] };
+    };
+  }
+
+  /** A call of the agent's own model has ended. */
   readonly onCall = (usage: CallUsage): void => {
     const { inputTokens, outputTokens, modelCalls, estimated } = this.#rest;
     this.#rest = {
@@ -111,9 +121,10 @@ export class ClaimUsage implements ModelMeter {
     if (isGone) this.#onGone();
     this.#credit = credit;
     this.#callsWritten += written.modelCalls;
-    const { inputTokens, outputTokens, modelCalls } = this.#rest;
+    const { inputTokens, outputTokens, modelCalls, others } = this.#rest;
     this.#rest = {
       ...this.#rest,
+      others: others.slice(written.others.length),
       inputTokens: inputTokens - written.inputTokens,
       outputTokens: outputTokens - written.outputTokens,
       modelCalls: modelCalls - written.modelCalls,

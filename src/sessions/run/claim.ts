@@ -131,6 +131,7 @@ function tryLock(sql: AnySql, lockKey: string): postgres.Fragment {
 
 /** The row is one whose turn was claimed. */
 function toClaimedTurn(row: ClaimRow): ClaimedTurn {
+  const agent = toLoadedAgent(row);
   return {
     id: row.id as IdOf<"turn">,
     tenantId: row.tenantId,
@@ -153,7 +154,8 @@ function toClaimedTurn(row: ClaimRow): ClaimedTurn {
     modelCalls: row.modelCalls,
     usageCredit: row.usageCredit,
     answer: row.answer,
-    agent: toLoadedAgent(row),
+    agent,
+    hasFallbacks: (agent?.config?.fallbackModels.length ?? 0) > 0,
     history: row.sessionId === null ? noHistory(row.turnMetadata) : historyOfRow(row),
   };
 }

@@ -6,6 +6,7 @@ import { askMove, endContinuation } from "../state/continuation.ts";
 import { spendCredit } from "../state/spending.ts";
 import { type EndedParts, endMove, type Fence, type TurnKind } from "../state/turn.ts";
 import type { TurnOutcome } from "../state/turn-end.ts";
+import { bookUsage } from "./book-usage.ts";
 import { handOverToChat } from "./hand-over.ts";
 
 /**
@@ -59,6 +60,8 @@ interface Parts extends EndedParts {
   /** The messages that a cancelled turn had written when it stopped to ask are removed. */
   readonly undoes: boolean;
   readonly isTask: boolean;
+  /** Several models may have answered. */
+  readonly splits: boolean;
 }
 
 function partsOf({ claim }: Fence, { status, messages }: TurnOutcome): Parts {
@@ -73,6 +76,7 @@ function partsOf({ claim }: Fence, { status, messages }: TurnOutcome): Parts {
     keeps,
     undoes: status === "canceled" && continues,
     isTask: claim === undefined || claim.kind === "task",
+    splits: claim === undefined || claim.hasFallbacks,
   };
 }
 
@@ -143,7 +147,7 @@ function purgeHidden(sql: AnySql) {
 }
 
 /** Usage, the task's run, and the billing event of a turn that ends. */
-function meter(sql: AnySql, { status, error, usage, usageKnown }: TurnOutcome, { isTask }: Parts) {
+function meter(sql: AnySql, { status, error, usage, usageKnown }: TurnOutcome, { isTask, splits }: Parts) {
   const ran = sql`, ran as (
       update task_runs r set finished_at = now(), updated_at = now(), (status, error, canceled_at) = (
         select case when canceled then 'canceled' else ${status} end,
@@ -151,13 +155,7 @@ function meter(sql: AnySql, { status, error, usage, usageKnown }: TurnOutcome, {
         from (select r.cancel_requested_at is not null or ${status === "canceled"}) as asked (canceled))
       from ended e where e.kind = 'task' and r.turn_id = e.id and r.status = 'running'
     )`;
-  return sql`, used as (
-      insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens, estimated, duration_ms, metadata, day)
-      select id, tenant_id, agent_id, coalesce(session_id, ''), user_id, ${usage.provider}, ${usage.model},
-        input_tokens, output_tokens, usage_estimated, run_ms, metadata, (now() at time zone 'UTC')::date
-      from ended
-      on conflict (turn_id) do nothing
-    ) ${isTask ? ran : sql``}, ${billEndedTurn(sql, { known: usageKnown, ...usage })}`;
+  return sql`, ${bookUsage(sql, usage, splits)} ${isTask ? ran : sql``}, ${billEndedTurn(sql, { known: usageKnown, ...usage, splits })}`;
 }
 
 function spend(sql: AnySql, { usage }: TurnOutcome) {

@@ -6,6 +6,7 @@ import type { Ctx } from "../../kernel/context.ts";
 import { defaultMessage, type ErrorCause } from "../../kernel/errors.ts";
 import { withDecisions } from "../../messages/tool-calls.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
+import type { OpenFallback } from "../../model/model-chain.ts";
 import { languageModel, type ModelProvider, openProvider } from "../../providers/client.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import type { PlacedMessage } from "../state/history.ts";
@@ -15,6 +16,7 @@ import type { ClaimUsage } from "./claim-usage.ts";
 import { claimedWrite } from "./claimed-write.ts";
 import { type Compacted, type CompactionRequest, compact, earlierText, tokensOf } from "./compact.ts";
 import { type Equipment, equip } from "./equip.ts";
+import { fallbacksOf } from "./fallbacks.ts";
 
 /** Everything that a claim runs on. */
 export interface PreparedTurn {
@@ -22,6 +24,8 @@ export interface PreparedTurn {
   readonly provider: ModelProvider;
   readonly model: string;
   readonly languageModel: LanguageModel;
+  /** What is called where it fails. */
+  readonly fallbacks: readonly OpenFallback[];
   /** The system text. */
   readonly instructions: string;
   /** The transcript, with the user's message at its end or, for a continuation, the answer that is continued. */
@@ -74,10 +78,13 @@ export async function prepareTurn(
       : [...before, { seq: turn.keepSeq === null ? (last?.seq ?? null) : null, message: extended }];
   const model = languageModel(ctx, runnable.provider, runnable.model);
   const asked = { model, summary, isCut, messages: placed, signal, meter: usage };
-  const compacted = await compactIfAsked(ctx, turn, runnable, equipment, asked);
+  const tools = equipment.tools.map(({ name, tool }) => `${name} ${tool.description ?? ""}`).join("\n");
+  const fixedTokens = tokensOf(equipment.instructions) + tokensOf(tools);
+  const compacted = await compactIfAsked(ctx, turn, runnable, { ...asked, fixedTokens });
   return {
     ...runnable,
     languageModel: model,
+    fallbacks: fallbacksOf(ctx, turn, { ...runnable, fixedTokens, usage }),
     instructions: [equipment.instructions, compacted.earlier].filter((text) => text !== "").join("\n\n"),
     messages: compacted.messages,
     extended,
@@ -95,14 +102,12 @@ async function compactIfAsked(
   ctx: Ctx,
   turn: ClaimedTurn,
   { config, model: modelId }: Runnable,
-  equipment: Equipment,
-  rest: Pick<CompactionRequest, "model" | "summary" | "isCut" | "messages" | "signal" | "meter">,
+  rest: Pick<CompactionRequest, "model" | "summary" | "isCut" | "messages" | "signal" | "meter" | "fixedTokens">,
 ): Promise<Compacted> {
   if (!config.autoCompaction || turn.sessionId === null) {
     const { summary, isCut, messages } = rest;
     return { earlier: earlierText(summary, isCut), messages: messages.map(({ message }) => message) };
   }
-  const tools = equipment.tools.map(({ name, tool }) => `${name} ${tool.description ?? ""}`).join("\n");
   return compact({
     ...rest,
     sql: ctx.sql,
@@ -111,7 +116,6 @@ async function compactIfAsked(
     claim: turn,
     modelId,
     reserveTokens: config.compactionReserveTokens,
-    fixedTokens: tokensOf(equipment.instructions) + tokensOf(tools),
   });
 }
 

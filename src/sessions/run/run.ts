@@ -115,6 +115,7 @@ async function runToOutcome(
       messages: prepared.messages,
       extended: prepared.extended,
       thinking: thinkingSettings(prepared.provider.providerType, prepared.config.thinkingLevel),
+      fallbacks: prepared.fallbacks,
       messageId: turn.assistantMessageId,
       signal: stop.signal,
       download: imageDownload(ctx.config, turn.tenantId, stop.signal),

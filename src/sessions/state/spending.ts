@@ -1,4 +1,4 @@
-import type { AnySql } from "../../kernel/database/client.ts";
+import { type AnySql, json } from "../../kernel/database/client.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import type { TurnUsage } from "./turn-end.ts";
 
@@ -10,9 +10,10 @@ import type { TurnUsage } from "./turn-end.ts";
  */
 
 /** Returns the assignments that add usage to a turn's row, for an `update turns`. */
-export function addUsage(sql: AnySql, { inputTokens, outputTokens, modelCalls, estimated }: TurnUsage) {
+export function addUsage(sql: AnySql, { inputTokens, outputTokens, modelCalls, estimated, others }: TurnUsage) {
+  const byModel = sql`, model_usage = coalesce(model_usage, '[]') || ${json(sql, others)}::jsonb`;
   return sql`input_tokens = input_tokens + ${inputTokens}, output_tokens = output_tokens + ${outputTokens},
-        model_calls = model_calls + ${modelCalls}, usage_estimated = usage_estimated or ${estimated}`;
+        model_calls = model_calls + ${modelCalls}, usage_estimated = usage_estimated or ${estimated} ${others.length === 0 ? sql`` : byModel}`;
 }
 
 /** Returns the CTE `spent` that takes usage from the credit of the tenant of a CTE's row; it returns what is left. */

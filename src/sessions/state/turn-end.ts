@@ -10,6 +10,16 @@ export interface TurnError {
   readonly message: string;
 }
 
+/** What a claim used by one model. */
+export interface ModelUsage {
+  readonly provider: string | null;
+  readonly providerType: ProviderType | null;
+  readonly model: string;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly estimated: boolean;
+}
+
 /** What a claim used. */
 export interface TurnUsage {
   readonly provider: string | null;
@@ -20,6 +30,8 @@ export interface TurnUsage {
   readonly modelCalls: number;
   /** Whether a part of it was estimated. */
   readonly estimated: boolean;
+  /** What of it other models than `model` used: those that answered where it failed. */
+  readonly others: readonly ModelUsage[];
 }
 
 /** Nothing was used. */
@@ -31,6 +43,7 @@ export const noUsage: TurnUsage = {
   outputTokens: 0,
   modelCalls: 0,
   estimated: false,
+  others: [],
 };
 
 /** How a claim ended: the turn ended with it, or (`waiting`) the turn stops to ask. */

@@ -65,6 +65,8 @@ export interface ClaimKind {
   readonly continuationId: IdOf<"continuation"> | null;
   /** A regeneration keeps the transcript up to this place; null for any other turn. */
   readonly keepSeq: number | null;
+  /** Whether other models than the agent's own may have answered. */
+  readonly hasFallbacks: boolean;
 }
 
 /** Names the claim that may end a turn: when the turn has a later attempt or another state, nothing is written. */

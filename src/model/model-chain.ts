@@ -1,0 +1,145 @@
+import {
+  APICallError,
+  DownloadError,
+  InvalidPromptError,
+  type LanguageModel,
+  LoadAPIKeyError,
+  type ModelMessage,
+  NoOutputGeneratedError,
+  RetryError,
+  UnsupportedFunctionalityError,
+} from "ai";
+import { type ModelMeter, promptBytes } from "./call-meter.ts";
+import { callModel, type ModelCallRequest } from "./model-call.ts";
+import type { AnswerPart, ModelCallEnd } from "./step-record.ts";
+import type { ThinkingSettings } from "./thinking.ts";
+import { estimatedTokens } from "./token-counts.ts";
+
+/** A model that is called where those before it failed. */
+export interface FallbackCall {
+  readonly model: LanguageModel;
+  readonly thinking: ThinkingSettings;
+  /** What the messages may take of its window, in tokens; null where the first model's window decides that already. */
+  readonly roomTokens: number | null;
+  readonly onCall: ModelMeter["onCall"];
+}
+
+/** Opens a fallback model, because of that failure of the one before it; null when it cannot be called. */
+export type OpenFallback = (failure: unknown) => Promise<FallbackCall | null>;
+
+/**
+ * The models of an answer in the order in which they are tried. A call that fails before it
+ * gave text, reasoning or a tool call is made by the next one, within the same step; the one
+ * that answered is called first in the next step, so that a provider that is down is waited
+ * for once. Each model is called once a step: where there is another one, nothing is gained
+ * by waiting for the same.
+ */
+export class ModelChain {
+  readonly #fallbacks: readonly OpenFallback[];
+  #current = 0;
+
+  constructor(fallbacks: readonly OpenFallback[]) {
+    this.#fallbacks = fallbacks;
+  }
+
+  /** Does what `callModel` does, by the first model that gives something; throws the failure of the last one tried. */
+  async *call(request: ModelCallRequest): AsyncGenerator<AnswerPart | ModelCallEnd, void, undefined> {
+    if (this.#fallbacks.length === 0) {
+      yield* callModel(request);
+      return;
+    }
+    const count = this.#fallbacks.length + 1;
+    let failure: unknown = null;
+    for (let tried = 0; tried < count; tried++) {
+      const at = (this.#current + tried) % count;
+      const asked = await this.#requestOf(at, request, failure);
+      if (asked === null) continue;
+      if (failure !== null) await request.meter.beforeCall();
+      const ended = yield* this.#try(at, asked);
+      if (ended === "over" || request.signal.aborted) return;
+      failure = ended.failure;
+      request.spans.close(failure);
+      if (!mayFallBack(failure)) break;
+    }
+    throw failure;
+  }
+
+  async #requestOf(at: number, request: ModelCallRequest, failure: unknown): Promise<ModelCallRequest | null> {
+    const once = { ...request, retriesMax: 0 };
+    if (at === 0) return once;
+    const fallback = await (this.#fallbacks[at - 1] as OpenFallback)(failure);
+    if (fallback === null) return null;
+    const { model, thinking, roomTokens, onCall } = fallback;
+    const messages = roomTokens === null ? request.messages : newestMessages(request.messages, roomTokens);
+    return { ...once, model, thinking, messages, meter: { ...once.meter, onCall } };
+  }
+
+  /** Makes one call. Its parts are held back until it gives something; a failure before that is returned, one after it thrown. */
+  async *#try(
+    at: number,
+    request: ModelCallRequest,
+  ): AsyncGenerator<AnswerPart | ModelCallEnd, "over" | { readonly failure: unknown }, undefined> {
+    const held: (AnswerPart | ModelCallEnd)[] = [];
+    let gave = false;
+    try {
+      for await (const part of callModel(request)) {
+        if (!gave) {
+          if (part.type === "error") return { failure: part.error };
+          held.push(part);
+          if (!gives(part)) continue;
+          gave = true;
+          this.#current = at;
+          yield* held.splice(0);
+        } else yield part;
+      }
+    } catch (failure) {
+      if (gave) throw failure;
+      return { failure };
+    }
+    if (gave || request.signal.aborted) return "over";
+    return { failure: new NoOutputGeneratedError({ message: "The model's stream ended without an answer." }) };
+  }
+}
+
+/** Returns whether a part is something of the answer: text, reasoning, a call, a file, or its good end. */
+function gives(part: AnswerPart | ModelCallEnd): boolean {
+  switch (part.type) {
+    case "text-delta":
+    case "reasoning-delta":
+      return part.text !== "";
+    case "tool-input-start":
+    case "tool-input-delta":
+    case "tool-call":
+    case "file":
+    case "reasoning-file":
+    case "call-end":
+      return true;
+    default:
+      return false;
+  }
+}
+
+/** Failures of what is asked, which another model would not answer either. */
+const failuresOfPrompt = [DownloadError, InvalidPromptError, LoadAPIKeyError, UnsupportedFunctionalityError];
+
+/** Returns whether another model may answer where one failed like this: it was out of reach, silent or overloaded, and did not refuse what was asked. */
+function mayFallBack(failure: unknown): boolean {
+  const cause = RetryError.isInstance(failure) ? failure.lastError : failure;
+  if (failuresOfPrompt.some((kind) => kind.isInstance(cause))) return false;
+  if (!APICallError.isInstance(cause) || cause.statusCode === undefined) return true;
+  const { statusCode } = cause;
+  // Below 400 its answer broke off before it gave anything.
+  return statusCode < 400 || statusCode === 408 || statusCode === 429 || statusCode >= 500;
+}
+
+/** Returns the newest messages that take so many tokens, from a user's message on; never less than from the last one. */
+function newestMessages(messages: readonly ModelMessage[], roomTokens: number): ModelMessage[] {
+  const lastAsked = messages.findLastIndex(({ role }) => role === "user");
+  let from = messages.length;
+  for (let left = roomTokens; from > 0; from--) {
+    left -= estimatedTokens(promptBytes(messages[from - 1]));
+    if (left < 0) break;
+  }
+  while (from < lastAsked && messages[from]?.role !== "user") from++;
+  return messages.slice(Math.min(from, Math.max(lastAsked, 0)));
+}
