@@ -7,9 +7,11 @@ export interface Append {
   readonly batch: Batch;
   /** Whether the log ends with this batch. */
   readonly ends: boolean;
+  /** Who writes. */
+  readonly claim: number;
 }
 
-/** Sends the appends of many logs; `fields` has `first, count, sse, ends, madeAt` for each. Returns a result for each. */
+/** Sends the appends of many logs; `fields` has `first, count, sse, ends, madeAt, claim` for each. Returns a result for each. */
 export type SendAppends = (names: readonly string[], fields: readonly (string | number)[]) => Promise<unknown>;
 
 /** What the script returned for one append; undefined when it returned too few. */
@@ -38,10 +40,10 @@ export class Appends {
 async function sendGroup(send: SendAppends, group: readonly Append[]): Promise<readonly Result[]> {
   const names: string[] = [];
   const fields: (string | number)[] = [];
-  for (const { name, batch, ends } of group) {
+  for (const { name, batch, ends, claim } of group) {
     const { first, count, sse, madeAtMs = "" } = batch;
     names.push(name);
-    fields.push(first, count, sse, ends ? 1 : 0, madeAtMs);
+    fields.push(first, count, sse, ends ? 1 : 0, madeAtMs, claim);
   }
   return (await send(names, fields)) as Result[];
 }

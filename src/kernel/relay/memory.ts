@@ -4,6 +4,7 @@ import {
   type Appended,
   type Batch,
   dropBefore,
+  type Fenced,
   type Followed,
   type LogKey,
   lastOf,
@@ -27,6 +28,8 @@ interface Log {
   state: "open" | "ended" | "sealed";
   /** The number of the last event. */
   tail: number;
+  /** The first claim that may write; 0: any. */
+  by: number;
   chars: number;
   expiresAtMs: number;
 }
@@ -69,17 +72,18 @@ export class MemoryRelay implements Relay {
   }
 
   append(key: LogKey, batch: Batch): Promise<Appended> {
-    return Promise.resolve(this.#append(nameOf(key), batch, false));
+    return Promise.resolve(this.#append(key, batch, false));
   }
 
   end(key: LogKey, last: Batch | null): Promise<Appended> {
-    return Promise.resolve(this.#append(nameOf(key), last ?? { first: 1, count: 0, sse: "" }, true));
+    return Promise.resolve(this.#append(key, last ?? { first: 1, count: 0, sse: "" }, true));
   }
 
-  #append(name: string, batch: Batch, ends: boolean): Appended {
-    const { tail, state } = this.#logs.get(name) ?? { tail: 0, state: "open" };
+  #append(key: LogKey, batch: Batch, ends: boolean): Appended {
+    const name = nameOf(key);
+    const { tail, state, by } = this.#logs.get(name) ?? { tail: 0, state: "open", by: 0 };
     if (state === "ended" && ends && lastOf(batch) <= tail) return "ok";
-    if (state !== "open") return "sealed";
+    if (state !== "open" || (key.claim ?? key.attempt) < by) return "sealed";
     if (batch.first > tail + 1) return "lost";
     const rest = dropBefore(batch, tail + 1);
     if (!ends && tail === 0 && batch.count === 0) return "ok";
@@ -105,6 +109,15 @@ export class MemoryRelay implements Relay {
     log.state = "sealed";
     wakeAll(log);
     return Promise.resolve(log.tail > 0 ? "shown" : "empty");
+  }
+
+  fence(key: LogKey, claim: number): Promise<Fenced> {
+    const log = this.#open(nameOf(key));
+    if (log.state === "open") {
+      log.by = Math.max(log.by, claim);
+      this.#postpone(log);
+    }
+    return Promise.resolve({ state: log.state, tail: log.tail });
   }
 
   erase(keys: readonly LogKey[]): Promise<void> {
@@ -144,7 +157,7 @@ export class MemoryRelay implements Relay {
       signal.removeEventListener("abort", wake);
       log.wakers.delete(wake);
       this.#postpone(log);
-      if (log.wakers.size === 0 && log.tail === 0 && log.state === "open") this.#logs.delete(name);
+      if (log.wakers.size === 0 && log.tail === 0 && log.by === 0 && log.state === "open") this.#logs.delete(name);
     }
   }
 
@@ -178,6 +191,7 @@ export class MemoryRelay implements Relay {
         wakers: new Set(),
         state: "open",
         tail: 0,
+        by: 0,
         chars: 0,
         expiresAtMs: Date.now() + this.#openKeepMs,
       };

@@ -7,6 +7,7 @@ import {
   type Appended,
   type Batch,
   dropBefore,
+  type Fenced,
   type Followed,
   type LogKey,
   lastOf,
@@ -27,6 +28,7 @@ import {
   appendScript,
   checkScript,
   eraseScript,
+  fenceScript,
   isMark,
   logName,
   type Mark,
@@ -54,6 +56,7 @@ export interface RedisRelayOptions {
 interface ScriptedRedis extends Redis {
   relayAppend(logs: number, ...args: (string | number)[]): Promise<unknown>;
   relaySeal(key: string, openKeepMs: number): Promise<unknown>;
+  relayFence(key: string, claim: number, openKeepMs: number): Promise<unknown>;
   relayErase(key: string, keepMs: number): Promise<unknown>;
   relayCheck(key: string, openKeepMs: number): Promise<unknown>;
 }
@@ -76,6 +79,7 @@ const connectionOptions: Omit<RedisOptions, "replyMapping"> = {
 const scripts: NonNullable<RedisOptions["scripts"]> = {
   relayAppend: { lua: appendScript },
   relaySeal: { lua: sealScript, numberOfKeys: 1 },
+  relayFence: { lua: fenceScript, numberOfKeys: 1 },
   relayErase: { lua: eraseScript, numberOfKeys: 1 },
   relayCheck: { lua: checkScript, numberOfKeys: 1 },
 };
@@ -131,7 +135,7 @@ export class RedisRelay implements Relay {
     const name = logName(this.#prefix, key);
     let rest: Batch | null = batch;
     while (rest !== null) {
-      const result = await this.#appends.add({ name, batch: rest, ends });
+      const result = await this.#appends.add({ name, batch: rest, ends, claim: key.claim ?? key.attempt });
       if (typeof result !== "number") return result as Appended;
       // It is the number of the log's last event, which is inside the batch: the rest is sent again, shorter each time.
       rest = dropBefore(rest, result + 1);
@@ -141,6 +145,12 @@ export class RedisRelay implements Relay {
 
   async seal(key: LogKey): Promise<Sealed> {
     return (await this.#commands.relaySeal(logName(this.#prefix, key), this.#openKeepMs)) as Sealed;
+  }
+
+  async fence(key: LogKey, claim: number): Promise<Fenced> {
+    const name = logName(this.#prefix, key);
+    const [state, tail] = (await this.#commands.relayFence(name, claim, this.#openKeepMs)) as [Fenced["state"], number];
+    return { state, tail: Number(tail) };
   }
 
   async *follow(
@@ -195,7 +205,7 @@ export class RedisRelay implements Relay {
   async #pageAround(name: string, next: number): Promise<LogPage | null> {
     const [entry] = (await this.#commands.xrevrange(name, next, "-", "COUNT", 1)).map(parseEntry);
     if (entry === undefined || isMark(entry) || lastOf(entry) < next - 1) return null;
-    const batch = dropBefore(entry, next);
+    const batch = entry.count === 0 ? null : dropBefore(entry, next);
     return { batch, mark: null, entries: 1, more: batch !== null };
   }
 
@@ -260,5 +270,6 @@ function merge(head: Batch, entries: readonly (Batch | Mark)[], asked: number): 
     sse += entry.sse;
   }
   const more = mark === null && entries.length === asked;
-  return { batch: { first: head.first, count, sse }, mark, entries: entries.length, more };
+  // An entry without events is where the log went over to another claim.
+  return { batch: count === 0 ? null : { first: head.first, count, sse }, mark, entries: entries.length, more };
 }

@@ -1,7 +1,7 @@
 /**
  * The relay: the turn logs, each with the chunks of a running turn, written by the
- * worker that runs it and read by everyone who follows. One log per attempt of a turn; its
- * events are numbered 1, 2, 3 … without gaps, and are formatted as SSE text
+ * worker that runs it and read by everyone who follows. One log per attempt of a turn (one
+ * that goes on where another stopped goes on with its log); its events are numbered 1, 2, 3 … without gaps, and are formatted as SSE text
  * once, by the writer. A log has a bound, beyond which its oldest events are dropped. Losing the relay costs live tokens, never a turn.
  */
 
@@ -61,10 +61,12 @@ export const relayChunkMax = 500;
 /** The in-process relay drops ended, unread logs, oldest first, when all logs together exceed this many characters. */
 export const relayMemoryCharsMax = 256 * 1024 * 1024;
 
-/** One log: the turn or the continuation whose chunks it holds, and the claim that writes them. */
+/** One log: the turn or the continuation whose chunks it holds, and the claim that began it. */
 export interface LogKey {
   readonly logId: string;
   readonly attempt: number;
+  /** Who writes it, where that is a later claim than the one that began it (`Relay.fence`). */
+  readonly claim?: number;
 }
 
 /**
@@ -85,6 +87,12 @@ export interface Batch {
  * log expired), nothing was written; write it again from event 1.
  */
 export type Appended = "ok" | "sealed" | "lost";
+
+/** A log that goes over to a later claim: its last event, and whether it can still be written. */
+export interface Fenced {
+  readonly tail: number;
+  readonly state: "open" | "ended" | "sealed";
+}
 
 /** What was in the log when it was sealed: no event, at least one, or a complete log with its end mark. */
 export type Sealed = "empty" | "shown" | "ended";
@@ -123,6 +131,13 @@ export interface Relay {
    * is away.
    */
   seal(key: LogKey): Promise<Sealed>;
+  /**
+   * Gives the log over to a claim: from now on it is written by this one and later ones, and
+   * every append or end of an earlier one returns `sealed`. That is one atomic step of the
+   * same cost however long the log is, and idempotent; followers notice nothing. A log that
+   * does not exist is begun. Rejects when the relay is away.
+   */
+  fence(key: LogKey, claim: number): Promise<Fenced>;
   /**
    * Yields everything from event number `from` on, in order, once, then live,
    * until `end`, `sealed` or `lost`; then returns. Batches may be cut otherwise

@@ -30,9 +30,18 @@ export class WriteBuffer {
   #isWhole = true;
   #isGivenUp = false;
 
-  constructor(batchBytesMax: number, keptBytesMax: number = relayLogBytesMax) {
+  /** `held` is how many events the log has already, which are not here. */
+  constructor(
+    batchBytesMax: number,
+    {
+      keptBytesMax = relayLogBytesMax,
+      held = 0,
+    }: { readonly keptBytesMax?: number | undefined; readonly held?: number | undefined } = {},
+  ) {
     this.#batchBytesMax = batchBytesMax;
     this.#keptBytesMax = keptBytesMax;
+    this.#written = held;
+    this.#isWhole = held === 0;
   }
 
   /** The number of the last event. */

@@ -26,6 +26,8 @@ export interface RelayWriterOptions {
   readonly keptBytesMax?: number;
   /** `relayProbeMs` when left out. */
   readonly probeMs?: number;
+  /** Events that the log holds already, where this writer goes on with it; such a log is not written again when the relay loses it. */
+  readonly held?: number;
 }
 
 /**
@@ -60,7 +62,7 @@ export class RelayWriter {
   constructor(relay: Relay, key: LogKey, options: RelayWriterOptions = {}) {
     this.#relay = relay;
     this.#key = key;
-    this.#text = new WriteBuffer(options.batchBytesMax ?? relayBatchBytesMax, options.keptBytesMax);
+    this.#text = new WriteBuffer(options.batchBytesMax ?? relayBatchBytesMax, options);
     this.#queueBytesMax = options.queueBytesMax ?? relayQueueBytesMax;
     this.#onSealed = options.onSealed ?? (() => {});
     this.#prober = setInterval(() => this.#probe(), options.probeMs ?? relayProbeMs).unref();
@@ -71,7 +73,7 @@ export class RelayWriter {
     return this.#sealed;
   }
 
-  /** How many events were written so far. */
+  /** How many events were written so far, those that the log held before included. */
   get written(): number {
     return this.#text.written;
   }

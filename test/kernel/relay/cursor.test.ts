@@ -153,7 +153,7 @@ test("an empty batch that is confirmed confirms nothing written since", () => {
 });
 
 test("a buffer beyond its bound keeps what is not confirmed, and gives up when that is too much", () => {
-  const text = new WriteBuffer(4, 10);
+  const text = new WriteBuffer(4, { keptBytesMax: 10 });
   for (const event of ["aaaa", "bbbb"]) text.add(event, 4);
   text.confirm(text.next().batch);
   text.rewind();
@@ -171,7 +171,7 @@ test("a buffer beyond its bound keeps what is not confirmed, and gives up when t
 });
 
 test("a buffer that has dropped its first event is given up when the relay loses the log", () => {
-  const text = new WriteBuffer(4, 10);
+  const text = new WriteBuffer(4, { keptBytesMax: 10 });
   for (const event of ["aaaa", "bbbb", "cccc"]) {
     text.add(event, 4);
     text.confirm(text.next().batch);

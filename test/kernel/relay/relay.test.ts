@@ -154,6 +154,48 @@ function conformance(start: () => Promise<Store>): void {
     }
   });
 
+  test("a log goes over to a later claim: the earlier one is refused, and no follower notices", async () => {
+    for (let held = 0; held < 40; held++) {
+      const key = newKey();
+      const waiting = read(reader, key);
+      const append = async (number = 1): Promise<number> =>
+        (await worker.append(key, batchOf(key, number, number))) === "ok" ? append(number + 1) : number - 1;
+      const appending = held % 2 === 0 ? append() : null;
+      if (held % 4 === 0) await worker.ping();
+      const { tail, state } = await reader.fence(key, 2);
+      expect(state).toBe("open");
+      expect(await (appending ?? append())).toBe(tail);
+      expect(await reader.fence(key, 2)).toEqual({ tail, state });
+      // A claim that writes nothing, and one after it.
+      for (const claim of [3, 5]) expect(await reader.fence(key, claim)).toEqual({ tail, state });
+      expect(await reader.fence(key, 4)).toEqual({ tail, state });
+      const late = Array.from({ length: tail + 1 }, (_, index) => read(reader, key, index + 1));
+      for (const by of [key, { ...key, claim: 4 }]) {
+        expect(await worker.append(by, batchOf(key, tail + 1, tail + 1))).toBe("sealed");
+        expect(await worker.append(by, batchOf(key, tail + 1, tail))).toBe("sealed");
+        expect(await worker.end(by, batchOf(key, tail + 1, tail + 1))).toBe("sealed");
+      }
+      const writer = { ...key, claim: 5 };
+      expect(await worker.append(writer, batchOf(key, tail + 1, tail + 3))).toBe("ok");
+      expect(await worker.append(key, batchOf(key, tail + 4, tail + 4))).toBe("sealed");
+      expect(await worker.append(writer, batchOf(key, tail + 4, tail + 4))).toBe("ok");
+      expect(await worker.end(key, null)).toBe("sealed");
+      expect(await worker.end(writer, batchOf(key, tail + 5, tail + 6))).toBe("ok");
+      expect(await reader.fence(key, 6)).toEqual({ tail: tail + 6, state: "ended" });
+      const whole = { ending: "end", last: tail + 6 } as const;
+      expect(await waiting.done).toMatchObject({ ...whole, text: batchOf(key, 1, tail + 6).sse });
+      for (const reading of late) expect(await reading.done).toMatchObject(whole);
+    }
+  });
+
+  test("a sealed log does not go over to anybody", async () => {
+    const key = newKey();
+    await worker.append(key, batchOf(key, 1, 2));
+    await worker.seal(key);
+    expect(await worker.fence(key, 2)).toEqual({ tail: 2, state: "sealed" });
+    expect(await worker.append({ ...key, claim: 2 }, batchOf(key, 3, 3))).toBe("sealed");
+  });
+
   test("followers that wait hear of the seal after all events", async () => {
     const key = newKey();
     const waiting = read(reader, key);

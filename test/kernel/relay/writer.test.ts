@@ -74,6 +74,23 @@ describe("RelayWriter", () => {
     }
   });
 
+  test("a writer that goes on with a log numbers on from its end, and the one before it is told", async () => {
+    const key = newKey();
+    const first = new RelayWriter(relay, key);
+    for (let number = 1; number <= 3; number++) first.write(chunkOf(number));
+    await first.flush();
+    const { tail } = await relay.fence(key, 2);
+    const second = new RelayWriter(relay, { ...key, claim: 2 }, { held: tail });
+    expect(second.written).toBe(3);
+    first.write(chunkOf(4));
+    second.write(chunkOf(4));
+    await Promise.all([first.flush(), second.flush()]);
+    expect([first.sealed, second.sealed, second.written]).toEqual([true, false, 4]);
+    expect(await first.end([])).toBe("sealed");
+    expect(await second.end([chunkOf(5)])).toBe("ok");
+    expect(await read(relay, key).done).toMatchObject({ ending: "end", text: batchOf(key, 1, 5).sse });
+  });
+
   test("end is idempotent and final, with or without events", async () => {
     const key = newKey();
     const writer = new RelayWriter(relay, key);
