@@ -1,6 +1,8 @@
 import type { Ctx } from "../kernel/context.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
+import { takenToolNames } from "../mcp-connections/find-tool.ts";
+import { mayBeOfMcp } from "../mcp-connections/names.ts";
 import { checkModel, thinkingLevelsOf } from "../providers/models.ts";
 import { findProvider, type ProviderRow } from "../providers/store.ts";
 import { newMcpRules } from "./policy.ts";
@@ -11,13 +13,21 @@ export type FindMcpTool = (tenantId: string, mcpConnectionId: string, tool: stri
 
 /**
  * What another party must confirm before a configuration is saved: a provider its
- * model, the catalogue a thinking level, an MCP server its tool. Confirming takes
+ * model, the catalogue a thinking level, an MCP server its tool, or that none of its tools has
+ * the name of a client tool. Confirming takes
  * network requests, so it happens before any row is locked.
  */
 export type Confirmation =
   | { readonly kind: "model"; readonly providerId: string; readonly model: string; readonly path: string }
   | { readonly kind: "thinking_level"; readonly providerId: string; readonly model: string; readonly level: string }
-  | { readonly kind: "mcp_tool"; readonly mcpConnectionId: string; readonly tool: string; readonly path: string };
+  | { readonly kind: "mcp_tool"; readonly mcpConnectionId: string; readonly tool: string; readonly path: string }
+  | { readonly kind: "client_tools"; readonly mcpConnectionId: string; readonly tools: readonly NamedTool[] };
+
+/** A client tool by its name, with the pointer to it. */
+interface NamedTool {
+  readonly name: string;
+  readonly path: string;
+}
 
 /** Returns the confirmations that a change needs; what it leaves as it was is not confirmed again. */
 export function neededConfirmations(before: AgentConfig | null, after: AgentConfig): Confirmation[] {
@@ -27,6 +37,7 @@ export function neededConfirmations(before: AgentConfig | null, after: AgentConf
   for (const [index, fallback] of after.fallbackModels.entries())
     if (!had.has(JSON.stringify([fallback.providerId, fallback.model])))
       needed.push({ kind: "model", ...fallback, path: `/fallbackModels/${index}` });
+  needed.push(...newNeighbours(before, after));
   if (providerId === null || model === null) return needed;
   const isNewModel = before?.providerId !== providerId || before.model !== model;
   if (isNewModel) needed.push({ kind: "model", providerId, model, path: "" });
@@ -35,10 +46,24 @@ export function neededConfirmations(before: AgentConfig | null, after: AgentConf
   return needed;
 }
 
+/** Client tools and MCP connections that have not been side by side: no tool of the one may have the name of one of the other. */
+function newNeighbours(before: AgentConfig | null, after: AgentConfig): Confirmation[] {
+  const named = new Set(before?.clientTools.map(({ name }) => name));
+  const mayMeet = after.clientTools
+    .map(({ name }, index) => ({ name, path: `/clientTools/${index}/name` }))
+    .filter(({ name }) => mayBeOfMcp(name));
+  return after.mcpConnectionIds.flatMap((mcpConnectionId): Confirmation[] => {
+    const isNew = before?.mcpConnectionIds.includes(mcpConnectionId) !== true;
+    const tools = mayMeet.filter(({ name }) => isNew || !named.has(name));
+    return tools.length === 0 ? [] : [{ kind: "client_tools", mcpConnectionId, tools }];
+  });
+}
+
 /** Returns a text that identifies a confirmation, so that one already obtained is recognised. */
 export function confirmationKey(confirmation: Confirmation): string {
   if (confirmation.kind === "mcp_tool")
     return JSON.stringify([confirmation.kind, confirmation.mcpConnectionId, confirmation.tool]);
+  if (confirmation.kind === "client_tools") return JSON.stringify(confirmation);
   const { kind, providerId, model } = confirmation;
   return JSON.stringify([kind, providerId, model, confirmation.kind === "thinking_level" ? confirmation.level : ""]);
 }
@@ -61,6 +86,10 @@ export async function confirmAll(
         throw invalid(confirmation.path, "is not a tool of this MCP connection");
       continue;
     }
+    if (confirmation.kind === "client_tools") {
+      await confirmNames(ctx, tenantId, confirmation);
+      continue;
+    }
     const provider = await findProvider(sql, tenantId, confirmation.providerId);
     const path = confirmation.kind === "model" ? confirmation.path : "";
     if (provider === null) throw providerMissing(`${path}/providerId`);
@@ -81,6 +110,18 @@ async function confirmModel(
     const message = "is not offered by this provider";
     throw new ApiError("model_not_found", { details: { issues: [{ path: `${path}/model`, message }] } });
   }
+}
+
+/** Throws 400 for the first client tool that has the name of a tool of an MCP server. */
+async function confirmNames(
+  ctx: Ctx,
+  tenantId: string,
+  { mcpConnectionId, tools }: Extract<Confirmation, { kind: "client_tools" }>,
+): Promise<void> {
+  const names = tools.map(({ name }) => name);
+  const taken = new Set(await takenToolNames(ctx, tenantId, mcpConnectionId, names));
+  const found = tools.find(({ name }) => taken.has(name));
+  if (found !== undefined) throw invalid(found.path, "is the name of a tool of an attached MCP connection");
 }
 
 function checkLevel({ known, levels }: { known: boolean; levels: readonly string[] }, level: string): void {

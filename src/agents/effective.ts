@@ -1,5 +1,6 @@
 import { ApiError, invalid, invalidAll } from "../kernel/errors.ts";
 import type { IdOf } from "../kernel/ids.ts";
+import { clientToolIssues } from "./client-tools.ts";
 import { completePolicy, policyIssues } from "./policy.ts";
 import type { AgentConfig, AgentFields } from "./schema.ts";
 
@@ -59,7 +60,7 @@ export function checkEffective(state: EffectiveState, fields: AgentFields, rules
       details: { issues: [{ path: "/mcpConnectionIds", message: "must not name a connection twice" }] },
     });
   }
-  const issues = policyIssues(config, hasSkill);
+  const issues = [...clientToolIssues(config.clientTools), ...policyIssues(config, hasSkill)];
   if (issues.length > 0) throw invalidAll(issues);
 }
 

@@ -14,6 +14,7 @@ const agentFieldsOfB = [
   "approvalInChat",
   "approvalInTasks",
   "fallbackModels",
+  "clientTools",
 ];
 
 /** Agents and their versions. The domain keeps form A's `skills` under the same name. */

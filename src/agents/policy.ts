@@ -1,21 +1,13 @@
 import type { Issue } from "../kernel/errors.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import type { ApprovalOverride, ApprovalPolicy } from "../tools/policy.ts";
-import type { AgentConfig, ToolGroup } from "./schema.ts";
-
-/** The built-in tools of each group (docs/decisions.md, "Tools"). */
-const toolsOfGroup: Readonly<Record<ToolGroup, readonly string[]>> = {
-  workspace: ["read", "write", "edit", "list", "glob", "grep", "bash"],
-  write_todos: ["write_todos"],
-  memory: ["memory_save", "memory_search", "memory_update", "memory_delete"],
-};
-/** The tools of an agent that has a skill, whatever its groups. */
-const toolsOfSkills = ["activate_skill", "read"];
+import type { AgentConfig } from "./schema.ts";
+import { type ToolGroup, toolsOfGroup, toolsOfSkills } from "./tool-groups.ts";
 
 /** The two policies of an agent by their field. */
 const policyFields = ["approvalInChat", "approvalInTasks"] as const;
 
-type Policies = Pick<AgentConfig, "tools" | "mcpConnectionIds" | (typeof policyFields)[number]>;
+type Policies = Pick<AgentConfig, "tools" | "clientTools" | "mcpConnectionIds" | (typeof policyFields)[number]>;
 
 /** Names of the built-in tools that an agent with these groups has. */
 export function builtInTools(groups: readonly ToolGroup[], hasSkill: boolean): Set<string> {
@@ -23,12 +15,13 @@ export function builtInTools(groups: readonly ToolGroup[], hasSkill: boolean): S
 }
 
 /**
- * What is wrong with an agent's approval policies: a rule for a built-in tool that the agent does not have, for a connection that
+ * What is wrong with an agent's approval policies: a rule for a built-in or client tool that the agent does not have, for a connection that
  * is not attached, or two rules for one tool. Whether an MCP server has a tool
  * is checked elsewhere (`confirmations.ts`). Empty when every rule is valid.
  */
 export function policyIssues(config: Policies, hasSkill: boolean): Issue[] {
-  const builtIns = builtInTools(config.tools, hasSkill);
+  const own = builtInTools(config.tools, hasSkill);
+  for (const { name } of config.clientTools) own.add(name);
   const attached = new Set(config.mcpConnectionIds);
   return policyFields.flatMap((field) => {
     const seen = new Set<string>();
@@ -38,8 +31,8 @@ export function policyIssues(config: Policies, hasSkill: boolean): Issue[] {
       if (seen.has(key)) return [{ path, message: "names the same tool as an earlier override" }];
       seen.add(key);
       if (override.mcpConnectionId === null) {
-        if (builtIns.has(override.tool)) return [];
-        return [{ path: `${path}/tool`, message: "is not a built-in tool that this agent has" }];
+        if (own.has(override.tool)) return [];
+        return [{ path: `${path}/tool`, message: "is not a built-in or client tool that this agent has" }];
       }
       if (attached.has(override.mcpConnectionId)) return [];
       return [{ path: `${path}/mcpConnectionId`, message: "is not attached to this agent" }];

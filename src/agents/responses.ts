@@ -14,7 +14,8 @@ import {
 import { Id } from "../kernel/ids.ts";
 import { approvalModes } from "../tools/policy.ts";
 import { SandboxId } from "../workspaces/sandbox-id.ts";
-import { toolGroups } from "./schema.ts";
+import { ClientTools } from "./client-tools.ts";
+import { toolGroups } from "./tool-groups.ts";
 
 /** What operations on agents respond with, for the OpenAPI document. */
 
@@ -43,6 +44,7 @@ const configInB = {
   autoCompaction: Type.Boolean(),
   compactionReserveTokens: example(Type.Integer(), 16_384),
   tools: Type.Array(OneOf(...toolGroups)),
+  clientTools: ClientTools,
   approvalInChat: Policy,
   approvalInTasks: Policy,
   fallbackModels: Type.Array(Closed({ providerId: Id("provider"), model: example(Text, "gpt-5-nano") })),

@@ -15,6 +15,8 @@ import {
 import { Id, type IdOf } from "../kernel/ids.ts";
 import { type ApprovalPolicy, approvalModes } from "../tools/policy.ts";
 import { SandboxId } from "../workspaces/sandbox-id.ts";
+import { type ClientTool, ClientTools } from "./client-tools.ts";
+import { type ToolGroup, toolGroups } from "./tool-groups.ts";
 
 /** Agents a tenant may have at once, in both forms. */
 export const agentsPerTenantMax = 100;
@@ -38,9 +40,6 @@ export const defaultModel = "openai/gpt-4o-mini";
 const compactionReserveTokensDefault = 16_384;
 /** Session metadata keys an attachment may forward. */
 const forwardedKeysMax = 100;
-
-export const toolGroups = ["workspace", "write_todos", "memory"] as const;
-export type ToolGroup = (typeof toolGroups)[number];
 
 const Override = Closed({
   tool: Characters({ min: 1, max: 200 }),
@@ -71,6 +70,8 @@ export interface AgentConfig {
   readonly compactionReserveTokens: number;
   readonly memoryInjectionEnabled: boolean;
   readonly tools: readonly ToolGroup[];
+  /** What the caller of a session runs; the model is offered it there only. */
+  readonly clientTools: readonly ClientTool[];
   readonly instructions: string;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly mcpConnectionIds: readonly string[];
@@ -93,6 +94,7 @@ export const configDefaults: Omit<AgentConfig, "name"> = {
   compactionReserveTokens: compactionReserveTokensDefault,
   memoryInjectionEnabled: false,
   tools: [],
+  clientTools: [],
   instructions: "",
   metadata: {},
   mcpConnectionIds: [],
@@ -129,6 +131,7 @@ const optionalInB = {
   autoCompaction: Type.Optional(Type.Boolean()),
   compactionReserveTokens: Type.Optional(Type.Integer({ minimum: 0, maximum: 2_147_483_647 })),
   fallbackModels: Type.Optional(Type.Array(Fallback, { maxItems: fallbackModelsMax })),
+  clientTools: Type.Optional(ClientTools),
 };
 
 /** Form A's fields after they were raised to form B's names. */

@@ -33,6 +33,7 @@ export function showConfig(config: AgentConfig) {
     compactionReserveTokens: config.compactionReserveTokens,
     memoryInjectionEnabled: config.memoryInjectionEnabled,
     tools: config.tools,
+    clientTools: config.clientTools,
     instructions: config.instructions,
     metadata: config.metadata,
     mcpConnectionIds: config.mcpConnectionIds,

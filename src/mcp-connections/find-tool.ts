@@ -1,6 +1,7 @@
 import type { Ctx } from "../kernel/context.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { failureOf } from "./failure.ts";
+import { plainToolName } from "./names.ts";
 import { sessionPoolOf } from "./pool.ts";
 import { findMcpConnection } from "./store.ts";
 
@@ -25,4 +26,23 @@ export async function findMcpTool(ctx: Ctx, tenantId: string, mcpConnectionId: s
       message: `The MCP server's tools could not be listed: ${failureOf(error).message}`,
     });
   }
+}
+
+/**
+ * Returns those of some names that tools of an MCP server have for the model (`plainToolName`).
+ * None for a server that cannot be asked now, or a connection that the tenant does not have.
+ */
+export async function takenToolNames(
+  ctx: Ctx,
+  tenantId: string,
+  mcpConnectionId: string,
+  names: readonly string[],
+): Promise<string[]> {
+  const row = await findMcpConnection(ctx.sql, tenantId, mcpConnectionId);
+  if (row === null) return [];
+  const offers = await sessionPoolOf(ctx)
+    .use(row, (session) => session.tools())
+    .catch(() => []);
+  const taken = new Set(offers.map(({ name }) => plainToolName({ connectionName: row.name, serverTool: name })));
+  return names.filter((name) => taken.has(name));
 }

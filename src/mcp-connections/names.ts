@@ -16,13 +16,14 @@ export interface NamedTool {
  * Returns the names that the model sees: `{connection name}__{tool}`, characters
  * outside `[A-Za-z0-9_-]` as `_`, cut at 64 (docs/decisions.md, "MCP"). Where two
  * tools would have one name, the tool of the oldest connection keeps it, and the
- * others end in a digest of their connection and name, whatever their order.
+ * others end in a digest of their connection and name, whatever their order. So does a
+ * tool that would have one of the names of `others`, which are taken already.
  */
-export function toolNames<T extends NamedTool>(tools: readonly T[]): Map<T, string> {
-  const taken = new Set<string>();
+export function toolNames<T extends NamedTool>(tools: readonly T[], others: Iterable<string> = []): Map<T, string> {
+  const taken = new Set(others);
   const names = new Map<T, string>();
   for (const tool of [...tools].sort(byAge)) {
-    const plain = plainName(tool);
+    const plain = plainToolName(tool);
     const name = taken.has(plain) ? distinctName(plain, tool) : plain;
     taken.add(name);
     names.set(tool, name);
@@ -30,7 +31,8 @@ export function toolNames<T extends NamedTool>(tools: readonly T[]): Map<T, stri
   return names;
 }
 
-function plainName({ connectionName, serverTool }: NamedTool): string {
+/** Returns the name of an MCP tool for the model, as long as no other tool has it. */
+export function plainToolName({ connectionName, serverTool }: Omit<NamedTool, "mcpConnectionId">): string {
   return `${connectionName}__${serverTool}`.replaceAll(/[^A-Za-z0-9_-]/gu, "_").slice(0, nameLengthMax);
 }
 
@@ -49,4 +51,9 @@ function byAge(left: NamedTool, right: NamedTool): number {
 
 function compare(left: string, right: string): number {
   return left < right ? -1 : left > right ? 1 : 0;
+}
+
+/** Returns whether a name may be that of an MCP tool for the model: those have two underscores, or are cut at the end. */
+export function mayBeOfMcp(name: string): boolean {
+  return name.includes("__") || name.length >= nameLengthMax;
 }

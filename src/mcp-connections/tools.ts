@@ -30,11 +30,13 @@ export interface ToolsFailure {
 /**
  * Returns the tools of all attached MCP connections. The servers' tools are listed
  * concurrently; for one that is down or slow the turn waits `toolsAtStartMs` at most,
- * and goes without its tools. Throws only when the database fails.
+ * and goes without its tools. None has one of the names that are `takenNames`. Throws only
+ * when the database fails.
  */
 export async function mcpTools(
   scope: ToolScope,
   attachments: readonly ToolAttachment[],
+  takenNames: readonly string[] = [],
 ): Promise<{ tools: TurnTool[]; failures: ToolsFailure[] }> {
   if (attachments.length === 0) return { tools: [], failures: [] };
   const { ctx, tenantId } = scope;
@@ -70,7 +72,7 @@ export async function mcpTools(
     }),
   );
   const offers = found.flat();
-  const names = toolNames(offers);
+  const names = toolNames(offers, takenNames);
   const tools = offers.map(({ offer, row, meta, ...named }, index): TurnTool => {
     const name = names.get(offers[index] as (typeof offers)[number]) as string;
     const source = { kind: "mcp" as const, mcpConnectionId: named.mcpConnectionId, serverTool: offer.name };

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { prepareAgent } from "../agents/change.ts";
-import { toolGroups } from "../agents/schema.ts";
+import { toolGroups } from "../agents/tool-groups.ts";
 import { createApiKey } from "../apikeys/store.ts";
 import { findTenant } from "../kernel/auth/authenticator.ts";
 import type { Ctx } from "../kernel/context.ts";

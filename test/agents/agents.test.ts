@@ -44,6 +44,7 @@ describe("POST /v1/agents", () => {
       providerId: null,
       workspaceId: expect.stringMatching(/^ws_[0-9a-z]{24}$/),
       tools: [],
+      clientTools: [],
       autoCompaction: true,
       compactionReserveTokens: 16384,
       memoryInjectionEnabled: false,

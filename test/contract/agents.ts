@@ -25,6 +25,7 @@ const fields = [
   policy("/approvalInChat/overrides"),
   policy("/approvalInTasks/overrides"),
   { field: "/fallbackModels", unit: "items", max: 3, form: "b" },
+  { field: "/clientTools", unit: "items", max: 50, form: "b" },
   metadata,
   cap("MCP connections of an agent", 50, invalid),
 ] as const;

@@ -43,6 +43,15 @@ export const preparations: Readonly<Record<string, Prepare>> = {
     const providerId = await s.theProvider();
     return { body: { fallbackModels: (value as unknown[]).map((_, n) => ({ providerId, model: `m${n}` })) } };
   },
+  "/clientTools": (_, value) => ({
+    body: {
+      clientTools: (value as unknown[]).map((_one, n) => ({
+        name: `tool_${n}`,
+        description: "Asks the caller.",
+        inputSchema: { type: "object" },
+      })),
+    },
+  }),
   "/message/id": (_, id) => ({ body: { message: { ...userMessage("hi"), id } } }),
   "/messages/0/id": (_, id) => ({ body: { messages: [{ ...userMessage("hi"), id }] } }),
   "/message/metadata": (_, metadata) => ({ body: { message: { ...userMessage("hi"), metadata } } }),

@@ -23,6 +23,7 @@ const agentInBoth = {
 const agentInB = {
   thinkingLevel: "text?",
   tools: "[=workspace,write_todos,memory]",
+  clientTools: "[#ClientTool]",
   autoCompaction: "bool",
   compactionReserveTokens: "int",
   approvalInChat: "#Policy",
@@ -118,6 +119,7 @@ const shapes: Readonly<Record<string, Fields>> = {
   AgentVersionPage: page("AgentVersion"),
   Policy: { default: "=full,auto,manual", overrides: "[#Override]" },
   FallbackModel: { providerId: "prv_", model: "text" },
+  ClientTool: { name: "text", description: "text", inputSchema: "object" },
   Override: { tool: "text", mcpConnectionId: "mcp_?", mode: "=full,auto,manual,deny" },
   McpAttachment: { mcpConnectionId: "mcp_", forwardUserId: "bool", forwardedMetadataKeys: "[text]", ...made },
   McpAttachmentList: { mcpAttachments: "[#McpAttachment]" },

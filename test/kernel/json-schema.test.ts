@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
-import { type ValueSchema, misfitOf } from "../../src/kernel/json-schema.ts";
+import { misfitOf, type ValueSchema } from "../../src/kernel/json-schema.ts";
 import { schemaFault } from "../../src/kernel/json-schema-fault.ts";
 
 const place: ValueSchema = {

@@ -19,6 +19,7 @@ export interface Agent {
   autoCompaction: boolean;
   compactionReserveTokens: number;
   tools: Array<"workspace" | "write_todos" | "memory">;
+  clientTools: Array<ClientTool>;
   approvalInChat: ApprovalPolicy;
   approvalInTasks: ApprovalPolicy;
   fallbackModels: Array<{ providerId: string; model: string }>;
@@ -44,6 +45,7 @@ export interface AgentCreate {
   autoCompaction?: boolean;
   compactionReserveTokens?: number;
   fallbackModels?: Array<{ providerId: string; model: string }>;
+  clientTools?: Array<ClientTool>;
   name: string;
   userId?: string;
   approvalInChat?: ApprovalPolicyCreate;
@@ -68,6 +70,7 @@ export interface AgentUpdate {
   autoCompaction?: boolean;
   compactionReserveTokens?: number;
   fallbackModels?: Array<{ providerId: string; model: string }>;
+  clientTools?: Array<ClientTool>;
   name?: string;
   approvalInChat?: ApprovalPolicyUpdate;
   approvalInTasks?: ApprovalPolicyUpdate;
@@ -88,6 +91,7 @@ export interface AgentVersion {
   autoCompaction: boolean;
   compactionReserveTokens: number;
   tools: Array<"workspace" | "write_todos" | "memory">;
+  clientTools: Array<ClientTool>;
   approvalInChat: ApprovalPolicy;
   approvalInTasks: ApprovalPolicy;
   fallbackModels: Array<{ providerId: string; model: string }>;
@@ -246,6 +250,12 @@ export interface ChatDeliveryRepaired {
   sessionId: string | null;
   threadId: string;
   connectionId: string;
+}
+
+export interface ClientTool {
+  name: string;
+  description: string;
+  inputSchema: { type: "object" };
 }
 
 export interface Continuation {
