@@ -38,6 +38,20 @@ export const LatestSessionListResponse = pageOf(
   }),
 );
 
+/** What a user said that the transcript does not hold yet. */
+const PendingMessageResponse = Component("PendingMessage", {
+  turnId: Id("turn"),
+  status: example(OneOf("queued", "running", "waiting"), "running"),
+  message: Message,
+});
+export const SessionDetailsResponse = Component("SessionDetails", {
+  ...summary,
+  busy: example(Type.Boolean(), true),
+  activeTurnId: Nullable(Id("turn")),
+  queuedTurns: example(Type.Integer(), 0),
+  pending: Type.Array(PendingMessageResponse),
+});
+
 export const MessageResponse = Component("Turn", { message: Message });
 export const CancelResponse = Component("TurnCanceled", { turnId: Id("turn") });
 

@@ -11,6 +11,7 @@ import { TurnWatch } from "./follow/watch.ts";
 import { forkRoutes } from "./fork-routes.ts";
 import { LatestSessionListResponse, MessageListResponse, SessionListResponse } from "./responses.ts";
 import { LatestQuery, MessagesQuery, SessionListQuery, sessionPath } from "./schema.ts";
+import { oneSessionRoutes } from "./session-routes.ts";
 import { deleteSession, findSession, listLatest, listSessions, messagesAfter, messagesBefore } from "./state/store.ts";
 import { acceptRoutes, runningTurnRoutes } from "./turn-routes.ts";
 
@@ -24,6 +25,7 @@ export function sessionRoutes(ctx: Ctx) {
     .use(acceptRoutes(streams))
     .use(runningTurnRoutes(streams))
     .use(approvalRoutes(streams))
+    .use(oneSessionRoutes(ctx))
     .use(transcriptRoutes(ctx))
     .use(forkRoutes(ctx));
 }

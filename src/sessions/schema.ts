@@ -68,6 +68,9 @@ export const Generate = Component("Generate", {
   metadata: Type.Optional(Metadata),
 });
 
+/** The body that changes a session. */
+export const SessionChange = Component("SessionChange", { metadata: Metadata });
+
 export const sessionPath = { agentId: Id("agent"), sessionId: Id("session") };
 
 export const SessionListQuery = Closed({ ...pageQuery, userId: Type.Optional(Type.String()) });

@@ -61,6 +61,8 @@ const sessions: Record<string, Caller> = {
     return {};
   },
   [`GET ${session}/messages`]: ofSession,
+  [`GET ${session}`]: async (s) => ({ params: { ...(await s.newRunning()) } }),
+  [`PATCH ${session}`]: async (s) => ({ params: { ...(await s.newSession()) }, body: { metadata: { plan: "pro" } } }),
   [`DELETE ${session}`]: async (s, form) => ({
     params: { ...(await s.newSession()) },
     ...(form === "b" ? { query: { deleteArtifacts: "false" } } : {}),

@@ -108,6 +108,23 @@ export const sessions: readonly Contract[] = [
     limits: [pageLimit(200)],
   },
   {
+    op: "GET /v1/agents/:agentId/sessions/:sessionId",
+    success: [200],
+    shape: "SessionDetails",
+    ids: session,
+    errors: [],
+  },
+  {
+    op: "PATCH /v1/agents/:agentId/sessions/:sessionId",
+    success: [200],
+    shape: "SessionDetails",
+    ids: session,
+    body: "json",
+    required: ["metadata"],
+    errors: [],
+    limits: [metadata],
+  },
+  {
     op: "DELETE /v1/agents/:agentId/sessions/:sessionId",
     success: [204],
     shape: null,

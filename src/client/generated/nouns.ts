@@ -71,6 +71,8 @@ import type {
   SavedMerchantBinding,
   SavedMerchantConnection,
   Session,
+  SessionChange,
+  SessionDetails,
   SessionFork,
   SessionPage,
   Skill,
@@ -299,6 +301,16 @@ class SessionsClient {
     options: CallOptions = {},
   ): Promise<Turn | TurnStream<UIMessageChunk>> {
     return this.#transport.call("POST", path`/v1/agents/${agentId}/sessions/${sessionId}`, { body, ...options });
+  }
+
+  /** Read a session and the turns of it that have not ended: `GET /v1/agents/{agentId}/sessions/{sessionId}`. */
+  get(agentId: string, sessionId: string, options: CallOptions = {}): Promise<SessionDetails> {
+    return this.#transport.call("GET", path`/v1/agents/${agentId}/sessions/${sessionId}`, { ...options });
+  }
+
+  /** Replace a session's metadata: `PATCH /v1/agents/{agentId}/sessions/{sessionId}`. */
+  update(agentId: string, sessionId: string, body: SessionChange, options: CallOptions = {}): Promise<SessionDetails> {
+    return this.#transport.call("PATCH", path`/v1/agents/${agentId}/sessions/${sessionId}`, { body, ...options });
   }
 
   /** Delete a session: `DELETE /v1/agents/{agentId}/sessions/{sessionId}`. */

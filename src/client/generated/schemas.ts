@@ -609,6 +609,12 @@ export type MessagePart =
   | DataPart
   | StepStartPart;
 
+export interface PendingMessage {
+  turnId: string;
+  status: "queued" | "running" | "waiting";
+  message: UIMessage;
+}
+
 export interface Prompt {
   id: string;
   tenantId: string;
@@ -715,6 +721,25 @@ export interface Session {
   metadata: Record<string, unknown>;
   createdAt: string;
   updatedAt: string;
+}
+
+export interface SessionChange {
+  metadata: Record<string, unknown>;
+}
+
+export interface SessionDetails {
+  id: string;
+  agentVersion: number | null;
+  messageCount: number;
+  lastMessagePreview: string;
+  userId: string;
+  metadata: Record<string, unknown>;
+  createdAt: string;
+  updatedAt: string;
+  busy: boolean;
+  activeTurnId: string | null;
+  queuedTurns: number;
+  pending: Array<PendingMessage>;
 }
 
 export interface SessionFork {

@@ -27,7 +27,8 @@ export interface LatestSession extends SessionSummary {
   readonly status: "active" | "disabled";
 }
 
-interface SessionRow extends TimePlace {
+/** A row of `summaryColumns`. */
+export interface SessionRow extends TimePlace {
   pinnedVersion: number | null;
   messageCount: number;
   lastMessagePreview: string;
@@ -130,12 +131,14 @@ export async function readSummary(sql: AnySql, sessionId: string): Promise<Sessi
   return showSummary(row as SessionRow);
 }
 
-function summaryColumns(sql: AnySql) {
+/** Returns the columns of `sessions s` that `showSummary` needs. */
+export function summaryColumns(sql: AnySql) {
   return sql`s.id, s.pinned_version, s.message_count, s.last_message_preview, s.user_id, s.metadata, s.created_at, s.updated_at,
     ${placeInTime(sql, "s.updated_at")}`;
 }
 
-function showSummary(row: SessionRow): SessionSummary {
+/** Returns a session as lists show it. */
+export function showSummary(row: SessionRow): SessionSummary {
   return {
     id: row.id,
     agentVersion: row.pinnedVersion,
