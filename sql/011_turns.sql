@@ -72,6 +72,14 @@ create table turns (
   first_text_at timestamptz,
   finished_at timestamptz
 );
+create index turns_session on turns (session_id, accepted_at desc) where session_id is not null;
+create index turns_accepted on turns (tenant_id, accepted_at);
+-- "Which stateless generations did this deleted agent leave?", and which are older than a tenant keeps them.
+create index turns_stateless on turns (agent_id, accepted_at) where session_id is null;
+-- Stateless generations whose answers nobody can ask for any more: never more rows than a day has.
+create index turns_generated on turns (finished_at) where session_id is null and input is not null;
+-- The indexes of few rows come last: where Postgres does not know yet how many rows a table has, all indexes cost the
+-- same, and it takes the one that was made last of those that a statement can use.
 -- This index is what makes a session busy: a second active turn of a session cannot be inserted.
 create unique index turns_one_active on turns (session_id) where status in ('queued', 'running', 'waiting');
 -- What the recovery of lost turns reads: never more rows than there are unfinished turns.
@@ -85,9 +93,3 @@ create index turns_tenant_active on turns (tenant_id, status) where status in ('
 -- The parked turns of each tenant in their order. A turn that finds a slot at once is never in it.
 create index turns_parked on turns (tenant_id, accepted_at, id)
   where status = 'queued' and parked_at is not null and cancel_requested_at is null;
-create index turns_session on turns (session_id, accepted_at desc) where session_id is not null;
-create index turns_accepted on turns (tenant_id, accepted_at);
--- "Which stateless generations did this deleted agent leave?", and which are older than a tenant keeps them.
-create index turns_stateless on turns (agent_id, accepted_at) where session_id is null;
--- Stateless generations whose answers nobody can ask for any more: never more rows than a day has.
-create index turns_generated on turns (finished_at) where session_id is null and input is not null;

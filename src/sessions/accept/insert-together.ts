@@ -1,5 +1,6 @@
 import { runnableVersion } from "../../agents/runnable.ts";
 import { Batcher } from "../../kernel/async/batcher.ts";
+import { byKeyOnly } from "../../kernel/database/by-key-only.ts";
 import type { Sql } from "../../kernel/database/client.ts";
 import { isTransient, isUnavailable } from "../../kernel/database/failure.ts";
 import { acceptGroupCharsMax, acceptGroupMax, acceptPatienceMs } from "../../kernel/limits.ts";
@@ -83,13 +84,16 @@ function insertAll(sql: Sql, turns: readonly PlainTurn[]): PromiseLike<{ turnId:
       from (select tenant_id, min(queued_turns_max) as queued_turns_max, bool_or(is_counted) as is_counted
         from asked group by tenant_id) tenants
     ), held as materialized (
-      select id, tenant_id, agent_id, user_id, pinned_version from sessions
-      where (id, tenant_id, agent_id) in (select session_id, tenant_id, agent_id from asked where not new_session)
-        and deleted_at is null
-        -- The unique index would wait for a transaction that moves a turn of the session now, and all others with it.
-        and not exists (
-          select 1 from turns where session_id = sessions.id and status in ('queued', 'running', 'waiting'))
-      for no key update skip locked
+      select s.* from (select distinct session_id, tenant_id, agent_id from asked where not new_session) wanted
+      -- One probe for each: a join with all sessions may read them all.
+      cross join lateral (
+        select id, tenant_id, agent_id, user_id, pinned_version from sessions
+        where id = wanted.session_id and ${byKeyOnly(sql, sql`tenant_id`)} = wanted.tenant_id
+          and ${byKeyOnly(sql, sql`agent_id`)} = wanted.agent_id and deleted_at is null
+          -- The unique index would wait for a transaction that moves a turn of the session now, and all others with it.
+          and (select true from turns where session_id = wanted.session_id and status in ('queued', 'running', 'waiting') limit 1) is null
+        for no key update skip locked
+      ) s
     ), due as materialized (
       select asked.*, agent.version, line.is_parked, coalesce(held.user_id, asked.user_id) as turn_user_id
       from asked join line on line.tenant_id = asked.tenant_id left join held on held.id = asked.session_id

@@ -1,6 +1,7 @@
 import type postgres from "postgres";
 import { runnableVersion } from "../../agents/runnable.ts";
 import { sleep } from "../../kernel/async/wait.ts";
+import { byKeyOnly } from "../../kernel/database/by-key-only.ts";
 import { type AnySql, json, type Sql } from "../../kernel/database/client.ts";
 import { isTransient, unavailable, violatedConstraint } from "../../kernel/database/failure.ts";
 import { ApiError } from "../../kernel/errors.ts";
@@ -171,8 +172,8 @@ function insertIntoSession(sql: AnySql, turn: NewTurn) {
 /** The session's row is locked, so that it cannot be deleted at the same time. */
 function existingSession(sql: AnySql, turn: TurnRow, more = sql``): postgres.Fragment {
   return sql`
-    select id, user_id ${more} from sessions where id = ${turn.sessionId} and tenant_id = ${turn.tenantId}
-      and agent_id = ${turn.agentId} and deleted_at is null and clock_timestamp() < ${turn.writeBefore} ${andHasPlace(sql, turn)}
+    select id, user_id ${more} from sessions where id = ${turn.sessionId} and ${byKeyOnly(sql, sql`tenant_id`)} = ${turn.tenantId}
+      and ${byKeyOnly(sql, sql`agent_id`)} = ${turn.agentId} and deleted_at is null and clock_timestamp() < ${turn.writeBefore} ${andHasPlace(sql, turn)}
       for no key update`;
 }
 

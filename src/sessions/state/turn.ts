@@ -1,3 +1,4 @@
+import { byKeyOnly } from "../../kernel/database/by-key-only.ts";
 import { type AnySql, json, type Tx } from "../../kernel/database/client.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import { turnAttemptsMax, turnCrashesMax } from "../../kernel/limits.ts";
@@ -109,7 +110,7 @@ export function claimMove(sql: AnySql, { turnId, lockKey, tenantId, workerId, wa
         started_at = coalesce(started_at, now()), calls_before = model_calls,
         log_attempt = case when continuation_id is null then attempt + 1 else log_attempt end
       from held where held.locked and id = ${turnId} and coalesce(session_id, id) = ${lockKey}
-        and tenant_id = ${tenantId} and status = 'queued' and cancel_requested_at is null ${way === "job" ? isFirst : sql``}
+        and ${byKeyOnly(sql, sql`turns.tenant_id`)} = ${tenantId} and status = 'queued' and cancel_requested_at is null ${way === "job" ? isFirst : sql``}
       returning turns.*`;
 }
 
