@@ -9,23 +9,25 @@ import {
   RetryError,
   UnsupportedFunctionalityError,
 } from "ai";
-import { type ModelMeter, promptBytes } from "./call-meter.ts";
+import { promptBytes } from "./call-meter.ts";
 import { callModel, type ModelCallRequest } from "./model-call.ts";
 import type { AnswerPart, ModelCallEnd } from "./step-record.ts";
 import type { ThinkingSettings } from "./thinking.ts";
 import { estimatedTokens } from "./token-counts.ts";
 
-/** A model that is called where those before it failed. */
-export interface FallbackCall {
+/** What one model of a chain is called with. */
+export interface ChainedModel {
   readonly model: LanguageModel;
   readonly thinking: ThinkingSettings;
-  /** What the messages may take of its window, in tokens; null where the first model's window decides that already. */
+  /** What the messages may take of its window, in tokens; null where they fit already. */
   readonly roomTokens: number | null;
-  readonly onCall: ModelMeter["onCall"];
 }
 
-/** Opens a fallback model, because of that failure of the one before it; null when it cannot be called. */
-export type OpenFallback = (failure: unknown) => Promise<FallbackCall | null>;
+/**
+ * Opens a model, which is then called, because of that failure of the one before it (null in
+ * a step where none has failed yet); null when it cannot be called.
+ */
+export type OpenModel = (failure: unknown) => Promise<ChainedModel | null>;
 
 /**
  * The models of an answer in the order in which they are tried. A call that fails before it
@@ -35,20 +37,21 @@ export type OpenFallback = (failure: unknown) => Promise<FallbackCall | null>;
  * by waiting for the same.
  */
 export class ModelChain {
-  readonly #fallbacks: readonly OpenFallback[];
+  readonly #models: readonly OpenModel[];
   #current = 0;
 
-  constructor(fallbacks: readonly OpenFallback[]) {
-    this.#fallbacks = fallbacks;
+  /** The first is the one that `call` is asked to call; none where there is no other. */
+  constructor(models: readonly OpenModel[]) {
+    this.#models = models;
   }
 
   /** Does what `callModel` does, by the first model that gives something; throws the failure of the last one tried. */
   async *call(request: ModelCallRequest): AsyncGenerator<AnswerPart | ModelCallEnd, void, undefined> {
-    if (this.#fallbacks.length === 0) {
+    const count = this.#models.length;
+    if (count === 0) {
       yield* callModel(request);
       return;
     }
-    const count = this.#fallbacks.length + 1;
     let failure: unknown = null;
     for (let tried = 0; tried < count; tried++) {
       const at = (this.#current + tried) % count;
@@ -65,13 +68,11 @@ export class ModelChain {
   }
 
   async #requestOf(at: number, request: ModelCallRequest, failure: unknown): Promise<ModelCallRequest | null> {
-    const once = { ...request, retriesMax: 0 };
-    if (at === 0) return once;
-    const fallback = await (this.#fallbacks[at - 1] as OpenFallback)(failure);
-    if (fallback === null) return null;
-    const { model, thinking, roomTokens, onCall } = fallback;
+    const opened = await (this.#models[at] as OpenModel)(failure);
+    if (opened === null) return null;
+    const { model, thinking, roomTokens } = opened;
     const messages = roomTokens === null ? request.messages : newestMessages(request.messages, roomTokens);
-    return { ...once, model, thinking, messages, meter: { ...once.meter, onCall } };
+    return { ...request, model, thinking, messages, retriesMax: 0 };
   }
 
   /** Makes one call. Its parts are held back until it gives something; a failure before that is returned, one after it thrown. */

@@ -20,7 +20,7 @@ import { Assembly } from "./assembly.ts";
 import type { ModelMeter } from "./call-meter.ts";
 import { PartCleaner } from "./clean.ts";
 import type { DownloadFiles } from "./model-call.ts";
-import { ModelChain, type OpenFallback } from "./model-chain.ts";
+import { ModelChain, type OpenModel } from "./model-chain.ts";
 import { modelMessages } from "./prompt.ts";
 import { ModelSpans } from "./spans.ts";
 import type { AnswerPart } from "./step-record.ts";
@@ -37,8 +37,8 @@ export interface ModelRequest {
   /** The transcript with the user's message at its end. */
   readonly messages: readonly UiMessage[];
   readonly thinking: ThinkingSettings;
-  /** What is called where `model` fails before it gave anything, in this order. */
-  readonly fallbacks: readonly OpenFallback[];
+  /** `model` and those that are called where it fails before it gave anything, in this order; none where there is no other. */
+  readonly chain: readonly OpenModel[];
   /** The id of the answer. */
   readonly messageId: string;
   readonly signal: AbortSignal;
@@ -96,7 +96,7 @@ export async function runModel(
       tools,
       approvalOf: (toolName) => approvalOf(request, toolName),
       thinking: request.thinking,
-      chain: new ModelChain(request.fallbacks),
+      chain: new ModelChain(request.chain),
       download: request.download,
       signal: request.signal,
       modelCallsMax: request.modelCallsMax,

@@ -164,7 +164,7 @@ class Play {
       instructions: scene.instructions ?? "",
       messages: scene.messages,
       thinking: {},
-      fallbacks: [],
+      chain: [],
       messageId: last?.role === "assistant" ? last.id : "answer",
       signal: this.#stop.signal,
       download: () => Promise.resolve([]),

@@ -27,7 +27,7 @@ function run(model: LanguageModel, more: Partial<ModelRequest> = {}): Promise<Mo
       instructions: "",
       messages: [{ id: "question", role: "user", parts: [{ type: "text", text: "Hello" }] }],
       thinking: {},
-      fallbacks: [],
+      chain: [],
       messageId: "answer",
       signal: new AbortController().signal,
       download: () => Promise.resolve([]),

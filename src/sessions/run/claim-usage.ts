@@ -7,12 +7,15 @@ import type { CallUsage } from "../../model/token-counts.ts";
 import type { ModelProvider } from "../../providers/client.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import { creditOf, noteUsage } from "../state/spending.ts";
-import { noUsage, type TurnUsage } from "../state/turn-end.ts";
+import { type ModelUsage, noUsage, type TurnUsage } from "../state/turn-end.ts";
 
 /** The tenant's usage credit is spent: the turn may make no further model call. */
 export class CreditSpentError extends Error {
   override readonly name = "CreditSpentError";
 }
+
+/** A model by which calls are made. */
+type UsedModel = Pick<ModelUsage, "provider" | "providerType" | "model">;
 
 /**
  * What a claim uses, and whether it may use more.
@@ -28,6 +31,7 @@ export class ClaimUsage implements ModelMeter {
   readonly #turn: ClaimedTurn;
   readonly #onGone: () => void;
   #rest: TurnUsage = noUsage;
+  #other: UsedModel | null = null;
   /** Model calls that the row has. */
   #callsWritten: number;
   /** As last heard of; null is unlimited. */
@@ -67,25 +71,22 @@ export class ClaimUsage implements ModelMeter {
     this.#rest = { ...this.#rest, provider: id, providerType, model };
   }
 
-  /** Returns what is told of the calls of another model than the agent's own. */
-  ofOther({ id, providerType }: ModelProvider, model: string): ModelMeter["onCall"] {
-    return (usage) => {
-      const { inputTokens, outputTokens, estimated } = usage;
-      const other = { provider: id, providerType, model, inputTokens, outputTokens, estimated };
-      this.onCall(usage);
-      this.#rest = { ...this.#rest, others: [...this.#rest.others, other] };
-    };
+  /** The calls from now on are made by another model than the agent's own; null: by its own again. */
+  callsBy(other: UsedModel | null): void {
+    this.#other = other;
   }
 
-  /** A call of the agent's own model has ended. */
+  /** A model call has ended. */
   readonly onCall = (usage: CallUsage): void => {
-    const { inputTokens, outputTokens, modelCalls, estimated } = this.#rest;
+    const { inputTokens, outputTokens, modelCalls, estimated, others } = this.#rest;
+    const counts = { inputTokens: usage.inputTokens, outputTokens: usage.outputTokens, estimated: usage.estimated };
     this.#rest = {
       ...this.#rest,
       inputTokens: inputTokens + usage.inputTokens,
       outputTokens: outputTokens + usage.outputTokens,
       modelCalls: modelCalls + 1,
       estimated: estimated || usage.estimated,
+      others: this.#other === null ? others : [...others, { ...this.#other, ...counts }],
     };
   };
 

@@ -1,7 +1,7 @@
-import type { AgentConfig, FallbackModel } from "../../agents/schema.ts";
+import type { FallbackModel } from "../../agents/schema.ts";
 import type { Ctx } from "../../kernel/context.ts";
 import { contextWindowOf } from "../../model/context-window.ts";
-import type { OpenFallback } from "../../model/model-chain.ts";
+import type { OpenModel } from "../../model/model-chain.ts";
 import { describeModelError } from "../../model/run-model.ts";
 import { type ThinkingSettings, thinkingSettings } from "../../model/thinking.ts";
 import { thinkingLevels } from "../../providers/catalog.ts";
@@ -9,36 +9,59 @@ import { languageModel, type ModelProvider, openProvider } from "../../providers
 import { findProvider } from "../../providers/store.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import type { ClaimUsage } from "./claim-usage.ts";
+import type { PreparedTurn } from "./prepare.ts";
+import type { StepLog } from "./step-log.ts";
 
-/** What the fallback models of a claim are opened with. */
-interface FallbackRequest {
-  readonly config: AgentConfig;
-  /** The agent's own model. */
-  readonly model: string;
-  /** What system text and tools take of a window. */
-  readonly fixedTokens: number;
+/** What is told which model makes the next calls. */
+interface Told {
   readonly usage: ClaimUsage;
+  readonly steps: StepLog;
 }
 
 /**
- * Returns the fallback models of a claim. Each is read and opened only when it is called, so
- * that they cost nothing while the agent's own model answers. One whose provider was deleted,
- * or cannot be read now, is passed over.
+ * Returns the models of a claim, the agent's own and its fallbacks; none where it has no
+ * fallbacks. A fallback is read and opened only when it is called, so that it costs nothing
+ * while the agent's own model answers. One whose provider was deleted, or cannot be read now,
+ * is passed over.
  */
-export function fallbacksOf(ctx: Ctx, turn: ClaimedTurn, request: FallbackRequest): readonly OpenFallback[] {
-  return request.config.fallbackModels.map((fallback) => async (failure) => {
-    const provider = await providerOf(ctx, turn, fallback);
-    if (provider === null) return null;
-    const { model } = fallback;
-    const reason = describeModelError(failure);
-    ctx.log.warn({ turnId: turn.id, requestId: turn.requestId, model, reason }, "a fallback model is called");
-    return {
-      model: languageModel(ctx, provider, model),
-      thinking: thinkingOf(provider, model, request.config.thinkingLevel),
-      roomTokens: roomOf(turn, model, request),
-      onCall: request.usage.ofOther(provider, model),
-    };
-  });
+export function chainOf(ctx: Ctx, turn: ClaimedTurn, prepared: PreparedTurn, told: Told): readonly OpenModel[] {
+  const { config, provider: own } = prepared;
+  if (config.fallbackModels.length === 0) return [];
+  const openOwn: OpenModel = async (failure) => {
+    tell(told, own, prepared.model, { failure, isOwn: true });
+    const thinking = thinkingSettings(own.providerType, config.thinkingLevel);
+    return { model: prepared.languageModel, thinking, roomTokens: null };
+  };
+  const fallbacks = config.fallbackModels.map(
+    (fallback): OpenModel =>
+      async (failure) => {
+        const provider = await providerOf(ctx, turn, fallback);
+        if (provider === null) return null;
+        const { model } = fallback;
+        if (failure !== null) {
+          const reason = describeModelError(failure);
+          ctx.log.warn({ turnId: turn.id, requestId: turn.requestId, model, reason }, "a fallback model is called");
+        }
+        tell(told, provider, model, { failure, isOwn: false });
+        return {
+          model: languageModel(ctx, provider, model),
+          thinking: thinkingOf(provider, model, config.thinkingLevel),
+          roomTokens: roomOf(turn, model, prepared),
+        };
+      },
+  );
+  return [openOwn, ...fallbacks];
+}
+
+function tell(
+  { usage, steps }: Told,
+  { id, providerType }: ModelProvider,
+  model: string,
+  { failure, isOwn }: { readonly failure: unknown; readonly isOwn: boolean },
+): void {
+  if (failure !== null) steps.fallsBack();
+  steps.uses({ id }, model);
+  usage.callsBy(isOwn ? null : { provider: id, providerType, model });
 }
 
 async function providerOf(ctx: Ctx, turn: ClaimedTurn, { providerId }: FallbackModel): Promise<ModelProvider | null> {
@@ -59,7 +82,7 @@ function thinkingOf({ providerType }: ModelProvider, model: string, level: strin
 }
 
 /** The transcript was fitted into the window of the agent's own model; null where that is no larger. */
-function roomOf(turn: ClaimedTurn, model: string, { config, model: own, fixedTokens }: FallbackRequest): number | null {
+function roomOf(turn: ClaimedTurn, model: string, { config, model: own, fixedTokens }: PreparedTurn): number | null {
   const isFitted = config.autoCompaction && turn.sessionId !== null;
   if (!isFitted || contextWindowOf(model) >= contextWindowOf(own)) return null;
   return Math.max(0, contextWindowOf(model) - config.compactionReserveTokens - fixedTokens);

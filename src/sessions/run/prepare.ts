@@ -6,7 +6,6 @@ import type { Ctx } from "../../kernel/context.ts";
 import { defaultMessage, type ErrorCause } from "../../kernel/errors.ts";
 import { withDecisions } from "../../messages/tool-calls.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
-import type { OpenFallback } from "../../model/model-chain.ts";
 import { languageModel, type ModelProvider, openProvider } from "../../providers/client.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import type { PlacedMessage } from "../state/history.ts";
@@ -16,7 +15,6 @@ import type { ClaimUsage } from "./claim-usage.ts";
 import { claimedWrite } from "./claimed-write.ts";
 import { type Compacted, type CompactionRequest, compact, earlierText, tokensOf } from "./compact.ts";
 import { type Equipment, equip } from "./equip.ts";
-import { fallbacksOf } from "./fallbacks.ts";
 
 /** Everything that a claim runs on. */
 export interface PreparedTurn {
@@ -24,8 +22,8 @@ export interface PreparedTurn {
   readonly provider: ModelProvider;
   readonly model: string;
   readonly languageModel: LanguageModel;
-  /** What is called where it fails. */
-  readonly fallbacks: readonly OpenFallback[];
+  /** What system text and tools take of a model's window. */
+  readonly fixedTokens: number;
   /** The system text. */
   readonly instructions: string;
   /** The transcript, with the user's message at its end or, for a continuation, the answer that is continued. */
@@ -84,7 +82,7 @@ export async function prepareTurn(
   return {
     ...runnable,
     languageModel: model,
-    fallbacks: fallbacksOf(ctx, turn, { ...runnable, fixedTokens, usage }),
+    fixedTokens,
     instructions: [equipment.instructions, compacted.earlier].filter((text) => text !== "").join("\n\n"),
     messages: compacted.messages,
     extended,

@@ -23,6 +23,7 @@ import type { RunningTurn, StopReason } from "./actor.ts";
 import { ClaimUsage, CreditSpentError } from "./claim-usage.ts";
 import { commitOutcome } from "./commit.ts";
 import { imageDownload } from "./download.ts";
+import { chainOf } from "./fallbacks.ts";
 import { ClaimMeter, claimSpan } from "./meter.ts";
 import { canceledOutcome, cutShortOutcome, failedOutcome, goodOutcome, withLog } from "./outcome.ts";
 import { OutputGate } from "./output-gate.ts";
@@ -115,7 +116,7 @@ async function runToOutcome(
       messages: prepared.messages,
       extended: prepared.extended,
       thinking: thinkingSettings(prepared.provider.providerType, prepared.config.thinkingLevel),
-      fallbacks: prepared.fallbacks,
+      chain: chainOf(ctx, turn, prepared, { usage, steps }),
       messageId: turn.assistantMessageId,
       signal: stop.signal,
       download: imageDownload(ctx.config, turn.tenantId, stop.signal),

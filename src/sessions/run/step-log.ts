@@ -43,6 +43,12 @@ export class StepLog {
     if (this.#open !== null) Object.assign(this.#open, { provider: id, model });
   }
 
+  /** The model call under way failed, and another one is made in its place: it stays a step of its own in the record. */
+  fallsBack(): void {
+    this.#step();
+    this.#close();
+  }
+
   /** Returns a meter that does what `meter` does and tells this record of each model call. */
   metered(meter: ModelMeter): ModelMeter {
     return {

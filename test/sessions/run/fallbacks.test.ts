@@ -158,6 +158,12 @@ describe("fallback models", () => {
     expect(textOf(played.chunks)).toBe("done");
     expect(asked()).toEqual([1, 2, 0]);
     expect(await booked(played.turnId)).toMatchObject([{ model: "model-second", inputTokens: 20, outputTokens: 6 }]);
+    const [turn] = await h.sql`select steps from turns where id = ${played.turnId}`;
+    expect(turn?.steps).toMatchObject([
+      { index: 0, provider: first, model: "model-own", inputTokens: 0, toolCalls: [] },
+      { index: 1, provider: others[0], model: "model-second", inputTokens: 10, toolCalls: [{ tool: "write_todos" }] },
+      { index: 2, provider: others[0], model: "model-second", inputTokens: 10, toolCalls: [] },
+    ]);
     own = () => text("own");
     expect(textOf((await run(played.sessionId)).chunks)).toBe("own");
     expect(await messagesOf(t, agentId, played.sessionId)).toHaveLength(4);
