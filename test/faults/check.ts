@@ -1,5 +1,6 @@
 import { turnCrashesMax } from "../../src/kernel/limits.ts";
 import { checkLogs } from "./check-logs.ts";
+import { checkTools } from "./check-tools.ts";
 import { checkTranscripts } from "./check-transcripts.ts";
 import type { Entry, History } from "./record.ts";
 import type { Remains, TurnRecord } from "./rows.ts";
@@ -105,6 +106,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   approvals: ["200", "404 not_found"],
   decide: ["202", "404 not_found", "409 approval_decided"],
   delete: ["204", "404 not_found", "409 session_busy"],
+  fork: ["201", "404 not_found", "404 message_not_found"],
 };
 
 interface Known {
@@ -164,32 +166,6 @@ function checkDeletions({ entries }: History, { sessions }: Remains): string[] {
     const there = kept.get(sessionId ?? "")?.deleted === false ? [`${sessionId} was deleted and is there`] : [];
     return [...there, ...late.map((entry) => `${entry.id}: ${entry.kind} ${entry.status} of a deleted session`)];
   });
-}
-
-/** A tool ran at most once for each turn that called it, and never when it was denied. */
-function checkTools({ entries }: History, { turns, memories, approvals }: Remains): string[] {
-  const byMark = Map.groupBy(memories, (text) => text);
-  const faults: string[] = [];
-  for (const [mark, saved] of byMark) {
-    const session = turns.find(({ op }) => op === mark)?.sessionId;
-    // A regeneration makes the same call again.
-    const again = turns.filter(({ sessionId, trigger }) => sessionId === session && trigger !== "submit-message");
-    if (saved.length > 1 + again.length) faults.push(`${mark} was saved ${saved.length} times`);
-  }
-  const failed = entries.some(({ reading }) => reading?.chunks.some(({ type }) => type === "tool-output-error"));
-  for (const [mark, asked] of Map.groupBy(approvals, ({ input }) => input?.text ?? "")) {
-    const saved = byMark.has(mark);
-    if (saved && asked.every(({ status }) => status === "denied")) faults.push(`${mark} was denied and saved`);
-    const ran = asked.filter(({ status, turnId }) => status === "approved" && hasSucceeded(turns, turnId));
-    // A tool that meets a database which is away says so to the model, and the turn goes on.
-    if (ran.length > 0 && !saved && !failed)
-      faults.push(`${mark} was approved, its turn succeeded, and it is not saved`);
-  }
-  return faults;
-}
-
-function hasSucceeded(turns: readonly TurnRecord[], turnId: string): boolean {
-  return turns.some(({ id, status }) => id === turnId && status === "succeeded");
 }
 
 function checkUsage({ turns, strayUsage, requestCount }: Remains): string[] {

@@ -74,6 +74,7 @@ export class RandomClient {
         this.#send({ kind: "cancel", method: "POST", path: this.#path(plan, sessionId, "/cancel"), sessionId }),
       read: () => this.#messages(plan, sessionId),
       delete: () => this.#delete(plan, sessionId),
+      fork: () => this.#fork(plan, sessionId),
     };
     await acts[plan.kind]();
   }
@@ -114,7 +115,8 @@ export class RandomClient {
 
   async #generate(plan: Plan): Promise<void> {
     const mark = `${this.#name}-${this.#ops}`;
-    const script = plan.script === "hanging" || plan.script === "tool" ? "quick" : plan.script;
+    const script =
+      plan.script === "hanging" || plan.script === "tool" || plan.script === "steps" ? "quick" : plan.script;
     const message = { id: `m-${mark}`, role: "user" as const, parts: [{ type: "text", text: scripts[script](mark) }] };
     await this.#send({
       kind: "generate",
@@ -154,9 +156,24 @@ export class RandomClient {
     return body?.data ?? [];
   }
 
-  async #regenerate(plan: Plan, sessionId: string): Promise<void> {
+  /** A message of the session, in half of the cases; else null. */
+  async #someMessage(plan: Plan, sessionId: string): Promise<string | null> {
     const messages = plan.where < 0.5 ? [] : await this.#messages(plan, sessionId);
-    const cutAt = messages[Math.floor((plan.where - 0.5) * 2 * messages.length)]?.id ?? null;
+    return messages[Math.floor((plan.where - 0.5) * 2 * messages.length)]?.id ?? null;
+  }
+
+  /** Its name is in the metadata, so that one is known whose response never came. */
+  async #fork(plan: Plan, sessionId: string): Promise<void> {
+    const cutAt = await this.#someMessage(plan, sessionId);
+    const op = `${this.#name}-${this.#ops}`;
+    const path = this.#path(plan, sessionId, "/fork");
+    const body = { metadata: { op }, ...(cutAt === null ? {} : { throughMessageId: cutAt }) };
+    const { body: made, status } = await this.#send({ kind: "fork", method: "POST", path, body, op, sessionId, cutAt });
+    if (status === 201 && plan.takesSlot) this.#world.slots[plan.slot] = made.id;
+  }
+
+  async #regenerate(plan: Plan, sessionId: string): Promise<void> {
+    const cutAt = await this.#someMessage(plan, sessionId);
     const op = `${this.#name}-${this.#ops}`;
     await this.#send({
       kind: "regenerate",

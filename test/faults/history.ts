@@ -6,6 +6,7 @@ import type { Client } from "../harness/processes.ts";
 import { check } from "./check.ts";
 import { checkNeighbours } from "./check-neighbours.ts";
 import { RandomClient, type World } from "./client.ts";
+import { CountingServer } from "./counting-server.ts";
 import type { HostileTenant } from "./hostile-client.ts";
 import { startHostileServers } from "./hostile-servers.ts";
 import { type LinkedInstallation, openLinkedInstallation } from "./installation.ts";
@@ -36,6 +37,7 @@ const shownMax = 30;
 /** Plays a history from its seed and returns what is wrong with it. */
 export async function playHistory({ seed, seconds, clients, log }: HistoryOptions): Promise<string[]> {
   await using servers = await startHostileServers();
+  await using counter = new CountingServer();
   await using linked = await openLinkedInstallation({ serve: 2, work: 2, env: processEnv });
   const { sql } = linked.installation;
   await keepErased(sql);
@@ -45,7 +47,7 @@ export async function playHistory({ seed, seconds, clients, log }: HistoryOption
   const world: World = {
     history: new History(),
     token: client.token,
-    agents: await makeAgents(client),
+    agents: await makeAgents(client, counter),
     slots: Array(sharedSessions).fill(null),
     urls,
   };
@@ -55,7 +57,7 @@ export async function playHistory({ seed, seconds, clients, log }: HistoryOption
   const told: string[] = [];
   await play(linked, { world, hostile }, { seed, seconds, clients, log: (line) => told.push(line) }, faults);
   faults.push(...(await becomeIdle(linked, { world, hostile })));
-  const remains = await readRemains(linked, client, world).catch((error) => {
+  const remains = await readRemains(linked, { client, world, counter }).catch((error) => {
     throw new Error([String(error), ...linked.misdeeds()].join("\n"));
   });
   const { tenantId } = client;
@@ -86,7 +88,10 @@ export async function playHistory({ seed, seconds, clients, log }: HistoryOption
     const transcripts = Object.fromEntries(remains.transcripts);
     await writeFile(
       file,
-      JSON.stringify({ seed, told, faults, entries: world.history.entries, ...remains, transcripts }),
+      JSON.stringify({
+        ...{ seed, told, faults, entries: world.history.entries },
+        ...{ ...remains, transcripts, counted: Object.fromEntries(remains.counted) },
+      }),
     );
     log(`${faults.length} contradictions; all of the history is in ${file}`);
   }
@@ -99,7 +104,8 @@ interface Tenants {
 }
 
 /** One agent whose tools run at once, and one that asks first. */
-async function makeAgents(client: Client): Promise<string[]> {
+async function makeAgents(client: Client, counter: CountingServer): Promise<string[]> {
+  const mcpConnectionIds = [await counter.connect(client)];
   const given = await client.request("GET", `/v1/agents/${client.agentId}`);
   const { model, providerId } = (await given.json()) as { model: string; providerId: string };
   const agents: string[] = [];
@@ -109,6 +115,7 @@ async function makeAgents(client: Client): Promise<string[]> {
       model,
       providerId,
       tools: ["memory"],
+      mcpConnectionIds,
       approvalInChat: { default: policy },
     });
     agents.push(((await made.json()) as { id: string }).id);
@@ -179,7 +186,10 @@ async function becomeIdle(linked: LinkedInstallation, { world, hostile }: Tenant
   }
 }
 
-async function readRemains(linked: LinkedInstallation, client: Client, world: World): Promise<Remains> {
+async function readRemains(
+  linked: LinkedInstallation,
+  { client, world, counter }: { client: Client; world: World; counter: CountingServer },
+): Promise<Remains> {
   const rows = await readRows(linked.installation.sql, client.tenantId);
   const transcripts = new Map<string, readonly Message[]>();
   for (const { id, agentId, deleted } of rows.sessions) {
@@ -189,7 +199,7 @@ async function readRemains(linked: LinkedInstallation, client: Client, world: Wo
     if (!rows.sessions.some((session) => session.id === id)) throw new Error(`The session ${id} is gone.`);
   const usage = await client.request("GET", "/v1/usage");
   const { totals } = (await usage.json()) as { totals: { requestCount: number } };
-  return { ...rows, transcripts, requestCount: totals.requestCount };
+  return { ...rows, counted: counter.counts, transcripts, requestCount: totals.requestCount };
 }
 
 /** A whole transcript, walked back from its newest page. */

@@ -20,6 +20,8 @@ export interface Plan {
   readonly resumes: boolean;
   /** Pause before it. */
   readonly pauseMs: number;
+  /** What is made takes the slot: a fork. */
+  readonly takesSlot: boolean;
 }
 
 const weights = {
@@ -31,7 +33,12 @@ const weights = {
   read: 8,
   generate: 5,
   delete: 5,
+  fork: 5,
 };
+
+/** The connection to the server that counts, and its tool as a model calls it. */
+export const counterName = "counter";
+const countTool = `${counterName}__count`;
 
 /** What the simulated model is told to do, by name; `mark` is the turn's own. */
 export const scripts = {
@@ -41,12 +48,24 @@ export const scripts = {
   thinking: (mark: string) => `[[sim: reasoning="thinking of ${mark}" text="thought of ${mark}" delayMs=40]]`,
   tool: (mark: string) =>
     `[[sim: text="I note" tool=memory_save args={"text":"${mark}"}; text="noted ${mark}" chunks=4 delayMs=50]]`,
+  steps: (mark: string) =>
+    `[[sim: text="first of ${mark}" chunks=4 delayMs=50 tool=${countTool} args={"text":"${mark}/1"}; text="second of ${mark}" chunks=4 tool=${countTool} args={"text":"${mark}/2"}; text="all of ${mark}" chunks=6]]`,
   failing: () => `[[sim: size=300 chunks=6 delayMs=30 failAfterChunks=3 fail=400]]`,
   refused: () => `[[sim: fail=401]]`,
   hanging: () => `[[sim: size=100 chunks=4 delayMs=20 hangAfterChunks=2]]`,
 };
 
-const scriptWeights = { quick: 30, long: 20, silent: 12, thinking: 8, tool: 20, failing: 3, refused: 2, hanging: 5 };
+const scriptWeights = {
+  quick: 26,
+  long: 16,
+  silent: 10,
+  thinking: 8,
+  tool: 16,
+  steps: 20,
+  failing: 3,
+  refused: 2,
+  hanging: 5,
+};
 
 /** Draws the next plan. It always asks for the same numbers, so that one plan's outcome does not move the next. */
 export function drawPlan(random: Random, slots: number): Plan {
@@ -62,5 +81,6 @@ export function drawPlan(random: Random, slots: number): Plan {
     leaveAfterChunks: random.chance(0.25) ? random.between(1, 12) : Number.POSITIVE_INFINITY,
     resumes: random.chance(0.5),
     pauseMs: random.between(0, 300),
+    takesSlot: random.chance(0.6),
   };
 }

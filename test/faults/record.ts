@@ -17,7 +17,7 @@ export interface Entry {
   readonly sessionId: string | null;
   /** What a turn says, or null for a regeneration. */
   readonly message?: Message | null;
-  /** Of a regeneration: the message it was to cut at. */
+  /** Of a regeneration: the message it was to cut at. Of a fork: the last one that it was to have. */
   readonly cutAt?: string | null;
   readonly startedAt: number;
   endedAt: number | null;

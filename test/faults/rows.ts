@@ -26,6 +26,8 @@ export interface SessionRecord {
   readonly id: string;
   readonly agentId: string;
   readonly deleted: boolean;
+  /** The operation that made it. */
+  readonly op: string | null;
 }
 
 export interface ApprovalRecord {
@@ -42,6 +44,8 @@ export interface Remains {
   readonly approvals: readonly ApprovalRecord[];
   /** The texts that tools saved. */
   readonly memories: readonly string[];
+  /** How often the counting tool was called with each text. */
+  readonly counted: ReadonlyMap<string, number>;
   /** Usage rows whose turn is gone, which there must not be. */
   readonly strayUsage: number;
   /** Transcripts of the sessions that are left, as a client reads them. */
@@ -114,7 +118,10 @@ export async function keepErased(sql: Sql): Promise<void> {
 }
 
 /** Reads what the database holds, or held (`keepErased`), of a tenant. */
-export async function readRows(sql: Sql, tenantId: string): Promise<Omit<Remains, "transcripts" | "requestCount">> {
+export async function readRows(
+  sql: Sql,
+  tenantId: string,
+): Promise<Omit<Remains, "transcripts" | "requestCount" | "counted">> {
   const turns = await sql<TurnRecord[]>`
     select id, metadata ->> 'op' as op, session_id, status, attempt, crashes, trigger, error,
       continuation_id, assistant_message_id, accepted_at,
@@ -123,7 +130,7 @@ export async function readRows(sql: Sql, tenantId: string): Promise<Omit<Remains
     from (select * from turns union all select * from erased.turns) t
     where tenant_id = ${tenantId} order by coalesce(finished_at, accepted_at), id`;
   const sessions = await sql<SessionRecord[]>`
-    select id, agent_id, deleted_at is not null as deleted
+    select id, agent_id, deleted_at is not null as deleted, metadata ->> 'op' as op
     from (select * from sessions union all select * from erased.sessions) s where tenant_id = ${tenantId}`;
   const approvals = await sql<ApprovalRecord[]>`
     select id, turn_id, status, input from (

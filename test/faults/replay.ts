@@ -1,0 +1,120 @@
+import type { Entry, History, Message } from "./record.ts";
+import type { Remains, SessionRecord, TurnRecord } from "./rows.ts";
+
+/** A place of a transcript as it must be. */
+export interface Place {
+  readonly id: string;
+  readonly role: "user" | "assistant";
+  /** A user's message as it was sent. */
+  readonly sent: Message | null;
+  readonly turn: TurnRecord;
+}
+
+export type Transcript = readonly Place[];
+
+/** What a session's turns must have made of its transcript, from what it began with, in the order in which they ended. */
+export class Replay {
+  readonly #ops: ReadonlyMap<string, Entry>;
+  /** Forks by operation, and those that got a response by the session that they made. */
+  readonly #forks: ReadonlyMap<string, Entry>;
+  readonly #made: ReadonlyMap<string, Entry>;
+  readonly #remains: Remains;
+
+  constructor({ entries }: History, remains: Remains) {
+    this.#remains = remains;
+    this.#ops = new Map(entries.filter(({ message }) => message !== undefined).map((entry) => [entry.op, entry]));
+    const forks = entries.filter(({ kind }) => kind === "fork");
+    this.#forks = new Map(forks.map((entry) => [entry.op, entry]));
+    this.#made = new Map(forks.flatMap((entry) => (entry.status === 201 ? [[entry.body.id, entry]] : [])));
+  }
+
+  /** The session that a fork was made of; null for any other session. */
+  sourceOf(sessionId: string): string | null {
+    return this.#forkOf(sessionId)?.sessionId ?? null;
+  }
+
+  /** The session at the beginning of a chain of forks. */
+  rootOf(sessionId: string): string {
+    const source = this.sourceOf(sessionId);
+    return source === null ? sessionId : this.rootOf(source);
+  }
+
+  /** The transcripts that the session may have now: of a fork, one for each that its source had at some moment. */
+  ends(sessionId: string): Transcript[] {
+    const turns = this.#turnsOf(sessionId);
+    return this.#beginnings(sessionId).map((begun) =>
+      turns.reduce<Transcript>((messages, turn) => this.#after(messages, turn), begun),
+    );
+  }
+
+  /** Every transcript that the session may have had at some moment. */
+  #moments(sessionId: string): Transcript[] {
+    const moments = new Map<string, Transcript>();
+    const note = (transcript: Transcript) => {
+      moments.set(transcript.map(({ id }) => id).join(" "), transcript);
+      return transcript;
+    };
+    for (const begun of this.#beginnings(sessionId)) {
+      let messages = note(begun);
+      for (const turn of this.#turnsOf(sessionId)) {
+        // While it waited, its messages were there, whatever became of it.
+        if (turn.continuationId !== null && turn.trigger === "submit-message") note(this.#with(messages, turn));
+        messages = note(this.#after(messages, turn));
+      }
+    }
+    return [...moments.values()];
+  }
+
+  #beginnings(sessionId: string): Transcript[] {
+    const fork = this.#forkOf(sessionId);
+    if (fork === undefined) return [[]];
+    const through = fork.cutAt ?? null;
+    const whole = this.#moments(fork.sessionId ?? "");
+    if (through === null) return whole;
+    return whole.flatMap((messages) => {
+      const last = messages.findLastIndex(({ id }) => id === through);
+      return last < 0 ? [] : [messages.slice(0, last + 1)];
+    });
+  }
+
+  #forkOf(sessionId: string): Entry | undefined {
+    const { op } = this.#sessionOf(sessionId) ?? { op: null };
+    // A session that is being erased has lost its metadata.
+    return (op === null ? undefined : this.#forks.get(op)) ?? this.#made.get(sessionId);
+  }
+
+  #sessionOf(sessionId: string): SessionRecord | undefined {
+    return this.#remains.sessions.find(({ id }) => id === sessionId);
+  }
+
+  #turnsOf(id: string): TurnRecord[] {
+    return this.#remains.turns.filter(({ sessionId }) => sessionId === id);
+  }
+
+  #after(messages: Transcript, turn: TurnRecord): Transcript {
+    const regenerates = turn.trigger === "regenerate-message";
+    // What was said before a question stays when its continuation fails; a regeneration's is kept aside until its end.
+    const stays =
+      turn.status === "succeeded" || (turn.status === "failed" && turn.continuationId !== null && !regenerates);
+    return stays ? this.#with(messages, turn) : messages;
+  }
+
+  #with(messages: Transcript, turn: TurnRecord): Transcript {
+    const asked = turn.op === null ? undefined : this.#ops.get(turn.op);
+    if (asked === undefined) return messages;
+    const before =
+      turn.trigger === "regenerate-message"
+        ? cut(messages, asked.cutAt ?? null)
+        : [...messages, { id: asked.message?.id ?? "", role: "user" as const, sent: asked.message ?? null, turn }];
+    return [...before, { id: turn.assistantMessageId, role: "assistant", sent: null, turn }];
+  }
+}
+
+/** Before an assistant's message, behind a user's. */
+function cut(messages: Transcript, at: string | null): Transcript {
+  const place =
+    at === null
+      ? messages.findLastIndex(({ role }) => role === "assistant")
+      : messages.findLastIndex(({ id }) => id === at);
+  return messages.slice(0, messages[place]?.role === "user" ? place + 1 : place);
+}
