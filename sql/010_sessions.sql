@@ -15,6 +15,8 @@ create table sessions (
   last_message_preview text not null default '',
   -- The list that the tool `write_todos` wrote last.
   todos json,
+  -- How many turns wait in its line (status `enqueued`). Changed only under the lock on this row, so it is exact.
+  line integer not null default 0 check (line >= 0),
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   deleted_at timestamptz
@@ -27,6 +29,8 @@ create index sessions_latest on sessions (tenant_id, updated_at desc, id desc)
   where visible and deleted_at is null and message_count > 0;
 create index sessions_latest_user on sessions (tenant_id, user_id, updated_at desc, id desc)
   where visible and deleted_at is null and message_count > 0;
+-- The sessions with a line: what recovery looks at.
+create index sessions_line on sessions (id) where line > 0;
 -- "Which sessions are pinned to a version of this agent?" (earlier use of a provider), and "Which sessions did this
 -- deleted agent leave?", the hidden and deleted ones too (the job `agent.purge`).
 create index sessions_pinned on sessions (agent_id, pinned_version);

@@ -11,7 +11,7 @@ create table turns (
   kind text not null check (kind in ('session', 'generate', 'task', 'chat')),
   -- The moves: `src/sessions/state/turn.ts`.
   status text not null default 'queued'
-    check (status in ('queued', 'running', 'waiting', 'succeeded', 'failed', 'canceled')),
+    check (status in ('enqueued', 'queued', 'running', 'waiting', 'succeeded', 'failed', 'canceled')),
   -- Counts claims. A commit names it and writes nothing when it has risen since.
   attempt integer not null default 0,
   -- How many of the claims ended with the death of their worker.
@@ -28,6 +28,10 @@ create table turns (
   input json,
   -- A regeneration keeps the messages up to this `seq`.
   keep_seq bigint,
+  -- Its place in the line of its session, while it is `enqueued` there; they are not without gaps.
+  line_place integer,
+  -- The message that an enqueued regeneration was asked for; null is the last answer. What it keeps is found when it starts.
+  regenerates text,
   -- Known from acceptance on, so that every follower can be told the id in `start`.
   assistant_message_id text not null,
   first_of_hidden_session boolean not null default false,
@@ -38,6 +42,8 @@ create table turns (
   -- the job, which is made anew when a turn is run again or goes on after a decision.
   traceparent text,
   cancel_requested_at timestamptz,
+  -- What whoever asked for that wants to keep of the turn: nothing, or what it said so far with the question.
+  cancel_keep text check (cancel_keep in ('nothing', 'partial')),
   -- When a queued turn was parked: it waits without a job until a worker has a slot for its tenant.
   parked_at timestamptz,
   -- Set soon after the first chunk that a reader may have seen, and before any tool runs.
@@ -86,10 +92,12 @@ create unique index turns_one_active on turns (session_id) where status in ('que
 create index turns_unfinished on turns (status, accepted_at) where status in ('queued', 'running');
 -- What the recovery ends because no worker has it: without this it would read every turn that waits for a person.
 create index turns_to_cancel on turns (cancel_requested_at)
-  where status in ('queued', 'waiting') and cancel_requested_at is not null;
-create index turns_agent_active on turns (agent_id) where status in ('queued', 'running', 'waiting');
+  where status in ('enqueued', 'queued', 'waiting') and cancel_requested_at is not null;
+create index turns_agent_active on turns (agent_id) where status in ('enqueued', 'queued', 'running', 'waiting');
+-- The line of a session, in its order.
+create index turns_line on turns (session_id, line_place) where status = 'enqueued';
 -- Also counts what a tenant has queued and running, for its limits.
-create index turns_tenant_active on turns (tenant_id, status) where status in ('queued', 'running', 'waiting');
+create index turns_tenant_active on turns (tenant_id, status) where status in ('enqueued', 'queued', 'running', 'waiting');
 -- The parked turns of each tenant in their order. A turn that finds a slot at once is never in it.
 create index turns_parked on turns (tenant_id, accepted_at, id)
   where status = 'queued' and parked_at is not null and cancel_requested_at is null;

@@ -545,15 +545,18 @@ CREATE TABLE sessions (
   message_count integer DEFAULT 0 NOT NULL,
   last_message_preview text DEFAULT ''::text NOT NULL,
   todos json,
+  line integer DEFAULT 0 NOT NULL,
   created_at timestamp with time zone DEFAULT now() NOT NULL,
   updated_at timestamp with time zone DEFAULT now() NOT NULL,
   deleted_at timestamp with time zone,
-  CONSTRAINT sessions_pkey PRIMARY KEY (id)
+  CONSTRAINT sessions_pkey PRIMARY KEY (id),
+  CONSTRAINT sessions_line_check CHECK (line >= 0)
 );
 CREATE INDEX sessions_agent ON sessions USING btree (tenant_id, agent_id, updated_at DESC, id DESC) WHERE visible AND deleted_at IS NULL;
 CREATE INDEX sessions_agent_user ON sessions USING btree (tenant_id, agent_id, user_id, updated_at DESC, id DESC) WHERE visible AND deleted_at IS NULL;
 CREATE INDEX sessions_latest ON sessions USING btree (tenant_id, updated_at DESC, id DESC) WHERE visible AND deleted_at IS NULL AND message_count > 0;
 CREATE INDEX sessions_latest_user ON sessions USING btree (tenant_id, user_id, updated_at DESC, id DESC) WHERE visible AND deleted_at IS NULL AND message_count > 0;
+CREATE INDEX sessions_line ON sessions USING btree (id) WHERE line > 0;
 CREATE INDEX sessions_pinned ON sessions USING btree (agent_id, pinned_version);
 
 CREATE TABLE skill_files (
@@ -640,6 +643,8 @@ CREATE TABLE turns (
   trigger text DEFAULT 'submit-message'::text NOT NULL,
   input json,
   keep_seq bigint,
+  line_place integer,
+  regenerates text,
   assistant_message_id text NOT NULL,
   first_of_hidden_session boolean DEFAULT false NOT NULL,
   user_id text DEFAULT ''::text NOT NULL,
@@ -647,6 +652,7 @@ CREATE TABLE turns (
   request_id text,
   traceparent text,
   cancel_requested_at timestamp with time zone,
+  cancel_keep text,
   parked_at timestamp with time zone,
   shown_at timestamp with time zone,
   relay_events integer,
@@ -667,20 +673,22 @@ CREATE TABLE turns (
   first_text_at timestamp with time zone,
   finished_at timestamp with time zone,
   CONSTRAINT turns_pkey PRIMARY KEY (id),
+  CONSTRAINT turns_cancel_keep_check CHECK (cancel_keep = ANY (ARRAY['nothing'::text, 'partial'::text])),
   CONSTRAINT turns_input_tokens_check CHECK (input_tokens >= 0),
   CONSTRAINT turns_kind_check CHECK (kind = ANY (ARRAY['session'::text, 'generate'::text, 'task'::text, 'chat'::text])),
   CONSTRAINT turns_output_tokens_check CHECK (output_tokens >= 0),
-  CONSTRAINT turns_status_check CHECK (status = ANY (ARRAY['queued'::text, 'running'::text, 'waiting'::text, 'succeeded'::text, 'failed'::text, 'canceled'::text]))
+  CONSTRAINT turns_status_check CHECK (status = ANY (ARRAY['enqueued'::text, 'queued'::text, 'running'::text, 'waiting'::text, 'succeeded'::text, 'failed'::text, 'canceled'::text]))
 );
 CREATE INDEX turns_accepted ON turns USING btree (tenant_id, accepted_at);
-CREATE INDEX turns_agent_active ON turns USING btree (agent_id) WHERE status = ANY (ARRAY['queued'::text, 'running'::text, 'waiting'::text]);
+CREATE INDEX turns_agent_active ON turns USING btree (agent_id) WHERE status = ANY (ARRAY['enqueued'::text, 'queued'::text, 'running'::text, 'waiting'::text]);
 CREATE INDEX turns_generated ON turns USING btree (finished_at) WHERE session_id IS NULL AND input IS NOT NULL;
+CREATE INDEX turns_line ON turns USING btree (session_id, line_place) WHERE status = 'enqueued'::text;
 CREATE UNIQUE INDEX turns_one_active ON turns USING btree (session_id) WHERE status = ANY (ARRAY['queued'::text, 'running'::text, 'waiting'::text]);
 CREATE INDEX turns_parked ON turns USING btree (tenant_id, accepted_at, id) WHERE status = 'queued'::text AND parked_at IS NOT NULL AND cancel_requested_at IS NULL;
 CREATE INDEX turns_session ON turns USING btree (session_id, accepted_at DESC) WHERE session_id IS NOT NULL;
 CREATE INDEX turns_stateless ON turns USING btree (agent_id, accepted_at) WHERE session_id IS NULL;
-CREATE INDEX turns_tenant_active ON turns USING btree (tenant_id, status) WHERE status = ANY (ARRAY['queued'::text, 'running'::text, 'waiting'::text]);
-CREATE INDEX turns_to_cancel ON turns USING btree (cancel_requested_at) WHERE (status = ANY (ARRAY['queued'::text, 'waiting'::text])) AND cancel_requested_at IS NOT NULL;
+CREATE INDEX turns_tenant_active ON turns USING btree (tenant_id, status) WHERE status = ANY (ARRAY['enqueued'::text, 'queued'::text, 'running'::text, 'waiting'::text]);
+CREATE INDEX turns_to_cancel ON turns USING btree (cancel_requested_at) WHERE (status = ANY (ARRAY['enqueued'::text, 'queued'::text, 'waiting'::text])) AND cancel_requested_at IS NOT NULL;
 CREATE INDEX turns_unfinished ON turns USING btree (status, accepted_at) WHERE status = ANY (ARRAY['queued'::text, 'running'::text]);
 
 CREATE TABLE usage (

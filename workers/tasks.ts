@@ -12,6 +12,7 @@ import { isPayload, type JobName, type JobPayloads, jobNames } from "../src/kern
 import { observeJob } from "../src/kernel/queue/observe-job.ts";
 import { spendAttempts } from "../src/kernel/queue/stored-jobs.ts";
 import { deliverEvents } from "../src/merchant/deliver.ts";
+import { startNext } from "../src/sessions/accept/start-next.ts";
 import { sweepGenerations } from "../src/sessions/erase/generations.ts";
 import { purgeExpired, sweepRetention } from "../src/sessions/erase/retention.ts";
 import { purgeSession } from "../src/sessions/erase/session.ts";
@@ -53,6 +54,7 @@ export function taskLists(runner: JobRunner): { readonly turns: TaskList; readon
 function taskList({ ctx, workerId, dispatcher, lanes }: JobRunner): Record<JobName, Task> {
   return inLanes(ctx, lanes, {
     turn: (payload) => dispatcher.take(payload),
+    "session.next": (payload) => startNext(ctx, payload.sessionId),
     "task.run": (payload) => beginRun(ctx, payload.runId),
     "task.fire": (payload) => fireTask(ctx, payload),
     "chat.inbox": (payload) => drainInbox(ctx, payload.threadId),

@@ -187,10 +187,13 @@ export async function removeAgent(inner: Tx, tenantId: string, id: string): Prom
 /** Requests the cancellation of every unfinished turn of an agent, as the cancel operation does: a column, and a notification to the worker. */
 export async function cancelTurns(sql: AnySql, agentId: string): Promise<void> {
   await sql`
-    with asked as (
-      update turns set cancel_requested_at = now()
-      where agent_id = ${agentId} and status in ('queued', 'running', 'waiting') and cancel_requested_at is null
-      returning id
+    with found as (
+      -- In this order, as whoever drops the line of a session locks its turns: so neither waits for the other.
+      select id from turns
+      where agent_id = ${agentId} and status in ('enqueued', 'queued', 'running', 'waiting') and cancel_requested_at is null
+      order by id for no key update
+    ), asked as (
+      update turns t set cancel_requested_at = now() from found where t.id = found.id returning t.id
     )
     select pg_notify('parley_cancel', id) from asked`;
 }

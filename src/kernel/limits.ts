@@ -65,6 +65,8 @@ export const recordedCallsMax = 1_000;
 export const recordedNameLengthMax = 256;
 /** So many turns of a tenant may be queued where the operator set nothing else; the column `queued_turns` of `tenants` begins with it. */
 export const queuedTurnsDefault = 10_000;
+/** So many turns of a session wait at once until the one before them has ended. */
+export const lineTurnsMax = 100;
 /** A turn that workers hand back unfinished, when they stop, is run at most this often; then it fails. Runs whose worker died do not count. */
 export const turnAttemptsMax = 3;
 /** A turn whose worker died is run again this often; what has killed more workers than this fails. */

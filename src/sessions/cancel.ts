@@ -6,30 +6,45 @@ import type { IdOf } from "../kernel/ids.ts";
 import { formatEvent } from "../kernel/relay/relay.ts";
 import { cancelChannel } from "./run/actor.ts";
 import { finishTurn } from "./run/finish.ts";
+import { storedKeptOutcome } from "./run/kept.ts";
 import { canceledOutcome } from "./run/outcome.ts";
+import { requestCancelOfLine } from "./state/line.ts";
 import { findSession } from "./state/store.ts";
-import { requestCancel } from "./state/turn.ts";
+import { type CancelKeep, requestCancel, type StoppingTurn } from "./state/turn.ts";
+import type { TurnOutcome } from "./state/turn-end.ts";
+
+/** What a client asks for with a cancellation. */
+export interface CancelBody {
+  readonly keep?: CancelKeep;
+  /** Whether the turns in the session's line are dropped too. */
+  readonly queued?: boolean;
+}
 
 /**
- * Cancels the session's turn (docs/decisions.md, "Cancel"). The request is stored in the
- * turn's row, so that it also works while Redis is down and when the worker dies: a
- * cancelled turn is never run again. A turn that no worker has claimed yet, or that waits
- * for a person, ends at once; what waits for a person is denied.
+ * Cancels the session's turn, and with `queued` its line (docs/decisions.md, "Cancel"). The
+ * request is stored in the turn's row, so that it also works while Redis is down and when the
+ * worker dies: a cancelled turn is never run again. A turn that no worker has claimed yet, or
+ * that waits for a person, ends at once; what waits for a person is denied.
  *
- * Returns the turn's id. Throws 404, or 409 `session_idle` when nothing runs.
+ * Returns how many turns it was. Throws 404, or 409 `session_idle` when there is none.
  */
-export async function cancelTurn(
+export async function cancelInSession(
   ctx: Ctx,
-  tenantId: string,
-  agentId: string,
-  sessionId: string,
-): Promise<{ turnId: IdOf<"turn"> }> {
+  ids: { readonly tenantId: string; readonly agentId: string; readonly sessionId: string },
+  { keep = "nothing", queued = false }: CancelBody,
+): Promise<{ canceled: number }> {
+  const { tenantId, agentId, sessionId } = ids;
   const session = await findSession(ctx.sql, tenantId, agentId, sessionId);
   if (session === null) throw new ApiError("not_found");
-  const canceled = await tx(ctx.sql, (inner) => cancelActive(inner, sessionId));
-  if (canceled === null) throw new ApiError(session.visible ? "session_idle" : "not_found");
-  announceCancel(ctx, canceled);
-  return { turnId: canceled.turnId };
+  const canceled = await tx(ctx.sql, async (inner) => {
+    await inner`select 1 from sessions where id = ${sessionId} for no key update`;
+    const dropped = queued ? await dropLine(inner, sessionId) : [];
+    const active = await cancelActive(inner, sessionId, { keep, orFirst: true });
+    return active === null ? dropped : [...dropped, active];
+  });
+  if (canceled.length === 0) throw new ApiError(session.visible ? "session_idle" : "not_found");
+  for (const turn of canceled) announceCancel(ctx, turn);
+  return { canceled: canceled.length };
 }
 
 /** A turn that was cancelled. */
@@ -39,38 +54,72 @@ export interface CanceledTurn {
   readonly endedLog: { readonly id: string; readonly attempt: number } | null;
 }
 
+/** Which turn of a session `cancelActive` cancels, and what is kept of it. */
+interface ActiveCancel {
+  /** Only this one; left out: the unfinished one. */
+  readonly turnId?: string;
+  /** `nothing` when left out. */
+  readonly keep?: CancelKeep;
+  /** Between two turns of a line, the one that is about to start counts as the unfinished one. */
+  readonly orFirst?: boolean;
+}
+
 /**
- * Cancels the session's unfinished turn (only if it is `turnId`, where one is given);
- * returns null when there is none. After the commit the caller calls `announceCancel` for
- * the turn's followers.
+ * Cancels the session's unfinished turn; returns null when there is none. After the commit
+ * the caller calls `announceCancel` for the turn's followers.
  */
 export async function cancelActive(
   inner: Tx,
   sessionId: string,
-  turnId: string | null = null,
+  { turnId, keep = "nothing", orFirst = false }: ActiveCancel = {},
 ): Promise<CanceledTurn | null> {
   // The session first, then the turn: the order in which turns are accepted and ended.
   await inner`select 1 from sessions where id = ${sessionId} for no key update`;
-  const turn = await requestCancel(inner, sessionId, turnId);
+  const active = await requestCancel(inner, { sessionId, turnId: turnId ?? null, keep });
+  const turn =
+    active ?? (orFirst ? ((await requestCancelOfLine(inner, sessionId, { keep, limit: 1 }))[0] ?? null) : null);
   if (turn === null) return null;
-  if (turn.status === "running") {
-    await inner`select pg_notify(${cancelChannel}, ${turn.id})`;
-    return { turnId: turn.id, endedLog: null };
-  }
-  const fence = { turnId: turn.id, attempt: turn.attempt, statuses: [turn.status] };
-  const canceled = await canceledOutcome(inner, turn.id, turn.continuationId !== null);
+  if (turn.status !== "running") return endIdle(inner, turn);
+  await inner`select pg_notify(${cancelChannel}, ${turn.id})`;
+  return { turnId: turn.id, endedLog: null };
+}
+
+/** Ends every turn in the line of a session, which the caller has locked. Nothing of them is kept. */
+async function dropLine(inner: Tx, sessionId: string): Promise<CanceledTurn[]> {
+  const ended: CanceledTurn[] = [];
+  for (const turn of await requestCancelOfLine(inner, sessionId, { keep: "nothing", limit: null }))
+    ended.push(await endIdle(inner, turn));
+  return ended;
+}
+
+/** Ends a turn that no worker has. */
+async function endIdle(inner: Tx, turn: StoppingTurn): Promise<CanceledTurn> {
+  const { id, attempt, status, continuationId, cancelKeep } = turn;
+  const kept = cancelKeep === "partial" ? await storedKeptOutcome(inner, id) : null;
+  const canceled = kept ?? (await canceledOutcome(inner, id, continuationId !== null));
   const outcome = { ...canceled, error: { code: "turn_canceled", message: "The turn was canceled." }, relayEvents: 1 };
-  const endedHere = await finishTurn(inner, fence, outcome);
-  const log = { id: turn.continuationId ?? turn.id, attempt: turn.attempt + 1 };
-  return { turnId: turn.id, endedLog: endedHere ? log : null };
+  const endedHere = await finishTurn(inner, { turnId: id, attempt, statuses: [status] }, outcome);
+  return { turnId: id, endedLog: endedHere ? { id: continuationId ?? id, attempt: attempt + 1 } : null };
 }
 
 /** Ends the turn's log in the relay. This is not awaited and may fail, because followers also read the turn's row. */
 export function announceCancel(ctx: Ctx, { endedLog }: CanceledTurn): void {
-  if (endedLog === null) return;
-  const { id: logId, attempt } = endedLog;
-  const sse = formatEvent(logId, 1, { type: "abort" });
-  ctx.relay.end({ logId, attempt }, { first: 1, count: 1, sse }).catch((error) => {
-    ctx.log.debug({ err: error, logId }, "the relay was not told of a cancellation");
+  if (endedLog !== null) endLog(ctx, endedLog, { type: "abort" });
+}
+
+/** Ends a turn that waits in the line of its session, and its log. Does nothing when it has left the line. */
+export async function endUnclaimed(ctx: Ctx, turnId: IdOf<"turn">, outcome: TurnOutcome): Promise<void> {
+  const fence = { turnId, attempt: 0, statuses: ["enqueued" as const] };
+  if (await finishTurn(ctx.sql, fence, { ...outcome, relayEvents: 1 }))
+    endLog(ctx, { id: turnId, attempt: 1 }, outcome.lastChunk as object);
+}
+
+function endLog(
+  ctx: Ctx,
+  { id: logId, attempt }: { readonly id: string; readonly attempt: number },
+  chunk: object,
+): void {
+  ctx.relay.end({ logId, attempt }, { first: 1, count: 1, sse: formatEvent(logId, 1, chunk) }).catch((error) => {
+    ctx.log.debug({ err: error, logId }, "the relay was not told of the end of a turn that nobody ran");
   });
 }

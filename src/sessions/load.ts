@@ -4,9 +4,9 @@ import type { IdOf } from "../kernel/ids.ts";
 /** What a tenant has in the queue and on the workers. */
 export interface TenantLoad {
   readonly tenantId: IdOf<"tenant">;
-  /** Turns that are accepted and do not run yet, the parked ones too. */
+  /** Turns that are accepted and do not run yet, the parked ones and those in the lines of their sessions too. */
   readonly queued: number;
-  /** How long the oldest of them has waited. */
+  /** How long the oldest of them has waited, lines of sessions aside. */
   readonly oldestSeconds: number;
   readonly parked: number;
   readonly running: number;
@@ -21,9 +21,9 @@ export async function readTenantLoad(sql: AnySql, tenantId: string): Promise<Ten
   const [load] = await sql<TenantLoad[]>`
     with turns_of as materialized (
       select status, parked_at, accepted_at, worker_id from turns
-      where tenant_id = ${tenantId} and status in ('queued', 'running', 'waiting')
+      where tenant_id = ${tenantId} and status in ('enqueued', 'queued', 'running', 'waiting')
     )
-    select n.id as tenant_id, count(*) filter (where status = 'queued')::int as queued,
+    select n.id as tenant_id, count(*) filter (where status in ('enqueued', 'queued'))::int as queued,
       coalesce(extract(epoch from now() - min(accepted_at) filter (where status = 'queued')), 0)::float8 as oldest_seconds,
       count(*) filter (where status = 'queued' and parked_at is not null)::int as parked,
       count(*) filter (where status = 'running')::int as running,

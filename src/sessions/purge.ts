@@ -43,7 +43,7 @@ export async function purgeSessions(scope: EraseScope, agentId: string): Promise
 /** Sessions of an agent in which every turn has ended. */
 async function findSessions({ sql }: EraseScope, agentId: string): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`
-    select s.id from sessions s where s.agent_id = ${agentId} and not exists (
+    select s.id from sessions s where s.agent_id = ${agentId} and s.line = 0 and not exists (
       select 1 from turns t where t.session_id = s.id and t.status in ('queued', 'running', 'waiting'))
     limit ${sessionsPerScan}`;
   return rows.map((row) => row.id);

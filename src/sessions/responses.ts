@@ -53,7 +53,7 @@ export const SessionDetailsResponse = Component("SessionDetails", {
 });
 
 export const MessageResponse = Component("Turn", { message: Message });
-export const CancelResponse = Component("TurnCanceled", { turnId: Id("turn") });
+export const CancelResponse = Component("TurnCanceled", { canceled: example(Type.Integer(), 1) });
 
 /** A page of a transcript, and what a task's run adds to it. */
 export const messagePage = { data: Type.Array(Message), nextCursor: NextCursor, latestCursor: NextCursor };

@@ -47,9 +47,18 @@ export const VersionNumber = Type.Integer({ minimum: 1, maximum: 2_147_483_647 }
 /** The body that creates a session with its first turn: `POST /v1/agents/:agentId/sessions`. */
 export const TurnCreate = Component("TurnCreate", { ...turnFields, version: Type.Optional(VersionNumber) });
 /** The body that resumes a session; a version is fixed at creation. */
-export const TurnResume = Component("TurnResume", turnFields);
-/** The fields both bodies have. */
+export const TurnResume = Component("TurnResume", {
+  ...turnFields,
+  onBusy: Type.Optional(Type.Union([Type.Literal("reject"), Type.Literal("enqueue"), Type.Literal("interrupt")])),
+});
+/** The fields both bodies have, and what a session that is busy does with the turn. */
 export type TurnBody = Static<typeof TurnResume>;
+
+/** The body of a cancellation; it may be left out. */
+export const TurnCancel = Component("TurnCancel", {
+  keep: Type.Optional(Type.Union([Type.Literal("nothing"), Type.Literal("partial")])),
+  queued: Type.Optional(Type.Boolean()),
+});
 
 /** The body of a stateless generation: `POST /v1/agents/:agentId/generate`. */
 export const Generate = Component("Generate", {

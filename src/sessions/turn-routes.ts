@@ -6,11 +6,11 @@ import { Id } from "../kernel/ids.ts";
 import { MessageStream } from "../messages/schema.ts";
 import { acceptGeneration, checkGenerateMessages } from "./accept/generate.ts";
 import { acceptTurn } from "./accept/turn.ts";
-import { cancelTurn } from "./cancel.ts";
+import { cancelInSession } from "./cancel.ts";
 import { joinTurn } from "./follow/join.ts";
 import { respondWithTurn, type StreamContext } from "./follow/respond.ts";
 import { CancelResponse, MessageResponse } from "./responses.ts";
-import { Generate, sessionPath, TurnCreate, TurnResume } from "./schema.ts";
+import { Generate, sessionPath, TurnCancel, TurnCreate, TurnResume } from "./schema.ts";
 
 const agentPath = pathIds({ agentId: Id("agent") });
 const sessionParams = pathIds(sessionPath);
@@ -147,13 +147,14 @@ export function runningTurnRoutes(streams: StreamContext) {
       operation(streams.ctx, {
         id: "sessions.cancel",
         audit: unaudited,
-        summary: "Cancel the session's running turn",
+        summary: "Cancel the session's running turn, and its line",
         params: sessionParams,
         success: 202,
+        body: TurnCancel,
         response: CancelResponse,
         errors: ["not_found", "session_idle"],
         idempotency: "own",
-        handle: ({ tenantId, params }) => cancelTurn(streams.ctx, tenantId, params.agentId, params.sessionId),
+        handle: ({ tenantId, params, body }) => cancelInSession(streams.ctx, { tenantId, ...params }, body),
       }),
     );
 }

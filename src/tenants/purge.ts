@@ -70,7 +70,7 @@ async function endTenant(sql: AnySql, tenantId: string): Promise<boolean> {
   const { count } = await sql`
     update tenants set deleted_at = now()
     where id = ${tenantId} and deleting_at is not null and deleted_at is null and not exists (
-      select 1 from turns where tenant_id = ${tenantId} and status in ('queued', 'running'))`;
+      select 1 from turns where tenant_id = ${tenantId} and status in ('enqueued', 'queued', 'running'))`;
   if (count === 0) return false;
   await sql`delete from api_keys where tenant_id = ${tenantId}`;
   await sql`update providers set sealed_key = '', key_fragment = '' where tenant_id = ${tenantId}`;

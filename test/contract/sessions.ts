@@ -88,6 +88,7 @@ export const sessions: readonly Contract[] = [
     success: [202],
     shape: "Canceled",
     ids: session,
+    body: "json",
     errors: ["409 session_idle"],
   },
   {

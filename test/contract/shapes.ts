@@ -135,7 +135,7 @@ const shapes: Readonly<Record<string, Fields>> = {
     model: "text?",
   },
   Turn: { message: "#Message" },
-  Canceled: { turnId: "turn_" },
+  Canceled: { canceled: "int" },
   Message: { id: "text", role: "=user,assistant", parts: "[object]", "metadata?": "any" },
   MessagePage: messages,
   Session: summary,

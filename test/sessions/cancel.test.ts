@@ -54,7 +54,7 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId/cancel", () => {
       await live.until("text-delta");
       const canceledAt = Date.now();
       const canceled = await cancel(sessionId, form);
-      expect([canceled.status, canceled.body]).toEqual([202, { turnId: live.turnId }]);
+      expect([canceled.status, canceled.body]).toEqual([202, { canceled: 1 }]);
       expect(types(await live.rest()).slice(-2)).toEqual(["abort", "[DONE]"]);
       await eventually(() => requestsOf(h, message)[0]?.aborted);
       expect((requestsOf(h, message)[0]?.finishedAt ?? 0) - canceledAt).toBeLessThan(1_000);

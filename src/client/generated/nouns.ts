@@ -98,6 +98,7 @@ import type {
   ToolApprovalDecided,
   ToolApprovals,
   Turn,
+  TurnCancel,
   TurnCanceled,
   TurnCreate,
   TurnResume,
@@ -328,9 +329,9 @@ class SessionsClient {
     return this.#transport.call("GET", path`/v1/agents/${agentId}/sessions/${sessionId}/stream`, { ...options });
   }
 
-  /** Cancel the session's running turn: `POST /v1/agents/{agentId}/sessions/{sessionId}/cancel`. */
-  cancel(agentId: string, sessionId: string, options: CallOptions = {}): Promise<TurnCanceled> {
-    return this.#transport.call("POST", path`/v1/agents/${agentId}/sessions/${sessionId}/cancel`, { ...options });
+  /** Cancel the session's running turn, and its line: `POST /v1/agents/{agentId}/sessions/{sessionId}/cancel`. */
+  cancel(agentId: string, sessionId: string, body: TurnCancel = {}, options: CallOptions = {}): Promise<TurnCanceled> {
+    return this.#transport.call("POST", path`/v1/agents/${agentId}/sessions/${sessionId}/cancel`, { body, ...options });
   }
 
   /** List the latest sessions of all agents: `GET /v1/sessions/latest`. */

@@ -1018,8 +1018,13 @@ export interface Turn {
   message: UIMessage;
 }
 
+export interface TurnCancel {
+  keep?: "nothing" | "partial";
+  queued?: boolean;
+}
+
 export interface TurnCanceled {
-  turnId: string;
+  canceled: number;
 }
 
 export interface TurnCreate {
@@ -1043,6 +1048,7 @@ export interface TurnResume {
   stream?: boolean;
   userId?: string;
   metadata?: Record<string, unknown>;
+  onBusy?: "reject" | "enqueue" | "interrupt";
 }
 
 export interface UIMessage {

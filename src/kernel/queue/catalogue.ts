@@ -22,6 +22,8 @@ const kinds = {
     key: "turnId",
     keyPrefix: "",
   },
+  /** Start the first turn in the line of a session. */
+  "session.next": { payload: ["sessionId", "tenantId"], attempts: 5, atOnce: 20, key: "sessionId" },
   /** Begin a queued run of a task. */
   "task.run": { payload: ["runId", "tenantId"], attempts: 5, atOnce: 10, key: "runId" },
   /** Start the run that a task's schedule calls for; `fireAt` is the scheduled time, which names the fire. */

@@ -89,7 +89,7 @@ function insertAll(sql: Sql, turns: readonly PlainTurn[]): PromiseLike<{ turnId:
       cross join lateral (
         select id, tenant_id, agent_id, user_id, pinned_version from sessions
         where id = wanted.session_id and ${byKeyOnly(sql, sql`tenant_id`)} = wanted.tenant_id
-          and ${byKeyOnly(sql, sql`agent_id`)} = wanted.agent_id and deleted_at is null
+          and ${byKeyOnly(sql, sql`agent_id`)} = wanted.agent_id and deleted_at is null and line = 0
           -- The unique index would wait for a transaction that moves a turn of the session now, and all others with it.
           and (select true from turns where session_id = wanted.session_id and status in ('queued', 'running', 'waiting') limit 1) is null
         for no key update skip locked

@@ -53,7 +53,14 @@ export async function insertTurn(sql: AnySql, turn: NewTurn): Promise<void> {
   if (rows.length > 0) return;
   if (Date.now() > turn.writeBefore.getTime()) throw unavailable();
   await refuseIfFull(sql, turn);
+  await refuseIfLine(sql, turn.sessionId);
   throw new ApiError("not_found");
+}
+
+/** Throws 409 `session_busy` when turns wait in the line of the session. */
+export async function refuseIfLine(sql: AnySql, sessionId: string | null): Promise<void> {
+  const [waits] = await sql`select 1 from sessions where id = ${sessionId} and deleted_at is null and line > 0`;
+  if (waits !== undefined) throw new ApiError("session_busy");
 }
 
 async function orBusy<T>(insert: PromiseLike<T>): Promise<T> {
@@ -173,7 +180,7 @@ function insertIntoSession(sql: AnySql, turn: NewTurn) {
 function existingSession(sql: AnySql, turn: TurnRow, more = sql``): postgres.Fragment {
   return sql`
     select id, user_id ${more} from sessions where id = ${turn.sessionId} and ${byKeyOnly(sql, sql`tenant_id`)} = ${turn.tenantId}
-      and ${byKeyOnly(sql, sql`agent_id`)} = ${turn.agentId} and deleted_at is null and clock_timestamp() < ${turn.writeBefore} ${andHasPlace(sql, turn)}
+      and ${byKeyOnly(sql, sql`agent_id`)} = ${turn.agentId} and deleted_at is null and line = 0 and clock_timestamp() < ${turn.writeBefore} ${andHasPlace(sql, turn)}
       for no key update`;
 }
 

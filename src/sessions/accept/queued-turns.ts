@@ -7,7 +7,8 @@ import { ApiError } from "../../kernel/errors.ts";
 import { databaseWaitMs, queuedTurnsDefault } from "../../kernel/limits.ts";
 
 /**
- * How many turns a tenant may have that are accepted and do not run yet. A limit that the
+ * How many turns a tenant may have that are accepted and do not run yet, those in the lines of
+ * their sessions too. A limit that the
  * operator set is exact: turns are accepted one after another then. The limit that every
  * tenant has without that is looked at by each statement that accepts turns, and those that
  * run at the same time do not see one another's.
@@ -53,7 +54,7 @@ export function andHasPlace(sql: AnySql, { tenantId, queuedTurnsMax }: QueueLimi
 /** Returns the SQL of the number of queued turns of a tenant, counted up to `max`. */
 export function countQueued(sql: AnySql, tenantId: postgres.Fragment, max: postgres.Fragment): postgres.Fragment {
   return sql`(select count(*) from (
-    select 1 from turns q where q.tenant_id = ${tenantId} and q.status = 'queued' limit ${max}) counted)`;
+    select 1 from turns q where q.tenant_id = ${tenantId} and q.status in ('enqueued', 'queued') limit ${max}) counted)`;
 }
 
 /** Accepts the turns of each tenant with a limit of its own: one connection of the pool is enough to wait for those of other processes. */
@@ -99,6 +100,7 @@ function remember(sql: Sql, tenantId: string): void {
   known.set(tenantId, Date.now() + refuseMs);
 }
 
-function tooManyTurns(): ApiError {
+/** Returns the error 429 `too_many_turns`. */
+export function tooManyTurns(): ApiError {
   return new ApiError("too_many_turns", { headers: { "Retry-After": String(retryAfterSeconds) } });
 }

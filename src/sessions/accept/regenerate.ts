@@ -10,11 +10,10 @@ interface Place {
 
 /**
  * Returns the place that a regeneration keeps the transcript up to (docs/decisions.md,
- * "Regeneration"): before an assistant's message, after a user's. Locks the session, so
- * that the transcript cannot change before the turn is written.
+ * "Regeneration"): before an assistant's message, after a user's. The caller has locked the
+ * session, so that the transcript cannot change before the turn is written.
  *
- * Throws 409 `session_busy` while a turn of the session is active, because it may still
- * change the transcript; 404 `message_not_found` when there is nothing to regenerate; 400
+ * Throws 404 `message_not_found` when there is nothing to regenerate; 400
  * when a message is sent along that is not the last user message that stays.
  */
 export async function findKeepSeq(
@@ -22,10 +21,6 @@ export async function findKeepSeq(
   turn: { readonly sessionId: string | null },
   body: TurnBody,
 ): Promise<number> {
-  await inner`select 1 from sessions where id = ${turn.sessionId} and deleted_at is null for no key update`;
-  const [active] = await inner`
-    select 1 from turns where session_id = ${turn.sessionId} and status in ('queued', 'running', 'waiting')`;
-  if (active !== undefined) throw new ApiError("session_busy");
   const target = await findTarget(inner, turn.sessionId, body.messageId);
   if (target === undefined) throw new ApiError("message_not_found");
   const keepSeq = target.role === "user" ? target.seq : target.seq - 1;
@@ -36,6 +31,18 @@ export async function findKeepSeq(
     throw invalid("/message", "a regeneration takes no message but the last user message that stays");
   }
   return keepSeq;
+}
+
+/**
+ * Locks a session that is to take a turn. Throws 409 `session_busy` while a turn of it is
+ * unfinished, because that may still change the transcript.
+ */
+export async function lockIdle(inner: Tx, sessionId: string | null): Promise<void> {
+  const [session] = await inner<{ line: number }[]>`
+    select line from sessions where id = ${sessionId} and deleted_at is null for no key update`;
+  const [active] = await inner`
+    select 1 from turns where session_id = ${sessionId} and status in ('queued', 'running', 'waiting')`;
+  if (active !== undefined || (session?.line ?? 0) > 0) throw new ApiError("session_busy");
 }
 
 async function findTarget(

@@ -13,6 +13,7 @@ import type { UiMessage } from "../../messages/ui-message.ts";
 import type { TurnBody } from "../schema.ts";
 import { findSession } from "../state/store.ts";
 import { type AcceptedTurn, acceptedOf, logAccepted } from "./accepted.ts";
+import { enqueueTurn, isBusy } from "./enqueue.ts";
 import type { PlainTurn } from "./insert.ts";
 import { insertPlainTurnTogether } from "./insert-together.ts";
 import { joinByKey } from "./join-by-key.ts";
@@ -51,8 +52,23 @@ export interface TurnRequest {
 export async function acceptTurn(ctx: Ctx, request: TurnRequest): Promise<AcceptedTurn> {
   const joined = request.key === null ? null : await joinByKey(ctx.sql, ctx, request.key);
   if (joined !== null) return logAccepted(ctx, request, joined, "a repeated request joined its turn");
+  checkTurnBody(request.body, request.sessionId !== null);
+  const waiting = await acceptIntoLine(ctx, request);
+  if (waiting !== null) return waiting;
+  try {
+    return await acceptNow(ctx, request);
+  } catch (error) {
+    // Another turn was accepted just before.
+    if (!(error instanceof ApiError) || error.reason !== "session_busy") throw error;
+    const late = await acceptIntoLine(ctx, request, { isSure: true });
+    if (late === null) throw error;
+    return late;
+  }
+}
+
+/** Accepts a turn that starts now. Throws as `acceptTurn`. */
+async function acceptNow(ctx: Ctx, request: TurnRequest): Promise<AcceptedTurn> {
   const { principal, agentId, body } = request;
-  checkTurnBody(body, request.sessionId !== null);
   turnGate(principal.tenant);
   refuseWhileFull(ctx.sql, principal.tenant);
   const plain = await acceptPlain(ctx, request);
@@ -76,6 +92,29 @@ export async function acceptTurn(ctx: Ctx, request: TurnRequest): Promise<Accept
     keepSeq: null,
   });
   return logAccepted(ctx, request, accepted, "turn accepted");
+}
+
+/**
+ * Accepts a turn into the line of its session, where the request asks for that and the
+ * session is busy (`isSure`: it was a moment ago); null where it does not, or is not.
+ */
+async function acceptIntoLine(ctx: Ctx, request: TurnRequest, { isSure = false } = {}): Promise<AcceptedTurn | null> {
+  const { principal, agentId, sessionId, body } = request;
+  const { onBusy = "reject" } = body;
+  if (onBusy === "reject" || sessionId === null) return null;
+  if (!isSure && !(await isBusy(ctx.sql, sessionId))) return null;
+  const { tenant } = principal;
+  if (tenant.deleting) throw new ApiError("tenant_deleting");
+  refuseWhileFull(ctx.sql, tenant);
+  if ((await findSession(ctx.sql, tenant.id, agentId, sessionId)) === null) throw new ApiError("not_found");
+  const turn = {
+    ...newTurn(request),
+    sessionId,
+    input: body.message === undefined ? await messageOf(ctx.sql, tenant.id, body) : (body.message as UiMessage),
+    regenerates: body.messageId ?? null,
+  };
+  const accepted = await enqueueTurn(ctx, request, turn, onBusy);
+  return logAccepted(ctx, request, accepted, "turn accepted into the line of its session");
 }
 
 /** Returns the fields of a turn that depend on the request only. */

@@ -11,7 +11,7 @@ import { type AcceptedTurn, acceptedOf } from "./accepted.ts";
 import { insertTurn, insertTurnAlone, type NewTurn } from "./insert.ts";
 import { joinByKey } from "./join-by-key.ts";
 import { inQueueOf, isOwnLimit, lockQueueOf } from "./queued-turns.ts";
-import { findKeepSeq } from "./regenerate.ts";
+import { findKeepSeq, lockIdle } from "./regenerate.ts";
 
 /** What writing a turn needs of the request for it. */
 interface WrittenRequest {
@@ -39,6 +39,36 @@ export async function writeTurn(
     await insertTurnAlone(ctx.sql, turn);
     return accepted;
   }
+  const keepsKeyFor = turn.newSession && !turn.visible ? turn.sessionId : null;
+  return writeAccepted(ctx, { principal, key }, { ...turn, keepsKeyFor }, async (inner) => {
+    // The quota's row before the session's, in a regeneration too: otherwise two turns could wait for each other.
+    if (quota !== null) await countTowardsQuota(inner, turn.tenantId, quota);
+    if (turn.input === null) await lockIdle(inner, turn.sessionId);
+    const keepSeq = turn.input === null ? await findKeepSeq(inner, turn, request.body ?? {}) : null;
+    await insertTurn(inner, { ...turn, keepSeq });
+    await request.alongside?.(inner, accepted);
+    return accepted;
+  });
+}
+
+/** The turn that `writeAccepted` writes. */
+interface WrittenTurn extends Pick<NewTurn, "turnId" | "tenantId" | "sessionId"> {
+  /** A session that nobody sees yet: the key is given up with it. */
+  readonly keepsKeyFor: string | null;
+}
+
+/**
+ * Runs the transaction that accepts a turn: `write` writes it, unless the Idempotency-Key
+ * joins another one; those of a tenant with a limit of queued turns of its own come one after
+ * another. Returns the turn. Throws as `write` and `joinByKey`.
+ */
+export function writeAccepted(
+  ctx: Ctx,
+  { principal, key }: Pick<WrittenRequest, "principal" | "key">,
+  turn: WrittenTurn,
+  write: (inner: Tx) => Promise<AcceptedTurn>,
+): Promise<AcceptedTurn> {
+  const counts = isOwnLimit(principal.tenant);
   const accept = async (inner: Tx) => {
     if (key !== null) {
       await waitForKey(inner, key);
@@ -46,17 +76,12 @@ export async function writeTurn(
       if (joined !== null) return joined;
     }
     if (counts) await lockQueueOf(inner, turn.tenantId);
-    // The quota's row before the session's, in a regeneration too: otherwise two turns could wait for each other.
-    if (quota !== null) await countTowardsQuota(inner, turn.tenantId, quota);
-    const keepSeq = turn.input === null ? await findKeepSeq(inner, turn, request.body ?? {}) : null;
-    await insertTurn(inner, { ...turn, keepSeq });
-    await request.alongside?.(inner, accepted);
-    const hidden = turn.newSession && !turn.visible;
-    if (key !== null) await keepTurn(inner, key, turn.turnId, hidden ? turn.sessionId : null);
+    const accepted = await write(inner);
+    if (key !== null) await keepTurn(inner, key, turn.turnId, turn.keepsKeyFor);
     return accepted;
   };
-  const write = () => acceptInTransaction(ctx.sql, turn, key, accept);
-  return counts ? inQueueOf(turn.tenantId, write) : write();
+  const run = () => acceptInTransaction(ctx.sql, turn, key, accept);
+  return counts ? inQueueOf(turn.tenantId, run) : run();
 }
 
 /** The lookup after a commit that lost its connection has at least this long, however late that was. */
@@ -70,7 +95,7 @@ const lookUpMs = 1_000;
  */
 async function acceptInTransaction(
   sql: Sql,
-  { sessionId }: NewTurn,
+  { sessionId }: Pick<NewTurn, "sessionId">,
   key: IdempotencyKey | null,
   accept: (inner: Tx) => Promise<AcceptedTurn>,
 ): Promise<AcceptedTurn> {
@@ -101,7 +126,7 @@ async function acceptInTransaction(
  * Counts one turn of the UTC day. Throws 429 `quota_exceeded` when the day's quota is used
  * up. The lock on the count's row keeps concurrent turns within the quota.
  */
-async function countTowardsQuota(inner: Tx, tenantId: string, quota: number): Promise<void> {
+export async function countTowardsQuota(inner: Tx, tenantId: string, quota: number): Promise<void> {
   const rows = await inner`
     insert into turn_quota_days as q (tenant_id, day, turns)
     select ${tenantId}, (now() at time zone 'UTC')::date, 1 where ${quota} > 0

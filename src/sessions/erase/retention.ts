@@ -128,7 +128,7 @@ async function cancelWaiting(ctx: Ctx, sessionId: string, cutoff: Date): Promise
       select id from turns t where session_id = ${sessionId} and status = 'waiting' for no key update`;
     const [decided] =
       await inner`select 1 from approvals where session_id = ${sessionId} and decided_at >= ${cutoff} limit 1`;
-    return turn === undefined || decided !== undefined ? null : cancelActive(inner, sessionId, turn.id);
+    return turn === undefined || decided !== undefined ? null : cancelActive(inner, sessionId, { turnId: turn.id });
   });
   if (canceled !== null) announceCancel(ctx, canceled);
 }

@@ -27,7 +27,7 @@ export function closeSessions(sql: Sql, ids: readonly string[], unusedSince: Dat
     // A second statement, because the first one's snapshot may be older than its locks.
     const rows = await inner<{ id: string }[]>`
       update sessions s set deleted_at = coalesce(deleted_at, now())
-      where id = any(${ids as string[]}) and not exists (
+      where id = any(${ids as string[]}) and line = 0 and not exists (
         select 1 from turns t where t.session_id = s.id and (t.status in ('queued', 'running', 'waiting') ${used}))
       returning id`;
     return rows.map(({ id }) => id);

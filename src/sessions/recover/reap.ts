@@ -8,6 +8,7 @@ import { reaperActions } from "../../kernel/telemetry/metrics.ts";
 import { type CallDecision, closeCalls, withDecisions } from "../../messages/tool-calls.ts";
 import { finishTurn } from "../run/finish.ts";
 import { canceledOutcome } from "../run/outcome.ts";
+import { ringLostLines } from "../state/line.ts";
 import { type Fence, requeueTurn } from "../state/turn.ts";
 import { noUsage, outcomeWithoutMessages, type TurnError, type TurnUsage } from "../state/turn-end.ts";
 import { addTurnJob } from "../state/turn-job.ts";
@@ -17,14 +18,15 @@ import { lostUsage } from "./lost-usage.ts";
 /**
  * Recovers turns whose worker is lost (docs/architecture.md, "The reaper"). One worker
  * process at a time runs it (`kernel/queue/lease.ts`); all its updates are guarded, so any
- * number may. Each scan has five parts:
+ * number may. Each scan has six parts:
  *
  * 1. Frozen workers: their connections are ended, which frees their locks.
  * 2. Dead workers: forgotten, and their jobs are given back to the queue.
  * 3. Turns marked running whose session lock nobody holds: run again when they
  *    have shown nothing, else ended as failed, or as canceled when that was asked for.
  * 4. Canceled turns that no worker has: ended.
- * 5. Queued turns that are not parked and whose job is gone: a job is enqueued again.
+ * 5. Lines of sessions that nothing holds and whose job is gone: a job is enqueued again.
+ * 6. Queued turns that are not parked and whose job is gone: a job is enqueued again.
  */
 export class Reaper {
   readonly #ctx: Ctx;
@@ -52,6 +54,7 @@ export class Reaper {
     await this.#forgetDeadWorkers();
     await this.#endOrphans();
     await this.#endCanceled();
+    await this.#ringLines();
     await this.#enqueueAgain();
     this.#steady.extend(Date.now());
   }
@@ -132,11 +135,19 @@ export class Reaper {
     const { sql } = this.#ctx;
     const canceled = await sql<{ id: IdOf<"turn">; attempt: number; continuationId: IdOf<"continuation"> | null }[]>`
       select id, attempt, continuation_id from turns
-      where status in ('queued', 'waiting') and cancel_requested_at is not null limit ${reapBatchRows}`;
+      where status in ('enqueued', 'queued', 'waiting') and cancel_requested_at is not null limit ${reapBatchRows}`;
     for (const { id, attempt, continuationId } of canceled) {
-      const fence = { turnId: id, attempt, statuses: ["queued", "waiting"] as const };
+      const fence = { turnId: id, attempt, statuses: ["enqueued", "queued", "waiting"] as const };
       if (await endLostTurn(sql, fence, "canceled", continuationId !== null))
         reaperActions.inc({ action: "turn_canceled" });
+    }
+  }
+
+  async #ringLines(): Promise<void> {
+    const { sql, log } = this.#ctx;
+    for (const { id } of await ringLostLines(sql, reapBatchRows)) {
+      reaperActions.inc({ action: "line_rung" });
+      log.warn({ sessionId: id }, "the line of a session whose job was gone was rung again");
     }
   }
 

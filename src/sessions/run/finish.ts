@@ -26,6 +26,7 @@ import { handOverToChat } from "./hand-over.ts";
  */
 export async function finishTurn(sql: AnySql, fence: Fence, outcome: TurnOutcome): Promise<boolean> {
   const parts = partsOf(fence, outcome);
+  const rings = parts.ends && parts.inSession;
   const [row] = await sql<{ kind: TurnKind }[]>`
     with ${endMove(sql, fence, outcome, parts)}
     ${parts.cuts ? cutTranscript(sql) : sql``}
@@ -35,9 +36,11 @@ export async function finishTurn(sql: AnySql, fence: Fence, outcome: TurnOutcome
     ${parts.continues ? endContinuation(sql, outcome, parts) : sql``}
     ${parts.ends ? sql`` : askMove(sql, outcome)}
     ${parts.ends ? meter(sql, outcome, parts) : sql``}
+    ${rings ? ringNext(sql) : sql``}
     ${spend(sql, outcome)}
     , ${handOverToChat(sql, outcome, fence.claim)}
     select kind, (select count(*) from chat_enqueued) ${parts.inSession && !parts.good ? sql`, (select count(*) from hidden_purge)` : sql``}
+      ${rings ? sql`, (select count(*) from rung)` : sql``}
       ${parts.ends ? sql`, (select count(*) from enqueued)` : sql``} from ended`;
   if (row === undefined) return false;
   turnsEnded.inc({ outcome: outcome.status, kind: row.kind });
@@ -55,17 +58,21 @@ interface Parts extends EndedParts {
    * it is kept: after any other one the previous answer stays.
    */
   readonly cuts: boolean;
-  /** The turn failed, and what it did so far joins the transcript. */
+  /** The turn failed or was cancelled, and what it did so far joins the transcript. */
   readonly keeps: boolean;
   /** The messages that a cancelled turn had written when it stopped to ask are removed. */
   readonly undoes: boolean;
   readonly isTask: boolean;
   /** Several models may have answered. */
   readonly splits: boolean;
+  /** The turn may be one that waits in the line of its session. */
+  readonly leavesLine: boolean;
 }
 
-function partsOf({ claim }: Fence, { status, messages }: TurnOutcome): Parts {
-  const keeps = status === "failed" && messages.length > 0;
+function partsOf({ claim, statuses }: Fence, { status, messages, replaced }: TurnOutcome): Parts {
+  const keeps =
+    (status === "failed" && messages.length > 0) ||
+    (status === "canceled" && (messages.length > 0 || replaced !== null));
   const continues = claim === undefined || claim.continuationId !== null;
   return {
     ends: status !== "waiting",
@@ -74,9 +81,10 @@ function partsOf({ claim }: Fence, { status, messages }: TurnOutcome): Parts {
     continues,
     cuts: (status === "succeeded" || keeps) && (claim === undefined || claim.keepSeq !== null),
     keeps,
-    undoes: status === "canceled" && continues,
+    undoes: status === "canceled" && continues && !keeps,
     isTask: claim === undefined || claim.kind === "task",
     splits: claim === undefined || claim.hasFallbacks,
+    leavesLine: statuses.includes("enqueued"),
   };
 }
 
@@ -119,7 +127,7 @@ function writeMessages(sql: AnySql, { messages, replaced }: TurnOutcome, { inSes
 }
 
 function updateSession(sql: AnySql, { status, messages, preview }: TurnOutcome, parts: Parts) {
-  const { good, keeps, cuts, undoes } = parts;
+  const { good, keeps, cuts, undoes, leavesLine } = parts;
   const more = messages.length;
   const count = undoes
     ? sql`case when e.leg is null then message_count
@@ -128,21 +136,35 @@ function updateSession(sql: AnySql, { status, messages, preview }: TurnOutcome, 
       ? sql`${more} + case when e.keep_seq is null then message_count
           else (select count(*) from messages where session_id = e.session_id and seq <= e.keep_seq) end`
       : sql`message_count + ${more}`;
+  // A session that nobody ever saw stays for the turns in its line, and for the one that runs.
+  const isUseless = leavesLine
+    ? sql`e.first_of_hidden_session and not visible and s.line = case when e.before = 'enqueued' then 1 else 0 end and not exists (
+        select 1 from turns o where o.session_id = s.id and o.id <> e.id and o.status in ('queued', 'running', 'waiting'))`
+    : sql`e.first_of_hidden_session and not visible and s.line = 0`;
   return sql`, session as (
       update sessions s set message_count = ${count}
         ${status === "succeeded" || keeps ? sql`, visible = true` : sql``}
-        ${good || keeps ? sql`, updated_at = now()` : sql`, deleted_at = case when e.first_of_hidden_session then now() else deleted_at end`}
+        ${good || keeps ? sql`, updated_at = now()` : sql`, deleted_at = case when ${isUseless} then now() else deleted_at end`}
+        ${leavesLine ? sql`, line = s.line - case when e.before = 'enqueued' then 1 else 0 end` : sql``}
         ${preview === null ? sql`` : sql`, last_message_preview = ${preview}`}
       from ended e where s.id = e.session_id
-      returning s.id, s.tenant_id, e.first_of_hidden_session
+      returning s.id, s.tenant_id, e.first_of_hidden_session and not s.visible and s.deleted_at is not null as is_useless
     ) ${good ? sql`` : purgeHidden(sql)}`;
+}
+
+/** The first turn in the session's line starts when nothing else of it is unfinished. */
+function ringNext(sql: AnySql) {
+  return sql`, rung as (
+      select (${addJobSql(sql, "session.next", { sessionId: sql`home.id`, tenantId: sql`e.tenant_id` })}).id
+      from home cross join ended e where home.line > 0 and e.before <> 'enqueued'
+    )`;
 }
 
 /** A session that nobody ever saw goes some time after its only turn has failed: by then its followers have read the end. */
 function purgeHidden(sql: AnySql) {
   return sql`, hidden_purge as (
       select (${addJobSql(sql, "session.purge", { sessionId: sql`id`, tenantId: sql`tenant_id` }, { delaySeconds: hiddenKeepSeconds })}).id
-      from session where first_of_hidden_session
+      from session where is_useless
     )`;
 }
 

@@ -76,7 +76,7 @@ export function cutShortOutcome(
   usage: TurnUsage,
 ): TurnOutcome {
   const failed = failedOutcome(error, turn, prepared, result, usage);
-  const reached = prepared.extended === null ? result.message : longer(prepared.extended, result.message);
+  const reached = reachedMessage(prepared, result);
   if (turn.sessionId === null || failed.replaced !== null || reached.parts.length === 0) return failed;
   const message = storable(closeCalls(reached, error.message));
   const asked = turn.input === null || Array.isArray(turn.input) ? [] : [turn.input as UiMessage];
@@ -103,6 +103,11 @@ async function previewWithout(sql: AnySql, turnId: string): Promise<string> {
     select m.content from turns t join messages m on m.session_id = t.session_id and m.turn_id <> t.id
     where t.id = ${turnId} order by m.seq desc limit 1`;
   return last === undefined ? "" : previewOf(last.content);
+}
+
+/** Returns the answer of a claim as far as it came. */
+export function reachedMessage({ extended }: PreparedTurn, { message }: ModelResult): UiMessage {
+  return extended === null ? message : longer(extended, message);
 }
 
 /** Returns the answer as far as it was generated: the model's message has all of it, once the model has begun. */

@@ -24,8 +24,9 @@ import { ClaimUsage, CreditSpentError } from "./claim-usage.ts";
 import { commitOutcome } from "./commit.ts";
 import { imageDownload } from "./download.ts";
 import { chainOf } from "./fallbacks.ts";
+import { keepOf, keptInstead, keptOutcome, storedKeptOutcome } from "./kept.ts";
 import { ClaimMeter, claimSpan } from "./meter.ts";
-import { canceledOutcome, cutShortOutcome, failedOutcome, goodOutcome, withLog } from "./outcome.ts";
+import { canceledOutcome, cutShortOutcome, failedOutcome, goodOutcome, reachedMessage, withLog } from "./outcome.ts";
 import { OutputGate } from "./output-gate.ts";
 import { errorOf, type PreparedTurn, prepareTurn } from "./prepare.ts";
 import { StepLog } from "./step-log.ts";
@@ -85,7 +86,10 @@ async function commit(ctx: Ctx, turn: ClaimedTurn, outcome: TurnOutcome): Promis
   if (await commitOutcome(ctx.sql, turn, outcome)) return outcome;
   if (outcome.status !== "succeeded" && outcome.status !== "waiting") return null;
   const { id, continuationId } = turn;
-  const stopped = await canceledOutcome(ctx.sql, id, continuationId !== null, outcome.usage);
+  const keeps = (await keepOf(ctx.sql, id)) === "partial";
+  const stopped = keeps
+    ? keptInstead(outcome)
+    : await canceledOutcome(ctx.sql, id, continuationId !== null, outcome.usage);
   const canceled = { ...stopped, relayEvents: outcome.relayEvents, record: outcome.record };
   return (await commitOutcome(ctx.sql, turn, canceled)) ? canceled : null;
 }
@@ -227,7 +231,10 @@ async function concludeStopped(
     case "fenced":
       return null;
     case "canceled":
-      return canceledOutcome(ctx.sql, turn.id, turn.continuationId !== null, usage);
+      if ((await keepOf(ctx.sql, turn.id)) === "nothing")
+        return canceledOutcome(ctx.sql, turn.id, turn.continuationId !== null, usage);
+      if (prepared === null || result === null) return storedKeptOutcome(ctx.sql, turn.id, usage);
+      return keptOutcome(turn, reachedMessage(prepared, result), usage);
     case "drained":
       if (writer.written === 0 && (await handBack(ctx, turn, usage, steps.close()))) return null;
       return failed(errorOf("service_unavailable", "The worker was stopped before the turn was done."));

@@ -42,15 +42,16 @@ export function unfinishedTurnsSql(sql: AnySql, sessionId: ReturnType<AnySql> | 
         sum(octet_length(said::text)) over (order by place) - max(octet_length(said::text)) over (order by place) as bytes
       from (
         select id, in_line, case when in_line then 'queued' else status end as status,
-          row_number() over (order by in_line, accepted_at, id) as place,
+          row_number() over (order by in_line, line_place) as place,
           case when not exists (
-            select 1 from messages m where m.session_id = u.session_id and m.id = u.input ->> 'id' and m.turn_id = u.id
+            select 1 from messages m where m.session_id = u.session_id and m.id = u.input ->> 'id'
+              and (m.turn_id = u.id or u.trigger = 'regenerate-message')
           ) then u.input end as said
         from (
-          select id, session_id, status, input, accepted_at, false as in_line from turns
+          select id, session_id, status, trigger, input, line_place, false as in_line from turns
           where session_id = ${sessionId} and status in ('queued', 'running', 'waiting')
           union all
-          select id, session_id, status, input, accepted_at, true from turns
+          select id, session_id, status, trigger, input, line_place, true from turns
           where session_id = ${sessionId} and status = 'enqueued'
         ) u
       ) placed

@@ -260,15 +260,15 @@ export function deleteSession(
 ): Promise<void> {
   return tx(sql, async (inner) => {
     // The lock on the row excludes a turn that is being accepted at the same time.
-    const [session] = await inner`
-      select 1 from sessions s where id = ${sessionId} and tenant_id = ${tenantId} and agent_id = ${agentId} and deleted_at is null
+    const [session] = await inner<{ line: number }[]>`
+      select s.line from sessions s where id = ${sessionId} and tenant_id = ${tenantId} and agent_id = ${agentId} and deleted_at is null
         and exists (select 1 from agents a where a.id = s.agent_id)
-        and (visible or exists (select 1 from turns t where t.session_id = s.id and t.status in ('queued', 'running', 'waiting')))
+        and (visible or line > 0 or exists (select 1 from turns t where t.session_id = s.id and t.status in ('queued', 'running', 'waiting')))
       for update`;
     if (session === undefined) throw new ApiError("not_found");
     const [active] =
       await inner`select 1 from turns where session_id = ${sessionId} and status in ('queued', 'running', 'waiting')`;
-    if (active !== undefined) throw new ApiError("session_busy");
+    if (active !== undefined || session.line > 0) throw new ApiError("session_busy");
     await inner`update sessions set deleted_at = now() where id = ${sessionId}`;
     await addJob(inner, "session.purge", { sessionId, tenantId });
     if (withArtifacts) await deleteArtifacts(inner, sessionId);

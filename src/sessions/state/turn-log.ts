@@ -7,7 +7,7 @@ import type { TurnError } from "./turn-end.ts";
  * Turn logs: what followers see of a turn. A turn has one, up to its end or its first
  * stop to ask; each continuation has its own. Both are followed in the same way.
  */
-export type LogStatus = "waiting" | "queued" | "running" | "succeeded" | "failed" | "canceled";
+export type LogStatus = "enqueued" | "waiting" | "queued" | "running" | "succeeded" | "failed" | "canceled";
 
 export interface LogState {
   /** The turn's or the continuation's id. */
@@ -29,7 +29,7 @@ export async function logStates(sql: AnySql, ids: readonly string[]): Promise<Lo
   const continuationIds = ids.filter((id) => !id.startsWith("turn_"));
   return sql<LogState[]>`
     select id, id as turn_id, case when continuation_id is null then status else 'succeeded' end as status,
-      case when status = 'queued' and continuation_id is null then attempt else coalesce(log_attempt, attempt) end as attempt,
+      case when status in ('enqueued', 'queued') and continuation_id is null then attempt else coalesce(log_attempt, attempt) end as attempt,
       assistant_message_id, error, relay_events, last_chunk
     from turns where id = any(${turnIds})
     union all
@@ -72,7 +72,10 @@ export function isEnded(status: LogStatus): boolean {
   return status === "succeeded" || status === "failed" || status === "canceled";
 }
 
+/** The statuses of a log that its next claim will write. */
+const unclaimed: ReadonlySet<string> = new Set<LogStatus>(["enqueued", "queued", "waiting"]);
+
 /** Returns the attempt whose chunks a turn log holds or will hold: those of a queued one will be the next claim's. */
 export function logAttemptOf(state: { readonly status: string; readonly attempt: number }): number {
-  return state.status === "queued" || state.status === "waiting" ? state.attempt + 1 : Math.max(1, state.attempt);
+  return unclaimed.has(state.status) ? state.attempt + 1 : Math.max(1, state.attempt);
 }

@@ -20,6 +20,13 @@ import type { TurnRecord } from "./turn-step.ts";
  *              └─┼─────────────────────────┘                         │
  *                └─────────────────── end ───────────────────────────┘
  *
+ * A turn that is accepted while its session is busy waits in the session's line first;
+ * `line.ts` has these moves, and `sessions.line` counts who is in it:
+ *
+ *    enqueue              start
+ *   ─────────► enqueued ─────────► queued
+ *                  └────── end ────► failed (refused at its start), canceled
+ *
  * A queued turn is one of two: with a job, which the next worker takes, or *parked*
  * (`parked_at`), without one, until a worker has a slot for its tenant:
  *
@@ -38,10 +45,12 @@ import type { TurnRecord } from "./turn-step.ts";
  *
  * | move    | from → to                  | made by                                   | guard beside the state |
  * |---------|----------------------------|-------------------------------------------|------------------------|
- * | accept  | none → queued              | `accept/insert.ts`, `insert-together.ts`  | the index `turns_one_active`: a session has one unfinished turn |
+ * | accept  | none → queued              | `accept/insert.ts`, `insert-together.ts`  | the index `turns_one_active`: a session has one unfinished turn; its line is empty |
+ * | enqueue | none → enqueued            | `accept/enqueue.ts`: `enqueueMove` in `line.ts` | the lock on the session's row; fewer than `lineTurnsMax` are in the line |
+ * | start   | enqueued → queued          | `accept/start-next.ts`: `startMove` in `line.ts` | the lock on the session's row; no unfinished turn of it; it is the first; no cancellation was asked for |
  * | park    | queued → queued            | `run/dispatch.ts`: `parkTurns` in `parked.ts` | it is not parked |
  * | claim   | queued → running           | `run/claim.ts`: `claimMove`               | the session's advisory lock is held; no cancellation was asked for; from a job: no older turn of its tenant is parked, and its tenant's running turns have no limit; else that limit |
- * | end     | running → succeeded, failed, canceled; queued, waiting → canceled; queued → failed (discarded by the operator) | `run/finish.ts`: `endMove` | the attempt; for a good end also that no cancellation was asked for |
+ * | end     | running → succeeded, failed, canceled; enqueued, queued, waiting → canceled; enqueued → failed (refused); queued → failed (discarded by the operator) | `run/finish.ts`: `endMove` | the attempt; for a good end also that no cancellation was asked for |
  * | ask     | running → waiting          | `run/finish.ts`: `endMove`                | as a good end |
  * | resume  | waiting → queued           | `decisions.ts`: `resumeTurn`              | it waits for this very continuation |
  * | requeue | running → queued           | a draining worker, the reaper: `requeueTurn` | the attempt; nothing was shown, no cancellation was asked for, runs are left (`RequeueCause`) |
@@ -49,10 +58,13 @@ import type { TurnRecord } from "./turn-step.ts";
  *
  * Two columns of a turn's row prevent moves: `cancel_requested_at` (`requestCancel`; for
  * all turns of an agent `cancelTurns` in `src/agents/store.ts`; for the waiting turns of
- * a tenant `requestCancelOfWaiting`), and `shown_at` (`markShown`).
+ * a tenant `requestCancelOfWaiting`), and `shown_at` (`markShown`). Of several who ask for
+ * a cancellation the first decides what is kept (`cancel_keep`).
+ *
+ * The end of a turn adds the job `session.next` where the session has a line.
  */
 
-export type TurnStatus = "queued" | "running" | "waiting" | "succeeded" | "failed" | "canceled";
+export type TurnStatus = "enqueued" | "queued" | "running" | "waiting" | "succeeded" | "failed" | "canceled";
 
 /** How a turn was asked for: a session over HTTP, a stateless generation, a task's run, a chat app. */
 export type TurnKind = "session" | "generate" | "task" | "chat";
@@ -128,7 +140,7 @@ export interface EndedParts {
 /**
  * Returns the moves *end* and *ask* as CTEs: `home` (the session's row, locked first),
  * `was` (the turn's row, locked if the fence matches) and `ended` (the row as it is now,
- * with `leg`: the continuation that the claim ran).
+ * with `leg`: the continuation that the claim ran, and `before`: its status until now).
  */
 export function endMove(sql: AnySql, fence: Fence, outcome: TurnOutcome, parts: EndedParts) {
   const { ends, good, inSession, continues } = parts;
@@ -140,11 +152,11 @@ export function endMove(sql: AnySql, fence: Fence, outcome: TurnOutcome, parts: 
         last_chunk = case when was.leg is null then ${lastChunk}::json else last_chunk end`
     : sql`relay_events = ${relayEvents}, last_chunk = ${lastChunk}`;
   const home = sql`home as materialized (
-      select s.id from turns t join sessions s on s.id = t.session_id where t.id = ${fence.turnId} for no key update of s
+      select s.id, s.line from turns t join sessions s on s.id = t.session_id where t.id = ${fence.turnId} for no key update of s
     ),`;
   return sql`
     ${inSession ? home : sql``} was as materialized (
-      select id, continuation_id as leg from turns
+      select id, continuation_id as leg, status as before from turns
       where id = ${fence.turnId} and attempt = ${fence.attempt} and status = any(${fence.statuses as string[]})
         ${good ? sql`and cancel_requested_at is null` : sql``} ${inSession ? sql`and (select count(*) from home) >= 0` : sql``}
       for no key update
@@ -155,7 +167,7 @@ export function endMove(sql: AnySql, fence: Fence, outcome: TurnOutcome, parts: 
         run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
         ${addUsage(sql, usage)}, ${recordSteps(sql, record)} ${log}, answer = ${answer === null ? null : json(sql, answer)}
       from was where t.id = was.id
-      returning t.*, was.leg
+      returning t.*, was.leg, was.before
     )`;
 }
 
@@ -249,22 +261,38 @@ export async function requireClaim(inner: Tx, turnId: string, attempt: number): 
 /** A turn that was asked to stop, in the state in which it was found. */
 export interface StoppingTurn {
   readonly id: IdOf<"turn">;
-  readonly status: "queued" | "running" | "waiting";
+  readonly status: "enqueued" | "queued" | "running" | "waiting";
   readonly attempt: number;
   readonly continuationId: IdOf<"continuation"> | null;
+  /** What the first who asked wants to keep. */
+  readonly cancelKeep: CancelKeep;
 }
 
-/** Asks the session's unfinished turn to stop (only if it is `turnId`, where one is given). Returns null when there is none. */
+/** What a cancelled turn leaves in the transcript: `nothing`, or `partial`, the question with what was answered so far. */
+export type CancelKeep = "nothing" | "partial";
+
+/** Which turn `requestCancel` asks. */
+export interface CancelRequest {
+  readonly sessionId: string;
+  /** Only this one; null: the session's unfinished turn. */
+  readonly turnId: string | null;
+  readonly keep: CancelKeep;
+}
+
+/** Asks a session's unfinished turn to stop. Returns null when there is none; one in the line is asked only by its id. */
 export async function requestCancel(
   sql: AnySql,
-  sessionId: string,
-  turnId: string | null,
+  { sessionId, turnId, keep }: CancelRequest,
 ): Promise<StoppingTurn | null> {
+  // Written out, because only then the index of the unfinished turns is found.
+  const unfinished =
+    turnId === null ? sql`('queued', 'running', 'waiting')` : sql`('enqueued', 'queued', 'running', 'waiting')`;
   const [turn] = await sql<StoppingTurn[]>`
-    update turns set cancel_requested_at = coalesce(cancel_requested_at, now())
-    where session_id = ${sessionId} and status in ('queued', 'running', 'waiting')
+    update turns set cancel_requested_at = coalesce(cancel_requested_at, now()),
+      cancel_keep = case when cancel_requested_at is null then ${keep} else coalesce(cancel_keep, 'nothing') end
+    where session_id = ${sessionId} and status in ${unfinished}
       ${turnId === null ? sql`` : sql`and id = ${turnId}`}
-    returning id, status, attempt, continuation_id`;
+    returning id, status, attempt, continuation_id, cancel_keep`;
   return turn ?? null;
 }
 
@@ -275,6 +303,8 @@ interface ManyTurns {
   readonly agentId: string | null;
   readonly acceptedUntil: Date;
   readonly limit: number;
+  /** Those that wait in the lines of their sessions, or all others. */
+  readonly enqueued: boolean;
 }
 
 /**
@@ -283,18 +313,20 @@ interface ManyTurns {
  */
 export async function requestCancelOfMany(
   sql: AnySql,
-  { tenantId, agentId, acceptedUntil, limit }: ManyTurns,
+  { tenantId, agentId, acceptedUntil, limit, enqueued }: ManyTurns,
   channel: string,
 ): Promise<StoppingTurn[]> {
+  // What is in a line is waited for, in the order in which others lock it: whoever moves it now starts it, and does so shortly.
+  const statuses = enqueued ? sql`('enqueued')` : sql`('queued', 'running', 'waiting')`;
   return sql<StoppingTurn[]>`
     with found as (
       select id from turns
-      where tenant_id = ${tenantId} and status in ('queued', 'running', 'waiting') and cancel_requested_at is null
+      where tenant_id = ${tenantId} and status in ${statuses} and cancel_requested_at is null
         and accepted_at <= ${acceptedUntil} ${agentId === null ? sql`` : sql`and agent_id = ${agentId}`}
-      limit ${limit} for no key update skip locked
+      ${enqueued ? sql`order by id` : sql``} limit ${limit} for no key update ${enqueued ? sql`` : sql`skip locked`}
     ), asked as (
       update turns t set cancel_requested_at = now() from found where t.id = found.id
-      returning t.id, t.status, t.attempt, t.continuation_id
+      returning t.id, t.status, t.attempt, t.continuation_id, 'nothing' as cancel_keep
     )
     select asked.*, case when status = 'running' then pg_notify(${channel}, id)::text end as announced from asked`;
 }
@@ -312,10 +344,15 @@ export interface ActiveTurn {
   readonly status: TurnStatus;
 }
 
-/** Returns the session's turn that has not ended; null when the session is idle. */
+/** Returns the session's turn that has not ended, or the first of its line while that one is about to start; null when the session is idle. */
 export async function activeTurn(sql: AnySql, sessionId: string): Promise<ActiveTurn | null> {
   const [turn] = await sql<ActiveTurn[]>`
-    select id, continuation_id, status from turns
-    where session_id = ${sessionId} and status in ('queued', 'running', 'waiting')`;
+    select id, continuation_id, status from (
+      (select id, continuation_id, status, -1 as place from turns
+      where session_id = ${sessionId} and status in ('queued', 'running', 'waiting'))
+      union all
+      (select id, continuation_id, status, 0 as place from turns
+      where session_id = ${sessionId} and status = 'enqueued' order by line_place limit 1)
+    ) unfinished order by place limit 1`;
   return turn ?? null;
 }

@@ -1,0 +1,77 @@
+import { loadAgentForTurn } from "../../agents/load.ts";
+import { requireRunnable } from "../../agents/runnable.ts";
+import { findTenant, type Tenant } from "../../kernel/auth/authenticator.ts";
+import { turnGate } from "../../kernel/auth/gates.ts";
+import type { Ctx } from "../../kernel/context.ts";
+import { isUnavailable } from "../../kernel/database/failure.ts";
+import { tx } from "../../kernel/database/transaction.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import { merchantGuard } from "../../merchant/guard.ts";
+import { endUnclaimed } from "../cancel.ts";
+import { canceledOutcome } from "../run/outcome.ts";
+import { type FirstInLine, firstInLine, startMove } from "../state/line.ts";
+import { outcomeWithoutMessages, type TurnError } from "../state/turn-end.ts";
+import { queueOf } from "./queued-turns.ts";
+import { findKeepSeq } from "./regenerate.ts";
+import { countTowardsQuota } from "./write.ts";
+
+/**
+ * The job `session.next`: starts the first turn of a session's line, when no unfinished turn
+ * holds it. It meets the gates that any other turn meets when it is accepted; one that is
+ * refused ends with that error, and the next one is tried. Safe to repeat.
+ */
+export async function startNext(ctx: Ctx, sessionId: string): Promise<void> {
+  for (;;) {
+    const turn = await firstInLine(ctx.sql, sessionId);
+    if (turn === null) return;
+    if (turn.isCanceled) await endUnclaimed(ctx, turn.id, await canceledOutcome(ctx.sql, turn.id, false));
+    else await startOrEnd(ctx, turn);
+  }
+}
+
+/** Starts a turn, or ends it with the error of the gate that refuses it. Throws what passes by itself. */
+async function startOrEnd(ctx: Ctx, turn: FirstInLine): Promise<void> {
+  try {
+    await start(ctx, turn);
+  } catch (error) {
+    // Another process moved it; what holds the line now is looked at again.
+    if (error instanceof LineMovedError) return;
+    if (!(error instanceof ApiError) || isUnavailable(error) || error.reason === "service_unavailable") throw error;
+    const { id: turnId, sessionId, tenantId, requestId } = turn;
+    ctx.log.info({ requestId, turnId, sessionId, tenantId, reason: error.reason }, "a turn of a line was refused");
+    const refusal: TurnError = { code: error.reason, message: error.message };
+    await endUnclaimed(ctx, turn.id, outcomeWithoutMessages("failed", refusal));
+  }
+}
+
+/** A turn left the line, or another one came before it, while it was to be started. */
+class LineMovedError extends Error {
+  override readonly name = "LineMovedError";
+}
+
+async function start(ctx: Ctx, turn: FirstInLine): Promise<void> {
+  const tenant = await findTenant(ctx.sql, turn.tenantId);
+  if (tenant === null || turn.isDeleted) throw new ApiError("not_found");
+  turnGate(tenant);
+  const agent = await loadAgentForTurn(ctx.sql, turn.tenantId, turn.agentId, turn.pinnedVersion);
+  requireRunnable(agent, ctx.config.platformProvider !== null);
+  await merchantGuard(ctx, tenant, turn.userId);
+  await queue(ctx, turn, tenant, agent.version);
+}
+
+function queue(ctx: Ctx, turn: FirstInLine, tenant: Tenant, agentVersion: number): Promise<void> {
+  const { sessionId, regenerates, input } = turn;
+  return tx(ctx.sql, async (inner) => {
+    // The quota's row before the session's, as when a turn is accepted.
+    if (tenant.quotaTurnsPerDay !== null) await countTowardsQuota(inner, tenant.id, tenant.quotaTurnsPerDay);
+    await inner`select 1 from sessions where id = ${sessionId} for no key update`;
+    const body = {
+      ...(regenerates === null ? {} : { messageId: regenerates }),
+      ...(input === null ? {} : { message: input as { id: string; role: "user"; parts: unknown[] } }),
+    };
+    const keepSeq = turn.trigger === "regenerate-message" ? await findKeepSeq(inner, { sessionId }, body) : null;
+    const { isCounted } = queueOf(tenant);
+    if (!(await startMove(inner, { turnId: turn.id, agentVersion, keepSeq, isCounted })))
+      throw new LineMovedError(`The turn ${turn.id} was moved.`);
+  });
+}

@@ -1,0 +1,157 @@
+import { type AnySql, json, type Tx } from "../../kernel/database/client.ts";
+import type { IdOf } from "../../kernel/ids.ts";
+import { addJob, addJobSql, hasLiveJobSql, jobKeySql } from "../../kernel/queue/add-job.ts";
+import type { UiMessage } from "../../messages/ui-message.ts";
+import { hasParkedSql } from "./parked.ts";
+import type { CancelKeep, StoppingTurn, TurnKind } from "./turn.ts";
+import { addJobOrAnnounce } from "./turn-job.ts";
+
+/**
+ * The line of a session: the turns that were accepted while another one was unfinished, in
+ * the order in which they start (`line_place`). `sessions.line` counts them and changes only
+ * under the lock on the session's row, with the status of the turn, so it is always exact.
+ * The end of a turn adds the job `session.next` where there is a line (`run/finish.ts`), and
+ * that job starts the first of it (`accept/start-next.ts`). The states are in `turn.ts`.
+ */
+
+/** A turn that is to wait in the line of its session. */
+export interface NewLineTurn {
+  readonly turnId: IdOf<"turn">;
+  readonly tenantId: string;
+  readonly agentId: IdOf<"agent">;
+  readonly sessionId: IdOf<"session">;
+  readonly kind: TurnKind;
+  readonly trigger: "submit-message" | "regenerate-message";
+  /** The user's message; of a regeneration, the one that was sent along. */
+  readonly input: UiMessage | null;
+  /** The message that a regeneration was asked for; null is the last answer. */
+  readonly regenerates: string | null;
+  readonly assistantMessageId: IdOf<"message">;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly requestId: string;
+  readonly traceparent: string | null;
+}
+
+/**
+ * The move *enqueue*: writes a turn at the end of the line, or before its first. The caller
+ * holds the lock on the session's row. Returns whether the line is held by an unfinished turn, whose end starts
+ * the next one.
+ */
+export async function enqueueMove(inner: Tx, turn: NewLineTurn, place: "first" | "last"): Promise<boolean> {
+  const at = place === "first" ? inner`min(line_place), 0) - 1` : inner`max(line_place), 0) + 1`;
+  const [row] = await inner<{ isHeld: boolean }[]>`
+    with home as (
+      update sessions s set line = line + 1 where id = ${turn.sessionId}
+      returning s.id, s.user_id, s.visible, coalesce(s.pinned_version, (select version from agents a where a.id = s.agent_id)) as version
+    )
+    insert into turns (id, tenant_id, agent_id, session_id, kind, status, line_place, regenerates, agent_version, trigger, input,
+      assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent)
+    select ${turn.turnId}, ${turn.tenantId}, ${turn.agentId}, home.id, ${turn.kind}, 'enqueued',
+      (select coalesce(${at} from turns where session_id = ${turn.sessionId} and status = 'enqueued'),
+      ${turn.regenerates}, home.version, ${turn.trigger}, ${turn.input === null ? null : json(inner, turn.input)},
+      ${turn.assistantMessageId}, not home.visible, home.user_id, ${json(inner, turn.metadata)}, ${turn.requestId},
+      ${turn.traceparent}
+    from home
+    returning exists (
+      select 1 from turns where session_id = ${turn.sessionId} and status in ('queued', 'running', 'waiting')) as is_held`;
+  return row?.isHeld ?? false;
+}
+
+/** The first turn of a line, with what decides whether it may start. */
+export interface FirstInLine {
+  readonly id: IdOf<"turn">;
+  readonly tenantId: IdOf<"tenant">;
+  readonly agentId: IdOf<"agent">;
+  readonly sessionId: IdOf<"session">;
+  readonly userId: string;
+  readonly pinnedVersion: number | null;
+  readonly isDeleted: boolean;
+  readonly trigger: NewLineTurn["trigger"];
+  readonly input: UiMessage | null;
+  readonly regenerates: string | null;
+  readonly requestId: string | null;
+  readonly isCanceled: boolean;
+}
+
+/** Returns the first turn of a session's line; null when nobody waits, or an unfinished turn holds the line. */
+export async function firstInLine(sql: AnySql, sessionId: string): Promise<FirstInLine | null> {
+  const [turn] = await sql<FirstInLine[]>`
+    select t.id, t.tenant_id, t.agent_id, t.session_id, s.user_id, s.pinned_version, s.deleted_at is not null as is_deleted,
+      t.trigger, t.input, t.regenerates, t.request_id, t.cancel_requested_at is not null as is_canceled
+    from turns t join sessions s on s.id = t.session_id
+    where t.session_id = ${sessionId} and t.status = 'enqueued' and not exists (
+      select 1 from turns a where a.session_id = ${sessionId} and a.status in ('queued', 'running', 'waiting'))
+    order by t.line_place limit 1`;
+  return turn ?? null;
+}
+
+/** How a turn of the line starts. */
+export interface LineStart {
+  readonly turnId: IdOf<"turn">;
+  readonly agentVersion: number;
+  /** A regeneration keeps the transcript up to this place; null sends the message. */
+  readonly keepSeq: number | null;
+  /** Its tenant has a limit of running turns: it is parked, and counted when it is picked. */
+  readonly isCounted: boolean;
+}
+
+/**
+ * The move *start*: queues the first turn of a line, with its job. The caller holds the lock
+ * on the session's row. Returns false when another turn holds the line, the turn has left it, or somebody asked
+ * to cancel it, or it is not the first any more.
+ */
+export async function startMove(inner: Tx, { turnId, agentVersion, keepSeq, isCounted }: LineStart): Promise<boolean> {
+  const rows = await inner`
+    with started as (
+      update turns t set status = 'queued', agent_version = ${agentVersion}, keep_seq = ${keepSeq}::bigint,
+        input = case when ${keepSeq}::bigint is null then input end,
+        parked_at = case when ${isCounted} or ${hasParkedSql(inner, inner`t.tenant_id`)} then now() end
+      where id = ${turnId} and status = 'enqueued' and cancel_requested_at is null
+        and not exists (select 1 from turns a where a.session_id = t.session_id
+          and (a.status in ('queued', 'running', 'waiting') or a.status = 'enqueued' and a.line_place < t.line_place))
+      returning id, session_id, tenant_id, parked_at
+    ), home as (
+      update sessions s set line = line - 1 from started where s.id = started.session_id
+    )
+    select ${addJobOrAnnounce(inner)} from started`;
+  return rows.length > 0;
+}
+
+/**
+ * Asks turns in the line of a session to stop: the first `limit` of it, or all. Returns them
+ * in the order of the line. The caller holds the lock on the session's row.
+ */
+export async function requestCancelOfLine(
+  inner: Tx,
+  sessionId: string,
+  { keep, limit }: { readonly keep: CancelKeep; readonly limit: number | null },
+): Promise<StoppingTurn[]> {
+  // Locked in this order, as whoever cancels turns of an agent or a tenant does.
+  await inner`select 1 from turns where session_id = ${sessionId} and status = 'enqueued' order by id for no key update`;
+  return inner<StoppingTurn[]>`
+    with asked as (
+      update turns set cancel_requested_at = coalesce(cancel_requested_at, now()),
+        cancel_keep = case when cancel_requested_at is null then ${keep} else coalesce(cancel_keep, 'nothing') end
+      where id in (
+        select id from turns where session_id = ${sessionId} and status = 'enqueued' order by line_place limit ${limit}::int)
+      returning id, status, attempt, continuation_id, cancel_keep, line_place
+    )
+    select id, status, attempt, continuation_id, cancel_keep from asked order by line_place`;
+}
+
+/** Adds the job that starts the first of a line. */
+export function ringLine(inner: Tx, sessionId: string, tenantId: string): Promise<void> {
+  return addJob(inner, "session.next", { sessionId, tenantId });
+}
+
+/** Adds the job of lines that no unfinished turn holds and that have none. Returns their sessions. */
+export async function ringLostLines(sql: AnySql, limit: number): Promise<{ id: IdOf<"session"> }[]> {
+  const isLost = sql`not exists (
+      select 1 from turns a where a.session_id = sessions.id and a.status in ('queued', 'running', 'waiting'))
+    and not ${hasLiveJobSql(sql, jobKeySql(sql, "session.next", sql`sessions.id`))}`;
+  return sql<{ id: IdOf<"session"> }[]>`
+    with lost as materialized (
+      select id as session_id, tenant_id from sessions where line > 0 and ${isLost} limit ${limit}
+    )
+    select session_id as id, (${addJobSql(sql, "session.next", { sessionId: sql`session_id`, tenantId: sql`tenant_id` })}).id as job from lost`;
+}
