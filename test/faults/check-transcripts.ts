@@ -41,6 +41,8 @@ function checkMessage(
       : [`${turn.id}: ${JSON.stringify(sent)} is stored as ${JSON.stringify(stored)}`];
   const open = stored.parts.filter(({ state }) => /^(input-|approval-requested|approval-responded)/.test(state ?? ""));
   const faults = open.map((part) => `${turn.id}: a call is left open: ${JSON.stringify(part)}`);
+  const streaming = stored.parts.filter(({ state }) => state === "streaming");
+  faults.push(...streaming.map((part) => `${turn.id}: a part is left open: ${JSON.stringify(part)}`));
   // A continuation extends the message that was sent.
   if (turn.continuationId !== null) return faults;
   const other = responses.get(turn.id)?.find(({ message }) => !isDeepStrictEqual(stored, message));

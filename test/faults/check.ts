@@ -1,4 +1,6 @@
 import { turnCrashesMax } from "../../src/kernel/limits.ts";
+import { checkKept } from "./check-kept.ts";
+import { checkLine } from "./check-line.ts";
 import { checkLogs } from "./check-logs.ts";
 import { checkTools } from "./check-tools.ts";
 import { checkTranscripts } from "./check-transcripts.ts";
@@ -18,6 +20,7 @@ export async function check(history: History, remains: Remains, told: readonly s
   }
   faults.push(...checkDeletions(history, remains));
   faults.push(...checkTools(history, remains));
+  faults.push(...checkLine(history, remains), ...checkKept(history, remains));
   faults.push(...checkUsage(remains));
   const redisTroubled = told.some((fault) => fault.includes("Redis"));
   faults.push(...checkLogs(history, remains, redisTroubled));
@@ -126,8 +129,10 @@ function checkResponse(entry: Entry, { turns, remains, sent }: Known): string[] 
     return [`${said}: no expected response: ${JSON.stringify(entry.body)}`];
   const turn = turnId === null ? null : (turns.get(turnId) ?? null);
   if (turnId !== null && turn === null) return [`${said}: there is no ${turnId}`];
-  if (kind === "cancel" && status === 202 && turns.get(entry.body.turnId)?.status === "succeeded")
-    return [`${said}: its turn has succeeded all the same`];
+  if (words === "409 session_busy" && entry.onBusy !== "reject" && ["turn", "regenerate"].includes(kind))
+    return [`${said}: turned away, and it was to ${entry.onBusy}`];
+  if (kind === "cancel" && status === 202 && !(entry.body.canceled > 0))
+    return [`${said}: canceled ${JSON.stringify(entry.body)}`];
   if (kind === "decide" && status === 202) {
     const { id, status: decided } = entry.body.approval;
     const kept = remains.approvals.find((approval) => approval.id === id)?.status;

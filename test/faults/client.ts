@@ -1,5 +1,5 @@
 import { readEvents } from "./events.ts";
-import { drawPlan, type Plan, scripts } from "./plan.ts";
+import { drawPlan, type OnBusy, type Plan, scripts } from "./plan.ts";
 import type { Random } from "./random.ts";
 import type { Entry, History, Message } from "./record.ts";
 
@@ -25,6 +25,7 @@ type RequestOptions = {
   readonly sessionId?: string | null;
   readonly message?: Message | null;
   readonly cutAt?: string | null;
+  readonly onBusy?: OnBusy;
   readonly leaveAfterChunks?: number;
   /** Of a stream that is taken up again. */
   readonly from?: number;
@@ -70,8 +71,7 @@ export class RandomClient {
       join: () => this.#join(plan, sessionId),
       regenerate: () => this.#regenerate(plan, sessionId),
       decide: () => this.#decide(plan, sessionId),
-      cancel: () =>
-        this.#send({ kind: "cancel", method: "POST", path: this.#path(plan, sessionId, "/cancel"), sessionId }),
+      cancel: () => this.#cancel(plan, sessionId),
       read: () => this.#messages(plan, sessionId),
       delete: () => this.#delete(plan, sessionId),
       fork: () => this.#fork(plan, sessionId),
@@ -79,7 +79,14 @@ export class RandomClient {
     await acts[plan.kind]();
   }
 
+  #cancel({ keep, dropsLine, ...plan }: Plan, sessionId: string): Promise<Entry> {
+    const path = this.#path(plan, sessionId, "/cancel");
+    const body = keep === "nothing" && !dropsLine ? {} : { body: { keep, queued: dropsLine } };
+    return this.#send({ kind: "cancel", method: "POST", path, sessionId, ...body });
+  }
+
   async #turn(plan: Plan, sessionId: string | null): Promise<void> {
+    const waits = sessionId === null || plan.onBusy === "reject" ? {} : { onBusy: plan.onBusy };
     const mark = `${this.#name}-${this.#ops}`;
     const message: Message = {
       id: `m-${mark}`,
@@ -91,11 +98,12 @@ export class RandomClient {
         kind: "turn",
         method: "POST",
         path: this.#path(plan, sessionId),
-        body: { message, stream: plan.stream, metadata: { op: mark } },
+        body: { message, stream: plan.stream, metadata: { op: mark }, ...waits },
         headers: plan.repeat === "never" ? {} : { "idempotency-key": mark },
         op: mark,
         sessionId,
         message,
+        ...waits,
         leaveAfterChunks: plan.leaveAfterChunks,
       });
     const sent = plan.repeat === "at once" ? await Promise.all([send(), send()]) : [await send()];
@@ -175,6 +183,7 @@ export class RandomClient {
   async #regenerate(plan: Plan, sessionId: string): Promise<void> {
     const cutAt = await this.#someMessage(plan, sessionId);
     const op = `${this.#name}-${this.#ops}`;
+    const waits = plan.onBusy === "reject" ? {} : { onBusy: plan.onBusy };
     await this.#send({
       kind: "regenerate",
       method: "POST",
@@ -184,11 +193,13 @@ export class RandomClient {
         stream: plan.stream,
         metadata: { op },
         ...(cutAt === null ? {} : { messageId: cutAt }),
+        ...waits,
       },
       op,
       sessionId,
       message: null,
       cutAt,
+      ...waits,
       leaveAfterChunks: plan.leaveAfterChunks,
     });
   }
@@ -222,7 +233,7 @@ export class RandomClient {
     if (status === 204 && this.#world.slots[plan.slot] === sessionId) this.#world.slots[plan.slot] = null;
   }
 
-  #path({ slot }: Plan, sessionId: string | null, rest = ""): string {
+  #path({ slot }: Pick<Plan, "slot">, sessionId: string | null, rest = ""): string {
     const agent = this.#world.agents[slot % this.#world.agents.length];
     return `/v1/agents/${agent}/sessions${sessionId === null ? "" : `/${sessionId}`}${rest}`;
   }
@@ -232,8 +243,8 @@ export class RandomClient {
     const { history } = this.#world;
     this.#requests += 1;
     const id = `${this.#name}-r${this.#requests}`;
-    const { kind, sessionId = null, message = null, cutAt = null } = options;
-    const entry = history.begin({ id, op: options.op ?? id, kind, sessionId, message, cutAt });
+    const { kind, sessionId = null, message = null, cutAt = null, onBusy = "reject" } = options;
+    const entry = history.begin({ id, op: options.op ?? id, kind, sessionId, message, cutAt, onBusy });
     try {
       await this.#exchange(entry, options);
     } catch (error) {
@@ -259,6 +270,7 @@ export class RandomClient {
       ...connection,
     } as RequestInit);
     entry.status = response.status;
+    entry.respondedAt = Date.now();
     entry.turnId = response.headers.get("x-turn-id");
     entry.location = response.headers.get("location");
     const made = entry.location?.split("/").at(-1);

@@ -1,5 +1,7 @@
 import type { Random } from "./random.ts";
 
+export type OnBusy = "reject" | "enqueue" | "interrupt";
+
 /** What a client does next. Everything in it comes from the seed; what becomes of it does not. */
 export interface Plan {
   readonly kind: keyof typeof weights;
@@ -22,6 +24,12 @@ export interface Plan {
   readonly pauseMs: number;
   /** What is made takes the slot: a fork. */
   readonly takesSlot: boolean;
+  /** What a turn does that finds its session busy. */
+  readonly onBusy: OnBusy;
+  /** What a cancellation keeps. */
+  readonly keep: "nothing" | "partial";
+  /** It drops the session's line too. */
+  readonly dropsLine: boolean;
 }
 
 const weights = {
@@ -82,5 +90,8 @@ export function drawPlan(random: Random, slots: number): Plan {
     resumes: random.chance(0.5),
     pauseMs: random.between(0, 300),
     takesSlot: random.chance(0.6),
+    onBusy: random.pick(["reject", "reject", "enqueue", "enqueue", "interrupt"] as const),
+    keep: random.pick(["nothing", "partial"] as const),
+    dropsLine: random.chance(0.3),
   };
 }

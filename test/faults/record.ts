@@ -1,4 +1,5 @@
 import type { Chunk } from "../harness/stream-reader.ts";
+import type { OnBusy } from "./plan.ts";
 
 /** A UI message, as clients send and read it. */
 export interface Message {
@@ -19,7 +20,11 @@ export interface Entry {
   readonly message?: Message | null;
   /** Of a regeneration: the message it was to cut at. Of a fork: the last one that it was to have. */
   readonly cutAt?: string | null;
+  /** What was to become of a turn that found its session busy; it is turned away where nothing is said. */
+  readonly onBusy?: OnBusy;
   readonly startedAt: number;
+  /** When the response began. */
+  respondedAt: number | null;
   endedAt: number | null;
   /** Null: the connection broke before a response, so that nobody knows. */
   status: number | null;
@@ -51,10 +56,11 @@ export class History {
   /** Sessions that somebody was told of. */
   readonly sessions = new Set<string>();
 
-  begin(entry: Pick<Entry, "id" | "op" | "kind" | "sessionId" | "message" | "cutAt">): Entry {
+  begin(entry: Pick<Entry, "id" | "op" | "kind" | "sessionId" | "message" | "cutAt" | "onBusy">): Entry {
     const begun: Entry = {
       ...entry,
       startedAt: Date.now(),
+      respondedAt: null,
       endedAt: null,
       status: null,
       code: null,

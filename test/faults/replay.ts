@@ -12,6 +12,9 @@ export interface Place {
 
 export type Transcript = readonly Place[];
 
+/** Cancelled turns of a session that kept something give a transcript several forms; past so many they are not told apart. */
+const formsMax = 500;
+
 /** What a session's turns must have made of its transcript, from what it began with, in the order in which they ended. */
 export class Replay {
   readonly #ops: ReadonlyMap<string, Entry>;
@@ -42,27 +45,24 @@ export class Replay {
   /** The transcripts that the session may have now: of a fork, one for each that its source had at some moment. */
   ends(sessionId: string): Transcript[] {
     const turns = this.#turnsOf(sessionId);
-    return this.#beginnings(sessionId).map((begun) =>
-      turns.reduce<Transcript>((messages, turn) => this.#after(messages, turn), begun),
+    return turns.reduce<Transcript[]>(
+      (forms, turn) => distinct(forms.flatMap((messages) => this.#after(messages, turn))),
+      this.#beginnings(sessionId),
     );
   }
 
   /** Every transcript that the session may have had at some moment. */
   #moments(sessionId: string): Transcript[] {
-    const moments = new Map<string, Transcript>();
-    const note = (transcript: Transcript) => {
-      moments.set(transcript.map(({ id }) => id).join(" "), transcript);
-      return transcript;
-    };
-    for (const begun of this.#beginnings(sessionId)) {
-      let messages = note(begun);
-      for (const turn of this.#turnsOf(sessionId)) {
-        // While it waited, its messages were there, whatever became of it.
-        if (turn.continuationId !== null && turn.trigger === "submit-message") note(this.#with(messages, turn));
-        messages = note(this.#after(messages, turn));
-      }
+    let forms = this.#beginnings(sessionId);
+    const moments = [...forms];
+    for (const turn of this.#turnsOf(sessionId)) {
+      // While it waited, its messages were there, whatever became of it.
+      if (turn.continuationId !== null && turn.trigger === "submit-message")
+        moments.push(...forms.map((messages) => this.#with(messages, turn)));
+      forms = distinct(forms.flatMap((messages) => this.#after(messages, turn)));
+      moments.push(...forms);
     }
-    return [...moments.values()];
+    return distinct(moments);
   }
 
   #beginnings(sessionId: string): Transcript[] {
@@ -71,10 +71,12 @@ export class Replay {
     const through = fork.cutAt ?? null;
     const whole = this.#moments(fork.sessionId ?? "");
     if (through === null) return whole;
-    return whole.flatMap((messages) => {
-      const last = messages.findLastIndex(({ id }) => id === through);
-      return last < 0 ? [] : [messages.slice(0, last + 1)];
-    });
+    return distinct(
+      whole.flatMap((messages) => {
+        const last = messages.findLastIndex(({ id }) => id === through);
+        return last < 0 ? [] : [messages.slice(0, last + 1)];
+      }),
+    );
   }
 
   #forkOf(sessionId: string): Entry | undefined {
@@ -91,23 +93,33 @@ export class Replay {
     return this.#remains.turns.filter(({ sessionId }) => sessionId === id);
   }
 
-  #after(messages: Transcript, turn: TurnRecord): Transcript {
+  #after(messages: Transcript, turn: TurnRecord): Transcript[] {
     const regenerates = turn.trigger === "regenerate-message";
+    // With the question, and the answer where it had said something; a regeneration that said nothing changes nothing.
+    if (turn.status === "canceled" && turn.cancelKeep === "partial") {
+      const whole = this.#with(messages, turn);
+      return regenerates ? [whole, messages] : [whole, whole.slice(0, -1)];
+    }
     // What was said before a question stays when its continuation fails; a regeneration's is kept aside until its end.
     const stays =
       turn.status === "succeeded" || (turn.status === "failed" && turn.continuationId !== null && !regenerates);
-    return stays ? this.#with(messages, turn) : messages;
+    return [stays ? this.#with(messages, turn) : messages];
   }
 
   #with(messages: Transcript, turn: TurnRecord): Transcript {
     const asked = turn.op === null ? undefined : this.#ops.get(turn.op);
     if (asked === undefined) return messages;
-    const before =
-      turn.trigger === "regenerate-message"
-        ? cut(messages, asked.cutAt ?? null)
-        : [...messages, { id: asked.message?.id ?? "", role: "user" as const, sent: asked.message ?? null, turn }];
+    const regenerates = turn.trigger === "regenerate-message";
+    const before = regenerates
+      ? cut(messages, asked.cutAt ?? null)
+      : [...messages, { id: asked.message?.id ?? "", role: "user" as const, sent: asked.message ?? null, turn }];
     return [...before, { id: turn.assistantMessageId, role: "assistant", sent: null, turn }];
   }
+}
+
+function distinct(forms: readonly Transcript[]): Transcript[] {
+  const byIds = new Map(forms.map((transcript) => [transcript.map(({ id }) => id).join(" "), transcript]));
+  return [...byIds.values()].slice(0, formsMax);
 }
 
 /** Before an assistant's message, behind a user's. */

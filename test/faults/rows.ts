@@ -19,6 +19,8 @@ export interface TurnRecord {
   readonly claimedAt: Date | null;
   readonly finishedAt: Date | null;
   readonly cancelRequested: boolean;
+  /** What whoever cancelled it wanted to keep of it. */
+  readonly cancelKeep: "nothing" | "partial" | null;
   readonly usageRows: number;
 }
 
@@ -125,7 +127,7 @@ export async function readRows(
   const turns = await sql<TurnRecord[]>`
     select id, metadata ->> 'op' as op, session_id, status, attempt, crashes, trigger, error,
       continuation_id, assistant_message_id, accepted_at,
-      claimed_at, finished_at, cancel_requested_at is not null as cancel_requested,
+      claimed_at, finished_at, cancel_requested_at is not null as cancel_requested, cancel_keep,
       (select count(*)::int from usage u where u.turn_id = t.id) as usage_rows
     from (select * from turns union all select * from erased.turns) t
     where tenant_id = ${tenantId} order by coalesce(finished_at, accepted_at), id`;
@@ -148,7 +150,7 @@ export async function readRows(
 export async function readBusy(sql: Sql): Promise<{ turns: string[]; jobs: string[]; locks: number }> {
   const turns = await sql<{ said: string }[]>`
     select status || ' ' || coalesce(session_id, id) || ' attempt ' || attempt as said
-    from turns where status in ('queued', 'running', 'waiting')`;
+    from turns where status in ('enqueued', 'queued', 'running', 'waiting')`;
   const jobs = await sql<{ said: string }[]>`
     select t.identifier || ' ' || j.id || ' attempts ' || j.attempts || ' locked by ' || coalesce(j.locked_by, 'nobody')
       || ' ' || coalesce(left(j.last_error, 200), '') as said
