@@ -14,6 +14,7 @@ const agentFieldsOfB = [
   "approvalInChat",
   "approvalInTasks",
   "fallbackModels",
+  "turnLimits",
   "clientTools",
 ];
 

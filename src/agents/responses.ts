@@ -15,6 +15,7 @@ import { Id } from "../kernel/ids.ts";
 import { approvalModes } from "../tools/policy.ts";
 import { SandboxId } from "../workspaces/sandbox-id.ts";
 import { ClientTools } from "./client-tools.ts";
+import { TurnLimitsField } from "./schema.ts";
 import { toolGroups } from "./tool-groups.ts";
 
 /** What operations on agents respond with, for the OpenAPI document. */
@@ -48,6 +49,7 @@ const configInB = {
   approvalInChat: Policy,
   approvalInTasks: Policy,
   fallbackModels: Type.Array(Closed({ providerId: Id("provider"), model: example(Text, "gpt-5-nano") })),
+  turnLimits: TurnLimitsField,
 };
 const configInA = {
   ...config,

@@ -13,6 +13,7 @@ import {
   UserId,
 } from "../kernel/http/request-fields.ts";
 import { Id, type IdOf } from "../kernel/ids.ts";
+import { modelCallsPerTurnMax, turnRunMsMax } from "../kernel/limits.ts";
 import { type ApprovalPolicy, approvalModes } from "../tools/policy.ts";
 import { SandboxId } from "../workspaces/sandbox-id.ts";
 import { type ClientTool, ClientTools } from "./client-tools.ts";
@@ -34,6 +35,8 @@ export const librarySkillsPerAgentMax = 100;
 const overridesPerPolicyMax = 200;
 /** Models that an agent may name to be called where its own fails. */
 export const fallbackModelsMax = 3;
+/** The most tokens that an agent's `turnLimits` may name. */
+const limitTokensMax = 1_000_000_000;
 /** The model of a new agent in form A that names none (`POST /v1/agents`). */
 export const defaultModel = "openai/gpt-4o-mini";
 /** Tokens kept free for the model's answer by default. */
@@ -60,6 +63,15 @@ export interface FallbackModel {
   readonly model: string;
 }
 
+/** What one turn of an agent may use, its continuations included; what is left out has no limit of the agent's own. */
+export interface TurnLimits {
+  readonly maxModelCalls?: number;
+  /** Input and output. */
+  readonly maxTokens?: number;
+  /** Of running; waiting for a person, or in a queue, does not count. */
+  readonly maxSeconds?: number;
+}
+
 /** The versioned configuration of an agent, as its row and each version's row hold it. */
 export interface AgentConfig {
   readonly name: string;
@@ -81,6 +93,7 @@ export interface AgentConfig {
   readonly skills: readonly string[];
   /** In the order in which they are tried. */
   readonly fallbackModels: readonly FallbackModel[];
+  readonly turnLimits: TurnLimits;
 }
 
 const runsWithoutAsking: ApprovalPolicy = { default: "full", overrides: [] };
@@ -102,6 +115,7 @@ export const configDefaults: Omit<AgentConfig, "name"> = {
   approvalInTasks: runsWithoutAsking,
   skills: [],
   fallbackModels: [],
+  turnLimits: {},
 };
 
 const optional = {
@@ -123,6 +137,12 @@ const Fallback = Closed({
   model: example(Characters({ min: 1, max: modelCharactersMax }), "gpt-5-nano"),
 });
 
+export const TurnLimitsField = Component("TurnLimits", {
+  maxModelCalls: Type.Optional(example(Type.Integer({ minimum: 1, maximum: modelCallsPerTurnMax }), 10)),
+  maxTokens: Type.Optional(example(Type.Integer({ minimum: 1, maximum: limitTokensMax }), 200_000)),
+  maxSeconds: Type.Optional(example(Type.Integer({ minimum: 1, maximum: turnRunMsMax / 1000 }), 600)),
+});
+
 const optionalInB = {
   ...optional,
   model: Type.Optional(example(Nullable(Characters({ min: 1, max: modelCharactersMax })), "gpt-5-mini")),
@@ -131,6 +151,7 @@ const optionalInB = {
   autoCompaction: Type.Optional(Type.Boolean()),
   compactionReserveTokens: Type.Optional(Type.Integer({ minimum: 0, maximum: 2_147_483_647 })),
   fallbackModels: Type.Optional(Type.Array(Fallback, { maxItems: fallbackModelsMax })),
+  turnLimits: Type.Optional(TurnLimitsField),
   clientTools: Type.Optional(ClientTools),
 };
 

@@ -40,6 +40,7 @@ export function showConfig(config: AgentConfig) {
     approvalInChat: config.approvalInChat,
     approvalInTasks: config.approvalInTasks,
     fallbackModels: config.fallbackModels,
+    turnLimits: config.turnLimits,
     skills: config.skills,
   };
 }

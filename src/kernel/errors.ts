@@ -104,6 +104,7 @@ const table = {
   },
   subscription_required: { b: [402, "subscription_required"], message: "The tenant's subscription is not active." },
   usage_credit_required: { b: [402, "usage_credit_required"], message: "The tenant's usage credit is spent." },
+  turn_limit_reached: { b: [409, "turn_limit_reached"], message: "The turn reached a limit of its agent." },
   merchant_subscription_required: {
     b: [402, "merchant_subscription_required"],
     message: "The end user has no active subscription.",

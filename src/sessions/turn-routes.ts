@@ -35,6 +35,7 @@ const turnErrors = [
   "too_many_turns",
   "provider_error",
   "turn_canceled",
+  "turn_limit_reached",
   "idempotency_key_reused",
 ] as const;
 

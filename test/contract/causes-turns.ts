@@ -125,6 +125,14 @@ export const turnCauses: readonly Cause[] = [
   ),
   atDoors("402 usage_credit_required", (s) => s.setTenant({ usage_credit: 0 })),
   atDoors("409 agent_disabled | 409 AGENT_DISABLED", (s, { agentId }) => s.parley.agents.disable(agentId)),
+  {
+    ops: doors,
+    row: "409 turn_limit_reached",
+    async meet(s, form, op) {
+      const at = await door(s, {}, { tools: ["write_todos"], turnLimits: { maxModelCalls: 1 } });
+      return turn(s, form, op, at, {}, '[[sim: tool=write_todos args={"todos":[]}; text=Never]]');
+    },
+  },
   atDoors("409 tenant_deleting", (s) => s.setTenant({ deleting_at: new Date() })),
   atDoors("429 quota_exceeded", (s) => s.setTenant({ quota_turns_per_day: 0 })),
   atDoors("429 too_many_turns", (s) => s.setTenant({ queued_turns: 0 })),

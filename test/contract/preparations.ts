@@ -39,6 +39,9 @@ export const preparations: Readonly<Record<string, Prepare>> = {
   }),
   "/approvalInChat/overrides": policy("approvalInChat"),
   "/approvalInTasks/overrides": policy("approvalInTasks"),
+  "/turnLimits/maxModelCalls": (_, maxModelCalls) => ({ body: { turnLimits: { maxModelCalls } } }),
+  "/turnLimits/maxTokens": (_, maxTokens) => ({ body: { turnLimits: { maxTokens } } }),
+  "/turnLimits/maxSeconds": (_, maxSeconds) => ({ body: { turnLimits: { maxSeconds } } }),
   "/fallbackModels": async (s, value) => {
     const providerId = await s.theProvider();
     return { body: { fallbackModels: (value as unknown[]).map((_, n) => ({ providerId, model: `m${n}` })) } };

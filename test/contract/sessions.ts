@@ -15,6 +15,7 @@ const gates = [
   "404 workspace_not_found | 409 SANDBOX_REQUIRED",
   "409 agent_disabled | 409 AGENT_DISABLED",
   "409 tenant_deleting",
+  "409 turn_limit_reached",
   "429 quota_exceeded",
   "429 too_many_turns",
   "502 provider_error",

@@ -29,6 +29,7 @@ const agentInB = {
   approvalInChat: "#Policy",
   approvalInTasks: "#Policy",
   fallbackModels: "[#FallbackModel]",
+  turnLimits: "#TurnLimits",
 } as const;
 const agentInA = { skills: "[skill_]", tools: "[=file_operation_sandbox,write_todos,memory]" } as const;
 const versionInBoth = {
@@ -120,6 +121,7 @@ const shapes: Readonly<Record<string, Fields>> = {
   Policy: { default: "=full,auto,manual", overrides: "[#Override]" },
   FallbackModel: { providerId: "prv_", model: "text" },
   ClientTool: { name: "text", description: "text", inputSchema: "object" },
+  TurnLimits: { "maxModelCalls?": "int", "maxTokens?": "int", "maxSeconds?": "int" },
   Override: { tool: "text", mcpConnectionId: "mcp_?", mode: "=full,auto,manual,deny" },
   McpAttachment: { mcpConnectionId: "mcp_", forwardUserId: "bool", forwardedMetadataKeys: "[text]", ...made },
   McpAttachmentList: { mcpAttachments: "[#McpAttachment]" },

@@ -23,6 +23,7 @@ export interface Agent {
   approvalInChat: ApprovalPolicy;
   approvalInTasks: ApprovalPolicy;
   fallbackModels: Array<{ providerId: string; model: string }>;
+  turnLimits: TurnLimits;
   workspaceId: string | null;
   userId: string;
   avatarUrl: string | null;
@@ -45,6 +46,7 @@ export interface AgentCreate {
   autoCompaction?: boolean;
   compactionReserveTokens?: number;
   fallbackModels?: Array<{ providerId: string; model: string }>;
+  turnLimits?: TurnLimits;
   clientTools?: Array<ClientTool>;
   name: string;
   userId?: string;
@@ -70,6 +72,7 @@ export interface AgentUpdate {
   autoCompaction?: boolean;
   compactionReserveTokens?: number;
   fallbackModels?: Array<{ providerId: string; model: string }>;
+  turnLimits?: TurnLimits;
   clientTools?: Array<ClientTool>;
   name?: string;
   approvalInChat?: ApprovalPolicyUpdate;
@@ -95,6 +98,7 @@ export interface AgentVersion {
   approvalInChat: ApprovalPolicy;
   approvalInTasks: ApprovalPolicy;
   fallbackModels: Array<{ providerId: string; model: string }>;
+  turnLimits: TurnLimits;
   createdAt: string;
 }
 
@@ -1037,6 +1041,12 @@ export interface TurnCreate {
   userId?: string;
   metadata?: Record<string, unknown>;
   version?: number;
+}
+
+export interface TurnLimits {
+  maxModelCalls?: number;
+  maxTokens?: number;
+  maxSeconds?: number;
 }
 
 export interface TurnResume {

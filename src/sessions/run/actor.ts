@@ -16,7 +16,7 @@ import { unclaimTurn } from "../state/turn.ts";
 import { type AskedClaim, type ClaimRefusal, claimCounted, claimTurn, releaseLock } from "./claim.ts";
 
 /** Why a running turn is told to stop. */
-export type StopReason = "canceled" | "fenced" | "drained" | "timed_out" | "too_large";
+export type StopReason = "canceled" | "fenced" | "drained" | "timed_out" | "limit_reached" | "too_large";
 
 /** A turn this process runs. */
 export interface RunningTurn {

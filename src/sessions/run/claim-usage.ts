@@ -34,6 +34,7 @@ export class ClaimUsage implements ModelMeter {
   #other: UsedModel | null = null;
   /** Model calls that the row has. */
   #callsWritten: number;
+  #tokens: number;
   /** As last heard of; null is unlimited. */
   #credit: number | null;
   /** Whether the credit was heard of just now. */
@@ -47,6 +48,7 @@ export class ClaimUsage implements ModelMeter {
     this.#turn = turn;
     this.#onGone = onGone;
     this.#callsWritten = turn.modelCalls;
+    this.#tokens = turn.usedTokens;
     this.#credit = turn.usageCredit;
   }
 
@@ -66,6 +68,11 @@ export class ClaimUsage implements ModelMeter {
     return this.#callsWritten + this.#rest.modelCalls;
   }
 
+  /** Input and output tokens of the turn, those of earlier claims included. */
+  get tokens(): number {
+    return this.#tokens;
+  }
+
   /** Notes by which provider and model the calls are made. */
   uses({ id, providerType }: ModelProvider, model: string): void {
     this.#rest = { ...this.#rest, provider: id, providerType, model };
@@ -79,6 +86,7 @@ export class ClaimUsage implements ModelMeter {
   /** A model call has ended. */
   readonly onCall = (usage: CallUsage): void => {
     const { inputTokens, outputTokens, modelCalls, estimated, others } = this.#rest;
+    this.#tokens += usage.inputTokens + usage.outputTokens;
     const counts = { inputTokens: usage.inputTokens, outputTokens: usage.outputTokens, estimated: usage.estimated };
     this.#rest = {
       ...this.#rest,

@@ -32,6 +32,8 @@ interface ClaimRow extends LoadedAgentRow, HistoryRow {
   waitedSeconds: number;
   traceparent: string | null;
   modelCalls: number;
+  usedTokens: number;
+  runMs: number;
   usageCredit: number | null;
   answer: UiMessage | null;
 }
@@ -110,7 +112,7 @@ async function readClaim(
     ), continued as (${startContinuation(sql)}
     )
     select held.locked, t.id, t.tenant_id, t.agent_id, t.session_id, t.kind, t.continuation_id, t.attempt, t.agent_version, t.input,
-      t.keep_seq, t.assistant_message_id, t.user_id, t.metadata as turn_metadata, t.request_id, t.model_calls, t.answer,
+      t.keep_seq, t.assistant_message_id, t.user_id, t.metadata as turn_metadata, t.request_id, t.model_calls, t.input_tokens + t.output_tokens as used_tokens, t.run_ms, t.answer,
       t.traceparent, t.claimed_at, t.steps, extract(epoch from now() - t.accepted_at)::float8 as waited_seconds,
       (select n.usage_credit from tenants n where n.id = t.tenant_id) as usage_credit, agent.*, history.*
     from held left join claimed t on true
@@ -152,6 +154,8 @@ function toClaimedTurn(row: ClaimRow): ClaimedTurn {
     waitedSeconds: row.waitedSeconds,
     traceparent: row.traceparent,
     modelCalls: row.modelCalls,
+    usedTokens: row.usedTokens,
+    runMs: row.runMs,
     usageCredit: row.usageCredit,
     answer: row.answer,
     agent,

@@ -3,13 +3,7 @@ import type { UIMessageChunk } from "ai";
 import type { Ctx } from "../../kernel/context.ts";
 import { isUnavailable } from "../../kernel/database/failure.ts";
 import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
-import {
-  answerBytesMax,
-  answerChunksMax,
-  modelCallsPerTurnMax,
-  turnPatienceMs,
-  turnRunMsMax,
-} from "../../kernel/limits.ts";
+import { answerBytesMax, answerChunksMax, turnPatienceMs, turnRunMsMax } from "../../kernel/limits.ts";
 import { RelayWriter } from "../../kernel/relay/writer.ts";
 import { SealError } from "../../kernel/seal.ts";
 import { inSpan } from "../../kernel/telemetry/trace.ts";
@@ -30,6 +24,14 @@ import { canceledOutcome, cutShortOutcome, failedOutcome, goodOutcome, reachedMe
 import { OutputGate } from "./output-gate.ts";
 import { errorOf, type PreparedTurn, prepareTurn } from "./prepare.ts";
 import { StepLog } from "./step-log.ts";
+import {
+  completedSteps,
+  limitedMeter,
+  modelCallsLeft,
+  secondsReached,
+  TurnLimitError,
+  watchSeconds,
+} from "./turn-limits.ts";
 
 /** Runs a claimed turn, or its continuation, to its end (docs/architecture.md, "A turn's way through the code"). */
 export function runTurn(ctx: Ctx, running: RunningTurn): Promise<void> {
@@ -58,6 +60,7 @@ async function runClaim(ctx: Ctx, running: RunningTurn, meter: ClaimMeter): Prom
   });
   const usage = new ClaimUsage(ctx.sql, turn, () => stop.abort("fenced"));
   const limit = setTimeout(() => stop.abort("timed_out"), turnRunMsMax);
+  const unwatch = watchSeconds(running);
   try {
     const outcome = await runToOutcome(ctx, running, usage, { writer, gate, steps });
     // Everything shown is in the relay before the commit, so that only the very end can be missing after a crash.
@@ -75,6 +78,7 @@ async function runClaim(ctx: Ctx, running: RunningTurn, meter: ClaimMeter): Prom
     writer.close();
     gate.close();
     clearTimeout(limit);
+    unwatch();
   }
 }
 
@@ -128,8 +132,8 @@ async function runToOutcome(
       policy: turn.kind === "task" ? prepared.config.approvalInTasks : prepared.config.approvalInChat,
       // No person follows a task's run or a stateless generation.
       canAsk: turn.kind === "session" || turn.kind === "chat",
-      modelCallsMax: Math.max(1, modelCallsPerTurnMax - usage.modelCalls),
-      meter: steps.metered(usage),
+      modelCallsMax: modelCallsLeft(turn, usage),
+      meter: limitedMeter(steps.metered(usage), turn, usage),
       beforeTool: async (toolCallId) => {
         await writer.flush();
         await usage.write();
@@ -191,6 +195,8 @@ async function conclude(ctx: Ctx, running: RunningTurn, told: ToldClaim, ran: Ra
   if (ended === "finished") return goodOutcome(turn, prepared, result, usage);
   if (error instanceof CreditSpentError)
     return cutShortOutcome(errorOf("usage_credit_required"), turn, prepared, result, usage);
+  if (error instanceof TurnLimitError)
+    return cutShortOutcome(errorOf("turn_limit_reached", error.message), turn, prepared, result, usage);
   // The usage could not be written, or the credit not be asked.
   if (isUnavailable(error)) return failedOutcome(errorOf("service_unavailable"), turn, prepared, result, usage);
   ctx.log.warn(
@@ -240,6 +246,11 @@ async function concludeStopped(
       return failed(errorOf("service_unavailable", "The worker was stopped before the turn was done."));
     case "timed_out":
       return failed(errorOf("provider_error", "The turn ran longer than a turn may."));
+    case "limit_reached": {
+      const error = errorOf("turn_limit_reached", secondsReached(turn));
+      if (prepared === null || result === null) return failed(error);
+      return cutShortOutcome(error, turn, prepared, completedSteps(result), usage);
+    }
     case "too_large":
       return failed(errorOf("provider_error", `The answer is larger than ${answerBytesMax / 1024 / 1024} MiB.`));
   }

@@ -28,6 +28,10 @@ export interface ClaimedTurn extends ClaimKind {
   readonly traceparent: string | null;
   /** Model calls of the turn before this claim. */
   readonly modelCalls: number;
+  /** Input and output tokens of the turn before this claim. */
+  readonly usedTokens: number;
+  /** How long the turn ran before this claim, in milliseconds. */
+  readonly runMs: number;
   /** The tokens that the tenant had left; null is unlimited. */
   readonly usageCredit: number | null;
   /** The answer of a regeneration as it was when the turn stopped to ask. */
