@@ -23,6 +23,10 @@ create table mcp_connections (
   -- Until then one process renews the tokens, and no other may.
   renewing_until timestamptz,
   last_auth_error_code text,
+  -- The revision of the protocol that the server spoke when it was last connected to: a date, or null.
+  protocol_version text,
+  -- The scopes that the server asked for when it refused the token for having too few; the next sign-in asks for them.
+  missing_scope text,
   oauth_issuer text,
   oauth_resource text,
   created_at timestamptz not null default now(),

@@ -342,6 +342,8 @@ CREATE TABLE mcp_connections (
   token_expires_at timestamp with time zone,
   renewing_until timestamp with time zone,
   last_auth_error_code text,
+  protocol_version text,
+  missing_scope text,
   oauth_issuer text,
   oauth_resource text,
   created_at timestamp with time zone DEFAULT now() NOT NULL,

@@ -1,13 +1,16 @@
 import { RefusedAddressError } from "../kernel/outbound/fetch.ts";
 import { SealError } from "../kernel/seal.ts";
+import { closedConnectionCode } from "./response-stream.ts";
 import {
-  ErrorCode,
-  McpError,
+  InsufficientScopeError,
+  IssuerMismatchError,
   OAuthError,
-  ServerError,
-  StreamableHTTPError,
-  TemporarilyUnavailableError,
-  TooManyRequestsError,
+  OAuthErrorCode,
+  ProtocolError,
+  RegistrationRejectedError,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
 } from "./sdk.ts";
 
 /** Why an MCP server cannot be used; each is also the cause of an API error. */
@@ -21,15 +24,23 @@ export type McpFailureCode =
 export class McpFailure extends Error {
   override readonly name = "McpFailure";
   readonly code: McpFailureCode;
+  /** The scopes that the server asked for, of a token that has too few; null otherwise. */
+  readonly missingScope: string | null;
 
-  constructor(code: McpFailureCode, message: string) {
+  constructor(code: McpFailureCode, message: string, missingScope: string | null = null) {
     super(message);
     this.code = code;
+    this.missingScope = missingScope;
   }
 }
 
+/** Of the scopes that a server asks for, so many characters are kept. */
+const missingScopeLengthMax = 1_024;
+
 /** HTTP statuses that say "not now". */
 const passingStatuses = new Set([429, 502, 503, 504]);
+/** Codes of an authorization server that say "not now". */
+const passingCodes = new Set<string>([OAuthErrorCode.TemporarilyUnavailable, OAuthErrorCode.TooManyRequests]);
 
 /** Returns the failure of a server that cannot be reached or does not respond in time. */
 export const unreachable = (message: string) => new McpFailure("mcp_connection_unreachable", message);
@@ -39,6 +50,18 @@ export const notMcp = (message: string) => new McpFailure("mcp_connection_discov
 export const authenticationFailed = (message: string) =>
   new McpFailure("mcp_connection_authentication_failed", message);
 
+/** Returns the failure of a token that has too few scopes: somebody has to sign in again and grant them. */
+function scopeMissing(scope: string): McpFailure {
+  const message = "The server asks for more rights than its token has; sign in again to grant them.";
+  return new McpFailure("mcp_connection_authentication_failed", message, cleanScope(scope));
+}
+
+/** Returns the scopes of a challenge, as the grammar of OAuth has them and not without end. */
+function cleanScope(scope: string): string | null {
+  const names = scope.split(" ").filter((name) => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(name));
+  return names.join(" ").slice(0, missingScopeLengthMax) || null;
+}
+
 /** Returns the failure that an error of a request to an MCP server means (docs/decisions.md, "MCP"). */
 export function failureOf(error: unknown): McpFailure {
   if (error instanceof McpFailure) return error;
@@ -47,9 +70,14 @@ export function failureOf(error: unknown): McpFailure {
   if (error instanceof RefusedAddressError && error.isOfName) return unreachable("The server cannot be reached.");
   if (error instanceof RefusedAddressError)
     return new McpFailure("mcp_connection_invalid", "The server's address, or one it points to, may not be called.");
-  if (error instanceof StreamableHTTPError) return failureOfStatus(error.code ?? 0, "The MCP server");
+  if (error instanceof InsufficientScopeError) return scopeMissing(error.requiredScope ?? "");
+  if (error instanceof IssuerMismatchError)
+    return notMcp("The authorization server's metadata name another issuer than the address they were found under.");
+  if (error instanceof RegistrationRejectedError) return failureOfStatus(error.status, "The authorization server");
+  if (error instanceof SdkHttpError) return failureOfStatus(error.status, "The MCP server");
   if (error instanceof OAuthError) return failureOfGrant(error);
-  if (error instanceof McpError) return failureOfProtocol(error);
+  if (error instanceof ProtocolError) return failureOfProtocol(error);
+  if (error instanceof SdkError) return failureOfConnection(error);
   if (isTimeout(error)) return unreachable("The server did not answer in time.");
   return notMcp("The server's answers are not those of an MCP server.");
 }
@@ -62,9 +90,9 @@ function failureOfStatus(status: number, who: string): McpFailure {
 }
 
 function failureOfGrant(error: OAuthError): McpFailure {
-  if (error instanceof TemporarilyUnavailableError || error instanceof TooManyRequestsError)
-    return unreachable(`The authorization server cannot serve right now (${error.errorCode}).`);
-  if (!(error instanceof ServerError))
+  if (passingCodes.has(error.code))
+    return unreachable(`The authorization server cannot serve right now (${error.code}).`);
+  if (error.code !== OAuthErrorCode.ServerError)
     return authenticationFailed(`The authorization server refused the credentials (${knownCode(error)}).`);
   // The SDK throws this when the body is no OAuth error; its text begins with the status.
   const status = /^HTTP (\d{3}):/.exec(error.message)?.[1];
@@ -72,15 +100,21 @@ function failureOfGrant(error: OAuthError): McpFailure {
   return unreachable("The authorization server failed (server_error).");
 }
 
-function failureOfProtocol(error: McpError): McpFailure {
-  if (error.code === ErrorCode.RequestTimeout) return unreachable("The MCP server did not answer in time.");
-  if (error.code === ErrorCode.ConnectionClosed) return unreachable("The MCP server closed the connection.");
+function failureOfProtocol(error: ProtocolError): McpFailure {
+  if (error.code === closedConnectionCode) return unreachable("The MCP server closed the connection.");
   return notMcp(`The MCP server answered with the error ${error.code}.`);
+}
+
+function failureOfConnection(error: SdkError): McpFailure {
+  if (error.code === SdkErrorCode.RequestTimeout) return unreachable("The MCP server did not answer in time.");
+  if (error.code === SdkErrorCode.ConnectionClosed) return unreachable("The MCP server closed the connection.");
+  if (error.cause !== undefined && error.cause !== error) return failureOf(error.cause);
+  return notMcp("The server's answers are not those of an MCP server.");
 }
 
 /** A code is repeated only when it has the form of one; other text from the server is not. */
 function knownCode(error: OAuthError): string {
-  return /^[a-z_]{1,40}$/.test(error.errorCode) ? error.errorCode : "unknown";
+  return /^[a-z_]{1,40}$/.test(error.code) ? error.code : "unknown";
 }
 
 function isTimeout(error: unknown): boolean {

@@ -44,17 +44,25 @@ export async function grantToClient(
   return toTokens(await fetchToken(provider, server.issuer, { metadata, resource, fetchFn: fetch }), null);
 }
 
+/** What a sign-in brought back. */
+interface SignInAnswer {
+  readonly code: string;
+  /** The issuer that the answer names (RFC 9207); null when it names none. */
+  readonly issuer: string | null;
+  readonly codeVerifier: string;
+  readonly redirectUri: string;
+}
+
 /** Exchanges the code of a sign-in for tokens. Throws errors that `failureOf` reads. */
 export async function grantForCode(
   { fetch, server, client }: GrantClient,
-  code: string,
-  codeVerifier: string,
-  redirectUri: string,
+  { code, issuer, codeVerifier, redirectUri }: SignInAnswer,
 ): Promise<StoredTokens> {
   const tokens = await exchangeAuthorization(server.issuer, {
     metadata: server.metadata,
     clientInformation: informationOf(client),
     authorizationCode: code,
+    ...(issuer === null ? {} : { iss: issuer }),
     codeVerifier,
     redirectUri,
     resource: server.resource,
@@ -89,6 +97,7 @@ export async function registerClient(
     metadata: server.metadata,
     clientMetadata: {
       client_name: "Parley",
+      application_type: "web",
       redirect_uris: [redirectUri],
       grant_types: ["authorization_code", "refresh_token"],
       response_types: ["code"],

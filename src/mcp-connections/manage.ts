@@ -66,14 +66,19 @@ export type TestResult =
     }
   | { readonly ok: false; readonly error: { readonly code: McpFailureCode; readonly message: string } };
 
-/** Probes a connection's server and returns the result, for `recordTest`. */
-export async function testMcpConnection(ctx: Ctx, row: McpConnectionRow): Promise<TestResult> {
+/** Probes a connection's server. Returns the result, and the failure for `recordTest`, or null. */
+export async function testMcpConnection(
+  ctx: Ctx,
+  row: McpConnectionRow,
+): Promise<{ readonly result: TestResult; readonly failure: McpFailure | null }> {
   const startedAt = performance.now();
   const probe = await probeServer(ctx, row.url, authorizationOf(ctx, row)).catch(failureOf);
-  if (probe instanceof McpFailure) return { ok: false, error: { code: probe.code, message: probe.message } };
+  if (probe instanceof McpFailure)
+    return { result: { ok: false, error: { code: probe.code, message: probe.message } }, failure: probe };
   const latencyMs = Math.round(performance.now() - startedAt);
   const toolNames = probe.tools.map((tool) => tool.name);
-  return { ok: true, latencyMs, server: probe.server, toolCount: toolNames.length, toolNames };
+  const result = { ok: true, latencyMs, server: probe.server, toolCount: toolNames.length, toolNames } as const;
+  return { result, failure: null };
 }
 
 /** Revokes the OAuth tokens of a connection that was deleted; what its authorization server responds changes nothing: tokens that it does not revoke expire. */

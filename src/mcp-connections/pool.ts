@@ -5,6 +5,7 @@ import { authorizationOf } from "./authorization.ts";
 import { serverFetch } from "./fetches.ts";
 import { connectTimeoutMs, sessionIdleMs, sessionSweepMs, sessionsMax, toolListsBytesMax } from "./limits.ts";
 import { McpSession, SessionLostError } from "./session.ts";
+import { recordProtocol } from "./status.ts";
 import type { McpConnectionRow } from "./store.ts";
 
 interface Entry {
@@ -94,6 +95,7 @@ export class SessionPool {
       url: connection.url,
       send: serverFetch(ctx, connection.tenantId),
       authorization: authorizationOf(ctx, connection),
+      protocolVersion: connection.protocolVersion,
     };
     const session = McpSession.open(target, AbortSignal.timeout(connectTimeoutMs));
     const entry: Entry = {
@@ -107,6 +109,11 @@ export class SessionPool {
     session.then(
       (opened) => {
         entry.opened = opened;
+        const { protocolVersion } = opened;
+        if (protocolVersion !== connection.protocolVersion)
+          recordProtocol(ctx.sql, connection, protocolVersion).catch((error: unknown) => {
+            ctx.log.debug({ mcpConnectionId: connection.id, err: error }, "the protocol's revision is not kept");
+          });
       },
       () => this.#retire(connection.id, entry),
     );

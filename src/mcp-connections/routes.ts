@@ -141,9 +141,9 @@ function serverRoutes(ctx: Ctx) {
         errors: ["not_found"],
         handle: async ({ sql, commit, tenantId, params: { id } }) => {
           const row = await getMcpConnection(sql, tenantId, id);
-          const result = await testMcpConnection(ctx, row);
+          const { result, failure } = await testMcpConnection(ctx, row);
           return commit(async (inner) => {
-            await recordTest(inner, row, result.ok ? null : result.error.code);
+            await recordTest(inner, row, failure);
             return result;
           });
         },

@@ -11,18 +11,17 @@ import {
   toolsFreshMs,
   toolsMax,
 } from "./limits.ts";
+import { hasValidHeaders } from "./param-headers.ts";
 import {
   type CallToolResult,
-  CallToolResultSchema,
   Client,
   type jsonSchemaValidator,
-  ListToolsResultSchema,
+  ProtocolError,
+  SdkHttpError,
   StreamableHTTPClientTransport,
-  StreamableHTTPError,
-  ToolListChangedNotificationSchema,
-  type Transport,
+  type Tool,
 } from "./sdk.ts";
-import { type Authorization, transportFetch } from "./transport.ts";
+import { type Authorization, type TransportFetch, transportFetch } from "./transport.ts";
 
 /** A tool as an MCP server offers it. */
 export interface McpTool {
@@ -40,6 +39,8 @@ export interface McpSessionTarget {
   /** A bounded fetch (`boundedFetch`). */
   readonly send: Fetch;
   readonly authorization: Authorization;
+  /** The revision of the protocol that the server spoke when it was last connected to; null: not known, so it is asked. */
+  readonly protocolVersion: string | null;
 }
 
 /** The server does not know the session any more: the request had no effect, and may be repeated in a new session. */
@@ -56,6 +57,9 @@ const noValidation: jsonSchemaValidator = {
     (input: unknown) => ({ valid: true, data: input as T & {}, errorMessage: undefined }),
 };
 
+/** From this revision on the protocol has no sessions. */
+const firstWithoutSessions = "2026-07-28";
+
 /** A server's tools as they were read, or are being read. */
 interface ToolList {
   readonly tools: Promise<McpTool[]>;
@@ -70,21 +74,51 @@ interface ToolList {
 export class McpSession {
   readonly #client: Client;
   readonly #transport: StreamableHTTPClientTransport;
-  #waiting = 0;
+  readonly #answered: TransportFetch["answered"];
   #list: ToolList | null = null;
 
-  private constructor({ url, send, authorization }: McpSessionTarget) {
-    this.#client = new Client(clientInfo, { capabilities: {}, jsonSchemaValidator: noValidation });
-    const fetch = transportFetch({ send, authorization, isBusy: () => this.#waiting > 0 });
+  private constructor({ url, send, authorization, protocolVersion }: McpSessionTarget) {
+    this.#client = new Client(clientInfo, {
+      capabilities: {},
+      jsonSchemaValidator: noValidation,
+      versionNegotiation: { mode: hadSessions(protocolVersion) ? "legacy" : "auto" },
+    });
+    const { fetch, answered } = transportFetch({ send, authorization });
     this.#transport = new StreamableHTTPClientTransport(new URL(url), { fetch });
-    this.#client.setNotificationHandler(ToolListChangedNotificationSchema, () => this.forgetTools());
+    this.#answered = answered;
+    this.#client.setNotificationHandler("notifications/tools/list_changed", () => this.forgetTools());
   }
 
-  /** Connects and initialises. Throws errors that `failureOf` reads. */
+  /**
+   * Connects, and finds out which revision of the protocol the server speaks. Throws errors
+   * that `failureOf` reads.
+   */
   static async open(target: McpSessionTarget, signal: AbortSignal): Promise<McpSession> {
     const session = new McpSession(target);
-    await session.#client.connect(session.#transport as Transport, { timeout: connectTimeoutMs, signal });
+    try {
+      await session.#client.connect(session.#transport, { timeout: connectTimeoutMs, signal });
+    } catch (error) {
+      // It had sessions when it was last connected to; it may have been replaced by one without.
+      if (hadSessions(target.protocolVersion) && speaksOtherwise(error))
+        return McpSession.open({ ...target, protocolVersion: null }, signal);
+      throw error;
+    }
+    const deliver = session.#transport.onmessage;
+    session.#transport.onmessage = (message) => {
+      deliver?.(message);
+      if (!("method" in message) && message.id !== undefined) session.#answered(message.id);
+    };
     return session;
+  }
+
+  /** The revision of the protocol in use: a date. */
+  get protocolVersion(): string {
+    return this.#client.getNegotiatedProtocolVersion() ?? "";
+  }
+
+  /** Whether the revision in use has sessions, as those before 2026-07-28 do. */
+  get hasSessions(): boolean {
+    return this.#client.getProtocolEra() !== "modern";
   }
 
   /** The server's name and version, as it tells them. */
@@ -141,15 +175,14 @@ export class McpSession {
     for (let page = 0; page < toolPagesMax && tools.size < toolsMax; page++) {
       const params = cursor === undefined ? {} : { cursor };
       const timeout = Math.max(1, Math.min(listTimeoutMs, list.deadline - Date.now()));
-      const read = await this.#wait(() =>
-        this.#client.request({ method: "tools/list", params }, ListToolsResultSchema, { timeout }),
-      );
+      const read = await this.#wait(() => this.#client.request({ method: "tools/list", params }, { timeout }));
       const bytes = Buffer.byteLength(JSON.stringify(read));
       if (list.bytes + bytes > toolListBytesMax) break;
       list.bytes += bytes;
       for (const { name, description = "", inputSchema, annotations } of read.tools) {
-        if (tools.size < toolsMax && !tools.has(name))
-          tools.set(name, { name, description, inputSchema, readOnly: annotations?.readOnlyHint === true });
+        if (tools.size >= toolsMax || tools.has(name)) continue;
+        if (!this.hasSessions && !hasValidHeaders(inputSchema)) continue;
+        tools.set(name, { name, description, inputSchema, readOnly: annotations?.readOnlyHint === true });
       }
       if (read.nextCursor === undefined || read.nextCursor === cursor) break;
       cursor = read.nextCursor;
@@ -158,11 +191,11 @@ export class McpSession {
 
   /**
    * Calls a tool. When `signal` aborts, the server is told so and the call
-   * rejects. Throws `McpError` for an error that the server returns,
+   * rejects. Throws `ProtocolError` for an error that the server returns,
    * `SessionLostError`, and errors that `failureOf` reads.
    */
   async call(
-    name: string,
+    { name, inputSchema }: Pick<McpTool, "name" | "inputSchema">,
     args: Record<string, unknown>,
     meta: Record<string, unknown> | null,
     signal: AbortSignal | undefined,
@@ -173,12 +206,11 @@ export class McpSession {
     const abort = () => stop.abort(signal?.reason);
     signal?.addEventListener("abort", abort, { once: true });
     const params = { name, arguments: args, ...(meta === null ? {} : { _meta: meta }) };
+    // Of the definition the SDK reads which arguments are repeated as headers; results are not validated.
+    const toolDefinition = { name, inputSchema: inputSchema as Tool["inputSchema"] };
     try {
       return await this.#wait(() =>
-        this.#client.request({ method: "tools/call", params }, CallToolResultSchema, {
-          timeout: callTimeoutMs,
-          signal: stop.signal,
-        }),
+        this.#client.callTool(params, { timeout: callTimeoutMs, signal: stop.signal, toolDefinition }),
       );
     } finally {
       signal?.removeEventListener("abort", abort);
@@ -186,20 +218,17 @@ export class McpSession {
   }
 
   async #wait<T>(request: () => Promise<T>): Promise<T> {
-    this.#waiting++;
     try {
       return await request();
     } catch (error) {
       throw this.#isLost(error) ? new SessionLostError() : error;
-    } finally {
-      this.#waiting--;
     }
   }
 
   /** The protocol's status is 404; many servers use 400 for an unknown session. */
   #isLost(error: unknown): boolean {
-    if (!(error instanceof StreamableHTTPError) || this.#transport.sessionId === undefined) return false;
-    return error.code === 404 || error.code === 400;
+    if (!(error instanceof SdkHttpError) || this.#transport.sessionId === undefined) return false;
+    return error.status === 404 || error.status === 400;
   }
 
   /** Ends the session at the server, if it responds in time, and closes the connection. Never throws. */
@@ -210,4 +239,15 @@ export class McpSession {
     );
     await this.#client.close().catch(() => {});
   }
+}
+
+/** Whether a revision of the protocol is known to have sessions. */
+function hadSessions(protocolVersion: string | null): boolean {
+  return protocolVersion !== null && protocolVersion < firstWithoutSessions;
+}
+
+/** Whether a server refused to begin a session as one would that has none. */
+function speaksOtherwise(error: unknown): boolean {
+  if (error instanceof SdkHttpError) return [400, 404, 405].includes(error.status);
+  return error instanceof ProtocolError;
 }

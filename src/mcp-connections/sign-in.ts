@@ -22,7 +22,7 @@ import { oauthFetch } from "./fetches.ts";
 import { grantForCode, informationOf, registerClient } from "./grants.ts";
 import { signInTimeoutMs } from "./limits.ts";
 import { htmlPage, redirect } from "./page.ts";
-import { startAuthorization } from "./sdk.ts";
+import { computeScopeUnion, startAuthorization } from "./sdk.ts";
 import { consumeFlow, consumeLink, type SignIn, type SignInFlow, storeFlow, storeLink } from "./sign-in-store.ts";
 import { recordSignIn } from "./status.ts";
 import { findMcpConnection, type McpConnectionRow } from "./store.ts";
@@ -70,7 +70,8 @@ async function startFlow(ctx: Ctx, row: McpConnectionRow, startedBy: AuditActor)
   const fetch = oauthFetch(ctx, AbortSignal.timeout(signInTimeoutMs));
   const { client: given, scope: givenScope } = openCredentials(ctx.sealer, row.id, row.sealedCredentials);
   const server = await discoverAuthorizationServer(fetch, row.url);
-  const scope = givenScope ?? server.askedScope ?? (server.scopesSupported.join(" ") || null);
+  const asked = givenScope ?? server.askedScope ?? (server.scopesSupported.join(" ") || null);
+  const scope = computeScopeUnion(asked ?? undefined, row.missingScope ?? undefined) ?? null;
   const client =
     given === null || given.registered ? await registerClient(fetch, server, callbackUrl(ctx), scope) : given;
   const state = secret();
@@ -107,7 +108,8 @@ export async function finishSignIn(ctx: Ctx, query: URLSearchParams): Promise<Re
   let tokens: StoredTokens;
   try {
     const fetch = oauthFetch(ctx, AbortSignal.timeout(signInTimeoutMs));
-    tokens = await grantForCode({ fetch, server, client }, query.get("code") ?? "", codeVerifier, callbackUrl(ctx));
+    const answer = { code: query.get("code") ?? "", issuer: query.get("iss"), codeVerifier };
+    tokens = await grantForCode({ fetch, server, client }, { ...answer, redirectUri: callbackUrl(ctx) });
   } catch (error) {
     return failedPage(ctx, row, failureOf(error));
   }
@@ -143,7 +145,7 @@ async function recordTokens(
   };
   const { tenantId, id: resourceId } = row;
   const recorded = await tx(ctx.sql, async (inner) => {
-    if (!(await recordSignIn(inner, row, made, failure?.code ?? null))) return false;
+    if (!(await recordSignIn(inner, row, made, failure))) return false;
     const event = { tenantId, actor, resourceId, requestId: null, changes: ["status"] };
     await recordAudit(inner, { ...event, action: "mcp_connection.sign_in" });
     return true;

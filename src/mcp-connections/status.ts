@@ -1,5 +1,5 @@
 import type { AnySql } from "../kernel/database/client.ts";
-import type { McpFailureCode } from "./failure.ts";
+import type { McpFailure, McpFailureCode } from "./failure.ts";
 import type { McpConnectionStatus } from "./schema.ts";
 import { type McpConnectionRow, mcpConnectionColumns, type ValidatedTarget } from "./store.ts";
 
@@ -19,18 +19,34 @@ import { type McpConnectionRow, mcpConnectionColumns, type ValidatedTarget } fro
  * A creation inserts the row (`store.ts`); renewed tokens change no status (`tokens.ts`).
  */
 
+/** Keeps which revision of the protocol the server speaks, so that it is not asked each time. */
+export async function recordProtocol(sql: AnySql, { id, credentialVersion }: TriedConnection, protocolVersion: string) {
+  await sql`
+    update mcp_connections set protocol_version = ${protocolVersion}
+    where id = ${id} and credential_version = ${credentialVersion} and protocol_version is distinct from ${protocolVersion}`;
+}
+
 /** The status that a failure leads to; null: a success. */
 function statusAfter(code: McpFailureCode | null): McpConnectionStatus {
   if (code === null) return "connected";
   return code === "mcp_connection_authentication_failed" ? "needs_auth" : "error";
 }
 
+/** What of a failure is kept. */
+type RecordedFailure = Pick<McpFailure, "code" | "missingScope">;
+
 type TriedConnection = Pick<McpConnectionRow, "id" | "credentialVersion">;
 
-/** Records a test, from any status; `code` is null when it succeeded. */
-export async function recordTest(sql: AnySql, { id, credentialVersion }: TriedConnection, code: McpFailureCode | null) {
+/** Records a test, from any status; `failure` is null when it succeeded. */
+export async function recordTest(
+  sql: AnySql,
+  { id, credentialVersion }: TriedConnection,
+  failure: RecordedFailure | null,
+) {
+  const code = failure?.code ?? null;
   await sql`
-    update mcp_connections set status = ${statusAfter(code)}, last_auth_error_code = ${code}, updated_at = now()
+    update mcp_connections set status = ${statusAfter(code)}, last_auth_error_code = ${code},
+      missing_scope = ${failure?.missingScope ?? null}, updated_at = now()
     where id = ${id} and credential_version = ${credentialVersion}
       and (status, last_auth_error_code) is distinct from (${statusAfter(code)}, ${code}::text)`;
 }
@@ -39,10 +55,11 @@ export async function recordTest(sql: AnySql, { id, credentialVersion }: TriedCo
 export async function recordRuntimeFailure(
   sql: AnySql,
   { id, credentialVersion }: TriedConnection,
-  code: McpFailureCode,
+  { code, missingScope }: RecordedFailure,
 ): Promise<boolean> {
   const { count } = await sql`
-    update mcp_connections set status = ${statusAfter(code)}, last_auth_error_code = ${code}, updated_at = now()
+    update mcp_connections set status = ${statusAfter(code)}, last_auth_error_code = ${code},
+      missing_scope = ${missingScope}, updated_at = now()
     where id = ${id} and credential_version = ${credentialVersion} and status = 'connected'`;
   return count > 0;
 }
@@ -58,14 +75,14 @@ export async function replaceTarget(
       sealed_credentials = ${made.sealedCredentials}, credential_fragment = ${made.credentialFragment},
       credential_version = credential_version + 1, sealed_tokens = ${made.sealedTokens},
       token_version = token_version + 1, token_expires_at = ${made.tokenExpiresAt}, renewing_until = null,
-      last_auth_error_code = null, oauth_issuer = ${made.oauthIssuer}, oauth_resource = ${made.oauthResource},
+      last_auth_error_code = null, protocol_version = null, missing_scope = null, oauth_issuer = ${made.oauthIssuer}, oauth_resource = ${made.oauthResource},
       updated_at = now()
     where id = ${id} and credential_version = ${credentialVersion}
     returning ${mcpConnectionColumns(sql)}`;
   return row ?? null;
 }
 
-/** Stores what a sign-in obtained; `code` is the failure of the probe after it, or null. Returns false when the connection was changed meanwhile. */
+/** Stores what a sign-in obtained; `failure` is that of the probe after it, or null. Returns false when the connection was changed meanwhile. */
 export async function recordSignIn(
   sql: AnySql,
   { id, credentialVersion }: TriedConnection,
@@ -73,14 +90,15 @@ export async function recordSignIn(
     ValidatedTarget,
     "sealedCredentials" | "sealedTokens" | "tokenExpiresAt" | "oauthIssuer" | "oauthResource"
   >,
-  code: McpFailureCode | null,
+  failure: RecordedFailure | null,
 ): Promise<boolean> {
+  const code = failure?.code ?? null;
   const { count } = await sql`
     update mcp_connections set status = ${statusAfter(code)}, last_auth_error_code = ${code},
       sealed_credentials = ${made.sealedCredentials}, credential_version = credential_version + 1,
       sealed_tokens = ${made.sealedTokens}, token_version = token_version + 1,
       token_expires_at = ${made.tokenExpiresAt}, renewing_until = null,
-      oauth_issuer = ${made.oauthIssuer}, oauth_resource = ${made.oauthResource}, updated_at = now()
+      missing_scope = ${failure?.missingScope ?? null}, oauth_issuer = ${made.oauthIssuer}, oauth_resource = ${made.oauthResource}, updated_at = now()
     where id = ${id} and credential_version = ${credentialVersion} and auth_type = 'oauth_authorization_code'`;
   return count > 0;
 }

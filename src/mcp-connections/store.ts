@@ -20,6 +20,10 @@ export interface McpConnectionRow {
   readonly sealedTokens: Uint8Array | null;
   readonly tokenExpiresAt: Date | null;
   readonly lastAuthErrorCode: string | null;
+  /** The revision of the protocol that the server spoke when it was last connected to; null: not known yet. */
+  readonly protocolVersion: string | null;
+  /** The scopes that the server asked for when it refused the token for having too few; null: it did not. */
+  readonly missingScope: string | null;
   readonly oauthIssuer: string | null;
   readonly oauthResource: string | null;
   readonly createdAt: Date;
@@ -29,7 +33,15 @@ export interface McpConnectionRow {
 /** A validated target: all of a row but its id, tenant and name. */
 export type ValidatedTarget = Omit<
   McpConnectionRow,
-  "id" | "tenantId" | "name" | "credentialVersion" | "lastAuthErrorCode" | "createdAt" | "updatedAt"
+  | "id"
+  | "tenantId"
+  | "name"
+  | "credentialVersion"
+  | "lastAuthErrorCode"
+  | "protocolVersion"
+  | "missingScope"
+  | "createdAt"
+  | "updatedAt"
 >;
 
 /** A validated connection that is not stored yet. */
@@ -40,7 +52,7 @@ export function mcpConnectionColumns(sql: AnySql) {
   return sql`id, tenant_id, name, url, auth_type, status,
     sealed_credentials, credential_fragment,
     credential_version, sealed_tokens, token_expires_at,
-    last_auth_error_code, oauth_issuer, oauth_resource,
+    last_auth_error_code, protocol_version, missing_scope, oauth_issuer, oauth_resource,
     created_at, updated_at`;
 }
 

@@ -7,7 +7,7 @@ import { oauthFetch } from "./fetches.ts";
 import { type GrantClient, grantForRefresh, grantToClient } from "./grants.ts";
 import { renewLeaseMs, renewPollMs, renewWaitMs } from "./limits.ts";
 import type { AuthType } from "./schema.ts";
-import { InvalidGrantError } from "./sdk.ts";
+import { OAuthError, OAuthErrorCode } from "./sdk.ts";
 import type { McpConnectionRow } from "./store.ts";
 
 /**
@@ -113,7 +113,8 @@ async function renewWithLease(
 ): Promise<StoredTokens> {
   const tokens = await grant().catch(async (error: unknown) => {
     // A refresh token that was refused will not work again; any other failure may pass.
-    if (error instanceof InvalidGrantError) await store(ctx, connection, tokenVersion, null);
+    if (error instanceof OAuthError && error.code === OAuthErrorCode.InvalidGrant)
+      await store(ctx, connection, tokenVersion, null);
     else await release(ctx, connection, tokenVersion);
     throw error;
   });

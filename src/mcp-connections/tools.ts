@@ -7,8 +7,9 @@ import { failureOf, type McpFailure, unreachable } from "./failure.ts";
 import { toolsAtStartMs } from "./limits.ts";
 import { toolNames } from "./names.ts";
 import { sessionPoolOf } from "./pool.ts";
+import { closedConnectionCode } from "./response-stream.ts";
 import { cutText, resultText } from "./result.ts";
-import { ErrorCode, McpError } from "./sdk.ts";
+import { ProtocolError, SdkError, SdkErrorCode } from "./sdk.ts";
 import { type McpTool, SessionLostError } from "./session.ts";
 import { recordRuntimeFailure } from "./status.ts";
 import { findMcpConnections, type McpConnectionRow } from "./store.ts";
@@ -107,7 +108,7 @@ function turnTool(
   return tool({
     description: offer.description,
     inputSchema: jsonSchema<Record<string, unknown>>(offer.inputSchema as JSONSchema7),
-    execute: (input, { abortSignal }) => callTool(ctx, row, offer.name, input, meta, abortSignal),
+    execute: (input, { abortSignal }) => callTool(ctx, row, offer, input, meta, abortSignal),
   });
 }
 
@@ -115,13 +116,13 @@ function turnTool(
 async function callTool(
   ctx: Ctx,
   row: McpConnectionRow,
-  name: string,
+  offer: McpTool,
   input: Record<string, unknown>,
   meta: Record<string, unknown> | null,
   signal: AbortSignal | undefined,
 ): Promise<string> {
   try {
-    const result = await sessionPoolOf(ctx).use(row, (session) => session.call(name, input, meta, signal));
+    const result = await sessionPoolOf(ctx).use(row, (session) => session.call(offer, input, meta, signal));
     if (result.isError !== true) return resultText(result);
     throw new ToolError(resultText(result) || "The tool failed.");
   } catch (error) {
@@ -133,8 +134,9 @@ async function callTool(
 }
 
 /** Whether the server returned an error for this one call, or took too long for it: then the connection is all right. */
-function isErrorOfCall(error: unknown): error is McpError {
-  return error instanceof McpError && error.code !== ErrorCode.ConnectionClosed;
+function isErrorOfCall(error: unknown): error is Error {
+  if (error instanceof SdkError) return error.code === SdkErrorCode.RequestTimeout;
+  return error instanceof ProtocolError && error.code !== closedConnectionCode;
 }
 
 /** Moves the connection's status, and logs that once. */
@@ -142,7 +144,7 @@ async function recordFailure(ctx: Ctx, row: McpConnectionRow, error: unknown): P
   const failure =
     error instanceof SessionLostError ? unreachable("The MCP server keeps losing its session.") : failureOf(error);
   const { code, message } = failure;
-  const moved = await recordRuntimeFailure(ctx.sql, row, code);
+  const moved = await recordRuntimeFailure(ctx.sql, row, failure);
   if (moved)
     ctx.log.warn(
       { tenantId: row.tenantId, mcpConnectionId: row.id, code, reason: message },

@@ -2,7 +2,8 @@ import { sleep } from "../kernel/async/wait.ts";
 import type { Fetch } from "../kernel/outbound/fetch.ts";
 import { withBody } from "../kernel/outbound/watched-body.ts";
 import { noticeTimeoutMs, resumePauseMs } from "./limits.ts";
-import { ErrorCode, type JSONRPCMessage } from "./sdk.ts";
+import { type OpenRequest, type RequestId, resumedStream, streamOf } from "./response-stream.ts";
+import { extractWWWAuthenticateParams, InsufficientScopeError, type JSONRPCMessage } from "./sdk.ts";
 
 /** How a session authenticates. */
 export interface Authorization {
@@ -14,29 +15,34 @@ export interface Authorization {
   token(rejected: string | null): Promise<string | null>;
 }
 
-type RequestId = string | number;
-
 interface TransportOptions {
   readonly send: Fetch;
   readonly authorization: Authorization;
-  /** Whether a request waits for its response: only then an interrupted response is resumed. */
-  readonly isBusy: () => boolean;
+}
+
+/** What the SDK's transport is given, and what it has to tell. */
+export interface TransportFetch {
+  readonly fetch: Fetch;
+  /** To be called when the response to a request has come: its streams, which a server may leave open, are closed. */
+  readonly answered: (id: RequestId) => void;
 }
 
 /**
  * Returns the fetch that the SDK's Streamable HTTP transport uses. It adds the token
- * and renews it once when it is refused; closes the response of a request that was
- * cancelled; supplies an error when a response stream ends without the response;
- * and opens no standing stream, because that would hold a connection to every
- * server, and a hostile server could make the SDK reopen it without a pause.
+ * and renews it once when it is refused; closes the streams of a request that was
+ * cancelled or has its response; supplies an error when a response stream ends without the
+ * response; and opens no standing stream, because that would hold a connection to every
+ * server, and a hostile server could make the SDK reopen it without a pause. It rejects with
+ * `InsufficientScopeError` when the token has too few scopes.
  */
-export function transportFetch({ send, authorization, isBusy }: TransportOptions): Fetch {
-  const inFlight = new Map<RequestId, AbortController>();
+export function transportFetch({ send, authorization }: TransportOptions): TransportFetch {
+  const inFlight = new Map<RequestId, OpenRequest>();
   let resumedAt = 0;
 
   const authorized: Fetch = async (input, init) => {
     const token = await authorization.token(null);
     const response = await send(input, withToken(init, token));
+    if (response.status === 403) throwIfScopeIsMissing(response);
     if (response.status !== 401 || token === null) return response;
     const renewed = await authorization.token(token);
     if (renewed === null || renewed === token) return response;
@@ -45,12 +51,14 @@ export function transportFetch({ send, authorization, isBusy }: TransportOptions
   };
 
   const resume: Fetch = async (input, init) => {
-    const isResumption = new Headers(init?.headers).has("last-event-id");
-    if (!isResumption || !isBusy()) return new Response(null, { status: 405 });
+    const from = new Headers(init?.headers).get("last-event-id");
+    const request = [...inFlight.values()].find(({ lastEventId }) => lastEventId !== null && lastEventId === from);
+    if (request === undefined) return new Response(null, { status: 405 });
     const waitMs = Math.max(0, resumedAt + resumePauseMs - Date.now());
     resumedAt = Date.now() + waitMs;
     await sleep(waitMs);
-    return authorized(input, init);
+    const response = await authorized(input, limited(init, request.stop.signal));
+    return response.body === null ? response : withBody(response, resumedStream(response.body, request));
   };
 
   const post: Fetch = async (input, init) => {
@@ -60,27 +68,42 @@ export function transportFetch({ send, authorization, isBusy }: TransportOptions
       return authorized(input, limited(init, AbortSignal.timeout(noticeTimeoutMs)));
     }
     const { id } = message;
-    const stop = new AbortController();
-    inFlight.set(id, stop);
+    const request: OpenRequest = { id, stop: new AbortController(), lastEventId: null };
+    inFlight.set(id, request);
     const forget = () => inFlight.delete(id);
     try {
-      const response = await authorized(input, limited(init, stop.signal));
+      const response = await authorized(input, limited(init, request.stop.signal));
       if (response.body === null) forget();
-      return response.body === null ? response : withBody(response, withResponse(response, id, forget));
+      return response.body === null ? response : withBody(response, streamOf(response, request, forget));
     } catch (error) {
       forget();
       throw error;
     }
   };
 
-  const cancelled = (id: unknown) => inFlight.get(id as RequestId)?.abort();
+  const cancelled = (id: unknown) => {
+    inFlight.get(id as RequestId)?.stop.abort();
+    inFlight.delete(id as RequestId);
+  };
 
-  return (input, init) => {
+  const fetch: Fetch = (input, init) => {
     if (init?.method === "GET") return resume(input, init);
     return init?.method === "POST"
       ? post(input, init)
       : authorized(input, limited(init, AbortSignal.timeout(noticeTimeoutMs)));
   };
+  return { fetch, answered: cancelled };
+}
+
+/** Throws `InsufficientScopeError` for a refusal that names scopes which the token does not have (RFC 6750). */
+function throwIfScopeIsMissing(response: Response): void {
+  const { error, scope, resourceMetadataUrl } = extractWWWAuthenticateParams(response);
+  if (error !== "insufficient_scope") return;
+  void response.body?.cancel().catch(() => {});
+  throw new InsufficientScopeError({
+    ...(scope === undefined ? {} : { requiredScope: scope }),
+    ...(resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }),
+  });
 }
 
 function withToken(init: RequestInit | undefined, token: string | null): RequestInit {
@@ -91,48 +114,4 @@ function withToken(init: RequestInit | undefined, token: string | null): Request
 
 function limited(init: RequestInit | undefined, signal: AbortSignal): RequestInit {
   return { ...init, signal: init?.signal ? AbortSignal.any([init.signal, signal]) : signal };
-}
-
-/**
- * Returns the body of the response to a request. When an event stream ends without
- * the JSON-RPC response, the SDK waits until the request times out. So an error is
- * appended to such a stream; the SDK ignores it when the response has come. A
- * stream whose events have ids can be resumed, and stays as it is.
- */
-function withResponse(response: Response, id: RequestId, ended: () => void): ReadableStream<Uint8Array> {
-  const isStream = response.headers.get("content-type")?.toLowerCase().startsWith("text/event-stream") ?? false;
-  const reader = (response.body as ReadableStream<Uint8Array>).getReader();
-  let line = "\n";
-  let isResumable = !isStream;
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const piece = await reader.read().catch((error: unknown) => {
-          if (isResumable) controller.error(error);
-          return { done: true, value: undefined, failed: true } as const;
-        });
-        if (!piece.done) {
-          const text = line + Buffer.from(piece.value).toString("latin1");
-          isResumable ||= /[\r\n]id:/.test(text);
-          line = text.slice(-"\nid".length);
-          return controller.enqueue(piece.value);
-        }
-        ended();
-        if (isResumable && "failed" in piece) return;
-        if (!isResumable) controller.enqueue(lostResponse(id));
-        controller.close();
-      },
-      cancel(reason) {
-        ended();
-        return reader.cancel(reason);
-      },
-    },
-    { highWaterMark: 0 },
-  );
-}
-
-function lostResponse(id: RequestId): Uint8Array {
-  const error = { code: ErrorCode.ConnectionClosed, message: "The connection closed before the answer." };
-  // The first empty line ends an event that may have been cut in the middle.
-  return new TextEncoder().encode(`\n\ndata: ${JSON.stringify({ jsonrpc: "2.0", id, error })}\n\n`);
 }

@@ -24,6 +24,8 @@ import type { Authorization } from "./transport.ts";
 export interface ServerProbe {
   readonly server: { readonly name: string; readonly version: string };
   readonly tools: readonly McpTool[];
+  /** The revision of the protocol that it speaks: a date. */
+  readonly protocolVersion: string;
 }
 
 /** Opens a session with a server, lists the tools and closes the session. Throws `McpFailure`. */
@@ -33,11 +35,12 @@ export async function probeServer(
   authorization: Authorization,
   signal: AbortSignal = AbortSignal.timeout(validateTimeoutMs),
 ): Promise<ServerProbe> {
+  const target = { url, send: serverFetch(ctx, null), authorization, protocolVersion: null };
   try {
-    const session = await McpSession.open({ url, send: serverFetch(ctx, null), authorization }, signal);
+    const session = await McpSession.open(target, signal);
     try {
       const tools = await orAbort(session.tools(), signal);
-      return { server: session.server, tools };
+      return { server: session.server, tools, protocolVersion: session.protocolVersion };
     } finally {
       void session.close();
     }
