@@ -81,7 +81,8 @@ function pickMetadata(metadata: AuthorizationServerMetadata): OAuthMetadata {
     token_endpoint_auth_methods_supported,
   } = metadata;
   // Fields that the SDK's type for OpenID providers does not name; both documents may hold them.
-  const { revocation_endpoint, authorization_response_iss_parameter_supported } = metadata as Record<string, unknown>;
+  const { revocation_endpoint, authorization_response_iss_parameter_supported, client_id_metadata_document_supported } =
+    metadata as Record<string, unknown>;
   return {
     issuer,
     authorization_endpoint,
@@ -92,6 +93,7 @@ function pickMetadata(metadata: AuthorizationServerMetadata): OAuthMetadata {
     code_challenge_methods_supported,
     token_endpoint_auth_methods_supported,
     authorization_response_iss_parameter_supported: authorization_response_iss_parameter_supported === true,
+    client_id_metadata_document_supported: client_id_metadata_document_supported === true,
   };
 }
 

@@ -5,6 +5,7 @@ import {
   exchangeAuthorization,
   fetchToken,
   type OAuthClientInformationMixed,
+  type OAuthClientMetadata,
   type OAuthClientProvider,
   type OAuthTokens,
   refreshAuthorization,
@@ -90,18 +91,12 @@ export async function grantForRefresh(
 export async function registerClient(
   fetch: Fetch,
   server: AuthorizationServer,
-  redirectUri: string,
+  clientMetadata: OAuthClientMetadata,
   scope: string | null,
 ): Promise<OAuthClient> {
   const made = await register(server.issuer, {
     metadata: server.metadata,
-    clientMetadata: {
-      client_name: "Parley",
-      application_type: "web",
-      redirect_uris: [redirectUri],
-      grant_types: ["authorization_code", "refresh_token"],
-      response_types: ["code"],
-    },
+    clientMetadata,
     ...(scope === null ? {} : { scope }),
     fetchFn: fetch,
   });

@@ -3,6 +3,7 @@ import type { Ctx } from "../kernel/context.ts";
 import type { ErrorCause } from "../kernel/errors.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
 import { Id } from "../kernel/ids.ts";
+import { clientDocument } from "./client-document.ts";
 import { reconnectMcpConnection, revokeDeleted, testMcpConnection, validateNewMcpConnection } from "./manage.ts";
 import {
   McpConnectionListResponse,
@@ -187,5 +188,6 @@ function serverRoutes(ctx: Ctx) {
 function signInRoutes(ctx: Ctx) {
   return new Elysia({ prefix: "/connect" })
     .get("/mcp/:token", ({ params }) => startSignIn(ctx, params.token))
+    .get("/mcp-client", () => Response.json(clientDocument(ctx)))
     .get("/mcp-callback", ({ request }) => finishSignIn(ctx, new URL(request.url).searchParams));
 }

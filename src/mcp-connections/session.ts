@@ -1,6 +1,7 @@
 import { waitAtMost } from "../kernel/async/wait.ts";
 import type { Fetch } from "../kernel/outbound/fetch.ts";
 import { version } from "../kernel/version.ts";
+import { declineInput } from "./input-requests.ts";
 import {
   callTimeoutMs,
   connectTimeoutMs,
@@ -192,7 +193,7 @@ export class McpSession {
   /**
    * Calls a tool. When `signal` aborts, the server is told so and the call
    * rejects. Throws `ProtocolError` for an error that the server returns,
-   * `SessionLostError`, and errors that `failureOf` reads.
+   * `SessionLostError`, `ToolError` as `declineInput`, and errors that `failureOf` reads.
    */
   async call(
     { name, inputSchema }: Pick<McpTool, "name" | "inputSchema">,
@@ -209,8 +210,13 @@ export class McpSession {
     // Of the definition the SDK reads which arguments are repeated as headers; results are not validated.
     const toolDefinition = { name, inputSchema: inputSchema as Tool["inputSchema"] };
     try {
-      return await this.#wait(() =>
-        this.#client.callTool(params, { timeout: callTimeoutMs, signal: stop.signal, toolDefinition }),
+      return await declineInput((answer) =>
+        this.#wait(() =>
+          this.#client.callTool(
+            { ...params, ...answer },
+            { timeout: callTimeoutMs, signal: stop.signal, toolDefinition, allowInputRequired: true },
+          ),
+        ),
       );
     } finally {
       signal?.removeEventListener("abort", abort);

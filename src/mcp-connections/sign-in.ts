@@ -8,7 +8,9 @@ import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import { tenantUrlFault } from "../kernel/outbound/address.ts";
+import type { Fetch } from "../kernel/outbound/fetch.ts";
 import { fixedAuthorization } from "./authorization.ts";
+import { callbackUrl, clientMetadata, documentedClientId } from "./client-document.ts";
 import {
   type McpCredentials,
   type OAuthClient,
@@ -72,8 +74,7 @@ async function startFlow(ctx: Ctx, row: McpConnectionRow, startedBy: AuditActor)
   const server = await discoverAuthorizationServer(fetch, row.url);
   const asked = givenScope ?? server.askedScope ?? (server.scopesSupported.join(" ") || null);
   const scope = computeScopeUnion(asked ?? undefined, row.missingScope ?? undefined) ?? null;
-  const client =
-    given === null || given.registered ? await registerClient(fetch, server, callbackUrl(ctx), scope) : given;
+  const client = given === null || given.registered ? await ownClient(ctx, fetch, server, scope) : given;
   const state = secret();
   const { authorizationUrl, codeVerifier } = await startAuthorization(server.issuer, {
     metadata: server.metadata,
@@ -166,8 +167,16 @@ function failedPage(ctx: Ctx, row: McpConnectionRow, { code, message }: McpFailu
   return htmlPage(502, "The sign-in failed", `${row.name} could not be connected. ${message}`);
 }
 
-function callbackUrl({ publicUrl }: Pick<Ctx, "publicUrl">): string {
-  return `${publicUrl}/connect/mcp-callback`;
+/** Returns this service as a client of an authorization server: by its document where the server takes that, else registered. */
+async function ownClient(
+  ctx: Ctx,
+  fetch: Fetch,
+  server: AuthorizationServer,
+  scope: string | null,
+): Promise<OAuthClient> {
+  const clientId = documentedClientId(ctx, server);
+  if (clientId !== null) return { clientId, clientSecret: null, authMethod: "none", registered: true };
+  return registerClient(fetch, server, clientMetadata(ctx), scope);
 }
 
 function secret(): string {

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { SignJWT } from "jose";
+import { createApp } from "../../src/app.ts";
 import type { Form } from "../../src/kernel/errors.ts";
 import { useService } from "../harness/fixture.ts";
 import { eventually, type TestTenant } from "../harness/harness.ts";
@@ -194,6 +195,52 @@ describe("a sign-in", () => {
     mixed.searchParams.set("iss", "https://elsewhere.test");
     expect((await visit(mixed.href)).status).toBe(400);
     expect(auth.grants("authorization_code")).toBe(0);
+  });
+
+  test("names its document as the client's id where the server takes that", async () => {
+    auth.settings.metadata = { client_id_metadata_document_supported: true };
+    const app = createApp({ ...h.ctx, publicUrl: "https://parley.test" });
+    const begun = await app(new Request(await link(await made())));
+    const to = new URL(begun.headers.get("location") as string);
+    const clientId = to.searchParams.get("client_id") as string;
+    const document = await (await app(new Request(clientId.replace("https:", "http:")))).json();
+    expect(document).toMatchObject({
+      client_id: clientId,
+      redirect_uris: [to.searchParams.get("redirect_uri")],
+      token_endpoint_auth_method: "none",
+    });
+    expect(auth.requests.some(({ path }) => path === "/register")).toBe(false);
+  });
+
+  test("metadata that name another issuer than where they were found are not used", async () => {
+    auth.settings.metadata = { issuer: "https://elsewhere.test" };
+    const id = await made();
+    const end = await follow(await link(id));
+    expect([end.status, end.visited.length]).toEqual([502, 1]);
+    expect(end.text).toContain("name another issuer");
+    expect(auth.requests.some(({ path }) => path === "/register")).toBe(false);
+    expect(await show(id)).toMatchObject({ status: "needs_auth" });
+  });
+
+  test("a token with too few scopes leaves it needs_auth, and the next sign-in asks for those that were missing", async () => {
+    const challenge = 'Bearer error="insufficient_scope", scope="files:write"';
+    let hasScope = false;
+    mcp.settings.intercept = (request) => {
+      if (new URL(request.url).pathname !== "/mcp" || request.headers.get("authorization") === null || hasScope)
+        return null;
+      return new Response("no", { status: 403, headers: { "www-authenticate": challenge } });
+    };
+    const id = await made({ scope: "read" });
+    expect((await follow(await link(id))).text).toContain("more rights");
+    expect(await show(id)).toMatchObject({
+      status: "needs_auth",
+      lastAuthErrorCode: "mcp_connection_authentication_failed",
+    });
+    hasScope = true;
+    expect((await follow(await link(id))).status).toBe(200);
+    const asked = auth.requests.filter(({ path }) => path === "/authorize").map(({ fields }) => fields.get("scope"));
+    expect(asked).toEqual(["read", "read files:write"]);
+    expect(await show(id)).toMatchObject({ status: "connected" });
   });
 
   test("a hostile authorization endpoint is nowhere to send a person to", async () => {

@@ -199,7 +199,14 @@ describe("responses", () => {
     await session.tools();
     await session.call(echo, {}, null, undefined);
     await session.close();
-    expect(mcp.methods).toEqual(["server/discover", "initialize", "notifications/initialized", "tools/list", "tools/call", "DELETE"]);
+    expect(mcp.methods).toEqual([
+      "server/discover",
+      "initialize",
+      "notifications/initialized",
+      "tools/list",
+      "tools/call",
+      "DELETE",
+    ]);
   });
 
   test("over the bound end the request", async () => {
