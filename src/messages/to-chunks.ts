@@ -23,9 +23,22 @@ export function chunksOf(message: UiMessage): unknown[] {
   return chunks;
 }
 
+/**
+ * Returns the chunks that lead from a message that had stopped to ask to what became of it:
+ * the ends of its calls, and what came after them.
+ */
+export function chunksSince(before: UiMessage, after: UiMessage): unknown[] {
+  const known = before.parts.length;
+  const ends = after.parts.slice(0, known).flatMap((part, index) => {
+    const now = part as ToolFields;
+    return isEnded(now.state) && !isEnded((before.parts[index] as ToolFields).state) ? [endChunk(now)] : [];
+  });
+  return [...ends, ...chunksOf({ ...after, parts: after.parts.slice(known) })];
+}
+
 function chunksOfPart(type: string, fields: Record<string, unknown>, id: string): unknown[] {
   if (type === "text" || type === "reasoning") return textChunks(type, fields, id);
-  if (type === "dynamic-tool" || type.startsWith("tool-")) return toolChunks(type, fields);
+  if (type === "dynamic-tool" || type.startsWith("tool-")) return toolChunks({ type, ...fields });
   if (type === "file" || type.startsWith("source-") || type.startsWith("data-")) return [{ type, ...fields }];
   return [];
 }
@@ -43,16 +56,47 @@ function textChunks(
   ];
 }
 
-function toolChunks(type: string, fields: Record<string, unknown>): unknown[] {
-  const { toolCallId, input, output, errorText, state } = fields;
+/**
+ * Returns the chunks of a call. One that has run is shown without a chunk
+ * `tool-input-available`, which makes a client run a tool of its own.
+ */
+function toolChunks(fields: ToolFields): unknown[] {
+  const { toolCallId, input, state, callProviderMetadata: providerMetadata } = fields;
+  const call = { ...nameOf(fields), ...(providerMetadata === undefined ? {} : { providerMetadata }) };
+  const asked = approvalChunks(fields);
+  const end = isEnded(state) ? [endChunk(fields)] : [];
+  if (state === "output-denied" || end.length === 0)
+    return [{ type: "tool-input-available", ...call, input }, ...asked, ...end];
+  const told = { type: "tool-input-delta", toolCallId, inputTextDelta: JSON.stringify(input) };
+  return [{ type: "tool-input-start", ...call }, ...(input === undefined ? [] : [told]), ...asked, ...end];
+}
+
+type ToolFields = Record<string, unknown> & { readonly type: string };
+
+/** What names a call in its chunks. */
+function nameOf({ type, toolCallId, toolName, providerExecuted }: ToolFields): object {
   const dynamic = type === "dynamic-tool";
-  const toolName = dynamic ? fields.toolName : type.slice("tool-".length);
-  const flag = dynamic ? { dynamic: true } : {};
-  const called = [{ type: "tool-input-available", toolCallId, toolName, input, ...flag }, ...approvalChunks(fields)];
-  if (state === "output-available") return [...called, { type: "tool-output-available", toolCallId, output, ...flag }];
-  if (state === "output-error") return [...called, { type: "tool-output-error", toolCallId, errorText, ...flag }];
-  if (state === "output-denied") return [...called, { type: "tool-output-denied", toolCallId }];
-  return called;
+  return {
+    toolCallId,
+    toolName: dynamic ? toolName : type.slice("tool-".length),
+    ...(providerExecuted === undefined ? {} : { providerExecuted }),
+    ...(dynamic ? { dynamic } : {}),
+  };
+}
+
+function isEnded(state: unknown): boolean {
+  return state === "output-available" || state === "output-error" || state === "output-denied";
+}
+
+/** Returns the chunk that ends a call. */
+function endChunk(fields: ToolFields): object {
+  const { type, toolCallId, input, output, errorText, state, resultProviderMetadata: providerMetadata } = fields;
+  const more = providerMetadata === undefined ? {} : { providerMetadata };
+  if (state === "output-denied") return { type: "tool-output-denied", toolCallId };
+  // With the input: an error of a call alone would leave the text that its input was read from in the message.
+  if (state === "output-error") return { type: "tool-input-error", ...nameOf(fields), input, errorText, ...more };
+  const flag = type === "dynamic-tool" ? { dynamic: true } : {};
+  return { type: "tool-output-available", toolCallId, output, ...flag, ...more };
 }
 
 /** Returns the chunks of a call's approval: the request, and the decision if there is one. */

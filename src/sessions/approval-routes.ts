@@ -8,7 +8,7 @@ import { Characters } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
 import { MessageStream } from "../messages/schema.ts";
 import { decideApproval, listApprovals } from "./approvals.ts";
-import { eventAfter } from "./follow/join.ts";
+import { placeAfter } from "./follow/numbering.ts";
 import { type StreamContext, streamTurnLog } from "./follow/respond.ts";
 import { ApprovalDecisionResponse, ToolApprovalListResponse } from "./responses.ts";
 import { sessionPath } from "./schema.ts";
@@ -84,7 +84,9 @@ export function approvalRoutes(streams: StreamContext) {
           const { id, turnId, assistantMessageId } = log;
           const followed = { logId: id, turnId, assistantMessageId, attempt: logAttemptOf(log) };
           const headers = { "X-Turn-Id": turnId };
-          return streamTurnLog(streams, followed, eventAfter(request, id), { status: 200, headers, request });
+          const place = placeAfter(request);
+          const from = place?.logId === id && place.before === 0 ? place.next : 0;
+          return streamTurnLog(streams, followed, from, { status: 200, headers, request });
         },
       }),
     );

@@ -1,5 +1,5 @@
 import { clearTimeout, setTimeout } from "node:timers";
-import { streamPingMs } from "../limits.ts";
+import { streamPingMs, streamRetryMs } from "../limits.ts";
 
 /** The headers of every stream (those of the AI SDK's UI message stream). */
 export const streamHeaders = {
@@ -11,11 +11,14 @@ export const streamHeaders = {
   "X-Accel-Buffering": "no",
 } as const;
 
+/** The first line of every stream: how long a reader that lost it waits before it comes back, in milliseconds. */
+const retryLine = `retry: ${streamRetryMs}\n`;
+
 /** The event that closes every stream. */
 export const doneEvent = "data: [DONE]\n\n";
 
 const encoder = new TextEncoder();
-const pingComment = encoder.encode(": ping\n\n");
+const pingComment = ": ping\n\n";
 
 /**
  * Returns a response that streams what `texts` yields, and a comment when nothing comes.
@@ -29,6 +32,12 @@ export function sseResponse(
 ): Response {
   const iterator = texts[Symbol.asyncIterator]();
   let isQuiet = false;
+  let head = retryLine;
+  const bytesOf = (text: string) => {
+    const bytes = encoder.encode(head + text);
+    head = "";
+    return bytes;
+  };
   let ping: NodeJS.Timeout | undefined;
   // A generator from which nothing more is read stays suspended; it has to be told to clean up.
   const leave = () => {
@@ -42,7 +51,7 @@ export function sseResponse(
       // One timer for each stream, postponed with each text: a new timer would cost a tenth of what a text does.
       ping = setTimeout(() => {
         if (!isQuiet || stop.signal.aborted) return;
-        controller.enqueue(pingComment);
+        controller.enqueue(bytesOf(pingComment));
         ping?.refresh();
       }, streamPingMs);
     },
@@ -54,7 +63,7 @@ export function sseResponse(
       });
       if (stop.signal.aborted) return;
       if (!done) {
-        controller.enqueue(encoder.encode(value));
+        controller.enqueue(bytesOf(value));
         return;
       }
       clearTimeout(ping);

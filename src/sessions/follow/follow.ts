@@ -1,32 +1,15 @@
 import { sleep } from "../../kernel/async/wait.ts";
-import type { Ctx } from "../../kernel/context.ts";
-import { isUnavailable } from "../../kernel/database/failure.ts";
-import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
 import { doneEvent } from "../../kernel/http/sse.ts";
-import type { IdOf } from "../../kernel/ids.ts";
-import { turnPatienceMs, turnWatchMs } from "../../kernel/limits.ts";
+import { turnWatchMs } from "../../kernel/limits.ts";
 import { formatEvent, type LogKey, lastOf, type Relay } from "../../kernel/relay/relay.ts";
 import { followersOpen } from "../../kernel/telemetry/metrics.ts";
-import { chunksOf } from "../../messages/to-chunks.ts";
-import { answerOf, isEnded, type LogState, logAttemptOf, logStates } from "../state/turn-log.ts";
-import { hasMoved, type TurnWatch } from "./watch.ts";
-
-/** A log to follow: a turn's, or a continuation's. */
-export interface FollowedLog {
-  readonly logId: string;
-  readonly turnId: IdOf<"turn">;
-  readonly assistantMessageId: IdOf<"message">;
-  /** The attempt whose log is read first (`logAttemptOf`). */
-  readonly attempt: number;
-  /** The turn was accepted just now, so that there is no turn log of it yet, or a very short one. */
-  readonly isNew?: boolean;
-}
-
-/** What following a log needs of a process. */
-export type Following = Pick<Ctx, "sql" | "relay" | "log"> & { readonly watch: TurnWatch };
+import { isEnded, type LogState, logAttemptOf, logStates } from "../state/turn-log.ts";
+import type { FollowedLog, Following } from "./followed-log.ts";
+import { lastChunks } from "./stored.ts";
+import { hasMoved } from "./watch.ts";
 
 /** After Postgres says that a turn ended, the relay has this long to deliver its last chunks. */
-const lastChunksMs = 1_000;
+export const lastChunksMs = 1_000;
 /**
  * While the relay is unavailable it is tried again after this time, which is longer than
  * the interval of the watch, so that the watch queries in between.
@@ -182,26 +165,4 @@ function awaitMove(
     const timer = setTimeout(giveUp, askRelayAgainMs);
     stop.addEventListener("abort", giveUp);
   });
-}
-
-/**
- * Returns the rest of a stream whose log broke off: the last chunk where no more is
- * missing, the stored answer where nothing was sent, else an error chunk.
- */
-async function lastChunks(
-  sql: Following["sql"],
-  log: FollowedLog,
-  position: number,
-  state: LogState | null,
-): Promise<unknown[]> {
-  if (state?.status === "failed" || state?.status === "canceled") return [state.lastChunk];
-  if (state?.status === "succeeded") {
-    const events = state.relayEvents ?? 0;
-    if (position > events) return [];
-    if (position === events) return [state.lastChunk];
-    const patience = { limitMs: turnPatienceMs, retryIf: isUnavailable };
-    const answer = position === 1 ? await retryWhileUnavailable(() => answerOf(sql, log.turnId), patience) : null;
-    if (answer !== null) return [...chunksOf(answer), state.lastChunk];
-  }
-  return [{ type: "error", errorText: "The live stream was lost. Read the session's messages for the answer." }];
 }

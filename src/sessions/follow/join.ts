@@ -1,9 +1,13 @@
 import type { AnySql } from "../../kernel/database/client.ts";
 import { ApiError } from "../../kernel/errors.ts";
+import type { IdOf } from "../../kernel/ids.ts";
 import { findSession } from "../state/store.ts";
-import { activeTurn } from "../state/turn.ts";
-import { logAttemptOf, logStates } from "../state/turn-log.ts";
-import { type StreamContext, streamTurnLog } from "./respond.ts";
+import { type ActiveTurn, activeTurn } from "../state/turn.ts";
+import { isEnded, lastLogOf, logAttemptOf, logStates, messageAtPause } from "../state/turn-log.ts";
+import { followEnded } from "./ended.ts";
+import { type EventPlace, placeAfter } from "./numbering.ts";
+import { type StreamContext, streamEvents, streamTurnLog } from "./respond.ts";
+import { followWhole } from "./whole.ts";
 
 interface JoinInput {
   readonly sql: AnySql;
@@ -12,36 +16,69 @@ interface JoinInput {
   readonly request: Request;
 }
 
+/** The turn may move between two looks at it; it is looked at so often. */
+const looksMax = 5;
+
 /**
  * Returns the response that streams the running turn's events, from the first or after
- * `Last-Event-ID`; 204 when nothing runs (docs/decisions.md, "Streams"). Throws 404
- * `not_found`.
+ * `Last-Event-ID`. When nothing runs: the rest of the turn that `Last-Event-ID` names, or 204
+ * (docs/decisions.md, "Streams"). Throws 404 `not_found`.
  */
-export async function joinTurn(
-  streams: StreamContext,
-  { sql, tenantId, params, request }: JoinInput,
-): Promise<Response> {
+export async function joinTurn(streams: StreamContext, input: JoinInput): Promise<Response> {
+  const { sql, tenantId, params, request } = input;
   const session = await findSession(sql, tenantId, params.agentId, params.sessionId);
   if (session === null) throw new ApiError("not_found");
-  const turn = await activeTurn(sql, params.sessionId);
-  if (turn === null || turn.status === "waiting") return new Response(null, { status: 204 });
-  const [log] = await logStates(sql, [turn.continuationId ?? turn.id]);
-  if (log === undefined) return new Response(null, { status: 204 });
-  const followed = {
-    logId: log.id,
-    turnId: turn.id,
-    assistantMessageId: log.assistantMessageId,
-    attempt: logAttemptOf(log),
-  };
-  return streamTurnLog(streams, followed, eventAfter(request, log.id), {
-    status: 200,
-    headers: { "X-Turn-Id": turn.id },
-    request,
-  });
+  const place = placeAfter(request);
+  for (let look = 0; look < looksMax; look++) {
+    const turn = await activeTurn(sql, params.sessionId);
+    const runs = turn !== null && turn.status !== "waiting";
+    const joined = runs ? await joinRunning(streams, input, turn, place) : await joinEnded(streams, input, place);
+    if (joined !== "moved") return joined;
+  }
+  return new Response(null, { status: 204 });
 }
 
-/** Returns the number of the event after `Last-Event-ID`; 0, the whole sequence, when there is none or it is another log's. */
-export function eventAfter(request: Request, logId: string): number {
-  const [log, number] = (request.headers.get("last-event-id") ?? "").split(":");
-  return log === logId && /^\d{1,9}$/.test(number ?? "") ? Number(number) + 1 : 0;
+async function joinRunning(
+  streams: StreamContext,
+  { sql, request }: JoinInput,
+  { id: turnId, continuationId }: ActiveTurn,
+  place: EventPlace | null,
+): Promise<Response | "moved"> {
+  const [log] = await logStates(sql, [continuationId ?? turnId]);
+  if (log === undefined) return "moved";
+  const { id: logId, assistantMessageId } = log;
+  const followed = { logId, turnId, assistantMessageId, attempt: logAttemptOf(log) };
+  const options = optionsFor(turnId, request);
+  const next = place?.logId === logId && place.before === 0 ? place.next : 0;
+  if (continuationId === null || next > 0) return streamTurnLog(streams, followed, next, options);
+  const before = await messageAtPause(sql, turnId, continuationId);
+  if (before === null) return "moved";
+  return streamEvents(
+    streams,
+    (following, stop) => followWhole(following, { ...followed, before }, place, stop),
+    options,
+  );
+}
+
+/** Streams the rest of a turn that has ended, or has stopped to ask. */
+async function joinEnded(
+  streams: StreamContext,
+  { sql, params, request }: JoinInput,
+  place: EventPlace | null,
+): Promise<Response | "moved"> {
+  const last = place === null ? null : await lastLogOf(sql, params.sessionId, place.logId);
+  if (place === null || last === null) return new Response(null, { status: 204 });
+  const [state] = await logStates(sql, [last.logId]);
+  if (state === undefined || !isEnded(state.status)) return "moved";
+  const isWhole = last.logId === last.turnId;
+  const from = last.logId === place.logId ? place : { logId: last.logId, before: 0, next: 0 };
+  return streamEvents(
+    streams,
+    (following, stop) => followEnded(following, { state, place: from, isWhole }, stop),
+    optionsFor(last.turnId, request),
+  );
+}
+
+function optionsFor(turnId: IdOf<"turn">, request: Request) {
+  return { status: 200, headers: { "X-Turn-Id": turnId }, request };
 }

@@ -7,7 +7,8 @@ import { turnPatienceMs } from "../../kernel/limits.ts";
 import { endStreamedResponse } from "../../kernel/runtime.ts";
 import type { AcceptedTurn } from "../accept/accepted.ts";
 import { endOfTurn, type LogState } from "../state/turn-log.ts";
-import { type FollowedLog, followLog } from "./follow.ts";
+import { followLog } from "./follow.ts";
+import type { FollowedLog, Following } from "./followed-log.ts";
 import type { TurnWatch } from "./watch.ts";
 
 /** What the responses that stream turns need of an HTTP process. */
@@ -55,9 +56,18 @@ export function streamTurnLog(
   from: number,
   options: ResponseOptions,
 ): Response {
+  return streamEvents(streams, (following, stop) => followLog(following, log, from, stop), options);
+}
+
+/** Returns the response that streams what a generator of SSE text yields. */
+export function streamEvents(
+  streams: StreamContext,
+  events: (following: Following, stop: AbortSignal) => AsyncIterable<string>,
+  options: ResponseOptions,
+): Response {
   const stop = stopWith(options.request);
   const { ctx, watch } = streams;
-  return sseResponse(followLog({ ...ctx, watch }, log, from, stop.signal), stop, {
+  return sseResponse(events({ ...ctx, watch }, stop.signal), stop, {
     ...options,
     onEnd: () => {
       ctx.slots.endStream(options.request);

@@ -58,6 +58,35 @@ export async function endOfTurn(
   return row ?? null;
 }
 
+/**
+ * Returns the last log of a turn that has events, and the turn, by any log of it; null when
+ * the session has no such turn. Of a turn that waits it is the log that it stopped with.
+ */
+export async function lastLogOf(
+  sql: AnySql,
+  sessionId: string,
+  logId: string,
+): Promise<{ readonly turnId: IdOf<"turn">; readonly logId: string } | null> {
+  const turnId = logId.startsWith("turn_")
+    ? sql`${logId}`
+    : sql`(select turn_id from continuations where id = ${logId})`;
+  const [row] = await sql<{ turnId: IdOf<"turn">; logId: string }[]>`
+    select t.id as turn_id, coalesce((
+      select c.id from continuations c where c.turn_id = t.id and c.status <> 'waiting' order by c.created_at desc, c.id desc limit 1
+    ), t.id) as log_id
+    from turns t where t.id = ${turnId} and t.session_id = ${sessionId}`;
+  return row ?? null;
+}
+
+/** Returns the message of a turn as it was when it stopped to ask; null when this continuation of it is not to run, or running. */
+export async function messageAtPause(sql: AnySql, turnId: string, continuationId: string): Promise<UiMessage | null> {
+  const [row] = await sql<{ message: UiMessage | null }[]>`
+    select coalesce(t.answer, m.content) as message from turns t
+    left join messages m on m.session_id = t.session_id and m.id = t.assistant_message_id and m.role = 'assistant'
+    where t.id = ${turnId} and t.continuation_id = ${continuationId} and t.status in ('queued', 'running')`;
+  return row?.message ?? null;
+}
+
 /** Returns the message a turn answered with: from the transcript, or the stateless answer. Null while there is none. */
 export async function answerOf(sql: AnySql, turnId: string): Promise<UiMessage | null> {
   const [row] = await sql<{ content: UiMessage | null }[]>`

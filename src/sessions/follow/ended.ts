@@ -1,0 +1,90 @@
+import { doneEvent } from "../../kernel/http/sse.ts";
+import { type Batch, formatEvent, type LogKey, lastOf, type Relay } from "../../kernel/relay/relay.ts";
+import { chunksOf } from "../../messages/to-chunks.ts";
+import { type LogState, logAttemptOf } from "../state/turn-log.ts";
+import { lastChunksMs } from "./follow.ts";
+import type { Following } from "./followed-log.ts";
+import { type EventPlace, nameWith, renumbered } from "./numbering.ts";
+import { lostChunk, storedAnswer } from "./stored.ts";
+
+/** A log that is complete, and how far a reader has come in it. */
+export interface EndedLog {
+  readonly state: LogState;
+  readonly place: EventPlace;
+  /** It holds all of its turn's message from the start on, as a continuation's does not. */
+  readonly isWhole: boolean;
+}
+
+/**
+ * Yields the rest of a log that has ended, as SSE text. It comes from the relay as long as
+ * that keeps the log. After that nobody knows how the answer was divided into events, so the
+ * reader gets the stored message from `start` on, which is event 0 again; where none is
+ * stored, because the turn failed, only the chunk that ended it.
+ */
+export async function* followEnded(
+  { sql, relay }: Pick<Following, "sql" | "relay">,
+  { state, place, isWhole }: EndedLog,
+  stop: AbortSignal,
+): AsyncGenerator<string> {
+  const { id, turnId, lastChunk, relayEvents } = state;
+  const { before } = place;
+  const event = (number: number, chunk: unknown) => formatEvent(nameWith(id, before), number, chunk);
+  const start = event(0, { type: "start", messageId: state.assistantMessageId });
+  let position = place.next - before;
+  // Beyond the end is nothing that anybody has seen.
+  if (relayEvents !== null && position > relayEvents + 1) position = 0;
+  const resumes = position >= 1;
+  if (resumes && position === (relayEvents ?? 0) + 1) {
+    yield doneEvent;
+    return;
+  }
+  let given = false;
+  if (resumes || (isWhole && before === 0)) {
+    const from = Math.max(position, 1);
+    for await (const batch of readRest(relay, { logId: id, attempt: logAttemptOf(state) }, from, stop)) {
+      if (batch === "end") {
+        yield doneEvent;
+        return;
+      }
+      if (!given && !resumes) yield start;
+      given = true;
+      position = lastOf(batch) + 1;
+      yield renumbered(batch.sse, id, before);
+    }
+    if (stop.aborted) return;
+  }
+  if (given || (resumes && position === relayEvents)) {
+    yield event(position + before, position === relayEvents ? lastChunk : lostChunk);
+  } else {
+    const answer = await storedAnswer(sql, turnId);
+    const none = state.status === "succeeded" ? lostChunk : lastChunk;
+    if (answer === null && resumes) yield event(position + before, none);
+    else {
+      yield start;
+      const chunks = answer === null ? [none] : [...chunksOf(answer), lastChunk];
+      for (const [index, chunk] of chunks.entries()) yield event(index + 1, chunk);
+    }
+  }
+  yield doneEvent;
+}
+
+/** Yields what the relay has of a complete log from event `from` on, and `end` when that is all of it. */
+async function* readRest(relay: Relay, key: LogKey, from: number, stop: AbortSignal): AsyncGenerator<Batch | "end"> {
+  // A log that is gone is like one that is still to come.
+  const silent = new AbortController();
+  const leave = () => silent.abort();
+  stop.addEventListener("abort", leave, { once: true });
+  let limit = setTimeout(leave, lastChunksMs);
+  try {
+    for await (const item of relay.follow(key, from, silent.signal)) {
+      clearTimeout(limit);
+      if (item.type === "end") yield "end";
+      if (item.type !== "batch") return;
+      yield item.batch;
+      limit = setTimeout(leave, lastChunksMs);
+    }
+  } finally {
+    clearTimeout(limit);
+    stop.removeEventListener("abort", leave);
+  }
+}

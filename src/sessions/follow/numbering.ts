@@ -1,0 +1,36 @@
+/**
+ * The events of a stream are numbered per turn log: `<log>:<n>`. A reader that comes within a
+ * continuation gets the message so far before the continuation's own events; `<log>+<k>:<n>`
+ * says so: `k` events stand before the log's first, so that event `n` is the log's `n - k`.
+ */
+export interface EventPlace {
+  readonly logId: string;
+  readonly before: number;
+  /** The number of the next event; 0, the whole sequence, where the last one's is no number. */
+  readonly next: number;
+}
+
+/** Returns the place behind the request's `Last-Event-ID`; null when there is none. */
+export function placeAfter(request: Request): EventPlace | null {
+  const id = request.headers.get("last-event-id") ?? "";
+  const [, logId, before, number] = /^((?:turn|cont)_[0-9a-z]{1,40})(?:\+(\d{1,9}))?(?::(\d{1,9})?.*)?$/.exec(id) ?? [];
+  if (logId === undefined) return null;
+  const whole = number === undefined || !id.endsWith(`:${number}`);
+  return { logId, before: Number(before ?? 0), next: whole ? 0 : Number(number) + 1 };
+}
+
+/** Returns the name under which a log's events are numbered when so many others stand before them. */
+export function nameWith(logId: string, before: number): string {
+  return before === 0 ? logId : `${logId}+${before}`;
+}
+
+/** Returns events of a log with the numbers that they have when so many others stand before them. */
+export function renumbered(sse: string, logId: string, before: number): string {
+  if (before === 0) return sse;
+  const name = nameWith(logId, before);
+  // JSON has no raw line break, so only an event's own first line begins like this.
+  return sse.replaceAll(
+    new RegExp(`^id: ${logId}:(\\d+)$`, "gm"),
+    (_, number) => `id: ${name}:${Number(number) + before}`,
+  );
+}

@@ -1,0 +1,205 @@
+import { describe, expect, test } from "bun:test";
+import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
+import { newId } from "../../../src/kernel/ids.ts";
+import { useAgent } from "../../harness/fixture.ts";
+import { makeAgent } from "../../harness/seed.ts";
+import {
+  idle,
+  type LiveEvent,
+  messagesOf,
+  open,
+  type Played,
+  play,
+  script,
+  sessionPath,
+  textOf,
+} from "../../harness/turns.ts";
+
+const { h, t, agentId } = await useAgent({
+  worker: true,
+  agent: { tools: ["memory"], approvalInChat: { default: "manual" } },
+});
+
+const join = (sessionId: string, lastEventId: string | null = null, rest = "/stream") =>
+  open(h, t, "GET", sessionPath(agentId, sessionId, rest), {
+    headers: lastEventId === null ? {} : { "last-event-id": lastEventId },
+  });
+const restOf = async (sessionId: string, lastEventId: string) => {
+  const stream = await join(sessionId, lastEventId);
+  return { status: stream.response.status, turnId: stream.turnId, events: await stream.rest() };
+};
+/** Plays a turn, and returns its events beside what `play` does. */
+async function played(message: object): Promise<Played & { events: LiveEvent[] }> {
+  const live = await open(h, t, "POST", sessionPath(agentId, null), { body: { message } });
+  const { sessionId, turnId } = live;
+  const events = await live.rest();
+  return { sessionId, turnId, events } as Played & { events: LiveEvent[] };
+}
+/** Lets the relay forget a log, as it does some minutes after its end. */
+const forget = (logId: string) => h.ctx.relay.erase([1, 2, 3].map((attempt) => ({ logId, attempt })));
+const chunksIn = (events: readonly LiveEvent[]) =>
+  events.flatMap(({ data }) => (data === "[DONE]" ? [] : [data as unknown as UIMessageChunk]));
+const typesIn = (events: readonly LiveEvent[]) => chunksIn(events).map(({ type }) => type);
+
+/** The message that a client has which begins anew with the first `start` of a joined stream, as the AI SDK's does. */
+async function assembled(events: readonly LiveEvent[]): Promise<UIMessage> {
+  const stream = new ReadableStream<UIMessageChunk>({
+    start: (controller) => {
+      for (const chunk of chunksIn(events)) controller.enqueue(chunk);
+      controller.close();
+    },
+  });
+  let last: UIMessage | null = null;
+  for await (const message of readUIMessageStream<UIMessage>({ stream })) last = message;
+  return JSON.parse(JSON.stringify(last));
+}
+
+describe("a stream", () => {
+  test("says how soon to come back", async () => {
+    const body = { message: script("text=fine") };
+    const { body: text } = await t.call("POST", sessionPath(agentId, null), { body });
+    expect(text).toStartWith("retry: 500\n");
+    expect(text.match(/^retry:/gm)).toHaveLength(1);
+  });
+});
+
+describe("GET …/stream with a Last-Event-ID of a turn that has ended", () => {
+  test("200 gives the rest of it from its log, after each of its events", async () => {
+    const { sessionId, turnId, events } = await played(script('text="one two three" chunks=3'));
+    const numbered = events.slice(0, -1);
+    for (const [index, { id }] of numbered.entries()) {
+      const rest = await restOf(sessionId, id ?? "");
+      expect([rest.status, rest.turnId]).toEqual([200, turnId]);
+      expect(rest.events).toEqual(events.slice(index + 1));
+    }
+    for (const wrong of [`${turnId}:400`, `${turnId}:1e3`, turnId, `${turnId}+3:2`])
+      expect((await restOf(sessionId, wrong)).events.at(0)?.data).toMatchObject({ type: "start" });
+  });
+
+  test("200 ends a turn that failed or was cancelled with its last chunk", async () => {
+    const failed = await played(script('text="one two" failAfterChunks=1'));
+    const ended = await restOf(failed.sessionId, failed.events[2]?.id ?? "");
+    expect(ended.events).toEqual(failed.events.slice(3));
+    await forget(failed.turnId);
+    const later = await restOf(failed.sessionId, failed.events[2]?.id ?? "");
+    expect(typesIn(later.events)).toEqual(["error"]);
+    expect(later.events.at(-1)?.data).toBe("[DONE]");
+  });
+
+  test("200 gives the stored message from its start once the log is gone; what is missing at the very end alone", async () => {
+    const { sessionId, turnId, events } = await played(script('text="one two three" chunks=3'));
+    await forget(turnId);
+    const [, stored] = await messagesOf(t, agentId, sessionId);
+    const anew = await restOf(sessionId, events[3]?.id ?? "");
+    expect(anew.events[0]).toMatchObject({ id: `${turnId}:0`, data: { type: "start", messageId: stored.id } });
+    expect(anew.events.slice(0, -1).map(({ id }) => id)).toEqual(
+      anew.events.slice(0, -1).map((_, index) => `${turnId}:${index}`),
+    );
+    expect(await assembled(anew.events)).toEqual(stored);
+    expect(anew.events.at(-1)?.data).toBe("[DONE]");
+    const numbered = events.slice(0, -1);
+    expect((await restOf(sessionId, numbered.at(-2)?.id ?? "")).events).toEqual(events.slice(-2));
+    expect((await restOf(sessionId, numbered.at(-1)?.id ?? "")).events).toEqual(events.slice(-1));
+  });
+
+  test("200 gives the rest of what was said before a turn stopped to ask, while it waits", async () => {
+    const { sessionId, events } = await played(script('tool=memory_save args={"text":"tea"} ; text="Done."'));
+    const rest = await restOf(sessionId, events[1]?.id ?? "");
+    expect(rest.events).toEqual(events.slice(2));
+    expect((await t.call("GET", sessionPath(agentId, sessionId, "/stream"))).status).toBe(204);
+  });
+
+  test("204 for a turn of another session or tenant, and for none", async () => {
+    const { sessionId } = await played(script("text=fine"));
+    const other = await played(script("text=fine"));
+    const someone = await h.tenant();
+    const theirAgent = await makeAgent(h, someone);
+    const theirs = await play(someone, theirAgent, null, { message: script("text=fine") });
+    for (const id of [
+      `${other.turnId}:2`,
+      `${theirs.turnId}:2`,
+      `${newId("turn")}:2`,
+      "nonsense",
+      `${newId("continuation")}:1`,
+    ])
+      expect(
+        (await t.call("GET", sessionPath(agentId, sessionId, "/stream"), { headers: { "last-event-id": id } })).status,
+      ).toBe(204);
+  });
+});
+
+describe("GET …/stream within a continuation", () => {
+  /** A turn that was approved, and runs on until it is cancelled. */
+  async function goesOn(settings: string) {
+    const first = await played(script(settings));
+    const [, asked] = await messagesOf(t, agentId, first.sessionId);
+    const path = sessionPath(agentId, first.sessionId, "/tool-approvals");
+    const { approvals } = (await t.call("GET", path)).body;
+    const { body } = await t.call("POST", `${path}/${approvals[0].id}`, { body: { approved: true } });
+    return { ...first, asked, continuationId: body.continuation.id as string };
+  }
+  const slow =
+    'text="First." tool=memory_save args={"text":"tea"} ; text="one two three four" chunks=4 hangAfterChunks=3';
+
+  test("200 gives the whole message from its start, with numbers without a gap, after each of which it goes on", async () => {
+    const { sessionId, asked, continuationId } = await goesOn(slow);
+    const joined = await join(sessionId);
+    const seen: LiveEvent[] = [];
+    while (textOf(chunksIn(seen) as never) !== "First.one two three ") seen.push((await joined.next()) as LiveEvent);
+    const name = seen[0]?.id?.split(":")[0] ?? "";
+    expect(name).toStartWith(`${continuationId}+`);
+    expect(seen.map(({ id }) => id)).toEqual(seen.map((_, index) => `${name}:${index}`));
+    const whole = await assembled(seen);
+    expect(whole.id).toBe(asked.id);
+    expect(whole.parts.map(({ type }) => type)).toEqual([
+      "step-start",
+      "text",
+      "tool-memory_save",
+      "step-start",
+      "text",
+    ]);
+    expect(whole.parts[2]).toMatchObject({ state: "output-available" });
+    const resumed = await Promise.all(seen.slice(0, -1).map(({ id }) => join(sessionId, id)));
+    for (const [index, stream] of resumed.entries()) {
+      const next: LiveEvent[] = [];
+      while (next.length < seen.length - index - 1) next.push((await stream.next()) as LiveEvent);
+      expect(next).toEqual(seen.slice(index + 1));
+      await stream.leave();
+    }
+    // Who follows the continuation alone is not given what was before it.
+    const alone = await join(sessionId, null, `/tool-approval-continuations/${continuationId}`);
+    const [start, ...events] = [await alone.next(), await alone.next()];
+    expect(start?.id).toBe(`${continuationId}:0`);
+    const back = await join(sessionId, events[0]?.id ?? "");
+    expect(await back.next()).toEqual((await alone.next()) as LiveEvent);
+    for (const stream of [alone, back]) await stream.leave();
+    await t.call("POST", sessionPath(agentId, sessionId, "/cancel"));
+    expect((await joined.rest()).at(-1)?.data).toBe("[DONE]");
+  });
+
+  test("200 gives the rest of it once it has ended, in the numbers that its reader has seen", async () => {
+    const { sessionId, continuationId } = await goesOn(
+      'text="First." tool=memory_save args={"text":"tea"} ; text="one two three four" chunks=4 delayMs=30',
+    );
+    const joined = await join(sessionId);
+    const events = await joined.rest();
+    await idle(h, sessionId);
+    const stored = (await messagesOf(t, agentId, sessionId))[1];
+    expect(await assembled(events)).toEqual(stored);
+    const name = events[0]?.id?.split(":")[0] ?? "";
+    const own = events.findIndex(({ data }) => (data as { type: string }).type === "tool-output-available");
+    for (const [index, { id }] of events.slice(0, -1).entries()) {
+      const rest = (await restOf(sessionId, id ?? "")).events;
+      if (index >= own - 1) expect(rest).toEqual(events.slice(index + 1));
+      else {
+        expect(rest[0]?.id).toBe(`${name}:0`);
+        expect(await assembled(rest)).toEqual(stored);
+      }
+    }
+    // The turn's first log is not its last one: its reader begins the message anew.
+    expect(await assembled((await restOf(sessionId, `${joined.turnId}:2`)).events)).toEqual(stored);
+    await forget(continuationId);
+    const anew = await restOf(sessionId, events[own + 1]?.id ?? "");
+    expect(await assembled(anew.events)).toEqual(stored);
+  });
+});
