@@ -7,12 +7,14 @@ import { forgetWorkers } from "../../kernel/queue/recover.ts";
 import { reaperActions } from "../../kernel/telemetry/metrics.ts";
 import { type CallDecision, closeCalls, withDecisions } from "../../messages/tool-calls.ts";
 import { finishTurn } from "../run/finish.ts";
+import { keepOf, keptOutcome, readKeptTurn, storedKeptOutcome } from "../run/kept.ts";
 import { canceledOutcome } from "../run/outcome.ts";
 import { ringLostLines } from "../state/line.ts";
 import { type Fence, requeueTurn } from "../state/turn.ts";
 import { noUsage, outcomeWithoutMessages, type TurnError, type TurnUsage } from "../state/turn-end.ts";
 import { addTurnJob } from "../state/turn-job.ts";
 import { answerOf } from "../state/turn-log.ts";
+import { lostAnswer } from "./lost-answer.ts";
 import { lostUsage } from "./lost-usage.ts";
 
 /**
@@ -124,10 +126,25 @@ export class Reaper {
     }
     const status = cancelRequested ? "canceled" : "failed";
     const fence = { turnId: id, attempt, statuses: ["running" as const] };
-    const ended = await endLostTurn(sql, fence, status, continuationId !== null, { usage });
+    const ended =
+      cancelRequested && (await keepOf(sql, id)) === "partial"
+        ? await this.#endKept(fence, usage)
+        : await endLostTurn(sql, fence, status, continuationId !== null, { usage });
     if (!ended) return;
     reaperActions.inc({ action: "turn_ended" });
     log.warn({ turnId: id, attempt, status }, "a turn whose worker is lost was ended");
+  }
+
+  /** Ends a lost turn that was cancelled, with what it is known to have said; its log is sealed. */
+  async #endKept({ turnId, attempt, statuses }: Fence, usage: TurnUsage): Promise<boolean> {
+    const { sql } = this.#ctx;
+    const turn = await readKeptTurn(sql, turnId);
+    if (turn === null) return false;
+    const { continuationId, assistantMessageId } = turn;
+    const extended = turn.reached === null ? null : withDecisions(turn.reached, await readDecisions(sql, turnId));
+    const logId = continuationId ?? turnId;
+    const reached = await lostAnswer(this.#ctx, { logId, attempt, assistantMessageId, extended });
+    return finishTurn(sql, { turnId, attempt, statuses }, { ...keptOutcome(turn, reached, usage), usageKnown: false });
   }
 
   /** Turns that were cancelled while no worker had them, by an operation that could not end them itself (the deletion of their agent or tenant). */
@@ -249,7 +266,10 @@ export async function endLostTurn(
 ): Promise<boolean> {
   const usageKnown = !fence.statuses.includes("running");
   if (status === "canceled") {
-    const outcome = await canceledOutcome(sql, fence.turnId, isContinuation, usage);
+    const keeps = (await keepOf(sql, fence.turnId)) === "partial";
+    const outcome = keeps
+      ? await storedKeptOutcome(sql, fence.turnId, usage)
+      : await canceledOutcome(sql, fence.turnId, isContinuation, usage);
     return finishTurn(sql, fence, { ...outcome, usageKnown });
   }
   const stored = isContinuation ? await answerOf(sql, fence.turnId) : null;

@@ -53,12 +53,12 @@ export async function storedKeptOutcome(sql: AnySql, turnId: string, usage: Turn
 }
 
 /** Reads what is stored of a turn; null when it is gone. */
-async function readKeptTurn(
+export async function readKeptTurn(
   sql: AnySql,
   turnId: string,
-): Promise<(KeptTurn & { readonly reached: UiMessage | null }) | null> {
-  const [row] = await sql<(KeptTurn & { reached: UiMessage | null })[]>`
-    select t.input, t.session_id, t.continuation_id, t.keep_seq,
+): Promise<(KeptTurn & { readonly assistantMessageId: string; readonly reached: UiMessage | null }) | null> {
+  const [row] = await sql<(KeptTurn & { assistantMessageId: string; reached: UiMessage | null })[]>`
+    select t.input, t.session_id, t.continuation_id, t.keep_seq, t.assistant_message_id,
       case when t.continuation_id is not null then coalesce(t.answer, m.content) end as reached
     from turns t
     left join messages m on t.keep_seq is null and m.session_id = t.session_id and m.id = t.assistant_message_id and m.role = 'assistant'
