@@ -6,7 +6,7 @@ import { sseResponse } from "../../kernel/http/sse.ts";
 import { turnPatienceMs } from "../../kernel/limits.ts";
 import { endStreamedResponse } from "../../kernel/runtime.ts";
 import type { AcceptedTurn } from "../accept/accepted.ts";
-import { endOfTurn, type LogState } from "../state/turn-log.ts";
+import { endOfTurn, isEnded, type LogState, logAttemptOf, logStates } from "../state/turn-log.ts";
 import { followLog } from "./follow.ts";
 import type { FollowedLog, Following } from "./followed-log.ts";
 import type { TurnWatch } from "./watch.ts";
@@ -84,14 +84,7 @@ async function turnAsJson(
   const stop = stopWith(request);
   // It waits for its turn as long as a stream would, and is counted as one.
   streams.ctx.slots.leave(request);
-  for await (const _event of followLog({ ...streams.ctx, watch: streams.watch }, log, 1, stop.signal)) {
-    // The message itself is read from the transcript, where it is complete.
-  }
-  const { sql } = streams.ctx;
-  const end = await retryWhileUnavailable(() => endOfTurn(sql, log.turnId), {
-    limitMs: turnPatienceMs,
-    retryIf: isUnavailable,
-  });
+  const end = await awaitEnd(streams, log, stop.signal);
   if (end?.status === "succeeded") {
     if (end.message !== null) return Response.json({ message: end.message }, { status, headers });
     // The Idempotency-Key was sent again after a regeneration had removed the message.
@@ -100,6 +93,23 @@ async function turnAsJson(
   // Erased with its session or agent, which may be deleted the moment the turn has ended.
   if (end === null) throw new ApiError("not_found", { headers: { "X-Turn-Id": log.turnId } });
   throw failureOf(end, log.turnId);
+}
+
+/** Waits for the end of a turn, and returns it; null when the turn is erased. */
+async function awaitEnd({ ctx, watch }: StreamContext, log: FollowedLog, stop: AbortSignal) {
+  const { turnId } = log;
+  const ask = <T>(read: () => PromiseLike<T>) =>
+    retryWhileUnavailable(read, { limitMs: turnPatienceMs, retryIf: isUnavailable });
+  for (let followed = log; ; ) {
+    for await (const _event of followLog({ ...ctx, watch }, followed, 1, stop)) {
+      // The message itself is read from the transcript, where it is complete.
+    }
+    const end = await ask(() => endOfTurn(ctx.sql, turnId));
+    if (end === null || isEnded(end.status) || stop.aborted) return end;
+    // Its log was lost with what it had shown, and the turn runs again.
+    const [state] = await ask(() => logStates(ctx.sql, [log.logId]));
+    if (state !== undefined) followed = { ...log, attempt: logAttemptOf(state), isNew: false };
+  }
 }
 
 /** Returns the error of a turn that did not succeed, for a JSON response (docs/decisions.md, "Turns"). */
