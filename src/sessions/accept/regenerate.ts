@@ -1,36 +1,40 @@
 import type { Tx } from "../../kernel/database/client.ts";
-import { ApiError, invalid } from "../../kernel/errors.ts";
+import { ApiError } from "../../kernel/errors.ts";
 import type { TurnBody } from "../schema.ts";
 
 interface Place {
   seq: number;
-  id: string;
   role: "user" | "assistant";
 }
 
 /**
  * Returns the place that a regeneration keeps the transcript up to (docs/decisions.md,
- * "Regeneration"): before an assistant's message, after a user's. The caller has locked the
- * session, so that the transcript cannot change before the turn is written.
+ * "Regeneration"): before an assistant's message, after a user's. Null when it came with a
+ * user's message that the transcript does not hold, because its turn failed or was
+ * cancelled: that is to be sent as any other. The caller has locked the session, so that the
+ * transcript cannot change before the turn is written.
  *
- * Throws 404 `message_not_found` when there is nothing to regenerate; 400
- * when a message is sent along that is not the last user message that stays.
+ * Throws 404 `message_not_found` when there is nothing to regenerate.
  */
 export async function findKeepSeq(
   inner: Tx,
-  turn: { readonly sessionId: string | null },
-  body: TurnBody,
-): Promise<number> {
-  const target = await findTarget(inner, turn.sessionId, body.messageId);
+  { sessionId }: { readonly sessionId: string | null },
+  { message, messageId }: TurnBody,
+): Promise<number | null> {
+  if (message?.role === "user" && !(await holds(inner, sessionId, message.id))) return null;
+  const target = await findTarget(inner, sessionId, messageId);
   if (target === undefined) throw new ApiError("message_not_found");
   const keepSeq = target.role === "user" ? target.seq : target.seq - 1;
-  const [last] = await inner<Place[]>`
-    select seq, id, role from messages where session_id = ${turn.sessionId} and seq <= ${keepSeq} order by seq desc limit 1`;
+  const [last] = await inner<Pick<Place, "role">[]>`
+    select role from messages where session_id = ${sessionId} and seq <= ${keepSeq} order by seq desc limit 1`;
   if (last?.role !== "user") throw new ApiError("message_not_found");
-  if (body.message !== undefined && body.message.id !== last.id) {
-    throw invalid("/message", "a regeneration takes no message but the last user message that stays");
-  }
   return keepSeq;
+}
+
+async function holds(inner: Tx, sessionId: string | null, messageId: string): Promise<boolean> {
+  const [held] = await inner`
+    select 1 from messages where session_id = ${sessionId} and id = ${messageId} and role = 'user' limit 1`;
+  return held !== undefined;
 }
 
 /**
@@ -45,6 +49,7 @@ export async function lockIdle(inner: Tx, sessionId: string | null): Promise<voi
   if (active !== undefined || (session?.line ?? 0) > 0) throw new ApiError("session_busy");
 }
 
+/** Returns the message that is named; else the last answer, or the last question where nobody has answered it. */
 async function findTarget(
   inner: Tx,
   sessionId: string | null,
@@ -53,8 +58,8 @@ async function findTarget(
   const [target] =
     messageId === undefined
       ? await inner<Place[]>`
-          select seq, id, role from messages where session_id = ${sessionId} and role = 'assistant' order by seq desc limit 1`
+          select seq, role from messages where session_id = ${sessionId} order by seq desc limit 1`
       : await inner<Place[]>`
-          select seq, id, role from messages where session_id = ${sessionId} and id = ${messageId} order by seq desc limit 1`;
+          select seq, role from messages where session_id = ${sessionId} and id = ${messageId} order by seq desc limit 1`;
   return target;
 }

@@ -6,6 +6,7 @@ import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
 import { isCommitUnsure, tx } from "../../kernel/database/transaction.ts";
 import { type IdempotencyKey, keepTurn, waitForKey } from "../../kernel/http/idempotency.ts";
 import { databaseWaitMs } from "../../kernel/limits.ts";
+import type { UiMessage } from "../../messages/ui-message.ts";
 import type { TurnBody } from "../schema.ts";
 import { type AcceptedTurn, acceptedOf } from "./accepted.ts";
 import { insertTurn, insertTurnAlone, type NewTurn } from "./insert.ts";
@@ -43,12 +44,18 @@ export async function writeTurn(
   return writeAccepted(ctx, { principal, key }, { ...turn, keepsKeyFor }, async (inner) => {
     // The quota's row before the session's, in a regeneration too: otherwise two turns could wait for each other.
     if (quota !== null) await countTowardsQuota(inner, turn.tenantId, quota);
-    if (turn.input === null) await lockIdle(inner, turn.sessionId);
-    const keepSeq = turn.input === null ? await findKeepSeq(inner, turn, request.body ?? {}) : null;
-    await insertTurn(inner, { ...turn, keepSeq });
+    await insertTurn(inner, turn.input === null ? await withKeepSeq(inner, turn, request.body ?? {}) : turn);
     await request.alongside?.(inner, accepted);
     return accepted;
   });
+}
+
+/** Returns a regeneration with the place that it keeps; one of a message that the transcript does not hold is a turn like any other. */
+async function withKeepSeq(inner: Tx, turn: NewTurn, body: TurnBody): Promise<NewTurn> {
+  await lockIdle(inner, turn.sessionId);
+  const keepSeq = await findKeepSeq(inner, turn, body);
+  if (keepSeq !== null) return { ...turn, keepSeq };
+  return { ...turn, trigger: "submit-message", input: body.message as UiMessage };
 }
 
 /** The turn that `writeAccepted` writes. */

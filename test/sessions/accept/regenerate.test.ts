@@ -3,7 +3,7 @@ import { json } from "../../../src/kernel/database/client.ts";
 import { eventually } from "../../harness/eventually.ts";
 import { useAgent } from "../../harness/fixture.ts";
 import { statusAndCode } from "../../harness/status-and-code.ts";
-import { conversationOf, messagesOf, play, script, sessionPath, textOf } from "../../harness/turns.ts";
+import { conversationOf, messagesOf, open, play, script, sessionPath, textOf } from "../../harness/turns.ts";
 
 const { h, t, agentId } = await useAgent({ worker: true });
 
@@ -74,15 +74,80 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId with trigger regenerate-m
     expect(await messagesOf(t, agentId, sessionId)).toHaveLength(2);
   });
 
-  test("400 for a message that is another than the last user message that stays", async () => {
+  test("200 ignores any other message that the transcript holds, and an answer", async () => {
     const { sessionId, messages, asked } = await conversation(2);
     for (const body of [
       { message: asked[0] },
-      { message: asked[1], messageId: messages[1].id },
-      { message: { ...asked[1], id: messages[3].id } },
-    ])
-      expect(statusAndCode(await regenerate(sessionId, body))).toEqual([400, "validation_failed"]);
-    expect(await messagesOf(t, agentId, sessionId)).toEqual(messages);
+      { message: asked[0], messageId: messages[2].id },
+      { message: asked[1], messageId: messages[2].id },
+    ]) {
+      expect((await regenerate(sessionId, body)).status).toBe(200);
+      expect((await messagesOf(t, agentId, sessionId)).slice(0, 3)).toEqual(messages.slice(0, 3));
+    }
+  });
+
+  test("200 sends a user's message that the transcript does not hold, because its turn failed or was cancelled", async () => {
+    const { sessionId, messages } = await conversation(1);
+    const failed = script("fail=401");
+    expect((await play(t, agentId, sessionId, { message: failed, stream: false })).status).toBe(502);
+    for (const [round, messageId] of [undefined, "the-answer-that-failed", messages[1].id].entries()) {
+      const question = { ...script(`text="better ${round}"`), id: `${failed.id}-${round}` };
+      const again = await regenerate(sessionId, {
+        message: question,
+        ...(messageId === undefined ? {} : { messageId }),
+      });
+      expect([again.status, again.body.message.parts.at(-1).text]).toEqual([200, `better ${round}`]);
+      const after = await messagesOf(t, agentId, sessionId);
+      expect(after.slice(0, 2)).toEqual(messages);
+      expect(after.slice(-2)).toEqual([question, again.body.message]);
+    }
+    const hanging = script('text="a b" hangAfterChunks=1');
+    const live = await open(h, t, "POST", sessionPath(agentId, sessionId), { body: { message: hanging } });
+    await live.until("text-delta");
+    await t.call("POST", sessionPath(agentId, sessionId, "/cancel"));
+    await live.rest();
+    const retried = await regenerate(sessionId, { message: { ...hanging, parts: script("text=fine").parts } });
+    expect([retried.status, (await messagesOf(t, agentId, sessionId)).at(-2).id]).toEqual([200, hanging.id]);
+    // Now it is held, and asked again.
+    const held = (await messagesOf(t, agentId, sessionId)).length;
+    expect((await regenerate(sessionId, { message: hanging })).status).toBe(200);
+    expect(await messagesOf(t, agentId, sessionId)).toHaveLength(held);
+  });
+
+  test("200 sends the message of a first turn that failed, in a session that holds nothing", async () => {
+    const failed = await play(t, agentId, null, { message: script("fail=401") });
+    const question = script("text=fine");
+    expect((await regenerate(failed.sessionId, { message: question })).status).toBe(200);
+    expect((await messagesOf(t, agentId, failed.sessionId))[0]).toEqual(question);
+  });
+
+  test("409 while a turn runs, whether the transcript will hold its message or not; with onBusy enqueue it is decided when it starts", async () => {
+    const { sessionId } = await conversation(1);
+    const running = script('text="one two three" chunks=3 hangAfterChunks=2');
+    const live = await open(h, t, "POST", sessionPath(agentId, sessionId), { body: { message: running } });
+    await live.until("text-delta");
+    expect(statusAndCode(await regenerate(sessionId, { message: running }))).toEqual([409, "session_busy"]);
+    const again = { ...running, parts: script("text=again").parts };
+    const waiting = regenerate(sessionId, { message: again, onBusy: "enqueue" });
+    await eventually(async () => (await t.call("GET", sessionPath(agentId, sessionId))).body.queuedTurns === 1);
+    await t.call("POST", sessionPath(agentId, sessionId, "/cancel"), { body: { keep: "nothing" } });
+    await live.rest();
+    expect((await waiting).status).toBe(200);
+    expect((await messagesOf(t, agentId, sessionId)).map(({ role }: { role: string }) => role)).toEqual([
+      "user",
+      "assistant",
+      "user",
+      "assistant",
+    ]);
+  });
+
+  test("200 answers the last question where nobody has", async () => {
+    const { sessionId, messages } = await conversation(2);
+    const fork = await t.call("POST", sessionPath(agentId, sessionId, "/fork"), {
+      body: { throughMessageId: messages[2].id },
+    });
+    expect((await regenerate(fork.body.id, { message: messages[2] })).body.message.parts.at(-1).text).toBe("answer 2");
+    expect(await messagesOf(t, agentId, fork.body.id)).toHaveLength(4);
   });
 
   test("404 for a message that is unknown, of another session, or cut away", async () => {

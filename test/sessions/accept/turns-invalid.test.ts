@@ -106,7 +106,6 @@ const onlyOnResume: typeof broken = [
     "/promptId",
   ],
   ["regeneration with variables", { trigger: "regenerate-message", variables: {} }, "/variables"],
-  ["regeneration with a new message", { trigger: "regenerate-message", message: userMessage("new") }, "/message"],
   ["an empty messageId", { trigger: "regenerate-message", messageId: "" }, "/messageId"],
 ];
 
