@@ -265,6 +265,26 @@ CREATE TABLE chat_inbox (
 CREATE INDEX chat_inbox_created ON chat_inbox USING btree (created_at);
 CREATE INDEX chat_inbox_thread ON chat_inbox USING btree (thread_id, place, id);
 
+CREATE TABLE client_calls (
+  id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  tenant_id text NOT NULL,
+  session_id text NOT NULL,
+  turn_id text NOT NULL,
+  continuation_id text NOT NULL,
+  tool text NOT NULL,
+  tool_call_id text NOT NULL,
+  input json,
+  assistant_message_id text NOT NULL,
+  status text DEFAULT 'pending'::text NOT NULL,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
+  settled_at timestamp with time zone,
+  CONSTRAINT client_calls_pkey PRIMARY KEY (id),
+  CONSTRAINT client_calls_status_check CHECK (status = ANY (ARRAY['pending'::text, 'done'::text, 'failed'::text]))
+);
+CREATE INDEX client_calls_continuation ON client_calls USING btree (continuation_id);
+CREATE INDEX client_calls_pending ON client_calls USING btree (tenant_id, created_at) WHERE status = 'pending'::text;
+CREATE INDEX client_calls_session ON client_calls USING btree (session_id, id);
+
 CREATE TABLE continuations (
   id text NOT NULL,
   tenant_id text NOT NULL,

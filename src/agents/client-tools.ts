@@ -1,4 +1,4 @@
-import { type Static, Type } from "@sinclair/typebox";
+import { Type } from "@sinclair/typebox";
 import type { Issue } from "../kernel/errors.ts";
 import { Component, example } from "../kernel/http/component.ts";
 import { Characters } from "../kernel/http/request-fields.ts";
@@ -23,21 +23,17 @@ export interface ClientTool {
   readonly inputSchema: Exclude<ValueSchema, boolean>;
 }
 
-const weather = {
-  name: "current_location",
-  description: "Where the user is, as latitude and longitude.",
-  inputSchema: { type: "object", properties: { precise: { type: "boolean" } } },
-};
-
 const ClientToolField = Component("ClientTool", {
-  name: Characters({ min: 1, max: nameCharactersMax, pattern: "^[A-Za-z0-9_-]+$" }),
-  description: Characters({ max: descriptionCharactersMax }),
-  inputSchema: Type.Object({ type: Type.Literal("object") }, { additionalProperties: true }),
+  name: example(Characters({ min: 1, max: nameCharactersMax, pattern: "^[A-Za-z0-9_-]+$" }), "current_location"),
+  description: example(Characters({ max: descriptionCharactersMax }), "Where the user is, as latitude and longitude."),
+  inputSchema: example(Type.Object({ type: Type.Literal("object") }, { additionalProperties: true }), {
+    type: "object",
+    properties: { precise: { type: "boolean" } },
+  }),
 });
 
 /** The field `clientTools` of an agent, in requests and in responses. */
-export const ClientTools = example(Type.Array(ClientToolField, { maxItems: clientToolsPerAgentMax }), [weather]);
-export type ClientToolList = Static<typeof ClientTools>;
+export const ClientTools = Type.Array(ClientToolField, { maxItems: clientToolsPerAgentMax });
 
 /**
  * Returns what is wrong with client tools beyond their fields' types: an input schema that is none

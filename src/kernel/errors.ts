@@ -164,7 +164,7 @@ const table = {
   session_busy: {
     b: [409, "session_busy"],
     a: [409, "SESSION_BUSY"],
-    message: "A turn of this session is running or waits for an approval.",
+    message: "A turn of this session is running or waits for an approval or for the result of a tool.",
   },
   session_idle: { b: [409, "session_idle"], message: "No turn of this session is running." },
   turn_canceled: { b: [409, "turn_canceled"], message: "The turn was canceled." },
@@ -208,6 +208,10 @@ const table = {
     b: [409, "approval_decided"],
     a: [409, "invalid_request"],
     message: "The approval is decided already.",
+  },
+  tool_call_settled: {
+    b: [409, "tool_call_settled"],
+    message: "The tool call has its result already, or nobody waits for one any more.",
   },
   provider_name_conflict: { b: [409, "provider_name_conflict"], message: "Another provider has this name." },
   provider_in_use: { b: [409, "provider_in_use"], message: "Agents use this provider." },

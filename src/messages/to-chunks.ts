@@ -1,3 +1,5 @@
+import type { UIMessageChunk } from "ai";
+import { isToolCall, lastStepOf } from "./tool-calls.ts";
 import type { UiMessage } from "./ui-message.ts";
 
 /**
@@ -34,6 +36,20 @@ export function chunksSince(before: UiMessage, after: UiMessage): unknown[] {
     return isEnded(now.state) && !isEnded((before.parts[index] as ToolFields).state) ? [endChunk(now)] : [];
   });
   return [...ends, ...chunksOf({ ...after, parts: after.parts.slice(known) })];
+}
+
+/**
+ * Returns the chunks of the results that client tools with these names have in the last step of a
+ * message: a continuation begins with them, for readers who have the message as it was before.
+ */
+export function resultChunks(message: UiMessage, names: ReadonlySet<string>): UIMessageChunk[] {
+  return lastStepOf(message).flatMap((part): UIMessageChunk[] => {
+    if (!isToolCall(part) || !names.has(part.type.slice("tool-".length))) return [];
+    const { toolCallId, state } = part;
+    const { output, errorText = "" } = part as { output?: unknown; errorText?: string };
+    if (state === "output-available") return [{ type: "tool-output-available", toolCallId, output }];
+    return state === "output-error" ? [{ type: "tool-output-error", toolCallId, errorText }] : [];
+  });
 }
 
 function chunksOfPart(type: string, fields: Record<string, unknown>, id: string): unknown[] {

@@ -63,6 +63,48 @@ export function withDecisions(message: UiMessage, decisions: readonly CallDecisi
   };
 }
 
+/** What a caller says of a call of one of its tools. */
+export type CallResult = { readonly toolCallId: string } & (
+  | { readonly output: unknown }
+  | { readonly errorText: string }
+);
+
+/** Returns the message with the results of client tools written into their calls, as the AI SDK's client does it. */
+export function withResults(message: UiMessage, results: readonly CallResult[]): UiMessage {
+  const byCall = new Map(results.map((result) => [result.toolCallId, result]));
+  return {
+    ...message,
+    parts: message.parts.map((part) => {
+      const found = isToolCall(part) && part.state === "input-available" ? byCall.get(part.toolCallId) : undefined;
+      if (found === undefined) return part;
+      const { toolCallId: _named, ...result } = found;
+      return { ...(part as object), state: "output" in result ? "output-available" : "output-error", ...result };
+    }),
+  };
+}
+
+/** A call of a client tool that waits for the caller's result. */
+export interface ClientCall {
+  readonly tool: string;
+  readonly toolCallId: string;
+  readonly input: unknown;
+}
+
+/** Returns the calls of a message's last step, of tools with these names, that wait for a result. */
+export function clientCalls(message: UiMessage, names: ReadonlySet<string>): ClientCall[] {
+  return lastStepOf(message).flatMap((part) => {
+    if (!isToolCall(part) || part.state !== "input-available") return [];
+    const tool = part.type.slice("tool-".length);
+    const { input, providerExecuted } = part as { input?: unknown; providerExecuted?: boolean };
+    return names.has(tool) && providerExecuted !== true ? [{ tool, toolCallId: part.toolCallId, input }] : [];
+  });
+}
+
+/** Returns the parts of a message's last step. */
+export function lastStepOf({ parts }: UiMessage): readonly unknown[] {
+  return parts.slice(parts.findLastIndex((part) => (part as { type?: unknown }).type === "step-start") + 1);
+}
+
 /** A call that waits for a person's decision. */
 export interface PendingCall {
   readonly id: string;

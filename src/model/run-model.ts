@@ -10,6 +10,7 @@ import {
 } from "ai";
 import { inSpan, type SpanFields } from "../kernel/telemetry/trace.ts";
 import { cleanText, storable } from "../messages/text.ts";
+import { resultChunks } from "../messages/to-chunks.ts";
 import type { UiMessage } from "../messages/ui-message.ts";
 import { findBoundsError } from "../providers/bounds-error.ts";
 import { ToolError, toToolError } from "../tools/error.ts";
@@ -88,7 +89,12 @@ export async function runModel(
   const cleaner = new PartCleaner();
   let lastChunk: UIMessageChunk = { type: "finish" };
   let ended: ModelResult["ended"] = "finished";
+  const pass = (chunk: UIMessageChunk) => {
+    answer.add(chunk);
+    return write(chunk);
+  };
   try {
+    for (const chunk of callersResults(request)) await pass(chunk);
     const parts = answerSteps({
       model: request.model,
       instructions: request.instructions,
@@ -111,8 +117,7 @@ export async function runModel(
         } else if (ended === "failed") continue;
         else if (chunk.type === "finish") lastChunk = chunk;
         else {
-          answer.add(chunk);
-          const full = write(chunk);
+          const full = pass(chunk);
           if (full !== undefined) await full;
         }
       }
@@ -125,6 +130,12 @@ export async function runModel(
   spans.close(RetryError.isInstance(error) ? error.lastError : error);
   if (request.signal.aborted) ended = "aborted";
   return { ended, message: await answer.message(), lastChunk, error };
+}
+
+/** Returns what the caller's tools answered since the turn stopped to ask. */
+function callersResults({ extended, tools }: ModelRequest): UIMessageChunk[] {
+  if (extended === null) return [];
+  return resultChunks(extended, new Set(tools.flatMap(({ name, source }) => (source.kind === "client" ? [name] : []))));
 }
 
 /** Chunks that need no cleaning, because `PartCleaner` has cleaned their parts. */

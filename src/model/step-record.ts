@@ -96,12 +96,14 @@ export class StepRecord {
     if (!this.#failed) this.finishReason = finishReason;
   }
 
-  /**
-   * Returns the tool calls to run and forgets them; none when the answer was cut off,
-   * because a call's input may be cut off too.
-   */
+  /** Whether the answer came whole; where it was cut off, so may be the input of a call. */
+  get isWhole(): boolean {
+    return this.finishReason === "stop" || this.finishReason === "tool-calls";
+  }
+
+  /** Returns the tool calls to run and forgets them. */
   takeCalls(): readonly TypedToolCall<ToolSet>[] {
-    const calls = this.finishReason === "stop" || this.finishReason === "tool-calls" ? this.#calls : [];
+    const calls = this.#calls;
     this.#calls = [];
     return calls;
   }

@@ -1,10 +1,11 @@
 import { generateId, NoOutputGeneratedError } from "ai";
 import { toResponseMessages } from "ai/internal";
 import { toolCallsPerStepMax } from "../kernel/limits.ts";
+import { isClientTool } from "../tools/client-tool.ts";
 import type { ModelCallRequest } from "./model-call.ts";
 import type { ModelChain } from "./model-chain.ts";
 import { type AnswerPart, StepRecord } from "./step-record.ts";
-import { type ApprovalOf, classifyCall, refuseCall, resolveDecidedCalls, runCalls } from "./tool-calls.ts";
+import { type ApprovalOf, classifyCall, cutOffCall, refuseCall, resolveDecidedCalls, runCalls } from "./tool-calls.ts";
 
 /**
  * The input of `answerSteps`. The last of `messages` is the user's, or has the decisions
@@ -20,7 +21,7 @@ export interface StepsRequest extends ModelCallRequest {
 /**
  * Yields the parts of an answer: calls the model, runs the tools that it calls, and calls
  * the model again with their results, until it calls none, a tool call waits for a
- * person, or `modelCallsMax` is reached. These are the parts of the AI SDK's
+ * person or for the caller, or `modelCallsMax` is reached. These are the parts of the AI SDK's
  * `streamText`, in the same order, at half of its cost.
  *
  * Throws what `callModel` and the meter throw; a failure that the provider reports in its stream is a
@@ -31,7 +32,11 @@ export async function* answerSteps(request: StepsRequest): AsyncGenerator<Answer
   if (signal.aborted) return;
   await meter.beforeCall();
   const messages = [...request.messages];
-  const answered = yield* resolveDecidedCalls({ ...request, messages });
+  const { answered, waits } = yield* resolveDecidedCalls({ ...request, messages });
+  if (waits) {
+    yield mark("finish", { finishReason: "tool-calls" });
+    return;
+  }
   if (answered !== null) messages.push(answered);
   const ids = { text: new UniqueIds(), reasoning: new UniqueIds() };
   for (let step = 1; !signal.aborted; step++) {
@@ -75,7 +80,18 @@ async function* oneStep(
   }
   if (request.signal.aborted) return;
   if (record.isEmpty) throw new NoOutputGeneratedError({ message: "The model's stream ended without an answer." });
-  yield* recorded(record, runCalls(record.takeCalls(), request));
+  const calls = record.takeCalls();
+  const isCallers = ({ toolName }: { readonly toolName: string }) => isClientTool(request.tools, toolName);
+  if (record.isWhole)
+    yield* recorded(
+      record,
+      runCalls(
+        calls.filter((call) => !isCallers(call)),
+        request,
+      ),
+    );
+  // Told to the reader alone: nobody is to wait for it, and the model is not called again.
+  else yield* calls.filter(isCallers).map((call) => cutOffCall(call, request));
 }
 
 /** Yields parts and adds them to the record. */

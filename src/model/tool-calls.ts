@@ -9,6 +9,7 @@ import {
 import { collectToolApprovals, toResponseMessages, validateApprovedToolApprovals } from "ai/internal";
 import { newId } from "../kernel/ids.ts";
 import { toolCallsAtOnceMax, toolCallsPerStepMax } from "../kernel/limits.ts";
+import { isClientTool } from "../tools/client-tool.ts";
 import { ToolError, unusableCall } from "../tools/error.ts";
 import type { AnswerPart } from "./step-record.ts";
 
@@ -29,7 +30,7 @@ export interface ToolCallsRequest {
 
 /** How a tool call is handled. `told` has the parts about it for the reader. */
 interface ClassifiedCall {
-  /** Whether it runs, once the model call has ended. */
+  /** Whether it runs, or the caller is asked to run it, once the model call has ended. */
   readonly runs: boolean;
   /** The error that the model gets for a call that cannot run. */
   readonly failure: Output | null;
@@ -63,6 +64,11 @@ export function refuseCall(call: Call, { tools }: ToolCallsRequest): ClassifiedC
     `This call was not made: at most ${toolCallsPerStepMax} tools can be called at once. Call the others afterwards.`,
   );
   return { runs: false, failure: null, told: [failureOf(call, tools, error)] };
+}
+
+/** Returns the end of a client tool's call that nobody is asked to run, because the answer was cut off in it or after it. */
+export function cutOffCall(call: Call, { tools }: ToolCallsRequest): AnswerPart {
+  return failureOf(call, tools, new ToolError("This call was not made: the model's answer was cut off."));
 }
 
 /**
@@ -123,13 +129,13 @@ async function runCall(call: Call, tools: ToolSet, messages: ModelMessage[], sig
 
 /**
  * Handles the calls that people have decided on since the model made them: runs what was
- * approved and still fits its tool and the policy, and denies the rest. Yields their
- * parts for the reader, and returns the message with their results for the model; null
- * when nothing was decided.
+ * approved and still fits its tool and the policy, and denies the rest. An approved call of a
+ * client tool is the caller's now, and `waits` says so. Yields their parts for the reader, and
+ * returns the message with their results for the model; null when nothing was decided.
  */
 export async function* resolveDecidedCalls(
   request: ToolCallsRequest,
-): AsyncGenerator<AnswerPart, ToolModelMessage | null, undefined> {
+): AsyncGenerator<AnswerPart, { readonly answered: ToolModelMessage | null; readonly waits: boolean }, undefined> {
   const { tools, messages, approvalOf } = request;
   const decided = collectToolApprovals<ToolSet>({ messages });
   const checked = await validateApprovedToolApprovals<ToolSet, Record<string, never>>({
@@ -148,7 +154,11 @@ export async function* resolveDecidedCalls(
   yield* failures;
   const outputs: Output[] = [];
   const approved = checked.approvedToolApprovals.map(({ toolCall }) => toolCall);
-  for await (const output of runCalls(approved, request)) {
+  const callers = approved.filter(({ toolName }) => isClientTool(tools, toolName));
+  for (const { toolCallId, toolName, input } of callers)
+    yield { type: "tool-call", toolCallId, toolName, input } as AnswerPart;
+  const ours = approved.filter((call) => !callers.includes(call));
+  for await (const output of runCalls(ours, request)) {
     outputs.push(output);
     yield output;
   }
@@ -160,7 +170,8 @@ export async function* resolveDecidedCalls(
     const output = { type: "execution-denied", ...(reason === undefined ? {} : { reason }) } as const;
     if (existingToolResult === undefined) results.push({ type: "tool-result", toolCallId, toolName, output });
   }
-  return results.length === 0 ? null : { role: "tool", content: results };
+  const answered = results.length === 0 ? null : { role: "tool" as const, content: results };
+  return { answered, waits: callers.length > 0 };
 }
 
 function denied({ toolCallId, toolName }: Call): AnswerPart {

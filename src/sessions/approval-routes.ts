@@ -92,12 +92,12 @@ export function approvalRoutes(streams: StreamContext) {
     );
 }
 
-async function requireSession(
+/** Throws 404 for a session that the agent does not have; one that form A does not show yet is there, because its first turn may be the one that asks. */
+export async function requireSession(
   sql: Sql,
   tenantId: string,
   { agentId, sessionId }: { readonly agentId: string; readonly sessionId: string },
 ): Promise<void> {
   const session = await findSession(sql, tenantId, agentId, sessionId);
-  // Also a session that form A does not show yet: its first turn may be the one that asks.
   if (session === null) throw new ApiError("not_found");
 }

@@ -2,9 +2,10 @@ import type { AuditActor } from "../kernel/auth/actor.ts";
 import type { AnySql, Tx } from "../kernel/database/client.ts";
 import { ApiError } from "../kernel/errors.ts";
 import type { IdOf } from "../kernel/ids.ts";
-import { applyDecisions, type DecidedCall } from "./decisions.ts";
+import type { CallDecision } from "../messages/tool-calls.ts";
+import { type Continuation, continuationById, latestContinuation } from "./continuations.ts";
+import { applySettled, type Pause } from "./pause.ts";
 import { type ApprovalDecision, decideMove } from "./state/continuation.ts";
-import type { TurnError } from "./state/turn-end.ts";
 
 /** A call that waits, or waited, for a person (docs/decisions.md, "Approvals"). */
 export interface ToolApproval {
@@ -22,31 +23,18 @@ export interface ToolApproval {
   readonly decidedBy: AuditActor | null;
 }
 
-/** What resumes a turn once its approvals are decided. */
-export interface Continuation {
-  readonly id: IdOf<"continuation">;
-  readonly status: "waiting" | "queued" | "running" | "succeeded" | "failed";
-  readonly createdAt: string;
-  readonly startedAt: string | null;
-  readonly finishedAt: string | null;
-}
-
-interface ApprovalRow extends DecidedCall {
-  id: IdOf<"approval">;
-  tool: string;
-  input: unknown;
-  createdAt: Date;
-  decidedAt: Date | null;
-  decidedBy: AuditActor | null;
-}
-
-interface ContinuationRow {
-  id: IdOf<"continuation">;
-  status: Continuation["status"];
-  error: TurnError | null;
-  createdAt: Date;
-  startedAt: Date | null;
-  finishedAt: Date | null;
+/** An approval's row. */
+export interface ApprovalRow extends Pause {
+  readonly id: IdOf<"approval">;
+  readonly tenantId: IdOf<"tenant">;
+  readonly tool: string;
+  readonly toolCallId: string;
+  readonly input: unknown;
+  readonly status: ToolApproval["status"];
+  readonly reason: string | null;
+  readonly createdAt: Date;
+  readonly decidedAt: Date | null;
+  readonly decidedBy: AuditActor | null;
 }
 
 /** A session has at most this many approvals listed: the newest. */
@@ -62,19 +50,15 @@ export async function listApprovals(
       select * from (
         select * from approvals where session_id = ${sessionId} order by created_at desc, id desc limit ${approvalsListedMax}
       ) newest order by created_at, id`,
-    sql<ContinuationRow[]>`
-      select * from continuations where session_id = ${sessionId} order by created_at desc, id desc limit 1`,
+    latestContinuation(sql, sessionId),
   ]);
-  return {
-    approvals: approvals.map(showApproval),
-    continuation: continuation[0] === undefined ? null : showContinuation(continuation[0]),
-  };
+  return { approvals: approvals.map(showApproval), continuation };
 }
 
 /**
  * Decides on one call, once (`POST
- * /v1/agents/:agentId/sessions/:sessionId/tool-approvals/:approvalId`). The last decision
- * of a message queues its continuation, in the same transaction. The lock on the turn's
+ * /v1/agents/:agentId/sessions/:sessionId/tool-approvals/:approvalId`). When nothing else of the
+ * message is waited for, that queues its continuation, in the same transaction. The lock on the turn's
  * row makes the second of two concurrent decisions see the first.
  *
  * Returns the approval and its continuation. Throws 404, and 409 `approval_decided` when
@@ -92,9 +76,13 @@ export async function decideApproval(
   await inner`select 1 from turns where id = ${found.turnId} for no key update`;
   const [approval] = await inner<ApprovalRow[]>`${decideMove(inner, approvalId, decision)}`;
   if (approval === undefined) throw new ApiError("approval_decided");
-  await applyDecisions(inner, [approval]);
-  const [continuation] = await inner<ContinuationRow[]>`select * from continuations where id = ${found.continuationId}`;
-  return { approval: showApproval(approval), continuation: showContinuation(continuation as ContinuationRow) };
+  await applySettled(inner, approval, { decisions: [decisionOf(approval)], results: [] });
+  return { approval: showApproval(approval), continuation: await continuationById(inner, found.continuationId) };
+}
+
+/** Returns the decision in the row of an approval that was decided. */
+export function decisionOf({ toolCallId, status, reason }: ApprovalRow): CallDecision {
+  return { toolCallId, approved: status === "approved", reason };
 }
 
 function showApproval(row: ApprovalRow): ToolApproval {
@@ -111,15 +99,5 @@ function showApproval(row: ApprovalRow): ToolApproval {
     createdAt: row.createdAt.toISOString(),
     decidedAt: row.decidedAt?.toISOString() ?? null,
     decidedBy: row.decidedBy,
-  };
-}
-
-function showContinuation(row: ContinuationRow): Continuation {
-  return {
-    id: row.id,
-    status: row.status,
-    createdAt: row.createdAt.toISOString(),
-    startedAt: row.startedAt?.toISOString() ?? null,
-    finishedAt: row.finishedAt?.toISOString() ?? null,
   };
 }

@@ -80,6 +80,23 @@ const Continuation = Component("Continuation", {
   startedAt: example(MomentOrNull, null),
   finishedAt: example(MomentOrNull, null),
 });
+const ToolCall = Component("ClientToolCall", {
+  toolCallId: example(Text, "call_1"),
+  tool: example(Text, "current_location"),
+  input: example(Type.Unknown(), { precise: true }),
+  turnId: Id("turn"),
+  assistantMessageId: Id("message"),
+  status: example(OneOf("pending", "done", "failed"), "pending"),
+  createdAt: Moment,
+});
+export const ToolCallListResponse = Component("ClientToolCalls", {
+  toolCalls: Type.Array(ToolCall),
+  continuation: Nullable(Continuation),
+});
+export const ToolCallSettledResponse = Component("ClientToolCallSettled", {
+  toolCall: ToolCall,
+  continuation: Continuation,
+});
 export const ToolApprovalListResponse = Component("ToolApprovals", {
   approvals: Type.Array(Approval),
   continuation: Nullable(Continuation),

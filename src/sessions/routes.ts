@@ -6,6 +6,7 @@ import { readLimit } from "../kernel/http/page.ts";
 import { Closed, Flag } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
 import { approvalRoutes } from "./approval-routes.ts";
+import { clientCallRoutes } from "./client-call-routes.ts";
 import type { StreamContext } from "./follow/respond.ts";
 import { TurnWatch } from "./follow/watch.ts";
 import { forkRoutes } from "./fork-routes.ts";
@@ -25,6 +26,7 @@ export function sessionRoutes(ctx: Ctx) {
     .use(acceptRoutes(streams))
     .use(runningTurnRoutes(streams))
     .use(approvalRoutes(streams))
+    .use(clientCallRoutes(streams))
     .use(oneSessionRoutes(ctx))
     .use(transcriptRoutes(ctx))
     .use(forkRoutes(ctx));

@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Component, example, shownAs } from "../kernel/http/component.ts";
 import {
+  BoundedJson,
   Characters,
   Closed,
   Cursor,
@@ -79,6 +80,18 @@ export const Generate = Component("Generate", {
 
 /** The body that changes a session. */
 export const SessionChange = Component("SessionChange", { metadata: Metadata });
+
+/** The result of a client tool has at most this many bytes as JSON. */
+export const clientResultBytesMax = 256 * 1024;
+/** The error of a client tool has at most this many characters. */
+export const clientErrorCharactersMax = 4_096;
+
+/** What a client tool answered: one of the two. */
+export const ClientResultBody = Component("ClientToolResult", {
+  output: Type.Optional(example(BoundedJson(clientResultBytesMax), { latitude: 38.7, longitude: -9.1 })),
+  errorText: Type.Optional(Characters({ max: clientErrorCharactersMax })),
+});
+export type ClientResult = Static<typeof ClientResultBody>;
 
 export const sessionPath = { agentId: Id("agent"), sessionId: Id("session") };
 

@@ -6,7 +6,7 @@ export const approvalModes = ["full", "auto", "manual"] as const;
 
 export interface ApprovalOverride {
   readonly tool: string;
-  /** Null for a built-in tool. */
+  /** Null for a built-in or client tool. */
   readonly mcpConnectionId: IdOf<"mcpConnection"> | null;
   readonly mode: (typeof approvalModes)[number] | "deny";
 }

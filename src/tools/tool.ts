@@ -28,9 +28,10 @@ export interface EquippedAgent extends ToolScope {
   readonly hasMemories: boolean;
 }
 
-/** Where a tool comes from: policies name built-in tools by their name, MCP tools by server name and connection. */
+/** Where a tool comes from: policies name built-in and client tools by their name, MCP tools by server name and connection. */
 export type ToolSource =
   | { readonly kind: "builtin" }
+  | { readonly kind: "client" }
   | { readonly kind: "mcp"; readonly mcpConnectionId: string; readonly serverTool: string };
 
 /** A tool as one turn offers it to the model. */

@@ -68,6 +68,14 @@ const sessions: Record<string, Caller> = {
     ...(form === "b" ? { query: { deleteArtifacts: "false" } } : {}),
   }),
   [`POST ${session}/fork`]: async (s) => ({ params: { ...(await s.theSession()) }, body: { userId: "ada" } }),
+  [`GET ${session}/tool-calls`]: async (s) => {
+    const { agentId, sessionId } = await s.newCalling();
+    return { params: { agentId, sessionId } };
+  },
+  [`POST ${session}/tool-calls/:toolCallId`]: async (s) => ({
+    params: { ...(await s.newCalling()) },
+    body: { output: { latitude: 1 } },
+  }),
   [`GET ${session}/tool-approvals`]: async (s) => {
     const { agentId, sessionId } = await s.theWaiting();
     return { params: { agentId, sessionId } };

@@ -199,6 +199,15 @@ export const turnCauses: readonly Cause[] = [
     meet: async (s, form, op) => send(s.t, op, form, { params: { ...(await s.newSession()) } }),
   },
   {
+    ops: ["POST /v1/agents/:agentId/sessions/:sessionId/tool-calls/:toolCallId"],
+    row: "409 tool_call_settled",
+    async meet(s, form, op) {
+      const call = { params: { ...(await s.newCalling()) }, body: { output: 1 } };
+      await send(s.t, op, form, call);
+      return send(s.t, op, form, call);
+    },
+  },
+  {
     ops: ["POST /v1/agents/:agentId/sessions/:sessionId/tool-approvals/:approvalId"],
     row: "409 approval_decided | 409 invalid_request",
     async meet(s, form, op) {

@@ -108,7 +108,7 @@ describe("a method that a path does not take is 405, with those it takes in Allo
     const params = Object.fromEntries(
       Object.entries(ids).map(([name, [prefix]]) => [name, `${prefix}_${"0".repeat(24)}`]),
     );
-    const concrete = pathWith(path, { version: "1", userId: "anna", ...params });
+    const concrete = pathWith(path, { version: "1", toolCallId: "call_1", userId: "anna", ...params });
     const taken = [...new Set(operations.filter((one) => pathOf(one) === path).map(methodOf))].sort();
     test(path, async () => {
       for (const method of methods.filter((one) => !taken.includes(one)))

@@ -48,7 +48,7 @@ function expectError(contract: Contract, row: string, form: Form, response: ApiR
 /** A call whose ids are of the right shape and whose body is empty: enough for what is refused before it is looked at. */
 function emptyCall({ op, ids = {}, body }: Contract): Call {
   const params = Object.fromEntries(Object.entries(ids).map(([name, [prefix]]) => [name, missing(prefix)]));
-  const others = op.includes(":version") ? { version: "1" } : { userId: "anna" };
+  const others = op.includes(":version") ? { version: "1" } : { userId: "anna", toolCallId: "call_1" };
   return { params: { ...others, ...params }, ...(body === "json" ? { body: {} } : {}) };
 }
 

@@ -63,7 +63,7 @@ describe("an id of another shape is 400", () => {
     test(`${op} :${name} in form ${form}`, async () => {
       const params = Object.fromEntries(Object.entries(ids).map(([other, [own]]) => [other, missing(own)]));
       for (const id of malformed(prefix)) {
-        const others = { version: "1", ...params, [name]: id };
+        const others = { version: "1", toolCallId: "call_1", ...params, [name]: id };
         const body = contract.body === "json" ? { body: {} } : {};
         const response = await send(s.t, op, form, { ...body, params: others });
         const paths = response.body?.error?.details?.issues?.map(({ path }: { path: string }) => path);

@@ -55,6 +55,9 @@ export const preparations: Readonly<Record<string, Prepare>> = {
       })),
     },
   }),
+  "POST /v1/agents/:agentId/sessions/:sessionId/tool-calls/:toolCallId /errorText": (_, errorText) => ({
+    body: { output: undefined, errorText },
+  }),
   "/message/id": (_, id) => ({ body: { message: { ...userMessage("hi"), id } } }),
   "/messages/0/id": (_, id) => ({ body: { messages: [{ ...userMessage("hi"), id }] } }),
   "/message/metadata": (_, metadata) => ({ body: { message: { ...userMessage("hi"), metadata } } }),

@@ -94,6 +94,22 @@ export class Scene {
     return { agentId, sessionId, approvalId: approvals[0]?.id ?? "", continuationId: continuation?.id ?? "" };
   };
 
+  theCaller = () =>
+    this.once("caller", () => {
+      const inputSchema = { type: "object" as const };
+      return this.newAgent({ clientTools: [{ name: "locate", description: "Where the user is.", inputSchema }] });
+    });
+  /** A session whose turn waits for the result of a client tool. */
+  newCalling = async (): Promise<SessionIds & { readonly toolCallId: string }> => {
+    const agentId = await this.theCaller();
+    const { sessionId } = await this.newSession(
+      { message: userMessage('[[sim: tool=locate args={} ; text="Done."]]') },
+      agentId,
+    );
+    const { toolCalls } = await this.parley.toolCalls.list(agentId, sessionId);
+    return { agentId, sessionId, toolCallId: toolCalls[0]?.toolCallId ?? "" };
+  };
+
   /** A session whose turn hangs in the model until it is canceled, or does as its script says. */
   newRunning = async (script = 'text="one two" hangAfterChunks=1'): Promise<SessionIds> => {
     const ids = await this.newSession();

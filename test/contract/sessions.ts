@@ -144,6 +144,24 @@ export const sessions: readonly Contract[] = [
     limits: [userId, metadata],
   },
   {
+    op: "GET /v1/agents/:agentId/sessions/:sessionId/tool-calls",
+    success: [200],
+    shape: "ToolCalls",
+    ids: session,
+    errors: [],
+  },
+  {
+    op: "POST /v1/agents/:agentId/sessions/:sessionId/tool-calls/:toolCallId",
+    success: [202],
+    shape: "ToolCallSettled",
+    // A provider makes the id of a tool call, in any shape.
+    ids: session,
+    body: "json",
+    key: "response",
+    errors: ["409 tool_call_settled"],
+    limits: [{ field: "/output", unit: "json", max: 256 * 1024 }, characters("/errorText", 0, 4096)],
+  },
+  {
     op: "GET /v1/agents/:agentId/sessions/:sessionId/tool-approvals",
     success: [200],
     shape: "ToolApprovals",

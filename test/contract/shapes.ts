@@ -152,6 +152,17 @@ const shapes: Readonly<Record<string, Fields>> = {
   PendingMessage: { turnId: "turn_", status: "=queued,running,waiting", message: "#Message" },
   LatestPage: page("LatestSession"),
   ToolApprovals: { approvals: "[#ToolApproval]", continuation: "#Continuation?" },
+  ToolCalls: { toolCalls: "[#ToolCall]", continuation: "#Continuation?" },
+  ToolCallSettled: { toolCall: "#ToolCall", continuation: "#Continuation" },
+  ToolCall: {
+    toolCallId: "text",
+    tool: "text",
+    input: "any",
+    turnId: "turn_",
+    assistantMessageId: "msg_",
+    status: "=pending,done,failed",
+    createdAt: "time",
+  },
   ToolApprovalDecision: { approval: "#ToolApproval", continuation: "#Continuation" },
   AuditEvent: {
     id: "aud_",

@@ -65,7 +65,8 @@ function expectShape(shape: string | null, form: Form, response: ApiResponse): v
 }
 
 /** Operations on turns, which leave no audit event. */
-const ofTurns = /\/sessions(\/:sessionId(\/cancel)?)?$|\/generate$|\/runs(\/:runId\/cancel)?$/;
+const ofTurns =
+  /\/sessions(\/:sessionId(\/cancel|\/tool-calls\/:toolCallId)?)?$|\/generate$|\/runs(\/:runId\/cancel)?$/;
 
 /** Expects what the operation left in the audit events under its request: one for each that changes something. */
 async function expectAudited(op: string, { headers, body }: ApiResponse): Promise<void> {

@@ -26,6 +26,9 @@ import type {
   ChatDeliveryPage,
   ChatDeliveryRepair,
   ChatDeliveryRepaired,
+  ClientToolCallSettled,
+  ClientToolCalls,
+  ClientToolResult,
   CurrentMerchantConnection,
   Generate,
   LatestSession,
@@ -424,6 +427,34 @@ class ToolApprovalsClient {
       path`/v1/agents/${agentId}/sessions/${sessionId}/tool-approval-continuations/${continuationId}`,
       { ...options },
     );
+  }
+}
+
+/** Calls of client tools, which the caller runs. */
+class ToolCallsClient {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** List a session's calls of client tools: `GET /v1/agents/{agentId}/sessions/{sessionId}/tool-calls`. */
+  list(agentId: string, sessionId: string, options: CallOptions = {}): Promise<ClientToolCalls> {
+    return this.#transport.call("GET", path`/v1/agents/${agentId}/sessions/${sessionId}/tool-calls`, { ...options });
+  }
+
+  /** Give the result of a call of a client tool: `POST /v1/agents/{agentId}/sessions/{sessionId}/tool-calls/{toolCallId}`. */
+  settle(
+    agentId: string,
+    sessionId: string,
+    toolCallId: string,
+    body: ClientToolResult = {},
+    options: CallOptions = {},
+  ): Promise<ClientToolCallSettled> {
+    return this.#transport.call("POST", path`/v1/agents/${agentId}/sessions/${sessionId}/tool-calls/${toolCallId}`, {
+      body,
+      ...options,
+    });
   }
 }
 
@@ -1242,6 +1273,7 @@ export class Nouns {
   readonly agents: AgentsClient;
   readonly sessions: SessionsClient;
   readonly toolApprovals: ToolApprovalsClient;
+  readonly toolCalls: ToolCallsClient;
   readonly memories: MemoriesClient;
   readonly skills: SkillsClient;
   readonly skillLibrary: SkillLibraryClient;
@@ -1264,6 +1296,7 @@ export class Nouns {
     this.agents = new AgentsClient(transport);
     this.sessions = new SessionsClient(transport);
     this.toolApprovals = new ToolApprovalsClient(transport);
+    this.toolCalls = new ToolCallsClient(transport);
     this.memories = new MemoriesClient(transport);
     this.skills = new SkillsClient(transport);
     this.skillLibrary = new SkillLibraryClient(transport);

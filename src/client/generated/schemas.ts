@@ -262,6 +262,31 @@ export interface ClientTool {
   inputSchema: { type: "object" };
 }
 
+export interface ClientToolCall {
+  toolCallId: string;
+  tool: string;
+  input: unknown;
+  turnId: string;
+  assistantMessageId: string;
+  status: "pending" | "done" | "failed";
+  createdAt: string;
+}
+
+export interface ClientToolCallSettled {
+  toolCall: ClientToolCall;
+  continuation: Continuation;
+}
+
+export interface ClientToolCalls {
+  toolCalls: Array<ClientToolCall>;
+  continuation: Continuation | null;
+}
+
+export interface ClientToolResult {
+  output?: unknown;
+  errorText?: string;
+}
+
 export interface Continuation {
   id: string;
   status: "waiting" | "queued" | "running" | "succeeded" | "failed";

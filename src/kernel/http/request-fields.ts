@@ -85,6 +85,19 @@ export const SmallJson = Type.Unsafe<unknown>({
   errorMessage: `must be at most ${metadataBytesMax} bytes as JSON`,
 });
 
+const boundedJsonKind = "BoundedJson";
+
+TypeRegistry.Set<{ bytesMax: number }>(
+  boundedJsonKind,
+  ({ bytesMax }, value) => Buffer.byteLength(JSON.stringify(value ?? null)) <= bytesMax,
+);
+
+/** Any JSON of at most so many bytes. */
+export function BoundedJson(bytesMax: number) {
+  const errorMessage = `must be at most ${bytesMax} bytes as JSON`;
+  return Type.Unsafe<unknown>({ [Kind]: boundedJsonKind, bytesMax, errorMessage });
+}
+
 export function Nullable<T extends TSchema>(schema: T) {
   return Type.Union([schema, Type.Null()]);
 }

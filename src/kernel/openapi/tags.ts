@@ -5,6 +5,7 @@ const descriptions = {
   agents: "Agents, their versions, pictures and MCP attachments, and generation without a session.",
   sessions: "Sessions, their turns and transcripts.",
   toolApprovals: "Tool calls that wait for a person, and the continuations of their turns.",
+  toolCalls: "Calls of client tools, which the caller runs.",
   memories: "What an agent keeps from one session to the next.",
   skills: "Skills of one agent.",
   skillLibrary: "Skills of the tenant and of the platform.",

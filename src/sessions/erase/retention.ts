@@ -111,7 +111,8 @@ function oldSessions(
     select s.id, s.updated_at::text as at,
       exists (select 1 from turns t where t.session_id = s.id and t.status in ('queued', 'running'))
         or exists (select 1 from turns t where t.session_id = s.id and t.accepted_at >= ${cutoff})
-        or exists (select 1 from approvals p where p.session_id = s.id and p.decided_at >= ${cutoff}) as used,
+        or exists (select 1 from approvals p where p.session_id = s.id and p.decided_at >= ${cutoff})
+        or exists (select 1 from client_calls c where c.session_id = s.id and c.settled_at >= ${cutoff}) as used,
       exists (select 1 from turns t where t.session_id = s.id and t.status = 'waiting') as waits
     from sessions s
     where s.tenant_id = ${tenantId} and s.agent_id = ${agentId} and s.visible and s.deleted_at is null
@@ -126,9 +127,10 @@ async function cancelWaiting(ctx: Ctx, sessionId: string, cutoff: Date): Promise
     await inner`select 1 from sessions where id = ${sessionId} for no key update`;
     const [turn] = await inner<{ id: string }[]>`
       select id from turns t where session_id = ${sessionId} and status = 'waiting' for no key update`;
-    const [decided] =
-      await inner`select 1 from approvals where session_id = ${sessionId} and decided_at >= ${cutoff} limit 1`;
-    return turn === undefined || decided !== undefined ? null : cancelActive(inner, sessionId, { turnId: turn.id });
+    const [settled] = await inner`
+      select 1 from approvals where session_id = ${sessionId} and decided_at >= ${cutoff}
+      union all select 1 from client_calls where session_id = ${sessionId} and settled_at >= ${cutoff} limit 1`;
+    return turn === undefined || settled !== undefined ? null : cancelActive(inner, sessionId, { turnId: turn.id });
   });
   if (canceled !== null) announceCancel(ctx, canceled);
 }

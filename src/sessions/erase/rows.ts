@@ -35,7 +35,7 @@ export function closeSessions(sql: Sql, ids: readonly string[], unusedSince: Dat
 }
 
 /**
- * Erases closed sessions (`closeSessions`) for good: transcripts, summaries, approvals,
+ * Erases closed sessions (`closeSessions`) for good: transcripts, summaries, approvals, calls of client tools,
  * continuations, turns, turn logs, what was posted of them, and at last the sessions.
  * Usage and billing stay, without the metadata of the caller. Safe to repeat.
  */
@@ -54,6 +54,7 @@ export async function eraseSessions(scope: EraseScope, ids: readonly string[]): 
       where m.session_id = gone.session_id and m.seq = gone.seq`,
   );
   await eraseById(scope, "approvals", "coalesce(pg_column_size(input), 0)", sessions);
+  await eraseById(scope, "client_calls", "coalesce(pg_column_size(input), 0)", sessions);
   await eraseById(scope, "chat_deliveries", "coalesce(pg_column_size(parts), 0)", sessions);
   await eraseTurns(scope, (inner, rows) => {
     return inner<TurnOfScan[]>`
@@ -127,7 +128,7 @@ async function turnLogs(sql: Sql, turns: readonly TurnOfScan[]): Promise<LogKey[
 /** Erases the rows of a table that belong to some sessions and have an id. `bytes` is the SQL of a row's size. */
 function eraseById(
   scope: EraseScope,
-  table: "approvals" | "chat_deliveries",
+  table: "approvals" | "client_calls" | "chat_deliveries",
   bytes: string,
   sessions: string[],
 ): Promise<void> {

@@ -4,6 +4,7 @@ import { mcpTools } from "../../mcp-connections/tools.ts";
 import { injectedMemories } from "../../memories/inject.ts";
 import { memoryTools } from "../../memories/tools.ts";
 import { noSkills, skillsForTurn } from "../../skills/turn.ts";
+import { clientTool } from "../../tools/client-tool.ts";
 import { todoTools } from "../../tools/todos.ts";
 import type { EquippedAgent, ToolScope, TurnTool } from "../../tools/tool.ts";
 import { workspaceTools } from "../../workspaces/tools.ts";
@@ -15,8 +16,11 @@ export interface Equipment {
   readonly tools: readonly TurnTool[];
 }
 
-/** Returns the tools and the system text of one turn, as the agent's configuration names them. */
-export async function equip(scope: EquippedAgent, config: AgentConfig): Promise<Equipment> {
+/**
+ * Returns the tools and the system text of one turn, as the agent's configuration names them.
+ * `hasCaller`: somebody follows the turn who can run client tools.
+ */
+export async function equip(scope: EquippedAgent, config: AgentConfig, hasCaller: boolean): Promise<Equipment> {
   const [memories, skills, remote] = await Promise.all([
     scope.hasMemories ? memoriesOf(scope, config) : "",
     scope.hasSkills || config.skills.length > 0 ? skillsForTurn(scope, config) : noSkills,
@@ -27,6 +31,7 @@ export async function equip(scope: EquippedAgent, config: AgentConfig): Promise<
     ...(config.tools.includes("write_todos") ? todoTools(scope) : []),
     ...skills.tools,
     ...(config.tools.includes("memory") ? memoryTools(scope) : []),
+    ...(hasCaller ? config.clientTools.map(clientTool) : []),
     ...remote,
   ];
   const texts = [config.instructions, skills.instructions, memories];
@@ -49,7 +54,8 @@ async function remoteTools(scope: ToolScope, config: AgentConfig): Promise<TurnT
     (mcpConnectionId) =>
       settings.get(mcpConnectionId) ?? { mcpConnectionId, forwardUserId: false, forwardedMetadataKeys: [] },
   );
-  const { tools, failures } = await mcpTools(scope, attachments);
+  const taken = config.clientTools.map(({ name }) => name);
+  const { tools, failures } = await mcpTools(scope, attachments, taken);
   if (failures.length > 0) ctx.log.warn({ turnId, failures }, "a turn goes without the tools of some MCP servers");
   return tools;
 }

@@ -1,7 +1,7 @@
 import type { AnySql } from "../../kernel/database/client.ts";
 import { newId } from "../../kernel/ids.ts";
 import { previewOf, storable } from "../../messages/text.ts";
-import { closeCalls, pendingCalls } from "../../messages/tool-calls.ts";
+import { clientCalls, closeCalls, pendingCalls } from "../../messages/tool-calls.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import type { ModelResult } from "../../model/run-model.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
@@ -17,7 +17,7 @@ import type { PreparedTurn } from "./prepare.ts";
 
 /**
  * Returns the outcome of a model that finished: the turn succeeded, or it stops to ask
- * for approvals. The answer of a regeneration joins the transcript only when it
+ * for approvals or for results of the caller's tools. The answer of a regeneration joins the transcript only when it
  * succeeded; until then it waits in the turn's own row, and the previous answer stays.
  */
 export function goodOutcome(
@@ -28,22 +28,28 @@ export function goodOutcome(
 ): TurnOutcome {
   const message = storable(result.message);
   const pending = turn.sessionId === null ? [] : pendingCalls(message);
-  const asks = pending.length > 0;
+  const asked = turn.sessionId === null ? [] : clientCalls(message, clientToolNames(prepared));
+  const asks = pending.length > 0 || asked.length > 0;
   const regenerates = turn.keepSeq !== null;
   const kept = turn.sessionId === null || (regenerates && asks);
   const extended = prepared.extended !== null && !regenerates;
-  const asked = turn.input === null || Array.isArray(turn.input) ? [] : [turn.input as UiMessage];
+  const said = turn.input === null || Array.isArray(turn.input) ? [] : [turn.input as UiMessage];
   return {
     ...outcomeWithoutMessages("failed", null, usage),
     status: asks ? "waiting" : "succeeded",
-    messages: kept || extended ? [] : [...asked, message],
+    messages: kept || extended ? [] : [...said, message],
     replaced: extended ? message : null,
     preview: kept ? null : previewOf(message),
     answer: kept ? message : null,
     lastChunk: result.lastChunk,
     continuationId: asks ? newId("continuation") : null,
     approvals: pending,
+    clientCalls: asked,
   };
+}
+
+function clientToolNames({ tools }: PreparedTurn): ReadonlySet<string> {
+  return new Set(tools.flatMap(({ name, source }) => (source.kind === "client" ? [name] : [])));
 }
 
 /**

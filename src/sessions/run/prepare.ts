@@ -63,6 +63,7 @@ export async function prepareTurn(
       hasMemories: agent?.hasMemories ?? false,
     },
     runnable.config,
+    turn.kind === "session",
   );
   const { messages, summary, isCut, decisions } = history;
   const last = messages.at(-1);

@@ -3,8 +3,8 @@ import { type AnySql, json } from "../../kernel/database/client.ts";
 import type { TurnOutcome } from "./turn-end.ts";
 
 /**
- * The states of a continuation and of an approval, and every statement that moves
- * one. They move in the statement or the transaction that moves their turn, whose
+ * The states of a continuation, of an approval and of a call of a client tool, and every
+ * statement that moves one. They move in the statement or the transaction that moves their turn, whose
  * row is their lock; see `turn.ts`.
  *
  *    continuation:
@@ -20,6 +20,13 @@ import type { TurnOutcome } from "./turn-end.ts";
  *   ──────► pending ─────────────────────► approved, denied
  *              ├─────── expire ──────────► denied (`pause_hours` of the tenant after it was asked)
  *              └─────── end ─────────────► denied
+ *
+ *    call of a client tool:
+ *
+ *     ask             settle (the caller)
+ *   ──────► pending ─────────────────────► done, failed
+ *              ├─────── expire ──────────► failed (as an approval)
+ *              └─────── end ─────────────► failed
  *
  * The move *unclaim* of a turn leaves its continuation as `running`, which the next
  * claim sets again; a turn with a continuation is never requeued.
@@ -37,14 +44,21 @@ export interface ApprovalDecision {
   readonly name: string | null;
 }
 
-/** The reason that an expired call is denied with. */
-const expiredReason = "expired";
+/** The reason that an expired call is denied with, and the error that one of a client tool ends with. */
+export const expiredReason = "expired";
 
 /**
  * Returns the CTEs of the move *ask*: the continuation that waits (`asks`), and the
- * approvals it waits for (`asked`). They read `ended`.
+ * approvals (`asked`) and the calls of client tools (`called`) it waits for. They read `ended`.
  */
-export function askMove(sql: AnySql, { continuationId, approvals }: TurnOutcome) {
+export function askMove(sql: AnySql, { continuationId, approvals, clientCalls }: TurnOutcome) {
+  const called = sql`, called as (
+      insert into client_calls (tenant_id, session_id, turn_id, continuation_id, tool, tool_call_id, input, assistant_message_id, created_at)
+      select e.tenant_id, e.session_id, e.id, ${continuationId}, c ->> 'tool', c ->> 'toolCallId', c -> 'input',
+        e.assistant_message_id, now() + n.place * interval '1 microsecond'
+      from ended e cross join json_array_elements(${json(sql, clientCalls)}) with ordinality as n (c, place)
+      order by n.place
+    )`;
   return sql`, asks as (
       insert into continuations (id, tenant_id, session_id, turn_id)
       select ${continuationId}, e.tenant_id, e.session_id, e.id from ended e
@@ -54,7 +68,7 @@ export function askMove(sql: AnySql, { continuationId, approvals }: TurnOutcome)
         e.assistant_message_id, now() + n.place * interval '1 microsecond'
       from ended e cross join json_array_elements(${json(sql, approvals)}) with ordinality as n (a, place)
       returning id
-    )`;
+    ) ${clientCalls.length === 0 ? sql`` : called}`;
 }
 
 /**
@@ -75,7 +89,32 @@ export function expireMove(sql: AnySql, continuationId: string) {
       where continuation_id = ${continuationId} and status = 'pending' returning *`;
 }
 
-/** The move *resume*: the last approval was decided, or expired. */
+/**
+ * Returns the statement of the move *settle*: the caller has given a result, good or not. It returns
+ * the call's row, or none when the call is not pending any more.
+ */
+export function settleMove(sql: AnySql, callId: string, good: boolean) {
+  return sql`
+      update client_calls set status = ${good ? "done" : "failed"}, settled_at = now()
+      where id = ${callId} and status = 'pending' returning *`;
+}
+
+/** Returns the same as `expireMove` for calls of client tools. */
+export function expireCallsMove(sql: AnySql, continuationId: string) {
+  return sql`
+      update client_calls set status = 'failed', settled_at = now()
+      where continuation_id = ${continuationId} and status = 'pending' returning *`;
+}
+
+/** Returns whether a continuation waits for nothing any more: each approval is decided, and each call of a client tool has its result. */
+export async function isSettled(sql: AnySql, continuationId: string): Promise<boolean> {
+  const [row] = await sql<{ waits: boolean }[]>`
+    select exists (select 1 from approvals where continuation_id = ${continuationId} and status = 'pending')
+      or exists (select 1 from client_calls where continuation_id = ${continuationId} and status = 'pending') as waits`;
+  return row?.waits === false;
+}
+
+/** The move *resume*: nothing is left to wait for. */
 export async function queueContinuation(sql: AnySql, continuationId: string): Promise<void> {
   await sql`update continuations set status = 'queued' where id = ${continuationId} and status = 'waiting'`;
 }
@@ -89,7 +128,7 @@ export function startContinuation(sql: AnySql) {
 
 /**
  * Returns the CTEs that end the continuation of a claim and, when the turn ends too
- * (`ends`), deny what still waits for a person. They read `ended`.
+ * (`ends`), deny what still waits for a person, and give up what waits for the caller. They read `ended`.
  */
 export function endContinuation(
   sql: AnySql,
@@ -100,6 +139,9 @@ export function endContinuation(
   const dropped = sql`, dropped as (
       update approvals a set status = 'denied', decided_at = now(), decided_by = ${json(sql, systemActor)}, reason = 'The turn ended before this was decided.'
       from ended e where e.leg is not null and a.continuation_id = e.leg and a.status = 'pending'
+    ), given_up as (
+      update client_calls c set status = 'failed', settled_at = now()
+      from ended e where e.leg is not null and c.continuation_id = e.leg and c.status = 'pending'
     )`;
   return sql`, left_off as (
       update continuations c set status = ${good ? "succeeded" : "failed"}, finished_at = now(),

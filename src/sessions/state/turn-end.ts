@@ -1,6 +1,6 @@
 import type { ProviderType } from "../../kernel/config.ts";
 import type { IdOf } from "../../kernel/ids.ts";
-import type { PendingCall } from "../../messages/tool-calls.ts";
+import type { ClientCall, PendingCall } from "../../messages/tool-calls.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import type { TurnRecord } from "./turn-step.ts";
 
@@ -72,6 +72,8 @@ export interface TurnOutcome {
   readonly continuationId: IdOf<"continuation"> | null;
   /** The approvals that a turn which stops to ask waits for. */
   readonly approvals: readonly PendingCall[];
+  /** The calls of client tools that it waits for. */
+  readonly clientCalls: readonly ClientCall[];
   /** What its worker knows of the steps; null leaves what the row has. */
   readonly record: TurnRecord | null;
 }
@@ -96,6 +98,7 @@ export function outcomeWithoutMessages(
       status === "canceled" ? { type: "abort" } : { type: "error", errorText: error?.message ?? "The turn failed." },
     continuationId: null,
     approvals: [],
+    clientCalls: [],
     record: null,
   };
 }

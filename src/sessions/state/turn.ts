@@ -52,7 +52,7 @@ import type { TurnRecord } from "./turn-step.ts";
  * | claim   | queued → running           | `run/claim.ts`: `claimMove`               | the session's advisory lock is held; no cancellation was asked for; from a job: no older turn of its tenant is parked, and its tenant's running turns have no limit; else that limit |
  * | end     | running → succeeded, failed, canceled; enqueued, queued, waiting → canceled; enqueued → failed (refused); queued → failed (discarded by the operator) | `run/finish.ts`: `endMove` | the attempt; for a good end also that no cancellation was asked for |
  * | ask     | running → waiting          | `run/finish.ts`: `endMove`                | as a good end |
- * | resume  | waiting → queued           | `decisions.ts`: `resumeTurn`              | it waits for this very continuation |
+ * | resume  | waiting → queued           | `pause.ts`: `resumeTurn`                  | it waits for this very continuation |
  * | requeue | running → queued           | a draining worker, the reaper: `requeueTurn` | the attempt; nothing was shown, no cancellation was asked for, runs are left (`RequeueCause`) |
  * | unclaim | running → queued           | `run/actor.ts`: `unclaimTurn`             | claimed by this very worker; nothing was shown |
  *
