@@ -1,5 +1,6 @@
 import type { Form } from "../../src/kernel/errors.ts";
 import { type Fields, schemaOfFields } from "./notation.ts";
+import { pauses } from "./shapes-pauses.ts";
 
 const made = { createdAt: "time", updatedAt: "time" } as const;
 const attribution = { userId: "text", metadata: "object" } as const;
@@ -151,19 +152,7 @@ const shapes: Readonly<Record<string, Fields>> = {
   },
   PendingMessage: { turnId: "turn_", status: "=queued,running,waiting", message: "#Message" },
   LatestPage: page("LatestSession"),
-  ToolApprovals: { approvals: "[#ToolApproval]", continuation: "#Continuation?" },
-  ToolCalls: { toolCalls: "[#ToolCall]", continuation: "#Continuation?" },
-  ToolCallSettled: { toolCall: "#ToolCall", continuation: "#Continuation" },
-  ToolCall: {
-    toolCallId: "text",
-    tool: "text",
-    input: "any",
-    turnId: "turn_",
-    assistantMessageId: "msg_",
-    status: "=pending,done,failed",
-    createdAt: "time",
-  },
-  ToolApprovalDecision: { approval: "#ToolApproval", continuation: "#Continuation" },
+  ...pauses,
   AuditEvent: {
     id: "aud_",
     at: "time",
@@ -176,27 +165,6 @@ const shapes: Readonly<Record<string, Fields>> = {
   },
   AuditEventPage: page("AuditEvent"),
   Actor: { type: "=api_key,dashboard_user,operator,chat_user,system", id: "text?" },
-  ToolApproval: {
-    id: "apr_",
-    sessionId: "ss_",
-    turnId: "turn_",
-    tool: "text",
-    toolCallId: "text",
-    input: "any",
-    assistantMessageId: "msg_",
-    decidedBy: "#Actor?",
-    status: "=pending,approved,denied",
-    reason: "text?",
-    createdAt: "time",
-    decidedAt: "time?",
-  },
-  Continuation: {
-    id: "cont_",
-    status: "=waiting,queued,running,succeeded,failed",
-    createdAt: "time",
-    startedAt: "time?",
-    finishedAt: "time?",
-  },
   Prompt: {
     id: "prompt_",
     tenantId: "ten_",
