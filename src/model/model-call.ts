@@ -1,4 +1,11 @@
-import { DefaultGeneratedFile, type LanguageModel, type ModelMessage, type streamText, type ToolSet } from "ai";
+import {
+  DefaultGeneratedFile,
+  InvalidResponseDataError,
+  type LanguageModel,
+  type ModelMessage,
+  type streamText,
+  type ToolSet,
+} from "ai";
 import {
   convertToLanguageModelPrompt,
   parseToolCall,
@@ -92,6 +99,8 @@ async function* readAnswer(
         break;
       }
       case "finish": {
+        if (isBrokenOff(part))
+          throw new InvalidResponseDataError({ data: null, message: "No end of the answer came." });
         // The gateway's client hands on whatever the server sends, so the usage may be missing.
         const usage = meter.end({
           inputTokens: part.usage?.inputTokens?.total,
@@ -123,6 +132,14 @@ async function* readAnswer(
         yield await rarePart(part, request, calls);
     }
   }
+}
+
+/**
+ * Whether a stream has ended without the protocol's own end, as one of another media type
+ * does too: the vendors' clients then report an interruption, or the reason with which they began.
+ */
+function isBrokenOff({ finishReason }: Extract<ModelPart, { type: "finish" }>): boolean {
+  return finishReason.raw === undefined && ["other", "interrupted"].includes(finishReason.unified);
 }
 
 async function startCall(

@@ -60,10 +60,13 @@ const protocols: Partial<Record<ProviderType, ListProtocol>> = {
   },
 };
 
+/** Statuses of a server that has no list of models, as proxies in front of a vendor often have not. */
+const withoutListStatuses = new Set([404, 405, 501]);
+
 /**
  * Returns a provider's model ids, as the provider spells them: trimmed, deduplicated,
- * sorted. Makes no model call. Throws 422 `model_discovery_unsupported` for a type that
- * has no list, and 503 `model_validation_unavailable` for whatever keeps the list from
+ * sorted. Makes no model call. Throws 422 `model_discovery_unsupported` for a type or a
+ * server that has no list, and 503 `model_validation_unavailable` for whatever keeps the list from
  * being read.
  */
 export async function fetchModelIds(fetch: Fetch, source: ListSource): Promise<string[]> {
@@ -95,6 +98,7 @@ async function readPage(
   });
   if (!response.ok) {
     await response.body?.cancel().catch(() => {});
+    if (withoutListStatuses.has(response.status)) throw new ApiError("model_discovery_unsupported");
     throw unavailable(`The provider answered ${response.status} when asked for its models.`);
   }
   const body = await readJson(response).catch(() => null);

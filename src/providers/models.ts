@@ -23,12 +23,16 @@ export async function listModels(ctx: Ctx, provider: ProviderRow): Promise<strin
 
 /**
  * Checks that a provider offers a model. Throws 400 `model_not_found`, 503
- * `model_validation_unavailable`. `custom` and `gateway` take any model.
+ * `model_validation_unavailable`. `custom`, `gateway` and a server without a list of models take any model.
  */
 export async function checkModel(ctx: Ctx, provider: ProviderRow, model: string): Promise<void> {
   if (provider.providerType === "custom" || provider.providerType === "gateway") return;
-  const ids = await upstreamIds(ctx, provider);
-  if (!ids.includes(upstreamModelId(provider.providerType, model))) throw new ApiError("model_not_found");
+  const ids = await upstreamIds(ctx, provider).catch((error: unknown) => {
+    if (error instanceof ApiError && error.reason === "model_discovery_unsupported") return null;
+    throw error;
+  });
+  if (ids !== null && !ids.includes(upstreamModelId(provider.providerType, model)))
+    throw new ApiError("model_not_found");
 }
 
 /** Returns the thinking levels a model takes, from the bundled catalogue; `known` is false for a model that is not in it. */

@@ -243,11 +243,11 @@ const exchanges: Readonly<Record<string, Exchange>> = {
   "a call that was cut off": { responses: [message("max_tokens", call(0, "t", "add", '{"a":1,"b":2}'))] },
   "an error in the middle": { responses: [events(opening, ...said(0, "Yes"), overloaded)], ended: "failed" },
   "an error after a call": { responses: [events(opening, ...call(0, "t", "quick"), overloaded)], ended: "failed" },
-  "an end without a word of how": { responses: [events(opening, ...said(0, "Yes"))] },
-  "an end without a word of how, after a call": { responses: [events(opening, ...call(0, "t", "quick"))] },
-  "an end in the middle of a text": { responses: [events(opening, ...said(0, "Yes").slice(0, 2))] },
   "an end before the first word": { responses: [events(opening)], ended: "failed" },
 };
+
+// Left out: a stream that ends without the protocol's own end. The SDK takes it for an answer; here it fails the turn
+// (`test/sessions/run/broken-answers.test.ts`).
 
 const anthropicAt = (url: string) => createAnthropic({ baseURL: `${url}/v1`, apiKey: "key" })("claude-opus-5-5");
 

@@ -51,6 +51,22 @@ describe("GET /v1/providers/:id/models", () => {
     expect(JSON.stringify(elsewhere.requests.map(({ headers }) => [...headers]))).not.toContain(secret);
   });
 
+  test.each([404, 405])("a server that answers %d has no list: 422, and an agent takes any model", async (status) => {
+    t = await h.tenant();
+    const server = vendor(() => new Response("no", { status }));
+    for (const providerType of ["llm_vendor_a", "llm_vendor_b", "llm_vendor_c", "router_vendor"]) {
+      const asked = await models(providerType, server.url);
+      expect([providerType, asked.status, asked.body.error.code]).toEqual([
+        providerType,
+        422,
+        "model_discovery_unsupported",
+      ]);
+      const providerId = await create(t, { providerType, baseUrl: server.url });
+      const body = { name: `n-${providerId}`, model: "what-it-likes", providerId };
+      expect([providerType, (await t.call("POST", "/v1/agents", { body })).status]).toEqual([providerType, 201]);
+    }
+  });
+
   test("200: OpenAI's list, trimmed, deduplicated, sorted, with the vendor's prefix", async () => {
     t = await h.tenant();
     const server = vendor(() =>
