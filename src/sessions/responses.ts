@@ -57,7 +57,11 @@ export const CancelResponse = Component("TurnCanceled", { canceled: example(Type
 
 /** A page of a transcript, and what a task's run adds to it. */
 export const messagePage = { data: Type.Array(Message), nextCursor: NextCursor, latestCursor: NextCursor };
-export const MessageListResponse = Component("MessagePage", messagePage);
+const OpenMessageResponse = Component("TranscriptMessage", {
+  ...Message.properties,
+  pending: Type.Optional(Type.Literal(true)),
+});
+export const MessageListResponse = Component("MessagePage", { ...messagePage, data: Type.Array(OpenMessageResponse) });
 
 const Approval = Component("ToolApproval", {
   id: Id("approval"),

@@ -10,8 +10,9 @@ import { clientCallRoutes } from "./client-call-routes.ts";
 import type { StreamContext } from "./follow/respond.ts";
 import { TurnWatch } from "./follow/watch.ts";
 import { forkRoutes } from "./fork-routes.ts";
+import { openPage } from "./open-page.ts";
 import { LatestSessionListResponse, MessageListResponse, SessionListResponse } from "./responses.ts";
-import { LatestQuery, MessagesQuery, SessionListQuery, sessionPath } from "./schema.ts";
+import { LatestQuery, OpenMessagesQuery, SessionListQuery, sessionPath } from "./schema.ts";
 import { oneSessionRoutes } from "./session-routes.ts";
 import { deleteSession, findSession, listLatest, listSessions, messagesAfter, messagesBefore } from "./state/store.ts";
 import { acceptRoutes, runningTurnRoutes } from "./turn-routes.ts";
@@ -77,7 +78,7 @@ function transcriptRoutes(ctx: Ctx) {
         id: "sessions.listMessages",
         summary: "Read a session's messages",
         params: sessionParams,
-        query: MessagesQuery,
+        query: OpenMessagesQuery,
         success: 200,
         response: MessageListResponse,
         errors: ["invalid_cursor", "not_found"],
@@ -88,6 +89,7 @@ function transcriptRoutes(ctx: Ctx) {
           const session = await findSession(sql, tenantId, params.agentId, params.sessionId);
           if (!session?.visible) throw new ApiError("not_found");
           if (query.after !== undefined) return messagesAfter(sql, params.sessionId, query.after, limit);
+          if (query.pending === "true" && query.cursor === undefined) return openPage(sql, params.sessionId, limit);
           return messagesBefore(sql, params.sessionId, query.cursor, limit);
         },
       }),

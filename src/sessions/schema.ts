@@ -23,6 +23,8 @@ export const UserMessage = Component("UserMessage", {
   role: Type.Literal("user", { errorMessage: 'must be "user"' }),
   parts: Type.Array(shownAs(Type.Unknown(), UserMessagePart), { minItems: 1 }),
   metadata: Type.Optional(SmallJson),
+  // As the list of messages shows one that the transcript does not hold yet: a page sends it back. It is not stored.
+  pending: Type.Optional(Type.Literal(true)),
 });
 
 const turnFields = {
@@ -102,3 +104,5 @@ export const LatestQuery = Closed({
   byAgent: Type.Optional(Flag),
 });
 export const MessagesQuery = Closed({ ...pageQuery, after: Type.Optional(Cursor) });
+/** The same of a session, whose page may end with what the transcript does not hold yet. */
+export const OpenMessagesQuery = Closed({ ...MessagesQuery.properties, pending: Type.Optional(Flag) });

@@ -140,7 +140,8 @@ const shapes: Readonly<Record<string, Fields>> = {
   Turn: { message: "#Message" },
   Canceled: { canceled: "int" },
   Message: { id: "text", role: "=user,assistant", parts: "[object]", "metadata?": "any" },
-  MessagePage: messages,
+  TranscriptMessage: { id: "text", role: "=user,assistant", parts: "[object]", "metadata?": "any", "pending?": "bool" },
+  MessagePage: { ...messages, data: "[#TranscriptMessage]" },
   Session: summary,
   SessionPage: page("Session"),
   SessionDetails: {

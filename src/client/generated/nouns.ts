@@ -100,6 +100,7 @@ import type {
   ToolApprovalDecide,
   ToolApprovalDecided,
   ToolApprovals,
+  TranscriptMessage,
   Turn,
   TurnCancel,
   TurnCanceled,
@@ -357,7 +358,7 @@ class SessionsClient {
   listMessages(
     agentId: string,
     sessionId: string,
-    query: { cursor?: string; limit?: number; after?: string } = {},
+    query: { cursor?: string; limit?: number; after?: string; pending?: boolean } = {},
     options: CallOptions = {},
   ): Promise<MessagePage> {
     return this.#transport.call("GET", path`/v1/agents/${agentId}/sessions/${sessionId}/messages`, {
@@ -370,9 +371,9 @@ class SessionsClient {
   listMessagesAll(
     agentId: string,
     sessionId: string,
-    query: { cursor?: string; limit?: number; after?: string } = {},
+    query: { cursor?: string; limit?: number; after?: string; pending?: boolean } = {},
     options: CallOptions = {},
-  ): AsyncGenerator<UIMessage> {
+  ): AsyncGenerator<TranscriptMessage> {
     return this.#transport.rows(path`/v1/agents/${agentId}/sessions/${sessionId}/messages`, "data", {
       query,
       ...options,

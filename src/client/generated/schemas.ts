@@ -622,7 +622,7 @@ export interface MerchantGuard {
 }
 
 export interface MessagePage {
-  data: Array<UIMessage>;
+  data: Array<TranscriptMessage>;
   nextCursor: string | null;
   latestCursor: string | null;
 }
@@ -1043,6 +1043,14 @@ export interface ToolPart {
   approval?: { id: string; approved?: boolean; reason?: string };
 }
 
+export interface TranscriptMessage {
+  id: string;
+  role: "user" | "assistant";
+  parts: Array<MessagePart>;
+  metadata?: unknown;
+  pending?: true;
+}
+
 export interface Turn {
   message: UIMessage;
 }
@@ -1195,6 +1203,7 @@ export interface UserMessage {
   role: "user";
   parts: Array<UserMessagePart>;
   metadata?: unknown;
+  pending?: true;
 }
 
 export type UserMessagePart = TextPart | FilePart;

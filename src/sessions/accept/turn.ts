@@ -49,7 +49,8 @@ export interface TurnRequest {
  * queued any more), 409 `session_busy` or `agent_disabled`, 422 `idempotency_key_reused`,
  * 429 `quota_exceeded` or `too_many_turns`, 503; then nothing is written.
  */
-export async function acceptTurn(ctx: Ctx, request: TurnRequest): Promise<AcceptedTurn> {
+export async function acceptTurn(ctx: Ctx, asked: TurnRequest): Promise<AcceptedTurn> {
+  const request = asked.body.message?.pending === undefined ? asked : { ...asked, body: withoutMark(asked.body) };
   const joined = request.key === null ? null : await joinByKey(ctx.sql, ctx, request.key);
   if (joined !== null) return logAccepted(ctx, request, joined, "a repeated request joined its turn");
   checkTurnBody(request.body, request.sessionId !== null);
@@ -64,6 +65,13 @@ export async function acceptTurn(ctx: Ctx, request: TurnRequest): Promise<Accept
     if (late === null) throw error;
     return late;
   }
+}
+
+/** Returns the body with its message as it is stored. */
+function withoutMark({ message, ...body }: TurnRequest["body"]): TurnRequest["body"] {
+  if (message === undefined) return body;
+  const { pending: _pending, ...said } = message;
+  return { ...body, message: said };
 }
 
 /** Accepts a turn that starts now. Throws as `acceptTurn`. */

@@ -169,12 +169,16 @@ interface MessageRow {
   content: UiMessage | null;
 }
 
-/** Returns the newest messages, or those older than `cursor`; within the page the oldest first. */
+/**
+ * Returns the newest messages, or those older than `cursor`; within the page the oldest
+ * first. With `keepSeq` those behind that place are left out; the cursors are the same.
+ */
 export async function messagesBefore(
   sql: AnySql,
   sessionId: string,
   cursor: string | undefined,
   limit: number,
+  keepSeq: number | null = null,
 ): Promise<MessagePage> {
   const list = `messages:${sessionId}`;
   const place = cursor === undefined ? null : readPlaces(list, cursor, 2);
@@ -189,7 +193,10 @@ export async function messagesBefore(
   const oldest = shown.at(-1);
   const more = rows.length > shown.length && oldest !== undefined && latest !== undefined;
   return {
-    data: shown.reverse().map((row) => row.content),
+    data: shown
+      .filter(({ seq }) => keepSeq === null || seq <= keepSeq)
+      .reverse()
+      .map((row) => row.content),
     nextCursor: more ? writeCursor(list, [oldest.seq, latest]) : null,
     latestCursor: latest === undefined ? null : writeCursor(`${list}:after`, [latest]),
   };
