@@ -7,8 +7,9 @@ import { type ChatPlatformName, inboxRowsMax } from "./schema.ts";
  * The life of a received message (`chat_inbox`) and of the thread it waits in
  * (`chat_threads`); zero rows means that another process moved it first.
  *
- *     message:  insert ──▶ waiting ──▶ deleted: its turn is accepted, or it is
- *                                      dropped, or refused with a notice
+ *     message:  insert ──▶ waiting ──▶ deleted: its turn is accepted (and waits in the
+ *                                      line of the session while that is busy), or it
+ *                                      is dropped, or refused with a notice
  *
  *     thread:   insert ──▶ without a session ──first turn──▶ with a session
  *                                                              │  ▲

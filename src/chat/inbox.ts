@@ -9,7 +9,6 @@ import { passingMsMax, passingPauseMs } from "../kernel/limits.ts";
 import { addJob } from "../kernel/queue/add-job.ts";
 import { acceptTurn } from "../sessions/accept/turn.ts";
 import { findSession } from "../sessions/state/store.ts";
-import { activeTurn } from "../sessions/state/turn.ts";
 import { insertNotice } from "./delivery-states.ts";
 import {
   deleteInboxMessage,
@@ -25,9 +24,8 @@ const passing: ReadonlySet<ErrorCause> = new Set(["too_many_turns", "merchant_el
 const refusedText = "Sorry, I cannot answer right now.";
 
 /**
- * The job `chat.inbox`: begins the turn of the first message that waits in a
- * thread. While the session is busy it does nothing, because the end of every
- * turn adds this job again.
+ * The job `chat.inbox`: takes the messages of a thread out of the inbox, in the platform's
+ * order. Each becomes a turn of the thread's session, and where that is busy, a turn in its line.
  */
 export async function drainInbox(ctx: Ctx, threadId: string): Promise<void> {
   for (;;) {
@@ -37,11 +35,9 @@ export async function drainInbox(ctx: Ctx, threadId: string): Promise<void> {
   }
 }
 
-/** Begins one message's turn. Returns `wait` when the session is busy or no turn may begin just now, `next` when the thread's next message may begin. */
+/** Accepts one message's turn. Returns `wait` when none can be accepted just now, `next` when it is the next message's turn. */
 async function begin(ctx: Ctx, waiting: WaitingMessage): Promise<"wait" | "next"> {
   const { tenantId, agentId, connectionId } = waiting;
-  // Checked before the insert, which would wait for a turn that is just ending, and make it wait.
-  if (waiting.sessionId !== null && (await activeTurn(ctx.sql, waiting.sessionId)) !== null) return "wait";
   const tenant = waiting.enabled ? await findTenant(ctx.sql, tenantId) : null;
   if (tenant === null) {
     // The connection is disabled or its tenant deleted: the message gets no turn.
@@ -55,6 +51,7 @@ async function begin(ctx: Ctx, waiting: WaitingMessage): Promise<"wait" | "next"
       agentId,
       sessionId: session === null ? null : waiting.sessionId,
       body: {
+        onBusy: "enqueue",
         message: { id: newId("message"), role: "user", parts: [{ type: "text", text: waiting.text }] },
         userId: waiting.userId,
         metadata: { chatConnectionId: connectionId, chatPlatform: waiting.platform, chatThreadId: waiting.threadKey },
@@ -65,13 +62,13 @@ async function begin(ctx: Ctx, waiting: WaitingMessage): Promise<"wait" | "next"
       key: null,
       alongside: (inner, accepted) => moveIntoSession(inner, waiting, accepted.sessionId),
     });
-    // The new turn keeps the session busy; its end adds this job again.
-    return "wait";
+    return "next";
   } catch (error) {
     if (error instanceof InboxMovedError) return "next";
     if (!(error instanceof ApiError) || isUnavailable(error) || error.reason === "service_unavailable") throw error;
-    if (error.reason === "session_busy") return "wait";
-    if (passing.has(error.reason) && Date.now() - waiting.createdAt.getTime() < passingMsMax) {
+    const isYoung = Date.now() - waiting.createdAt.getTime() < passingMsMax;
+    // The line is as long as it may be: it gets shorter, sooner or later.
+    if (error.reason === "session_busy" || (passing.has(error.reason) && isYoung)) {
       await addJob(
         ctx.sql,
         "chat.inbox",

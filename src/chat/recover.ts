@@ -36,7 +36,6 @@ export async function recoverChats({ sql, log }: Pick<Ctx, "sql" | "log">): Prom
       select distinct d.thread_id, c.tenant_id from chat_inbox d join chat_threads th on th.id = d.thread_id
         join chat_connections c on c.id = th.connection_id
       where d.created_at < now() - ${staleMs} * interval '1 millisecond' and ${jobless(sql, "chat.inbox")}
-        and not exists (select 1 from turns t where t.session_id = th.session_id and t.status in ('queued', 'running', 'waiting'))
       limit ${stepRows}
     )
     select (${addInboxJob(sql)}).id from stranded`;

@@ -1,6 +1,10 @@
 import { describe, expect, test } from "bun:test";
+import { lineTurnsMax } from "../../src/kernel/limits.ts";
 import { useChat } from "../harness/chat-fixture.ts";
 import { eventually } from "../harness/harness.ts";
+import { lineIs } from "../harness/line.ts";
+import { userMessage } from "../harness/seed.ts";
+import { open } from "../harness/turns.ts";
 
 const fixture = await useChat();
 
@@ -81,13 +85,64 @@ describe("a conversation in Slack", () => {
     const [, card] = await fixture.inThread(thread, 2);
     for (const word of ["one", "two", "three"])
       await fixture.mention(connection, `[[sim: text="${word}"]]`, { thread });
+    const [session] = (await t.call("GET", `/v1/agents/${agentId}/sessions`)).body.data;
+    await lineIs(fixture.h, session.id, 3);
     const [waiting] = await fixture.h.sql`select count(*)::int as rows from chat_inbox`;
-    expect(waiting?.rows).toBe(3);
-    expect(await fixture.turns(t)).toBe(1);
+    expect(waiting?.rows).toBe(0);
     await fixture.pressSlack(connection, card as never, "deny");
     const messages = await fixture.inThread(thread, 6);
     expect(messages.slice(3).map(({ text }) => text)).toEqual(["one", "two", "three"]);
     expect((await t.call("GET", `/v1/agents/${agentId}/sessions`)).body.data).toHaveLength(1);
+  });
+
+  test("messages that wait in a line meet the agent as it is when their turns start, and a disabled connection gets no answer", async () => {
+    const { t, agentId } = await fixture.tenant();
+    const connection = await fixture.connectSlack(t, agentId);
+    const waiting = async () => {
+      const thread = await fixture.mention(connection, asks);
+      const [, card] = await fixture.inThread(thread, 2);
+      await fixture.mention(connection, "Are you there?", { thread });
+      const [session] = (await t.call("GET", `/v1/agents/${agentId}/sessions`)).body.data;
+      await lineIs(fixture.h, session.id, 1);
+      return { thread, card, sessionId: session.id };
+    };
+    const silent = await waiting();
+    await fixture.h.sql`update chat_connections set enabled = false where id = ${connection.id}`;
+    await t.call("POST", `/v1/agents/${agentId}/sessions/${silent.sessionId}/cancel`);
+    await lineIs(fixture.h, silent.sessionId, 0);
+    await fixture.h.sql`update chat_connections set enabled = true where id = ${connection.id}`;
+    const refused = await waiting();
+    await fixture.h.sql`update agents set status = 'disabled' where id = ${agentId}`;
+    await fixture.pressSlack(connection, refused.card as never, "deny");
+    const messages = await fixture.inThread(refused.thread, 4);
+    expect(messages.at(-1)?.text).toBe("Sorry, I cannot answer right now.");
+    const said = fixture.slack.messages.filter(({ thread }) => thread === silent.thread);
+    expect(said.map(({ text }) => text)).not.toContain("I was stopped before I could answer.");
+  });
+
+  test("a message that finds the line of its session full waits in the inbox, and is answered later", async () => {
+    const { t, agentId } = await fixture.tenant();
+    const connection = await fixture.connectSlack(t, agentId);
+    const thread = await fixture.mention(connection, asks);
+    await fixture.inThread(thread, 2);
+    const [session] = (await t.call("GET", `/v1/agents/${agentId}/sessions`)).body.data;
+    const path = `/v1/agents/${agentId}/sessions/${session.id}`;
+    const body = (n: number) => ({ message: userMessage(`turn ${n}`), onBusy: "enqueue" });
+    for (let n = 0; n < lineTurnsMax; n++) await (await open(fixture.h, t, "POST", path, { body: body(n) })).leave();
+    await lineIs(fixture.h, session.id, lineTurnsMax);
+    await fixture.mention(connection, '[[sim: text="I waited"]]', { thread });
+    await eventually(async () => {
+      const [job] = await fixture.h.sql`
+        select 1 from graphile_worker.jobs where task_identifier = 'chat.inbox' and run_at > now() and locked_at is null`;
+      return job;
+    });
+    const [waiting] = await fixture.h.sql`select count(*)::int as rows from chat_inbox`;
+    expect(waiting?.rows).toBe(1);
+    expect((await t.call("POST", `${path}/cancel`, { body: { queued: true } })).body).toEqual({
+      canceled: lineTurnsMax + 1,
+    });
+    const messages = await fixture.inThread(thread, 4);
+    expect(messages.at(-1)?.text).toBe("I waited");
   });
 
   test("a message whose tenant has too many queued turns waits, and is answered later", async () => {

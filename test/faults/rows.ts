@@ -150,7 +150,8 @@ export async function readRows(
 export async function readBusy(sql: Sql): Promise<{ turns: string[]; jobs: string[]; locks: number }> {
   const turns = await sql<{ said: string }[]>`
     select status || ' ' || coalesce(session_id, id) || ' attempt ' || attempt as said
-    from turns where status in ('enqueued', 'queued', 'running', 'waiting')`;
+    from turns where status in ('enqueued', 'queued', 'running', 'waiting')
+    union all select 'line of ' || id from sessions where line > 0`;
   const jobs = await sql<{ said: string }[]>`
     select t.identifier || ' ' || j.id || ' attempts ' || j.attempts || ' locked by ' || coalesce(j.locked_by, 'nobody')
       || ' ' || coalesce(left(j.last_error, 200), '') as said

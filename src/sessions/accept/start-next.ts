@@ -6,10 +6,11 @@ import type { Ctx } from "../../kernel/context.ts";
 import { isUnavailable } from "../../kernel/database/failure.ts";
 import { tx } from "../../kernel/database/transaction.ts";
 import { ApiError } from "../../kernel/errors.ts";
+import { passingMsMax, passingPauseMs } from "../../kernel/limits.ts";
 import { merchantGuard } from "../../merchant/guard.ts";
 import { endUnclaimed } from "../cancel.ts";
 import { canceledOutcome } from "../run/outcome.ts";
-import { type FirstInLine, firstInLine, startMove } from "../state/line.ts";
+import { type FirstInLine, firstInLine, ringLine, startMove } from "../state/line.ts";
 import { outcomeWithoutMessages, type TurnError } from "../state/turn-end.ts";
 import { queueOf } from "./queued-turns.ts";
 import { findKeepSeq } from "./regenerate.ts";
@@ -25,23 +26,33 @@ export async function startNext(ctx: Ctx, sessionId: string): Promise<void> {
     const turn = await firstInLine(ctx.sql, sessionId);
     if (turn === null) return;
     if (turn.isCanceled) await endUnclaimed(ctx, turn.id, await canceledOutcome(ctx.sql, turn.id, false));
-    else await startOrEnd(ctx, turn);
+    else if ((await startOrEnd(ctx, turn)) === "later") return;
   }
 }
 
-/** Starts a turn, or ends it with the error of the gate that refuses it. Throws what passes by itself. */
-async function startOrEnd(ctx: Ctx, turn: FirstInLine): Promise<void> {
+/**
+ * Starts a turn, or ends it with the error of the gate that refuses it. `later`: nobody waits
+ * at a stream for a chat's answer, so what passes by itself is waited for. Throws when the
+ * database is away.
+ */
+async function startOrEnd(ctx: Ctx, turn: FirstInLine): Promise<"done" | "later"> {
   try {
     await start(ctx, turn);
   } catch (error) {
     // Another process moved it; what holds the line now is looked at again.
-    if (error instanceof LineMovedError) return;
+    if (error instanceof LineMovedError) return "done";
     if (!(error instanceof ApiError) || isUnavailable(error) || error.reason === "service_unavailable") throw error;
-    const { id: turnId, sessionId, tenantId, requestId } = turn;
+    const { id: turnId, sessionId, tenantId, requestId, kind, acceptedAt } = turn;
+    const isYoung = Date.now() - acceptedAt.getTime() < passingMsMax;
+    if (kind === "chat" && error.reason === "merchant_eligibility_unavailable" && isYoung) {
+      await ringLine(ctx.sql, sessionId, tenantId, new Date(Date.now() + passingPauseMs));
+      return "later";
+    }
     ctx.log.info({ requestId, turnId, sessionId, tenantId, reason: error.reason }, "a turn of a line was refused");
     const refusal: TurnError = { code: error.reason, message: error.message };
     await endUnclaimed(ctx, turn.id, outcomeWithoutMessages("failed", refusal));
   }
+  return "done";
 }
 
 /** A turn left the line, or another one came before it, while it was to be started. */

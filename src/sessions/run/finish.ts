@@ -38,8 +38,8 @@ export async function finishTurn(sql: AnySql, fence: Fence, outcome: TurnOutcome
     ${parts.ends ? meter(sql, outcome, parts) : sql``}
     ${rings ? ringNext(sql) : sql``}
     ${spend(sql, outcome)}
-    , ${handOverToChat(sql, outcome, fence.claim)}
-    select kind, (select count(*) from chat_enqueued) ${parts.inSession && !parts.good ? sql`, (select count(*) from hidden_purge)` : sql``}
+    ${parts.mayBeChat ? sql`, ${handOverToChat(sql, outcome, parts.leavesLine)}` : sql``}
+    select kind ${parts.mayBeChat ? sql`, (select count(*) from chat_enqueued)` : sql``} ${parts.inSession && !parts.good ? sql`, (select count(*) from hidden_purge)` : sql``}
       ${rings ? sql`, (select count(*) from rung)` : sql``}
       ${parts.ends ? sql`, (select count(*) from enqueued)` : sql``} from ended`;
   if (row === undefined) return false;
@@ -65,6 +65,7 @@ interface Parts extends EndedParts {
   readonly isTask: boolean;
   /** Several models may have answered. */
   readonly splits: boolean;
+  readonly mayBeChat: boolean;
   /** The turn may be one that waits in the line of its session. */
   readonly leavesLine: boolean;
 }
@@ -84,6 +85,7 @@ function partsOf({ claim, statuses }: Fence, { status, messages, replaced }: Tur
     undoes: status === "canceled" && continues && !keeps,
     isTask: claim === undefined || claim.kind === "task",
     splits: claim === undefined || claim.hasFallbacks,
+    mayBeChat: claim === undefined || claim.kind === "chat",
     leavesLine: statuses.includes("enqueued"),
   };
 }

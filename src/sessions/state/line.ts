@@ -42,7 +42,7 @@ export async function enqueueMove(inner: Tx, turn: NewLineTurn, place: "first" |
   const [row] = await inner<{ isHeld: boolean }[]>`
     with home as (
       update sessions s set line = line + 1 where id = ${turn.sessionId}
-      returning s.id, s.user_id, s.visible, coalesce(s.pinned_version, (select version from agents a where a.id = s.agent_id)) as version
+      returning s.id, s.user_id, s.visible, coalesce(s.pinned_version, (select version from agents a where a.id = s.agent_id), 0) as version
     )
     insert into turns (id, tenant_id, agent_id, session_id, kind, status, line_place, regenerates, agent_version, trigger, input,
       assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent)
@@ -63,6 +63,7 @@ export interface FirstInLine {
   readonly tenantId: IdOf<"tenant">;
   readonly agentId: IdOf<"agent">;
   readonly sessionId: IdOf<"session">;
+  readonly kind: TurnKind;
   readonly userId: string;
   readonly pinnedVersion: number | null;
   readonly isDeleted: boolean;
@@ -70,14 +71,19 @@ export interface FirstInLine {
   readonly input: UiMessage | null;
   readonly regenerates: string | null;
   readonly requestId: string | null;
+  /** Somebody asked to cancel it, or the chat that it came from is disabled or gone. */
   readonly isCanceled: boolean;
+  readonly acceptedAt: Date;
 }
 
 /** Returns the first turn of a session's line; null when nobody waits, or an unfinished turn holds the line. */
 export async function firstInLine(sql: AnySql, sessionId: string): Promise<FirstInLine | null> {
   const [turn] = await sql<FirstInLine[]>`
     select t.id, t.tenant_id, t.agent_id, t.session_id, s.user_id, s.pinned_version, s.deleted_at is not null as is_deleted,
-      t.trigger, t.input, t.regenerates, t.request_id, t.cancel_requested_at is not null as is_canceled
+      t.kind, t.trigger, t.input, t.regenerates, t.request_id, t.accepted_at,
+      t.cancel_requested_at is not null or t.kind = 'chat' and not exists (
+        select 1 from chat_threads th join chat_connections c on c.id = th.connection_id
+        where th.session_id = s.id and c.enabled) as is_canceled
     from turns t join sessions s on s.id = t.session_id
     where t.session_id = ${sessionId} and t.status = 'enqueued' and not exists (
       select 1 from turns a where a.session_id = ${sessionId} and a.status in ('queued', 'running', 'waiting'))
@@ -139,9 +145,9 @@ export async function requestCancelOfLine(
     select id, status, attempt, continuation_id, cancel_keep from asked order by line_place`;
 }
 
-/** Adds the job that starts the first of a line. */
-export function ringLine(inner: Tx, sessionId: string, tenantId: string): Promise<void> {
-  return addJob(inner, "session.next", { sessionId, tenantId });
+/** Adds the job that starts the first of a line, now or at a later time. */
+export function ringLine(sql: AnySql, sessionId: string, tenantId: string, runAt?: Date): Promise<void> {
+  return addJob(sql, "session.next", { sessionId, tenantId }, runAt === undefined ? {} : { runAt });
 }
 
 /** Adds the job of lines that no unfinished turn holds and that have none. Returns their sessions. */
