@@ -1,3 +1,4 @@
+import { clientTool } from "./plan.ts";
 import type { History } from "./record.ts";
 import { Replay } from "./replay.ts";
 import type { Remains, TurnRecord } from "./rows.ts";
@@ -15,8 +16,10 @@ export function checkTools(history: History, remains: Remains): string[] {
   for (const [text, count] of remains.counted)
     if (count > mayRun(text.split("/")[0] ?? "")) faults.push(`${text} was counted ${count} times`);
   const failed = entries.some(({ reading }) => reading?.chunks.some(({ type }) => type === "tool-output-error"));
-  for (const [mark, asked] of Map.groupBy(approvals, ({ input }) => input?.text ?? "")) {
-    const saved = byMark.has(mark);
+  // What a client tool has done is known to its caller only.
+  const ours = approvals.filter(({ tool }) => tool !== clientTool.name);
+  for (const [mark, asked] of Map.groupBy(ours, ({ input }) => input?.text ?? "")) {
+    const saved = byMark.has(mark) || remains.counted.has(mark);
     if (saved && asked.every(({ status }) => status === "denied")) faults.push(`${mark} was denied and saved`);
     const ran = asked.filter(({ status, turnId }) => status === "approved" && hasSucceeded(turns, turnId));
     // A tool that meets a database which is away says so to the model, and the turn goes on.

@@ -1,4 +1,5 @@
 import { turnCrashesMax } from "../../src/kernel/limits.ts";
+import { checkClientTools } from "./check-client-tools.ts";
 import { checkKept } from "./check-kept.ts";
 import { checkLine } from "./check-line.ts";
 import { checkLogs } from "./check-logs.ts";
@@ -21,6 +22,7 @@ export async function check(history: History, remains: Remains, told: readonly s
   faults.push(...checkDeletions(history, remains));
   faults.push(...checkTools(history, remains));
   faults.push(...checkLine(history, remains), ...checkKept(history, remains));
+  faults.push(...checkClientTools(history, remains));
   faults.push(...checkUsage(remains));
   const redisTroubled = told.some((fault) => fault.includes("Redis"));
   faults.push(...checkLogs(history, remains, redisTroubled));
@@ -109,6 +111,10 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   approvals: ["200", "404 not_found"],
   decide: ["202", "404 not_found", "409 approval_decided"],
   delete: ["204", "404 not_found", "409 session_busy"],
+  calls: ["200", "404 not_found"],
+  answer: ["202", "404 not_found", "409 tool_call_settled"],
+  // The message that waits may be another one by now, or none.
+  "round trip": ["200", "202", "400 invalid_request", "400 validation_failed", "404 not_found", "409 session_busy"],
   fork: ["201", "404 not_found", "404 message_not_found"],
 };
 
@@ -155,6 +161,8 @@ function checkResponse(entry: Entry, { turns, remains, sent }: Known): string[] 
     409: "canceled",
     503: "failed",
   }[status];
+  // What waited in a line may be refused when it starts.
+  if (turn.status === "failed" && turn.error?.code === code) return [];
   // A turn that stops to ask responds with what it said so far.
   const asked = status < 300 && turn.continuationId !== null;
   return turn.status === expected || asked ? [] : [`${said}: ${turn.id} is ${turn.status}`];

@@ -1,7 +1,8 @@
+import { answerCall, roundTrip, type Settle } from "./client-tools.ts";
 import { readEvents } from "./events.ts";
-import { drawPlan, type OnBusy, type Plan, scripts } from "./plan.ts";
+import { clientTool, drawPlan, type OnBusy, type Plan, scripts } from "./plan.ts";
 import type { Random } from "./random.ts";
-import type { Entry, History, Message } from "./record.ts";
+import type { Entry, History, Message, ToolResult } from "./record.ts";
 
 /** What all clients share. */
 export interface World {
@@ -15,7 +16,7 @@ export interface World {
   readonly urls: readonly string[];
 }
 
-type RequestOptions = {
+export type RequestOptions = {
   readonly kind: string;
   readonly method: string;
   readonly path: string;
@@ -26,6 +27,7 @@ type RequestOptions = {
   readonly message?: Message | null;
   readonly cutAt?: string | null;
   readonly onBusy?: OnBusy;
+  readonly result?: ToolResult;
   readonly leaveAfterChunks?: number;
   /** Of a stream that is taken up again. */
   readonly from?: number;
@@ -75,6 +77,8 @@ export class RandomClient {
       read: () => this.#messages(plan, sessionId),
       delete: () => this.#delete(plan, sessionId),
       fork: () => this.#fork(plan, sessionId),
+      answer: () => this.#settle(plan, sessionId, answerCall),
+      "round trip": () => this.#settle(plan, sessionId, roundTrip),
     };
     await acts[plan.kind]();
   }
@@ -116,15 +120,27 @@ export class RandomClient {
     if (made !== undefined) this.#world.slots[plan.slot] = made;
     const last = sent.at(-1)!;
     if (plan.stream && plan.resumes) await this.#resume(plan, last);
-    const asks = last.reading?.chunks.some(({ type }) => type === "tool-approval-request");
     const asked = sessionId ?? made;
-    if (asks && asked !== undefined && plan.where < 0.8) await this.#decide(plan, asked);
+    if (asked !== undefined) await this.#goOn(plan, asked, last);
+  }
+
+  /** Does what a turn has stopped for, mostly. */
+  async #goOn(plan: Plan, sessionId: string, { reading }: Entry): Promise<void> {
+    const types = new Set(reading?.chunks.map(({ type }) => type));
+    const calls = reading?.chunks.some(({ toolName }) => toolName === clientTool.name);
+    if (types.has("tool-approval-request") && plan.where < 0.8) await this.#decide(plan, sessionId);
+    if (calls && plan.where > 0.1) await this.#settle(plan, sessionId, plan.where < 0.6 ? answerCall : roundTrip);
+  }
+
+  #settle(plan: Plan, sessionId: string, settle: Settle): Promise<void> {
+    const op = `${this.#name}-${this.#ops}`;
+    const path = (rest: string) => this.#path(plan, sessionId, rest);
+    return settle((options) => this.#send({ ...options, sessionId }), path, plan, op);
   }
 
   async #generate(plan: Plan): Promise<void> {
     const mark = `${this.#name}-${this.#ops}`;
-    const script =
-      plan.script === "hanging" || plan.script === "tool" || plan.script === "steps" ? "quick" : plan.script;
+    const script = ["hanging", "tool", "steps", "client"].includes(plan.script) ? "quick" : plan.script;
     const message = { id: `m-${mark}`, role: "user" as const, parts: [{ type: "text", text: scripts[script](mark) }] };
     await this.#send({
       kind: "generate",
@@ -243,8 +259,11 @@ export class RandomClient {
     const { history } = this.#world;
     this.#requests += 1;
     const id = `${this.#name}-r${this.#requests}`;
-    const { kind, sessionId = null, message = null, cutAt = null, onBusy = "reject" } = options;
-    const entry = history.begin({ id, op: options.op ?? id, kind, sessionId, message, cutAt, onBusy });
+    const { kind, sessionId = null, message = null, cutAt = null, onBusy = "reject", result } = options;
+    const entry = history.begin({
+      ...{ id, op: options.op ?? id, kind, sessionId, message, cutAt, onBusy },
+      ...(result === undefined ? {} : { result }),
+    });
     try {
       await this.#exchange(entry, options);
     } catch (error) {

@@ -12,6 +12,7 @@ import { startHostileServers } from "./hostile-servers.ts";
 import { type LinkedInstallation, openLinkedInstallation } from "./installation.ts";
 import { drawBounds, endAllOf, eraseAllOf, hostileClients, moveIn, serveInFlood } from "./neighbours.ts";
 import { troubleProcesses, troubleStores } from "./nemesis.ts";
+import { clientTool } from "./plan.ts";
 import { Random } from "./random.ts";
 import { History, type Message } from "./record.ts";
 import { keepErased, type Remains, readBusy, readRows, watchLimits } from "./rows.ts";
@@ -116,6 +117,7 @@ async function makeAgents(client: Client, counter: CountingServer): Promise<stri
       providerId,
       tools: ["memory"],
       mcpConnectionIds,
+      clientTools: [clientTool],
       approvalInChat: { default: policy },
     });
     agents.push(((await made.json()) as { id: string }).id);

@@ -42,11 +42,20 @@ const weights = {
   generate: 5,
   delete: 5,
   fork: 5,
+  answer: 6,
+  "round trip": 5,
 };
 
 /** The connection to the server that counts, and its tool as a model calls it. */
 export const counterName = "counter";
 const countTool = `${counterName}__count`;
+
+/** The tool that the agents' caller runs. */
+export const clientTool = {
+  name: "pick",
+  description: "Lets the caller pick.",
+  inputSchema: { type: "object", properties: { text: { type: "string" } } },
+} as const;
 
 /** What the simulated model is told to do, by name; `mark` is the turn's own. */
 export const scripts = {
@@ -58,6 +67,8 @@ export const scripts = {
     `[[sim: text="I note" tool=memory_save args={"text":"${mark}"}; text="noted ${mark}" chunks=4 delayMs=50]]`,
   steps: (mark: string) =>
     `[[sim: text="first of ${mark}" chunks=4 delayMs=50 tool=${countTool} args={"text":"${mark}/1"}; text="second of ${mark}" chunks=4 tool=${countTool} args={"text":"${mark}/2"}; text="all of ${mark}" chunks=6]]`,
+  client: (mark: string) =>
+    `[[sim: text="I ask for ${mark}" chunks=2 delayMs=30 tool=${clientTool.name} args={"text":"${mark}"}; text="so it is ${mark}" chunks=4]]`,
   failing: () => `[[sim: size=300 chunks=6 delayMs=30 failAfterChunks=3 fail=400]]`,
   refused: () => `[[sim: fail=401]]`,
   hanging: () => `[[sim: size=100 chunks=4 delayMs=20 hangAfterChunks=2]]`,
@@ -70,6 +81,7 @@ const scriptWeights = {
   thinking: 8,
   tool: 16,
   steps: 20,
+  client: 16,
   failing: 3,
   refused: 2,
   hanging: 5,

@@ -9,6 +9,12 @@ export interface Message {
   readonly parts: readonly any[];
 }
 
+/** What a caller says that its tool has done. */
+export interface ToolResult {
+  readonly output?: unknown;
+  readonly errorText?: string;
+}
+
 /** One request of a client, and its response. */
 export interface Entry {
   /** Also the request's `X-Request-Id`. Requests of one operation have the same `op`. */
@@ -23,6 +29,8 @@ export interface Entry {
   /** What was to become of a turn that found its session busy; it is turned away where nothing is said. */
   readonly onBusy?: OnBusy;
   readonly startedAt: number;
+  /** The result that it gave to a client tool's call. */
+  readonly result?: ToolResult;
   /** When the response began. */
   respondedAt: number | null;
   endedAt: number | null;
@@ -56,7 +64,7 @@ export class History {
   /** Sessions that somebody was told of. */
   readonly sessions = new Set<string>();
 
-  begin(entry: Pick<Entry, "id" | "op" | "kind" | "sessionId" | "message" | "cutAt" | "onBusy">): Entry {
+  begin(entry: Pick<Entry, "id" | "op" | "kind" | "sessionId" | "message" | "cutAt" | "onBusy" | "result">): Entry {
     const begun: Entry = {
       ...entry,
       startedAt: Date.now(),

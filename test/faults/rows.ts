@@ -35,6 +35,7 @@ export interface SessionRecord {
 export interface ApprovalRecord {
   readonly id: string;
   readonly turnId: string;
+  readonly tool: string;
   readonly status: string;
   readonly input: { readonly text?: string } | null;
 }
@@ -135,7 +136,7 @@ export async function readRows(
     select id, agent_id, deleted_at is not null as deleted, metadata ->> 'op' as op
     from (select * from sessions union all select * from erased.sessions) s where tenant_id = ${tenantId}`;
   const approvals = await sql<ApprovalRecord[]>`
-    select id, turn_id, status, input from (
+    select id, turn_id, tool, status, input from (
       select * from approvals union all
       select * from erased.approvals a where exists (select 1 from erased.sessions s where s.id = a.session_id)
     ) a where tenant_id = ${tenantId}`;

@@ -1,0 +1,130 @@
+import { describe, expect, test } from "bun:test";
+import { checkClientTools } from "./check-client-tools.ts";
+import { checkKept } from "./check-kept.ts";
+import { checkLine } from "./check-line.ts";
+import { checkTools } from "./check-tools.ts";
+import { checkTranscripts } from "./check-transcripts.ts";
+import { type Entry, History, type Message } from "./record.ts";
+import type { Remains, TurnRecord } from "./rows.ts";
+
+/** A second of an invented history. */
+const at = (second: number) => new Date(second * 1_000);
+
+function turn(id: string, fields: Partial<TurnRecord> = {}): TurnRecord {
+  return {
+    ...{ id, op: id, sessionId: "s", status: "succeeded", attempt: 1, crashes: 0, trigger: "submit-message" },
+    ...{ error: null, continuationId: null, assistantMessageId: `a-${id}`, cancelRequested: false, cancelKeep: null },
+    ...{ acceptedAt: at(0), claimedAt: at(1), finishedAt: at(2), usageRows: 1 },
+    ...fields,
+  };
+}
+
+function historyOf(...entries: Partial<Entry>[]): History {
+  const history = new History();
+  for (const fields of entries) {
+    const op = fields.op ?? fields.turnId ?? "op";
+    const entry = history.begin({ id: op, op, kind: "turn", sessionId: "s" });
+    Object.assign(entry, { status: 200, ...fields });
+  }
+  return history;
+}
+
+const user = (id: string): Message => ({ id, role: "user", parts: [] });
+const answer = (id: string, ...parts: object[]): Message => ({ id, role: "assistant", parts });
+
+function remainsOf(fields: Partial<Remains>): Remains {
+  return {
+    ...{ turns: [], sessions: [], approvals: [], memories: [], counted: new Map(), strayUsage: 0, requestCount: 0 },
+    ...{ transcripts: new Map() },
+    ...fields,
+  };
+}
+
+describe("what the checker must see", () => {
+  /** Two turns of a session's line, the second asked for when the first was accepted. */
+  const line = (second: "enqueue" | "interrupt") =>
+    historyOf(
+      { turnId: "t1", onBusy: "enqueue", startedAt: 1_000, respondedAt: 2_000 },
+      { turnId: "t2", onBusy: second, startedAt: 3_000, respondedAt: 4_000 },
+    );
+  const began = (t1: number, t2: number) =>
+    remainsOf({
+      turns: [turn("t1", { claimedAt: at(t1) }), turn("t2", { claimedAt: at(t2), finishedAt: at(t2 + 1) })],
+    });
+
+  test("a line out of order", () => {
+    expect(checkLine(line("enqueue"), began(5, 6))).toEqual([]);
+    expect(checkLine(line("enqueue"), began(6, 5))).toHaveLength(1);
+    expect(checkLine(line("interrupt"), began(6, 5))).toEqual([]);
+    expect(checkLine(line("interrupt"), began(5, 6))).toHaveLength(1);
+  });
+
+  test("a turn that succeeds although it was interrupted", () => {
+    const ran = (status: string) =>
+      remainsOf({
+        turns: [
+          turn("t1", { status, claimedAt: at(2), finishedAt: at(5) }),
+          turn("t2", { claimedAt: at(6), finishedAt: at(7) }),
+        ],
+      });
+    expect(checkLine(line("interrupt"), ran("canceled"))).toEqual([]);
+    expect(checkLine(line("interrupt"), ran("succeeded"))).toHaveLength(1);
+  });
+
+  test("a kept answer that nobody was shown", () => {
+    const reading = {
+      ...{ from: 0, ids: ["t1:0", "t1:1"], finished: true, left: false },
+      chunks: [{ type: "start" }, { type: "text-delta", delta: "so far" }],
+    };
+    const said = (text: string, cancelKeep: "partial" | "nothing" = "partial") =>
+      remainsOf({
+        turns: [turn("t1", { status: "canceled", cancelKeep })],
+        transcripts: new Map([["s", [user("u"), answer("a-t1", { type: "text", text })]]]),
+      });
+    const history = historyOf({ turnId: "t1", reading });
+    expect(checkKept(history, said("so f"))).toEqual([]);
+    expect(checkKept(history, said("so well"))).toHaveLength(1);
+    expect(checkKept(history, said("so f", "nothing"))).toHaveLength(1);
+  });
+
+  test("a tool that ran twice, but for regenerations, of forks too", () => {
+    const counted = new Map([["t1/1", 2]]);
+    const sessions = ["s", "fork"].map((id) => ({ id, agentId: "a", deleted: false, op: id }));
+    const fork = { kind: "fork", op: "fork", status: 201, body: { id: "fork" } };
+    const again = turn("t2", { sessionId: "fork", trigger: "regenerate-message" });
+    expect(checkTools(historyOf(fork), remainsOf({ counted, sessions, turns: [turn("t1")] }))).toHaveLength(1);
+    expect(checkTools(historyOf(fork), remainsOf({ counted, sessions, turns: [turn("t1"), again] }))).toEqual([]);
+  });
+
+  test("a fork that holds something else than its source held", async () => {
+    const sessions = ["s", "fork"].map((id) => ({ id, agentId: "a", deleted: false, op: id }));
+    const history = historyOf(
+      { op: "t1", message: user("u1") },
+      { op: "t2", message: user("u2") },
+      { kind: "fork", op: "fork", status: 201, body: { id: "fork" } },
+    );
+    const whole = [user("u1"), answer("a-t1"), user("u2"), answer("a-t2")];
+    const holding = (...held: Message[]) =>
+      remainsOf({
+        sessions,
+        turns: [turn("t1"), turn("t2")],
+        transcripts: new Map([
+          ["s", whole],
+          ["fork", held],
+        ]),
+      });
+    expect(await checkTranscripts(history, holding(user("u1"), answer("a-t1")))).toEqual([]);
+    expect(await checkTranscripts(history, holding(...whole))).toEqual([]);
+    expect(await checkTranscripts(history, holding(user("u1")))).toHaveLength(1);
+  });
+
+  test("a client tool's call with two results, or with another one than was taken", () => {
+    const toolCall = { toolCallId: "c", assistantMessageId: "a-t1" };
+    const taken = { kind: "answer", status: 202, body: { toolCall }, result: { output: 1 } };
+    const stored = (output: number) =>
+      remainsOf({ transcripts: new Map([["s", [answer("a-t1", { type: "tool-pick", toolCallId: "c", output })]]]) });
+    expect(checkClientTools(historyOf(taken), stored(1))).toEqual([]);
+    expect(checkClientTools(historyOf(taken), stored(2))).toHaveLength(1);
+    expect(checkClientTools(historyOf(taken, taken), stored(1))).toHaveLength(1);
+  });
+});
