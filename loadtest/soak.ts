@@ -48,8 +48,10 @@ async function age(sql: postgres.Sql): Promise<void> {
   const old = sql`now() - interval '2 days'`;
   await sql`
     with aged as (
-      update sessions set updated_at = ${old} where updated_at < ${before} and updated_at > ${young} returning id)
-    update turns set accepted_at = ${old} where session_id in (select id from aged)`;
+      update sessions set updated_at = ${old} where updated_at < ${before} and updated_at > ${young} returning id
+    ), turned as (
+      update turns set accepted_at = ${old} where session_id in (select id from aged))
+    update approvals set decided_at = ${old} where session_id in (select id from aged)`;
   await sql`
     update task_runs set created_at = ${old}, finished_at = ${old} where finished_at < ${before} and finished_at > ${young}`;
 }
