@@ -78,6 +78,14 @@ create table turns (
   first_text_at timestamptz,
   finished_at timestamptz
 );
+-- The turns that do not move any more, for lists by a filter. A turn makes its entries once, with its end: what moves is
+-- found by `turns_tenant_active`.
+create index turns_of_kind on turns (tenant_id, kind, status, accepted_at)
+  where status in ('waiting', 'succeeded', 'failed', 'canceled');
+create index turns_of_agent on turns (agent_id, kind, status, accepted_at)
+  where status in ('waiting', 'succeeded', 'failed', 'canceled');
+create index turns_of_user on turns (tenant_id, user_id, kind, status, accepted_at)
+  where status in ('waiting', 'succeeded', 'failed', 'canceled');
 create index turns_session on turns (session_id, accepted_at desc) where session_id is not null;
 create index turns_accepted on turns (tenant_id, accepted_at);
 -- "Which stateless generations did this deleted agent leave?", and which are older than a tenant keeps them.
@@ -97,7 +105,8 @@ create index turns_agent_active on turns (agent_id) where status in ('enqueued',
 -- The line of a session, in its order.
 create index turns_line on turns (session_id, line_place) where status = 'enqueued';
 -- Also counts what a tenant has queued and running, for its limits.
-create index turns_tenant_active on turns (tenant_id, status) where status in ('enqueued', 'queued', 'running', 'waiting');
+create index turns_tenant_active on turns (tenant_id, status, accepted_at)
+  where status in ('enqueued', 'queued', 'running', 'waiting');
 -- The parked turns of each tenant in their order. A turn that finds a slot at once is never in it.
 create index turns_parked on turns (tenant_id, accepted_at, id)
   where status = 'queued' and parked_at is not null and cancel_requested_at is null;

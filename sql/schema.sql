@@ -705,11 +705,14 @@ CREATE INDEX turns_accepted ON turns USING btree (tenant_id, accepted_at);
 CREATE INDEX turns_agent_active ON turns USING btree (agent_id) WHERE status = ANY (ARRAY['enqueued'::text, 'queued'::text, 'running'::text, 'waiting'::text]);
 CREATE INDEX turns_generated ON turns USING btree (finished_at) WHERE session_id IS NULL AND input IS NOT NULL;
 CREATE INDEX turns_line ON turns USING btree (session_id, line_place) WHERE status = 'enqueued'::text;
+CREATE INDEX turns_of_agent ON turns USING btree (agent_id, kind, status, accepted_at) WHERE status = ANY (ARRAY['waiting'::text, 'succeeded'::text, 'failed'::text, 'canceled'::text]);
+CREATE INDEX turns_of_kind ON turns USING btree (tenant_id, kind, status, accepted_at) WHERE status = ANY (ARRAY['waiting'::text, 'succeeded'::text, 'failed'::text, 'canceled'::text]);
+CREATE INDEX turns_of_user ON turns USING btree (tenant_id, user_id, kind, status, accepted_at) WHERE status = ANY (ARRAY['waiting'::text, 'succeeded'::text, 'failed'::text, 'canceled'::text]);
 CREATE UNIQUE INDEX turns_one_active ON turns USING btree (session_id) WHERE status = ANY (ARRAY['queued'::text, 'running'::text, 'waiting'::text]);
 CREATE INDEX turns_parked ON turns USING btree (tenant_id, accepted_at, id) WHERE status = 'queued'::text AND parked_at IS NOT NULL AND cancel_requested_at IS NULL;
 CREATE INDEX turns_session ON turns USING btree (session_id, accepted_at DESC) WHERE session_id IS NOT NULL;
 CREATE INDEX turns_stateless ON turns USING btree (agent_id, accepted_at) WHERE session_id IS NULL;
-CREATE INDEX turns_tenant_active ON turns USING btree (tenant_id, status) WHERE status = ANY (ARRAY['enqueued'::text, 'queued'::text, 'running'::text, 'waiting'::text]);
+CREATE INDEX turns_tenant_active ON turns USING btree (tenant_id, status, accepted_at) WHERE status = ANY (ARRAY['enqueued'::text, 'queued'::text, 'running'::text, 'waiting'::text]);
 CREATE INDEX turns_to_cancel ON turns USING btree (cancel_requested_at) WHERE (status = ANY (ARRAY['enqueued'::text, 'queued'::text, 'waiting'::text])) AND cancel_requested_at IS NOT NULL;
 CREATE INDEX turns_unfinished ON turns USING btree (status, accepted_at) WHERE status = ANY (ARRAY['queued'::text, 'running'::text]);
 

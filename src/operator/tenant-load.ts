@@ -31,7 +31,7 @@ export function readEnd(values: Values): Command {
     await tx(sql, (inner) => recordOperator(inner, action, resourceId, { tenantId }));
     // The runs first: one that has not begun would accept a turn.
     const runs = await cancelQueuedRuns(sql, tenantId, agentId);
-    const turns = await endTurnsOf(sql, tenantId, agentId);
+    const turns = await endTurnsOf(sql, tenantId, agentId === null ? {} : { agentId });
     if (values.json === true) return `${JSON.stringify({ ...turns, runs })}\n`;
     return textOfEnd(turns, runs);
   };

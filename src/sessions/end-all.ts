@@ -1,8 +1,9 @@
 import type { Sql } from "../kernel/database/client.ts";
+import { tx } from "../kernel/database/transaction.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import { endLostTurn } from "./recover/reap.ts";
 import { cancelChannel } from "./run/actor.ts";
-import { requestCancelOfMany, type StoppingTurn } from "./state/turn.ts";
+import { requestCancelOfMany, type StoppingTurn, type TurnsToEnd } from "./state/turn.ts";
 
 /** How many turns were ended, by the state in which they were found; those in lines were queued. */
 export type EndedTurns = { readonly [State in Exclude<StoppingTurn["status"], "enqueued">]: number };
@@ -13,34 +14,60 @@ const stepRows = 500;
 const endedAtOnce = 2;
 
 /**
- * Cancels everything of a tenant (only of one agent, where one is given) that is queued,
- * running or waiting for a person, in bounded steps, the lines of sessions first, so that
+ * Cancels everything of a tenant that is queued, running or waiting for a person (only what
+ * matches all that `only` has), in bounded steps, the lines of sessions first, so that
  * nothing of them starts meanwhile: what no worker has ends here, what runs
  * is asked to stop. What is accepted meanwhile is left. Returns how much it was.
+ *
+ * After `endingMsMax`, turns that no worker has are only asked to stop, so that none of them
+ * runs any more, and the reaper ends them.
  */
 export async function endTurnsOf(
   sql: Sql,
   tenantId: IdOf<"tenant">,
-  agentId: IdOf<"agent"> | null,
+  only: TurnsToEnd,
+  endingMsMax: number = Number.POSITIVE_INFINITY,
 ): Promise<EndedTurns> {
   const ended = { queued: 0, running: 0, waiting: 0 };
+  const endsUntil = Date.now() + endingMsMax;
   const [begun] = await sql<{ now: Date }[]>`select clock_timestamp() as now`;
-  const found = { tenantId, agentId, acceptedUntil: begun?.now ?? new Date(), limit: stepRows };
-  for (const enqueued of [true, false]) {
+  const all = { tenantId, only, acceptedUntil: begun?.now ?? new Date() };
+  for (const pass of passesFor(only.status)) {
     for (;;) {
-      const turns = await requestCancelOfMany(sql, { ...found, enqueued }, cancelChannel);
+      // In a transaction of its own, which is repeated when it meets another one that locks them in another order.
+      const turns = await tx(sql, (inner) => requestCancelOfMany(inner, { ...all, ...pass }, cancelChannel));
       if (turns.length === 0) break;
       for (const { status } of turns) ended[status === "enqueued" ? "queued" : status] += 1;
       const idle = turns.filter(({ status }) => status !== "running");
-      await Promise.all(Array.from({ length: endedAtOnce }, (_, place) => endEach(sql, idle, place)));
+      await Promise.all(Array.from({ length: endedAtOnce }, (_, place) => endEach(sql, idle, { place, endsUntil })));
     }
   }
   return ended;
 }
 
+/**
+ * Returns the passes over the turns in a state, or over all that are unfinished. What is in a
+ * line is waited for, in the order in which others lock it: whoever moves it now starts it,
+ * and does so shortly. Of the others, those are left at first that somebody moves just then;
+ * they are waited for at last, one at a time, so that no two of their locks are held together.
+ */
+function passesFor(status: TurnsToEnd["status"]) {
+  const statuses = status ?? "active";
+  const others = [
+    { statuses, waits: false, limit: stepRows },
+    { statuses, waits: true, limit: 1 },
+  ] as const;
+  const hasLine = status === undefined || status === "queued";
+  return hasLine ? [{ statuses: "enqueued", waits: true, limit: stepRows } as const, ...others] : others;
+}
+
 /** Ends every `endedAtOnce`-th turn from a place on. One that a worker's reaper ends first is ended as well. */
-async function endEach(sql: Sql, turns: readonly StoppingTurn[], first: number): Promise<void> {
-  for (let place = first; place < turns.length; place += endedAtOnce) {
+async function endEach(
+  sql: Sql,
+  turns: readonly StoppingTurn[],
+  { place: first, endsUntil }: { readonly place: number; readonly endsUntil: number },
+): Promise<void> {
+  for (let place = first; place < turns.length && Date.now() < endsUntil; place += endedAtOnce) {
     const { id, attempt, continuationId } = turns[place] as StoppingTurn;
     const fence = { turnId: id, attempt, statuses: ["enqueued", "queued", "waiting"] as const };
     await endLostTurn(sql, fence, "canceled", continuationId !== null);

@@ -4,6 +4,7 @@ import { Nullable, OneOf } from "../kernel/http/request-fields.ts";
 import {
   ActorResponse,
   attribution,
+  Failure,
   Moment,
   MomentOrNull,
   NextCursor,
@@ -14,6 +15,9 @@ import {
 } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
 import { Message } from "../messages/schema.ts";
+import { turnKinds } from "./state/turn.ts";
+import { stepCallStatuses } from "./state/turn-step.ts";
+import { shownStatuses } from "./state/turn-view.ts";
 
 /** What operations on sessions respond with, for the OpenAPI document. */
 
@@ -51,6 +55,46 @@ export const SessionDetailsResponse = Component("SessionDetails", {
   queuedTurns: example(Type.Integer(), 0),
   pending: Type.Array(PendingMessageResponse),
 });
+
+const turnView = {
+  id: Id("turn"),
+  agentId: Id("agent"),
+  agentVersion: example(Type.Integer(), 3),
+  sessionId: Nullable(Id("session")),
+  kind: example(OneOf(...turnKinds), "session"),
+  status: example(OneOf(...shownStatuses), "succeeded"),
+  error: example(Nullable(Failure), null),
+  userId: example(Text, "user-42"),
+  attempts: example(Type.Integer(), 1),
+  requestId: example(TextOrNull, "req_0123456789abcdefghijklmn"),
+  acceptedAt: Moment,
+  startedAt: MomentOrNull,
+  firstTextAt: MomentOrNull,
+  finishedAt: MomentOrNull,
+  inputTokens: example(Type.Integer(), 120),
+  outputTokens: example(Type.Integer(), 40),
+  usageEstimated: example(Type.Boolean(), false),
+  modelCalls: example(Type.Integer(), 1),
+};
+export const TurnListResponse = pageOf("TurnPage", Component("TurnSummary", turnView));
+const StepCallResponse = Component("TurnStepToolCall", {
+  toolCallId: example(Text, "call_1"),
+  tool: example(Text, "bash"),
+  status: example(OneOf(...stepCallStatuses), "succeeded"),
+  startedAt: Moment,
+  finishedAt: MomentOrNull,
+});
+const StepResponse = Component("TurnStep", {
+  index: example(Type.Integer(), 0),
+  startedAt: Moment,
+  finishedAt: MomentOrNull,
+  provider: Nullable(Id("provider")),
+  model: example(Text, "gpt-5-mini"),
+  inputTokens: example(Type.Integer(), 120),
+  outputTokens: example(Type.Integer(), 40),
+  toolCalls: Type.Array(StepCallResponse),
+});
+export const TurnDetailsResponse = Component("TurnDetails", { ...turnView, steps: Type.Array(StepResponse) });
 
 export const MessageResponse = Component("Turn", { message: Message });
 export const CancelResponse = Component("TurnCanceled", { canceled: example(Type.Integer(), 1) });

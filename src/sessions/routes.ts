@@ -5,6 +5,7 @@ import { operation, pathIds } from "../kernel/http/operation.ts";
 import { readLimit } from "../kernel/http/page.ts";
 import { Closed, Flag } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
+import { allTurnsRoutes } from "./all-turns-routes.ts";
 import { approvalRoutes } from "./approval-routes.ts";
 import { clientCallRoutes } from "./client-call-routes.ts";
 import type { StreamContext } from "./follow/respond.ts";
@@ -29,6 +30,7 @@ export function sessionRoutes(ctx: Ctx) {
     .use(approvalRoutes(streams))
     .use(clientCallRoutes(streams))
     .use(oneSessionRoutes(ctx))
+    .use(allTurnsRoutes(ctx))
     .use(transcriptRoutes(ctx))
     .use(forkRoutes(ctx));
 }

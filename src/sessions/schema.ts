@@ -1,18 +1,23 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Component, example, shownAs } from "../kernel/http/component.ts";
+import { MomentText } from "../kernel/http/date-time.ts";
 import {
   BoundedJson,
+  Change,
   Characters,
   Closed,
   Cursor,
   Flag,
   Metadata,
+  OneOf,
   pageQuery,
   SmallJson,
   UserId,
 } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
 import { MessagePart, UserMessagePart } from "../messages/schema.ts";
+import { turnKinds } from "./state/turn.ts";
+import { shownStatuses } from "./state/turn-view.ts";
 
 /** The id of a UI message, which its client may choose. */
 export const MessageId = Characters({ min: 1, max: 256 });
@@ -102,6 +107,20 @@ export const LatestQuery = Closed({
   ...pageQuery,
   userId: Type.Optional(Type.String()),
   byAgent: Type.Optional(Flag),
+});
+const turnFilter = { agentId: Id("agent"), sessionId: Id("session"), userId: UserId };
+export const TurnListFields = Closed({
+  ...Type.Partial(Type.Object(turnFilter)).properties,
+  status: Type.Optional(OneOf(...shownStatuses)),
+  kind: Type.Optional(OneOf(...turnKinds)),
+  from: Type.Optional(MomentText),
+  to: Type.Optional(MomentText),
+  ...pageQuery,
+});
+/** The body of `POST /v1/turns/cancel`: which unfinished turns, those that match all of these. */
+export const TurnsCancel = Change("TurnsCancel", {
+  ...turnFilter,
+  status: OneOf("queued", "running", "waiting"),
 });
 export const MessagesQuery = Closed({ ...pageQuery, after: Type.Optional(Cursor) });
 /** The same of a session, whose page may end with what the transcript does not hold yet. */

@@ -60,6 +60,12 @@ const sessions: Record<string, Caller> = {
     await s.theSession();
     return {};
   },
+  "GET /v1/turns": async (s) => {
+    await s.theWaiting();
+    return {};
+  },
+  "GET /v1/turns/:turnId": async (s) => ({ params: { turnId: await s.turnOf(await s.theWaiting()) } }),
+  "POST /v1/turns/cancel": async (s) => ({ body: { sessionId: (await s.newWaiting()).sessionId, userId: "" } }),
   [`GET ${session}/messages`]: ofSession,
   [`GET ${session}`]: async (s) => ({ params: { ...(await s.newRunning()) } }),
   [`PATCH ${session}`]: async (s) => ({ params: { ...(await s.newSession()) }, body: { metadata: { plan: "pro" } } }),

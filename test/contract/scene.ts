@@ -123,6 +123,13 @@ export class Scene {
     return ids;
   };
 
+  /** The newest turn of a session. */
+  turnOf = async ({ sessionId }: SessionIds): Promise<string> => {
+    const [turn] = await this
+      .sql`select id from turns where session_id = ${sessionId} order by accepted_at desc limit 1`;
+    return turn?.id;
+  };
+
   cancel = ({ agentId, sessionId }: SessionIds) => this.parley.sessions.cancel(agentId, sessionId);
 
   thePrompt = () => this.once("prompt", () => this.newPrompt());

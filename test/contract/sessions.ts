@@ -101,6 +101,23 @@ export const sessions: readonly Contract[] = [
     limits: [pageLimit(200)],
   },
   { op: "GET /v1/sessions/latest", success: [200], shape: "LatestPage", errors: [cursor], limits: [pageLimit(200)] },
+  { op: "GET /v1/turns", success: [200], shape: "TurnSummaryPage", errors: [cursor], limits: [pageLimit(200)] },
+  {
+    op: "GET /v1/turns/:turnId",
+    success: [200],
+    shape: "TurnDetails",
+    ids: { turnId: ["turn", "404 not_found"] },
+    errors: [],
+  },
+  {
+    op: "POST /v1/turns/cancel",
+    success: [202],
+    shape: "Canceled",
+    body: "json",
+    key: "response",
+    errors: [],
+    limits: [userId],
+  },
   {
     op: "GET /v1/agents/:agentId/sessions/:sessionId/messages",
     success: [200],

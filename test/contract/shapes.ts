@@ -1,6 +1,7 @@
 import type { Form } from "../../src/kernel/errors.ts";
 import { type Fields, schemaOfFields } from "./notation.ts";
 import { pauses } from "./shapes-pauses.ts";
+import { turnShapes } from "./shapes-turns.ts";
 
 const made = { createdAt: "time", updatedAt: "time" } as const;
 const attribution = { userId: "text", metadata: "object" } as const;
@@ -144,6 +145,7 @@ const shapes: Readonly<Record<string, Fields>> = {
   MessagePage: { ...messages, data: "[#TranscriptMessage]" },
   Session: summary,
   SessionPage: page("Session"),
+  ...turnShapes,
   SessionDetails: {
     ...summary,
     busy: "bool",

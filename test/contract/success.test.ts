@@ -66,7 +66,7 @@ function expectShape(shape: string | null, form: Form, response: ApiResponse): v
 
 /** Operations on turns, which leave no audit event. */
 const ofTurns =
-  /\/sessions(\/:sessionId(\/cancel|\/tool-calls\/:toolCallId)?)?$|\/generate$|\/runs(\/:runId\/cancel)?$/;
+  /\/sessions(\/:sessionId(\/cancel|\/tool-calls\/:toolCallId)?)?$|\/generate$|\/v1\/turns\/cancel$|\/runs(\/:runId\/cancel)?$/;
 
 /** Expects what the operation left in the audit events under its request: one for each that changes something. */
 async function expectAudited(op: string, { headers, body }: ApiResponse): Promise<void> {

@@ -82,7 +82,7 @@ export function hostileClients(tenant: HostileTenant, seed: number): HostileClie
 
 /** Ends everything of the tenant that is queued, running or waiting, as an operator does. */
 export async function endAllOf({ sql }: Installation, { tenantId }: HostileTenant): Promise<void> {
-  await endTurnsOf(sql, tenantId as IdOf<"tenant">, null);
+  await endTurnsOf(sql, tenantId as IdOf<"tenant">, {});
 }
 
 /**

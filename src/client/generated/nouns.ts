@@ -105,7 +105,11 @@ import type {
   TurnCancel,
   TurnCanceled,
   TurnCreate,
+  TurnDetails,
+  TurnPage,
   TurnResume,
+  TurnSummary,
+  TurnsCancel,
   UIMessage,
   UIMessageChunk,
   UnresolvedChatDelivery,
@@ -383,6 +387,61 @@ class SessionsClient {
   /** Make a session that begins with another one's transcript: `POST /v1/agents/{agentId}/sessions/{sessionId}/fork`. */
   fork(agentId: string, sessionId: string, body: SessionFork = {}, options: CallOptions = {}): Promise<Session> {
     return this.#transport.call("POST", path`/v1/agents/${agentId}/sessions/${sessionId}/fork`, { body, ...options });
+  }
+}
+
+/** Turns of all agents, wherever they came from, and the steps of each. */
+class TurnsClient {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** List turns, newest first: `GET /v1/turns`. */
+  list(
+    query: {
+      agentId?: string;
+      sessionId?: string;
+      userId?: string;
+      status?: "queued" | "running" | "waiting" | "succeeded" | "failed" | "canceled";
+      kind?: "session" | "generate" | "task" | "chat";
+      from?: string;
+      to?: string;
+      cursor?: string;
+      limit?: number;
+    } = {},
+    options: CallOptions = {},
+  ): Promise<TurnPage> {
+    return this.#transport.call("GET", "/v1/turns", { query, ...options });
+  }
+
+  /** List turns, newest first, row by row over all pages: `GET /v1/turns`. */
+  listAll(
+    query: {
+      agentId?: string;
+      sessionId?: string;
+      userId?: string;
+      status?: "queued" | "running" | "waiting" | "succeeded" | "failed" | "canceled";
+      kind?: "session" | "generate" | "task" | "chat";
+      from?: string;
+      to?: string;
+      cursor?: string;
+      limit?: number;
+    } = {},
+    options: CallOptions = {},
+  ): AsyncGenerator<TurnSummary> {
+    return this.#transport.rows("/v1/turns", "data", { query, ...options });
+  }
+
+  /** Cancel all turns that match: `POST /v1/turns/cancel`. */
+  cancel(body: TurnsCancel, options: CallOptions = {}): Promise<TurnCanceled> {
+    return this.#transport.call("POST", "/v1/turns/cancel", { body, ...options });
+  }
+
+  /** Read a turn with its steps: `GET /v1/turns/{turnId}`. */
+  get(turnId: string, options: CallOptions = {}): Promise<TurnDetails> {
+    return this.#transport.call("GET", path`/v1/turns/${turnId}`, { ...options });
   }
 }
 
@@ -1273,6 +1332,7 @@ class ApiKeysClient {
 export class Nouns {
   readonly agents: AgentsClient;
   readonly sessions: SessionsClient;
+  readonly turns: TurnsClient;
   readonly toolApprovals: ToolApprovalsClient;
   readonly toolCalls: ToolCallsClient;
   readonly memories: MemoriesClient;
@@ -1296,6 +1356,7 @@ export class Nouns {
   constructor(transport: Transport) {
     this.agents = new AgentsClient(transport);
     this.sessions = new SessionsClient(transport);
+    this.turns = new TurnsClient(transport);
     this.toolApprovals = new ToolApprovalsClient(transport);
     this.toolCalls = new ToolCallsClient(transport);
     this.memories = new MemoriesClient(transport);

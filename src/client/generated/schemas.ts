@@ -1076,10 +1076,37 @@ export interface TurnCreate {
   version?: number;
 }
 
+export interface TurnDetails {
+  id: string;
+  agentId: string;
+  agentVersion: number;
+  sessionId: string | null;
+  kind: "session" | "generate" | "task" | "chat";
+  status: "queued" | "running" | "waiting" | "succeeded" | "failed" | "canceled";
+  error: Failure | null;
+  userId: string;
+  attempts: number;
+  requestId: string | null;
+  acceptedAt: string;
+  startedAt: string | null;
+  firstTextAt: string | null;
+  finishedAt: string | null;
+  inputTokens: number;
+  outputTokens: number;
+  usageEstimated: boolean;
+  modelCalls: number;
+  steps: Array<TurnStep>;
+}
+
 export interface TurnLimits {
   maxModelCalls?: number;
   maxTokens?: number;
   maxSeconds?: number;
+}
+
+export interface TurnPage {
+  data: Array<TurnSummary>;
+  nextCursor: string | null;
 }
 
 export interface TurnResume {
@@ -1092,6 +1119,53 @@ export interface TurnResume {
   userId?: string;
   metadata?: Record<string, unknown>;
   onBusy?: "reject" | "enqueue" | "interrupt";
+}
+
+export interface TurnStep {
+  index: number;
+  startedAt: string;
+  finishedAt: string | null;
+  provider: string | null;
+  model: string;
+  inputTokens: number;
+  outputTokens: number;
+  toolCalls: Array<TurnStepToolCall>;
+}
+
+export interface TurnStepToolCall {
+  toolCallId: string;
+  tool: string;
+  status: "running" | "waiting" | "succeeded" | "failed" | "denied" | "canceled";
+  startedAt: string;
+  finishedAt: string | null;
+}
+
+export interface TurnSummary {
+  id: string;
+  agentId: string;
+  agentVersion: number;
+  sessionId: string | null;
+  kind: "session" | "generate" | "task" | "chat";
+  status: "queued" | "running" | "waiting" | "succeeded" | "failed" | "canceled";
+  error: Failure | null;
+  userId: string;
+  attempts: number;
+  requestId: string | null;
+  acceptedAt: string;
+  startedAt: string | null;
+  firstTextAt: string | null;
+  finishedAt: string | null;
+  inputTokens: number;
+  outputTokens: number;
+  usageEstimated: boolean;
+  modelCalls: number;
+}
+
+export interface TurnsCancel {
+  agentId?: string;
+  sessionId?: string;
+  userId?: string;
+  status?: "queued" | "running" | "waiting";
 }
 
 export interface UIMessage {

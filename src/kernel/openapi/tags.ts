@@ -4,6 +4,7 @@ import type { OperationId } from "../http/operation.ts";
 const descriptions = {
   agents: "Agents, their versions, pictures and MCP attachments, and generation without a session.",
   sessions: "Sessions, their turns and transcripts.",
+  turns: "Turns of all agents, wherever they came from, and the steps of each.",
   toolApprovals: "Tool calls that wait for a person, and the continuations of their turns.",
   toolCalls: "Calls of client tools, which the caller runs.",
   memories: "What an agent keeps from one session to the next.",

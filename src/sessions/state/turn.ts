@@ -67,7 +67,8 @@ import type { TurnRecord } from "./turn-step.ts";
 export type TurnStatus = "enqueued" | "queued" | "running" | "waiting" | "succeeded" | "failed" | "canceled";
 
 /** How a turn was asked for: a session over HTTP, a stateless generation, a task's run, a chat app. */
-export type TurnKind = "session" | "generate" | "task" | "chat";
+export const turnKinds = ["session", "generate", "task", "chat"] as const;
+export type TurnKind = (typeof turnKinds)[number];
 
 /** What decides which parts of the ending statement can concern a claim. */
 export interface ClaimKind {
@@ -299,31 +300,43 @@ export async function requestCancel(
 /** Which turns `requestCancelOfMany` asks. */
 interface ManyTurns {
   readonly tenantId: string;
-  /** Null: of all agents. */
-  readonly agentId: string | null;
+  /** Those that match all that is given. */
+  readonly only: TurnsToEnd;
   readonly acceptedUntil: Date;
   readonly limit: number;
-  /** Those that wait in the lines of their sessions, or all others. */
-  readonly enqueued: boolean;
+  /** Those in these states. */
+  readonly statuses: "enqueued" | "active" | "queued" | "running" | "waiting";
+  /** Whether turns that another transaction moves now are waited for, or left for the next call. */
+  readonly waits: boolean;
 }
 
-/**
- * Asks unfinished turns of a tenant to stop that were not asked yet, and announces those that
- * run. Returns them; one that another transaction moves now is left for the next call.
- */
+/** Which unfinished turns are to end. */
+export interface TurnsToEnd {
+  readonly agentId?: string | undefined;
+  readonly sessionId?: string | undefined;
+  /** The empty string: turns without a user. */
+  readonly userId?: string | undefined;
+  /** `queued`: those in the lines of their sessions too. */
+  readonly status?: "queued" | "running" | "waiting" | undefined;
+}
+
+/** Asks unfinished turns of a tenant to stop that were not asked yet, and announces those that run. Returns them. */
 export async function requestCancelOfMany(
   sql: AnySql,
-  { tenantId, agentId, acceptedUntil, limit, enqueued }: ManyTurns,
+  { tenantId, only, acceptedUntil, limit, statuses, waits }: ManyTurns,
   channel: string,
 ): Promise<StoppingTurn[]> {
-  // What is in a line is waited for, in the order in which others lock it: whoever moves it now starts it, and does so shortly.
-  const statuses = enqueued ? sql`('enqueued')` : sql`('queued', 'running', 'waiting')`;
+  const { agentId, sessionId, userId } = only;
+  // Written out, because only then the index of the unfinished turns is found.
+  const found = statuses === "active" ? sql`('queued', 'running', 'waiting')` : sql`(${sql.unsafe(`'${statuses}'`)})`;
   return sql<StoppingTurn[]>`
     with found as (
       select id from turns
-      where tenant_id = ${tenantId} and status in ${statuses} and cancel_requested_at is null
-        and accepted_at <= ${acceptedUntil} ${agentId === null ? sql`` : sql`and agent_id = ${agentId}`}
-      ${enqueued ? sql`order by id` : sql``} limit ${limit} for no key update ${enqueued ? sql`` : sql`skip locked`}
+      where tenant_id = ${tenantId} and status in ${found} and cancel_requested_at is null
+        and accepted_at <= ${acceptedUntil} ${agentId === undefined ? sql`` : sql`and agent_id = ${agentId}`}
+        ${sessionId === undefined ? sql`` : sql`and session_id = ${sessionId}`}
+        ${userId === undefined ? sql`` : sql`and user_id = ${userId}`}
+      ${waits ? sql`order by id` : sql``} limit ${limit} for no key update ${waits ? sql`` : sql`skip locked`}
     ), asked as (
       update turns t set cancel_requested_at = now() from found where t.id = found.id
       returning t.id, t.status, t.attempt, t.continuation_id, 'nothing' as cancel_keep

@@ -103,7 +103,7 @@ describe("the line", () => {
     expect(sent.map(({ response }) => response.status).sort()).toEqual([200, 200, 429, 429]);
     const path = sessionPath(agentId, s.sessionId);
     expect(statusAndCode(await t.call("DELETE", `${path}?deleteArtifacts=false`))).toEqual([409, "session_busy"]);
-    const ended = await endTurnsOf(h.sql, t.id as never, null);
+    const ended = await endTurnsOf(h.sql, t.id as never, {});
     expect(ended).toEqual({ queued: 2, running: 1, waiting: 0 });
     for (const stream of streams) expect(await errorOf(stream)).toBe("abort");
     await idle(h, s.sessionId);

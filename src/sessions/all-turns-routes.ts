@@ -1,0 +1,81 @@
+import { Elysia } from "elysia";
+import type { Ctx } from "../kernel/context.ts";
+import { invalid } from "../kernel/errors.ts";
+import { unaudited } from "../kernel/http/audit-trail.ts";
+import { readDateTime } from "../kernel/http/date-time.ts";
+import { operation, pathIds } from "../kernel/http/operation.ts";
+import { readLimit } from "../kernel/http/page.ts";
+import { Id } from "../kernel/ids.ts";
+import { endTurnsOf } from "./end-all.ts";
+import { CancelResponse, TurnDetailsResponse, TurnListResponse } from "./responses.ts";
+import { TurnListFields, TurnsCancel } from "./schema.ts";
+import { listTurns } from "./state/turn-list.ts";
+import { readTurn } from "./state/turn-view.ts";
+
+/** A request ends turns for this long; the reaper ends what is left then. */
+const endingMsMax = 5_000;
+
+/** The turns of a tenant, wherever they came from: `/v1/turns`. */
+export function allTurnsRoutes(ctx: Ctx) {
+  return new Elysia({ prefix: "/v1/turns" })
+    .get(
+      "",
+      operation(ctx, {
+        id: "turns.list",
+        summary: "List turns, newest first",
+        description:
+          "The filters narrow the list together. `from` (inclusive) and `to` (exclusive) are when a turn was accepted; an empty `userId` means turns without a user.",
+        query: TurnListFields,
+        success: 200,
+        response: TurnListResponse,
+        errors: ["invalid_cursor"],
+        handle: ({ sql, tenantId, query }) => {
+          const { status, kind, agentId, sessionId, userId, cursor } = query;
+          return listTurns(sql, tenantId, {
+            ...{ status, kind, agentId, sessionId, userId, cursor },
+            from: momentOf("from", query.from),
+            to: momentOf("to", query.to),
+            limit: readLimit(query.limit),
+          });
+        },
+      }),
+    )
+    .post(
+      "/cancel",
+      operation(ctx, {
+        id: "turns.cancel",
+        audit: unaudited,
+        summary: "Cancel all turns that match",
+        description:
+          "Turns that are queued, running or waiting and match every field that is given, at least one; a turn in its session's line counts as queued. They never run again; of many, the last are seen to end some seconds later.",
+        body: TurnsCancel,
+        success: 202,
+        response: CancelResponse,
+        handle: async ({ sql, commit, tenantId, body }) => {
+          const { queued, running, waiting } = await endTurnsOf(sql, tenantId, body, endingMsMax);
+          return commit(async () => ({ canceled: queued + running + waiting }));
+        },
+      }),
+    )
+    .get(
+      "/:turnId",
+      operation(ctx, {
+        id: "turns.get",
+        summary: "Read a turn with its steps",
+        description: "`steps` has times and names, no content.",
+        params: pathIds({ turnId: Id("turn") }),
+        success: 200,
+        response: TurnDetailsResponse,
+        errors: ["not_found"],
+        handle: ({ sql, tenantId, params }) => readTurn(sql, tenantId, params.turnId),
+      }),
+    );
+}
+
+/** Returns the moment that a query field names. Throws 400 naming it. */
+function momentOf(field: "from" | "to", text: string | undefined): Date | undefined {
+  if (text === undefined) return undefined;
+  const moment = readDateTime(text);
+  if (moment === null) throw invalid(field, "must be an RFC 3339 date-time with an offset");
+  return moment;
+}

@@ -1,0 +1,121 @@
+import type { AnySql } from "../../kernel/database/client.ts";
+import { placeInTime, type TimePlace } from "../../kernel/database/keyset.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import type { IdOf } from "../../kernel/ids.ts";
+import type { TurnKind, TurnStatus } from "./turn.ts";
+import type { TurnError } from "./turn-end.ts";
+import type { TurnStep } from "./turn-step.ts";
+
+/** How the interface says the state of a turn: one that waits in its session's line is `queued`. */
+export const shownStatuses = ["queued", "running", "waiting", "succeeded", "failed", "canceled"] as const;
+export type ShownStatus = (typeof shownStatuses)[number];
+
+/** A turn as lists show it: whose it is, how it went and what it used, no content. */
+export interface TurnView {
+  readonly id: IdOf<"turn">;
+  readonly agentId: IdOf<"agent">;
+  readonly agentVersion: number;
+  readonly sessionId: IdOf<"session"> | null;
+  readonly kind: TurnKind;
+  readonly status: ShownStatus;
+  /** Why it failed; null for any other turn. */
+  readonly error: TurnError | null;
+  readonly userId: string;
+  /** How often a worker took it. */
+  readonly attempts: number;
+  readonly requestId: string | null;
+  readonly acceptedAt: string;
+  readonly startedAt: string | null;
+  readonly firstTextAt: string | null;
+  readonly finishedAt: string | null;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly usageEstimated: boolean;
+  readonly modelCalls: number;
+}
+
+/** A turn as it is read by its id. */
+export interface TurnDetails extends TurnView {
+  readonly steps: readonly TurnStep[];
+}
+
+/** A row of `viewColumns`. */
+export interface TurnViewRow extends TimePlace {
+  id: IdOf<"turn">;
+  agentId: IdOf<"agent">;
+  agentVersion: number;
+  sessionId: IdOf<"session"> | null;
+  kind: TurnKind;
+  status: TurnStatus | "enqueued";
+  error: TurnError | null;
+  userId: string;
+  attempt: number;
+  requestId: string | null;
+  acceptedAt: Date;
+  startedAt: Date | null;
+  firstTextAt: Date | null;
+  finishedAt: Date | null;
+  inputTokens: number;
+  outputTokens: number;
+  usageEstimated: boolean;
+  modelCalls: number;
+}
+
+/** Returns the columns of `turns t` that `showTurn` needs. */
+export function viewColumns(sql: AnySql) {
+  return sql`t.id, t.agent_id, t.agent_version, t.session_id, t.kind, t.status, t.error, t.user_id, t.attempt, t.request_id,
+    t.accepted_at, t.started_at, t.first_text_at, t.finished_at, t.input_tokens, t.output_tokens, t.usage_estimated, t.model_calls,
+    ${placeInTime(sql, "t.accepted_at")}`;
+}
+
+/**
+ * Returns the condition that a row of `turns t` is still to be seen: its agent exists, and its
+ * session was not deleted. The turn of form A's session that its first turn left behind is.
+ */
+export function isVisible(sql: AnySql) {
+  // Scalar subqueries: each is one probe of an index, and never a join with a whole table.
+  return sql`(select true from agents a where a.id = t.agent_id)
+    and (select s.deleted_at is null or not s.visible from sessions s where s.id = t.session_id) is not false`;
+}
+
+/** Returns a turn as lists show it. */
+export function showTurn(row: TurnViewRow): TurnView {
+  return {
+    id: row.id,
+    agentId: row.agentId,
+    agentVersion: row.agentVersion,
+    sessionId: row.sessionId,
+    kind: row.kind,
+    status: row.status === "enqueued" ? "queued" : row.status,
+    error: row.status === "failed" ? row.error : null,
+    userId: row.userId,
+    attempts: row.attempt,
+    requestId: row.requestId,
+    acceptedAt: row.acceptedAt.toISOString(),
+    startedAt: row.startedAt?.toISOString() ?? null,
+    firstTextAt: row.firstTextAt?.toISOString() ?? null,
+    finishedAt: row.finishedAt?.toISOString() ?? null,
+    inputTokens: row.inputTokens,
+    outputTokens: row.outputTokens,
+    usageEstimated: row.usageEstimated,
+    modelCalls: row.modelCalls,
+  };
+}
+
+/** Returns a turn of a tenant with its steps. Throws 404. */
+export async function readTurn(sql: AnySql, tenantId: string, turnId: string): Promise<TurnDetails> {
+  const [row] = await sql<(TurnViewRow & { steps: TurnStep[] | null })[]>`
+    select ${viewColumns(sql)}, t.steps from turns t
+    where t.id = ${turnId} and t.tenant_id = ${tenantId} and ${isVisible(sql)}`;
+  if (row === undefined) throw new ApiError("not_found");
+  const steps = row.steps ?? [];
+  return { ...showTurn(row), steps: row.finishedAt === null ? steps : steps.map(ended) };
+}
+
+/** Returns a step of a turn that has ended: a call of it that has no result will get none. */
+function ended(step: TurnStep): TurnStep {
+  const toolCalls = step.toolCalls.map((call) =>
+    call.finishedAt === null ? { ...call, status: "canceled" as const } : call,
+  );
+  return { ...step, toolCalls };
+}

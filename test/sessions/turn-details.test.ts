@@ -1,0 +1,102 @@
+import { describe, expect, test } from "bun:test";
+import { useService } from "../harness/fixture.ts";
+import { makeAgent, userMessage } from "../harness/seed.ts";
+import { statusAndCode } from "../harness/status-and-code.ts";
+import { play, script, sessionPath } from "../harness/turns.ts";
+
+const h = await useService({ worker: true });
+const forms = ["a", "b"] as const;
+
+describe("a turn", () => {
+  test.each(forms)("is read with its steps, and the list shows the rest of it, form %s", async (form) => {
+    const owner = await h.tenant();
+    const agent = await makeAgent(h, owner, { tools: ["memory"], approvalInChat: { default: "full" } });
+    const message = script('tool=memory_search args={"query":"x"} ; text="Done."');
+    const played = await play(owner, agent, null, { message, userId: "u-9" }, { form });
+    const { status, body } = await owner.call("GET", `/v1/turns/${played.turnId}`, { form });
+    const moment = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    const step = { index: 0, startedAt: moment, finishedAt: moment, provider: expect.stringMatching(/^prv_/) };
+    const tokens = { inputTokens: expect.any(Number), outputTokens: expect.any(Number) };
+    const call = { toolCallId: expect.any(String), tool: "memory_search", status: "succeeded" };
+    expect([status, body]).toEqual([
+      200,
+      {
+        id: played.turnId,
+        agentId: agent,
+        agentVersion: 1,
+        sessionId: played.sessionId,
+        kind: "session",
+        status: "succeeded",
+        error: null,
+        userId: "u-9",
+        attempts: 1,
+        requestId: played.headers.get("x-request-id"),
+        acceptedAt: moment,
+        startedAt: moment,
+        firstTextAt: moment,
+        finishedAt: moment,
+        ...tokens,
+        usageEstimated: false,
+        modelCalls: 2,
+        steps: [
+          {
+            ...step,
+            ...tokens,
+            model: expect.any(String),
+            toolCalls: [{ ...call, startedAt: moment, finishedAt: moment }],
+          },
+          { ...step, ...tokens, index: 1, model: expect.any(String), toolCalls: [] },
+        ],
+      },
+    ]);
+    const { steps, ...rest } = body;
+    expect(
+      steps.map(({ inputTokens }: { inputTokens: number }) => inputTokens).reduce((a: number, b: number) => a + b),
+    ).toBe(body.inputTokens);
+    expect((await owner.call("GET", "/v1/turns", { form })).body).toEqual({ data: [rest], nextCursor: null });
+  });
+
+  test("that failed says why; one that was canceled has no error, and its open call was canceled too", async () => {
+    const owner = await h.tenant();
+    const agent = await makeAgent(h, owner, { tools: ["memory"], approvalInChat: { default: "manual" } });
+    const failed = await play(owner, agent, null, { message: script("fail=400") });
+    const read = async (id: string) => (await owner.call("GET", `/v1/turns/${id}`)).body;
+    expect(await read(failed.turnId)).toMatchObject({
+      status: "failed",
+      error: { code: "provider_error", message: "The model provider answered with status 400." },
+      firstTextAt: null,
+    });
+    const asked = await play(owner, agent, null, { message: script('tool=memory_save args={"text":"a"}') });
+    expect(await read(asked.turnId)).toMatchObject({
+      status: "waiting",
+      finishedAt: null,
+      steps: [{ toolCalls: [{ status: "waiting", finishedAt: null }] }],
+    });
+    await owner.call("POST", sessionPath(agent, asked.sessionId, "/cancel"));
+    expect(await read(asked.turnId)).toMatchObject({
+      status: "canceled",
+      error: null,
+      steps: [{ toolCalls: [{ status: "canceled", finishedAt: null }] }],
+    });
+    // Form A's session that its failed first turn leaves behind is gone; the turn says how it failed.
+    const hidden = await play(owner, agent, null, { message: script("fail=400") }, { form: "a" });
+    expect(await read(hidden.turnId)).toMatchObject({ status: "failed", sessionId: hidden.sessionId });
+  });
+
+  test("of a deleted session, and of a deleted agent, is gone at once", async () => {
+    const owner = await h.tenant();
+    const agent = await makeAgent(h, owner);
+    const first = await play(owner, agent, null, { message: userMessage("hi") });
+    const second = await play(owner, agent, null, { message: userMessage("hi") });
+    const ids = async (query = "") =>
+      (await owner.call("GET", `/v1/turns${query}`)).body.data.map(({ id }: { id: string }) => id);
+    await owner.call("DELETE", `${sessionPath(agent, first.sessionId)}?deleteArtifacts=false`);
+    expect(statusAndCode(await owner.call("GET", `/v1/turns/${first.turnId}`))).toEqual([404, "not_found"]);
+    for (const query of ["", "?status=succeeded", `?agentId=${agent}`, "?userId="])
+      expect(await ids(query)).toEqual([second.turnId]);
+    expect(await ids(`?sessionId=${first.sessionId}`)).toEqual([]);
+    await owner.call("DELETE", `/v1/agents/${agent}`);
+    expect(statusAndCode(await owner.call("GET", `/v1/turns/${second.turnId}`))).toEqual([404, "not_found"]);
+    expect(await ids()).toEqual([]);
+  });
+});
