@@ -68,9 +68,16 @@ function checkEnd(log: string, turn: TurnRecord, { entry, reading }: Follower): 
   return text.startsWith(lostText) || turn.status === "failed" ? [] : [said];
 }
 
-/** A stream that was made of the stored message: the cut into deltas is another one. */
-function isRebuilt({ chunks }: Reading): boolean {
-  return chunks.some(({ id }) => typeof id === "string" && /^part-\d+$/.test(id));
+/**
+ * A stream that was made of the stored message: the cut into deltas is another one. What stands
+ * before a continuation, up to the number in the name of its log, always is.
+ */
+function isRebuilt(reading: Reading): boolean {
+  const before = Number(logOf(reading)?.split("+")[1] ?? 0);
+  return reading.chunks.some(({ id }, index) => {
+    const number = Number(reading.ids[index]?.split(":")[1]);
+    return number > before && typeof id === "string" && /^part-\d+$/.test(id);
+  });
 }
 
 /** Event by event, everybody saw the same. */
