@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { type JSONSchema7, jsonSchema, tool } from "ai";
 import { within } from "../kernel/async/wait.ts";
 import type { Ctx } from "../kernel/context.ts";
@@ -77,7 +78,7 @@ export async function mcpTools(
   const tools = offers.map(({ offer, row, meta, ...named }, index): TurnTool => {
     const name = names.get(offers[index] as (typeof offers)[number]) as string;
     const source = { kind: "mcp" as const, mcpConnectionId: named.mcpConnectionId, serverTool: offer.name };
-    return { name, tool: turnTool(ctx, row, offer, meta), source, readOnly: offer.readOnly };
+    return { name, tool: turnTool(scope, row, offer, meta), source, readOnly: offer.readOnly };
   });
   return { tools, failures };
 }
@@ -88,9 +89,8 @@ function listTools(ctx: Ctx, row: McpConnectionRow): Promise<McpTool[]> {
   return sessionPoolOf(ctx).use(row, (session) => session.tools(deadline));
 }
 
-function forwarded(scope: ToolScope, attachment: ToolAttachment): Record<string, unknown> | null {
+function forwarded(scope: ToolScope, attachment: ToolAttachment): Record<string, unknown> {
   const { forwardUserId, forwardedMetadataKeys } = attachment;
-  if (!forwardUserId && forwardedMetadataKeys.length === 0) return null;
   const keys = forwardedMetadataKeys.filter((key) => Object.hasOwn(scope.metadata, key));
   const metadata = Object.fromEntries(keys.map((key) => [key, scope.metadata[key]]));
   return {
@@ -100,16 +100,27 @@ function forwarded(scope: ToolScope, attachment: ToolAttachment): Record<string,
 }
 
 function turnTool(
-  ctx: Ctx,
+  { ctx, turnId }: Pick<ToolScope, "ctx" | "turnId">,
   row: McpConnectionRow,
   offer: McpTool,
-  meta: Record<string, unknown> | null,
+  meta: Record<string, unknown>,
 ): TurnTool["tool"] {
   return tool({
     description: offer.description,
     inputSchema: jsonSchema<Record<string, unknown>>(offer.inputSchema as JSONSchema7),
-    execute: (input, { abortSignal }) => callTool(ctx, row, offer, input, meta, abortSignal),
+    execute: (input, { abortSignal, toolCallId, messages }) => {
+      const idempotencyKey = keyOf([turnId, toolCallId, messages.length]);
+      return callTool(ctx, row, offer, input, { ...meta, "parley/idempotencyKey": idempotencyKey }, abortSignal);
+    },
   });
+}
+
+/**
+ * Returns the key by which a server can tell a call that is sent again from a new one. Some
+ * models name their calls anew in each step (`call_0`), so the step's place counts as well.
+ */
+function keyOf(parts: readonly unknown[]): string {
+  return createHash("sha256").update(JSON.stringify(parts)).digest("base64url");
 }
 
 /** Calls a tool and returns its text. Throws an error whose message is meant for the model, or the signal's reason. */
@@ -118,7 +129,7 @@ async function callTool(
   row: McpConnectionRow,
   offer: McpTool,
   input: Record<string, unknown>,
-  meta: Record<string, unknown> | null,
+  meta: Record<string, unknown>,
   signal: AbortSignal | undefined,
 ): Promise<string> {
   try {

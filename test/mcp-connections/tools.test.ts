@@ -53,10 +53,16 @@ function turn(attachments: readonly ToolAttachment[], metadata: Record<string, u
   return mcpTools(scope as never, attachments);
 }
 
-function run(tools: readonly TurnTool[], name: string, input: unknown = {}, signal?: AbortSignal): Promise<unknown> {
+function run(
+  tools: readonly TurnTool[],
+  name: string,
+  input: unknown = {},
+  signal?: AbortSignal,
+  toolCallId = "call-1",
+): Promise<unknown> {
   const found = tools.find((tool) => tool.name === name);
   if (found?.tool.execute === undefined) throw new Error(`no tool ${name} among ${tools.map((tool) => tool.name)}`);
-  const options = { toolCallId: "call-1", messages: [], ...(signal === undefined ? {} : { abortSignal: signal }) };
+  const options = { toolCallId, messages: [], ...(signal === undefined ? {} : { abortSignal: signal }) };
   return found.tool.execute(input, options as unknown as ToolExecutionOptions<never>) as Promise<unknown>;
 }
 
@@ -105,7 +111,9 @@ describe("the tools of a turn", () => {
   test("are called, and return text", async () => {
     const { tools } = await turn([attached(await connect("c"))]);
     expect(await run(tools, "c__echo", { text: "hello" })).toBe('{"text":"hello"}');
-    expect(mcp.calls.map(({ name, args, meta }) => [name, args, meta])).toEqual([["echo", { text: "hello" }, {}]]);
+    expect(mcp.calls.map(({ name, args, meta }) => [name, args, meta])).toEqual([
+      ["echo", { text: "hello" }, { "parley/idempotencyKey": expect.stringMatching(/^[\w-]{43}$/) }],
+    ]);
   });
 
   test("forward what the attachment says and nothing else", async () => {
@@ -118,7 +126,8 @@ describe("the tools of a turn", () => {
       { forwardUserId: true, forwardedMetadataKeys: ["plan"] },
     ];
     for (const fields of settings) await run((await turn([attached(id, fields)], metadata)).tools, "c__echo");
-    expect(mcp.calls.map(({ meta }) => meta)).toEqual([
+    const forwarded = mcp.calls.map(({ meta: { "parley/idempotencyKey": _, ...meta } }) => meta);
+    expect(forwarded).toEqual([
       {},
       { "parley/userId": "user-1" },
       { "parley/metadata": { plan: "pro", nested: { a: 1 } } },
@@ -245,6 +254,22 @@ describe("sessions between turns", () => {
     mcp.forgetSessions();
     expect((await turn([attached(id)])).tools).toHaveLength(2);
     expect(await statusOf(id)).toEqual(["connected", null]);
+  });
+
+  test("are opened anew for a call that is sent again: it carries the same key, and another call another one", async () => {
+    const keys: unknown[] = [];
+    mcp.settings.intercept = async (request) => {
+      if (request.method !== "POST") return null;
+      const { method, params } = (await request.clone().json()) as { method: string; params: { _meta?: object } };
+      if (method === "tools/call") keys.push((params._meta as Record<string, unknown>)["parley/idempotencyKey"]);
+      return null;
+    };
+    const { tools } = await turn([attached(await connect("c"))]);
+    mcp.forgetSessions();
+    await run(tools, "c__echo", { text: "sent twice" });
+    await run(tools, "c__echo", {}, undefined, "call-2");
+    expect(keys).toEqual([keys[0], keys[0], expect.any(String)]);
+    expect(keys[2]).not.toBe(keys[0]);
   });
 
   test("are opened anew when the server was restarted on its port", async () => {
