@@ -2,8 +2,8 @@
  * A rolling deploy under load: two HTTP processes and two workers are replaced one after another, all four once a
  * minute, while clients run turns of three steps with tools that count how often they ran.
  *
- *     bun loadtest/deploy.ts [--minutes 10] [--every-seconds 60] [--clients 10] [--drain-seconds 3] [--kill]
- *                            [--picture FILE.svg] [--results FILE.json]
+ *     bun loadtest/deploy.ts [--minutes 10] [--every-seconds 60] [--clients 10] [--drain-seconds 3]
+ *                            [--http-drain-seconds 1] [--kill] [--picture FILE.svg] [--results FILE.json]
  *
  * A new process is started first; then requests go to it, and the old one is asked to end (SIGTERM), or with `--kill`
  * killed. Ends with 1 when a turn was lost, a tool ran twice, or a reader saw a gap, a doublet or something else than
@@ -25,11 +25,14 @@ const { values } = parseArgs({
     "every-seconds": { type: "string", default: "60" },
     clients: { type: "string", default: "10" },
     "drain-seconds": { type: "string", default: "3" },
+    "http-drain-seconds": { type: "string", default: "1" },
     kill: { type: "boolean", default: false },
     picture: { type: "string", default: join(import.meta.dirname, "deploy.svg") },
     results: { type: "string", default: join(import.meta.dirname, "results", "deploy.json") },
   },
 });
+/** Workers may take longer to end than HTTP processes: a step is to end, and what reads a stream comes back. */
+const draining = { DRAIN_SECONDS: values["drain-seconds"] };
 /** How long the counting tool takes. */
 const toolMs = 300;
 /** Figures over time are of so many seconds each. */
@@ -88,7 +91,7 @@ async function roll(
   for (let dueAt = performance.now() + everyMs / 2; dueAt < endsAt; dueAt += everyMs) {
     await sleep(Math.max(0, dueAt - performance.now()));
     for (const [index, old] of processes.entries()) {
-      const fresh = old.url === "" ? await stand.addWorker(old.name) : await stand.addServer(old.name);
+      const fresh = old.url === "" ? await stand.addWorker(old.name, draining) : await stand.addServer(old.name);
       if (old.url !== "") balancer.replace(old.url, fresh.url);
       processes[index] = fresh;
       const from = performance.now();
@@ -197,10 +200,11 @@ async function main(): Promise<number> {
   await using opened = new AsyncDisposableStack();
   const { server, counts } = startCounter();
   opened.defer(() => server.stop());
-  const env = { DRAIN_SECONDS: values["drain-seconds"] };
+  const env = { DRAIN_SECONDS: values["http-drain-seconds"] };
   const stand = opened.use(await startStand({ workers: 0, env }));
   const second = await stand.addServer();
-  const processes = [stand.server, await stand.addWorker(), second, await stand.addWorker()];
+  const addWorker = () => stand.addWorker("work", draining);
+  const processes = [stand.server, await addWorker(), second, await addWorker()];
   const balancer = new Balancer([stand.url, second.url]);
   const agentId = await furnishDeploy(stand, server.url);
   const clients = { balancer, apiKey: stand.apiKey, agentId, tool: "counter__count" };

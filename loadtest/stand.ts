@@ -35,8 +35,8 @@ export interface Stand extends AsyncDisposable, StandTenant {
   addTenant(): Promise<StandTenant>;
   /** The settings of its service. */
   readonly env: Readonly<Record<string, string>>;
-  /** Starts one more worker. */
-  addWorker(name?: string): Promise<ServiceProcess>;
+  /** Starts one more worker, with further settings of its own. */
+  addWorker(name?: string, settings?: Readonly<Record<string, string>>): Promise<ServiceProcess>;
   /** Its first HTTP process. */
   readonly server: ServiceProcess;
   /** Starts one more HTTP process. */
@@ -102,7 +102,8 @@ export async function startStand(options: StandOptions): Promise<Stand> {
     };
     const addServer = async (name = "serve") =>
       (await run(name, ["src/main.ts", "serve"], env, /"url":"([^"]+)"/)).service;
-    const addWorker = async (name = "work") => (await run(name, ["src/main.ts", "work"], env, /"working"/)).service;
+    const addWorker = async (name = "work", settings: Readonly<Record<string, string>> = {}) =>
+      (await run(name, ["src/main.ts", "work"], { ...env, ...settings }, /"working"/)).service;
     const server = await addServer();
     const { url } = server;
     for (let n = 0; n < options.workers; n++) await addWorker();
