@@ -103,6 +103,7 @@ function newTurn({ tenantId, agentId }: Stand, sessionId: IdOf<"session"> | null
     requestId: "req",
     traceparent: null,
     writeBefore: new Date(Date.now() + 60_000),
+    responseFormat: null,
     hasPlatformProvider: false,
   };
 }

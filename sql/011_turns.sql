@@ -37,6 +37,8 @@ create table turns (
   first_of_hidden_session boolean not null default false,
   user_id text not null default '',
   metadata json not null default '{}',
+  -- The JSON Schema that the answer has to fit (`responseFormat`).
+  response_format json,
   request_id text,
   -- The W3C trace context of the request that asked for the turn; null when traces are off. In the row and not in
   -- the job, which is made anew when a turn is run again or goes on after a decision.

@@ -17,6 +17,8 @@ create table tasks (
   next_fire_at timestamptz,
   user_id text not null default '',
   metadata json not null default '{}',
+  -- The JSON Schema that answers have to fit; null: any text is one.
+  response_format json,
   deleted_at timestamptz,
   created_at timestamptz not null default clock_timestamp(),
   updated_at timestamptz not null default clock_timestamp()
@@ -43,6 +45,7 @@ create table task_runs (
   prompt text not null,
   user_id text not null,
   metadata json not null,
+  response_format json,
   status text not null default 'queued'
     check (status in ('queued', 'running', 'blocked', 'succeeded', 'failed', 'canceled')),
   -- `{ code, message }`, the code being a cause.

@@ -17,12 +17,24 @@ const isType: Rule = (value) => {
   return all.length > 0 && all.every((name) => types.has(name as string)) ? null : "must name types of JSON Schema";
 };
 
+const isPattern: Rule = (value) => {
+  if (typeof value !== "string") return "must be a text";
+  return isExpression(value, "u") || isExpression(value, "") ? null : "must be a regular expression";
+};
+
+function isExpression(pattern: string, flags: string): boolean {
+  try {
+    return new RegExp(pattern, flags) !== null;
+  } catch {
+    return false;
+  }
+}
+
 const rules: Readonly<Record<string, Rule>> = {
   type: isType,
   enum: isList,
   required: isTexts,
-  $ref: isText,
-  pattern: isText,
+  pattern: isPattern,
   format: isText,
   description: isText,
   title: isText,
@@ -60,41 +72,43 @@ const listKeywords = new Set(["allOf", "anyOf", "oneOf", "prefixItems"]);
 
 /**
  * Returns the first fault of a JSON Schema, with a pointer into it; null when there is none.
- * Keywords that are not known are left to whoever reads them.
+ * Keywords that are not known are left to whoever reads them. `refRule` says what a `$ref` may be.
  */
-export function schemaFault(schema: unknown, path = ""): Misfit | null {
+export function schemaFault(schema: unknown, path = "", refRule: Rule = isText): Misfit | null {
   if (typeof schema === "boolean") return null;
   if (typeof schema !== "object" || schema === null || Array.isArray(schema))
     return { path, message: "must be a JSON Schema: an object, true or false" };
   for (const [keyword, value] of Object.entries(schema)) {
-    const fault = keywordFault(keyword, value, `${path}/${pointer(keyword)}`);
+    const fault = keywordFault(keyword, value, `${path}/${pointer(keyword)}`, refRule);
     if (fault !== null) return fault;
   }
   return null;
 }
 
-function keywordFault(keyword: string, value: unknown, path: string): Misfit | null {
-  const message = Object.hasOwn(rules, keyword) ? rules[keyword]?.(value) : null;
-  if (message != null) return { path, message };
-  if (schemaKeywords.has(keyword)) return schemaFault(value, path);
-  if (keyword === "items") return Array.isArray(value) ? listFault(value, path) : schemaFault(value, path);
+function keywordFault(keyword: string, value: unknown, path: string, refRule: Rule): Misfit | null {
+  const rule = keyword === "$ref" ? refRule : Object.hasOwn(rules, keyword) ? rules[keyword] : undefined;
+  const message = rule?.(value) ?? null;
+  if (message !== null) return { path, message };
+  if (schemaKeywords.has(keyword)) return schemaFault(value, path, refRule);
+  if (keyword === "items")
+    return Array.isArray(value) ? listFault(value, path, refRule) : schemaFault(value, path, refRule);
   if (listKeywords.has(keyword))
     return Array.isArray(value) && value.length > 0
-      ? listFault(value, path)
+      ? listFault(value, path, refRule)
       : { path, message: "must be a list of schemas" };
   if (!mapKeywords.has(keyword)) return null;
   if (typeof value !== "object" || value === null || Array.isArray(value))
     return { path, message: "must be an object of schemas" };
   for (const [name, schema] of Object.entries(value)) {
-    const fault = schemaFault(schema, `${path}/${pointer(name)}`);
+    const fault = schemaFault(schema, `${path}/${pointer(name)}`, refRule);
     if (fault !== null) return fault;
   }
   return null;
 }
 
-function listFault(schemas: readonly unknown[], path: string): Misfit | null {
+function listFault(schemas: readonly unknown[], path: string, refRule: Rule): Misfit | null {
   for (const [index, schema] of schemas.entries()) {
-    const fault = schemaFault(schema, `${path}/${index}`);
+    const fault = schemaFault(schema, `${path}/${index}`, refRule);
     if (fault !== null) return fault;
   }
   return null;

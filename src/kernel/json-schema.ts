@@ -231,6 +231,14 @@ function fieldsFault(schema: Keywords, value: Fields): string | null {
   return isNumber(maxProperties) && count > maxProperties ? `must have at most ${maxProperties} fields` : null;
 }
 
+/** Returns a rule for the references of a schema: each has to lead to a part of it, because nothing is fetched. */
+export function refsWithin(root: ValueSchema): (ref: unknown) => string | null {
+  return (ref) =>
+    typeof ref === "string" && resolved(root, ref) !== undefined
+      ? null
+      : "must lead to a part of this schema, as #/$defs/name does; nothing is fetched";
+}
+
 /** Returns the subschema that a reference within a schema names; undefined for any other reference. */
 function resolved(root: ValueSchema, ref: string): unknown {
   if (ref === "#") return root;

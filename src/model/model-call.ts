@@ -16,6 +16,7 @@ import {
 import { newId } from "../kernel/ids.ts";
 import { unusableCall } from "../tools/error.ts";
 import { CallMeter, type ModelMeter } from "./call-meter.ts";
+import { formatSettings, type ResponseFormat } from "./response-format.ts";
 import type { ModelSpans } from "./spans.ts";
 import type { AnswerPart, ModelCallEnd } from "./step-record.ts";
 import type { ThinkingSettings } from "./thinking.ts";
@@ -41,6 +42,8 @@ export interface ModelCallRequest {
   readonly signal: AbortSignal;
   readonly spans: ModelSpans;
   readonly meter: ModelMeter;
+  /** What the final text has to fit; null: any text is an answer. */
+  readonly format: ResponseFormat | null;
   /** How often a request that failed before its response began is sent again; `providerRetriesMax` where it is not given. */
   readonly retriesMax?: number;
 }
@@ -147,7 +150,7 @@ async function startCall(
   request: ModelCallRequest,
   meter: CallMeter,
 ): Promise<ReadableStream<ModelPart>> {
-  const { instructions, messages, tools, thinking, download, signal, spans } = request;
+  const { instructions, messages, tools, thinking, download, signal, spans, format } = request;
   const prompt = await convertToLanguageModelPrompt({
     prompt: { instructions: instructions === "" ? undefined : instructions, messages },
     supportedUrls: await model.supportedUrls,
@@ -157,20 +160,34 @@ async function startCall(
   });
   const offered = await prepareTools({ tools });
   spans.start(model);
-  meter.begin({ prompt, tools: offered });
+  const settings = settingsOf(thinking, format);
+  meter.begin({ prompt, tools: offered, format: settings.responseFormat });
   try {
     const { stream } = await model.doStream({
       prompt,
       abortSignal: signal,
       toolChoice: { type: "auto" },
       ...(offered === undefined ? {} : { tools: offered }),
-      ...thinking,
+      ...settings,
     });
     return stream;
   } catch (error) {
     meter.fail(error);
     throw error;
   }
+}
+
+/** Returns the settings of a call that are not its prompt. */
+function settingsOf(
+  thinking: ThinkingSettings,
+  format: ResponseFormat | null,
+): ThinkingSettings & Partial<Pick<ReturnType<typeof formatSettings>, "responseFormat">> {
+  if (format === null) return thinking;
+  const { responseFormat, providerOptions } = formatSettings(format);
+  const named = { ...thinking.providerOptions } as Record<string, object>;
+  for (const [provider, options] of Object.entries(providerOptions))
+    named[provider] = { ...named[provider], ...options };
+  return { ...thinking, responseFormat, providerOptions: named as NonNullable<ThinkingSettings["providerOptions"]> };
 }
 
 /** Yields the items of a stream until its end or an abort; an abort does not wait for the provider. */

@@ -23,6 +23,7 @@ import { PartCleaner } from "./clean.ts";
 import type { DownloadFiles } from "./model-call.ts";
 import { ModelChain, type OpenModel } from "./model-chain.ts";
 import { modelMessages } from "./prompt.ts";
+import { AnswerMisfitError, finalText, type ResponseFormat } from "./response-format.ts";
 import { ModelSpans } from "./spans.ts";
 import type { AnswerPart } from "./step-record.ts";
 import { answerSteps } from "./steps.ts";
@@ -52,6 +53,8 @@ export interface ModelRequest {
   readonly canAsk: boolean;
   readonly modelCallsMax: number;
   readonly meter: ModelMeter;
+  /** What the final text has to fit; null: any text is an answer. */
+  readonly format: ResponseFormat | null;
   /** Called, and waited for, before a tool runs. */
   readonly beforeTool: (toolCallId: string) => Promise<void>;
 }
@@ -107,6 +110,8 @@ export async function runModel(
       signal: request.signal,
       modelCallsMax: request.modelCallsMax,
       meter: request.meter,
+      format: request.format,
+      lastText: request.extended === null ? null : finalText(request.extended.parts),
       spans,
     });
     for await (const received of parts) {
@@ -210,6 +215,7 @@ export function describeModelError(error: unknown): string {
   const cause = RetryError.isInstance(error) ? error.lastError : error;
   const beyond = findBoundsError(cause);
   if (beyond !== null) return beyond.message;
+  if (cause instanceof AnswerMisfitError) return cause.message;
   if (DownloadError.isInstance(cause)) return "A picture of the message cannot be fetched.";
   if (InvalidResponseDataError.isInstance(cause)) return brokenOff;
   if (!APICallError.isInstance(cause)) return "The model provider failed.";

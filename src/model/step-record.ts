@@ -41,6 +41,26 @@ export class StepRecord {
     return goesOn && this.#calledTools > 0 && this.#calledTools === this.#settledTools;
   }
 
+  /** Whether the provider said that it failed. */
+  get failed(): boolean {
+    return this.#failed;
+  }
+
+  /** Whether calls wait for somebody: they were made, not cut off, and have no result. */
+  get awaits(): boolean {
+    return this.#calledTools > this.#settledTools && this.isWhole;
+  }
+
+  /** Returns the content without calls that have no result, which a provider refuses to be sent. */
+  withoutOpenCalls(): Pick<StepRecord, "content"> {
+    const settled = new Set(
+      this.content.flatMap((part) =>
+        part.type === "tool-result" || part.type === "tool-error" ? [part.toolCallId] : [],
+      ),
+    );
+    return { content: this.content.filter((part) => part.type !== "tool-call" || settled.has(part.toolCallId)) };
+  }
+
   /** Records a part. Throws for a part of a text that was not started. */
   add(part: AnswerPart): void {
     switch (part.type) {

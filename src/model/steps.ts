@@ -4,6 +4,7 @@ import { toolCallsPerStepMax } from "../kernel/limits.ts";
 import { isClientTool } from "../tools/client-tool.ts";
 import type { ModelCallRequest } from "./model-call.ts";
 import type { ModelChain } from "./model-chain.ts";
+import { AnswerMisfitError, askAgain, finalText } from "./response-format.ts";
 import { type AnswerPart, StepRecord } from "./step-record.ts";
 import { type ApprovalOf, classifyCall, cutOffCall, refuseCall, resolveDecidedCalls, runCalls } from "./tool-calls.ts";
 
@@ -16,19 +17,22 @@ export interface StepsRequest extends ModelCallRequest {
   readonly modelCallsMax: number;
   /** The model that the request names, and those that are called where it fails. */
   readonly chain: ModelChain;
+  /** The last text of the answer that is continued. */
+  readonly lastText: string | null;
 }
 
 /**
  * Yields the parts of an answer: calls the model, runs the tools that it calls, and calls
  * the model again with their results, until it calls none, a tool call waits for a
  * person or for the caller, or `modelCallsMax` is reached. These are the parts of the AI SDK's
- * `streamText`, in the same order, at half of its cost.
+ * `streamText`, in the same order, at half of its cost. An answer whose final text does not
+ * fit the `format` is asked for once more.
  *
  * Throws what `callModel` and the meter throw; a failure that the provider reports in its stream is a
  * part `error`. After an abort it ends without a further part.
  */
 export async function* answerSteps(request: StepsRequest): AsyncGenerator<AnswerPart, void, undefined> {
-  const { tools, signal, modelCallsMax, meter } = request;
+  const { tools, signal, modelCallsMax, meter, format } = request;
   if (signal.aborted) return;
   await meter.beforeCall();
   const messages = [...request.messages];
@@ -39,6 +43,8 @@ export async function* answerSteps(request: StepsRequest): AsyncGenerator<Answer
   }
   if (answered !== null) messages.push(answered);
   const ids = { text: new UniqueIds(), reasoning: new UniqueIds() };
+  let { lastText } = request;
+  let askedAgain = false;
   for (let step = 1; !signal.aborted; step++) {
     // Meanwhile tools have run.
     if (step > 1 || answered !== null) await meter.beforeCall();
@@ -46,11 +52,18 @@ export async function* answerSteps(request: StepsRequest): AsyncGenerator<Answer
     yield* oneStep({ ...request, messages }, record, ids);
     if (signal.aborted) return;
     yield mark("finish-step", {});
-    if (!record.continues || step >= modelCallsMax) {
+    lastText = finalText(record.content) ?? lastText;
+    const goesOn = record.continues && step < modelCallsMax;
+    const again = goesOn || format === null || record.failed || record.awaits ? null : askAgain(format, lastText);
+    if (!goesOn && again === null) {
       yield mark("finish", { finishReason: record.finishReason });
       return;
     }
-    messages.push(...(await toResponseMessages({ content: record.content, tools })));
+    if (again !== null && (askedAgain || step >= modelCallsMax))
+      throw new AnswerMisfitError("The model's answer does not fit the schema that was asked for.");
+    askedAgain ||= again !== null;
+    const { content } = again === null ? record : record.withoutOpenCalls();
+    messages.push(...(await toResponseMessages({ content, tools })), ...(again === null ? [] : [again]));
   }
 }
 

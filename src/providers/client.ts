@@ -97,6 +97,11 @@ function makeClient(ctx: Ctx, provider: ModelProvider): ModelMaker {
     case "gateway":
       return createGateway({ apiKey, fetch, ...(baseUrl === null ? {} : { baseURL: baseUrl }) });
     case "custom":
-      return createOpenAICompatible({ ...settings, name: "custom", includeUsage: true });
+      return createOpenAICompatible({
+        ...settings,
+        name: "custom",
+        includeUsage: true,
+        supportsStructuredOutputs: true,
+      });
   }
 }

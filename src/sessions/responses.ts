@@ -96,7 +96,11 @@ const StepResponse = Component("TurnStep", {
 });
 export const TurnDetailsResponse = Component("TurnDetails", { ...turnView, steps: Type.Array(StepResponse) });
 
-export const MessageResponse = Component("Turn", { message: Message });
+export const MessageResponse = Component("Turn", {
+  message: Message,
+  // Of a turn with a `responseFormat`: the value of the message's final text.
+  output: Type.Optional(example(Type.Unknown(), { celsius: 21.5 })),
+});
 export const CancelResponse = Component("TurnCanceled", { canceled: example(Type.Integer(), 1) });
 
 /** A page of a transcript, and what a task's run adds to it. */

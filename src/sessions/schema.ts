@@ -16,6 +16,7 @@ import {
 } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
 import { MessagePart, UserMessagePart } from "../messages/schema.ts";
+import { ResponseFormatField } from "./response-format.ts";
 import { turnKinds } from "./state/turn.ts";
 import { shownStatuses } from "./state/turn-view.ts";
 
@@ -47,6 +48,7 @@ const turnFields = {
   stream: Type.Optional(Type.Boolean()),
   userId: Type.Optional(UserId),
   metadata: Type.Optional(Metadata),
+  responseFormat: Type.Optional(ResponseFormatField),
 };
 
 /** The number of a version that an agent can be pinned to. */
@@ -83,6 +85,7 @@ export const Generate = Component("Generate", {
   version: Type.Optional(VersionNumber),
   userId: Type.Optional(UserId),
   metadata: Type.Optional(Metadata),
+  responseFormat: Type.Optional(ResponseFormatField),
 });
 
 /** The body that changes a session. */

@@ -117,6 +117,7 @@ export function acceptRoutes(streams: StreamContext) {
             version: body.version ?? null,
             userId: body.userId ?? "",
             metadata: body.metadata ?? {},
+            responseFormat: body.responseFormat ?? null,
             requestId,
             key,
           });

@@ -49,6 +49,7 @@ async function acceptRun(ctx: Ctx, run: RunRow): Promise<void> {
       message,
       userId: run.userId,
       metadata: run.metadata,
+      ...(run.responseFormat === null ? {} : { responseFormat: run.responseFormat }),
       ...(run.pinned ? { version: run.agentVersion } : {}),
     },
     materialize: "on_accept",

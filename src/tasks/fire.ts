@@ -3,6 +3,7 @@ import type { Tx } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { type IdOf, newId } from "../kernel/ids.ts";
 import type { JobPayloads } from "../kernel/queue/catalogue.ts";
+import type { ResponseFormat } from "../model/response-format.ts";
 import { setNextFire } from "./next-fire.ts";
 import { insertRun } from "./run-states.ts";
 import { hasActiveRun, hasRun, runIdOf } from "./runs.ts";
@@ -21,6 +22,7 @@ interface FiringTask {
   readonly schedule: Schedule;
   readonly userId: string;
   readonly metadata: Readonly<Record<string, unknown>>;
+  readonly responseFormat: ResponseFormat | null;
 }
 
 /**
@@ -79,7 +81,7 @@ export async function skipFire(inner: Tx, payload: Fire, now: Date): Promise<boo
 async function takeFire(inner: Tx, taskId: string, fireAt: Date): Promise<FiringTask | null> {
   const [task] = await inner<FiringTask[]>`
     select id, tenant_id, agent_id, agent_version, prompt, schedule,
-      user_id, metadata
+      user_id, metadata, response_format
     from tasks where id = ${taskId} and next_fire_at = ${fireAt} and enabled and deleted_at is null for no key update`;
   return task ?? null;
 }

@@ -52,6 +52,7 @@ export function queueRun(sql: AnySql, { tenant, taskId, idempotencyKey, requestI
       prompt: task.prompt,
       userId: task.userId,
       metadata: task.metadata,
+      responseFormat: task.responseFormat,
       requestId,
     });
     return runId;

@@ -3,6 +3,7 @@ import { Component, component, example } from "../kernel/http/component.ts";
 import { Nullable, OneOf } from "../kernel/http/request-fields.ts";
 import { attribution, Failure, MomentOrNull, pageOf, Text, times } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
+import { ResponseFormatField } from "../sessions/response-format.ts";
 import { messagePage } from "../sessions/responses.ts";
 import { ScheduleField } from "./schedule.ts";
 
@@ -23,6 +24,7 @@ const task = {
   activeRunId: example(Nullable(Id("taskRun")), null),
   latestRunId: Nullable(Id("taskRun")),
   ...attribution,
+  responseFormat: example(Nullable(ResponseFormatField), null),
   deletedAt: example(MomentOrNull, null),
   ...times,
 };

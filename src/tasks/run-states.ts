@@ -2,6 +2,7 @@ import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
 import type { ErrorCause } from "../kernel/errors.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import { addJob } from "../kernel/queue/add-job.ts";
+import type { ResponseFormat } from "../model/response-format.ts";
 
 /**
  * The state machine of a run. Every move is a guarded update, and every move is here
@@ -38,14 +39,16 @@ export interface NewRun {
   readonly userId: string;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly requestId: string;
+  readonly responseFormat: ResponseFormat | null;
 }
 
 /** Writes a queued run and its job. The caller holds the task's lock and has checked that no run is active. */
 export async function insertRun(inner: Tx, run: NewRun): Promise<void> {
   await inner`
-    insert into task_runs (id, task_id, tenant_id, agent_id, agent_version, pinned, prompt, user_id, metadata, request_id)
+    insert into task_runs (id, task_id, tenant_id, agent_id, agent_version, pinned, prompt, user_id, metadata, request_id, response_format)
     values (${run.id}, ${run.taskId}, ${run.tenantId}, ${run.agentId}, ${run.agentVersion}, ${run.pinned}, ${run.prompt},
-      ${run.userId}, ${json(inner, run.metadata)}, ${run.requestId})`;
+      ${run.userId}, ${json(inner, run.metadata)}, ${run.requestId},
+      ${run.responseFormat === null ? null : json(inner, run.responseFormat)})`;
   await addJob(inner, "task.run", { runId: run.id, tenantId: run.tenantId });
 }
 

@@ -21,7 +21,7 @@ export interface RunRow extends NewRun {
 function columns(sql: AnySql) {
   return sql`r.id, r.task_id, r.tenant_id, r.agent_id,
     r.agent_version, r.pinned, r.prompt, r.user_id, r.metadata, r.status, r.error,
-    r.session_id, r.turn_id, r.request_id, r.started_at,
+    r.session_id, r.turn_id, r.request_id, r.response_format, r.started_at,
     r.finished_at, r.cancel_requested_at, r.canceled_at,
     r.created_at, r.updated_at`;
 }

@@ -12,6 +12,7 @@ import {
   UserId,
 } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
+import { ResponseFormatField } from "../sessions/response-format.ts";
 import { VersionNumber } from "../sessions/schema.ts";
 import { ScheduleField } from "./schedule.ts";
 
@@ -33,6 +34,7 @@ export const TaskCreate = Component("TaskCreate", {
   schedule: Type.Optional(ScheduleField),
   enabled: Type.Optional(Type.Boolean()),
   submit: Type.Optional(Type.Boolean()),
+  responseFormat: Type.Optional(Nullable(ResponseFormatField)),
   userId: Type.Optional(UserId),
   metadata: Type.Optional(Metadata),
 });
@@ -44,6 +46,7 @@ export const TaskUpdate = Change("TaskUpdate", {
   schedule: ScheduleField,
   enabled: Type.Boolean(),
   metadata: Metadata,
+  responseFormat: Nullable(ResponseFormatField),
 });
 
 export const RunStart = Component("TaskRunStart", {

@@ -21,6 +21,7 @@ export function showTask(task: TaskRow) {
     latestRunId: task.latestRunId,
     userId: task.userId,
     metadata: task.metadata,
+    responseFormat: task.responseFormat,
     // A deleted task is 404 everywhere.
     deletedAt: null,
     createdAt: createdAt.toISOString(),

@@ -5,6 +5,8 @@ import { ApiError } from "../kernel/errors.ts";
 import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
 import { type IdOf, newId } from "../kernel/ids.ts";
 import { addJob } from "../kernel/queue/add-job.ts";
+import type { ResponseFormat } from "../model/response-format.ts";
+import { checkResponseFormat } from "../sessions/response-format.ts";
 import { setNextFire } from "./next-fire.ts";
 import type { RunStatus } from "./run-states.ts";
 import { hasActiveRun } from "./runs.ts";
@@ -25,6 +27,7 @@ export interface TaskRow {
   readonly nextFireAt: Date | null;
   readonly userId: string;
   readonly metadata: Readonly<Record<string, unknown>>;
+  readonly responseFormat: ResponseFormat | null;
   readonly createdAt: Date;
   readonly updatedAt: Date;
   /** Only the newest run of a task can be active. */
@@ -37,7 +40,7 @@ export interface TaskRow {
 function visibleTasks(sql: AnySql) {
   return sql`
     select t.id, t.tenant_id, t.agent_id, t.agent_version, t.name, t.prompt,
-      t.schedule, t.enabled, t.next_fire_at, t.user_id, t.metadata,
+      t.schedule, t.enabled, t.next_fire_at, t.user_id, t.metadata, t.response_format,
       t.created_at, t.updated_at, run.id as latest_run_id, run.status as latest_run_status,
       run.finished_at as latest_run_finished_at, ${placeInTime(sql, "t.updated_at")}
     from tasks t join agents a on a.id = t.agent_id left join lateral (
@@ -97,6 +100,7 @@ export async function listTasks<T>(
  * `admin_agent_managed`.
  */
 export function createTask(sql: AnySql, tenantId: string, fields: TaskFields, now: Date): Promise<TaskRow> {
+  checkResponseFormat(fields.responseFormat);
   const schedule = readSchedule(fields.schedule ?? null);
   const fire = schedule === null ? null : firstFire(schedule, now);
   const enabled = fields.enabled ?? true;
@@ -111,13 +115,17 @@ export function createTask(sql: AnySql, tenantId: string, fields: TaskFields, no
     await checkTaskLimit(inner, tenantId);
     const id = newId("task");
     await inner`
-      insert into tasks (id, tenant_id, agent_id, agent_version, name, prompt, schedule, enabled, user_id, metadata)
+      insert into tasks (id, tenant_id, agent_id, agent_version, name, prompt, schedule, enabled, user_id, metadata, response_format)
       values (${id}, ${tenantId}, ${fields.agentId}, ${version}, ${fields.name}, ${fields.prompt},
         ${schedule === null ? null : json(inner, schedule)}, ${enabled}, ${fields.userId ?? ""},
-        ${json(inner, fields.metadata ?? {})})`;
+        ${json(inner, fields.metadata ?? {})}, ${formatOf(inner, fields.responseFormat ?? null)})`;
     if (enabled && fire !== null) await setNextFire(inner, id, fire);
     return getTask(inner, tenantId, id);
   });
+}
+
+function formatOf(inner: Tx, format: ResponseFormat | null) {
+  return format === null ? null : json(inner, format);
 }
 
 async function checkTaskLimit(inner: Tx, tenantId: string): Promise<void> {
@@ -143,16 +151,19 @@ export function updateTask(
   changes: TaskChanges,
   now: Date,
 ): Promise<TaskRow> {
+  checkResponseFormat(changes.responseFormat);
   return tx(sql, async (inner) => {
     const was = await lockTask(inner, tenantId, id);
     const version = changes.agentVersion === undefined ? was.agentVersion : changes.agentVersion;
     if (version !== was.agentVersion) await checkVersion(inner, was.agentId, version);
     const schedule = scheduleAfter(was, changes);
     const enabled = changes.enabled ?? was.enabled;
+    const format = changes.responseFormat === undefined ? was.responseFormat : changes.responseFormat;
     await inner`
       update tasks set agent_version = ${version}, name = ${changes.name ?? was.name},
         prompt = ${changes.prompt ?? was.prompt}, schedule = ${schedule === null ? null : json(inner, schedule)},
-        enabled = ${enabled}, metadata = ${json(inner, changes.metadata ?? was.metadata)}, updated_at = clock_timestamp()
+        enabled = ${enabled}, metadata = ${json(inner, changes.metadata ?? was.metadata)},
+        response_format = ${formatOf(inner, format)}, updated_at = clock_timestamp()
       where id = ${id}`;
     const isNew = schedule !== was.schedule;
     // Checked even while disabled: a schedule is refused when it is set, not when it is enabled.

@@ -27,7 +27,27 @@ const ofEntry =
 const padded = (url: string, value: unknown) => url.padEnd((value as string).length, "k");
 
 /** Fills a field, where more than the field itself must fit. Keyed by pointer, or by operation and pointer. */
+/** A response format with this field, and a message to which the simulated model answers with an object. */
+const formatted = (field: "name" | "schema", message: "message" | "messages" | null): Prepare => {
+  const asked = message === null ? null : { ...userMessage('[[sim: text="{}"]]') };
+  return (_, value) => ({
+    body: {
+      responseFormat: { type: "json_schema", schema: {}, [field]: value },
+      ...(message === null ? {} : { [message]: message === "message" ? asked : [asked] }),
+    },
+  });
+};
+const formattedAt = (op: string, message: "message" | "messages") => ({
+  [`${op} /responseFormat/name`]: formatted("name", message),
+  [`${op} /responseFormat/schema`]: formatted("schema", message),
+});
+
 export const preparations: Readonly<Record<string, Prepare>> = {
+  ...formattedAt("POST /v1/agents/:agentId/sessions", "message"),
+  ...formattedAt("POST /v1/agents/:agentId/sessions/:sessionId", "message"),
+  ...formattedAt("POST /v1/agents/:agentId/generate", "messages"),
+  "/responseFormat/name": formatted("name", null),
+  "/responseFormat/schema": formatted("schema", null),
   "/schedule/config/everyMs": (_, everyMs) => ({ body: { schedule: { kind: "interval", config: { everyMs } } } }),
   "/expectedAttempt": async (s, expectedAttempt) => ({
     params: await newDelivery(s, { attempt: Math.max(0, Math.min(99, Number(expectedAttempt))) }),

@@ -1,4 +1,14 @@
-import { type Contract, cap, characters, metadata, metadataOf, number, pageLimit, userId } from "./contract.ts";
+import {
+  type Contract,
+  cap,
+  characters,
+  metadata,
+  metadataOf,
+  number,
+  pageLimit,
+  responseFormat,
+  userId,
+} from "./contract.ts";
 
 const agent = { agentId: ["ag", "404 not_found"] } as const;
 const session = { ...agent, sessionId: ["ss", "404 not_found"] } as const;
@@ -46,6 +56,7 @@ export const sessions: readonly Contract[] = [
       userId,
       metadata,
       metadataOf("/message"),
+      ...responseFormat,
       cap("bytes of a JSON body", 8 * 1024 * 1024, "413 payload_too_large"),
       cap("values of a JSON body", 100_000, "413 payload_too_large"),
     ],
@@ -58,7 +69,7 @@ export const sessions: readonly Contract[] = [
     body: "json",
     key: "turn",
     errors: [...gates, ...prompts, canceled, busy, "404 message_not_found | 404 not_found"],
-    limits: [messageId("/message/id"), metadata, metadataOf("/message")],
+    limits: [messageId("/message/id"), metadata, metadataOf("/message"), ...responseFormat],
   },
   {
     op: "POST /v1/agents/:agentId/generate",
@@ -72,6 +83,7 @@ export const sessions: readonly Contract[] = [
     limits: [
       number("/version", 1, 2_147_483_647),
       messageId("/messages/0/id"),
+      ...responseFormat,
       userId,
       metadata,
       metadataOf("/messages/0"),

@@ -1,4 +1,4 @@
-import { type Contract, cap, characters, metadata, number, pageLimit, userId } from "./contract.ts";
+import { type Contract, cap, characters, metadata, number, pageLimit, responseFormat, userId } from "./contract.ts";
 
 const task = { taskId: ["tk", "404 not_found"] } as const;
 const run = { ...task, runId: ["tr", "404 not_found"] } as const;
@@ -13,6 +13,7 @@ const fields = [
   number("/agentVersion", 1, 2_147_483_647),
   number("/schedule/config/everyMs", 60_000),
   metadata,
+  ...responseFormat,
 ];
 
 /** Tasks, schedules and runs: docs/decisions.md, "Tasks" and "Schedules". */

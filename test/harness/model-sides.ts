@@ -165,6 +165,7 @@ class Play {
       messages: scene.messages,
       thinking: {},
       chain: [],
+      format: null,
       messageId: last?.role === "assistant" ? last.id : "answer",
       signal: this.#stop.signal,
       download: () => Promise.resolve([]),

@@ -28,6 +28,7 @@ function run(model: LanguageModel, more: Partial<ModelRequest> = {}): Promise<Mo
       messages: [{ id: "question", role: "user", parts: [{ type: "text", text: "Hello" }] }],
       thinking: {},
       chain: [],
+      format: null,
       messageId: "answer",
       signal: new AbortController().signal,
       download: () => Promise.resolve([]),

@@ -42,6 +42,7 @@ describe("POST /v1/tasks", () => {
       userId: "",
       metadata: {},
       deletedAt: null,
+      responseFormat: null,
       createdAt: expect.any(String),
       updatedAt: expect.any(String),
     });

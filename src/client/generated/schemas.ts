@@ -351,6 +351,7 @@ export interface Generate {
   version?: number;
   userId?: string;
   metadata?: Record<string, unknown>;
+  responseFormat?: ResponseFormat;
 }
 
 export interface GenerateMessage {
@@ -733,6 +734,12 @@ export interface ReasoningPart {
   providerMetadata?: Record<string, Record<string, unknown>>;
 }
 
+export interface ResponseFormat {
+  type: "json_schema";
+  name?: string;
+  schema: Record<string, unknown>;
+}
+
 export interface SavedMerchantBinding {
   binding: MerchantBinding;
 }
@@ -873,6 +880,7 @@ export interface Task {
   latestRunId: string | null;
   userId: string;
   metadata: Record<string, unknown>;
+  responseFormat: ResponseFormat | null;
   deletedAt: string | null;
   createdAt: string;
   updatedAt: string;
@@ -890,6 +898,7 @@ export interface TaskCreate {
     | null;
   enabled?: boolean;
   submit?: boolean;
+  responseFormat?: ResponseFormat | null;
   userId?: string;
   metadata?: Record<string, unknown>;
 }
@@ -965,6 +974,7 @@ export interface TaskSummary {
   latestRunId: string | null;
   userId: string;
   metadata: Record<string, unknown>;
+  responseFormat: ResponseFormat | null;
   deletedAt: string | null;
   createdAt: string;
   updatedAt: string;
@@ -982,6 +992,7 @@ export interface TaskUpdate {
     | null;
   enabled?: boolean;
   metadata?: Record<string, unknown>;
+  responseFormat?: ResponseFormat | null;
 }
 
 export interface TextPart {
@@ -1053,6 +1064,7 @@ export interface TranscriptMessage {
 
 export interface Turn {
   message: UIMessage;
+  output?: unknown;
 }
 
 export interface TurnCancel {
@@ -1073,6 +1085,7 @@ export interface TurnCreate {
   stream?: boolean;
   userId?: string;
   metadata?: Record<string, unknown>;
+  responseFormat?: ResponseFormat;
   version?: number;
 }
 
@@ -1118,6 +1131,7 @@ export interface TurnResume {
   stream?: boolean;
   userId?: string;
   metadata?: Record<string, unknown>;
+  responseFormat?: ResponseFormat;
   onBusy?: "reject" | "enqueue" | "interrupt";
 }
 

@@ -38,13 +38,25 @@ function validate<T extends TSchema>(schema: T, value: unknown, show: (path: str
   const check = compile(schema);
   if (check.Check(value)) return value;
   const issues = new Map<string, Issue>();
-  for (const error of check.Errors(value)) {
+  for (const error of withinNullable(check.Errors(value))) {
     // The first error of a path is the most telling one ("required" before "must be a string").
     const path = show(error.path);
     if (!issues.has(path)) issues.set(path, { path, message: describe(error) });
     if (issues.size === issuesMax) break;
   }
   throw invalidAll([...issues.values()]);
+}
+
+/** Yields errors, and for an object that may also be null the errors within it. */
+function* withinNullable(errors: Iterable<ValueError>): Generator<ValueError, void, undefined> {
+  for (const error of errors) {
+    const options: TSchema[] = error.type === ValueErrorType.Union ? (error.schema.anyOf ?? []) : [];
+    const place = options.findIndex(({ type }) => type === "object");
+    const isNullable = options.length === 2 && options.some(({ type }) => type === "null") && place !== -1;
+    const within = isNullable && typeof error.value === "object" ? error.errors[place] : undefined;
+    if (within === undefined) yield error;
+    else yield* within;
+  }
 }
 
 function compile(schema: TSchema): TypeCheck<TSchema> {

@@ -10,6 +10,8 @@ import { type IdOf, newId } from "../../kernel/ids.ts";
 import { currentTraceparent } from "../../kernel/telemetry/trace.ts";
 import { merchantGuard } from "../../merchant/guard.ts";
 import { checkParts, checkPictureCount, type UiMessage } from "../../messages/ui-message.ts";
+import type { ResponseFormat } from "../../model/response-format.ts";
+import { checkResponseFormat } from "../response-format.ts";
 import type { Generate } from "../schema.ts";
 import { type AcceptedTurn, logAccepted } from "./accepted.ts";
 import { joinByKey } from "./join-by-key.ts";
@@ -54,6 +56,7 @@ export interface GenerationRequest {
   readonly version: number | null;
   readonly userId: string;
   readonly metadata: Readonly<Record<string, unknown>>;
+  readonly responseFormat: ResponseFormat | null;
   readonly requestId: string;
   readonly key: IdempotencyKey | null;
 }
@@ -62,6 +65,7 @@ export interface GenerationRequest {
 export async function acceptGeneration(ctx: Ctx, request: GenerationRequest): Promise<AcceptedTurn> {
   const joined = request.key === null ? null : await joinByKey(ctx.sql, ctx, request.key);
   if (joined !== null) return logAccepted(ctx, request, joined, "a repeated request joined its turn");
+  checkResponseFormat(request.responseFormat);
   const { principal, agentId } = request;
   turnGate(principal.tenant);
   refuseWhileFull(ctx.sql, principal.tenant);
@@ -85,6 +89,7 @@ export async function acceptGeneration(ctx: Ctx, request: GenerationRequest): Pr
     assistantMessageId: newId("message"),
     userId: request.userId,
     metadata: request.metadata,
+    responseFormat: request.responseFormat,
     requestId: request.requestId,
     traceparent: currentTraceparent(),
     writeBefore: principal.writeBefore,

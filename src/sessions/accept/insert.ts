@@ -8,6 +8,7 @@ import { ApiError } from "../../kernel/errors.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import { databaseWaitMs } from "../../kernel/limits.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
+import type { ResponseFormat } from "../../model/response-format.ts";
 import { hasParkedSql } from "../state/parked.ts";
 import type { TurnKind } from "../state/turn.ts";
 import { addJobOrAnnounce } from "../state/turn-job.ts";
@@ -34,6 +35,7 @@ export interface NewTurn extends TenantQueue {
   /** The user of a new session; a turn of an existing session has the session's. */
   readonly userId: string;
   readonly metadata: Readonly<Record<string, unknown>>;
+  readonly responseFormat: ResponseFormat | null;
   readonly requestId: string;
   /** The trace context of the request's span, which is the parent of the turn's. */
   readonly traceparent: string | null;
@@ -194,11 +196,12 @@ function insertRow(
   return sql`
     accepted as (
       insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
-        assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, parked_at)
+        assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, parked_at ${turn.responseFormat === null ? sql`` : sql`, response_format`})
       select ${turn.turnId}, ${turn.tenantId}, ${turn.agentId}, session.id, ${turn.kind}, ${agentVersion}, ${turn.trigger},
         ${turn.input === null ? null : json(sql, turn.input)}, ${turn.keepSeq ?? null}::bigint,
         ${turn.assistantMessageId}, ${firstOfHidden}, session.user_id, ${json(sql, turn.metadata)}, ${turn.requestId},
         ${turn.traceparent}, case when ${turn.isCounted} or ${hasParkedSql(sql, sql`${turn.tenantId}`)} then now() end
+        ${turn.responseFormat === null ? sql`` : sql`, ${json(sql, turn.responseFormat)}`}
       from session ${only}
       returning id, session_id, tenant_id, parked_at
     )

@@ -3,12 +3,14 @@ import { invalid } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
 import { checkParts, type UiMessage } from "../../messages/ui-message.ts";
 import { renderPrompt } from "../../prompts/render.ts";
+import { checkResponseFormat } from "../response-format.ts";
 import type { TurnBody } from "../schema.ts";
 
 /** Checks the rules of a turn's body that concern several fields. Throws 400 naming the field. */
 export function checkTurnBody(body: TurnBody, resumes: boolean): void {
   if (body.variables !== undefined && body.promptId === undefined)
     throw invalid("/variables", "is allowed only with promptId");
+  checkResponseFormat(body.responseFormat);
   if (body.message !== undefined) checkParts(body.message.parts, "/message/parts");
   if (body.trigger === "regenerate-message") {
     if (!resumes) throw invalid("/trigger", "a new session has nothing to regenerate");

@@ -139,6 +139,7 @@ function newTurn(request: TurnRequest) {
     assistantMessageId: newId("message"),
     userId: body.userId ?? "",
     metadata: body.metadata ?? {},
+    responseFormat: body.responseFormat ?? null,
     requestId: request.requestId,
     traceparent: currentTraceparent(),
     writeBefore: principal.writeBefore,
@@ -156,7 +157,7 @@ async function acceptPlain(ctx: Ctx, request: TurnRequest): Promise<AcceptedTurn
   const alone = request.key === null && request.alongside === undefined && request.taskRun === undefined;
   if (!alone || quotaTurnsPerDay !== null || isOwnLimit(principal.tenant) || monetization || body.message === undefined)
     return null;
-  if (body.trigger === "regenerate-message") return null;
+  if (body.trigger === "regenerate-message" || body.responseFormat !== undefined) return null;
   const turn: PlainTurn = {
     ...newTurn(request),
     newSession: sessionId === null,

@@ -5,6 +5,7 @@ import { ApiError, type ErrorCause, errorCauses } from "../../kernel/errors.ts";
 import { sseResponse } from "../../kernel/http/sse.ts";
 import { turnPatienceMs } from "../../kernel/limits.ts";
 import { endStreamedResponse } from "../../kernel/runtime.ts";
+import { outputOf } from "../../model/response-format.ts";
 import type { AcceptedTurn } from "../accept/accepted.ts";
 import { endOfTurn, isEnded, type LogState, logAttemptOf, logStates } from "../state/turn-log.ts";
 import { followLog } from "./follow.ts";
@@ -86,7 +87,8 @@ async function turnAsJson(
   streams.ctx.slots.leave(request);
   const end = await awaitEnd(streams, log, stop.signal);
   if (end?.status === "succeeded") {
-    if (end.message !== null) return Response.json({ message: end.message }, { status, headers });
+    const output = end.hasOutput && end.message !== null ? outputOf(end.message) : {};
+    if (end.message !== null) return Response.json({ message: end.message, ...output }, { status, headers });
     // The Idempotency-Key was sent again after a regeneration had removed the message.
     throw new ApiError("message_not_found", { headers: { "X-Turn-Id": log.turnId } });
   }

@@ -4,6 +4,7 @@ import type { AnySql, Sql } from "../../kernel/database/client.ts";
 import { tx } from "../../kernel/database/transaction.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
+import type { ResponseFormat } from "../../model/response-format.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import { startContinuation } from "../state/continuation.ts";
 import { type HistoryRow, historyOfRow, historyOfTurn, noHistory } from "../state/history.ts";
@@ -33,6 +34,7 @@ interface ClaimRow extends LoadedAgentRow, HistoryRow {
   traceparent: string | null;
   modelCalls: number;
   usedTokens: number;
+  responseFormat: ResponseFormat | null;
   runMs: number;
   usageCredit: number | null;
   answer: UiMessage | null;
@@ -112,7 +114,7 @@ async function readClaim(
     ), continued as (${startContinuation(sql)}
     )
     select held.locked, t.id, t.tenant_id, t.agent_id, t.session_id, t.kind, t.continuation_id, t.attempt, t.agent_version, t.input,
-      t.keep_seq, t.assistant_message_id, t.user_id, t.metadata as turn_metadata, t.request_id, t.model_calls, t.input_tokens + t.output_tokens as used_tokens, t.run_ms, t.answer,
+      t.keep_seq, t.assistant_message_id, t.user_id, t.metadata as turn_metadata, t.request_id, t.model_calls, t.input_tokens + t.output_tokens as used_tokens, t.run_ms, t.response_format, t.answer,
       t.traceparent, t.claimed_at, t.steps, extract(epoch from now() - t.accepted_at)::float8 as waited_seconds,
       (select n.usage_credit from tenants n where n.id = t.tenant_id) as usage_credit, agent.*, history.*
     from held left join claimed t on true
@@ -155,6 +157,7 @@ function toClaimedTurn(row: ClaimRow): ClaimedTurn {
     traceparent: row.traceparent,
     modelCalls: row.modelCalls,
     usedTokens: row.usedTokens,
+    responseFormat: row.responseFormat,
     runMs: row.runMs,
     usageCredit: row.usageCredit,
     answer: row.answer,

@@ -132,6 +132,7 @@ async function runToOutcome(
       policy: turn.kind === "task" ? prepared.config.approvalInTasks : prepared.config.approvalInChat,
       // No person follows a task's run or a stateless generation.
       canAsk: turn.kind === "session" || turn.kind === "chat",
+      format: turn.responseFormat,
       modelCallsMax: modelCallsLeft(turn, usage),
       meter: limitedMeter(steps.metered(usage), turn, usage),
       beforeTool: async (toolCallId) => {

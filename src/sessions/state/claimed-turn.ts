@@ -1,6 +1,7 @@
 import type { LoadedAgent } from "../../agents/load.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
+import type { ResponseFormat } from "../../model/response-format.ts";
 import type { History } from "./history.ts";
 import type { ClaimKind } from "./turn.ts";
 import type { TurnStep } from "./turn-step.ts";
@@ -28,6 +29,8 @@ export interface ClaimedTurn extends ClaimKind {
   readonly traceparent: string | null;
   /** Model calls of the turn before this claim. */
   readonly modelCalls: number;
+  /** What the answer has to fit; null: any text is one. */
+  readonly responseFormat: ResponseFormat | null;
   /** Input and output tokens of the turn before this claim. */
   readonly usedTokens: number;
   /** How long the turn ran before this claim, in milliseconds. */

@@ -2,6 +2,7 @@ import { type AnySql, json, type Tx } from "../../kernel/database/client.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import { addJob, addJobSql, hasLiveJobSql, jobKeySql } from "../../kernel/queue/add-job.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
+import type { ResponseFormat } from "../../model/response-format.ts";
 import { hasParkedSql } from "./parked.ts";
 import type { CancelKeep, StoppingTurn, TurnKind } from "./turn.ts";
 import { addJobOrAnnounce } from "./turn-job.ts";
@@ -28,6 +29,7 @@ export interface NewLineTurn {
   readonly regenerates: string | null;
   readonly assistantMessageId: IdOf<"message">;
   readonly metadata: Readonly<Record<string, unknown>>;
+  readonly responseFormat: ResponseFormat | null;
   readonly requestId: string;
   readonly traceparent: string | null;
 }
@@ -45,12 +47,12 @@ export async function enqueueMove(inner: Tx, turn: NewLineTurn, place: "first" |
       returning s.id, s.user_id, s.visible, coalesce(s.pinned_version, (select version from agents a where a.id = s.agent_id), 0) as version
     )
     insert into turns (id, tenant_id, agent_id, session_id, kind, status, line_place, regenerates, agent_version, trigger, input,
-      assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent)
+      assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format)
     select ${turn.turnId}, ${turn.tenantId}, ${turn.agentId}, home.id, ${turn.kind}, 'enqueued',
       (select coalesce(${at} from turns where session_id = ${turn.sessionId} and status = 'enqueued'),
       ${turn.regenerates}, home.version, ${turn.trigger}, ${turn.input === null ? null : json(inner, turn.input)},
       ${turn.assistantMessageId}, not home.visible, home.user_id, ${json(inner, turn.metadata)}, ${turn.requestId},
-      ${turn.traceparent}
+      ${turn.traceparent}, ${turn.responseFormat === null ? null : json(inner, turn.responseFormat)}
     from home
     returning exists (
       select 1 from turns where session_id = ${turn.sessionId} and status in ('queued', 'running', 'waiting')) as is_held`;

@@ -39,17 +39,22 @@ export async function logStates(sql: AnySql, ids: readonly string[]): Promise<Lo
     from continuations c join turns t on t.id = c.turn_id where c.id = any(${continuationIds})`;
 }
 
+/** How a turn's own log ended. */
+interface EndOfTurn extends Pick<LogState, "status" | "error"> {
+  /** What it answered with. */
+  readonly message: UiMessage | null;
+  /** Whether the message's final text is JSON that was asked for. */
+  readonly hasOutput: boolean;
+}
+
 /**
  * Returns how a turn's own log ended, with the message it answered with: from the
  * transcript, or the stateless answer. Where a turn that stopped to ask was cancelled
  * before anybody read its message, the cancel is the end: the message is gone.
  */
-export async function endOfTurn(
-  sql: AnySql,
-  turnId: string,
-): Promise<(Pick<LogState, "status" | "error"> & { readonly message: UiMessage | null }) | null> {
-  const [row] = await sql<{ status: LogStatus; error: TurnError | null; message: UiMessage | null }[]>`
-    select t.error, coalesce(t.answer, m.content) as message,
+export async function endOfTurn(sql: AnySql, turnId: string): Promise<EndOfTurn | null> {
+  const [row] = await sql<EndOfTurn[]>`
+    select t.error, t.response_format is not null and t.status = 'succeeded' as has_output, coalesce(t.answer, m.content) as message,
       case when t.continuation_id is null or (t.status = 'canceled' and coalesce(t.answer, m.content) is null)
         then t.status else 'succeeded' end as status
     from turns t
