@@ -14,8 +14,10 @@ create table turns (
     check (status in ('enqueued', 'queued', 'running', 'waiting', 'succeeded', 'failed', 'canceled')),
   -- Counts claims. A commit names it and writes nothing when it has risen since.
   attempt integer not null default 0,
-  -- How many of the claims ended with the death of their worker.
+  -- How many of the claims ended with the death of their worker, in the step under way.
   crashes integer not null default 0,
+  -- The claims before the step under way: how often a turn may be run again is counted anew for each of its steps.
+  attempts_before integer not null default 0,
   worker_id text,
   -- The continuation that it runs now, or waits with; null until it first stops to ask.
   continuation_id text,
@@ -50,6 +52,12 @@ create table turns (
   parked_at timestamptz,
   -- Set soon after the first chunk that a reader may have seen, and before any tool runs.
   shown_at timestamptz,
+  -- Steps after which there is a checkpoint. A turn with any goes on after the last one when its worker is lost.
+  steps_done integer not null default 0,
+  -- Events of the turn log that lie before the step under way.
+  step_events integer not null default 0,
+  -- Events that lay before the last time tools of the step under way began; null: none of them can have.
+  tool_events integer,
   -- Relay events of the attempt that ended the turn, so that a follower can tell a whole turn log from one that was
   -- cut off.
   relay_events integer,
@@ -65,7 +73,7 @@ create table turns (
   -- What of it other models than the agent's own used, as an array (`ModelUsage` in `src/sessions/state/turn-end.ts`);
   -- null where none was called.
   model_usage jsonb,
-  -- Those before the claim that runs now.
+  -- Those before the claim that runs now, or before its step under way when it has completed one.
   calls_before integer not null default 0,
   -- Whether some of the tokens were estimated, because a provider did not say them.
   usage_estimated boolean not null default false,
@@ -112,3 +120,13 @@ create index turns_tenant_active on turns (tenant_id, status, accepted_at)
 -- The parked turns of each tenant in their order. A turn that finds a slot at once is never in it.
 create index turns_parked on turns (tenant_id, accepted_at, id)
   where status = 'queued' and parked_at is not null and cancel_requested_at is null;
+
+-- What a turn has said and done in its completed steps, while it is not over: the chunks of each, so that nothing that
+-- is written grows with the turn. Removed by the statement that ends it.
+create table turn_checkpoints (
+  turn_id text not null,
+  -- Counts from 0.
+  step integer not null,
+  chunks json not null,
+  primary key (turn_id, step)
+);

@@ -644,6 +644,13 @@ CREATE INDEX tasks_pinned ON tasks USING btree (agent_id, agent_version);
 CREATE INDEX tasks_updated ON tasks USING btree (tenant_id, updated_at DESC, id DESC) WHERE deleted_at IS NULL;
 CREATE INDEX tasks_user_updated ON tasks USING btree (tenant_id, user_id, updated_at DESC, id DESC) WHERE deleted_at IS NULL;
 
+CREATE TABLE turn_checkpoints (
+  turn_id text NOT NULL,
+  step integer NOT NULL,
+  chunks json NOT NULL,
+  CONSTRAINT turn_checkpoints_pkey PRIMARY KEY (turn_id, step)
+);
+
 CREATE TABLE turn_quota_days (
   tenant_id text NOT NULL,
   day date NOT NULL,
@@ -660,6 +667,7 @@ CREATE TABLE turns (
   status text DEFAULT 'queued'::text NOT NULL,
   attempt integer DEFAULT 0 NOT NULL,
   crashes integer DEFAULT 0 NOT NULL,
+  attempts_before integer DEFAULT 0 NOT NULL,
   worker_id text,
   continuation_id text,
   log_attempt integer,
@@ -680,6 +688,9 @@ CREATE TABLE turns (
   cancel_keep text,
   parked_at timestamp with time zone,
   shown_at timestamp with time zone,
+  steps_done integer DEFAULT 0 NOT NULL,
+  step_events integer DEFAULT 0 NOT NULL,
+  tool_events integer,
   relay_events integer,
   last_chunk json,
   error json,

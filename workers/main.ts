@@ -15,7 +15,7 @@ export interface WorkerPool {
   readonly drained: Promise<void>;
   /** How many turns it runs just now. */
   turns(): number;
-  /** Claims nothing new, finishes what runs for at most `limitMs`, hands back or ends the rest, and closes everything. */
+  /** Claims nothing new, finishes the steps that run for at most `limitMs`, hands back or ends the rest, and closes everything. */
   drain(limitMs: number): Promise<void>;
 }
 
@@ -51,6 +51,7 @@ export async function startWorkerPool(ctx: Ctx, options: WorkerPoolOptions): Pro
     drain: async (limitMs) => {
       // First of all: a scan of the reaper may take a while, and nothing new must be taken meanwhile.
       const stopped = stop();
+      actor.handOver();
       await stopReaping();
       await waitAtMost(stopped, limitMs);
       for (const { turn } of actor.turns) actor.stop(turn.id, "drained");

@@ -23,6 +23,8 @@ export class Assembly {
   readonly #messageId: string;
   readonly #extended: UiMessage | null;
   readonly #collected: (UIMessageChunk | DeltaRun)[] = [];
+  /** How many of these were taken. */
+  #taken = 0;
 
   /** `extended` is the message that a resumed turn continues; null for a new message. */
   constructor(messageId: string, extended: UiMessage | null) {
@@ -37,13 +39,20 @@ export class Assembly {
       this.#collected.push(chunk);
       return;
     }
-    const last = this.#collected.at(-1);
+    const last = this.#collected.length > this.#taken ? this.#collected.at(-1) : undefined;
     // A delta with provider metadata (the signature of a thought, for example) starts a new entry and keeps it.
     const plain = chunk.providerMetadata === undefined;
     if (plain && last !== undefined && "deltas" in last && last.type === chunk.type && last.id === chunk.id) {
       last.deltas.push(chunk.delta);
       if (last.deltas.length === deltasJoinedAtOnce) last.joined.push(last.deltas.splice(0).join(""));
     } else this.#collected.push({ type: chunk.type, id: chunk.id, deltas: [chunk.delta], joined: [], first: chunk });
+  }
+
+  /** Returns the chunks since the last call, with consecutive deltas joined; they stay in the message. */
+  take(): UIMessageChunk[] {
+    const chunks = this.#collected.slice(this.#taken).map(asChunk);
+    this.#taken = this.#collected.length;
+    return chunks;
   }
 
   /** Returns the message assembled from the chunks so far. */

@@ -47,6 +47,8 @@ export interface ModelRequest {
   readonly download: DownloadFiles;
   /** The answer that a turn continues when it resumes after approvals; null for a new answer. */
   readonly extended: UiMessage | null;
+  /** What the answer holds already beyond that, where a turn goes on after a completed step; null at its beginning. */
+  readonly reached: ReachedAnswer | null;
   readonly tools: readonly TurnTool[];
   readonly policy: ApprovalPolicy;
   /** Whether a person can approve tool calls; if not, calls that need an approval are denied. */
@@ -57,6 +59,16 @@ export interface ModelRequest {
   readonly format: ResponseFormat | null;
   /** Called, and waited for, before a tool runs. */
   readonly beforeTool: (toolCallId: string) => Promise<void>;
+  /** Called, and waited for, when a step is complete and the model is called again, with the chunks since the last such step. */
+  readonly afterStep: (chunks: readonly UIMessageChunk[]) => Promise<void>;
+}
+
+/** An answer that another worker has begun. Its chunks were shown already. */
+export interface ReachedAnswer {
+  /** Of its completed steps. */
+  readonly saved: readonly UIMessageChunk[];
+  /** Of the step that broke off, closed. */
+  readonly unsaved: readonly UIMessageChunk[];
 }
 
 /** The result of `runModel`. */
@@ -80,7 +92,7 @@ export async function runModel(
   write: (chunk: UIMessageChunk) => void | Promise<void>,
 ): Promise<ModelResult> {
   let error: unknown = null;
-  const answer = new Assembly(request.messageId, request.extended);
+  const answer = beginAnswer(request);
   const tools = guardedTools(request);
   const spans = new ModelSpans();
   const onError = (cause: unknown) => {
@@ -113,6 +125,8 @@ export async function runModel(
       format: request.format,
       lastText: request.extended === null ? null : finalText(request.extended.parts),
       spans,
+      takenIds: textIdsOf(request.reached),
+      afterStep: () => request.afterStep(answer.take()),
     });
     for await (const received of parts) {
       for (const chunk of toChunks(received, cleaner, { tools, onError })) {
@@ -138,9 +152,32 @@ export async function runModel(
 }
 
 /** Returns what the caller's tools answered since the turn stopped to ask. */
-function callersResults({ extended, tools }: ModelRequest): UIMessageChunk[] {
+function callersResults({ extended, tools, reached }: ModelRequest): UIMessageChunk[] {
   if (extended === null) return [];
-  return resultChunks(extended, new Set(tools.flatMap(({ name, source }) => (source.kind === "client" ? [name] : []))));
+  const told = new Set(reached === null ? [] : [...reached.saved, ...reached.unsaved].flatMap(settledCall));
+  const results = resultChunks(
+    extended,
+    new Set(tools.flatMap(({ name, source }) => (source.kind === "client" ? [name] : []))),
+  );
+  return results.filter((chunk) => !settledCall(chunk).some((callId) => told.has(callId)));
+}
+
+/** Returns the id of the call that has its end with this chunk; none for any other chunk. */
+function settledCall(chunk: UIMessageChunk): string[] {
+  return chunk.type.startsWith("tool-output-") && "toolCallId" in chunk ? [chunk.toolCallId] : [];
+}
+
+function beginAnswer({ messageId, extended, reached }: ModelRequest): Assembly {
+  const answer = new Assembly(messageId, extended);
+  for (const chunk of reached?.saved ?? []) answer.add(chunk);
+  answer.take();
+  for (const chunk of reached?.unsaved ?? []) answer.add(chunk);
+  return answer;
+}
+
+function textIdsOf(reached: ReachedAnswer | null): string[] {
+  const chunks = reached === null ? [] : [...reached.saved, ...reached.unsaved];
+  return chunks.flatMap((chunk) => (chunk.type === "text-start" || chunk.type === "reasoning-start" ? [chunk.id] : []));
 }
 
 /** Chunks that need no cleaning, because `PartCleaner` has cleaned their parts. */

@@ -15,6 +15,10 @@ import { type ApprovalOf, classifyCall, cutOffCall, refuseCall, resolveDecidedCa
 export interface StepsRequest extends ModelCallRequest {
   readonly approvalOf: ApprovalOf;
   readonly modelCallsMax: number;
+  /** Ids of texts and thoughts that the answer has already. */
+  readonly takenIds: readonly string[];
+  /** Called, and waited for, when all parts of a step were yielded and the model is called again. */
+  readonly afterStep: () => Promise<void>;
   /** The model that the request names, and those that are called where it fails. */
   readonly chain: ModelChain;
   /** The last text of the answer that is continued. */
@@ -32,7 +36,7 @@ export interface StepsRequest extends ModelCallRequest {
  * part `error`. After an abort it ends without a further part.
  */
 export async function* answerSteps(request: StepsRequest): AsyncGenerator<AnswerPart, void, undefined> {
-  const { tools, signal, modelCallsMax, meter, format } = request;
+  const { tools, signal, modelCallsMax, meter, format, takenIds, afterStep } = request;
   if (signal.aborted) return;
   await meter.beforeCall();
   const messages = [...request.messages];
@@ -41,8 +45,11 @@ export async function* answerSteps(request: StepsRequest): AsyncGenerator<Answer
     yield mark("finish", { finishReason: "tool-calls" });
     return;
   }
-  if (answered !== null) messages.push(answered);
-  const ids = { text: new UniqueIds(), reasoning: new UniqueIds() };
+  if (answered !== null && !signal.aborted) {
+    messages.push(answered);
+    await afterStep();
+  }
+  const ids = { text: new UniqueIds(takenIds), reasoning: new UniqueIds(takenIds) };
   let { lastText } = request;
   let askedAgain = false;
   for (let step = 1; !signal.aborted; step++) {
@@ -64,6 +71,8 @@ export async function* answerSteps(request: StepsRequest): AsyncGenerator<Answer
     askedAgain ||= again !== null;
     const { content } = again === null ? record : record.withoutOpenCalls();
     messages.push(...(await toResponseMessages({ content, tools })), ...(again === null ? [] : [again]));
+    // What asks again is no part of the answer, so a turn cannot go on from there.
+    if (again === null) await afterStep();
   }
 }
 
@@ -140,8 +149,13 @@ function withUniqueId(part: AnswerPart, ids: { readonly text: UniqueIds; readonl
 
 /** Makes the ids of texts unique within the answer; providers make them unique within one model call. */
 class UniqueIds {
-  readonly #taken = new Set<string>();
+  readonly #taken: Set<string>;
   #renamed = new Map<string, string>();
+
+  /** `taken` are ids that the answer has already. */
+  constructor(taken: readonly string[]) {
+    this.#taken = new Set(taken);
+  }
 
   nextCall(): void {
     this.#renamed = new Map();

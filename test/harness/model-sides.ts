@@ -170,6 +170,8 @@ class Play {
       signal: this.#stop.signal,
       download: () => Promise.resolve([]),
       extended: last?.role === "assistant" ? last : null,
+      reached: null,
+      afterStep: () => Promise.resolve(),
       tools: scene.withoutTools === true ? [] : this.#tools(),
       policy: {
         default: "full",

@@ -33,6 +33,8 @@ function run(model: LanguageModel, more: Partial<ModelRequest> = {}): Promise<Mo
       signal: new AbortController().signal,
       download: () => Promise.resolve([]),
       extended: null,
+      reached: null,
+      afterStep: () => Promise.resolve(),
       tools: [],
       policy: { default: "full", overrides: [] },
       canAsk: false,

@@ -168,6 +168,12 @@ export function formatEvent(logId: string, number: number, chunk: unknown): stri
   return `id: ${logId}:${number}\ndata: ${JSON.stringify(chunk)}\n\n`;
 }
 
+/** Returns the chunks of events, which `formatEvent` made. */
+export function chunksOfEvents(sse: string): unknown[] {
+  const lines = sse.split("\n").filter((line) => line.startsWith("data: "));
+  return lines.map((line) => JSON.parse(line.slice("data: ".length)) as unknown);
+}
+
 /** Returns the number of a batch's last event; `first - 1` when it has none. */
 export function lastOf(batch: Batch): number {
   return batch.first + batch.count - 1;

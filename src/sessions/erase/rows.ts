@@ -105,6 +105,7 @@ function eraseTurns(
       ),
     );
     await sql`delete from continuations where turn_id = any(${ids})`;
+    await sql`delete from turn_checkpoints where turn_id = any(${ids})`;
     await sql`
         update task_runs set prompt = '', metadata = '{}', error = case when error is not null
           then json_build_object('code', error ->> 'code', 'message', ${erasedRunText}::text) end

@@ -1,10 +1,19 @@
 import { Buffer } from "node:buffer";
 import type { ProviderType } from "../../kernel/config.ts";
 import type { Ctx } from "../../kernel/context.ts";
-import type { LogKey, Relay } from "../../kernel/relay/relay.ts";
+import { chunksOfEvents, type LogKey, lastOf, type Relay } from "../../kernel/relay/relay.ts";
 import { contextWindowOf } from "../../model/context-window.ts";
 import { type CallBytes, estimatedTokens } from "../../model/token-counts.ts";
 import { noUsage, type TurnUsage } from "../state/turn-end.ts";
+
+/** The log of a lost claim. */
+interface LostLog extends LogKey {
+  readonly hasShown: boolean;
+  /** The first event of the step that was under way; 1 when left out. */
+  readonly from?: number;
+  /** The last event, of a log that is not sealed. */
+  readonly upTo?: number | null;
+}
 
 /** Reading what a lost turn showed takes at most this long. */
 const logReadMs = 5_000;
@@ -30,7 +39,7 @@ interface LostRow {
 export async function lostUsage(
   { sql, relay }: Pick<Ctx, "sql" | "relay">,
   turnId: string,
-  { logId, attempt, hasShown }: LogKey & { readonly hasShown: boolean },
+  { logId, attempt, hasShown, from = 1, upTo = null }: LostLog,
 ): Promise<TurnUsage> {
   const [row] = await sql<LostRow[]>`
     select v.provider_id, p.provider_type, v.config ->> 'model' as model, t.model_calls - t.calls_before as written,
@@ -40,14 +49,14 @@ export async function lostUsage(
             select content from messages where session_id = t.session_id and seq > coalesce(z.upto_seq, 0)
               and (t.keep_seq is null or seq <= t.keep_seq)
             order by seq desc limit ${sentMessagesMax}
-          ) m), 0) as sent_bytes
+          ) m), 0) + coalesce((select sum(octet_length(k.chunks::text)) from turn_checkpoints k where k.turn_id = t.id), 0) as sent_bytes
     from turns t
     left join agent_versions v on v.agent_id = t.agent_id and v.version = t.agent_version
     left join providers p on p.id = v.provider_id
     left join session_summaries z on z.session_id = t.session_id
     where t.id = ${turnId}`;
   if (row === undefined) return noUsage;
-  const shown = hasShown ? await shownCalls(relay, { logId, attempt }, row.sentBytes) : [];
+  const shown = hasShown ? await shownCalls(relay, { logId, attempt, from, upTo }, row.sentBytes) : [];
   const calls = shown.length === 0 ? [{ sent: row.sentBytes, came: 0 }] : shown.slice(row.written);
   const windowTokens = contextWindowOf(row.model ?? "");
   return {
@@ -67,20 +76,24 @@ export async function lostUsage(
 }
 
 /** Returns the bytes of each model call in a sealed turn log; what cannot be read in time is left out. */
-async function shownCalls(relay: Relay, key: LogKey, sentBytes: number): Promise<CallBytes[]> {
+async function shownCalls(
+  relay: Relay,
+  { from, upTo, ...key }: LogKey & { readonly from: number; readonly upTo: number | null },
+  sentBytes: number,
+): Promise<CallBytes[]> {
   const calls: { sent: number; came: number }[] = [];
   let sent = sentBytes;
-  for await (const item of relay.follow(key, 1, AbortSignal.timeout(logReadMs))) {
+  if (upTo !== null && from > upTo) return calls;
+  for await (const item of relay.follow(key, from, AbortSignal.timeout(logReadMs))) {
     if (item.type !== "batch") break;
-    for (const line of item.batch.sse.split("\n")) {
-      if (!line.startsWith("data: ")) continue;
-      const chunk = JSON.parse(line.slice("data: ".length)) as ShownChunk;
+    for (const chunk of chunksOfEvents(item.batch.sse) as ShownChunk[]) {
       if (chunk.type === "start-step") calls.push({ sent, came: 0 });
       const { came, told } = bytesOf(chunk);
       const call = calls.at(-1);
       if (call !== undefined) call.came += came;
       sent += came + told;
     }
+    if (upTo !== null && lastOf(item.batch) >= upTo) break;
   }
   return calls;
 }

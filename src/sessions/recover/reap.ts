@@ -4,11 +4,14 @@ import type { IdOf } from "../../kernel/ids.ts";
 import { queuedTurnStaleMs, reapBatchRows, reapEveryMs, workerDeadMs, workerFrozenMs } from "../../kernel/limits.ts";
 import { hasLiveJobSql } from "../../kernel/queue/add-job.ts";
 import { forgetWorkers } from "../../kernel/queue/recover.ts";
+import type { LogKey } from "../../kernel/relay/relay.ts";
 import { reaperActions } from "../../kernel/telemetry/metrics.ts";
 import { type CallDecision, closeCalls, withDecisions } from "../../messages/tool-calls.ts";
 import { finishTurn } from "../run/finish.ts";
 import { keepOf, keptOutcome, readKeptTurn, storedKeptOutcome } from "../run/kept.ts";
+import { lostOutcome, workerLost } from "../run/lost-outcome.ts";
 import { canceledOutcome } from "../run/outcome.ts";
+import { readProgress } from "../run/progress.ts";
 import { ringLostLines } from "../state/line.ts";
 import { type Fence, requeueTurn } from "../state/turn.ts";
 import { noUsage, outcomeWithoutMessages, type TurnError, type TurnUsage } from "../state/turn-end.ts";
@@ -24,8 +27,9 @@ import { lostUsage } from "./lost-usage.ts";
  *
  * 1. Frozen workers: their connections are ended, which frees their locks.
  * 2. Dead workers: forgotten, and their jobs are given back to the queue.
- * 3. Turns marked running whose session lock nobody holds: run again when they
- *    have shown nothing, else ended as failed, or as canceled when that was asked for.
+ * 3. Turns marked running whose session lock nobody holds: they go on when they have
+ *    completed a step, or are run again when they have shown nothing; else they are ended as
+ *    failed, or as canceled when that was asked for.
  * 4. Canceled turns that no worker has: ended.
  * 5. Lines of sessions that nothing holds and whose job is gone: a job is enqueued again.
  * 6. Queued turns that are not parked and whose job is gone: a job is enqueued again.
@@ -110,15 +114,17 @@ export class Reaper {
   async #endOrphan(orphan: OrphanRow, since: number): Promise<void> {
     const { sql, relay, log } = this.#ctx;
     const { id, attempt, continuationId, shown, cancelRequested } = orphan;
+    if (orphan.stepsDone > 0 && !cancelRequested) return this.#goOn(orphan, since);
     // Sealed first: what its worker still writes has no effect any more, and whether it has shown anything is final.
-    const sealed = await relay.seal({ logId: continuationId ?? id, attempt }).catch(() => "unknown" as const);
+    const key = logOf(orphan);
+    const sealed = await relay.seal(key).catch(() => "unknown" as const);
     // A continuation is not run again: which of its approved calls ran is unknown.
     const mayRunAgain = !shown && continuationId === null && !cancelRequested;
     const cause = orphan.workerLives ? "handed_back" : "crashed";
     // The row was read some time ago, so a relay that does not reply is asked once more.
     if (mayRunAgain && sealed === "unknown" && Date.now() - since < sealPatienceMs) return;
     const showedNothing = sealed === "empty" || sealed === "unknown";
-    const usage = await lostUsage(this.#ctx, id, { logId: continuationId ?? id, attempt, hasShown: !showedNothing });
+    const usage = await lostUsage(this.#ctx, id, { ...key, hasShown: !showedNothing, from: orphan.stepEvents + 1 });
     if (mayRunAgain && showedNothing && (await requeueTurn(sql, { turnId: id, attempt }, cause, { usage }))) {
       reaperActions.inc({ action: "turn_requeued" });
       log.warn({ turnId: id, attempt }, "a turn whose worker is lost will be run again");
@@ -128,7 +134,7 @@ export class Reaper {
     const fence = { turnId: id, attempt, statuses: ["running" as const] };
     const ended =
       cancelRequested && (await keepOf(sql, id)) === "partial"
-        ? await this.#endKept(fence, usage)
+        ? await this.#endKept(orphan, usage)
         : await endLostTurn(sql, fence, status, continuationId !== null, { usage });
     if (!ended) return;
     reaperActions.inc({ action: "turn_ended" });
@@ -136,15 +142,40 @@ export class Reaper {
   }
 
   /** Ends a lost turn that was cancelled, with what it is known to have said; its log is sealed. */
-  async #endKept({ turnId, attempt, statuses }: Fence, usage: TurnUsage): Promise<boolean> {
+  async #endKept(orphan: OrphanRow, usage: TurnUsage): Promise<boolean> {
     const { sql } = this.#ctx;
+    const { id: turnId, attempt } = orphan;
     const turn = await readKeptTurn(sql, turnId);
     if (turn === null) return false;
-    const { continuationId, assistantMessageId } = turn;
+    const { assistantMessageId } = turn;
     const extended = turn.reached === null ? null : withDecisions(turn.reached, await readDecisions(sql, turnId));
-    const logId = continuationId ?? turnId;
-    const reached = await lostAnswer(this.#ctx, { logId, attempt, assistantMessageId, extended });
+    const reached = await lostAnswer(this.#ctx, { ...logOf(orphan), assistantMessageId, extended });
+    const statuses = ["running" as const];
     return finishTurn(sql, { turnId, attempt, statuses }, { ...keptOutcome(turn, reached, usage), usageKnown: false });
+  }
+
+  /** Has a lost turn go on from its last completed step, or ends it with what its steps did. */
+  async #goOn(orphan: OrphanRow, since: number): Promise<void> {
+    const { sql, relay, log } = this.#ctx;
+    const { id, attempt, stepEvents, toolEvents } = orphan;
+    const key = { ...logOf(orphan), claim: attempt + 1 };
+    // First: what its worker still writes has no effect any more, and what readers have is final.
+    const fenced = await relay.fence(key, key.claim).catch(() => null);
+    if (fenced === null && Date.now() - since < sealPatienceMs) return;
+    const shown = { from: stepEvents + 1, upTo: fenced?.tail ?? 0 };
+    const usage = await lostUsage(this.#ctx, id, { ...key, hasShown: fenced !== null, ...shown });
+    if (await requeueTurn(sql, { turnId: id, attempt }, orphan.workerLives ? "handed_back" : "crashed", { usage })) {
+      reaperActions.inc({ action: "turn_requeued" });
+      log.warn({ turnId: id, attempt }, "a turn whose worker is lost will go on from its last completed step");
+      return;
+    }
+    const progress = await readProgress(this.#ctx, { id, log: key, stepEvents, toolEvents });
+    await relay.seal(key).catch(() => {});
+    const outcome = await lostOutcome(sql, id, { progress, usage });
+    const fence = { turnId: id, attempt, statuses: ["running" as const] };
+    if (!(await finishTurn(sql, fence, { ...outcome, usageKnown: false }))) return;
+    reaperActions.inc({ action: "turn_ended" });
+    log.warn({ turnId: id, attempt, status: "failed" }, "a turn whose worker is lost was ended");
   }
 
   /** Turns that were cancelled while no worker had them, by an operation that could not end them itself (the deletion of their agent or tenant). */
@@ -194,6 +225,16 @@ interface OrphanRow {
   shown: boolean;
   cancelRequested: boolean;
   workerLives: boolean;
+  /** The claim that began its turn log. */
+  logAttempt: number;
+  stepsDone: number;
+  stepEvents: number;
+  toolEvents: number | null;
+}
+
+/** Returns the turn log of a lost turn, which is that of its continuation. */
+function logOf({ id, continuationId, logAttempt }: OrphanRow): LogKey {
+  return { logId: continuationId ?? id, attempt: logAttempt };
 }
 
 /**
@@ -217,7 +258,9 @@ function findOrphans(sql: Sql): PromiseLike<OrphanRow[]> {
       where locktype = 'advisory' and objsubid = 1 and granted
         and database = (select oid from pg_database where datname = current_database())
     )
-    select t.id, t.attempt, t.continuation_id, t.shown_at is not null as shown, t.cancel_requested_at is not null as cancel_requested,
+    select t.id, t.attempt, t.continuation_id, t.steps_done, t.step_events, t.tool_events,
+      coalesce(case when t.continuation_id is null then t.log_attempt else (
+        select c.log_attempt from continuations c where c.id = t.continuation_id) end, t.attempt) as log_attempt, t.shown_at is not null as shown, t.cancel_requested_at is not null as cancel_requested,
       exists (select 1 from workers w where w.id = t.worker_id and w.beat_at > now() - ${workerDeadMs} * interval '1 millisecond') as worker_lives
     from turns t
     where t.status = 'running'
@@ -249,9 +292,6 @@ class Steadiness {
 
 /** Between replies of Postgres that are further apart than this there was an outage. */
 const steadyGapMs = 2 * reapEveryMs;
-
-/** Why a turn failed whose worker died. */
-const workerLost: TurnError = { code: "service_unavailable", message: "The worker that ran this turn was lost." };
 
 /**
  * Ends a turn that no worker has; calls without a result are closed. `usage` is what the

@@ -26,6 +26,8 @@ export interface RunningTurn {
   readonly stop: AbortController;
   /** Whether no other worker can have taken the turn: Postgres had this worker's beat less than `workerDeadMs` ago. */
   readonly isSurelyOurs: () => boolean;
+  /** Whether this worker drains: the turn is handed over once the step under way is complete. */
+  readonly isHandedOver: () => boolean;
 }
 
 /** What an actor needs of its process. */
@@ -64,6 +66,7 @@ export class Actor {
   #beatSince: number | null = null;
   #queueNames: readonly string[] = [];
   #drainAsked = false;
+  #handsOver = false;
   /** Called once, when an operator asks this worker to take no new jobs (`queue drain`). */
   onDrainAsked: () => void = () => {};
 
@@ -133,6 +136,11 @@ export class Actor {
     return [...this.#running.values()];
   }
 
+  /** From now on each turn stops at the end of the step under way and goes on at another worker; in its last step it ends here. */
+  handOver(): void {
+    this.#handsOver = true;
+  }
+
   /** Tells a turn to stop, if it runs here. */
   stop(turnId: string, reason: StopReason): void {
     const running = this.#running.get(turnId);
@@ -156,6 +164,7 @@ export class Actor {
       lockKey,
       stop: new AbortController(),
       isSurelyOurs: () => this.#isSurelyAlive,
+      isHandedOver: () => this.#handsOver || this.#drainAsked,
     };
     this.#running.set(turnId, running);
     sessionsHeld.inc();

@@ -5,6 +5,7 @@ import { turnPatienceMs } from "../../kernel/limits.ts";
 import type { ModelMeter } from "../../model/call-meter.ts";
 import type { CallUsage } from "../../model/token-counts.ts";
 import type { ModelProvider } from "../../providers/client.ts";
+import { type CompletedStep, writeCheckpoint } from "../state/checkpoint.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import { creditOf, noteUsage } from "../state/spending.ts";
 import { type ModelUsage, noUsage, type TurnUsage } from "../state/turn-end.ts";
@@ -24,7 +25,7 @@ type UsedModel = Pick<ModelUsage, "provider" | "providerType" | "model">;
  * and taken from the credit in one statement, before the tools of that call run and before
  * the next call; the statement that ends the claim writes only the rest. So the row always
  * says what was taken, whatever happens to the worker. A tenant without a credit costs no
- * statement: all is written with the end.
+ * statement: all is written with the checkpoints of the turn's steps, and with the end.
  */
 export class ClaimUsage implements ModelMeter {
   readonly #sql: Sql;
@@ -121,12 +122,34 @@ export class ClaimUsage implements ModelMeter {
     await this.#writing;
   }
 
-  async #writeRest(): Promise<void> {
-    const written = this.#rest;
+  /**
+   * Writes a completed step, the one after `stepsDone` others, with what the row does not have
+   * yet. Does nothing when the claim has ended.
+   */
+  async writeStep(stepsDone: number, step: Omit<CompletedStep, "usage">): Promise<void> {
+    await this.#writing;
+    if (this.#isClosed) return;
+    const { id: turnId, tenantId, attempt } = this.#turn;
+    const claim = { turnId, tenantId, attempt, stepsDone };
+    this.#writing = this.#writeWith((usage) => writeCheckpoint(this.#sql, claim, { ...step, usage })).finally(() => {
+      this.#writing = null;
+    });
+    await this.#writing;
+    this.#isFresh = true;
+  }
+
+  #writeRest(): Promise<void> {
     const { id: turnId, tenantId, attempt } = this.#turn;
     const row = { turnId, tenantId, attempt, modelCalls: this.#callsWritten };
     // Said again after a lost connection, it changes nothing: the row's model calls have risen.
-    const { credit, isGone } = await this.#patiently(() => noteUsage(this.#sql, row, written));
+    return this.#writeWith((usage) => noteUsage(this.#sql, row, usage));
+  }
+
+  async #writeWith(
+    write: (usage: TurnUsage) => Promise<{ readonly credit: number | null; readonly isGone: boolean }>,
+  ): Promise<void> {
+    const written = this.#rest;
+    const { credit, isGone } = await this.#patiently(() => write(written));
     if (isGone) this.#onGone();
     this.#credit = credit;
     this.#callsWritten += written.modelCalls;

@@ -2,7 +2,7 @@ import { retry } from "../../kernel/async/retry.ts";
 import type { Sql } from "../../kernel/database/client.ts";
 import { isUnavailable } from "../../kernel/database/failure.ts";
 import { turnPatienceMs } from "../../kernel/limits.ts";
-import { type ClaimedTurn, logIdOf } from "../state/claimed-turn.ts";
+import { type ClaimedTurn, goesOn, logIdOf } from "../state/claimed-turn.ts";
 import type { TurnOutcome } from "../state/turn-end.ts";
 import { logStates } from "../state/turn-log.ts";
 import { finishTurn } from "./finish.ts";
@@ -10,11 +10,16 @@ import { finishTurn } from "./finish.ts";
 /**
  * Commits the outcome of a claim. It is tried again while the database is away, because a
  * short outage is not an error; a commit whose result was lost with the connection is
- * found in the row. Returns false when the claim is gone. Throws when the database is
+ * found in the row. `checkpoints` says whether the turn has any. Returns false when the claim is gone. Throws when the database is
  * away longer than `turnPatienceMs`.
  */
-export async function commitOutcome(sql: Sql, turn: ClaimedTurn, outcome: TurnOutcome): Promise<boolean> {
-  const fence = { turnId: turn.id, attempt: turn.attempt, statuses: ["running" as const], claim: turn };
+export async function commitOutcome(
+  sql: Sql,
+  turn: ClaimedTurn,
+  outcome: TurnOutcome,
+  checkpoints: boolean,
+): Promise<boolean> {
+  const fence = { turnId: turn.id, attempt: turn.attempt, statuses: ["running" as const], claim: turn, checkpoints };
   let unsure = false;
   const attempt = async () => {
     if (await finishTurn(sql, fence, outcome)) return true;
@@ -31,5 +36,6 @@ export async function commitOutcome(sql: Sql, turn: ClaimedTurn, outcome: TurnOu
 async function wasCommitted(sql: Sql, turn: ClaimedTurn, outcome: TurnOutcome): Promise<boolean> {
   const [log] = await logStates(sql, [logIdOf(turn)]);
   const sameEnd = JSON.stringify(log?.lastChunk) === JSON.stringify(outcome.lastChunk);
-  return log?.attempt === turn.attempt && log.relayEvents === outcome.relayEvents && sameEnd;
+  const isOurs = log?.attempt === turn.attempt || (goesOn(turn) && log?.attempt === turn.logAttempt);
+  return isOurs && log?.relayEvents === outcome.relayEvents && sameEnd;
 }

@@ -70,7 +70,7 @@ interface Parts extends EndedParts {
   readonly leavesLine: boolean;
 }
 
-function partsOf({ claim, statuses }: Fence, { status, messages, replaced }: TurnOutcome): Parts {
+function partsOf({ claim, statuses, checkpoints = true }: Fence, { status, messages, replaced }: TurnOutcome): Parts {
   const keeps =
     (status === "failed" && messages.length > 0) ||
     (status === "canceled" && (messages.length > 0 || replaced !== null));
@@ -80,6 +80,7 @@ function partsOf({ claim, statuses }: Fence, { status, messages, replaced }: Tur
     good: status === "succeeded" || status === "waiting",
     inSession: claim === undefined || claim.sessionId !== null,
     continues,
+    checkpoints,
     cuts: (status === "succeeded" || keeps) && (claim === undefined || claim.keepSeq !== null),
     keeps,
     undoes: status === "canceled" && continues && !keeps,

@@ -2,8 +2,10 @@ import type { AnySql } from "../../kernel/database/client.ts";
 import { closeParts } from "../../messages/close-parts.ts";
 import { previewOf, storable } from "../../messages/text.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
+import { readCheckpoints } from "../state/checkpoint.ts";
 import type { CancelKeep } from "../state/turn.ts";
 import { noUsage, outcomeWithoutMessages, type TurnOutcome, type TurnUsage } from "../state/turn-end.ts";
+import { assembledAnswer } from "./progress.ts";
 
 /**
  * What stays of a turn that was cancelled with `keep: "partial"`: the user's message, and the
@@ -46,10 +48,14 @@ export function keptOutcome(turn: KeptTurn, reached: UiMessage | null, usage: Tu
   return { ...canceled, messages, preview: last === undefined ? null : previewOf(last) };
 }
 
-/** Returns the same for a turn by what is stored of it: what it had answered when it stopped to ask, or nothing. */
+/** Returns the same for a turn by what is stored of it: what it had answered when it stopped to ask, and in completed steps since. */
 export async function storedKeptOutcome(sql: AnySql, turnId: string, usage: TurnUsage = noUsage): Promise<TurnOutcome> {
   const stored = await readKeptTurn(sql, turnId);
-  return stored === null ? outcomeWithoutMessages("canceled", null, usage) : keptOutcome(stored, stored.reached, usage);
+  if (stored === null) return outcomeWithoutMessages("canceled", null, usage);
+  const saved = await readCheckpoints(sql, turnId);
+  const { reached, assistantMessageId } = stored;
+  const answer = saved.length === 0 ? reached : await assembledAnswer(assistantMessageId, reached, saved);
+  return keptOutcome(stored, answer, usage);
 }
 
 /** Reads what is stored of a turn; null when it is gone. */

@@ -1,6 +1,6 @@
 import { turnDuration, turnFirstChunk, turnQueueWait } from "../../kernel/telemetry/metrics.ts";
 import type { OpenSpan, SpanFields } from "../../kernel/telemetry/trace.ts";
-import type { ClaimedTurn } from "../state/claimed-turn.ts";
+import { type ClaimedTurn, goesOn } from "../state/claimed-turn.ts";
 import type { TurnOutcome } from "../state/turn-end.ts";
 
 /** Returns a claim's span, which belongs to the trace of the request that asked for the turn. */
@@ -38,9 +38,9 @@ export class ClaimMeter {
     if (this.#fromAcceptance) turnQueueWait.observe(turn.waitedSeconds);
   }
 
-  /** False for a continuation: between its acceptance and its claim a person decided, which is no delay of the service. */
+  /** False for a continuation: between its acceptance and its claim a person decided, which is no delay of the service. False for a turn that goes on: it had begun. */
   get #fromAcceptance(): boolean {
-    return this.#turn.continuationId === null;
+    return this.#turn.continuationId === null && !goesOn(this.#turn);
   }
 
   get #seconds(): number {

@@ -14,6 +14,10 @@ interface GateOptions {
   readonly onOpen?: () => void;
   readonly firstTextAt?: () => Date | null;
   readonly patienceMs?: number;
+  /** Whether readers have seen something already, of an earlier claim. */
+  readonly isOpen?: boolean;
+  /** Whether the turn has completed a step. */
+  readonly isPastFirstStep?: boolean;
 }
 
 /**
@@ -33,6 +37,10 @@ export class OutputGate {
   #open = false;
   #timer: ReturnType<typeof setTimeout> | null = null;
   #isNoted = false;
+  /** Whether the turn has completed a step: then each note for tools says what lies before them. */
+  #countsTools: boolean;
+  #areToolsNoted = false;
+  #isNotingTools = false;
   /** The note under way, which those who ask meanwhile share. */
   #noting: Promise<boolean> | null = null;
   readonly #onOpen: () => void;
@@ -47,8 +55,16 @@ export class OutputGate {
   constructor(
     sql: Sql,
     turn: Pick<ClaimedTurn, "id" | "attempt">,
-    { onOpen = () => {}, firstTextAt = () => null, patienceMs = turnPatienceMs }: GateOptions = {},
+    {
+      onOpen = () => {},
+      firstTextAt = () => null,
+      patienceMs = turnPatienceMs,
+      isOpen = false,
+      isPastFirstStep = false,
+    }: GateOptions = {},
   ) {
+    this.#open = isOpen;
+    this.#countsTools = isPastFirstStep;
     this.#sql = sql;
     this.#turn = turn;
     this.#onOpen = onOpen;
@@ -80,27 +96,40 @@ export class OutputGate {
     }, noteAfterMs);
   }
 
+  /** A step is complete, and the next one begins. */
+  nextStep(): void {
+    this.#countsTools = true;
+    this.#areToolsNoted = false;
+  }
+
   /**
-   * Notes now that the turn has shown something; a tool runs only after that, because
+   * Notes now that the turn has shown something, and where tools begin to run, that so many
+   * events lie before them (null: none begins); a tool runs only after that, because
    * what it does must not be done twice. Returns false when the claim is gone. Once it is
    * noted, Postgres is asked again only while `isSurelyOurs` is false: then another worker
    * may have taken the turn. Throws when Postgres is away for longer; the next
    * call asks again.
    */
-  async note(isSurelyOurs = true): Promise<boolean> {
+  async note(isSurelyOurs = true, eventsBefore: number | null = null): Promise<boolean> {
     this.close();
-    if (this.#isNoted && isSurelyOurs && this.#isTextNoted === this.#hasText) return true;
-    this.#noting ??= this.#ask().finally(() => {
+    const toolEvents = this.#countsTools ? eventsBefore : null;
+    const areToolsKnown = toolEvents === null || this.#areToolsNoted;
+    if (this.#isNoted && areToolsKnown && isSurelyOurs && this.#isTextNoted === this.#hasText) return true;
+    // A note that is under way may not be one for tools.
+    if (!areToolsKnown && !this.#isNotingTools) await this.#noting?.catch(() => {});
+    this.#noting ??= this.#ask(toolEvents).finally(() => {
       this.#noting = null;
     });
     return this.#noting;
   }
 
-  async #ask(): Promise<boolean> {
+  async #ask(toolEvents: number | null): Promise<boolean> {
     const firstTextAt = this.#firstTextAt();
-    const mark = () => markShown(this.#sql, this.#turn.id, this.#turn.attempt, firstTextAt);
+    this.#isNotingTools = toolEvents !== null;
+    const mark = () => markShown(this.#sql, this.#turn.id, this.#turn.attempt, { firstTextAt, toolEvents });
     this.#isNoted = await retryWhileUnavailable(mark, { limitMs: this.#patienceMs, retryIf: isUnavailable });
     this.#isTextNoted = firstTextAt !== null;
+    this.#areToolsNoted ||= toolEvents !== null;
     return this.#isNoted;
   }
 

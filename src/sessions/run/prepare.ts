@@ -15,6 +15,7 @@ import type { ClaimUsage } from "./claim-usage.ts";
 import { claimedWrite } from "./claimed-write.ts";
 import { type Compacted, type CompactionRequest, compact, earlierText, tokensOf } from "./compact.ts";
 import { type Equipment, equip } from "./equip.ts";
+import { goOnFrom, type Progress, type Reached } from "./progress.ts";
 
 /** Everything that a claim runs on. */
 export interface PreparedTurn {
@@ -30,7 +31,17 @@ export interface PreparedTurn {
   readonly messages: readonly UiMessage[];
   /** The answer a continuation extends, decisions included. */
   readonly extended: UiMessage | null;
+  /** What the claim goes on from, where an earlier one was lost after a completed step. */
+  readonly reached: Reached | null;
   readonly tools: Equipment["tools"];
+}
+
+/** What a claim begins with. */
+export interface ClaimBegin {
+  readonly usage: ClaimUsage;
+  readonly signal: AbortSignal;
+  /** How far the turn had come where an earlier claim was lost; null: it begins. */
+  readonly progress: Progress | null;
 }
 
 /**
@@ -40,8 +51,7 @@ export interface PreparedTurn {
 export async function prepareTurn(
   ctx: Ctx,
   turn: ClaimedTurn,
-  usage: ClaimUsage,
-  signal: AbortSignal,
+  { usage, signal, progress }: ClaimBegin,
 ): Promise<PreparedTurn | TurnError> {
   const { agent } = turn;
   const runnable = runnableOf(ctx, agent);
@@ -71,10 +81,15 @@ export async function prepareTurn(
   const stored = turn.keepSeq === null ? (last?.message ?? null) : turn.answer;
   const extended = turn.continuationId === null || stored === null ? null : withDecisions(stored, decisions);
   const before = extended !== null && turn.keepSeq === null ? messages.slice(0, -1) : messages;
-  const placed =
-    extended === null
-      ? [...messages, ...askedOf(turn)]
-      : [...before, { seq: turn.keepSeq === null ? (last?.seq ?? null) : null, message: extended }];
+  const reached = progress === null ? null : await goOnFrom(progress, turn.assistantMessageId, extended);
+  const answer = reached?.prompt ?? extended;
+  const placed = [
+    ...before,
+    ...(extended === null ? askedOf(turn) : []),
+    ...(answer === null
+      ? []
+      : [{ seq: extended !== null && turn.keepSeq === null ? (last?.seq ?? null) : null, message: answer }]),
+  ];
   const model = languageModel(ctx, runnable.provider, runnable.model);
   const asked = { model, summary, isCut, messages: placed, signal, meter: usage };
   const tools = equipment.tools.map(({ name, tool }) => `${name} ${tool.description ?? ""}`).join("\n");
@@ -87,6 +102,7 @@ export async function prepareTurn(
     instructions: [equipment.instructions, compacted.earlier].filter((text) => text !== "").join("\n\n"),
     messages: compacted.messages,
     extended,
+    reached,
     tools: equipment.tools,
   };
 }

@@ -4,25 +4,29 @@ import type { Ctx } from "../../kernel/context.ts";
 import { isUnavailable } from "../../kernel/database/failure.ts";
 import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
 import { answerBytesMax, answerChunksMax, turnPatienceMs, turnRunMsMax } from "../../kernel/limits.ts";
-import { RelayWriter } from "../../kernel/relay/writer.ts";
+import type { RelayWriter } from "../../kernel/relay/writer.ts";
 import { SealError } from "../../kernel/seal.ts";
 import { inSpan } from "../../kernel/telemetry/trace.ts";
-import { describeModelError, type ModelResult, runModel } from "../../model/run-model.ts";
+import { describeModelError, type ModelResult, type ReachedAnswer, runModel } from "../../model/run-model.ts";
 import { thinkingSettings } from "../../model/thinking.ts";
-import { type ClaimedTurn, logIdOf } from "../state/claimed-turn.ts";
+import { type ClaimedTurn, goesOn } from "../state/claimed-turn.ts";
 import { requeueTurn } from "../state/turn.ts";
 import type { TurnError, TurnOutcome, TurnUsage } from "../state/turn-end.ts";
 import type { TurnRecord } from "../state/turn-step.ts";
 import type { RunningTurn, StopReason } from "./actor.ts";
+import { ClaimCheckpoints } from "./checkpoints.ts";
 import { ClaimUsage, CreditSpentError } from "./claim-usage.ts";
 import { commitOutcome } from "./commit.ts";
 import { imageDownload } from "./download.ts";
 import { chainOf } from "./fallbacks.ts";
 import { keepOf, keptInstead, keptOutcome, storedKeptOutcome } from "./kept.ts";
+import { lostOutcome } from "./lost-outcome.ts";
 import { ClaimMeter, claimSpan } from "./meter.ts";
+import { isBeyondKnowing, type OpenedLog, openLog } from "./open-log.ts";
 import { canceledOutcome, cutShortOutcome, failedOutcome, goodOutcome, reachedMessage, withLog } from "./outcome.ts";
 import { OutputGate } from "./output-gate.ts";
-import { errorOf, type PreparedTurn, prepareTurn } from "./prepare.ts";
+import { type ClaimBegin, errorOf, type PreparedTurn, prepareTurn } from "./prepare.ts";
+import type { Reached } from "./progress.ts";
 import { StepLog } from "./step-log.ts";
 import {
   completedSteps,
@@ -51,23 +55,26 @@ async function runClaim(ctx: Ctx, running: RunningTurn, meter: ClaimMeter): Prom
     requestId: turn.requestId,
   });
   log.debug({ attempt: turn.attempt }, "turn claimed");
-  const key = { logId: logIdOf(turn), attempt: turn.attempt };
-  const writer = new RelayWriter(ctx.relay, key, { onSealed: () => stop.abort("fenced") });
   const steps = new StepLog(turn);
   const gate = new OutputGate(ctx.sql, turn, {
     onOpen: () => meter.noteFirstChunk(),
     firstTextAt: () => steps.firstTextAt,
+    isOpen: goesOn(turn),
+    isPastFirstStep: turn.stepsDone > 0,
   });
   const usage = new ClaimUsage(ctx.sql, turn, () => stop.abort("fenced"));
-  const limit = setTimeout(() => stop.abort("timed_out"), turnRunMsMax);
+  const { writer, progress } = await openLog(ctx, running);
+  const limit = setTimeout(() => stop.abort("timed_out"), Math.max(0, turnRunMsMax - turn.runMs));
   const unwatch = watchSeconds(running);
+  const checkpoints = new ClaimCheckpoints({ running, writer, gate, usage, steps });
   try {
-    const outcome = await runToOutcome(ctx, running, usage, { writer, gate, steps });
+    const outcome = await runToOutcome(ctx, running, { writer, progress, gate, usage, steps, checkpoints });
     // Everything shown is in the relay before the commit, so that only the very end can be missing after a crash.
     if (outcome !== null) await writer.flush();
     if (outcome === null || writer.sealed) return;
     const held = gate.takeHeld();
-    const committed = await commit(ctx, turn, withLog(outcome, steps.close(), writer.written + held.length + 1));
+    const logged = withLog(outcome, steps.close(), writer.written + held.length + 1);
+    const committed = await commit(ctx, turn, logged, checkpoints.any);
     if (committed !== null) {
       // After the commit: a follower sees the end only once the session is free.
       await writer.end([...held, committed.lastChunk]);
@@ -86,8 +93,13 @@ async function runClaim(ctx: Ctx, running: RunningTurn, meter: ClaimMeter): Prom
  * Commits the outcome, or a cancellation, if one was accepted before the commit. Returns
  * what was committed; null when the claim is gone.
  */
-async function commit(ctx: Ctx, turn: ClaimedTurn, outcome: TurnOutcome): Promise<TurnOutcome | null> {
-  if (await commitOutcome(ctx.sql, turn, outcome)) return outcome;
+async function commit(
+  ctx: Ctx,
+  turn: ClaimedTurn,
+  outcome: TurnOutcome,
+  checkpoints: boolean,
+): Promise<TurnOutcome | null> {
+  if (await commitOutcome(ctx.sql, turn, outcome, checkpoints)) return outcome;
   if (outcome.status !== "succeeded" && outcome.status !== "waiting") return null;
   const { id, continuationId } = turn;
   const keeps = (await keepOf(ctx.sql, id)) === "partial";
@@ -95,34 +107,34 @@ async function commit(ctx: Ctx, turn: ClaimedTurn, outcome: TurnOutcome): Promis
     ? keptInstead(outcome)
     : await canceledOutcome(ctx.sql, id, continuationId !== null, outcome.usage);
   const canceled = { ...stopped, relayEvents: outcome.relayEvents, record: outcome.record };
-  return (await commitOutcome(ctx.sql, turn, canceled)) ? canceled : null;
+  return (await commitOutcome(ctx.sql, turn, canceled, checkpoints)) ? canceled : null;
 }
 
 /**
  * Runs the claim and returns its outcome; null when the claim is gone or the turn was
  * handed back, so that there is nothing to write.
  */
-async function runToOutcome(
-  ctx: Ctx,
-  running: RunningTurn,
-  usage: ClaimUsage,
-  { writer, gate, steps }: { readonly writer: RelayWriter; readonly gate: OutputGate; readonly steps: StepLog },
-): Promise<TurnOutcome | null> {
+async function runToOutcome(ctx: Ctx, running: RunningTurn, told: ToldClaim): Promise<TurnOutcome | null> {
   const { turn, stop } = running;
-  const told = { writer, steps };
-  const prepared = await prepare(ctx, running, usage);
+  const { writer, progress, gate, usage, steps, checkpoints } = told;
+  if (progress !== null && isBeyondKnowing(progress))
+    return lostOutcome(ctx.sql, turn.id, { progress, usage: await usage.close() });
+  const prepared = await prepare(ctx, running, { usage, signal: stop.signal, progress });
   if (prepared === "stopped")
     return concludeStopped(ctx, running, told, { prepared: null, result: null, usage: await usage.close() });
   if ("code" in prepared) return failedOutcome(prepared, turn, null, null, await usage.close());
   steps.uses(prepared.provider, prepared.model);
-  let bytes = 0;
-  let chunks = 0;
+  const shown = [...(progress?.saved ?? []), ...(progress?.broken ?? [])];
+  let bytes = shown.reduce((sum, chunk) => sum + chunkBytes(chunk), 0);
+  let chunks = shown.length;
+  const reached = prepared.reached === null ? null : await beginAfter(prepared.reached, told);
   const result = await runModel(
     {
       model: prepared.languageModel,
       instructions: prepared.instructions,
       messages: prepared.messages,
       extended: prepared.extended,
+      reached,
       thinking: thinkingSettings(prepared.provider.providerType, prepared.config.thinkingLevel),
       chain: chainOf(ctx, turn, prepared, { usage, steps }),
       messageId: turn.assistantMessageId,
@@ -138,9 +150,10 @@ async function runToOutcome(
       beforeTool: async (toolCallId) => {
         await writer.flush();
         await usage.write();
-        if (!(await gate.note(running.isSurelyOurs()))) stop.abort("fenced");
+        if (!(await gate.note(running.isSurelyOurs(), writer.written))) stop.abort("fenced");
         steps.beginTool(toolCallId);
       },
+      afterStep: (completed) => checkpoints.afterStep(completed),
     },
     (chunk) => {
       if (stop.signal.aborted) return;
@@ -158,6 +171,18 @@ async function runToOutcome(
 }
 
 /**
+ * Tells readers how the step that broke off ends. One that made calls is complete with that,
+ * and gets its checkpoint. Returns what the answer holds.
+ */
+async function beginAfter(reached: Reached, { writer, checkpoints }: ToldClaim): Promise<ReachedAnswer> {
+  const { saved, unsaved, closing, isComplete } = reached;
+  for (const chunk of closing) await writer.write(chunk);
+  if (!isComplete) return reached;
+  await checkpoints.afterStep(unsaved);
+  return { saved: [...saved, ...unsaved], unsaved: [] };
+}
+
+/**
  * Prepares the claim. An error fails the turn, because another worker could not prepare it
  * either; only while the database is away it is thrown. `stopped`: the turn was told to
  * stop meanwhile, as it may be while its transcript is summarised.
@@ -165,10 +190,10 @@ async function runToOutcome(
 async function prepare(
   ctx: Ctx,
   { turn, stop }: RunningTurn,
-  usage: ClaimUsage,
+  begin: ClaimBegin,
 ): Promise<PreparedTurn | TurnError | "stopped"> {
   try {
-    return await retryWhileUnavailable(() => prepareTurn(ctx, turn, usage, stop.signal), {
+    return await retryWhileUnavailable(() => prepareTurn(ctx, turn, begin), {
       limitMs: turnPatienceMs,
       retryIf: (error) => isUnavailable(error) && !stop.signal.aborted,
     });
@@ -207,10 +232,12 @@ async function conclude(ctx: Ctx, running: RunningTurn, told: ToldClaim, ran: Ra
   return failedOutcome(errorOf("provider_error", describeModelError(result.error)), turn, prepared, result, usage);
 }
 
-/** What readers of a claim were told, and what its row will say of its steps. */
-interface ToldClaim {
-  readonly writer: RelayWriter;
+/** What a claim tells its readers and its row, and how far the turn had come before. */
+interface ToldClaim extends OpenedLog {
+  readonly gate: OutputGate;
+  readonly usage: ClaimUsage;
   readonly steps: StepLog;
+  readonly checkpoints: ClaimCheckpoints;
 }
 
 /** A claim that was told to stop, and how far it came. */
@@ -230,7 +257,7 @@ interface RanTurn extends StoppedTurn {
 async function concludeStopped(
   ctx: Ctx,
   { turn, stop }: RunningTurn,
-  { writer, steps }: ToldClaim,
+  { writer, steps, checkpoints }: ToldClaim,
   { prepared, result, usage }: StoppedTurn,
 ): Promise<TurnOutcome | null> {
   const failed = (error: TurnError) => failedOutcome(error, turn, prepared, result, usage);
@@ -243,7 +270,7 @@ async function concludeStopped(
       if (prepared === null || result === null) return storedKeptOutcome(ctx.sql, turn.id, usage);
       return keptOutcome(turn, reachedMessage(prepared, result), usage);
     case "drained":
-      if (writer.written === 0 && (await handBack(ctx, turn, usage, steps.close()))) return null;
+      if (await handBack(ctx, turn, { writer, checkpoints, usage, record: steps.close() })) return null;
       return failed(errorOf("service_unavailable", "The worker was stopped before the turn was done."));
     case "timed_out":
       return failed(errorOf("provider_error", "The turn ran longer than a turn may."));
@@ -257,13 +284,31 @@ async function concludeStopped(
   }
 }
 
+/** What is handed back of a claim. */
+interface HandedBack {
+  readonly writer: RelayWriter;
+  readonly checkpoints: ClaimCheckpoints;
+  readonly usage: TurnUsage;
+  readonly record: TurnRecord;
+}
+
 /**
- * Seals the log of a turn that has shown nothing and puts the turn back into the queue.
- * Returns false when that is not possible.
+ * Puts a turn back into the queue that has completed a step, or has shown nothing; the log of
+ * the latter is sealed. Returns false when that is not possible.
  */
-async function handBack(ctx: Ctx, turn: ClaimedTurn, usage: TurnUsage, record: TurnRecord): Promise<boolean> {
-  if (turn.continuationId !== null) return false;
+async function handBack(
+  ctx: Ctx,
+  turn: ClaimedTurn,
+  { writer, checkpoints, usage, record }: HandedBack,
+): Promise<boolean> {
+  const claim = { turnId: turn.id, attempt: turn.attempt };
+  if (checkpoints.any) {
+    // The next claim closes what was open, for the readers that have it.
+    await writer.flush();
+    return requeueTurn(ctx.sql, claim, "handed_back", { usage, record });
+  }
+  if (writer.written > 0 || turn.continuationId !== null) return false;
   const sealed = await ctx.relay.seal({ logId: turn.id, attempt: turn.attempt }).catch(() => "empty" as const);
   if (sealed !== "empty") return false;
-  return requeueTurn(ctx.sql, { turnId: turn.id, attempt: turn.attempt }, "handed_back", { usage, record });
+  return requeueTurn(ctx.sql, claim, "handed_back", { usage, record });
 }

@@ -27,6 +27,14 @@ export interface ClaimedTurn extends ClaimKind {
   readonly waitedSeconds: number;
   /** The trace context of the request, when a trace is recorded. */
   readonly traceparent: string | null;
+  /** The claim that began the turn log: an earlier one when the turn goes on where that was lost. */
+  readonly logAttempt: number;
+  /** Steps that have a checkpoint. */
+  readonly stepsDone: number;
+  /** Events of the turn log before the step that was under way. */
+  readonly stepEvents: number;
+  /** Events that lay before the tools of that step began; null: none can have. */
+  readonly toolEvents: number | null;
   /** Model calls of the turn before this claim. */
   readonly modelCalls: number;
   /** What the answer has to fit; null: any text is one. */
@@ -44,6 +52,13 @@ export interface ClaimedTurn extends ClaimKind {
   /** The session as the claim found it; null when it was too large for the claim and has to be read separately. */
   readonly history: History | null;
 }
+
+/** Returns whether a claim goes on where an earlier one was lost, after the turn's last completed step. */
+export function goesOn({ stepsDone, logAttempt, attempt }: ResumableClaim): boolean {
+  return stepsDone > 0 && logAttempt < attempt;
+}
+
+type ResumableClaim = Pick<ClaimedTurn, "stepsDone" | "logAttempt" | "attempt">;
 
 /** The id of the turn log that holds a claim's chunks: the continuation that the claim runs, or else the turn. */
 export function logIdOf(turn: Pick<ClaimedTurn, "id" | "continuationId">): string {

@@ -28,8 +28,8 @@ import type { TurnOutcome } from "./turn-end.ts";
  *              ├─────── expire ──────────► failed (as an approval)
  *              └─────── end ─────────────► failed
  *
- * The move *unclaim* of a turn leaves its continuation as `running`, which the next
- * claim sets again; a turn with a continuation is never requeued.
+ * The moves *unclaim* and *requeue* of a turn leave its continuation as `running`, which the
+ * next claim sets again.
  *
  * A continuation that ends is `succeeded` when the turn succeeded or stops to ask
  * again; otherwise it is `failed`, also when the turn was canceled.
@@ -122,8 +122,10 @@ export async function queueContinuation(sql: AnySql, continuationId: string): Pr
 /** Returns the statement of the move *claim*, to be used as a CTE. It reads `claimed`, the turn's row. */
 export function startContinuation(sql: AnySql) {
   return sql`
-      update continuations c set status = 'running', started_at = coalesce(c.started_at, now()), log_attempt = claimed.attempt
-      from claimed where c.id = claimed.continuation_id`;
+      update continuations c set status = 'running', started_at = coalesce(c.started_at, now()), 
+        log_attempt = coalesce(case when claimed.steps_done > 0 then c.log_attempt end, claimed.attempt)
+      from claimed where c.id = claimed.continuation_id
+      returning c.log_attempt`;
 }
 
 /**

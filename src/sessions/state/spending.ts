@@ -20,7 +20,7 @@ export function addUsage(sql: AnySql, { inputTokens, outputTokens, modelCalls, e
 export function spendCredit(
   sql: AnySql,
   { inputTokens, outputTokens }: TurnUsage,
-  from: "ended" | "noted" | "requeued",
+  from: "ended" | "noted" | "requeued" | "stepped",
 ) {
   return sql`spent as (
       update tenants t set usage_credit = usage_credit - ${inputTokens + outputTokens}::bigint

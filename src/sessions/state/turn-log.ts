@@ -23,13 +23,17 @@ export interface LogState {
   readonly lastChunk: unknown;
 }
 
-/** Returns the states of some turn logs, by turn or continuation id. A log that ends because its turn asks has succeeded. */
+/**
+ * Returns the states of some turn logs, by turn or continuation id. A log that ends because
+ * its turn asks has succeeded; that of a turn which is queued to go on with it is running.
+ */
 export async function logStates(sql: AnySql, ids: readonly string[]): Promise<LogState[]> {
   const turnIds = ids.filter((id) => id.startsWith("turn_"));
   const continuationIds = ids.filter((id) => !id.startsWith("turn_"));
   return sql<LogState[]>`
-    select id, id as turn_id, case when continuation_id is null then status else 'succeeded' end as status,
-      case when status in ('enqueued', 'queued') and continuation_id is null then attempt else coalesce(log_attempt, attempt) end as attempt,
+    select id, id as turn_id,
+      case when continuation_id is not null then 'succeeded' when status = 'queued' and steps_done > 0 then 'running' else status end as status,
+      case when status in ('enqueued', 'queued') and continuation_id is null and steps_done = 0 then attempt else coalesce(log_attempt, attempt) end as attempt,
       assistant_message_id, error, relay_events, last_chunk
     from turns where id = any(${turnIds})
     union all

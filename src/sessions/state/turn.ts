@@ -4,6 +4,7 @@ import type { IdOf } from "../../kernel/ids.ts";
 import { turnAttemptsMax, turnCrashesMax } from "../../kernel/limits.ts";
 import { hasOlderParkedSql } from "./parked.ts";
 import { addUsage, spendCredit } from "./spending.ts";
+import { addRunTime, recordSteps, stepBegins } from "./turn-columns.ts";
 import type { TurnOutcome, TurnUsage } from "./turn-end.ts";
 import { addTurnJob } from "./turn-job.ts";
 import type { TurnRecord } from "./turn-step.ts";
@@ -36,6 +37,13 @@ import type { TurnRecord } from "./turn-step.ts";
  *                                  accept ─────────┘
  *                        (behind parked turns of its tenant)
  *
+ * A running turn that has completed a step (a model call with its tool calls, which another
+ * model call follows) has a *checkpoint* (`checkpoint.ts`), and goes on from there:
+ *
+ *               step                     lost: requeue, claim
+ *   running ──────────► running ──────────────────────────────► running, with the same turn log
+ *   (first step)        (a later step)
+ *
  * A turn that stops to ask a person (`waiting`) is continued by a *continuation*, which
  * has a turn log of its own; the moves of continuations and approvals are in
  * `continuation.ts`.
@@ -53,7 +61,8 @@ import type { TurnRecord } from "./turn-step.ts";
  * | end     | running → succeeded, failed, canceled; enqueued, queued, waiting → canceled; enqueued → failed (refused); queued → failed (discarded by the operator) | `run/finish.ts`: `endMove` | the attempt; for a good end also that no cancellation was asked for |
  * | ask     | running → waiting          | `run/finish.ts`: `endMove`                | as a good end |
  * | resume  | waiting → queued           | `pause.ts`: `resumeTurn`                  | it waits for this very continuation |
- * | requeue | running → queued           | a draining worker, the reaper: `requeueTurn` | the attempt; nothing was shown, no cancellation was asked for, runs are left (`RequeueCause`) |
+ * | requeue | running → queued           | a draining worker, the reaper: `requeueTurn` | the attempt; nothing was shown or a step is complete, no cancellation was asked for, runs are left (`RequeueCause`) |
+ * | step    | running → running          | `run/checkpoints.ts`: `writeCheckpoint` in `checkpoint.ts` | the attempt, the steps before it |
  * | unclaim | running → queued           | `run/actor.ts`: `unclaimTurn`             | claimed by this very worker; nothing was shown |
  *
  * Two columns of a turn's row prevent moves: `cancel_requested_at` (`requestCancel`; for
@@ -90,6 +99,8 @@ export interface Fence {
   readonly statuses: readonly TurnStatus[];
   /** What is known of the claim: what cannot concern it is left out of the statement that ends it. */
   readonly claim?: ClaimKind;
+  /** Whether the turn may have checkpoints; true when left out. */
+  readonly checkpoints?: boolean;
 }
 
 /**
@@ -121,7 +132,7 @@ export function claimMove(sql: AnySql, { turnId, lockKey, tenantId, workerId, wa
   return sql`
       update turns set status = 'running', attempt = attempt + 1, worker_id = ${workerId}, claimed_at = now(), parked_at = null,
         started_at = coalesce(started_at, now()), calls_before = model_calls,
-        log_attempt = case when continuation_id is null then attempt + 1 else log_attempt end
+        log_attempt = case when continuation_id is null and steps_done = 0 then attempt + 1 else log_attempt end
       from held where held.locked and id = ${turnId} and coalesce(session_id, id) = ${lockKey}
         and ${byKeyOnly(sql, sql`turns.tenant_id`)} = ${tenantId} and status = 'queued' and cancel_requested_at is null ${way === "job" ? isFirst : sql``}
       returning turns.*`;
@@ -136,6 +147,8 @@ export interface EndedParts {
   readonly inSession: boolean;
   /** The claim may be a continuation's. */
   readonly continues: boolean;
+  /** The turn may have checkpoints. */
+  readonly checkpoints: boolean;
 }
 
 /**
@@ -144,7 +157,7 @@ export interface EndedParts {
  * with `leg`: the continuation that the claim ran, and `before`: its status until now).
  */
 export function endMove(sql: AnySql, fence: Fence, outcome: TurnOutcome, parts: EndedParts) {
-  const { ends, good, inSession, continues } = parts;
+  const { ends, good, inSession, continues, checkpoints } = parts;
   const { error, usage, answer, relayEvents, continuationId, record } = outcome;
   const lastChunk = json(sql, outcome.lastChunk);
   // A continuation has a turn log of its own; the turn's is complete already.
@@ -164,19 +177,11 @@ export function endMove(sql: AnySql, fence: Fence, outcome: TurnOutcome, parts: 
     ), ended as (
       update turns t set status = ${outcome.status}, error = ${error === null ? null : json(sql, error)},
         ${continuationId === null ? sql`` : sql`continuation_id = ${continuationId},`}
-        ${ends ? sql`finished_at = now(),` : sql`worker_id = null, claimed_at = null, shown_at = null,`}
-        run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint,
+        ${ends ? sql`finished_at = now(),` : sql`worker_id = null, claimed_at = null, ${stepBegins(sql)},`} ${addRunTime(sql)},
         ${addUsage(sql, usage)}, ${recordSteps(sql, record)} ${log}, answer = ${answer === null ? null : json(sql, answer)}
       from was where t.id = was.id
       returning t.*, was.leg, was.before
-    )`;
-}
-
-/** Returns the assignments that write what is known of a turn's steps, each with a comma behind it. */
-export function recordSteps(sql: AnySql, record: TurnRecord | null) {
-  if (record === null) return sql``;
-  const { steps, firstTextAt } = record;
-  return sql`steps = ${json(sql, steps)}, first_text_at = coalesce(first_text_at, ${firstTextAt}),`;
+    )${checkpoints ? sql`, forgotten as (delete from turn_checkpoints k using ended e where k.turn_id = e.id)` : sql``}`;
 }
 
 /** The move *resume*: queues a turn whose approvals are decided, with a job. Does nothing when it waits for another continuation. */
@@ -199,10 +204,11 @@ export async function resumeTurn(sql: AnySql, turnId: string, continuationId: st
 export type RequeueCause = "handed_back" | "crashed";
 
 /**
- * The move *requeue*: puts a turn that has shown nothing back into the queue,
- * with a new job: a worker that wakes up later deletes its old job by number, and
- * must not delete this one. What the claim used is added to the turn. Returns false when
- * the claim is gone, the turn may not be run again, or its runs are used up.
+ * The move *requeue*: puts a turn that has shown nothing, or has completed a step, back
+ * into the queue, with a new job: a worker that wakes up later deletes its old job by
+ * number, and must not delete this one. What the claim used is added to the turn. Returns
+ * false when the claim is gone, the turn may not be run again, or its runs (those of the
+ * step under way) are used up.
  */
 export async function requeueTurn(
   sql: AnySql,
@@ -211,12 +217,15 @@ export async function requeueTurn(
   { usage, record = null }: { readonly usage: TurnUsage; readonly record?: TurnRecord | null },
 ): Promise<boolean> {
   const crashed = cause === "crashed";
-  const runsAreLeft = crashed ? sql`crashes < ${turnCrashesMax}` : sql`attempt - crashes < ${turnAttemptsMax}`;
+  const runsAreLeft = crashed
+    ? sql`crashes < ${turnCrashesMax}`
+    : sql`attempt - attempts_before - crashes < ${turnAttemptsMax}`;
   const rows = await sql`
     with requeued as (
-      update turns set status = 'queued', worker_id = null, claimed_at = null, ${recordSteps(sql, record)} ${addUsage(sql, usage)}
+      update turns set status = 'queued', worker_id = null, claimed_at = null, shown_at = null, ${addRunTime(sql)},
+        ${recordSteps(sql, record)} ${addUsage(sql, usage)}
         ${crashed ? sql`, crashes = crashes + 1` : sql``}
-      where id = ${turnId} and attempt = ${attempt} and status = 'running' and shown_at is null
+      where id = ${turnId} and attempt = ${attempt} and status = 'running' and (shown_at is null or steps_done > 0)
         and cancel_requested_at is null and ${runsAreLeft}
       returning id, session_id, tenant_id
     ), ${spendCredit(sql, usage, "requeued")}
@@ -236,19 +245,29 @@ export async function unclaimTurn(sql: AnySql, turnId: string, workerId: string)
   return count > 0;
 }
 
+/** What a reader may have seen of a claim. */
+export interface ShownNote {
+  /** When the turn's first text came; null: not yet, in this claim. */
+  readonly firstTextAt: Date | null;
+  /** Where tools begin to run: the events of the turn log before that, with all calls that run. Null: none begins. */
+  readonly toolEvents: number | null;
+}
+
 /**
  * Notes that a reader may have seen something of this attempt, or that a tool
- * runs: from now on the turn is not run again; with when its first text came, if it did.
- * Returns false when the claim is gone.
+ * runs: from now on its first step is not run again, and the calls of a later one are not
+ * made again. Returns false when the claim is gone.
  */
 export async function markShown(
   sql: AnySql,
   turnId: string,
   attempt: number,
-  firstTextAt: Date | null,
+  { firstTextAt, toolEvents }: ShownNote,
 ): Promise<boolean> {
+  const tools = toolEvents === null ? sql`` : sql`, tool_events = greatest(tool_events, ${toolEvents})`;
   const { count } = await sql`
-    update turns set shown_at = coalesce(shown_at, now()), first_text_at = coalesce(first_text_at, ${firstTextAt}) where id = ${turnId} and attempt = ${attempt} and status = 'running'`;
+    update turns set shown_at = coalesce(shown_at, now()), first_text_at = coalesce(first_text_at, ${firstTextAt}) ${tools}
+    where id = ${turnId} and attempt = ${attempt} and status = 'running'`;
   return count > 0;
 }
 

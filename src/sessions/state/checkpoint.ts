@@ -1,0 +1,87 @@
+import type { UIMessageChunk } from "ai";
+import { type AnySql, json } from "../../kernel/database/client.ts";
+import type { IdOf } from "../../kernel/ids.ts";
+import { addUsage, spendCredit } from "./spending.ts";
+import { recordSteps } from "./turn-columns.ts";
+import type { TurnUsage } from "./turn-end.ts";
+import type { TurnRecord } from "./turn-step.ts";
+
+/**
+ * Checkpoints: what a turn has said and done in each completed step after which the model is
+ * called again. When its worker is lost, the turn goes on from the last one
+ * (docs/architecture.md, "Going on").
+ */
+
+/** The claim that has completed a step. */
+interface SteppedClaim {
+  readonly turnId: IdOf<"turn">;
+  readonly tenantId: IdOf<"tenant">;
+  readonly attempt: number;
+  /** Steps of the turn that have a checkpoint already. */
+  readonly stepsDone: number;
+}
+
+/** What a completed step leaves. */
+export interface CompletedStep {
+  readonly chunks: readonly UIMessageChunk[];
+  /** Events of the turn log up to its end. */
+  readonly events: number;
+  /** What the turn's row does not have yet. */
+  readonly usage: TurnUsage;
+  readonly record: TurnRecord;
+}
+
+/**
+ * Writes a checkpoint, with what was used, in one statement; from here on the runs of the
+ * next step are counted. Does so once, however often it is called: the steps that are done
+ * are its guard. Returns the credit that is left (null is unlimited), and whether the turn
+ * has another claim by now.
+ */
+export async function writeCheckpoint(
+  sql: AnySql,
+  { turnId, tenantId, attempt, stepsDone }: SteppedClaim,
+  { chunks, events, usage, record }: CompletedStep,
+): Promise<{ credit: number | null; isGone: boolean }> {
+  const [row] = await sql<{ credit: number | null; isGone: boolean }[]>`
+    with stepped as (
+      update turns set steps_done = steps_done + 1, step_events = ${events}, tool_events = null, crashes = 0,
+        attempts_before = attempt - 1, calls_before = model_calls + ${usage.modelCalls}, ${recordSteps(sql, record)} ${addUsage(sql, usage)}
+      where id = ${turnId} and attempt = ${attempt} and status = 'running' and steps_done = ${stepsDone}
+      returning id, tenant_id
+    ), kept as (
+      insert into turn_checkpoints (turn_id, step, chunks) select id, ${stepsDone}, ${json(sql, chunks)} from stepped
+    ), ${spendCredit(sql, usage, "stepped")}
+    select coalesce((select usage_credit from spent), t.usage_credit) as credit,
+      not exists (select 1 from turns where id = ${turnId} and attempt = ${attempt} and status = 'running') as is_gone
+    from tenants t where t.id = ${tenantId}`;
+  return row ?? { credit: null, isGone: true };
+}
+
+/** Returns the chunks of a turn's completed steps since it began, or since its last continuation did. */
+export async function readCheckpoints(sql: AnySql, turnId: string): Promise<UIMessageChunk[]> {
+  const rows = await sql<{ chunks: UIMessageChunk[] }[]>`
+    select chunks from turn_checkpoints where turn_id = ${turnId} order by step`;
+  return rows.flatMap(({ chunks }) => chunks);
+}
+
+/** Which claim has begun its turn log anew, and how many events of that lie before the step under way. */
+interface NewLog {
+  readonly turnId: string;
+  readonly continuationId: string | null;
+  readonly attempt: number;
+  readonly events: number;
+}
+
+/** Notes that a claim has begun the turn log anew, because the relay has lost it. Returns false when the claim is gone. */
+export async function noteNewLog(sql: AnySql, { turnId, continuationId, attempt, events }: NewLog): Promise<boolean> {
+  const own = continuationId === null ? sql`, log_attempt = attempt` : sql``;
+  const rows = await sql`
+    with moved as (
+      update turns set step_events = ${events} ${own} where id = ${turnId} and attempt = ${attempt} and status = 'running'
+      returning continuation_id
+    ), log as (
+      update continuations c set log_attempt = ${attempt} from moved where c.id = moved.continuation_id
+    )
+    select 1 from moved`;
+  return rows.length > 0;
+}

@@ -1,0 +1,21 @@
+import { type AnySql, json } from "../../kernel/database/client.ts";
+import type { TurnRecord } from "./turn-step.ts";
+
+/** Assignments of a turn's row that several moves share (`turn.ts`). */
+
+/** Returns the assignment that adds the time of a claim that is over. */
+export function addRunTime(sql: AnySql) {
+  return sql`run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint`;
+}
+
+/** Returns the assignments for a turn whose next claim begins a step in a turn log of its own. */
+export function stepBegins(sql: AnySql) {
+  return sql`shown_at = null, step_events = 0, tool_events = null, crashes = 0, attempts_before = attempt`;
+}
+
+/** Returns the assignments that write what is known of a turn's steps, each with a comma behind it. */
+export function recordSteps(sql: AnySql, record: TurnRecord | null) {
+  if (record === null) return sql``;
+  const { steps, firstTextAt } = record;
+  return sql`steps = ${json(sql, steps)}, first_text_at = coalesce(first_text_at, ${firstTextAt}),`;
+}

@@ -1,0 +1,49 @@
+import { McpServer, textResult, textTool } from "../servers/mcp.ts";
+import type { Client } from "./processes.ts";
+
+/** The name of a counting tool as a model calls it. */
+export const countTool = "counter__count";
+
+/** An MCP server with one tool, which counts how often it was called with each text and may be made to wait. */
+export class CountingTool implements AsyncDisposable {
+  /** Calls by text. */
+  readonly counts = new Map<string, number>();
+  readonly #server = new McpServer();
+  readonly #held = new Map<string, PromiseWithResolvers<void>>();
+
+  constructor() {
+    this.#server.settings.tools = [textTool("count")];
+    this.#server.settings.onCall = async ({ args }) => {
+      const text = String(args.text);
+      this.counts.set(text, (this.counts.get(text) ?? 0) + 1);
+      await this.#held.get(text)?.promise;
+      return textResult(`counted ${text}`);
+    };
+  }
+
+  /** Has calls with this text wait for `release`. */
+  hold(text: string): void {
+    this.#held.set(text, Promise.withResolvers());
+  }
+
+  release(text: string): void {
+    this.#held.get(text)?.resolve();
+  }
+
+  /** Gives it to the client's agent; calls run at once, or as `policy` says. */
+  async offer(client: Client, policy: "full" | "auto" = "full"): Promise<void> {
+    const body = { name: "counter", url: this.#server.url, authType: "none" };
+    const made = await client.request("POST", "/v1/mcp-connections", body);
+    if (made.status !== 201) throw new Error(`${made.status} ${await made.text()}`);
+    const { id } = (await made.json()) as { id: string };
+    const approvalInChat = { default: policy };
+    const changes = { mcpConnectionIds: [id], approvalInChat };
+    const changed = await client.request("PUT", `/v1/agents/${client.agentId}`, changes);
+    if (changed.status !== 200) throw new Error(`${changed.status} ${await changed.text()}`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { resolve } of this.#held.values()) resolve();
+    await this.#server.stop();
+  }
+}
