@@ -3,7 +3,7 @@
  * side, one seeded with few rows and one with many, are asked in turn, so that the
  * ratio of their medians holds on a noisy machine. Plans of the large one follow.
  *
- *     bun loadtest/growth.ts [--small 1000,10000] [--large 1000000,10000000] [--samples 101] [--no-plans]
+ *     bun loadtest/growth.ts [--small 1000,10000] [--large 1000000,10000000] [--samples 101] [--only turns] [--no-plans]
  *
  * The sizes are sessions and messages of one tenant; every two messages are a turn
  * with its usage. The large ones take about 10 GB under the temporary folder.
@@ -22,6 +22,7 @@ const { values } = parseArgs({
     large: { type: "string", default: "1000000,10000000" },
     samples: { type: "string", default: "101" },
     "no-plans": { type: "boolean", default: false },
+    only: { type: "string", default: "" },
   },
 });
 
@@ -100,6 +101,37 @@ async function deep(side: Side, path: string, pages: number): Promise<number> {
 /** Pages walked for a page far behind the first: 20,000 rows, or all there are. */
 const deepPages = 100;
 
+/** The list of turns by each filter, and by pairs; some match most turns, some few, some none. */
+const turnLists: readonly { readonly name: string; filter(side: Side): string }[] = [
+  { name: "turns", filter: () => "" },
+  { name: "turns, succeeded", filter: () => "status=succeeded" },
+  { name: "turns, failed (1 %)", filter: () => "status=failed" },
+  { name: "turns, canceled (few)", filter: () => "status=canceled" },
+  { name: "turns, waiting (none)", filter: () => "status=waiting" },
+  { name: "turns, queued (none)", filter: () => "status=queued" },
+  { name: "turns of sessions", filter: () => "kind=session" },
+  { name: "turns of chats (few)", filter: () => "kind=chat" },
+  { name: "turns of tasks (none)", filter: () => "kind=task" },
+  { name: "turns of an agent", filter: ({ stand }) => `agentId=${stand.agentId}` },
+  { name: "turns of an agent (few)", filter: ({ rareAgentId }) => `agentId=${rareAgentId}` },
+  { name: "turns of a user", filter: () => "userId=user-7" },
+  { name: "turns without a user (none)", filter: () => "userId=" },
+  { name: "turns of a session", filter: ({ shortId }) => `sessionId=${shortId}` },
+  { name: "turns of a long session", filter: ({ longId }) => `sessionId=${longId}` },
+  { name: "turns of a day", filter: () => `from=${dayAgo(10)}&to=${dayAgo(9)}` },
+  { name: "turns, failed of a day", filter: () => `status=failed&from=${dayAgo(10)}&to=${dayAgo(9)}` },
+  { name: "turns, failed of chats (none)", filter: () => "status=failed&kind=chat" },
+  { name: "turns, failed of an agent", filter: ({ stand }) => `status=failed&agentId=${stand.agentId}` },
+  { name: "turns, failed of an agent (none)", filter: ({ rareAgentId }) => `status=failed&agentId=${rareAgentId}` },
+  { name: "turns of chats of an agent (few)", filter: ({ stand }) => `kind=chat&agentId=${stand.agentId}` },
+  { name: "turns, failed of a user", filter: () => "status=failed&userId=user-7" },
+  { name: "turns of an agent and a user", filter: ({ stand }) => `userId=user-7&agentId=${stand.agentId}` },
+  { name: "turns of an agent and a user (few)", filter: ({ rareAgentId }) => `userId=user-7&agentId=${rareAgentId}` },
+  { name: "turns, failed of a session", filter: ({ longId }) => `status=failed&sessionId=${longId}` },
+];
+
+const dayAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
+
 const probes: readonly Probe[] = [
   { name: "agents", ask: (side) => timed(side, "/v1/agents") },
   { name: "sessions, first page", ask: (side) => timed(side, `${sessionsOf(side)}?limit=50`) },
@@ -118,6 +150,11 @@ const probes: readonly Probe[] = [
     name: "messages, deep page",
     ask: (side) => deep(side, `${sessionsOf(side)}/${side.longId}/messages?limit=10`, deepPages),
   },
+  { name: "session", ask: (side) => timed(side, `${sessionsOf(side)}/${side.shortId}`) },
+  ...turnLists.map(({ name, filter }) => ({ name, ask: (side: Side) => timed(side, `/v1/turns?${filter(side)}`) })),
+  { name: "turns, deep page", ask: (side) => deep(side, "/v1/turns?limit=200", deepPages) },
+  { name: "turns, succeeded, deep page", ask: (side) => deep(side, "/v1/turns?limit=200&status=succeeded", deepPages) },
+  { name: "turn by its id", ask: (side) => timed(side, `/v1/turns/turn_${"0".repeat(18)}100001`) },
   { name: "usage by day", ask: (side) => timed(side, "/v1/usage") },
   { name: "usage by agent", ask: (side) => timed(side, "/v1/usage?groupBy=agent") },
   { name: "usage by model", ask: (side) => timed(side, "/v1/usage?groupBy=model") },
@@ -180,7 +217,7 @@ async function main(): Promise<void> {
   opened.use(many.stand);
   printLine("\n| request | small, median | large, median | ratio | |\n|---|---|---|---|---|");
   const turns: Record<string, number> = {};
-  for (const probe of probes) {
+  for (const probe of probes.filter(({ name }) => name.includes(values.only))) {
     const medians = await compare(probe, few, many).catch((error: unknown) => String(error));
     if (typeof medians === "string") {
       printLine(`| ${probe.name} | | | | failed: ${medians.slice(0, 120)} |`);

@@ -1,9 +1,10 @@
 import postgres from "postgres";
-import type { Sql } from "../src/kernel/database/client.ts";
+import { camelCaseColumns, type Sql } from "../src/kernel/database/client.ts";
 import { type IdOf, newId } from "../src/kernel/ids.ts";
 import { queuedTurnsDefault } from "../src/kernel/limits.ts";
 import { insertPlainTurn } from "../src/sessions/accept/insert.ts";
 import { listLatest, listSessions, messagesBefore } from "../src/sessions/state/store.ts";
+import { listTurns } from "../src/sessions/state/turn-list.ts";
 import { readUsage } from "../src/usage/store.ts";
 import type { Seeded } from "./rows.ts";
 import type { Stand } from "./stand.ts";
@@ -20,6 +21,7 @@ export async function explainAll(stand: Stand, seeded: Seeded, printLine: (line:
   const sql = postgres(stand.databaseUrl, {
     max: 1,
     onnotice: () => {},
+    transform: camelCaseColumns,
     types: { bigint: { to: 20, from: [20], serialize: String, parse: Number } },
     debug: (_connection, text, parameters) => void sent.push({ text, parameters }),
   }) as unknown as Sql;
@@ -34,6 +36,9 @@ export async function explainAll(stand: Stand, seeded: Seeded, printLine: (line:
   };
   const { tenantId, agentId } = stand;
   const filter = { tenantId, userId: undefined, cursor: undefined, limit: 50 };
+  const none = { status: undefined, kind: undefined, agentId: undefined, sessionId: undefined, from: undefined };
+  const every = { ...filter, ...none, to: undefined };
+  const { rareAgentId } = seeded;
   const today = new Date().toISOString().slice(0, "YYYY-MM-DD".length);
   const monthAgo = new Date(Date.now() - 29 * 86_400_000).toISOString().slice(0, "YYYY-MM-DD".length);
   const question = {
@@ -53,6 +58,19 @@ export async function explainAll(stand: Stand, seeded: Seeded, printLine: (line:
     latest: () => listLatest(sql, false, filter),
     "latest by agent": () => listLatest(sql, true, filter),
     "messages, long session": () => messagesBefore(sql, seeded.longId, undefined, 50),
+    turns: () => listTurns(sql, tenantId, every),
+    "turns, failed": () => listTurns(sql, tenantId, { ...every, status: "failed" }),
+    "turns of chats": () => listTurns(sql, tenantId, { ...every, kind: "chat" }),
+    "turns of an agent": () => listTurns(sql, tenantId, { ...every, agentId }),
+    "turns of an agent (few), failed": () =>
+      listTurns(sql, tenantId, { ...every, agentId: rareAgentId, status: "failed" }),
+    "turns, succeeded, a later page": async () => {
+      const asked = { ...every, status: "succeeded" as const };
+      const first = await listTurns(sql, tenantId, asked);
+      await listTurns(sql, tenantId, { ...asked, cursor: first.nextCursor ?? undefined });
+    },
+    "turns of a user": () => listTurns(sql, tenantId, { ...every, userId: "user-7" }),
+    "turns of a session": () => listTurns(sql, tenantId, { ...every, sessionId: seeded.longId }),
     "usage by day": () => readUsage(sql, tenantId, { ...question, groupBy: "day" }),
     "usage by user": () => readUsage(sql, tenantId, { ...question, groupBy: "user" }),
     "usage by session": () => readUsage(sql, tenantId, { ...question, groupBy: "session" }),

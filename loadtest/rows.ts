@@ -8,6 +8,8 @@ export interface Seeded {
   readonly shortId: IdOf<"session">;
   readonly otherId: IdOf<"session">;
   readonly longId: IdOf<"session">;
+  /** An agent that ran few of the turns, the oldest. */
+  readonly rareAgentId: string;
   readonly turns: number;
 }
 
@@ -40,10 +42,17 @@ export async function seedRows(
     const [agent] = await sql<{ user_id: string }[]>`select user_id from agents where id = ${stand.agentId}`;
     if (agent === undefined) throw new Error("The stand has no agent.");
     const share = Math.max(2, Math.round((messages - longMessages) / sessions / 2) * 2);
+    const rareAgentId: string = (
+      await stand.call("POST", "/v1/agents", { name: "rare", model: "simulated/model", providerId: stand.providerId })
+    ).id;
     const users = Math.max(1, Math.round(sessions / sessionsPerUser));
     await withoutIndexes(sql, async () => {
       for (let from = 1; from <= sessions; from += stepSessions)
-        await seedStep(sql, stand, { from, to: Math.min(sessions, from + stepSessions - 1), share, users });
+        await seedStep(
+          sql,
+          { ...stand, rareAgentId },
+          { from, to: Math.min(sessions, from + stepSessions - 1), share, users },
+        );
     });
     await addUp(sql, "usage_sums", ["tenant_id", "day", "agent_id", "provider", "model"]);
     await addUp(sql, "usage_user_sums", ["tenant_id", "day", "user_id", "agent_id", "provider", "model"]);
@@ -54,7 +63,7 @@ export async function seedRows(
       await sql`vacuum analyze ${sql(table)}`;
     const [row] = await sql<{ turns: string }[]>`select count(*) as turns from turns`;
     const id = (n: number): IdOf<"session"> => `ss_${n.toString(16).padStart(24, "0")}`;
-    return { shortId: id(1), otherId: id(2), longId: id(3), turns: Number(row?.turns) };
+    return { shortId: id(1), otherId: id(2), longId: id(3), rareAgentId, turns: Number(row?.turns) };
   } finally {
     await sql.end();
   }
@@ -88,7 +97,7 @@ async function addUp(sql: postgres.Sql, table: string, keys: readonly string[]):
 
 async function seedStep(
   sql: postgres.Sql,
-  { tenantId, agentId }: Stand,
+  { tenantId, agentId, rareAgentId }: Stand & { readonly rareAgentId: string },
   { from, to, share, users }: Step,
 ): Promise<void> {
   const id = (prefix: string, number: postgres.Fragment) =>
@@ -99,6 +108,10 @@ async function seedStep(
   const series = sql`generate_series(${from}::int, ${to}::int) s`;
   const at = sql`(now() - make_interval(secs => (s::bigint * 7919 % (${days} * 86400))::int))`;
   const user = sql`'user-' || s % ${users}::int`;
+  // Of the turns 1 in 100 failed. Twenty sessions each were canceled, of a chat, and of the rare agent: as few at every size.
+  const rare = sql`case when s between 501 and 520 then ${rareAgentId} else ${agentId} end`;
+  const kind = sql`case when s between 521 and 540 then 'chat' else 'session' end`;
+  const status = sql`case when s between 541 and 560 then 'canceled' when s % 100 = 0 then 'failed' else 'succeeded' end`;
   await sql`
     insert into sessions (id, tenant_id, agent_id, user_id, visible, message_count, last_message_preview, created_at, updated_at)
     select ${id("ss", sql`s`)}, ${tenantId}, ${agentId}, ${user}, true, 2 * ${turnsOf}, 'chunk-1 chunk-2 chunk-3', ${at}, ${at}
@@ -106,7 +119,7 @@ async function seedStep(
   await sql`
     insert into turns (id, tenant_id, agent_id, session_id, kind, status, attempt, agent_version, input,
       assistant_message_id, user_id, input_tokens, output_tokens, model_calls, run_ms, accepted_at, claimed_at, finished_at)
-    select ${id("turn", turnNumber)}, ${tenantId}, ${agentId}, ${id("ss", sql`s`)}, 'session', 'succeeded', 1, 1,
+    select ${id("turn", turnNumber)}, ${tenantId}, ${rare}, ${id("ss", sql`s`)}, ${kind}, ${status}, 1, 1,
       json_build_object('id', 'u' || t, 'role', 'user', 'parts', json_build_array(json_build_object('type', 'text', 'text', 'How is the weather, number ' || t || '?'))),
       ${id("msg", turnNumber)}, ${user}, 20, 30, 1, 900, ${at}, ${at}, ${at}
     from ${series}, generate_series(1, ${turnsOf}) t`;

@@ -1,4 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import type { IdOf } from "../../src/kernel/ids.ts";
+import { endTurnsOf } from "../../src/sessions/end-all.ts";
 import { useService } from "../harness/fixture.ts";
 import { eventually, type TestTenant } from "../harness/harness.ts";
 import { makeAgent } from "../harness/seed.ts";
@@ -112,6 +114,14 @@ describe("canceling many turns", () => {
       select count(*)::int as turns from turns where tenant_id = ${t.id} and cancel_requested_at is null`;
     expect(left[0]?.turns).toBe(0);
     expect(await unfinished(stranger)).toEqual(["queued", "queued", "queued"]);
+  });
+
+  test("what a request has no time to end is only asked to stop, and the reaper ends it", async () => {
+    const t = await h.tenant();
+    const agentId = await makeAgent(h, t, { tools: ["memory"], approvalInChat: { default: "manual" } });
+    const waiting = await play(t, agentId, null, { message: script(asking) });
+    expect(await endTurnsOf(h.sql, t.id as IdOf<"tenant">, {}, 0)).toEqual({ queued: 0, running: 0, waiting: 1 });
+    await eventually(async () => (await states(t))[waiting.turnId] === "canceled");
   });
 
   test("a turn whose row somebody holds is waited for", async () => {

@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import postgres from "postgres";
+import type { Sql } from "../../src/kernel/database/client.ts";
+import { listTurns, type TurnListQuery } from "../../src/sessions/state/turn-list.ts";
+import { useAgent } from "../harness/fixture.ts";
+import { makeAgent } from "../harness/seed.ts";
+
+const { h, t, agentId } = await useAgent();
+const rareAgent = await makeAgent(h, t);
+/** So many turns are there, and a page may read so many: some scans of a page's rows each, whatever else is there. */
+const turns = 30_000;
+const readMax = 1_500;
+const limit = 50;
+
+beforeAll(async () => {
+  await h.sql`
+    insert into sessions (id, tenant_id, agent_id, visible)
+    select 'ss_' || lpad(s::text, 24, '0'), ${t.id}, ${agentId}, true from generate_series(0, 99) s`;
+  // The rare ones are the oldest, so that a scan of the newest meets them last.
+  await h.sql`
+    insert into turns (id, tenant_id, agent_id, session_id, kind, status, user_id, agent_version, assistant_message_id, accepted_at, finished_at)
+    select 'turn_' || lpad(n::text, 24, '0'), ${t.id}, case when n < 20 then ${rareAgent} else ${agentId} end,
+      'ss_' || lpad((n % 100)::text, 24, '0'), case when n between 20 and 40 then 'chat' else 'session' end,
+      case when n between 40 and 60 then 'canceled' when n % 100 = 0 then 'failed' else 'succeeded' end,
+      case when n between 60 and 80 then 'rare' when n % 3 = 0 then '' else 'user-' || n % 50 end, 1, 'msg_' || n,
+      '2026-01-01T00:00:00Z'::timestamptz + n * interval '1 minute', now()
+    from generate_series(0, ${turns - 1}) n`;
+  await h.sql`analyze turns`;
+  await h.sql`analyze sessions`;
+});
+
+/** The statements that were sent on a connection of their own. */
+const sent: { text: string; parameters: unknown[] }[] = [];
+const watched = postgres(h.databaseUrl, {
+  max: 1,
+  onnotice: () => {},
+  transform: { column: { from: postgres.toCamel } },
+  debug: (_connection, text, parameters) => void sent.push({ text, parameters }),
+}) as unknown as Sql;
+afterAll(() => watched.end());
+
+interface Plan {
+  readonly "Relation Name"?: string;
+  readonly "Actual Rows": number;
+  readonly "Actual Loops": number;
+  readonly "Rows Removed by Filter"?: number;
+  readonly Plans?: readonly Plan[];
+}
+
+/** The most rows of turns that a scan in a plan read. */
+function mostRead(plan: Plan): number {
+  const isScan = plan["Relation Name"] === "turns";
+  const read = (isScan ? 1 : 0) * (plan["Actual Rows"] + (plan["Rows Removed by Filter"] ?? 0)) * plan["Actual Loops"];
+  return Math.max(read, ...(plan.Plans ?? []).map(mostRead));
+}
+
+async function readOf(filter: Partial<TurnListQuery>): Promise<{ rows: number; read: number }> {
+  const none = { status: undefined, kind: undefined, agentId: undefined, sessionId: undefined, userId: undefined };
+  await watched`select 1`;
+  sent.length = 0;
+  const asked = { ...none, from: undefined, to: undefined, cursor: undefined, limit, ...filter };
+  const { data } = await listTurns(watched, t.id, asked);
+  const { text, parameters } = sent.findLast((one) => one.text.includes("from turns t")) as (typeof sent)[number];
+  const [row] = await watched.unsafe(`explain (analyze, format json) ${text}`, parameters as never[]);
+  return {
+    rows: data.length,
+    read: mostRead((row as unknown as { "QUERY PLAN": [{ Plan: Plan }] })["QUERY PLAN"][0].Plan),
+  };
+}
+
+const values: readonly Partial<TurnListQuery>[] = [
+  { status: "succeeded" },
+  { status: "failed" },
+  { status: "canceled" },
+  { status: "waiting" },
+  { status: "queued" },
+  { kind: "session" },
+  { kind: "chat" },
+  { kind: "task" },
+  { agentId },
+  { agentId: rareAgent },
+  { userId: "" },
+  { userId: "user-7" },
+  { userId: "rare" },
+  { sessionId: `ss_${"7".padStart(24, "0")}` },
+  { from: new Date("2026-01-05T00:00:00Z"), to: new Date("2026-01-06T00:00:00Z") },
+];
+const pairs = values.flatMap((one, place) =>
+  values.slice(place + 1).flatMap((other) => {
+    const both = { ...one, ...other };
+    return Object.keys(both).length === Object.keys(one).length + Object.keys(other).length ? [both] : [];
+  }),
+);
+
+test("a page by any filter, alone or with another one, reads no more where there are many turns", async () => {
+  // Sorting by id within a moment reads one row beyond the page.
+  expect(await readOf({})).toEqual({ rows: limit, read: limit + 2 });
+  for (const filter of [...values, ...pairs]) {
+    const { read } = await readOf(filter);
+    expect({ filter, read, tooMany: read > readMax }).toEqual({ filter, read, tooMany: false });
+  }
+});
