@@ -11,16 +11,13 @@ import { decideApproval, listApprovals } from "./approvals.ts";
 import { placeAfter } from "./follow/numbering.ts";
 import { type StreamContext, streamTurnLog } from "./follow/respond.ts";
 import { ApprovalDecisionResponse, ToolApprovalListResponse } from "./responses.ts";
-import { sessionPath } from "./schema.ts";
+import { approvalReasonCharactersMax, sessionPath } from "./schema.ts";
 import { findSession } from "./state/store.ts";
 import { logAttemptOf, logStates } from "./state/turn-log.ts";
 
-/** A reason has at most this many characters (docs/configuration.md, "Limits"). */
-const reasonCharactersMax = 1_000;
-
 const Decision = Component("ToolApprovalDecide", {
   approved: Type.Boolean(),
-  reason: Type.Optional(Characters({ max: reasonCharactersMax })),
+  reason: Type.Optional(Characters({ max: approvalReasonCharactersMax })),
 });
 
 /** The operations on tool approvals and their continuations. */

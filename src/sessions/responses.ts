@@ -149,6 +149,8 @@ export const ToolCallSettledResponse = Component("ClientToolCallSettled", {
   toolCall: ToolCall,
   continuation: Continuation,
 });
+/** What is left of a pause after a message settled a part of it. */
+export const PauseResponse = Component("SessionPause", { continuation: Continuation });
 export const ToolApprovalListResponse = Component("ToolApprovals", {
   approvals: Type.Array(Approval),
   continuation: Nullable(Continuation),

@@ -16,7 +16,7 @@ import { LatestSessionListResponse, MessageListResponse, SessionListResponse } f
 import { LatestQuery, OpenMessagesQuery, SessionListQuery, sessionPath } from "./schema.ts";
 import { oneSessionRoutes } from "./session-routes.ts";
 import { deleteSession, findSession, listLatest, listSessions, messagesAfter, messagesBefore } from "./state/store.ts";
-import { acceptRoutes, runningTurnRoutes } from "./turn-routes.ts";
+import { acceptRoutes, generateRoutes, runningTurnRoutes } from "./turn-routes.ts";
 
 const DeleteQuery = Closed({ deleteArtifacts: Flag });
 const agentPath = pathIds({ agentId: Id("agent") });
@@ -26,6 +26,7 @@ export function sessionRoutes(ctx: Ctx) {
   const streams: StreamContext = { ctx, watch: new TurnWatch(ctx.sql) };
   return new Elysia()
     .use(acceptRoutes(streams))
+    .use(generateRoutes(streams))
     .use(runningTurnRoutes(streams))
     .use(approvalRoutes(streams))
     .use(clientCallRoutes(streams))

@@ -33,14 +33,25 @@ export const UserMessage = Component("UserMessage", {
   pending: Type.Optional(Type.Literal(true)),
 });
 
+/**
+ * A user's UI message, or the assistant's that waits, with decisions and results in its parts
+ * (docs/decisions.md, "Assistant messages").
+ */
+const SessionMessage = Component("SessionMessage", {
+  id: example(MessageId, "message-1"),
+  role: Type.Union([Type.Literal("user"), Type.Literal("assistant")]),
+  parts: Type.Array(shownAs(Type.Unknown(), MessagePart), { minItems: 1 }),
+  metadata: Type.Optional(SmallJson),
+  pending: Type.Optional(Type.Literal(true)),
+});
+
+const question = {
+  id: "message-1",
+  role: "user",
+  parts: [{ type: "text", text: "What time is it in Lisbon?" }],
+};
 const turnFields = {
-  message: Type.Optional(
-    example(UserMessage, {
-      id: "message-1",
-      role: "user",
-      parts: [{ type: "text", text: "What time is it in Lisbon?" }],
-    }),
-  ),
+  message: Type.Optional(example(UserMessage, question)),
   promptId: Type.Optional(Id("prompt")),
   variables: Type.Optional(Type.Record(Type.String(), Type.String())),
   trigger: Type.Optional(Type.Union([Type.Literal("submit-message"), Type.Literal("regenerate-message")])),
@@ -59,6 +70,7 @@ export const TurnCreate = Component("TurnCreate", { ...turnFields, version: Type
 /** The body that resumes a session; a version is fixed at creation. */
 export const TurnResume = Component("TurnResume", {
   ...turnFields,
+  message: Type.Optional(example(SessionMessage, question)),
   onBusy: Type.Optional(Type.Union([Type.Literal("reject"), Type.Literal("enqueue"), Type.Literal("interrupt")])),
 });
 /** The fields both bodies have, and what a session that is busy does with the turn. */
@@ -91,6 +103,8 @@ export const Generate = Component("Generate", {
 /** The body that changes a session. */
 export const SessionChange = Component("SessionChange", { metadata: Metadata });
 
+/** The reason of a decision has at most this many characters (docs/configuration.md, "Limits"). */
+export const approvalReasonCharactersMax = 1_000;
 /** The result of a client tool has at most this many bytes as JSON. */
 export const clientResultBytesMax = 256 * 1024;
 /** The error of a client tool has at most this many characters. */

@@ -9,8 +9,10 @@ import { acceptTurn } from "./accept/turn.ts";
 import { cancelInSession } from "./cancel.ts";
 import { joinTurn } from "./follow/join.ts";
 import { respondWithTurn, type StreamContext } from "./follow/respond.ts";
-import { CancelResponse, MessageResponse } from "./responses.ts";
+import { respondWithPause } from "./follow/respond-pause.ts";
+import { CancelResponse, MessageResponse, PauseResponse } from "./responses.ts";
 import { Generate, sessionPath, TurnCancel, TurnCreate, TurnResume } from "./schema.ts";
+import { isSettling, settleByMessage } from "./settle.ts";
 
 const agentPath = pathIds({ agentId: Id("agent") });
 const sessionParams = pathIds(sessionPath);
@@ -47,7 +49,7 @@ const turnRules = {
   response: [MessageResponse, MessageStream],
 } as const;
 
-/** The operations that accept a turn and respond with it. */
+/** The operations that accept a turn of a session and respond with it. */
 export function acceptRoutes(streams: StreamContext) {
   const { ctx } = streams;
   return new Elysia({ prefix: "/v1/agents/:agentId" })
@@ -88,43 +90,55 @@ export function acceptRoutes(streams: StreamContext) {
         params: sessionParams,
         body: TurnResume,
         success: 200,
+        otherwise: { 202: PauseResponse },
         errors: [...turnErrors, "message_not_found", "session_busy"],
         handle: async (input) => {
           const { principal, form, params, body, request, requestId } = input;
           const key = readIdempotencyKey(request, input.tenantId, form, body);
-          const turn = await acceptTurn(ctx, { principal, ...params, body, materialize: "on_accept", requestId, key });
-          return respondWithTurn(streams, turn, { status: 200, stream: body.stream ?? true, location: null, request });
-        },
-      }),
-    )
-    .post(
-      "/generate",
-      operation(ctx, {
-        id: "agents.generate",
-        ...turnRules,
-        summary: "Generate an answer without a session",
-        params: agentPath,
-        body: Generate,
-        success: 200,
-        errors: turnErrors,
-        handle: async (input) => {
-          const { principal, form, params, body, request, requestId } = input;
-          const key = readIdempotencyKey(request, input.tenantId, form, body);
-          const turn = await acceptGeneration(ctx, {
-            principal,
-            agentId: params.agentId,
-            messages: checkGenerateMessages(body.messages),
-            version: body.version ?? null,
-            userId: body.userId ?? "",
-            metadata: body.metadata ?? {},
-            responseFormat: body.responseFormat ?? null,
-            requestId,
-            key,
-          });
-          return respondWithTurn(streams, turn, { status: 200, stream: body.stream ?? true, location: null, request });
+          const asked = { principal, ...params, requestId, key };
+          const { stream = true, message, ...rest } = body;
+          if (isSettling(body))
+            return respondWithPause(streams, await settleByMessage(ctx, { ...asked, body }), { stream, request });
+          // What is left of the assistant's comes with a regeneration, which ignores it.
+          const said = message?.role === "user" ? { ...rest, message } : rest;
+          const turn = await acceptTurn(ctx, { ...asked, body: said, materialize: "on_accept" });
+          return respondWithTurn(streams, turn, { status: 200, stream, location: null, request });
         },
       }),
     );
+}
+
+/** The operation that generates without a session. */
+export function generateRoutes(streams: StreamContext) {
+  const { ctx } = streams;
+  return new Elysia({ prefix: "/v1/agents/:agentId" }).post(
+    "/generate",
+    operation(ctx, {
+      id: "agents.generate",
+      ...turnRules,
+      summary: "Generate an answer without a session",
+      params: agentPath,
+      body: Generate,
+      success: 200,
+      errors: turnErrors,
+      handle: async (input) => {
+        const { principal, form, params, body, request, requestId } = input;
+        const key = readIdempotencyKey(request, input.tenantId, form, body);
+        const turn = await acceptGeneration(ctx, {
+          principal,
+          agentId: params.agentId,
+          messages: checkGenerateMessages(body.messages),
+          version: body.version ?? null,
+          userId: body.userId ?? "",
+          metadata: body.metadata ?? {},
+          responseFormat: body.responseFormat ?? null,
+          requestId,
+          key,
+        });
+        return respondWithTurn(streams, turn, { status: 200, stream: body.stream ?? true, location: null, request });
+      },
+    }),
+  );
 }
 
 /** The operations on the turn that runs in a session. */

@@ -292,6 +292,15 @@ export const variants: readonly { op: string; status: number; shape: string | nu
     call: async (s) => ({ params: { ...(await s.theSession()) }, body: { message: userMessage("hi") } }),
   },
   {
+    op: `POST ${session}`,
+    status: 202,
+    shape: "SessionPause",
+    call: async (s) => {
+      const { message, ...params } = await s.newHalfSettled();
+      return { params, body: { message } };
+    },
+  },
+  {
     op: "POST /v1/agents/:agentId/generate",
     status: 200,
     shape: "stream",

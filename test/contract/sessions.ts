@@ -63,7 +63,7 @@ export const sessions: readonly Contract[] = [
   },
   {
     op: "POST /v1/agents/:agentId/sessions/:sessionId",
-    success: [200],
+    success: [200, 202],
     shape: "Turn",
     ids: session,
     body: "json",

@@ -3,6 +3,7 @@ import type { Fields } from "./notation.ts";
 /** What is shown of turns that have stopped to ask. */
 export const pauses: Readonly<Record<string, Fields>> = {
   ToolApprovals: { approvals: "[#ToolApproval]", continuation: "#Continuation?" },
+  SessionPause: { continuation: "#Continuation" },
   ToolCalls: { toolCalls: "[#ToolCall]", continuation: "#Continuation?" },
   ToolCallSettled: { toolCall: "#ToolCall", continuation: "#Continuation" },
   ToolCall: {

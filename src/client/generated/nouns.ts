@@ -78,6 +78,7 @@ import type {
   SessionDetails,
   SessionFork,
   SessionPage,
+  SessionPause,
   Skill,
   SkillCopyCreate,
   SkillCopyList,
@@ -115,6 +116,7 @@ import type {
   UnresolvedChatDelivery,
   UnresolvedChatDeliveryPage,
   Usage,
+  UserMessage,
   Workspace,
   WorkspaceCreate,
   WorkspaceDeleting,
@@ -288,13 +290,13 @@ class SessionsClient {
   resume(
     agentId: string,
     sessionId: string,
-    body: TurnResume & { stream: false },
+    body: TurnResume & { stream: false; message?: UserMessage },
     options?: CallOptions,
   ): Promise<Turn>;
   resume(
     agentId: string,
     sessionId: string,
-    body: TurnResume & { stream?: true },
+    body: TurnResume & { stream?: true; message?: UserMessage },
     options?: CallOptions,
   ): Promise<TurnStream<UIMessageChunk>>;
   resume(
@@ -302,13 +304,13 @@ class SessionsClient {
     sessionId: string,
     body: TurnResume,
     options?: CallOptions,
-  ): Promise<Turn | TurnStream<UIMessageChunk>>;
+  ): Promise<Turn | TurnStream<UIMessageChunk> | SessionPause>;
   resume(
     agentId: string,
     sessionId: string,
     body: TurnResume = {},
     options: CallOptions = {},
-  ): Promise<Turn | TurnStream<UIMessageChunk>> {
+  ): Promise<Turn | TurnStream<UIMessageChunk> | SessionPause> {
     return this.#transport.call("POST", path`/v1/agents/${agentId}/sessions/${sessionId}`, { body, ...options });
   }
 

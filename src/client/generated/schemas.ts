@@ -784,9 +784,21 @@ export interface SessionFork {
   metadata?: Record<string, unknown>;
 }
 
+export interface SessionMessage {
+  id: string;
+  role: "user" | "assistant";
+  parts: Array<MessagePart>;
+  metadata?: unknown;
+  pending?: true;
+}
+
 export interface SessionPage {
   data: Array<Session>;
   nextCursor: string | null;
+}
+
+export interface SessionPause {
+  continuation: Continuation;
 }
 
 export interface Skill {
@@ -1123,7 +1135,7 @@ export interface TurnPage {
 }
 
 export interface TurnResume {
-  message?: UserMessage;
+  message?: SessionMessage;
   promptId?: string;
   variables?: Record<string, string>;
   trigger?: "submit-message" | "regenerate-message";

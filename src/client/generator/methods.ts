@@ -111,11 +111,13 @@ function overloadsOf({ verb, ids, body, query, result }: Parts): string[] {
   const overload = (field: string, type: string) =>
     `${verb}(${[...before, field, "options?: CallOptions"].join(", ")}): Promise<${type}>;`;
   const types = result.split(" | ");
-  if (body !== null && types.includes(turnStream) && types.length === 2) {
+  if (body !== null && types.includes(turnStream)) {
     const whole = types.find((type) => type !== turnStream) ?? "";
+    // Only an assistant's message may be met with something else: a pause that goes on.
+    const said = types.length === 2 ? "" : "; message?: UserMessage";
     return [
-      overload(`body: ${body.type} & { stream: false }`, whole),
-      overload(`body: ${body.type} & { stream?: true }`, turnStream),
+      overload(`body: ${body.type} & { stream: false${said} }`, whole),
+      overload(`body: ${body.type} & { stream?: true${said} }`, turnStream),
       overload(`body: ${body.type}`, result),
     ];
   }

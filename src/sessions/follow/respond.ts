@@ -7,7 +7,7 @@ import { turnPatienceMs } from "../../kernel/limits.ts";
 import { endStreamedResponse } from "../../kernel/runtime.ts";
 import { outputOf } from "../../model/response-format.ts";
 import type { AcceptedTurn } from "../accept/accepted.ts";
-import { endOfTurn, isEnded, type LogState, logAttemptOf, logStates } from "../state/turn-log.ts";
+import { endOfContinuation, endOfTurn, isEnded, type LogState, logAttemptOf, logStates } from "../state/turn-log.ts";
 import { followLog } from "./follow.ts";
 import type { FollowedLog, Following } from "./followed-log.ts";
 import type { TurnWatch } from "./watch.ts";
@@ -77,7 +77,8 @@ export function streamEvents(
   });
 }
 
-async function turnAsJson(
+/** Returns the response with the message of a turn or of a continuation, once it has ended. */
+export async function turnAsJson(
   streams: StreamContext,
   log: FollowedLog,
   { status, headers, request }: ResponseOptions,
@@ -106,7 +107,9 @@ async function awaitEnd({ ctx, watch }: StreamContext, log: FollowedLog, stop: A
     for await (const _event of followLog({ ...ctx, watch }, followed, 1, stop)) {
       // The message itself is read from the transcript, where it is complete.
     }
-    const end = await ask(() => endOfTurn(ctx.sql, turnId));
+    const end = await ask(() =>
+      log.logId === turnId ? endOfTurn(ctx.sql, turnId) : endOfContinuation(ctx.sql, log.logId),
+    );
     if (end === null || isEnded(end.status) || stop.aborted) return end;
     // Its log was lost with what it had shown, and the turn runs again.
     const [state] = await ask(() => logStates(ctx.sql, [log.logId]));

@@ -34,6 +34,6 @@ export async function* followWhole(
 }
 
 /** Returns the message with nothing but the states of its parts, because a reader may take its time. */
-function withoutContent(message: UiMessage): UiMessage {
+export function withoutContent(message: UiMessage): UiMessage {
   return { ...message, parts: message.parts.map((part) => ({ state: (part as { readonly state?: unknown }).state })) };
 }

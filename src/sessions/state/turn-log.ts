@@ -67,6 +67,18 @@ export async function endOfTurn(sql: AnySql, turnId: string): Promise<EndOfTurn 
   return row ?? null;
 }
 
+/** Returns the same for the log of a continuation. */
+export async function endOfContinuation(sql: AnySql, continuationId: string): Promise<EndOfTurn | null> {
+  const [row] = await sql<EndOfTurn[]>`
+    select c.error, t.response_format is not null and t.status = 'succeeded' as has_output, coalesce(t.answer, m.content) as message,
+      case when t.status = 'canceled' and (c.status = 'failed' or coalesce(t.answer, m.content) is null)
+        then 'canceled' else c.status end as status
+    from continuations c join turns t on t.id = c.turn_id
+    left join messages m on m.session_id = t.session_id and m.id = t.assistant_message_id and m.role = 'assistant'
+    where c.id = ${continuationId}`;
+  return row ?? null;
+}
+
 /**
  * Returns the last log of a turn that has events, and the turn, by any log of it; null when
  * the session has no such turn. Of a turn that waits it is the log that it stopped with.
