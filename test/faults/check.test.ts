@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { checkTurns } from "./check.ts";
 import { checkClientTools } from "./check-client-tools.ts";
 import { checkKept } from "./check-kept.ts";
 import { checkLine } from "./check-line.ts";
@@ -12,7 +13,17 @@ const at = (second: number) => new Date(second * 1_000);
 
 function turn(id: string, fields: Partial<TurnRecord> = {}): TurnRecord {
   return {
-    ...{ id, op: id, sessionId: "s", status: "succeeded", attempt: 1, crashes: 0, trigger: "submit-message" },
+    ...{
+      id,
+      op: id,
+      sessionId: "s",
+      status: "succeeded",
+      attempt: 1,
+      crashes: 0,
+      attemptsBefore: 0,
+      stepsDone: 0,
+      trigger: "submit-message",
+    },
     ...{ error: null, continuationId: null, assistantMessageId: `a-${id}`, cancelRequested: false, cancelKeep: null },
     ...{ acceptedAt: at(0), claimedAt: at(1), finishedAt: at(2), usageRows: 1 },
     ...fields,
@@ -57,6 +68,14 @@ describe("what the checker must see", () => {
     expect(checkLine(line("enqueue"), began(6, 5))).toHaveLength(1);
     expect(checkLine(line("interrupt"), began(6, 5))).toEqual([]);
     expect(checkLine(line("interrupt"), began(5, 6))).toHaveLength(1);
+  });
+
+  test("a turn past its first step that was lost to one worker", () => {
+    const error = { code: "service_unavailable", message: "The worker that ran this turn was lost." };
+    const lost = (fields: Partial<TurnRecord>) => checkTurns([turn("t1", { status: "failed", error, ...fields })]);
+    expect(lost({ stepsDone: 1 })).toHaveLength(1);
+    expect(lost({ stepsDone: 0 })).toEqual([]);
+    expect(lost({ stepsDone: 1, crashes: 1 })).toEqual([]);
   });
 
   test("a turn that succeeds although it was interrupted", () => {

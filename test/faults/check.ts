@@ -1,4 +1,4 @@
-import { turnCrashesMax } from "../../src/kernel/limits.ts";
+import { turnAttemptsMax, turnCrashesMax } from "../../src/kernel/limits.ts";
 import { checkClientTools } from "./check-client-tools.ts";
 import { checkKept } from "./check-kept.ts";
 import { checkLine } from "./check-line.ts";
@@ -32,7 +32,7 @@ export async function check(history: History, remains: Remains, told: readonly s
 
 /** Each turn has ended, once, is metered once, and ran again once at most when its worker died; a session has one at a time. */
 export function checkTurns(turns: readonly TurnRecord[]): string[] {
-  return [...turns.flatMap(checkEnded), ...checkOneAtATime(turns), ...checkCrashes(turns)];
+  return [...turns.flatMap(checkEnded), ...checkOneAtATime(turns), ...checkCrashes(turns), ...checkLost(turns)];
 }
 
 function checkEnded(turn: TurnRecord): string[] {
@@ -64,6 +64,18 @@ function checkCrashes(turns: readonly TurnRecord[]): string[] {
   return turns.flatMap(({ id, crashes }) =>
     crashes > turnCrashesMax ? [`${id} was run again after ${crashes} deaths of its worker`] : [],
   );
+}
+
+/** A turn that is past its first step fails by the loss of its workers only once it has tried its step as often as it may. */
+function checkLost(turns: readonly TurnRecord[]): string[] {
+  return turns.flatMap(({ id, status, error, stepsDone, crashes, attempt, attemptsBefore }) => {
+    const lost = status === "failed" && error?.code === "service_unavailable" && error.message.includes("worker");
+    if (!lost || stepsDone === 0 || crashes >= turnCrashesMax) return [];
+    const tries = attempt - attemptsBefore;
+    return tries >= turnAttemptsMax
+      ? []
+      : [`${id} was lost after ${stepsDone} steps, at try ${tries}: ${error.message}`];
+  });
 }
 
 /** Of a session, no turn was claimed before the one before had ended. */

@@ -100,6 +100,9 @@ export class Replay {
       const whole = this.#with(messages, turn);
       return regenerates ? [whole, messages] : [whole, whole.slice(0, -1)];
     }
+    // What a turn said in its completed steps may stay when it fails afterwards.
+    if (turn.status === "failed" && turn.stepsDone > 0 && turn.continuationId === null)
+      return [messages, this.#with(messages, turn)];
     // What was said before a question stays when its continuation fails; a regeneration's is kept aside until its end.
     const stays =
       turn.status === "succeeded" || (turn.status === "failed" && turn.continuationId !== null && !regenerates);

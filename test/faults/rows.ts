@@ -9,8 +9,12 @@ export interface TurnRecord {
   readonly sessionId: string | null;
   readonly status: string;
   readonly attempt: number;
-  /** Claims that ended with the death of their worker, but for the last one. */
+  /** Claims that ended with the death of their worker, within the step in which the turn ended, but for the last one. */
   readonly crashes: number;
+  /** Claims before that step. */
+  readonly attemptsBefore: number;
+  /** Steps with a checkpoint. */
+  readonly stepsDone: number;
   readonly trigger: string;
   readonly error: { readonly code: string; readonly message: string } | null;
   readonly continuationId: string | null;
@@ -126,7 +130,7 @@ export async function readRows(
   tenantId: string,
 ): Promise<Omit<Remains, "transcripts" | "requestCount" | "counted">> {
   const turns = await sql<TurnRecord[]>`
-    select id, metadata ->> 'op' as op, session_id, status, attempt, crashes, trigger, error,
+    select id, metadata ->> 'op' as op, session_id, status, attempt, crashes, attempts_before, steps_done, trigger, error,
       continuation_id, assistant_message_id, accepted_at,
       claimed_at, finished_at, cancel_requested_at is not null as cancel_requested, cancel_keep,
       (select count(*)::int from usage u where u.turn_id = t.id) as usage_rows
