@@ -2,7 +2,7 @@
  * A rolling deploy under load: two HTTP processes and two workers are replaced one after another, all four once a
  * minute, while clients run turns of three steps with tools that count how often they ran.
  *
- *     bun loadtest/deploy.ts [--minutes 10] [--every-seconds 60] [--clients 10] [--drain-seconds 3]
+ *     bun loadtest/deploy.ts [--minutes 10] [--every-seconds 60] [--clients 10] [--drain-seconds 10]
  *                            [--http-drain-seconds 1] [--kill] [--picture FILE.svg] [--results FILE.json]
  *
  * A new process is started first; then requests go to it, and the old one is asked to end (SIGTERM), or with `--kill`
@@ -24,7 +24,7 @@ const { values } = parseArgs({
     minutes: { type: "string", default: "10" },
     "every-seconds": { type: "string", default: "60" },
     clients: { type: "string", default: "10" },
-    "drain-seconds": { type: "string", default: "3" },
+    "drain-seconds": { type: "string", default: "10" },
     "http-drain-seconds": { type: "string", default: "1" },
     kill: { type: "boolean", default: false },
     picture: { type: "string", default: join(import.meta.dirname, "deploy.svg") },

@@ -60,8 +60,8 @@ export interface StandOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** A process of the stand has this long to say that it is there. */
-const startMs = 20_000;
+/** A process of the stand has this long to say that it is there, on a busy machine. */
+const startMs = 60_000;
 
 /** Starts the stand. Postgres writes to disk as it does in production. */
 export async function startStand(options: StandOptions): Promise<Stand> {
