@@ -1,76 +1,45 @@
-/** How the AI SDK's `useChat` speaks to Parley through `server.ts`. */
-import {
-  DefaultChatTransport,
-  isToolUIPart,
-  lastAssistantMessageIsCompleteWithApprovalResponses,
-  type UIMessage,
-} from "ai";
+/** How the AI SDK's `useChat` speaks to Parley through `server.ts`: the transport of the README, with the session in the page's address. */
+import { DefaultChatTransport, type UIMessage } from "ai";
 
+/** `server.ts` stands for the agent. */
+const agentUrl = `${window.location.origin}/chat`;
 /** The session's id stands behind the # of the page's address, so that a reload, or a bookmark, finds it. */
-const sessionId = () => window.location.hash.slice(1);
-const sessionUrl = () => `/chat/sessions/${sessionId()}`;
-
-/** The question of the latest turn. */
-let asked: UIMessage | undefined;
+let sessionUrl = window.location.hash === "" ? null : `${agentUrl}/sessions/${window.location.hash.slice(1)}`;
+let stopping: Promise<unknown> = Promise.resolve();
 
 export const transport = new DefaultChatTransport({
-  fetch: (async (input: RequestInfo | URL, init: RequestInit = {}) => {
-    const { method, body, ...rest } = init;
-    // The transport posts whatever it sends, and joining is a GET.
-    const response = await fetch(input, String(input).includes(joining) ? rest : init);
+  fetch: (async (input: RequestInfo | URL, { signal, ...init }: RequestInit = {}) => {
+    const response = await fetch(input, init);
     const location = response.headers.get("Location");
-    if (location !== null) window.history.replaceState(null, "", `#${location.split("/").at(-1)}`);
-    if (response.ok && asked !== undefined) window.sessionStorage.setItem(sessionId(), JSON.stringify(asked));
+    if (location !== null) {
+      sessionUrl = new URL(location, agentUrl).href;
+      window.history.replaceState(null, "", `#${sessionUrl.split("/").at(-1)}`);
+    }
+    // The hook's stop() ends the reading; this ends the turn, and keeps what it said.
+    const cancel = () => {
+      const headers = { ...(init.headers as object), "content-type": "application/json" };
+      const body = '{"keep":"partial","queued":true}';
+      stopping = fetch(`${sessionUrl}/cancel`, { ...init, method: "POST", headers, body }).catch(() => {});
+    };
+    if (signal?.aborted && init.method === "POST") cancel();
+    else if (response.status < 202) signal?.addEventListener("abort", cancel);
     return response;
   }) as typeof fetch,
   prepareSendMessagesRequest: async ({ messages, trigger, messageId }) => {
+    await stopping;
     const message = messages.at(-1);
-    if (message?.role === "assistant") return { api: await decide(message), body: {} };
-    asked = message;
-    return { api: sessionId() === "" ? "/chat/sessions" : sessionUrl(), body: { message, trigger, messageId } };
+    if (sessionUrl === null) return { api: `${agentUrl}/sessions`, body: { message } };
+    const about = trigger === "regenerate-message" ? { trigger, messageId } : {};
+    return { api: sessionUrl, body: { message, onBusy: "enqueue", ...about } };
   },
-  prepareReconnectToStreamRequest: () => ({ api: `${sessionUrl()}/stream` }),
+  prepareReconnectToStreamRequest: () => ({ api: `${sessionUrl}/stream` }),
 });
 
-interface Approvals {
-  approvals: { id: string; status: "pending" | "approved" | "denied" }[];
-  /** How the turn goes on once everything is decided. */
-  continuation: { id: string } | null;
-}
-const joining = "/tool-approval-continuations/";
-
-/** Sends the decisions that a message holds, and answers where the rest of its turn can be read. */
-async function decide({ parts }: UIMessage): Promise<string> {
-  const { approvals, continuation } = await call<Approvals>("/tool-approvals");
-  const pending = new Set(approvals.flatMap(({ id, status }) => (status === "pending" ? [id] : [])));
-  for (const part of parts) {
-    if (!isToolUIPart(part) || part.state !== "approval-responded" || !pending.has(part.approval.id)) continue;
-    await call(`/tool-approvals/${part.approval.id}`, { approved: part.approval.approved });
-  }
-  return sessionUrl() + joining + continuation?.id;
-}
-
-/** What was said before the page was loaded; `decided` when its last message was decided and its turn goes on. */
-export async function load(): Promise<{ messages: UIMessage[]; decided: boolean }> {
-  if (sessionId() === "") return { messages: [], decided: false };
-  const { data } = await call<{ data: UIMessage[] }>("/messages?limit=200");
-  const messages = withAsked(data);
-  return { messages, decided: lastAssistantMessageIsCompleteWithApprovalResponses({ messages }) };
-}
-
-/** A question joins the transcript together with its answer; until then the page remembers it. */
-function withAsked(messages: UIMessage[]): UIMessage[] {
-  const latest = JSON.parse(window.sessionStorage.getItem(sessionId()) ?? "null") as UIMessage | null;
-  return latest === null || messages.some(({ id }) => id === latest.id) ? messages : [...messages, latest];
-}
-
-/** Stops the turn itself; closing the stream would only stop listening. */
-export const cancel = () => call("/cancel", {});
-
-async function call<T>(path: string, body?: object): Promise<T> {
-  const init = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
-  const response = await fetch(sessionUrl() + path, body === undefined ? {} : init);
+/** What was said before the page was loaded; `null` when there is no session yet. */
+export async function load(): Promise<UIMessage[] | null> {
+  if (sessionUrl === null) return null;
+  const response = await fetch(`${sessionUrl}/messages?pending=true&limit=200`);
   const answer = await response.json();
   if (!response.ok) throw new Error(answer.error.message);
-  return answer as T;
+  return answer.data;
 }

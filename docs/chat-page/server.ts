@@ -10,11 +10,12 @@ if (!PARLEY_API_KEY || !AGENT_ID) {
   process.exit(1);
 }
 
+const agent = `/v1/agents/${AGENT_ID}`;
 const session = "/sessions/ss_[0-9a-z]{24}";
 /** What the page may ask for, by method. Sessions cannot be listed; whoever knows an id may read that one. */
 const allowed: Readonly<Record<string, RegExp>> = {
-  GET: new RegExp(`^${session}/(messages|stream|tool-approvals|tool-approval-continuations/cont_[0-9a-z]{24})$`),
-  POST: new RegExp(`^/sessions$|^${session}(/cancel|/tool-approvals/apr_[0-9a-z]{24})?$`),
+  GET: new RegExp(`^${session}/(messages|stream)$`),
+  POST: new RegExp(`^/sessions$|^${session}(/cancel)?$`),
 };
 
 async function passOn({ method, headers, body, signal }: Request, { pathname, search }: URL): Promise<Response> {
@@ -25,9 +26,13 @@ async function passOn({ method, headers, body, signal }: Request, { pathname, se
     Authorization: `Bearer ${PARLEY_API_KEY}`,
     "Content-Type": headers.get("content-type") ?? "text/plain",
   };
-  const url = `${PARLEY_URL}/v1/agents/${AGENT_ID}${path}${search}`;
+  const url = `${PARLEY_URL}${agent}${path}${search}`;
   // With the signal a reader that goes away is noticed here and at Parley; its turn goes on.
-  return await fetch(url, { method, headers: own, body: body && (await new Response(body).text()), signal });
+  const response = await fetch(url, { method, headers: own, body: body && (await new Response(body).text()), signal });
+  const location = response.headers.get("location");
+  // The page knows this server's paths only.
+  if (location !== null) response.headers.set("location", location.replace(agent, "/chat"));
+  return response;
 }
 
 async function serveFile(name: string): Promise<Response> {

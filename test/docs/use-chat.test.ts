@@ -1,29 +1,38 @@
 import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import { DefaultChatTransport, readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
 import { useAgent } from "../harness/fixture.ts";
 import { eventually } from "../harness/harness.ts";
+import { inRepository } from "../harness/repository.ts";
+import { messagesOf } from "../harness/turns.ts";
 
 const { h, t, agentId } = await useAgent({ worker: true });
 
-/** The transport that the README shows, on this process's service. */
+const [, shown = ""] =
+  /```ts\nimport \{ DefaultChatTransport \} from "ai";\n([\s\S]*?)```/.exec(
+    readFileSync(inRepository("README.md"), "utf8"),
+  ) ?? [];
+const code = new Bun.Transpiler({ loader: "ts" }).transformSync(`${shown}\nexport { transport, sessionUrl };`);
+
+/** The very transport that the README shows, on this process's service. */
 function openChat() {
-  const agentUrl = `http://parley.test/v1/agents/${agentId}`;
-  const chat = { sessionUrl: null as string | null };
-  const transport = new DefaultChatTransport({
-    headers: { Authorization: `Bearer ${t.token}` },
-    fetch: (async (input: RequestInfo | URL, init?: RequestInit) => {
-      const response = await h.app(new Request(input, init));
-      const location = response.headers.get("Location");
-      if (location !== null) chat.sessionUrl = new URL(location, agentUrl).href;
-      return response;
-    }) as typeof fetch,
-    prepareSendMessagesRequest: ({ messages, trigger, messageId }) => ({
-      api: chat.sessionUrl ?? `${agentUrl}/sessions`,
-      body: { message: messages.at(-1), trigger, messageId },
-    }),
-    prepareReconnectToStreamRequest: () => ({ api: `${chat.sessionUrl}/stream` }),
-  });
-  return { chat, transport };
+  const make = new Function(
+    "DefaultChatTransport",
+    "fetch",
+    "baseUrl",
+    "agentId",
+    "apiKey",
+    code.replace(/export \{[^}]*\};/, "return { transport, get sessionUrl() { return sessionUrl; } };"),
+  );
+  const send = (input: string, init: RequestInit) => h.app(new Request(input, init));
+  const chat: { transport: DefaultChatTransport<UIMessage>; readonly sessionUrl: string | null } = make(
+    DefaultChatTransport,
+    send,
+    "http://parley.test",
+    agentId,
+    t.token,
+  );
+  return { chat, transport: chat.transport };
 }
 
 function user(id: string, text: string): UIMessage {
@@ -71,5 +80,49 @@ describe("useChat over DefaultChatTransport", () => {
     const joined = await assemble(stream as ReadableStream<UIMessageChunk>);
     expect(joined).toEqual(await sending);
     expect(await transport.reconnectToStream({ chatId: "c" })).toBeNull();
+  });
+
+  test("stop ends the turn and keeps what it said; the next message waits for that end", async () => {
+    const { chat, transport } = openChat();
+    const question = user("u1", '[[sim: text="one two three" hangAfterChunks=2]]');
+    for (const resumed of [false, true]) {
+      const stop = new AbortController();
+      const stream = await transport.sendMessages({ ...submit, messages: [question], abortSignal: stop.signal });
+      const read = resumed
+        ? ((await transport.reconnectToStream({ chatId: "c", abortSignal: stop.signal })) as typeof stream)
+        : stream;
+      const reader = read.getReader();
+      let text = "";
+      while (text !== "one two ") {
+        const { value } = await reader.read();
+        if (value?.type === "text-delta") text += value.delta;
+      }
+      stop.abort();
+      const next = user("u2", '[[sim: text="Two"]]');
+      const second = await assemble(await transport.sendMessages({ ...submit, messages: [question, next] }));
+      expect(textOf(second)).toBe("Two");
+      const sessionId = (chat.sessionUrl ?? "").split("/").at(-1) ?? "";
+      const stored: UIMessage[] = (await messagesOf(t, agentId, sessionId)).slice(-4);
+      expect(stored.map(textOf)).toEqual([textOf(question), "one two ", textOf(next), "Two"]);
+    }
+  });
+
+  test("tries again what failed, and what was the first to be said", async () => {
+    const { chat, transport } = openChat();
+    const retry = { ...submit, trigger: "regenerate-message" as const };
+    const failing = transport.sendMessages({ ...submit, messages: [user("u1", "[[sim: fail=401]]")] });
+    const broken = readUIMessageStream({ stream: await failing, terminateOnError: true });
+    await expect(Array.fromAsync(broken)).rejects.toThrow();
+    const again = await assemble(
+      await transport.sendMessages({ ...retry, messages: [user("u1", '[[sim: text="Fine"]]')] }),
+    );
+    expect(textOf(again)).toBe("Fine");
+    const stored = await t.call("GET", `${new URL(chat.sessionUrl as string).pathname}/messages`);
+    expect(stored.body.data).toHaveLength(2);
+    const other = openChat();
+    const first = await assemble(
+      await other.transport.sendMessages({ ...retry, messages: [user("u1", '[[sim: text="One"]]')] }),
+    );
+    expect(textOf(first)).toBe("One");
   });
 });
