@@ -88,14 +88,20 @@ async function deep(side: Side, path: string, pages: number): Promise<number> {
   let cursor = cursors.get(key);
   if (cursor === undefined) {
     cursor = "";
+    let before = "";
     for (let n = 0; n < pages; n++) {
       const page = await side.stand.call("GET", `${path}${cursor === "" ? "" : `&cursor=${cursor}`}`);
-      if (page.nextCursor === null) break;
+      // The last page may be a short one, which would cost less.
+      if (page.nextCursor === null) {
+        cursor = before;
+        break;
+      }
+      before = cursor;
       cursor = encodeURIComponent(page.nextCursor);
     }
     cursors.set(key, cursor);
   }
-  return timed(side, `${path}&cursor=${cursor}`);
+  return timed(side, `${path}${cursor === "" ? "" : `&cursor=${cursor}`}`);
 }
 
 /** Pages walked for a page far behind the first: 20,000 rows, or all there are. */

@@ -103,13 +103,16 @@ export async function listLatest(
   const user = filter.userId === undefined ? sql`` : sql`and s.user_id = ${filter.userId}`;
   const shown = sql`s.visible and s.deleted_at is null and s.message_count > 0`;
   const agentColumns = sql`a.id as agent_id, a.config ->> 'model' as model, a.config ->> 'thinkingLevel' as thinking_level, a.status`;
+  // `+ 0`: so Postgres does not use the tenant's index of latest sessions for one agent's. Of an agent without sessions it
+  // would read all of the tenant's, which took 5 s where there were a million.
+  const latestOfAgent = sql`
+    select * from sessions s
+    where s.tenant_id = a.tenant_id and s.agent_id = a.id and s.visible and s.deleted_at is null and s.message_count + 0 > 0 ${user}
+    order by s.updated_at desc, s.id desc limit 1`;
   const rows = byAgent
     ? await sql<LatestRow[]>`
         select ${summaryColumns(sql)}, ${agentColumns} from agents a
-        cross join lateral (
-          select * from sessions s where s.tenant_id = a.tenant_id and s.agent_id = a.id and ${shown} ${user}
-          order by s.updated_at desc, s.id desc limit 1
-        ) s
+        cross join lateral (${latestOfAgent}) s
         where a.tenant_id = ${filter.tenantId} ${olderThan(sql, place, "s.updated_at", "s.id")}
         order by s.updated_at desc, s.id desc limit ${filter.limit + 1}`
     : await sql<LatestRow[]>`

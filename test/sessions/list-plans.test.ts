@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import postgres from "postgres";
 import type { Sql } from "../../src/kernel/database/client.ts";
+import { listLatest } from "../../src/sessions/state/store.ts";
 import { listTurns, type TurnListQuery } from "../../src/sessions/state/turn-list.ts";
 import { useAgent } from "../harness/fixture.ts";
 import { makeAgent } from "../harness/seed.ts";
@@ -14,8 +15,8 @@ const limit = 50;
 
 beforeAll(async () => {
   await h.sql`
-    insert into sessions (id, tenant_id, agent_id, visible)
-    select 'ss_' || lpad(s::text, 24, '0'), ${t.id}, ${agentId}, true from generate_series(0, 99) s`;
+    insert into sessions (id, tenant_id, agent_id, visible, message_count)
+    select 'ss_' || lpad(s::text, 24, '0'), ${t.id}, ${agentId}, true, 2 from generate_series(0, 4999) s`;
   // The rare ones are the oldest, so that a scan of the newest meets them last.
   await h.sql`
     insert into turns (id, tenant_id, agent_id, session_id, kind, status, user_id, agent_version, assistant_message_id, accepted_at, finished_at)
@@ -47,25 +48,28 @@ interface Plan {
   readonly Plans?: readonly Plan[];
 }
 
-/** The most rows of turns that a scan in a plan read. */
-function mostRead(plan: Plan): number {
-  const isScan = plan["Relation Name"] === "turns";
+/** The most rows of a table that a scan in a plan read. */
+function mostRead(plan: Plan, of: "turns" | "sessions"): number {
+  const isScan = plan["Relation Name"] === of;
   const read = (isScan ? 1 : 0) * (plan["Actual Rows"] + (plan["Rows Removed by Filter"] ?? 0)) * plan["Actual Loops"];
-  return Math.max(read, ...(plan.Plans ?? []).map(mostRead));
+  return Math.max(read, ...(plan.Plans ?? []).map((one) => mostRead(one, of)));
 }
 
-async function readOf(filter: Partial<TurnListQuery>): Promise<{ rows: number; read: number }> {
-  const none = { status: undefined, kind: undefined, agentId: undefined, sessionId: undefined, userId: undefined };
+/** Asks, and returns what the last statement read of a table. */
+async function readBy(of: "turns" | "sessions", ask: () => Promise<{ data: unknown[] }>) {
   await watched`select 1`;
   sent.length = 0;
-  const asked = { ...none, from: undefined, to: undefined, cursor: undefined, limit, ...filter };
-  const { data } = await listTurns(watched, t.id, asked);
-  const { text, parameters } = sent.findLast((one) => one.text.includes("from turns t")) as (typeof sent)[number];
+  const { data } = await ask();
+  const { text, parameters } = sent.findLast((one) => /^\s*select/.test(one.text)) as (typeof sent)[number];
   const [row] = await watched.unsafe(`explain (analyze, format json) ${text}`, parameters as never[]);
-  return {
-    rows: data.length,
-    read: mostRead((row as unknown as { "QUERY PLAN": [{ Plan: Plan }] })["QUERY PLAN"][0].Plan),
-  };
+  const [{ Plan: plan }] = (row as unknown as { "QUERY PLAN": [{ Plan: Plan }] })["QUERY PLAN"];
+  return { rows: data.length, read: mostRead(plan, of) };
+}
+
+function readOf(filter: Partial<TurnListQuery>) {
+  const none = { status: undefined, kind: undefined, agentId: undefined, sessionId: undefined, userId: undefined };
+  const asked = { ...none, from: undefined, to: undefined, cursor: undefined, limit, ...filter };
+  return readBy("turns", () => listTurns(watched, t.id, asked));
 }
 
 const values: readonly Partial<TurnListQuery>[] = [
@@ -100,3 +104,13 @@ test("a page by any filter, alone or with another one, reads no more where there
     expect({ filter, read, tooMany: read > readMax }).toEqual({ filter, read, tooMany: false });
   }
 });
+
+test.each([undefined, "", "user-7"])(
+  "each agent's latest session, of user %p, reads no other agent's",
+  async (userId) => {
+    const filter = { tenantId: t.id, userId, cursor: undefined, limit };
+    const { rows, read } = await readBy("sessions", () => listLatest(watched, true, filter));
+    expect([rows, read]).toEqual([userId === undefined || userId === "" ? 1 : 0, expect.any(Number)]);
+    expect(read).toBeLessThanOrEqual(2);
+  },
+);
