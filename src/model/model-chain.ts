@@ -14,6 +14,7 @@ import { callModel, type ModelCallRequest } from "./model-call.ts";
 import type { AnswerPart, ModelCallEnd } from "./step-record.ts";
 import type { ThinkingSettings } from "./thinking.ts";
 import { estimatedTokens } from "./token-counts.ts";
+import { withoutItem, withoutItems } from "./vendor-items.ts";
 
 /** What one model of a chain is called with. */
 export interface ChainedModel {
@@ -21,6 +22,8 @@ export interface ChainedModel {
   readonly thinking: ThinkingSettings;
   /** What the messages may take of its window, in tokens; null where they fit already. */
   readonly roomTokens: number | null;
+  /** Whether it is of another account than the first model. */
+  readonly isForeign: boolean;
 }
 
 /**
@@ -58,7 +61,7 @@ export class ModelChain {
       const asked = await this.#requestOf(at, request, failure);
       if (asked === null) continue;
       if (failure !== null) await request.meter.beforeCall();
-      const ended = yield* this.#try(at, asked);
+      const ended = yield* this.#try(at, asked.request, asked.isForeign);
       if (ended === "over" || request.signal.aborted) return;
       failure = ended.failure;
       request.spans.close(failure);
@@ -67,23 +70,30 @@ export class ModelChain {
     throw failure;
   }
 
-  async #requestOf(at: number, request: ModelCallRequest, failure: unknown): Promise<ModelCallRequest | null> {
+  async #requestOf(
+    at: number,
+    request: ModelCallRequest,
+    failure: unknown,
+  ): Promise<{ readonly request: ModelCallRequest; readonly isForeign: boolean } | null> {
     const opened = await (this.#models[at] as OpenModel)(failure);
     if (opened === null) return null;
-    const { model, thinking, roomTokens } = opened;
-    const messages = roomTokens === null ? request.messages : newestMessages(request.messages, roomTokens);
-    return { ...request, model, thinking, messages, retriesMax: 0 };
+    const { model, thinking, roomTokens, isForeign } = opened;
+    const newest = roomTokens === null ? request.messages : newestMessages(request.messages, roomTokens);
+    const messages = isForeign ? withoutItems(newest) : newest;
+    return { request: { ...request, model, thinking, messages, retriesMax: 0 }, isForeign };
   }
 
   /** Makes one call. Its parts are held back until it gives something; a failure before that is returned, one after it thrown. */
   async *#try(
     at: number,
     request: ModelCallRequest,
+    isForeign: boolean,
   ): AsyncGenerator<AnswerPart | ModelCallEnd, "over" | { readonly failure: unknown }, undefined> {
     const held: (AnswerPart | ModelCallEnd)[] = [];
     let gave = false;
     try {
-      for await (const part of callModel(request)) {
+      for await (const said of callModel(request)) {
+        const part = isForeign ? withoutItem(said) : said;
         if (!gave) {
           if (part.type === "error") return { failure: part.error };
           held.push(part);

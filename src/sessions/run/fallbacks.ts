@@ -30,7 +30,7 @@ export function chainOf(ctx: Ctx, turn: ClaimedTurn, prepared: PreparedTurn, tol
   const openOwn: OpenModel = async (failure) => {
     tell(told, own, prepared.model, { failure, isOwn: true });
     const thinking = thinkingSettings(own.providerType, config.thinkingLevel);
-    return { model: prepared.languageModel, thinking, roomTokens: null };
+    return { model: prepared.languageModel, thinking, roomTokens: null, isForeign: false };
   };
   const fallbacks = config.fallbackModels.map(
     (fallback): OpenModel =>
@@ -47,6 +47,7 @@ export function chainOf(ctx: Ctx, turn: ClaimedTurn, prepared: PreparedTurn, tol
           model: languageModel(ctx, provider, model),
           thinking: thinkingOf(provider, model, config.thinkingLevel),
           roomTokens: roomOf(turn, model, prepared),
+          isForeign: provider.id !== own.id,
         };
       },
   );
