@@ -42,6 +42,8 @@ async function fallBack(isForeign: boolean) {
       signal: new AbortController().signal,
       download: () => Promise.resolve([]),
       extended: null,
+      reached: null,
+      afterStep: () => Promise.resolve(),
       tools: [],
       policy: { default: "full", overrides: [] },
       canAsk: false,

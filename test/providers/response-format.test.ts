@@ -48,6 +48,8 @@ async function ask(
       signal: new AbortController().signal,
       download: () => Promise.resolve([]),
       extended: null,
+      reached: null,
+      afterStep: () => Promise.resolve(),
       tools: [],
       policy: { default: "full", overrides: [] },
       canAsk: false,
