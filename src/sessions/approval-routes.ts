@@ -10,10 +10,11 @@ import { MessageStream } from "../messages/schema.ts";
 import { decideApproval, listApprovals } from "./approvals.ts";
 import { placeAfter } from "./follow/numbering.ts";
 import { type StreamContext, streamTurnLog } from "./follow/respond.ts";
+import { withoutContent } from "./follow/whole.ts";
 import { ApprovalDecisionResponse, ToolApprovalListResponse } from "./responses.ts";
 import { approvalReasonCharactersMax, sessionPath } from "./schema.ts";
 import { findSession } from "./state/store.ts";
-import { logAttemptOf, logStates } from "./state/turn-log.ts";
+import { logAttemptOf, logStates, messageAtPause } from "./state/turn-log.ts";
 
 const Decision = Component("ToolApprovalDecide", {
   approved: Type.Boolean(),
@@ -79,7 +80,10 @@ export function approvalRoutes(streams: StreamContext) {
           if (log === undefined || owner === undefined) throw new ApiError("not_found");
           if (log.status === "waiting") throw new ApiError("session_busy");
           const { id, turnId, assistantMessageId } = log;
-          const followed = { logId: id, turnId, assistantMessageId, attempt: logAttemptOf(log) };
+          // Whoever follows a continuation by its id has the message up to the pause: a stored answer goes on from there.
+          const paused = await messageAtPause(sql, turnId, id);
+          const before = paused === null ? {} : { before: withoutContent(paused) };
+          const followed = { logId: id, turnId, assistantMessageId, attempt: logAttemptOf(log), ...before };
           const headers = { "X-Turn-Id": turnId };
           const place = placeAfter(request);
           const from = place?.logId === id && place.before === 0 ? place.next : 0;

@@ -96,4 +96,21 @@ describe("GET /v1/agents/:agentId/sessions/:sessionId/messages?pending=true", ()
     expect((await play(t, agentId, live.sessionId, body)).status).toBe(200);
     expect((await messagesOf(t, agentId, live.sessionId))[0]).toEqual({ ...asked, parts: body.message.parts });
   });
+
+  test("an answer that is made anew and asks goes on with the message as the page shows it", async () => {
+    const { sessionId } = await say(null, script('text="fine"'));
+    const [question] = await messagesOf(t, agentId, sessionId);
+    const asking = { ...script('tool=memory_save args={"text":"tea"} ; text="Noted."'), id: question.id };
+    await h.sql`update messages set content = ${h.sql.json(asking as never)} where session_id = ${sessionId} and role = 'user'`;
+    await play(t, agentId, sessionId, { trigger: "regenerate-message", stream: false });
+    const [, shown] = (await read(sessionId)).data;
+    const parts = shown.parts.map((part: { approval?: object }) =>
+      part.approval === undefined
+        ? part
+        : { ...part, state: "approval-responded", approval: { ...part.approval, approved: true } },
+    );
+    const goesOn = await play(t, agentId, sessionId, { message: { ...shown, parts }, stream: false });
+    expect([goesOn.status, goesOn.body.message.parts.at(-1).text]).toEqual([200, "Noted."]);
+    expect(await messagesOf(t, agentId, sessionId)).toEqual([asking, goesOn.body.message]);
+  });
 });
