@@ -81,6 +81,8 @@ create table turns (
   -- The steps that are known: times and names, no content (`src/sessions/state/turn-step.ts`).
   steps json,
   accepted_at timestamptz not null default now(),
+  -- When it left the line of its session; null for a turn that was never in it.
+  queued_at timestamptz,
   -- Its first claim.
   started_at timestamptz,
   claimed_at timestamptz,

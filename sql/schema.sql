@@ -704,6 +704,7 @@ CREATE TABLE turns (
   run_ms bigint DEFAULT 0 NOT NULL,
   steps json,
   accepted_at timestamp with time zone DEFAULT now() NOT NULL,
+  queued_at timestamp with time zone,
   started_at timestamp with time zone,
   claimed_at timestamp with time zone,
   first_text_at timestamp with time zone,

@@ -20,11 +20,11 @@ export interface TenantLoad {
 export async function readTenantLoad(sql: AnySql, tenantId: string): Promise<TenantLoad | null> {
   const [load] = await sql<TenantLoad[]>`
     with turns_of as materialized (
-      select status, parked_at, accepted_at, worker_id from turns
+      select status, parked_at, accepted_at, queued_at, worker_id from turns
       where tenant_id = ${tenantId} and status in ('enqueued', 'queued', 'running', 'waiting')
     )
     select n.id as tenant_id, count(*) filter (where status in ('enqueued', 'queued'))::int as queued,
-      coalesce(extract(epoch from now() - min(accepted_at) filter (where status = 'queued')), 0)::float8 as oldest_seconds,
+      coalesce(extract(epoch from now() - min(coalesce(queued_at, accepted_at)) filter (where status = 'queued')), 0)::float8 as oldest_seconds,
       count(*) filter (where status = 'queued' and parked_at is not null)::int as parked,
       count(*) filter (where status = 'running')::int as running,
       count(*) filter (where status = 'waiting')::int as waiting,

@@ -26,7 +26,7 @@ export interface TenantTurns {
 /** Returns the tenants with the most queued and with the most running turns, and how much is parked. The counts follow an index and stop at `turnsMax` turns. */
 export async function readTenantTurns(sql: AnySql): Promise<TenantTurns> {
   const oldest = (status: string) => sql`
-    select status, tenant_id, parked_at, accepted_at from turns where status = ${status} order by accepted_at limit ${turnsMax}`;
+    select status, tenant_id, parked_at, coalesce(queued_at, accepted_at) as accepted_at from turns where status = ${status} order by turns.accepted_at limit ${turnsMax}`;
   const [row] = await sql<TenantTurns[]>`
     with counted as materialized ((${oldest("queued")}) union all (${oldest("running")})),
     busiest as (

@@ -120,7 +120,7 @@ async function readClaim(
     select held.locked, t.id, t.tenant_id, t.agent_id, t.session_id, t.kind, t.continuation_id, t.attempt, t.agent_version, t.input,
       t.keep_seq, t.assistant_message_id, t.user_id, t.metadata as turn_metadata, t.request_id, t.model_calls, t.input_tokens + t.output_tokens as used_tokens, t.run_ms, t.response_format, t.answer,
       coalesce((select log_attempt from continued), t.log_attempt) as log_attempt, t.steps_done, t.step_events, t.tool_events,
-      t.traceparent, t.claimed_at, t.steps, extract(epoch from now() - t.accepted_at)::float8 as waited_seconds,
+      t.traceparent, t.claimed_at, t.steps, extract(epoch from now() - coalesce(t.queued_at, t.accepted_at))::float8 as waited_seconds,
       (select n.usage_credit from tenants n where n.id = t.tenant_id) as usage_credit, agent.*, history.*
     from held left join claimed t on true
     left join lateral (${agentOfTurn(sql)}) agent on true

@@ -23,7 +23,7 @@ export interface ClaimedTurn extends ClaimKind {
   readonly claimedAt: Date;
   /** The steps that earlier claims made. */
   readonly steps: readonly TurnStep[];
-  /** Seconds from the acceptance to this claim, by the database's clock. */
+  /** Seconds from the acceptance, or the end of its wait in the line of its session, to this claim, by the database's clock. */
   readonly waitedSeconds: number;
   /** The trace context of the request, when a trace is recorded. */
   readonly traceparent: string | null;

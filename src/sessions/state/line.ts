@@ -111,7 +111,8 @@ export interface LineStart {
 export async function startMove(inner: Tx, { turnId, agentVersion, keepSeq, isCounted }: LineStart): Promise<boolean> {
   const rows = await inner`
     with started as (
-      update turns t set status = 'queued', agent_version = ${agentVersion}, keep_seq = ${keepSeq}::bigint,
+      update turns t set status = 'queued', queued_at = now(), agent_version = ${agentVersion}, keep_seq = ${keepSeq}::bigint,
+        trigger = case when ${keepSeq}::bigint is null then 'submit-message' else trigger end,
         input = case when ${keepSeq}::bigint is null then input end,
         parked_at = case when ${isCounted} or ${hasParkedSql(inner, inner`t.tenant_id`)} then now() end
       where id = ${turnId} and status = 'enqueued' and cancel_requested_at is null

@@ -4,7 +4,7 @@ import { useAgent } from "../../harness/fixture.ts";
 import { busySession, lineIs, saidText } from "../../harness/line.ts";
 import { userMessage } from "../../harness/seed.ts";
 import { statusAndCode } from "../../harness/status-and-code.ts";
-import { idle, messagesOf, open, play, sessionPath } from "../../harness/turns.ts";
+import { idle, messagesOf, open, play, script, sessionPath } from "../../harness/turns.ts";
 
 const { h, t, agentId } = await useAgent({ worker: true });
 const typesOf = (events: { data: { type: string } | "[DONE]" }[]) =>
@@ -64,6 +64,20 @@ describe("onBusy: enqueue", () => {
     expect(status).toBe(200);
     expect(body.message.role).toBe("assistant");
     expect((await s.texts()).filter((text) => ["first", "second"].includes(text))).toEqual(["first", "second"]);
+  });
+
+  test("a turn that waits answers by its schema", async () => {
+    const s = await busySession(h, t, agentId);
+    const schema = { type: "integer" };
+    const waiting = play(t, agentId, s.sessionId, {
+      message: script("text=7"),
+      onBusy: "enqueue",
+      stream: false,
+      responseFormat: { type: "json_schema", schema },
+    });
+    await lineIs(h, s.sessionId, 1);
+    await s.cancel();
+    expect((await waiting).body).toMatchObject({ output: 7 });
   });
 
   test(`at most ${lineTurnsMax} wait, also when more come at once`, async () => {

@@ -127,6 +127,13 @@ describe("the line", () => {
       { id: string }[]
     >`select turn_id as id from messages where session_id = ${s.sessionId} order by seq`;
     expect(turns.at(-1)?.id).toBe(again.turnId);
+    const fresh = userMessage("not held yet");
+    const sent = await busySession(h, t, agentId);
+    const asNew = await open(h, t, "POST", sessionPath(agentId, sent.sessionId), {
+      body: { trigger: "regenerate-message", message: fresh, onBusy: "interrupt" },
+    });
+    expect(await errorOf(asNew)).toBe("finish");
+    expect((await sent.texts()).at(-2)).toBe("not held yet");
     const other = await busySession(h, t, agentId);
     const gone = await open(h, t, "POST", sessionPath(agentId, other.sessionId), {
       body: { trigger: "regenerate-message", messageId: "msg_gone", onBusy: "enqueue" },
