@@ -12,6 +12,7 @@ import { keepOf, keptOutcome, readKeptTurn, storedKeptOutcome } from "../run/kep
 import { lostOutcome, workerLost } from "../run/lost-outcome.ts";
 import { canceledOutcome } from "../run/outcome.ts";
 import { readProgress } from "../run/progress.ts";
+import { readCheckpoints } from "../state/checkpoint.ts";
 import { ringLostLines } from "../state/line.ts";
 import { type Fence, requeueTurn } from "../state/turn.ts";
 import { noUsage, outcomeWithoutMessages, type TurnError, type TurnUsage } from "../state/turn-end.ts";
@@ -149,7 +150,8 @@ export class Reaper {
     if (turn === null) return false;
     const { assistantMessageId } = turn;
     const extended = turn.reached === null ? null : withDecisions(turn.reached, await readDecisions(sql, turnId));
-    const reached = await lostAnswer(this.#ctx, { ...logOf(orphan), assistantMessageId, extended });
+    const log = { ...logOf(orphan), assistantMessageId, extended };
+    const reached = await lostAnswer(this.#ctx, log, orphan.stepsDone > 0 ? await readCheckpoints(sql, turnId) : []);
     const statuses = ["running" as const];
     return finishTurn(sql, { turnId, attempt, statuses }, { ...keptOutcome(turn, reached, usage), usageKnown: false });
   }

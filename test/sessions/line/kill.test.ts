@@ -59,6 +59,41 @@ describe.skipIf(sharedRedisUrl === null)("the line and kill -9 of a worker", () 
   );
 
   test.concurrent(
+    "a cancelled turn of several steps keeps those it had completed, and what readers saw of the next one",
+    async () => {
+      await using installation = await startInstallation();
+      const c = await installation.client((await installation.serve()).url);
+      const made = await c.request("PUT", `/v1/agents/${c.agentId}`, {
+        tools: ["memory"],
+        approvalInChat: { default: "full" },
+      });
+      expect(made.status).toBe(200);
+      const doomed = await installation.work();
+      const turn = await c.turn(
+        '[[sim: text="First." tool=memory_save args={"text":"likes tea"} ; text="one two three" chunks=3 hangAfterChunks=2]]',
+      );
+      const saidSoFar = () =>
+        turn.stream.chunks.map((chunk) => (chunk.type === "text-delta" ? chunk.delta : "")).join("");
+      await eventually(() => saidSoFar().endsWith("one two t"), waitMs);
+      await doomed.kill();
+      const path = `/v1/agents/${c.agentId}/sessions/${turn.sessionId}`;
+      expect((await c.request("POST", `${path}/cancel`, { keep: "partial" })).status).toBe(202);
+      await installation.work();
+      await turn.stream.closed;
+      const { data } = (await (await c.request("GET", `${path}/messages`)).json()) as {
+        data: { parts: { type: string; state?: string; text?: string }[] }[];
+      };
+      const parts = data[1]?.parts.filter(({ type }) => type !== "step-start") ?? [];
+      expect(parts.map(({ type, state, text }) => [type, state, text ?? ""])).toEqual([
+        ["text", "done", "First."],
+        ["tool-memory_save", "output-available", ""],
+        ["text", "done", "one two t"],
+      ]);
+    },
+    testMs,
+  );
+
+  test.concurrent(
     "between the end of a turn and the start of the next, with its job and without: the line goes on",
     async () => {
       await using installation = await startInstallation();
