@@ -4,7 +4,10 @@ import type { Client } from "./processes.ts";
 /** The name of a counting tool as a model calls it. */
 export const countTool = "counter__count";
 
-/** An MCP server with one tool, which counts how often it was called with each text and may be made to wait. */
+/** The same of one that only reads, so that no policy asks before it runs. */
+export const lookTool = "counter__look";
+
+/** An MCP server whose tools count how often they were called with each text and may be made to wait. */
 export class CountingTool implements AsyncDisposable {
   /** Calls by text. */
   readonly counts = new Map<string, number>();
@@ -12,7 +15,7 @@ export class CountingTool implements AsyncDisposable {
   readonly #held = new Map<string, PromiseWithResolvers<void>>();
 
   constructor() {
-    this.#server.settings.tools = [textTool("count")];
+    this.#server.settings.tools = [textTool("count"), textTool("look", { annotations: { readOnlyHint: true } })];
     this.#server.settings.onCall = async ({ args }) => {
       const text = String(args.text);
       this.counts.set(text, (this.counts.get(text) ?? 0) + 1);

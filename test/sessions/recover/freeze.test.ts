@@ -9,6 +9,7 @@ import { eventually } from "../../harness/harness.ts";
 import { heldMark, holdModel } from "../../harness/held-model.ts";
 import { aftermathOf, callsOf, type Installation, sharedRedisUrl, startInstallation } from "../../harness/processes.ts";
 import { logged } from "../../harness/service-process.ts";
+import { allClosed, countStep, expectStored, lostCall, onStepsScene, outputErrors } from "../../harness/steps-scene.ts";
 import { expectBroken, expectFree, expectWhole, hasShown } from "../../harness/turn-checks.ts";
 
 /** A frozen worker is replaced within this: its beat is 30 s old by then, and the reaper has scanned. */
@@ -31,6 +32,35 @@ describe.skipIf(sharedRedisUrl === null)("SIGSTOP of a worker", () => {
       pools.use(await startImpatientWorker(installation, 6_000));
     });
   }, 60_000);
+});
+
+describe.skipIf(sharedRedisUrl === null)("SIGSTOP of a worker with a turn past its first step", () => {
+  test.concurrent(
+    "the turn goes on elsewhere, and what the woken worker writes is refused",
+    () =>
+      onStepsScene(async ({ installation, c, tool }) => {
+        await using pools = new AsyncDisposableStack();
+        const doomed = await installation.work();
+        tool.hold("two");
+        const turn = await c.turn(`frozen [[sim: ${countStep("one")} ; ${countStep("two")} ; text="the end" ]]`);
+        await eventually(() => tool.counts.get("two") === 1);
+        doomed.signal("SIGSTOP");
+        pools.use(await startImpatientWorker(installation, 6_000));
+        await allClosed([turn]);
+        expectWhole(turn);
+        expect(outputErrors(turn)).toEqual([lostCall]);
+        const before = await rowsOf(installation, turn.turnId);
+        tool.release("two");
+        doomed.signal("SIGCONT");
+        await eventually(() => doomed.log.some(({ msg }) => msg === "the lock connection was made anew"), 20_000);
+        await expectFree(c, turn.sessionId);
+        expect(await rowsOf(installation, turn.turnId)).toEqual(before);
+        expect([...tool.counts.values()]).toEqual([1, 1]);
+        expect(await aftermathOf(installation.sql, turn.turnId)).toEqual({ ...ranOnce, attempt: 2 });
+        await expectStored(c, turn);
+      }),
+    120_000,
+  );
 });
 
 describe.skipIf(sharedRedisUrl === null)("a running turn", () => {
