@@ -36,6 +36,7 @@ export function drawPanels(title: string, panels: readonly Panel[]): string {
   );
   const height = 40 + panels.length * panelHeight;
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" font-family="system-ui,sans-serif" font-size="12" fill="#222">
+<title>${escaped(title)}</title>
 <rect width="${width}" height="${height}" fill="#fff"/>
 ${words(plotLeft, 22, title, 'font-size="15" font-weight="600"')}
 ${drawn.join("\n")}
@@ -107,6 +108,9 @@ const colorOf = (index: number) => colors[index % colors.length] as string;
 const fixed = (value: number) => value.toFixed(1);
 
 function words(x: number, y: number, text: string, attributes = ""): string {
-  const safe = text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
-  return `<text x="${fixed(x)}" y="${fixed(y)}" ${attributes}>${safe}</text>`;
+  return `<text x="${fixed(x)}" y="${fixed(y)}" ${attributes}>${escaped(text)}</text>`;
+}
+
+function escaped(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 }
