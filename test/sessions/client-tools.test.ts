@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { useAgent } from "../harness/fixture.ts";
 import { type ApiResponse, eventually } from "../harness/harness.ts";
 import { chunksOf, makeAgent, userMessage } from "../harness/seed.ts";
+import { McpServer, textTool } from "../servers/mcp.ts";
 
 const locate = {
   name: "locate",
@@ -27,6 +28,12 @@ const join = (path: string, continuationId: string) =>
   t.call("GET", `${path}/tool-approval-continuations/${continuationId}`);
 const messagesOf = async (path: string) => (await t.call("GET", `${path}/messages`)).body.data;
 const statusOf = (response: ApiResponse) => [response.status, response.body.error?.code];
+
+/** The names of the tools that the model was offered last. */
+function offered(): string[] {
+  const { tools = [] } = (h.model.requests().at(-1)?.body ?? {}) as { tools?: { function: { name: string } }[] };
+  return tools.map((known) => known.function.name);
+}
 
 describe("a call of a client tool", () => {
   test("streams, keeps the session busy, and its result is what the turn goes on with", async () => {
@@ -173,11 +180,17 @@ describe("a call of a client tool", () => {
       const { toolCalls } = await callsOf(path);
       const id = toolCalls[0].toolCallId;
       const [canceled, settled] = await Promise.all([t.call("POST", `${path}/cancel`, { body: {} }), settle(path, id)]);
-      expect(canceled.status).toBe(202);
-      expect([202, 409]).toContain(settled.status);
+      // The turn may have ended with the result before the cancellation came.
+      const both = [canceled.status, settled.status];
+      expect([
+        [202, 202],
+        [202, 409],
+        [409, 202],
+      ]).toContainEqual(both);
+      const ended = canceled.status === 202 ? "canceled" : "succeeded";
       await eventually(async () => {
         const [row] = await h.sql`select status from turns where id = ${toolCalls[0].turnId}`;
-        return row?.status === "canceled";
+        return row?.status === ended;
       });
       expect(statusOf(await settle(path, id))).toEqual([409, "tool_call_settled"]);
       expect((await callsOf(path)).toolCalls[0].status).toBe(settled.status === 202 ? "done" : "failed");
@@ -252,6 +265,32 @@ describe("policies and client tools", () => {
   });
 });
 
+describe("a pause that the caller does not end", () => {
+  test("expires: the calls end as expired, the model is told, and a late result is 409", async () => {
+    const { path } = await call(twice);
+    const { toolCalls, continuation } = await callsOf(path);
+    await settle(path, toolCalls[0].toolCallId);
+    await h.sql`
+      update client_calls set created_at = created_at - interval '169 hours' where session_id = ${path.split("/").at(-1) ?? ""}`;
+    await h.sql`select graphile_worker.add_job('pauses.sweep', max_attempts => 1)`;
+    await eventually(async () => (await callsOf(path)).continuation.status === "succeeded");
+    expect((await callsOf(path)).toolCalls.map(({ status }: { status: string }) => status)).toEqual(["done", "failed"]);
+    expect((await messagesOf(path))[1].parts[2]).toMatchObject({ state: "output-error", errorText: "expired" });
+    expect(chunksOf((await join(path, continuation.id)).body).at(-1)?.type).toBe("finish");
+    expect(statusOf(await settle(path, toolCalls[1].toolCallId))).toEqual([409, "tool_call_settled"]);
+  });
+
+  test("is erased with its session", async () => {
+    const { path } = await call(once);
+    await t.call("POST", `${path}/cancel`, { body: {} });
+    expect((await t.call("DELETE", `${path}?deleteArtifacts=false`)).status).toBe(204);
+    await eventually(async () => {
+      const rows = await h.sql`select 1 from client_calls where session_id = ${path.split("/").at(-1) ?? ""}`;
+      return rows.length === 0;
+    });
+  });
+});
+
 describe("where client tools are offered", () => {
   test("not in generate, nor in a task's run", async () => {
     h.model.clear();
@@ -265,6 +304,25 @@ describe("where client tools are offered", () => {
     await t.parley.taskRuns.start(task.id);
     await eventually(() => h.model.requests().length > 0);
     expect(JSON.stringify(h.model.requests().at(-1)?.body)).not.toContain('"locate"');
+  });
+
+  test("an MCP tool that gets the name of one later has another name for the model", async () => {
+    const mcp = new McpServer();
+    mcp.settings.tools = [textTool("echo")];
+    const connection = { name: "srv", url: mcp.url, authType: "none" };
+    const made = await t.call("POST", "/v1/mcp-connections", { body: connection });
+    const clientTools = [{ ...locate, name: "srv__later" }];
+    const agent = await makeAgent(h, t, { clientTools, mcpConnectionIds: [made.body.id] });
+    mcp.settings.tools = [textTool("echo"), textTool("later")];
+    // A rule on a tool that is not known has the server's tools listed anew.
+    const overrides = [{ tool: "later", mcpConnectionId: made.body.id, mode: "full" as const }];
+    await t.parley.agents.update(agent, { approvalInChat: { default: "full", overrides } });
+    await t.call("POST", `/v1/agents/${agent}/sessions`, { body: { message: userMessage("hello"), stream: false } });
+    const names = offered();
+    expect(new Set(names).size).toBe(3);
+    expect(names).toContain("srv__later");
+    expect(names.filter((name) => name.startsWith("srv__later_"))).toHaveLength(1);
+    await mcp.stop();
   });
 
   test("an agent's edit while a call waits changes nothing for that turn", async () => {
