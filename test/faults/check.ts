@@ -126,7 +126,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   calls: ["200", "404 not_found"],
   answer: ["202", "404 not_found", "409 tool_call_settled"],
   // The message that waits may be another one by now, or none.
-  "round trip": ["200", "202", "400 invalid_request", "400 validation_failed", "404 not_found", "409 session_busy"],
+  "round trip": ["200", "202", "400 validation_failed", "404 not_found", "409 session_busy"],
   fork: ["201", "404 not_found", "404 message_not_found"],
 };
 
@@ -149,6 +149,8 @@ function checkResponse(entry: Entry, { turns, remains, sent }: Known): string[] 
   if (turnId !== null && turn === null) return [`${said}: there is no ${turnId}`];
   if (words === "409 session_busy" && entry.onBusy !== "reject" && ["turn", "regenerate"].includes(kind))
     return [`${said}: turned away, and it was to ${entry.onBusy}`];
+  if (kind === "round trip" && status === 400 && entry.body.error.details.issues[0]?.path !== "/message/id")
+    return [`${said}: ${JSON.stringify(entry.body)}`];
   if (kind === "cancel" && status === 202 && !(entry.body.canceled > 0))
     return [`${said}: canceled ${JSON.stringify(entry.body)}`];
   if (kind === "decide" && status === 202) {
