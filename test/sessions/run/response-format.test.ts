@@ -168,6 +168,21 @@ describe("responseFormat", () => {
     expect((await play(t, asking, null, body, { headers: key })).body.output).toEqual({ age: 3 });
   });
 
+  test("the waiting message sent back with its decision is answered with the output", async () => {
+    const approvalInChat = { default: "manual" as const, overrides: [] };
+    const asking = await makeAgent(h, t, { providerId: provider.id, tools: ["workspace"], approvalInChat });
+    says = [{ call: "write" }, '{"age": 4}'];
+    const waiting = await play(t, asking, null, { message: userMessage("x"), stream: false, responseFormat });
+    const parts = waiting.body.message.parts.map((part: { state?: string; approval?: object }) =>
+      part.approval === undefined
+        ? part
+        : { ...part, state: "approval-responded", approval: { ...part.approval, approved: true } },
+    );
+    const message = { ...waiting.body.message, parts };
+    const answered = await play(t, asking, waiting.sessionId, { message, stream: false });
+    expect([answered.status, answered.body.output]).toEqual([200, { age: 4 }]);
+  });
+
   test("a turn that waits in the line of its session has it too", async () => {
     says = ['{"age": 1}'];
     const { sessionId } = await run();
