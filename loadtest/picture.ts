@@ -45,8 +45,9 @@ ${drawn.join("\n")}
 }
 
 function draw({ title, lines, marks = [] }: Panel, lastX: number): string {
-  const stepY = niceStep(Math.max(1e-9, ...lines.flatMap(({ points }) => points.map(({ y }) => y))) / 4);
-  const most = Math.max(1e-9, ...lines.flatMap(({ points }) => points.map(({ y }) => y)));
+  // Lines that are 0 throughout lie at the bottom of a panel up to 1.
+  const most = Math.max(0, ...lines.flatMap(({ points }) => points.map(({ y }) => y))) || 1;
+  const stepY = niceStep(most / 4);
   const top = Math.ceil((most * 1.001) / stepY) * stepY;
   const atX = (x: number) => plotLeft + (x / lastX) * (plotRight - plotLeft);
   const atY = (y: number) => 24 + plotHeight - (y / top) * plotHeight;
