@@ -12,7 +12,7 @@ export interface Misfit {
 }
 
 /** A check ends undecided after so many steps (a keyword of a subschema, or a few bytes compared or matched): a schema's writer is nobody's friend. */
-const stepsMax = 2_000_000;
+const stepsMax = 500_000;
 /** Schemas that lead into each other are followed this deep. */
 const schemaDepthMax = 400;
 /** A pattern of more characters is not matched. */
