@@ -40,13 +40,15 @@ export interface DeployedTurn {
   readonly silenceMs: number;
   /** Streams, of all its readers, that broke off and were joined again. */
   readonly rejoined: number;
+  /** Readers that were told to begin anew, because their place in the sequence could not be proven: event 0 came again. */
+  readonly restarted: number;
   /** Requests that found no process, or were refused because one was ending, and were sent again. */
   readonly retried: number;
   /** It did not end well. */
   readonly lost: string | null;
   /** Gaps, doublets, readers that saw different things, a stored message that is another one. */
   readonly faults: readonly string[];
-  /** Calls of which nobody knows whether they happened, and which were not made again. */
+  /** Calls that a lost worker left without an end: nobody knows whether they happened, and they were not made again. */
   readonly unknown: number;
 }
 
@@ -94,10 +96,11 @@ export async function playTurn(clients: DeployClients, mark: string): Promise<De
     firstTextMs: first.firstTextMs ?? endedAt - askedAt,
     silenceMs: first.silenceMs,
     rejoined: first.rejoined + second.rejoined,
+    restarted: first.restarted + second.restarted,
     retried: first.retried + second.retried,
     lost,
     faults: faults.map((fault) => `${mark}: ${fault}`),
-    unknown: first.chunks.filter(({ type }) => type === "tool-output-error").length,
+    unknown: first.chunks.filter(({ type }) => type === "tool-output-error" || type === "tool-input-error").length,
   };
 }
 
@@ -106,6 +109,7 @@ class Follower {
   readonly ids: string[] = [];
   readonly chunks: Chunk[] = [];
   rejoined = 0;
+  restarted = 0;
   retried = 0;
   silenceMs = 0;
   firstTextMs: number | null = null;
@@ -192,6 +196,11 @@ class Follower {
       if (this.firstTextMs === null && reader.types.includes("text-delta"))
         this.firstTextMs = Date.now() - this.#startedAt;
       known = reader.ids.length;
+    }
+    if (this.ids.length > 0 && reader.ids[0]?.endsWith(":0")) {
+      this.restarted += 1;
+      this.ids.length = 0;
+      this.chunks.length = 0;
     }
     this.ids.push(...reader.ids);
     this.chunks.push(...reader.chunks);

@@ -176,6 +176,7 @@ function tell(
     ["done twice", twice.length],
     ["calls of which nobody knows whether they happened", sum(({ unknown }) => unknown)],
     ["streams joined again", sum(({ rejoined }) => rejoined)],
+    ["readers told to begin anew", sum(({ restarted }) => restarted)],
     ["sequences with gaps, doublets or differences", faults.length],
     ["requests sent again", sum(({ retried }) => retried)],
     ["first text p50, p95", `${middle(turns.map(({ firstTextMs }) => firstTextMs))} ms`],
