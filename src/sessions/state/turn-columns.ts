@@ -8,9 +8,13 @@ export function addRunTime(sql: AnySql) {
   return sql`run_ms = run_ms + greatest(0, coalesce(extract(epoch from now() - claimed_at) * 1000, 0))::bigint`;
 }
 
-/** Returns the assignments for a turn whose next claim begins a step in a turn log of its own. */
+/**
+ * Returns the assignments for a turn that stops to ask: its next claim begins a step in a turn
+ * log of its own. What was said and done until then is stored with the question, so it is a
+ * completed step: a continuation whose worker is lost goes on from there.
+ */
 export function stepBegins(sql: AnySql) {
-  return sql`shown_at = null, step_events = 0, tool_events = null, crashes = 0, attempts_before = attempt`;
+  return sql`shown_at = null, steps_done = greatest(steps_done, 1), step_events = 0, tool_events = null, crashes = 0, attempts_before = attempt`;
 }
 
 /** Returns the assignments that write what is known of a turn's steps, each with a comma behind it. */
