@@ -43,7 +43,7 @@ const broken: [why: string, body: unknown, path: string | undefined][] = [
   ["a message without id", { message: { role: "user", parts: message.parts } }, "/message/id"],
   ["a message with an empty id", { message: { ...message, id: "" } }, "/message/id"],
   ["an id of 257 characters", { message: { ...message, id: "x".repeat(257) } }, "/message/id"],
-  ["another role", { message: { ...message, role: "assistant" } }, "/message/role"],
+  ["another role", { message: { ...message, role: "system" } }, "/message/role"],
   ["a system message", { message: { ...message, role: "system" } }, "/message/role"],
   ["no parts", { message: { id: "m", role: "user" } }, "/message/parts"],
   ["empty parts", withParts([]), "/message/parts"],
