@@ -82,7 +82,8 @@ type TurnOfScan = SizedId & { attempt: number; logged: boolean };
 function turnColumns(sql: AnySql) {
   return sql`
     select id, attempt, finished_at > now() - ${logsKeptMsMax} * interval '1 millisecond' as logged,
-      coalesce(pg_column_size(input), 0) + coalesce(pg_column_size(answer), 0) + coalesce(pg_column_size(last_chunk), 0) as bytes
+      coalesce(pg_column_size(input), 0) + coalesce(pg_column_size(answer), 0) + coalesce(pg_column_size(last_chunk), 0)
+        + coalesce(pg_column_size(response_format), 0) as bytes
     from turns`;
 }
 
@@ -107,7 +108,7 @@ function eraseTurns(
     await sql`delete from continuations where turn_id = any(${ids})`;
     await sql`delete from turn_checkpoints where turn_id = any(${ids})`;
     await sql`
-        update task_runs set prompt = '', metadata = '{}', error = case when error is not null
+        update task_runs set prompt = '', metadata = '{}', response_format = null, error = case when error is not null
           then json_build_object('code', error ->> 'code', 'message', ${erasedRunText}::text) end
         where turn_id = any(${ids})`;
     await sql`update usage set metadata = '{}' where turn_id = any(${ids}) and metadata::text <> '{}'`;

@@ -65,6 +65,46 @@ describe("DELETE of a session", () => {
       expect(left).toContain(`public.${table}`);
   });
 
+  test("that waits for its caller's tool, with a line behind it and answers by schema, leaves no word either", async () => {
+    const clientTools = [{ name: "locate", description: "Where?", inputSchema: { type: "object" } }];
+    const agentId = await makeAgent(h, t, { clientTools } as never);
+    const text = unique();
+    const responseFormat = { type: "json_schema", schema: { type: "object", description: text } };
+    const { sessionId } = await play(t, agentId, null, {
+      message: script(`tool=locate args={"q":"${text}"} ; text="{}"`),
+      responseFormat,
+    });
+    const path = sessionPath(agentId, sessionId);
+    const waiting = t.call("POST", path, { body: { message: userMessage(text), onBusy: "enqueue", responseFormat } });
+    await eventually(async () => (await t.call("GET", path)).body.queuedTurns === 1);
+    const before = await everywhere(text);
+    for (const table of ["client_calls", "turns", "messages"]) expect(before).toContain(`public.${table}`);
+    const canceled = await t.call("POST", `${path}/cancel`, { body: { keep: "partial", queued: true } });
+    expect([canceled.status, canceled.body]).toEqual([202, { canceled: 2 }]);
+    expect((await waiting).status).toBe(200);
+    await eventually(async () => (await t.call("DELETE", `${path}?deleteArtifacts=true`)).status === 204);
+    await gone(text);
+  });
+
+  test("of a task's run leaves no word of its answer's schema in the run", async () => {
+    const agentId = await makeAgent(h, t);
+    const text = unique();
+    const responseFormat = { type: "json_schema", schema: { type: "object", description: text } };
+    const body = { agentId, name: "n", prompt: '[[sim: text="{}"]]', responseFormat };
+    const task = await t.call("POST", "/v1/tasks", { body });
+    expect([task.status, task.body]).toEqual([201, task.body]);
+    const run = await t.call("POST", `/v1/tasks/${task.body.task.id}/runs`, { body: {} });
+    expect([run.status, run.body]).toEqual([202, run.body]);
+    const sessionOf = async () =>
+      (await h.sql`select session_id from turns where agent_id = ${agentId} and finished_at is not null`)[0]?.sessionId;
+    await eventually(async () => (await sessionOf()) !== undefined);
+    const path = sessionPath(agentId, await sessionOf(), "?deleteArtifacts=true");
+    expect((await t.call("DELETE", path)).status).toBe(204);
+    await eventually(async () => !(await everywhere(text)).some((place) => place !== "public.tasks"));
+    expect((await t.call("DELETE", `/v1/tasks/${task.body.task.id}`)).status).toBe(204);
+    await gone(text);
+  });
+
   test("form A's session whose first turn failed goes by itself", async () => {
     const agentId = await makeAgent(h, t);
     const text = unique();
