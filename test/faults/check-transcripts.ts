@@ -59,6 +59,8 @@ function checkMessage(
 async function answersOf({ entries }: History): Promise<ReadonlyMap<string, { by: string; message: Message }[]>> {
   const responses = new Map<string, { by: string; message: Message }[]>();
   for (const entry of entries) {
+    // As JSON it is what a continuation made of the turn's message, and does not say which continuation.
+    if (entry.kind === "round trip" && entry.reading === null) continue;
     const message = entry.body?.message ?? (await assembled(entry));
     const log = entry.reading === null ? entry.turnId : wholeLog(entry.reading);
     if (message === null || message === undefined || log === null) continue;

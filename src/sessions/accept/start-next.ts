@@ -4,9 +4,10 @@ import { findTenant, type Tenant } from "../../kernel/auth/authenticator.ts";
 import { turnGate } from "../../kernel/auth/gates.ts";
 import type { Ctx } from "../../kernel/context.ts";
 import { isUnavailable } from "../../kernel/database/failure.ts";
+import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
 import { tx } from "../../kernel/database/transaction.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import { passingMsMax, passingPauseMs } from "../../kernel/limits.ts";
+import { passingMsMax, passingPauseMs, turnPatienceMs } from "../../kernel/limits.ts";
 import { merchantGuard } from "../../merchant/guard.ts";
 import { endUnclaimed } from "../cancel.ts";
 import { canceledOutcome } from "../run/outcome.ts";
@@ -19,9 +20,15 @@ import { countTowardsQuota } from "./write.ts";
 /**
  * The job `session.next`: starts the first turn of a session's line, when no unfinished turn
  * holds it. It meets the gates that any other turn meets when it is accepted; one that is
- * refused ends with that error, and the next one is tried. Safe to repeat.
+ * refused ends with that error, and the next one is tried. Safe to repeat. An outage of the
+ * database is waited out here: the queue tries a job five times only, and a few restarts in a
+ * row would use them up.
  */
-export async function startNext(ctx: Ctx, sessionId: string): Promise<void> {
+export function startNext(ctx: Ctx, sessionId: string): Promise<void> {
+  return retryWhileUnavailable(() => startFirst(ctx, sessionId), { limitMs: turnPatienceMs, retryIf: isUnavailable });
+}
+
+async function startFirst(ctx: Ctx, sessionId: string): Promise<void> {
   for (;;) {
     const turn = await firstInLine(ctx.sql, sessionId);
     if (turn === null) return;
