@@ -131,9 +131,9 @@ async function scenario(installation: Installation, startSuccessor: () => Promis
   await eventually(() => doomed.log.some(({ msg }) => msg === "the lock connection was made anew"), 20_000);
   // It ends its old jobs by number, sooner or later; the successor's has another one. That may be the one that was
   // given back, which has lost its key when the turn was queued again just after it was fetched.
-  const jobs = await installation.sql`
+  const lockedJobs = () => installation.sql`
     select 1 from graphile_worker._private_jobs where payload ->> 'turnId' = ${silent.turnId} and locked_at is not null`;
-  expect(jobs).toHaveLength(1);
+  await eventually(async () => (await lockedJobs()).length === 1, 20_000);
   model.release();
   await silent.stream.closed;
   expectBroken(shown);
