@@ -1,10 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { useService } from "../harness/fixture.ts";
+import { eventually } from "../harness/harness.ts";
 import { makeAgent, userMessage } from "../harness/seed.ts";
 import { statusAndCode } from "../harness/status-and-code.ts";
 import { play, script, sessionPath } from "../harness/turns.ts";
 
 const h = await useService({ worker: true });
+type Step = { readonly toolCalls: readonly { readonly status: string }[] };
+
 const forms = ["a", "b"] as const;
 
 describe("a turn", () => {
@@ -81,6 +84,37 @@ describe("a turn", () => {
     // Form A's session that its failed first turn leaves behind is gone; the turn says how it failed.
     const hidden = await play(owner, agent, null, { message: script("fail=400") }, { form: "a" });
     expect(await read(hidden.turnId)).toMatchObject({ status: "failed", sessionId: hidden.sessionId });
+  });
+
+  test("says of a client tool's calls that they wait for the caller, and how they ended", async () => {
+    const owner = await h.tenant();
+    const locate = { name: "locate", description: "Where the user is.", inputSchema: { type: "object" as const } };
+    const ask = { tool: "locate", mcpConnectionId: null, mode: "manual" as const };
+    for (const overrides of [[], [ask]]) {
+      const policy = { default: "full" as const, overrides };
+      const agent = await makeAgent(h, owner, { clientTools: [locate], approvalInChat: policy });
+      const calls = 'tool=locate args={"n":1} tool=locate args={"n":2} ; text="Known."';
+      const { turnId, sessionId } = await play(owner, agent, null, { message: script(calls) });
+      const path = sessionPath(agent, sessionId);
+      const states = async () => {
+        const { status, steps } = (await owner.call("GET", `/v1/turns/${turnId}`)).body;
+        return [status, ...steps.map((step: Step) => step.toolCalls.map((call) => call.status))];
+      };
+      expect(await states()).toEqual(["waiting", ["waiting", "waiting"]]);
+      const { approvals } = (await owner.call("GET", `${path}/tool-approvals`)).body;
+      for (const { id } of approvals)
+        await owner.call("POST", `${path}/tool-approvals/${id}`, { body: { approved: true } });
+      await eventually(async () => (await owner.call("GET", `${path}/tool-calls`)).body.toolCalls.length === 2);
+      expect(await states()).toEqual(["waiting", ["waiting", "waiting"]]);
+      const { toolCalls } = (await owner.call("GET", `${path}/tool-calls`)).body;
+      for (const [place, { toolCallId }] of toolCalls.entries()) {
+        const body = place === 0 ? { output: 1 } : { errorText: "No." };
+        await owner.call("POST", `${path}/tool-calls/${toolCallId}`, { body });
+      }
+      await eventually(async () => (await states())[0] === "succeeded");
+      const [, first, ...rest] = await states();
+      expect([(first as string[]).sort(), ...rest]).toEqual([["failed", "succeeded"], []]);
+    }
   });
 
   test("of a deleted session, and of a deleted agent, is gone at once", async () => {

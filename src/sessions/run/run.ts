@@ -124,6 +124,7 @@ async function runToOutcome(ctx: Ctx, running: RunningTurn, told: ToldClaim): Pr
     return concludeStopped(ctx, running, told, { prepared: null, result: null, usage: await usage.close() });
   if ("code" in prepared) return failedOutcome(prepared, turn, null, null, await usage.close());
   steps.uses(prepared.provider, prepared.model);
+  steps.settle(prepared.extended);
   const shown = [...(progress?.saved ?? []), ...(progress?.broken ?? [])];
   let bytes = shown.reduce((sum, chunk) => sum + chunkBytes(chunk), 0);
   let chunks = shown.length;

@@ -1,6 +1,8 @@
 import type { UIMessageChunk } from "ai";
 import { recordedCallsMax, recordedNameLengthMax } from "../../kernel/limits.ts";
 import { cleanText } from "../../messages/text.ts";
+import { isToolCall } from "../../messages/tool-calls.ts";
+import type { UiMessage } from "../../messages/ui-message.ts";
 import type { ModelMeter } from "../../model/call-meter.ts";
 import type { ModelProvider } from "../../providers/client.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
@@ -47,6 +49,15 @@ export class StepLog {
   fallsBack(): void {
     this.#step();
     this.#close();
+  }
+
+  /** Notes the results that a caller gave since to calls of an earlier claim, which are in the answer that goes on. */
+  settle(extended: UiMessage | null): void {
+    for (const part of extended?.parts ?? []) {
+      if (!isToolCall(part)) continue;
+      if (part.state === "output-available") this.#set(part.toolCallId, "succeeded");
+      if (part.state === "output-error") this.#set(part.toolCallId, "failed");
+    }
   }
 
   /** Returns a meter that does what `meter` does and tells this record of each model call. */
@@ -146,6 +157,11 @@ export class StepLog {
   }
 
   #addCall(toolCallId: string, toolName: string, status: "running" | "failed"): void {
+    // A continuation shows an approved call of a client tool again: now it waits for the caller.
+    if (this.#open === null && this.#openCall(toolCallId) !== undefined) {
+      this.#set(toolCallId, "waiting");
+      return;
+    }
     const step = this.#step();
     if (step === null || this.#calls >= recordedCallsMax) return;
     this.#calls += 1;
@@ -164,15 +180,20 @@ export class StepLog {
   #set(toolCallId: string, status: StepCallStatus): void {
     // A continuation is allowed its model call before it runs what was approved, and again after that.
     this.#allowedAt = null;
+    const call = this.#openCall(toolCallId);
+    if (call === undefined) return;
+    call.status = status;
+    if (status === "running") call.startedAt = this.#now();
+    else if (status !== "waiting") call.finishedAt = this.#now();
+  }
+
+  #openCall(toolCallId: string): Changing<StepCall> | undefined {
     const id = shortened(toolCallId);
     for (let place = this.#steps.length - 1; place >= 0; place--) {
       const call = this.#steps[place]?.toolCalls.find((one) => one.toolCallId === id && one.finishedAt === null);
-      if (call === undefined) continue;
-      call.status = status;
-      if (status === "running") call.startedAt = this.#now();
-      else if (status !== "waiting") call.finishedAt = this.#now();
-      return;
+      if (call !== undefined) return call;
     }
+    return undefined;
   }
 
   #now(): string {

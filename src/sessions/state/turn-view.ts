@@ -109,13 +109,15 @@ export async function readTurn(sql: AnySql, tenantId: string, turnId: string): P
     where t.id = ${turnId} and t.tenant_id = ${tenantId} and ${isVisible(sql)}`;
   if (row === undefined) throw new ApiError("not_found");
   const steps = row.steps ?? [];
-  return { ...showTurn(row), steps: row.finishedAt === null ? steps : steps.map(ended) };
+  // While no worker has the turn, nothing runs: what has no result waits for one, or will get none.
+  if (row.status === "running") return { ...showTurn(row), steps };
+  return {
+    ...showTurn(row),
+    steps: steps.map((step) => resting(step, row.finishedAt === null ? "waiting" : "canceled")),
+  };
 }
 
-/** Returns a step of a turn that has ended: a call of it that has no result will get none. */
-function ended(step: TurnStep): TurnStep {
-  const toolCalls = step.toolCalls.map((call) =>
-    call.finishedAt === null ? { ...call, status: "canceled" as const } : call,
-  );
-  return { ...step, toolCalls };
+/** Returns a step whose calls without a result have this status. */
+function resting(step: TurnStep, status: "waiting" | "canceled"): TurnStep {
+  return { ...step, toolCalls: step.toolCalls.map((call) => (call.finishedAt === null ? { ...call, status } : call)) };
 }
