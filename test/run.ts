@@ -79,7 +79,9 @@ function runTests(env: Record<string, string>): Promise<number> {
   return new Promise((resolve) => {
     child.on("close", (code) => {
       const count = (word: string) => Number(new RegExp(`^\\s*(\\d+) ${word}$`, "m").exec(tail)?.[1] ?? 0);
-      process.stdout.write(`${count("pass")} passed, ${count("fail")} failed, ${count("skip")} skipped\n`);
+      // An error outside of every test ("2 errors") fails the run too, so it is counted.
+      const failed = count("fail") + Math.max(count("error"), count("errors"));
+      process.stdout.write(`${count("pass")} passed, ${failed} failed, ${count("skip")} skipped\n`);
       resolve(code ?? 1);
     });
   });
