@@ -137,6 +137,27 @@ describe("what the checker must see", () => {
     expect(await checkTranscripts(history, holding(user("u1")))).toHaveLength(1);
   });
 
+  test("a fork's question that was lost when it was answered", async () => {
+    const sessions = ["s", "fork"].map((id) => ({ id, agentId: "a", deleted: false, op: id }));
+    const history = historyOf(
+      { op: "t1", message: user("u1") },
+      { kind: "fork", op: "fork", status: 201, body: { id: "fork" }, cutAt: "u1" },
+      { kind: "regenerate", op: "t2", sessionId: "fork", message: null },
+    );
+    const turns = [turn("t1"), turn("t2", { sessionId: "fork", trigger: "regenerate-message" })];
+    const holding = (...fork: Message[]) =>
+      remainsOf({
+        sessions,
+        turns,
+        transcripts: new Map([
+          ["s", [user("u1"), answer("a-t1")]],
+          ["fork", fork],
+        ]),
+      });
+    expect(await checkTranscripts(history, holding(user("u1"), answer("a-t2")))).toEqual([]);
+    expect(await checkTranscripts(history, holding(answer("a-t2")))).toHaveLength(1);
+  });
+
   test("a client tool's call with two results, or with another one than was taken", () => {
     const toolCall = { toolCallId: "c", assistantMessageId: "a-t1" };
     const taken = { kind: "answer", status: 202, body: { toolCall }, result: { output: 1 } };

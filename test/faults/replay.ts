@@ -125,11 +125,8 @@ function distinct(forms: readonly Transcript[]): Transcript[] {
   return [...byIds.values()].slice(0, formsMax);
 }
 
-/** Before an assistant's message, behind a user's. */
+/** Before an assistant's message, behind a user's; without a name, that of the last message: a fork may end with a question. */
 function cut(messages: Transcript, at: string | null): Transcript {
-  const place =
-    at === null
-      ? messages.findLastIndex(({ role }) => role === "assistant")
-      : messages.findLastIndex(({ id }) => id === at);
+  const place = at === null ? messages.length - 1 : messages.findLastIndex(({ id }) => id === at);
   return messages.slice(0, messages[place]?.role === "user" ? place + 1 : place);
 }
