@@ -3,6 +3,7 @@ import type { Tx } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import type { IdOf } from "../kernel/ids.ts";
+import { completeLog } from "../kernel/relay/complete-log.ts";
 import { formatEvent } from "../kernel/relay/relay.ts";
 import { cancelChannel } from "./run/actor.ts";
 import { finishTurn } from "./run/finish.ts";
@@ -12,6 +13,7 @@ import { requestCancelOfLine } from "./state/line.ts";
 import { findSession } from "./state/store.ts";
 import { type CancelKeep, requestCancel, type StoppingTurn } from "./state/turn.ts";
 import type { TurnOutcome } from "./state/turn-end.ts";
+import { logStates } from "./state/turn-log.ts";
 
 /** What a client asks for with a cancellation. */
 export interface CancelBody {
@@ -51,7 +53,15 @@ export async function cancelInSession(
 export interface CanceledTurn {
   readonly turnId: IdOf<"turn">;
   /** The log that ended with it; null when a worker has the turn and ends it. */
-  readonly endedLog: { readonly id: string; readonly attempt: number } | null;
+  readonly endedLog: EndedLog | null;
+}
+
+/** A turn log whose turn ended while no worker had it. */
+interface EndedLog {
+  readonly id: string;
+  readonly attempt: number;
+  /** It has events, after which another claim was to go on. */
+  readonly isBegun: boolean;
 }
 
 /** Which turn of a session `cancelActive` cancels, and what is kept of it. */
@@ -95,11 +105,17 @@ async function dropLine(inner: Tx, sessionId: string): Promise<CanceledTurn[]> {
 /** Ends a turn that no worker has. */
 async function endIdle(inner: Tx, turn: StoppingTurn): Promise<CanceledTurn> {
   const { id, attempt, status, continuationId, cancelKeep } = turn;
+  const logId = continuationId ?? id;
+  const [log] = status === "queued" && attempt > 0 ? await logStates(inner, [logId]) : [];
+  // A claim was lost or handed back after a completed step, and readers have what it showed.
+  const isBegun = log?.status === "running";
   const kept = cancelKeep === "partial" ? await storedKeptOutcome(inner, id) : null;
   const canceled = kept ?? (await canceledOutcome(inner, id, continuationId !== null));
-  const outcome = { ...canceled, error: { code: "turn_canceled", message: "The turn was canceled." }, relayEvents: 1 };
+  const error = { code: "turn_canceled", message: "The turn was canceled." };
+  const outcome = { ...canceled, error, relayEvents: isBegun ? null : 1 };
   const endedHere = await finishTurn(inner, { turnId: id, attempt, statuses: [status] }, outcome);
-  return { turnId: id, endedLog: endedHere ? { id: continuationId ?? id, attempt: attempt + 1 } : null };
+  const ended = { id: logId, attempt: isBegun ? log.attempt : attempt + 1, isBegun };
+  return { turnId: id, endedLog: endedHere ? ended : null };
 }
 
 /** Ends the turn's log in the relay. This is not awaited and may fail, because followers also read the turn's row. */
@@ -111,15 +127,15 @@ export function announceCancel(ctx: Ctx, { endedLog }: CanceledTurn): void {
 export async function endUnclaimed(ctx: Ctx, turnId: IdOf<"turn">, outcome: TurnOutcome): Promise<void> {
   const fence = { turnId, attempt: 0, statuses: ["enqueued" as const] };
   if (await finishTurn(ctx.sql, fence, { ...outcome, relayEvents: 1 }))
-    endLog(ctx, { id: turnId, attempt: 1 }, outcome.lastChunk as object);
+    endLog(ctx, { id: turnId, attempt: 1, isBegun: false }, outcome.lastChunk as object);
 }
 
-function endLog(
-  ctx: Ctx,
-  { id: logId, attempt }: { readonly id: string; readonly attempt: number },
-  chunk: object,
-): void {
-  ctx.relay.end({ logId, attempt }, { first: 1, count: 1, sse: formatEvent(logId, 1, chunk) }).catch((error) => {
-    ctx.log.debug({ err: error, logId }, "the relay was not told of the end of a turn that nobody ran");
+function endLog({ relay, log }: Ctx, { id: logId, attempt, isBegun }: EndedLog, chunk: object): void {
+  const key = { logId, attempt };
+  const ended = isBegun
+    ? completeLog(relay, key, chunk)
+    : relay.end(key, { first: 1, count: 1, sse: formatEvent(logId, 1, chunk) });
+  ended.catch((error) => {
+    log.debug({ err: error, logId }, "the relay was not told of the end of a turn that nobody ran");
   });
 }

@@ -1,4 +1,5 @@
 import { doneEvent } from "../../kernel/http/sse.ts";
+import { completeLog } from "../../kernel/relay/complete-log.ts";
 import { type Batch, formatEvent, type LogKey, lastOf, type Relay } from "../../kernel/relay/relay.ts";
 import { chunksOf } from "../../messages/to-chunks.ts";
 import { type LogState, logAttemptOf } from "../state/turn-log.ts";
@@ -26,22 +27,25 @@ export async function* followEnded(
   { state, place, isWhole }: EndedLog,
   stop: AbortSignal,
 ): AsyncGenerator<string> {
-  const { id, turnId, lastChunk, relayEvents } = state;
+  const { id, turnId, lastChunk } = state;
   const { before } = place;
+  const key = { logId: id, attempt: logAttemptOf(state) };
+  // Null: nobody knows any more how many there were.
+  const relayEvents = state.relayEvents ?? (await completeLog(relay, key, lastChunk).catch(() => null));
   const event = (number: number, chunk: unknown) => formatEvent(nameWith(id, before), number, chunk);
   const start = event(0, { type: "start", messageId: state.assistantMessageId });
   let position = place.next - before;
   // Beyond the end is nothing that anybody has seen.
   if (relayEvents !== null && position > relayEvents + 1) position = 0;
   const resumes = position >= 1;
-  if (resumes && position === (relayEvents ?? 0) + 1) {
+  if (resumes && relayEvents !== null && position > relayEvents) {
     yield doneEvent;
     return;
   }
   let given = false;
-  if (resumes || (isWhole && before === 0)) {
+  if (relayEvents !== null && (resumes || (isWhole && before === 0))) {
     const from = Math.max(position, 1);
-    for await (const batch of readRest(relay, { logId: id, attempt: logAttemptOf(state) }, from, stop)) {
+    for await (const batch of readRest(relay, key, from, stop)) {
       if (batch === "end") {
         yield doneEvent;
         return;
@@ -53,15 +57,15 @@ export async function* followEnded(
     }
     if (stop.aborted) return;
   }
-  if (given || (resumes && position === relayEvents)) {
-    yield event(position + before, position === relayEvents ? lastChunk : lostChunk);
-  } else {
+  // Of a success something is missing that nobody can give in these numbers; any other turn's last chunk says all.
+  const ending = position === relayEvents || state.status !== "succeeded" ? lastChunk : lostChunk;
+  if (given || (resumes && position === relayEvents)) yield event(position + before, ending);
+  else {
     const answer = await storedAnswer(sql, turnId);
-    const none = state.status === "succeeded" ? lostChunk : lastChunk;
-    if (answer === null && resumes) yield event(position + before, none);
+    if (answer === null && resumes) yield event(position + before, ending);
     else {
       yield start;
-      const chunks = answer === null ? [none] : [...chunksOf(answer), lastChunk];
+      const chunks = answer === null ? [ending] : [...chunksOf(answer), lastChunk];
       for (const [index, chunk] of chunks.entries()) yield event(index + 1, chunk);
     }
   }

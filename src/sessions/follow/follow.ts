@@ -1,7 +1,7 @@
 import { sleep } from "../../kernel/async/wait.ts";
 import { doneEvent } from "../../kernel/http/sse.ts";
 import { turnWatchMs } from "../../kernel/limits.ts";
-import { formatEvent, type LogKey, lastOf, type Relay } from "../../kernel/relay/relay.ts";
+import { dropBefore, formatEvent, type LogKey, lastOf, type Relay } from "../../kernel/relay/relay.ts";
 import { followersOpen } from "../../kernel/telemetry/metrics.ts";
 import { isEnded, type LogState, logAttemptOf, logStates } from "../state/turn-log.ts";
 import type { FollowedLog, Following } from "./followed-log.ts";
@@ -44,22 +44,24 @@ export async function* followLog(
     position = 1;
   }
   let losses = 0;
-  // A reader that resumes after the last event of the log gets the whole sequence instead.
+  // A reader that says that it has seen what the log does not hold gets the whole sequence instead.
   let unproven = position > 1;
   while (!stop.aborted) {
     let complete = false;
-    const items = untilMoved(following, { logId: log.logId, attempt }, position, { stop, isNew });
+    const first = unproven ? position - 1 : position;
+    const items = untilMoved(following, { logId: log.logId, attempt }, first, { stop, isNew });
     isNew = false;
     for await (const item of items) {
       if (item.type === "batch") {
+        const rest = dropBefore(item.batch, position);
         position = lastOf(item.batch) + 1;
         unproven = false;
         losses = 0;
-        yield item.batch.sse;
+        if (rest !== null) yield rest.sse;
       } else if (item.type === "end") complete = true;
     }
     if (stop.aborted) return;
-    if (complete) {
+    if (complete && !unproven) {
       yield doneEvent;
       return;
     }

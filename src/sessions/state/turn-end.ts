@@ -65,8 +65,8 @@ export interface TurnOutcome {
   readonly preview: string | null;
   /** The answer of a stateless generation, or of a regeneration that stops to ask: it is not part of the transcript. */
   readonly answer: UiMessage | null;
-  /** Events in the turn log once it is complete. */
-  readonly relayEvents: number;
+  /** Events in the turn log once it is complete; null where another process than its worker ends it, which does not know. */
+  readonly relayEvents: number | null;
   readonly lastChunk: unknown;
   /** The new continuation of a turn that stops to ask. */
   readonly continuationId: IdOf<"continuation"> | null;
@@ -93,7 +93,7 @@ export function outcomeWithoutMessages(
     replaced: null,
     preview: null,
     answer: null,
-    relayEvents: 0,
+    relayEvents: null,
     lastChunk:
       status === "canceled" ? { type: "abort" } : { type: "error", errorText: error?.message ?? "The turn failed." },
     continuationId: null,

@@ -18,7 +18,7 @@ export interface LogState {
   readonly attempt: number;
   readonly assistantMessageId: IdOf<"message">;
   readonly error: TurnError | null;
-  /** Events of the complete log; null while it grows. */
+  /** Events of the complete log; null while it grows, and where its worker did not end it. */
   readonly relayEvents: number | null;
   readonly lastChunk: unknown;
 }

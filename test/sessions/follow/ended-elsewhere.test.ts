@@ -1,0 +1,97 @@
+import { describe, expect, test } from "bun:test";
+import { endLostTurn } from "../../../src/sessions/recover/reap.ts";
+import { useAgent } from "../../harness/fixture.ts";
+import { type HandedBackTurn, handedBackTurn } from "../../harness/handed-back.ts";
+import { type LiveEvent, open, script, sessionPath } from "../../harness/turns.ts";
+
+const { h, t, agentId } = await useAgent({ agent: { tools: ["write_todos"] } });
+
+const resume = (sessionId: string, lastEventId: string) =>
+  open(h, t, "GET", sessionPath(agentId, sessionId, "/stream"), { headers: { "last-event-id": lastEventId } });
+async function join(sessionId: string, lastEventId: string): Promise<LiveEvent[]> {
+  const stream = await resume(sessionId, lastEventId);
+  expect(stream.response.status).toBe(200);
+  return stream.rest();
+}
+const cancel = (sessionId: string, body: object = {}) =>
+  t.call("POST", sessionPath(agentId, sessionId, "/cancel"), { body });
+/** What is in the stream after the events that were seen. */
+const chunkAfter = ({ turnId, seen }: HandedBackTurn, data: object) => [
+  { id: `${turnId}:${seen.length}`, data },
+  { id: null, data: "[DONE]" },
+];
+const abortAfter = (turn: HandedBackTurn) => chunkAfter(turn, { type: "abort" });
+
+describe("a turn that had shown something, and ended while no worker had it", () => {
+  test.each([
+    ["a cancel", {}],
+    ["a cancel that keeps something", { keep: "partial" }],
+  ])("by %s: its readers get the rest and the abort, whatever they have seen", async (_by, body) => {
+    const turn = await handedBackTurn(h, t, agentId);
+    const { sessionId, turnId, seen } = turn;
+    expect((await cancel(sessionId, body)).status).toBe(202);
+    const ending = abortAfter(turn);
+    expect(await turn.rest()).toEqual(ending as never);
+    const whole = [...seen, ...ending];
+    for (const [index, { id }] of whole.slice(0, -1).entries())
+      expect(await join(sessionId, id as string)).toEqual(whole.slice(index + 1) as never);
+    expect(await join(sessionId, `${turnId}:400`)).toEqual(whole as never);
+  });
+
+  test("by a cancellation of many: the same, though nobody has ended its log", async () => {
+    const turn = await handedBackTurn(h, t, agentId);
+    const { sessionId, seen } = turn;
+    expect((await t.call("POST", "/v1/turns/cancel", { body: { sessionId } })).body).toEqual({ canceled: 1 });
+    const whole = [...seen, ...abortAfter(turn)];
+    const joined = await Promise.all(whole.slice(0, -1).map(({ id }) => join(sessionId, id as string)));
+    for (const [index, events] of joined.entries()) expect(events).toEqual(whole.slice(index + 1) as never);
+    expect(await turn.rest()).toEqual(abortAfter(turn) as never);
+  });
+
+  test.each([
+    ["canceled", { type: "abort" }],
+    ["failed", { type: "error", errorText: "The worker that ran this turn was lost." }],
+  ] as const)("by the recovery, as %s, which sealed its log: the same", async (status, last) => {
+    const turn = await handedBackTurn(h, t, agentId);
+    const { sessionId, turnId, seen } = turn;
+    await h.ctx.relay.seal({ logId: turnId, attempt: 1 });
+    await endLostTurn(h.sql, { turnId, attempt: 1, statuses: ["queued"] }, status, false);
+    const whole = [...seen, ...chunkAfter(turn, last)];
+    for (const index of [0, 1, seen.length - 2, seen.length - 1, seen.length])
+      expect(await join(sessionId, whole[index]?.id as string)).toEqual(whole.slice(index + 1) as never);
+    expect(await join(sessionId, `${turnId}:400`)).toEqual(whole as never);
+    expect(await turn.rest()).toEqual(chunkAfter(turn, last) as never);
+  });
+
+  test("whose log is gone: a reader gets the chunk that ended it, or what is stored", async () => {
+    for (const body of [{}, { keep: "partial" }]) {
+      const { sessionId, turnId, seen } = await handedBackTurn(h, t, agentId);
+      await h.ctx.relay.erase([{ logId: turnId, attempt: 1 }]);
+      await cancel(sessionId, body);
+      const rest = await join(sessionId, seen.at(-2)?.id as string);
+      const types = rest.map(({ data }) => (data === "[DONE]" ? data : data.type));
+      expect(types.slice(-2)).toEqual(["abort", "[DONE]"]);
+      expect(types[0]).toBe("keep" in body ? "start" : "abort");
+    }
+  });
+
+  test("before it ran: a reader that has its start gets the abort alone", async () => {
+    const live = await open(h, t, "POST", sessionPath(agentId, null), { body: { message: script("text=never") } });
+    const { sessionId, turnId } = live;
+    expect((await t.call("POST", "/v1/turns/cancel", { body: { sessionId } })).body).toEqual({ canceled: 1 });
+    const events = await live.rest();
+    expect(events.map(({ id }) => id)).toEqual([`${turnId}:0`, `${turnId}:1`, null]);
+    expect(await join(sessionId, `${turnId}:0`)).toEqual(events.slice(1));
+  });
+});
+
+test("a reader that comes with the very last event of a log that was sealed gets nothing twice", async () => {
+  const turn = await handedBackTurn(h, t, agentId);
+  const { sessionId, turnId, seen } = turn;
+  await h.ctx.relay.seal({ logId: turnId, attempt: 1 });
+  const streams = await Promise.all(seen.slice(-2).map(({ id }) => resume(sessionId, id as string)));
+  await endLostTurn(h.sql, { turnId, attempt: 1, statuses: ["queued"] }, "canceled", false);
+  const [before, last] = await Promise.all(streams.map((stream) => stream.rest()));
+  expect(last).toEqual(abortAfter(turn) as never);
+  expect(before).toEqual([seen.at(-1), ...abortAfter(turn)] as never);
+});
