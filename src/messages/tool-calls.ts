@@ -1,3 +1,4 @@
+import { withoutFinishReason } from "./finish-reason.ts";
 import type { UiMessage } from "./ui-message.ts";
 
 interface CallPart {
@@ -24,8 +25,9 @@ export function isOpenCall(part: unknown): part is CallPart {
 
 /** Returns the message with every call that has no result in a final state, so that it can be sent to a model again. */
 export function closeCalls(message: UiMessage, errorText: string): UiMessage {
+  if (!message.parts.some(isOpenCall)) return message;
   return {
-    ...message,
+    ...withoutFinishReason(message),
     parts: message.parts.map((part) => (isOpenCall(part) ? close(part, errorText) : part)),
   };
 }
@@ -48,7 +50,7 @@ export interface CallDecision {
 export function withDecisions(message: UiMessage, decisions: readonly CallDecision[]): UiMessage {
   const byCall = new Map(decisions.map((decision) => [decision.toolCallId, decision]));
   return {
-    ...message,
+    ...withoutFinishReason(message),
     parts: message.parts.map((part) => {
       const decision =
         isToolCall(part) && part.state === "approval-requested" ? byCall.get(part.toolCallId) : undefined;

@@ -98,6 +98,8 @@ export const TurnDetailsResponse = Component("TurnDetails", { ...turnView, steps
 
 export const MessageResponse = Component("Turn", {
   message: Message,
+  // Why the model ended its answer; `length` and `content-filter` say that it is not whole.
+  finishReason: Type.Optional(example(Text, "stop")),
   // Of a turn with a `responseFormat`: the value of the message's final text.
   output: Type.Optional(example(Type.Unknown(), { celsius: 21.5 })),
 });

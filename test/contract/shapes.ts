@@ -139,7 +139,7 @@ const shapes: Readonly<Record<string, Fields>> = {
     provider: "text?",
     model: "text?",
   },
-  Turn: { message: "#Message", "output?": "any" },
+  Turn: { message: "#Message", "finishReason?": "text", "output?": "any" },
   Canceled: { canceled: "int" },
   Message: { id: "text", role: "=user,assistant", parts: "[object]", "metadata?": "any" },
   TranscriptMessage: { id: "text", role: "=user,assistant", parts: "[object]", "metadata?": "any", "pending?": "bool" },

@@ -44,11 +44,12 @@ for (const form of forms) {
       const made = await play(t, agentId, null, { message, stream: false }, { form });
       expect(made.status).toBe(201);
       expect(made.headers.get("content-type")).toStartWith("application/json");
-      expect(Object.keys(made.body)).toEqual(["message"]);
+      expect(Object.keys(made.body)).toEqual(["message", "finishReason"]);
       expect(made.body.message).toEqual({
         id: expect.stringMatching(/^msg_[0-9a-z]{24}$/),
         role: "assistant",
         parts: [{ type: "step-start" }, { type: "text", text: "Hello there", state: "done" }],
+        metadata: { finishReason: "stop" },
       });
       expect(await messagesOf(t, agentId, made.sessionId)).toEqual([message, made.body.message]);
 

@@ -1076,6 +1076,7 @@ export interface TranscriptMessage {
 
 export interface Turn {
   message: UIMessage;
+  finishReason?: string;
   output?: unknown;
 }
 

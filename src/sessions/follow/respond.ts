@@ -5,6 +5,7 @@ import { ApiError, type ErrorCause, errorCauses } from "../../kernel/errors.ts";
 import { sseResponse } from "../../kernel/http/sse.ts";
 import { turnPatienceMs } from "../../kernel/limits.ts";
 import { endStreamedResponse } from "../../kernel/runtime.ts";
+import { finishReasonOf } from "../../messages/finish-reason.ts";
 import { outputOf } from "../../model/response-format.ts";
 import type { AcceptedTurn } from "../accept/accepted.ts";
 import { endOfContinuation, endOfTurn, isEnded, type LogState, logAttemptOf, logStates } from "../state/turn-log.ts";
@@ -88,8 +89,11 @@ export async function turnAsJson(
   streams.ctx.slots.leave(request);
   const end = await awaitEnd(streams, log, stop.signal);
   if (end?.status === "succeeded") {
-    const output = end.hasOutput && end.message !== null ? outputOf(end.message) : {};
-    if (end.message !== null) return Response.json({ message: end.message, ...output }, { status, headers });
+    const { message, hasOutput } = end;
+    if (message !== null) {
+      const said = { message, ...finishReasonOf(message), ...(hasOutput ? outputOf(message) : {}) };
+      return Response.json(said, { status, headers });
+    }
     // The Idempotency-Key was sent again after a regeneration had removed the message.
     throw new ApiError("message_not_found", { headers: { "X-Turn-Id": log.turnId } });
   }

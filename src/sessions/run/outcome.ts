@@ -1,5 +1,6 @@
 import type { AnySql } from "../../kernel/database/client.ts";
 import { newId } from "../../kernel/ids.ts";
+import { withFinishReason } from "../../messages/finish-reason.ts";
 import { previewOf, storable } from "../../messages/text.ts";
 import { clientCalls, closeCalls, pendingCalls } from "../../messages/tool-calls.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
@@ -26,7 +27,7 @@ export function goodOutcome(
   result: ModelResult,
   usage: TurnUsage,
 ): TurnOutcome {
-  const message = storable(result.message);
+  const { message, lastChunk } = withFinishReason(storable(result.message), result.lastChunk);
   const pending = turn.sessionId === null ? [] : pendingCalls(message);
   const asked = turn.sessionId === null ? [] : clientCalls(message, clientToolNames(prepared));
   const asks = pending.length > 0 || asked.length > 0;
@@ -41,7 +42,7 @@ export function goodOutcome(
     replaced: extended ? message : null,
     preview: kept ? null : previewOf(message),
     answer: kept ? message : null,
-    lastChunk: result.lastChunk,
+    lastChunk,
     continuationId: asks ? newId("continuation") : null,
     approvals: pending,
     clientCalls: asked,

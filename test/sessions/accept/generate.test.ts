@@ -43,7 +43,9 @@ for (const form of ["a", "b"] as const) {
           id: expect.stringMatching(/^msg_/),
           role: "assistant",
           parts: [{ type: "step-start" }, { type: "text", text: "Third", state: "done" }],
+          metadata: { finishReason: "stop" },
         },
+        finishReason: "stop",
       });
       expect(conversationOf(h, message).map(({ role }) => role)).toEqual(["system", "user", "assistant", "user"]);
     });

@@ -82,7 +82,7 @@ describe("responseFormat", () => {
   test("without it nothing is asked for, and there is no output", async () => {
     says = ['{"age": 7}'];
     const played = await run({ responseFormat: undefined });
-    expect(Object.keys(played.body)).toEqual(["message"]);
+    expect(Object.keys(played.body)).toEqual(["message", "finishReason"]);
     expect(vendor.requests[0]?.body).not.toHaveProperty("response_format");
   });
 
@@ -141,7 +141,7 @@ describe("responseFormat", () => {
     ] as const) {
       says = [text];
       const { body } = await run({ responseFormat: { type: "json_schema", schema: {} } });
-      expect([Object.keys(body), body.output]).toEqual([["message", "output"], value]);
+      expect([Object.keys(body), body.output]).toEqual([["message", "finishReason", "output"], value]);
     }
   });
 
@@ -152,7 +152,7 @@ describe("responseFormat", () => {
     const key = { "idempotency-key": "schema-approval" };
     const body = { message: userMessage("x"), stream: false, responseFormat };
     const waiting = await play(t, asking, null, body, { headers: key });
-    expect([waiting.status, Object.keys(waiting.body)]).toEqual([201, ["message"]]);
+    expect([waiting.status, Object.keys(waiting.body)]).toEqual([201, ["message", "finishReason"]]);
     const path = sessionPath(asking, waiting.sessionId, "/tool-approvals");
     const { approvals } = (await t.call("GET", path)).body;
     await t.call("POST", `${path}/${approvals[0].id}`, { body: { approved: true } });
