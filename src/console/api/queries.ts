@@ -1,0 +1,28 @@
+import { QueryClient } from "@tanstack/react-query";
+import { ParleyError } from "parley/client";
+
+/** What the pages have read. It is read again when it is older than 5 s and looked at. */
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 5_000,
+      retry: (failures, error) => failures < 3 && isPassing(error),
+      retryDelay: (failures, error) =>
+        error instanceof ParleyError && error.retryAfterSeconds !== null
+          ? Math.min(error.retryAfterSeconds, 30) * 1000
+          : 500 * 2 ** failures,
+    },
+  },
+});
+
+/** Whether asking again may help: nothing came, or the service was busy. */
+function isPassing(error: unknown): boolean {
+  return !(error instanceof ParleyError) || error.status === 429 || error.status >= 502;
+}
+
+/** What to tell a person of an error. */
+export function errorText(error: unknown): string {
+  if (error instanceof ParleyError) return error.message;
+  if (error instanceof TypeError) return "The service cannot be reached.";
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,80 @@
+import { useQuery } from "@tanstack/react-query";
+import { ParleyError } from "parley/client";
+import { consoleFetch, setCsrfToken, whenUnauthorized } from "./fetch.ts";
+import { queryClient } from "./queries.ts";
+
+/** Who is signed in: a tenant, by a key of it or by a user's token, or the operator of the installation. */
+export type ConsolePrincipal =
+  | {
+      readonly kind: "tenant";
+      readonly tenantId: string;
+      readonly tenantName: string;
+      readonly keyId: string | null;
+      readonly keyName: string | null;
+      readonly userId: string | null;
+    }
+  | { readonly kind: "operator" };
+
+/** A person's time in the console, as the service tells it. */
+export interface ConsoleSession {
+  readonly principal: ConsolePrincipal;
+  readonly csrfToken: string;
+  readonly expiresAt: string;
+  readonly installation?: { readonly version: string; readonly publicUrl: string };
+}
+
+const sessionKey = ["console-session"];
+let linked: Promise<ConsoleSession> | null = null;
+
+whenUnauthorized(() => queryClient.setQueryData(sessionKey, null));
+
+/** The session; null when nobody is signed in. */
+export function useConsoleSession() {
+  return useQuery({ queryKey: sessionKey, queryFn: readSession, staleTime: Number.POSITIVE_INFINITY, retry: 2 });
+}
+
+/** Signs in with an API key, a dashboard JWT or the operator's token. Throws `ParleyError`. */
+export async function signIn(apiKey: string): Promise<void> {
+  const session = await login({ apiKey });
+  queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] });
+  queryClient.setQueryData(sessionKey, session);
+}
+
+/** Ends the session here and at the service. */
+export async function signOut(): Promise<void> {
+  const response = await consoleFetch("/console/api/logout", { method: "POST" });
+  if (!response.ok && response.status !== 401) await read(response);
+  queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] });
+  queryClient.setQueryData(sessionKey, null);
+}
+
+/** Signs in by the link that `npm start` prints, `/console#code`, and takes the code out of the address. */
+export function signInByLink(): void {
+  const code = window.location.hash.slice(1);
+  if (code === "") return;
+  window.history.replaceState(null, "", window.location.pathname + window.location.search);
+  linked = login({ code });
+  linked.catch(() => {});
+}
+
+async function readSession(): Promise<ConsoleSession | null> {
+  // A link that was used before, or is too old, leaves whoever is signed in.
+  const made = await linked?.catch(() => null);
+  linked = null;
+  if (made) return made;
+  const response = await consoleFetch("/console/api/session");
+  return response.status === 401 ? null : read(response);
+}
+
+async function login(body: { apiKey: string } | { code: string }): Promise<ConsoleSession> {
+  const headers = { "Content-Type": "application/json" };
+  return read(await consoleFetch("/console/api/login", { method: "POST", headers, body: JSON.stringify(body) }));
+}
+
+async function read(response: Response): Promise<ConsoleSession> {
+  const body = await response.json().catch(() => ({}));
+  const unexpected = { code: "unexpected_response", message: "The response is not the service's.", requestId: "" };
+  if (!response.ok) throw new ParleyError(response, body.error ?? unexpected);
+  setCsrfToken(body.csrfToken);
+  return body;
+}

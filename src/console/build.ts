@@ -1,0 +1,60 @@
+/**
+ * Builds the pages: `index.html` and its assets, whose names have their hash in them.
+ * Bun bundles; `npm install` and `npm run build:console` run this, on Bun or Deno.
+ */
+import { spawn } from "node:child_process";
+import { mkdir, readdir, rename, rm } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { basename, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const source = fileURLToPath(new URL("index.html", import.meta.url));
+
+/** Writes the pages into a folder, in place of what is there. Throws with the bundler's words when it fails. */
+export async function buildConsole(folder: string): Promise<void> {
+  const made = `${folder}.${process.pid}`;
+  await mkdir(dirname(folder), { recursive: true });
+  try {
+    await bundle(made);
+    await rm(folder, { recursive: true, force: true });
+    await rename(made, folder);
+  } finally {
+    await rm(made, { recursive: true, force: true });
+  }
+}
+
+function bundle(folder: string): Promise<void> {
+  const names = ["--entry-naming", "[name].[ext]", "--chunk-naming", "assets/[name]-[hash].[ext]"];
+  const options = [
+    "--production",
+    "--splitting",
+    "--public-path",
+    "/console/",
+    "--asset-naming",
+    "assets/[name]-[hash].[ext]",
+  ];
+  return new Promise((resolve, reject) => {
+    const child = spawn(bunPath(), ["build", source, "--outdir", folder, ...names, ...options], {
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    let words = "";
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      words += text;
+    });
+    child.once("error", reject);
+    child.once("close", (code) => (code === 0 ? resolve() : reject(new Error(`The console was not built: ${words}`))));
+  });
+}
+
+/** Bun, also where this runs on another runtime. */
+function bunPath(): string {
+  if (basename(process.execPath).startsWith("bun")) return process.execPath;
+  return join(dirname(createRequire(import.meta.url).resolve("bun/package.json")), "bin", "bun.exe");
+}
+
+if (import.meta.main) {
+  const folder = fileURLToPath(new URL("../../dist/console", import.meta.url));
+  await buildConsole(folder);
+  const assets = await readdir(join(folder, "assets"));
+  process.stdout.write(`dist/console: ${assets.length} assets\n`);
+}

@@ -1,0 +1,19 @@
+import { IconButton } from "./button.tsx";
+import { toast, toastError } from "./toasts.tsx";
+
+/** Text in its own lines, with a button that copies it. */
+export function CodeBlock({ text, language, label }: { text: string; language?: string | undefined; label?: string }) {
+  const copy = () => navigator.clipboard.writeText(text).then(() => toast("Copied."), toastError);
+  return (
+    <div className="code-block">
+      <header>
+        <span>{label ?? language ?? ""}</span>
+        <IconButton label="Copy" icon="copy" onClick={() => void copy()} />
+      </header>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard. */}
+      <pre tabIndex={0}>
+        <code>{text}</code>
+      </pre>
+    </div>
+  );
+}

@@ -1,0 +1,50 @@
+import type { ReactNode } from "react";
+
+/** One column: its heading and what it shows of a row. */
+export interface Column<Row> {
+  readonly name: string;
+  cell(row: Row): ReactNode;
+  /** Numbers stand at the right. */
+  readonly numeric?: boolean;
+  /** Left out where there is little room; the row's own page has it. */
+  readonly wideOnly?: boolean;
+}
+
+interface DataTableProps<Row> {
+  /** What the rows are, for screen readers. */
+  readonly caption: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  rowKey(row: Row): string;
+}
+
+/** A table; on a narrow screen each row is a card. */
+export function DataTable<Row>({ caption, columns, rows, rowKey }: DataTableProps<Row>) {
+  const classOf = ({ numeric, wideOnly }: Column<Row>) =>
+    [numeric && "numeric", wideOnly && "wide-only"].filter(Boolean).join(" ") || undefined;
+  return (
+    <table className="data-table">
+      <caption className="unseen">{caption}</caption>
+      <thead>
+        <tr>
+          {columns.map((column) => (
+            <th key={column.name} scope="col" className={classOf(column)}>
+              {column.name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr key={rowKey(row)}>
+            {columns.map((column) => (
+              <td key={column.name} data-name={column.name} className={classOf(column)}>
+                {column.cell(row)}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

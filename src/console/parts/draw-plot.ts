@@ -1,0 +1,52 @@
+import uPlot from "uplot";
+
+/** Draws into an element, in the colors of the page's tokens. */
+export function drawPlot(
+  element: HTMLElement,
+  kind: "lines" | "bars",
+  height: number,
+  series: readonly (readonly [name: string, color: string])[],
+  data: uPlot.AlignedData,
+  format: (value: number) => string,
+): uPlot {
+  const colorOf = (token: string, opacity = 1) => colorIn(element, token, opacity);
+  const axis = {
+    stroke: colorOf("--faint"),
+    grid: { stroke: colorOf("--line"), width: 1 },
+    ticks: { show: false },
+    font: `11px ${getComputedStyle(element).fontFamily}`,
+  };
+  const bars = uPlot.paths.bars?.({ size: [0.7, 40] });
+  const options: uPlot.Options = {
+    width: Math.max(element.clientWidth, 120),
+    height,
+    legend: { show: false },
+    cursor: { y: false, drag: { x: false, y: false } },
+    padding: [8, 8, 0, 0],
+    scales: { y: { range: (_, __, max) => [0, Math.max(max * 1.1, 1)] } },
+    axes: [
+      { ...axis, size: 24, space: 70 },
+      { ...axis, size: 52, space: 30, values: (_, marks) => marks.map((mark) => format(mark)) },
+    ],
+    series: [
+      {},
+      ...series.map(([label, color]) => ({
+        label,
+        stroke: colorOf(color),
+        width: 1.5,
+        points: { show: false },
+        ...(kind === "bars" && bars ? { paths: bars, fill: colorOf(color), width: 0 } : { fill: colorOf(color, 0.12) }),
+      })),
+    ],
+  };
+  return new uPlot(options, data, element);
+}
+
+/** A token's color as a canvas takes it: the token itself names one for each scheme. */
+function colorIn(element: HTMLElement, token: string, opacity: number): string {
+  const probe = element.appendChild(document.createElement("i"));
+  probe.style.color = `color-mix(in srgb, var(${token}) ${opacity * 100}%, transparent)`;
+  const { color } = getComputedStyle(probe);
+  probe.remove();
+  return color;
+}

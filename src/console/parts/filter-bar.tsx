@@ -1,0 +1,61 @@
+import { type ReactNode, useEffect, useId, useState } from "react";
+
+/** The filters above a list. */
+export function FilterBar({ children }: { readonly children: ReactNode }) {
+  return (
+    <search className="filter-bar">
+      <form onSubmit={(event) => event.preventDefault()}>{children}</form>
+    </search>
+  );
+}
+
+interface FilterProps {
+  readonly label: string;
+  readonly value: string | undefined;
+  onChange(value: string): void;
+}
+
+/** A filter with few values; each is its own label, or `[value, label]`. The first choice is "Any". */
+export function SelectFilter(props: FilterProps & { options: readonly (string | readonly [string, string])[] }) {
+  const id = useId();
+  return (
+    <div className="field">
+      <label htmlFor={id}>{props.label}</label>
+      <select id={id} value={props.value ?? ""} onChange={(event) => props.onChange(event.target.value)}>
+        <option value="">Any</option>
+        {props.options.map((option) => {
+          const [value, label] = typeof option === "string" ? [option, option] : option;
+          return (
+            <option key={value} value={value}>
+              {label}
+            </option>
+          );
+        })}
+      </select>
+    </div>
+  );
+}
+
+/** A filter that is typed; it is applied 400 ms after the last key, and at once with Enter. */
+export function TextFilter({ label, value = "", onChange, type = "search" }: FilterProps & { type?: string }) {
+  const id = useId();
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  useEffect(() => {
+    if (text === value) return;
+    const timer = setTimeout(() => onChange(text.trim()), 400);
+    return () => clearTimeout(timer);
+  }, [text, value, onChange]);
+  return (
+    <div className="field">
+      <label htmlFor={id}>{label}</label>
+      <input
+        id={id}
+        type={type}
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+        onKeyDown={(event) => event.key === "Enter" && onChange(text.trim())}
+      />
+    </div>
+  );
+}

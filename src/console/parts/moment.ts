@@ -1,0 +1,38 @@
+/** Times and amounts as people read them, in the reader's zone and spelling. */
+
+const second = 1000;
+const minute = 60 * second;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+/** How long ago, in the largest unit that fits: `12 s ago`, `3 min ago`; older than a week, the date. */
+export function sinceText(at: string, now: number): string {
+  const passed = now - Date.parse(at);
+  if (Number.isNaN(passed)) return at;
+  const far = Math.abs(passed);
+  if (far >= 7 * day) return new Date(at).toLocaleDateString(undefined, { dateStyle: "medium" });
+  const text = durationText(far);
+  return passed < 0 ? `in ${text}` : `${text} ago`;
+}
+
+/** A duration in the largest unit that fits, shorter ones left out. */
+export function durationText(milliseconds: number): string {
+  if (milliseconds < second) return `${Math.round(milliseconds)} ms`;
+  if (milliseconds < 10 * second) return `${(milliseconds / second).toFixed(1)} s`;
+  if (milliseconds < minute) return `${Math.round(milliseconds / second)} s`;
+  if (milliseconds < hour) return `${Math.floor(milliseconds / minute)} min`;
+  if (milliseconds < day) return `${Math.floor(milliseconds / hour)} h`;
+  return `${Math.floor(milliseconds / day)} d`;
+}
+
+/** The exact moment, in the reader's zone, with the zone's name. */
+export function exactText(at: string): string {
+  const date = new Date(at);
+  if (Number.isNaN(date.getTime())) return at;
+  return date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" });
+}
+
+/** A whole number with its thousands apart. */
+export function countText(count: number): string {
+  return count.toLocaleString();
+}

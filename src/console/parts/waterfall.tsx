@@ -1,0 +1,45 @@
+import type { ReactNode } from "react";
+import type { BadgeTone } from "./badge.tsx";
+import { durationText, exactText } from "./moment.ts";
+import { placeOf, rangeOf } from "./span-place.ts";
+
+/** One bar: what took from when to when; `until` null is still under way. */
+export interface Span {
+  readonly id: string;
+  readonly label: ReactNode;
+  readonly from: string;
+  readonly until: string | null;
+  /** How far it is indented: what happened within what. */
+  readonly depth?: number;
+  readonly tone?: BadgeTone;
+  readonly detail?: ReactNode;
+}
+
+/** When each of several things began and ended, as bars below one another. */
+export function Waterfall({ caption, spans }: { readonly caption: string; readonly spans: readonly Span[] }) {
+  const now = Date.now();
+  const { begin, length } = rangeOf(spans, now);
+  return (
+    <ol className="waterfall" aria-label={caption}>
+      {spans.map(({ id, label, from, until, depth = 0, tone = "active", detail }) => {
+        const { offset, width, milliseconds } = placeOf(from, until, begin, length, now);
+        const exact = `${exactText(from)} – ${until === null ? "now" : exactText(until)}`;
+        return (
+          <li key={id}>
+            <span className="waterfall-label" style={{ paddingInlineStart: `${depth}rem` }}>
+              {label}
+            </span>
+            <span className="waterfall-track" title={exact}>
+              <i className={tone} style={{ insetInlineStart: `${offset}%`, inlineSize: `${width}%` }} />
+            </span>
+            <span className="waterfall-time">
+              {durationText(milliseconds)}
+              {until === null && "…"}
+            </span>
+            {detail !== undefined && <span className="waterfall-detail">{detail}</span>}
+          </li>
+        );
+      })}
+    </ol>
+  );
+}

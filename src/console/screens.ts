@@ -1,0 +1,66 @@
+import type { ComponentType } from "react";
+
+/** What the module of a screen exports: the screen, for its address and all below it. */
+export interface ScreenModule {
+  readonly default: ComponentType;
+}
+
+/** One screen: its name in the navigation, its address below `/console`, and the two keys that lead there. */
+export interface Screen {
+  readonly name: string;
+  readonly path: string;
+  readonly keys: string;
+  /** Null until the screen is there: then no link leads to it. */
+  readonly load: (() => Promise<ScreenModule>) | null;
+}
+
+/** A group of the navigation. */
+export interface ScreenGroup {
+  readonly title: string;
+  readonly screens: readonly Screen[];
+}
+
+/** What a tenant sees. */
+export const tenantScreens: readonly ScreenGroup[] = [
+  {
+    title: "Now",
+    screens: [
+      { name: "Overview", path: "/", keys: "go", load: null },
+      { name: "Playground", path: "/playground", keys: "gp", load: null },
+      { name: "Approvals", path: "/approvals", keys: "ga", load: null },
+    ],
+  },
+  {
+    title: "History",
+    screens: [
+      { name: "Sessions", path: "/sessions", keys: "gs", load: null },
+      { name: "Turns", path: "/turns", keys: "gt", load: null },
+      { name: "Usage", path: "/usage", keys: "gu", load: null },
+      { name: "Audit", path: "/audit", keys: "gh", load: null },
+    ],
+  },
+  {
+    title: "Build",
+    screens: [
+      { name: "Agents", path: "/agents", keys: "ge", load: null },
+      { name: "Tasks", path: "/tasks", keys: "gk", load: null },
+      { name: "Skills", path: "/skills", keys: "gl", load: null },
+      { name: "Memory", path: "/memory", keys: "gm", load: null },
+    ],
+  },
+  {
+    title: "Connect",
+    screens: [
+      { name: "Chat", path: "/chat", keys: "gc", load: null },
+      { name: "Connections", path: "/connections", keys: "gn", load: null },
+      { name: "Providers", path: "/providers", keys: "gv", load: null },
+      { name: "Billing", path: "/billing", keys: "gb", load: null },
+      { name: "Keys", path: "/keys", keys: "gy", load: null },
+    ],
+  },
+];
+
+/** What the operator of the installation sees. */
+export const operatorScreens: readonly ScreenGroup[] = [
+  { title: "Installation", screens: [{ name: "Operator", path: "/operator", keys: "go", load: null }] },
+];

@@ -1,0 +1,76 @@
+import { type ComponentType, type LazyExoticComponent, lazy, Suspense, useEffect, useRef, useState } from "react";
+import { Redirect, Route, Switch, useLocation } from "wouter";
+import type { ConsoleSession } from "../api/session.ts";
+import { IconButton } from "../parts/button.tsx";
+import { Empty, Loading } from "../parts/states.tsx";
+import { operatorScreens, type Screen, type ScreenGroup, tenantScreens } from "../screens.ts";
+import { ErrorBoundary } from "./error-boundary.tsx";
+import { Keys } from "./keys.tsx";
+import { Navigation } from "./navigation.tsx";
+
+/** Screens that are there, by their groups. */
+function shownGroups(kind: ConsoleSession["principal"]["kind"]): ScreenGroup[] {
+  return (kind === "operator" ? operatorScreens : tenantScreens)
+    .map(({ title, screens }) => ({ title, screens: screens.filter(({ load }) => load !== null) }))
+    .filter(({ screens }) => screens.length > 0);
+}
+
+const lazies = new Map<Screen, LazyExoticComponent<ComponentType>>();
+
+/** The screen's component; its code is loaded when it is first shown. */
+function componentOf(screen: Screen): ComponentType {
+  const component = lazies.get(screen) ?? lazy(screen.load as NonNullable<Screen["load"]>);
+  lazies.set(screen, component);
+  return component;
+}
+
+/** What stands around every screen. */
+export function Frame({ session }: { readonly session: ConsoleSession }) {
+  const [open, setOpen] = useState(false);
+  const [location] = useLocation();
+  const main = useRef<HTMLElement>(null);
+  const groups = shownGroups(session.principal.kind);
+  const screens = groups.flatMap((group) => group.screens);
+  const present = `/${location.split("/")[1] ?? ""}`;
+  useEffect(() => setOpen(false), [location]);
+  return (
+    <div className="frame" data-menu={open ? "open" : "closed"}>
+      <button type="button" className="skip" onClick={() => main.current?.focus()}>
+        Skip to content
+      </button>
+      <header className="bar">
+        <IconButton
+          label={open ? "Close menu" : "Open menu"}
+          icon={open ? "close" : "menu"}
+          aria-expanded={open}
+          aria-controls="navigation"
+          onClick={() => setOpen(!open)}
+        />
+        <span className="brand">Parley</span>
+      </header>
+      <Navigation groups={groups} session={session} present={present} onClose={() => setOpen(false)} />
+      <main id="main" ref={main} tabIndex={-1}>
+        <ErrorBoundary address={location}>
+          <Suspense fallback={<Loading />}>
+            <Switch>
+              {screens.map((screen) => (
+                <Route
+                  key={screen.name}
+                  path={screen.path === "/" ? "/" : `${screen.path}/*?`}
+                  component={componentOf(screen)}
+                />
+              ))}
+              {session.principal.kind === "operator" && screens[0] && <Redirect to={screens[0].path} replace />}
+              <Route>
+                <Empty>
+                  <h1>There is nothing at this address.</h1>
+                </Empty>
+              </Route>
+            </Switch>
+          </Suspense>
+        </ErrorBoundary>
+      </main>
+      <Keys screens={screens} />
+    </div>
+  );
+}

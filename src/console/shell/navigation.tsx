@@ -1,0 +1,59 @@
+import { useEffect, useRef } from "react";
+import { Link } from "wouter";
+import { type ConsoleSession, signOut } from "../api/session.ts";
+import { Button } from "../parts/button.tsx";
+import { toastError } from "../parts/toasts.tsx";
+import type { ScreenGroup } from "../screens.ts";
+
+interface NavigationProps {
+  readonly groups: readonly ScreenGroup[];
+  readonly session: ConsoleSession;
+  /** The address of the present screen. */
+  readonly present: string;
+  onClose(): void;
+}
+
+/** The links to all screens, who is signed in, and the way out. */
+export function Navigation({ groups, session, present, onClose }: NavigationProps) {
+  const place = useRef<HTMLElement>(null);
+  const { principal, installation } = session;
+  useEffect(() => {
+    // Where the list is longer than the window, the present screen's link is in sight.
+    if (present) place.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
+  }, [present]);
+  return (
+    <nav id="navigation" ref={place} aria-label="Screens" onKeyDown={(event) => event.key === "Escape" && onClose()}>
+      <p className="brand">Parley</p>
+      <div className="links">
+        {groups.map(({ title, screens }) => (
+          <div key={title}>
+            <h2>{title}</h2>
+            <ul>
+              {screens.map(({ name, path, load }) => (
+                <li key={name}>
+                  <Link
+                    href={path}
+                    aria-current={path === present ? "page" : undefined}
+                    // A screen's code is on its way before the click.
+                    onPointerEnter={() => void load?.().catch(() => {})}
+                    onClick={onClose}
+                  >
+                    {name}
+                  </Link>
+                </li>
+              ))}
+            </ul>
+          </div>
+        ))}
+      </div>
+      <footer>
+        <p className="who">
+          <strong>{principal.kind === "operator" ? "Operator" : principal.tenantName}</strong>
+          <span>{principal.kind === "tenant" ? (principal.keyName ?? principal.userId) : null}</span>
+        </p>
+        <Button onClick={() => void signOut().catch(toastError)}>Sign out</Button>
+        {installation && <p className="faint">Parley {installation.version}</p>}
+      </footer>
+    </nav>
+  );
+}
