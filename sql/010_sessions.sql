@@ -9,6 +9,7 @@ create table sessions (
   pinned_version integer,
   user_id text not null default '',
   metadata json not null default '{}',
+  created_at timestamptz not null default now(),
   -- Form A shows a session only after its first turn succeeded.
   visible boolean not null,
   message_count integer not null default 0,
@@ -17,17 +18,19 @@ create table sessions (
   todos json,
   -- How many turns wait in its line (status `enqueued`). Changed only under the lock on this row, so it is exact.
   line integer not null default 0 check (line >= 0),
-  created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   deleted_at timestamptz
+) with (
+  -- Room for what a session's turns change, as in `turns`.
+  fillfactor = 70
 );
-create index sessions_agent on sessions (tenant_id, agent_id, updated_at desc, id desc)
+create index sessions_agent on sessions (tenant_id, agent_id, updated_at, id)
   where visible and deleted_at is null;
-create index sessions_agent_user on sessions (tenant_id, agent_id, user_id, updated_at desc, id desc)
+create index sessions_agent_user on sessions (tenant_id, agent_id, user_id, updated_at, id)
   where visible and deleted_at is null;
-create index sessions_latest on sessions (tenant_id, updated_at desc, id desc)
+create index sessions_latest on sessions (tenant_id, updated_at, id)
   where visible and deleted_at is null and message_count > 0;
-create index sessions_latest_user on sessions (tenant_id, user_id, updated_at desc, id desc)
+create index sessions_latest_user on sessions (tenant_id, user_id, updated_at, id)
   where visible and deleted_at is null and message_count > 0;
 -- The sessions with a line: what recovery looks at.
 create index sessions_line on sessions (id) where line > 0;

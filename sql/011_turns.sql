@@ -2,6 +2,8 @@
 -- `010_sessions.sql`. A turn's chunks are in the relay, in its turn log; here is where to find them.
 
 create table turns (
+  -- What does not change once the turn is accepted comes first, so that a later version of the row on the same page has
+  -- a long beginning in common with the one before, which the WAL leaves out.
   id text primary key,
   tenant_id text not null,
   agent_id text not null,
@@ -9,6 +11,31 @@ create table turns (
   session_id text,
   -- Where it came from: a session over HTTP, a stateless generation, a task's run, a chat app.
   kind text not null check (kind in ('session', 'generate', 'task', 'chat')),
+  -- The configuration that this turn runs on; whether the session is pinned does not change by it.
+  agent_version integer not null,
+  trigger text not null default 'submit-message',
+  -- Known from acceptance on, so that every follower can be told the id in `start`.
+  assistant_message_id text not null,
+  first_of_hidden_session boolean not null default false,
+  user_id text not null default '',
+  -- The user's UI message (null for a regeneration), or all messages of a stateless generation.
+  input json,
+  metadata json not null default '{}',
+  -- The JSON Schema that the answer has to fit (`responseFormat`).
+  response_format json,
+  request_id text,
+  -- The W3C trace context of the request that asked for the turn; null when traces are off. In the row and not in
+  -- the job, which is made anew when a turn is run again or goes on after a decision.
+  traceparent text,
+  accepted_at timestamptz not null default now(),
+  -- A regeneration keeps the messages up to this `seq`.
+  keep_seq bigint,
+  -- Its place in the line of its session, while it is `enqueued` there; they are not without gaps.
+  line_place integer,
+  -- The message that an enqueued regeneration was asked for; null is the last answer. What it keeps is found when it starts.
+  regenerates text,
+  -- When it left the line of its session; null for a turn that was never in it.
+  queued_at timestamptz,
   -- The moves: `src/sessions/state/turn.ts`.
   status text not null default 'queued'
     check (status in ('enqueued', 'queued', 'running', 'waiting', 'succeeded', 'failed', 'canceled')),
@@ -23,28 +50,6 @@ create table turns (
   continuation_id text,
   -- The claim whose turn log holds the chunks up to the first stop or the end.
   log_attempt integer,
-  -- The configuration that this turn runs on; whether the session is pinned does not change by it.
-  agent_version integer not null,
-  trigger text not null default 'submit-message',
-  -- The user's UI message (null for a regeneration), or all messages of a stateless generation.
-  input json,
-  -- A regeneration keeps the messages up to this `seq`.
-  keep_seq bigint,
-  -- Its place in the line of its session, while it is `enqueued` there; they are not without gaps.
-  line_place integer,
-  -- The message that an enqueued regeneration was asked for; null is the last answer. What it keeps is found when it starts.
-  regenerates text,
-  -- Known from acceptance on, so that every follower can be told the id in `start`.
-  assistant_message_id text not null,
-  first_of_hidden_session boolean not null default false,
-  user_id text not null default '',
-  metadata json not null default '{}',
-  -- The JSON Schema that the answer has to fit (`responseFormat`).
-  response_format json,
-  request_id text,
-  -- The W3C trace context of the request that asked for the turn; null when traces are off. In the row and not in
-  -- the job, which is made anew when a turn is run again or goes on after a decision.
-  traceparent text,
   cancel_requested_at timestamptz,
   -- What whoever asked for that wants to keep of the turn: nothing, or what it said so far with the question.
   cancel_keep text check (cancel_keep in ('nothing', 'partial')),
@@ -80,15 +85,16 @@ create table turns (
   run_ms bigint not null default 0,
   -- The steps that are known: times and names, no content (`src/sessions/state/turn-step.ts`).
   steps json,
-  accepted_at timestamptz not null default now(),
-  -- When it left the line of its session; null for a turn that was never in it.
-  queued_at timestamptz,
   -- Its first claim.
   started_at timestamptz,
   claimed_at timestamptz,
   -- When the first text of its answer came.
   first_text_at timestamptz,
   finished_at timestamptz
+) with (
+  -- Each turn's row is written three times. On the page that it is on, the second and the third time cost the WAL what
+  -- has changed, and elsewhere the whole row.
+  fillfactor = 50
 );
 -- The turns that do not move any more, for lists by a filter. A turn makes its entries once, with its end: what moves is
 -- found by `turns_tenant_active`.

@@ -563,21 +563,21 @@ CREATE TABLE sessions (
   pinned_version integer,
   user_id text DEFAULT ''::text NOT NULL,
   metadata json DEFAULT '{}'::json NOT NULL,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
   visible boolean NOT NULL,
   message_count integer DEFAULT 0 NOT NULL,
   last_message_preview text DEFAULT ''::text NOT NULL,
   todos json,
   line integer DEFAULT 0 NOT NULL,
-  created_at timestamp with time zone DEFAULT now() NOT NULL,
   updated_at timestamp with time zone DEFAULT now() NOT NULL,
   deleted_at timestamp with time zone,
   CONSTRAINT sessions_pkey PRIMARY KEY (id),
   CONSTRAINT sessions_line_check CHECK (line >= 0)
-);
-CREATE INDEX sessions_agent ON sessions USING btree (tenant_id, agent_id, updated_at DESC, id DESC) WHERE visible AND deleted_at IS NULL;
-CREATE INDEX sessions_agent_user ON sessions USING btree (tenant_id, agent_id, user_id, updated_at DESC, id DESC) WHERE visible AND deleted_at IS NULL;
-CREATE INDEX sessions_latest ON sessions USING btree (tenant_id, updated_at DESC, id DESC) WHERE visible AND deleted_at IS NULL AND message_count > 0;
-CREATE INDEX sessions_latest_user ON sessions USING btree (tenant_id, user_id, updated_at DESC, id DESC) WHERE visible AND deleted_at IS NULL AND message_count > 0;
+) WITH (fillfactor=70);
+CREATE INDEX sessions_agent ON sessions USING btree (tenant_id, agent_id, updated_at, id) WHERE visible AND deleted_at IS NULL;
+CREATE INDEX sessions_agent_user ON sessions USING btree (tenant_id, agent_id, user_id, updated_at, id) WHERE visible AND deleted_at IS NULL;
+CREATE INDEX sessions_latest ON sessions USING btree (tenant_id, updated_at, id) WHERE visible AND deleted_at IS NULL AND message_count > 0;
+CREATE INDEX sessions_latest_user ON sessions USING btree (tenant_id, user_id, updated_at, id) WHERE visible AND deleted_at IS NULL AND message_count > 0;
 CREATE INDEX sessions_line ON sessions USING btree (id) WHERE line > 0;
 CREATE INDEX sessions_pinned ON sessions USING btree (agent_id, pinned_version);
 
@@ -664,6 +664,21 @@ CREATE TABLE turns (
   agent_id text NOT NULL,
   session_id text,
   kind text NOT NULL,
+  agent_version integer NOT NULL,
+  trigger text DEFAULT 'submit-message'::text NOT NULL,
+  assistant_message_id text NOT NULL,
+  first_of_hidden_session boolean DEFAULT false NOT NULL,
+  user_id text DEFAULT ''::text NOT NULL,
+  input json,
+  metadata json DEFAULT '{}'::json NOT NULL,
+  response_format json,
+  request_id text,
+  traceparent text,
+  accepted_at timestamp with time zone DEFAULT now() NOT NULL,
+  keep_seq bigint,
+  line_place integer,
+  regenerates text,
+  queued_at timestamp with time zone,
   status text DEFAULT 'queued'::text NOT NULL,
   attempt integer DEFAULT 0 NOT NULL,
   crashes integer DEFAULT 0 NOT NULL,
@@ -671,19 +686,6 @@ CREATE TABLE turns (
   worker_id text,
   continuation_id text,
   log_attempt integer,
-  agent_version integer NOT NULL,
-  trigger text DEFAULT 'submit-message'::text NOT NULL,
-  input json,
-  keep_seq bigint,
-  line_place integer,
-  regenerates text,
-  assistant_message_id text NOT NULL,
-  first_of_hidden_session boolean DEFAULT false NOT NULL,
-  user_id text DEFAULT ''::text NOT NULL,
-  metadata json DEFAULT '{}'::json NOT NULL,
-  response_format json,
-  request_id text,
-  traceparent text,
   cancel_requested_at timestamp with time zone,
   cancel_keep text,
   parked_at timestamp with time zone,
@@ -703,8 +705,6 @@ CREATE TABLE turns (
   usage_estimated boolean DEFAULT false NOT NULL,
   run_ms bigint DEFAULT 0 NOT NULL,
   steps json,
-  accepted_at timestamp with time zone DEFAULT now() NOT NULL,
-  queued_at timestamp with time zone,
   started_at timestamp with time zone,
   claimed_at timestamp with time zone,
   first_text_at timestamp with time zone,
@@ -715,7 +715,7 @@ CREATE TABLE turns (
   CONSTRAINT turns_kind_check CHECK (kind = ANY (ARRAY['session'::text, 'generate'::text, 'task'::text, 'chat'::text])),
   CONSTRAINT turns_output_tokens_check CHECK (output_tokens >= 0),
   CONSTRAINT turns_status_check CHECK (status = ANY (ARRAY['enqueued'::text, 'queued'::text, 'running'::text, 'waiting'::text, 'succeeded'::text, 'failed'::text, 'canceled'::text]))
-);
+) WITH (fillfactor=50);
 CREATE INDEX turns_accepted ON turns USING btree (tenant_id, accepted_at);
 CREATE INDEX turns_agent_active ON turns USING btree (agent_id) WHERE status = ANY (ARRAY['enqueued'::text, 'queued'::text, 'running'::text, 'waiting'::text]);
 CREATE INDEX turns_generated ON turns USING btree (finished_at) WHERE session_id IS NULL AND input IS NOT NULL;

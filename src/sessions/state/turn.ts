@@ -134,7 +134,7 @@ export function claimMove(sql: AnySql, { turnId, lockKey, tenantId, workerId, wa
         started_at = coalesce(started_at, now()), calls_before = model_calls,
         log_attempt = case when continuation_id is null and steps_done = 0 then attempt + 1 else log_attempt end
       from held where held.locked and id = ${turnId} and coalesce(session_id, id) = ${lockKey}
-        and ${byKeyOnly(sql, sql`turns.tenant_id`)} = ${tenantId} and status = 'queued' and cancel_requested_at is null ${way === "job" ? isFirst : sql``}
+        and ${byKeyOnly(sql, sql`turns.tenant_id`)} = ${tenantId} and ${byKeyOnly(sql, sql`status`)} = 'queued' and cancel_requested_at is null ${way === "job" ? isFirst : sql``}
       returning turns.*`;
 }
 
