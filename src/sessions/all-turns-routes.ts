@@ -14,6 +14,8 @@ import { readTurn } from "./state/turn-view.ts";
 
 /** A request ends turns for this long; the reaper ends what is left then. */
 const endingMsMax = 5_000;
+/** A request asks turns to stop for this long; another one asks the rest. */
+const askingMsMax = 30_000;
 
 /** The turns of a tenant, wherever they came from: `/v1/turns`. */
 export function allTurnsRoutes(ctx: Ctx) {
@@ -47,12 +49,12 @@ export function allTurnsRoutes(ctx: Ctx) {
         audit: unaudited,
         summary: "Cancel all turns that match",
         description:
-          "Turns that are queued, running or waiting and match every field that is given, at least one; a turn in its session's line counts as queued. They never run again; of many, the last are seen to end some seconds later.",
+          "Turns that are queued, running or waiting and match every field that is given, at least one; a turn in its session's line counts as queued. They never run again; of many, the last are seen to end some seconds later. A request asks for up to 30 s; where `canceled` is not 0, send it again to be sure that nothing is left.",
         body: TurnsCancel,
         success: 202,
         response: CancelResponse,
         handle: async ({ sql, commit, tenantId, body }) => {
-          const { queued, running, waiting } = await endTurnsOf(sql, tenantId, body, endingMsMax);
+          const { queued, running, waiting } = await endTurnsOf(sql, tenantId, body, { endingMsMax, askingMsMax });
           return commit(async () => ({ canceled: queued + running + waiting }));
         },
       }),

@@ -8,6 +8,12 @@ import { requestCancelOfMany, type StoppingTurn, type TurnsToEnd } from "./state
 /** How many turns were ended, by the state in which they were found; those in lines were queued. */
 export type EndedTurns = { readonly [State in Exclude<StoppingTurn["status"], "enqueued">]: number };
 
+/** How long `endTurnsOf` may take; what is left out has no limit. */
+export interface EndingTime {
+  readonly endingMsMax?: number;
+  readonly askingMsMax?: number;
+}
+
 /** One statement asks at most this many turns to stop. */
 const stepRows = 500;
 /** So many turns that no worker has are ended at the same time. */
@@ -20,16 +26,18 @@ const endedAtOnce = 2;
  * is asked to stop. What is accepted meanwhile is left. Returns how much it was.
  *
  * After `endingMsMax`, turns that no worker has are only asked to stop, so that none of them
- * runs any more, and the reaper ends them.
+ * runs any more, and the reaper ends them. After `askingMsMax`, the rest is left for another
+ * call; the step that is under way is finished, so that each call gets on.
  */
 export async function endTurnsOf(
   sql: Sql,
   tenantId: IdOf<"tenant">,
   only: TurnsToEnd,
-  endingMsMax: number = Number.POSITIVE_INFINITY,
+  { endingMsMax = Number.POSITIVE_INFINITY, askingMsMax = Number.POSITIVE_INFINITY }: EndingTime = {},
 ): Promise<EndedTurns> {
   const ended = { queued: 0, running: 0, waiting: 0 };
   const endsUntil = Date.now() + endingMsMax;
+  const asksUntil = Date.now() + askingMsMax;
   const [begun] = await sql<{ now: Date }[]>`select clock_timestamp() as now`;
   const all = { tenantId, only, acceptedUntil: begun?.now ?? new Date() };
   for (const pass of passesFor(only.status)) {
@@ -40,6 +48,7 @@ export async function endTurnsOf(
       for (const { status } of turns) ended[status === "enqueued" ? "queued" : status] += 1;
       const idle = turns.filter(({ status }) => status !== "running");
       await Promise.all(Array.from({ length: endedAtOnce }, (_, place) => endEach(sql, idle, { place, endsUntil })));
+      if (Date.now() >= asksUntil) return ended;
     }
   }
   return ended;

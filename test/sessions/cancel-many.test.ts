@@ -27,6 +27,13 @@ async function states(t: TestTenant): Promise<Record<string, string>> {
 const unfinished = async (t: TestTenant) =>
   Object.values(await states(t)).filter((status) => ["queued", "running", "waiting"].includes(status));
 
+/** Queued turns that nobody has a job for. */
+const seedQueued = (of: TestTenant, agent: string, count: number) =>
+  still.sql`
+    insert into turns (id, tenant_id, agent_id, kind, agent_version, assistant_message_id)
+    select ${`turn_${agent.slice(-19)}`} || lpad(n::text, 5, '0'), ${of.id}, ${agent}, 'generate', 1, 'msg_' || n
+    from generate_series(1, ${count}) n`;
+
 /** A tenant with a running turn, two in the line behind it, and one that waits for a person. */
 async function busyTenant() {
   const t = await h.tenant();
@@ -100,13 +107,8 @@ describe("canceling many turns", () => {
     const [t, stranger] = [await still.tenant(), await still.tenant()];
     const agentId = await makeAgent(still, t);
     const theirs = await makeAgent(still, stranger);
-    const seed = (of: TestTenant, agent: string, count: number) =>
-      still.sql`
-        insert into turns (id, tenant_id, agent_id, kind, agent_version, assistant_message_id)
-        select ${`turn_${agent.slice(-19)}`} || lpad(n::text, 5, '0'), ${of.id}, ${agent}, 'generate', 1, 'msg_' || n
-        from generate_series(1, ${count}) n`;
-    await seed(t, agentId, 1200);
-    await seed(stranger, theirs, 3);
+    await seedQueued(t, agentId, 1200);
+    await seedQueued(stranger, theirs, 3);
     for (const fields of [{ agentId: theirs }, { sessionId: `ss_${"0".repeat(24)}` }])
       expect((await cancel(t, fields)).body).toEqual({ canceled: 0 });
     expect((await cancel(t, { status: "queued" })).body).toEqual({ canceled: 1200 });
@@ -116,11 +118,23 @@ describe("canceling many turns", () => {
     expect(await unfinished(stranger)).toEqual(["queued", "queued", "queued"]);
   });
 
+  test("more than there is time for: what was asked to stop is counted, and the next call asks the rest", async () => {
+    const t = await still.tenant();
+    await seedQueued(t, await makeAgent(still, t), 1200);
+    const once = async () =>
+      (await endTurnsOf(still.sql, t.id as IdOf<"tenant">, {}, { endingMsMax: 0, askingMsMax: 0 })).queued;
+    expect([await once(), await once(), await once(), await once()]).toEqual([500, 500, 200, 0]);
+  });
+
   test("what a request has no time to end is only asked to stop, and the reaper ends it", async () => {
     const t = await h.tenant();
     const agentId = await makeAgent(h, t, { tools: ["memory"], approvalInChat: { default: "manual" } });
     const waiting = await play(t, agentId, null, { message: script(asking) });
-    expect(await endTurnsOf(h.sql, t.id as IdOf<"tenant">, {}, 0)).toEqual({ queued: 0, running: 0, waiting: 1 });
+    expect(await endTurnsOf(h.sql, t.id as IdOf<"tenant">, {}, { endingMsMax: 0 })).toEqual({
+      queued: 0,
+      running: 0,
+      waiting: 1,
+    });
     await eventually(async () => (await states(t))[waiting.turnId] === "canceled");
   });
 
