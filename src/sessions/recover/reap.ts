@@ -6,18 +6,17 @@ import { hasLiveJobSql } from "../../kernel/queue/add-job.ts";
 import { forgetWorkers } from "../../kernel/queue/recover.ts";
 import type { LogKey } from "../../kernel/relay/relay.ts";
 import { reaperActions } from "../../kernel/telemetry/metrics.ts";
-import { type CallDecision, closeCalls, withDecisions } from "../../messages/tool-calls.ts";
+import { type CallDecision, withDecisions } from "../../messages/tool-calls.ts";
 import { finishTurn } from "../run/finish.ts";
 import { keepOf, keptOutcome, readKeptTurn, storedKeptOutcome } from "../run/kept.ts";
-import { lostOutcome, workerLost } from "../run/lost-outcome.ts";
+import { lostOutcome, storedLostOutcome, workerLost } from "../run/lost-outcome.ts";
 import { canceledOutcome } from "../run/outcome.ts";
 import { readProgress } from "../run/progress.ts";
 import { readCheckpoints } from "../state/checkpoint.ts";
 import { ringLostLines } from "../state/line.ts";
 import { type Fence, requeueTurn } from "../state/turn.ts";
-import { noUsage, outcomeWithoutMessages, type TurnError, type TurnUsage } from "../state/turn-end.ts";
+import { noUsage, type TurnError, type TurnUsage } from "../state/turn-end.ts";
 import { addTurnJob } from "../state/turn-job.ts";
-import { answerOf } from "../state/turn-log.ts";
 import { lostAnswer } from "./lost-answer.ts";
 import { lostUsage } from "./lost-usage.ts";
 
@@ -119,8 +118,7 @@ export class Reaper {
     // Sealed first: what its worker still writes has no effect any more, and whether it has shown anything is final.
     const key = logOf(orphan);
     const sealed = await relay.seal(key).catch(() => "unknown" as const);
-    // A continuation is not run again: which of its approved calls ran is unknown.
-    const mayRunAgain = !shown && continuationId === null && !cancelRequested;
+    const mayRunAgain = !shown && !cancelRequested;
     const cause = orphan.workerLives ? "handed_back" : "crashed";
     // The row was read some time ago, so a relay that does not reply is asked once more.
     if (mayRunAgain && sealed === "unknown" && Date.now() - since < sealPatienceMs) return;
@@ -296,8 +294,9 @@ class Steadiness {
 const steadyGapMs = 2 * reapEveryMs;
 
 /**
- * Ends a turn that no worker has; calls without a result are closed. `usage` is what the
- * claim is estimated to have used. Returns false when the turn has moved meanwhile.
+ * Ends a turn that no worker has. What it is known to have said and done in completed steps is
+ * kept when it failed; calls without a result are closed. `usage` is what the claim is estimated
+ * to have used. Returns false when the turn has moved meanwhile.
  */
 export async function endLostTurn(
   sql: AnySql,
@@ -314,10 +313,7 @@ export async function endLostTurn(
       : await canceledOutcome(sql, fence.turnId, isContinuation, usage);
     return finishTurn(sql, fence, { ...outcome, usageKnown });
   }
-  const stored = isContinuation ? await answerOf(sql, fence.turnId) : null;
-  const decided = stored === null ? null : withDecisions(stored, await readDecisions(sql, fence.turnId));
-  const replaced = decided === null ? null : closeCalls(decided, error.message);
-  return finishTurn(sql, fence, { ...outcomeWithoutMessages("failed", error, usage), usageKnown, replaced });
+  return finishTurn(sql, fence, { ...(await storedLostOutcome(sql, fence.turnId, { error, usage })), usageKnown });
 }
 
 /** Returns the decisions on the calls that this turn's last continuation waited for. */

@@ -30,6 +30,12 @@ export async function keepOf(sql: AnySql, turnId: string): Promise<CancelKeep> {
   return row?.keep ?? "nothing";
 }
 
+/** Returns whether somebody has asked a turn to stop. */
+export async function isToStop(sql: AnySql, turnId: string): Promise<boolean> {
+  const rows = await sql`select 1 from turns where id = ${turnId} and cancel_requested_at is not null`;
+  return rows.length > 0;
+}
+
 /**
  * Returns the outcome of a cancelled turn of which everything is kept that it `reached`; null
  * when it said nothing. A regeneration that said nothing leaves the previous answer.

@@ -2,8 +2,9 @@ import type { AnySql } from "../../kernel/database/client.ts";
 import { previewOf, storable } from "../../messages/text.ts";
 import { type CallDecision, withDecisions } from "../../messages/tool-calls.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
+import { readCheckpoints } from "../state/checkpoint.ts";
 import { outcomeWithoutMessages, type TurnError, type TurnOutcome, type TurnUsage } from "../state/turn-end.ts";
-import { type Progress, reachedAnswer } from "./progress.ts";
+import { lostCallText, type Progress, reachedAnswer } from "./progress.ts";
 
 interface LostRow {
   readonly sessionId: string | null;
@@ -22,16 +23,23 @@ export const workerLost: TurnError = {
   message: "The worker that ran this turn was lost.",
 };
 
+/** Why and how a turn ends that cannot go on after its completed steps. */
+interface LostEnd {
+  readonly usage: TurnUsage;
+  /** `workerLost` when left out. */
+  readonly error?: TurnError;
+}
+
 /**
- * Returns the outcome of a turn that has completed steps, was lost and may not go on: it
- * failed, and what it said and did so far is kept as an answer like any other.
+ * Returns the outcome of a turn that has completed steps and may not go on, mostly because its
+ * worker was lost: it failed, and what it said and did so far is kept as an answer like any other.
  */
 export async function lostOutcome(
   sql: AnySql,
   turnId: string,
-  { progress, usage }: { readonly progress: Progress; readonly usage: TurnUsage },
+  { progress, usage, error = workerLost }: LostEnd & { readonly progress: Progress },
 ): Promise<TurnOutcome> {
-  const failed = outcomeWithoutMessages("failed", workerLost, usage);
+  const failed = outcomeWithoutMessages("failed", error, usage);
   const [row] = await sql<LostRow[]>`
     select t.session_id, t.continuation_id, t.keep_seq, t.input, t.assistant_message_id, coalesce(t.answer, m.content) as stored,
       coalesce((
@@ -43,8 +51,22 @@ export async function lostOutcome(
   if (row === undefined || row.sessionId === null) return failed;
   const { continuationId, stored, decisions, keepSeq, input } = row;
   const extended = continuationId === null || stored === null ? null : withDecisions(stored, decisions);
-  const message = storable(await reachedAnswer(progress, row.assistantMessageId, extended));
-  if (extended !== null && keepSeq === null) return { ...failed, replaced: message };
+  const callText = progress.mayHaveRun || error === workerLost ? lostCallText : error.message;
+  const message = storable(await reachedAnswer(progress, row.assistantMessageId, extended, callText));
+  if (extended !== null && keepSeq === null) return { ...failed, replaced: message, preview: previewOf(message) };
   const asked = input === null || Array.isArray(input) ? [] : [input];
   return { ...failed, messages: [...asked, message], preview: previewOf(message) };
+}
+
+/**
+ * Returns the same for a turn by what is stored of it, as it is of one that no worker has. The
+ * transcript stays as it was when the turn has not completed a step.
+ */
+export async function storedLostOutcome(sql: AnySql, turnId: string, end: LostEnd): Promise<TurnOutcome> {
+  const { error = workerLost, usage } = end;
+  const [row] = await sql<{ mayHaveRun: boolean }[]>`
+    select tool_events is not null as may_have_run from turns where id = ${turnId} and steps_done > 0`;
+  if (row === undefined) return outcomeWithoutMessages("failed", error, usage);
+  const progress = { saved: await readCheckpoints(sql, turnId), broken: [], events: 0, mayHaveRun: row.mayHaveRun };
+  return lostOutcome(sql, turnId, { ...end, progress });
 }

@@ -67,7 +67,8 @@ export function failedOutcome(
   const reached = prepared?.extended == null ? null : longer(prepared.extended, result?.message ?? null);
   const keeps = turn.continuationId !== null && turn.keepSeq === null && reached !== null;
   const replaced = keeps ? storable(closeCalls(reached, error.message)) : null;
-  return { ...outcomeWithoutMessages("failed", error, usage), replaced };
+  const preview = replaced === null ? null : previewOf(replaced);
+  return { ...outcomeWithoutMessages("failed", error, usage), replaced, preview };
 }
 
 /**

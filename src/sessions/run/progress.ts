@@ -9,7 +9,7 @@ import type { ReachedAnswer } from "../../model/run-model.ts";
 import { readCheckpoints } from "../state/checkpoint.ts";
 
 /** What a call ends with that was under way when its worker was lost. It is not made again. */
-const lostCallText = "The worker was lost while this ran; it may have happened.";
+export const lostCallText = "The worker was lost while this ran; it may have happened.";
 /** A relay that does not reply is asked for this long what it has of a turn that goes on, in milliseconds. */
 const relayPatienceMs = 7_000;
 /** Reading that takes at most this long, in milliseconds. */
@@ -98,14 +98,21 @@ export async function goOnFrom(progress: Progress, messageId: string, extended: 
   return { saved, unsaved, closing, prompt: await assembledAnswer(messageId, extended, told), isComplete };
 }
 
-/** Returns the answer as far as readers have it, closed. */
+/** Returns the answer as far as readers have it, closed: its open calls end with this text. */
 export async function reachedAnswer(
   progress: Progress,
   messageId: string,
   extended: UiMessage | null,
+  callText: string,
 ): Promise<UiMessage> {
   const chunks = [...progress.saved, ...(progress.broken ?? [])];
-  return assembledAnswer(messageId, extended, [...chunks, ...closingChunks(chunks, extended, lostCallText)]);
+  return assembledAnswer(messageId, extended, [...chunks, ...closingChunks(chunks, extended, callText)]);
+}
+
+/** Returns the progress without a step that broke off in its text; one that made calls stays, because they may have run. */
+export function completedProgress(progress: Progress): Progress {
+  const { broken } = progress;
+  return broken === null || madeCalls(broken) ? progress : { ...progress, broken: beforeStep(broken, []) };
 }
 
 function madeCalls(broken: readonly UIMessageChunk[]): boolean {

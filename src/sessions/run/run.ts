@@ -19,14 +19,14 @@ import { ClaimUsage, CreditSpentError } from "./claim-usage.ts";
 import { commitOutcome } from "./commit.ts";
 import { imageDownload } from "./download.ts";
 import { chainOf } from "./fallbacks.ts";
-import { keepOf, keptInstead, keptOutcome, storedKeptOutcome } from "./kept.ts";
+import { isToStop, keepOf, keptInstead, keptOutcome, storedKeptOutcome } from "./kept.ts";
 import { lostOutcome } from "./lost-outcome.ts";
 import { ClaimMeter, claimSpan } from "./meter.ts";
 import { isBeyondKnowing, type OpenedLog, openLog } from "./open-log.ts";
 import { canceledOutcome, cutShortOutcome, failedOutcome, goodOutcome, reachedMessage, withLog } from "./outcome.ts";
 import { OutputGate } from "./output-gate.ts";
 import { type ClaimBegin, errorOf, type PreparedTurn, prepareTurn } from "./prepare.ts";
-import type { Reached } from "./progress.ts";
+import { completedProgress, type Reached } from "./progress.ts";
 import { StepLog } from "./step-log.ts";
 import {
   completedSteps,
@@ -122,7 +122,11 @@ async function runToOutcome(ctx: Ctx, running: RunningTurn, told: ToldClaim): Pr
   const prepared = await prepare(ctx, running, { usage, signal: stop.signal, progress });
   if (prepared === "stopped")
     return concludeStopped(ctx, running, told, { prepared: null, result: null, usage: await usage.close() });
-  if ("code" in prepared) return failedOutcome(prepared, turn, null, null, await usage.close());
+  if ("code" in prepared) {
+    const used = await usage.close();
+    if (progress !== null) return lostOutcome(ctx.sql, turn.id, { progress, usage: used, error: prepared });
+    return failedOutcome(prepared, turn, null, null, used);
+  }
   steps.uses(prepared.provider, prepared.model);
   steps.settle(prepared.extended);
   const shown = [...(progress?.saved ?? []), ...(progress?.broken ?? [])];
@@ -258,28 +262,37 @@ interface RanTurn extends StoppedTurn {
 async function concludeStopped(
   ctx: Ctx,
   { turn, stop }: RunningTurn,
-  { writer, steps, checkpoints }: ToldClaim,
+  { writer, progress, steps, checkpoints }: ToldClaim,
   { prepared, result, usage }: StoppedTurn,
 ): Promise<TurnOutcome | null> {
   const failed = (error: TurnError) => failedOutcome(error, turn, prepared, result, usage);
+  const cutShort = (error: TurnError) => {
+    if (prepared !== null && result !== null)
+      return cutShortOutcome(error, turn, prepared, completedSteps(result), usage);
+    if (progress === null) return failed(error);
+    return lostOutcome(ctx.sql, turn.id, { progress: completedProgress(progress), usage, error });
+  };
+  const canceled = async () => {
+    if ((await keepOf(ctx.sql, turn.id)) === "nothing")
+      return canceledOutcome(ctx.sql, turn.id, turn.continuationId !== null, usage);
+    if (prepared === null || result === null) return storedKeptOutcome(ctx.sql, turn.id, usage);
+    return keptOutcome(turn, reachedMessage(prepared, result), usage);
+  };
   switch (stop.signal.reason as StopReason) {
     case "fenced":
       return null;
     case "canceled":
-      if ((await keepOf(ctx.sql, turn.id)) === "nothing")
-        return canceledOutcome(ctx.sql, turn.id, turn.continuationId !== null, usage);
-      if (prepared === null || result === null) return storedKeptOutcome(ctx.sql, turn.id, usage);
-      return keptOutcome(turn, reachedMessage(prepared, result), usage);
-    case "drained":
+      return canceled();
+    case "drained": {
       if (await handBack(ctx, turn, { writer, checkpoints, usage, record: steps.close() })) return null;
-      return failed(errorOf("service_unavailable", "The worker was stopped before the turn was done."));
+      if (await isToStop(ctx.sql, turn.id)) return canceled();
+      const error = errorOf("service_unavailable", "The worker was stopped before the turn was done.");
+      return checkpoints.any ? cutShort(error) : failed(error);
+    }
     case "timed_out":
       return failed(errorOf("provider_error", "The turn ran longer than a turn may."));
-    case "limit_reached": {
-      const error = errorOf("turn_limit_reached", secondsReached(turn));
-      if (prepared === null || result === null) return failed(error);
-      return cutShortOutcome(error, turn, prepared, completedSteps(result), usage);
-    }
+    case "limit_reached":
+      return cutShort(errorOf("turn_limit_reached", secondsReached(turn)));
     case "too_large":
       return failed(errorOf("provider_error", `The answer is larger than ${answerBytesMax / 1024 / 1024} MiB.`));
   }
@@ -308,7 +321,7 @@ async function handBack(
     await writer.flush();
     return requeueTurn(ctx.sql, claim, "handed_back", { usage, record });
   }
-  if (writer.written > 0 || turn.continuationId !== null) return false;
+  if (writer.written > 0) return false;
   const sealed = await ctx.relay.seal({ logId: turn.id, attempt: turn.attempt }).catch(() => "empty" as const);
   if (sealed !== "empty") return false;
   return requeueTurn(ctx.sql, claim, "handed_back", { usage, record });

@@ -1,0 +1,158 @@
+import { describe, expect, test } from "bun:test";
+import { discardJob } from "../../../src/operator/discard-job.ts";
+import { useTenant } from "../../harness/fixture.ts";
+import { handedBackTurn } from "../../harness/handed-back.ts";
+import { eventually } from "../../harness/harness.ts";
+import { heldMark, holdModel } from "../../harness/held-model.ts";
+import { makeAgent, makeProvider } from "../../harness/seed.ts";
+import { idle, messagesOf, open, play, script, sessionPath } from "../../harness/turns.ts";
+
+const { h, t } = await useTenant();
+const tools = ["write_todos" as const];
+
+interface Part {
+  readonly type: string;
+  readonly text?: string;
+  readonly state?: string;
+}
+
+/** Runs what is queued until something has happened. */
+async function work<T>(until: () => Promise<T>): Promise<T> {
+  const worker = await h.startWorkers();
+  try {
+    return await until();
+  } finally {
+    await worker.drain(0);
+  }
+}
+const errorOf = async (turnId: string) => {
+  const { status, error } = (await t.call("GET", `/v1/turns/${turnId}`)).body;
+  return [status, error?.code];
+};
+const textsOf = (parts: readonly Part[]) => parts.flatMap(({ type, text }) => (type === "text" ? [text] : []));
+const previewOf = async (agentId: string, sessionId: string) =>
+  (await t.call("GET", sessionPath(agentId, sessionId))).body.lastMessagePreview;
+/** The completed step is stored behind the question, and nothing is left of its checkpoint. */
+async function expectKept(agentId: string, sessionId: string, texts: readonly string[]): Promise<void> {
+  const [, answer] = (await messagesOf(t, agentId, sessionId)).slice(-2);
+  expect(textsOf(answer.parts)).toEqual(texts as string[]);
+  expect(answer.parts.find(({ type }: Part) => type === "tool-write_todos").state).toBe("output-available");
+  expect(await previewOf(agentId, sessionId)).toBe(texts.join(" ").trim());
+  expect(await h.sql`select 1 from turn_checkpoints`).toHaveLength(0);
+}
+async function discard(turnId: string): Promise<string> {
+  const [job] = await h.sql<{ id: string }[]>`
+    select id::text from graphile_worker._private_jobs where payload ->> 'turnId' = ${turnId}`;
+  return discardJob(h.sql, job?.id ?? "");
+}
+
+describe("a turn that was handed back after a completed step keeps it", () => {
+  test("when its provider is gone by the time it goes on", async () => {
+    const agentId = await makeAgent(h, t, { tools });
+    const turn = await handedBackTurn(h, t, agentId);
+    await h.sql`delete from providers`;
+    await work(() => idle(h, turn.sessionId));
+    expect(await errorOf(turn.turnId)).toEqual(["failed", "provider_not_found"]);
+    await expectKept(agentId, turn.sessionId, ["First.", "one "]);
+    expect((await turn.rest()).at(-2)?.data).toMatchObject({ type: "error" });
+  });
+
+  test("when it has run as long as its agent allows before it is prepared; the step that broke off in its text is left out", async () => {
+    await using held = holdModel(h.model);
+    const provider = await makeProvider(h, t);
+    const agentId = await makeAgent(h, t, { tools, providerId: provider.id, turnLimits: { maxSeconds: 600 } });
+    const long = `${heldMark} ${"lorem ".repeat(300)}`;
+    const earlier = await work(() => play(t, agentId, null, { message: script(`text="${long}"`) }));
+    const { sessionId, turnId } = await handedBackTurn(h, t, agentId, earlier.sessionId);
+    // The next claim summarises the transcript first, and the model takes its time.
+    await t.call("PATCH", `/v1/providers/${provider.id}`, { body: { baseUrl: held.url } });
+    await h.sql`
+      update agent_versions set config = (config::jsonb || '{"compactionReserveTokens": 127700}')::json where agent_id = ${agentId}`;
+    await h.sql`update turns set run_ms = 600000 where id = ${turnId}`;
+    await work(() => idle(h, sessionId));
+    expect(await errorOf(turnId)).toEqual(["failed", "turn_limit_reached"]);
+    await expectKept(agentId, sessionId, ["First."]);
+  });
+
+  test("when it was handed back so often in one step that it may not run again", async () => {
+    const agentId = await makeAgent(h, t, { tools });
+    const { sessionId, turnId } = await handedBackTurn(h, t, agentId);
+    for (const attempt of [2, 3]) {
+      await work(() =>
+        eventually(async () => {
+          const [turn] =
+            await h.sql`select 1 from turns where id = ${turnId} and attempt = ${attempt} and shown_at is not null`;
+          return turn !== undefined;
+        }),
+      );
+    }
+    await idle(h, sessionId);
+    expect(await errorOf(turnId)).toEqual(["failed", "service_unavailable"]);
+    const [, answer] = await messagesOf(t, agentId, sessionId);
+    expect(textsOf(answer.parts)[0]).toBe("First.");
+    expect(await h.sql`select 1 from turn_checkpoints`).toHaveLength(0);
+  });
+
+  test("when the operator takes it out of the queue", async () => {
+    const agentId = await makeAgent(h, t, { tools });
+    const turn = await handedBackTurn(h, t, agentId);
+    expect(await discard(turn.turnId)).toBe("turn");
+    expect(await errorOf(turn.turnId)).toEqual(["failed", "service_unavailable"]);
+    await expectKept(agentId, turn.sessionId, ["First."]);
+    expect((await turn.rest()).at(-2)?.data).toMatchObject({ type: "error" });
+  });
+});
+
+describe("a continuation", () => {
+  const approvalInChat = {
+    default: "full" as const,
+    overrides: [{ tool: "memory_save", mcpConnectionId: null, mode: "manual" as const }],
+  };
+  /** A turn that has asked, was approved, and waits for a worker. */
+  async function approved(rest: string) {
+    const agentId = await makeAgent(h, t, { tools: [...tools, "memory"], approvalInChat });
+    const message = script(`text="Asking." tool=memory_save args={"text":"tea"} ; ${rest}`);
+    const { sessionId, turnId } = await work(() => play(t, agentId, null, { message }));
+    const path = sessionPath(agentId, sessionId, "/tool-approvals");
+    const { approvals, continuation } = (await t.call("GET", path)).body;
+    expect((await t.call("POST", `${path}/${approvals[0].id}`, { body: { approved: true } })).status).toBe(202);
+    return { agentId, sessionId, turnId, continuationId: continuation.id as string };
+  }
+  const statesOf = (parts: readonly Part[]) =>
+    parts.flatMap(({ type, state }) => (type.startsWith("tool-") ? [state] : []));
+
+  test("that is taken out of the queue after a completed step keeps it, and the session's preview says so", async () => {
+    const { agentId, sessionId, turnId, continuationId } = await approved(
+      'text="First." tool=write_todos args={"todos":[]} ; text="one two" hangAfterChunks=1',
+    );
+    const path = sessionPath(agentId, sessionId, `/tool-approval-continuations/${continuationId}`);
+    await work(async () => {
+      const live = await open(h, t, "GET", path);
+      await live.until("finish-step");
+      await live.until("text-delta");
+      await live.leave();
+    });
+    expect(await discard(turnId)).toBe("turn");
+    expect(await errorOf(turnId)).toEqual(["failed", "service_unavailable"]);
+    const [, answer] = await messagesOf(t, agentId, sessionId);
+    expect(statesOf(answer.parts)).toEqual(["output-available", "output-available"]);
+    await expectKept(agentId, sessionId, ["Asking.", "First."]);
+  });
+
+  test("that is taken out of the queue before it ran: its calls end with the reason", async () => {
+    const { agentId, sessionId, turnId } = await approved("text=never");
+    expect(await discard(turnId)).toBe("turn");
+    const [, answer] = await messagesOf(t, agentId, sessionId);
+    expect(statesOf(answer.parts)).toEqual(["output-error"]);
+    expect(answer.parts.at(-1).errorText).toBe("The operator took this out of the queue.");
+    expect((await t.call("GET", `/v1/agents/${agentId}/memories`)).body.data).toEqual([]);
+  });
+
+  test("that fails keeps what it has said, and the session's preview says so", async () => {
+    const { agentId, sessionId, turnId } = await approved('text="one two" failAfterChunks=1');
+    await work(() => idle(h, sessionId));
+    expect(await errorOf(turnId)).toEqual(["failed", "provider_error"]);
+    const [, answer] = await messagesOf(t, agentId, sessionId);
+    expect(await previewOf(agentId, sessionId)).toBe(textsOf(answer.parts).join(" ").trim());
+  });
+});
