@@ -69,6 +69,8 @@ create table chat_inbox (
   place bigint not null,
   -- The user to whom the session belongs, when this message makes it.
   user_id text not null,
+  -- Who wrote it, by the platform's id: of a channel's people this one may decide what the turn asks.
+  author text,
   text text not null,
   created_at timestamptz not null default now()
 );
@@ -105,6 +107,8 @@ create table chat_deliveries (
   attempt_since timestamptz not null default now(),
   -- A card: the press that is still to be acknowledged, and when its outcome was shown.
   press_id text,
+  -- Who pressed it and may not; told so with the acknowledgement.
+  refused_person text,
   settled_at timestamptz,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now()

@@ -1,6 +1,6 @@
 import type { Ctx } from "../kernel/context.ts";
 import { cardsToUpdate, type Delivery, enqueueDeliveriesAt } from "./deliveries.ts";
-import { recordCardUpdate } from "./delivery-states.ts";
+import { recordSettledCard, takePress } from "./delivery-states.ts";
 import { type ChatAccount, PlatformError } from "./platform.ts";
 import { openConnectedChat } from "./platforms.ts";
 import { approvalOf, cardText } from "./reply.ts";
@@ -12,13 +12,13 @@ const retryPauseMs = 5_000;
 /**
  * Shows the decision on the cards of a thread whose approvals are decided, by
  * whichever operation, and removes their buttons. Changing a card twice does no
- * harm, so this claims nothing: what fails is done again later.
+ * harm, so this claims nothing: what fails is done again later. A press is acknowledged once, or not at all.
  */
 export async function updateDecidedCards(ctx: Ctx, threadId: string): Promise<void> {
   let retryMs: number | null = null;
   const cards = await cardsToUpdate(ctx.sql, threadId);
   for (const card of cards) {
-    if (card.pressId !== null) await acknowledge(ctx, card, card.pressId);
+    if (await takePress(ctx.sql, card)) await acknowledge(ctx, card);
     const waitMs = card.enabled ? await showDecision(ctx, card) : null;
     if (waitMs !== null) retryMs = Math.max(retryMs ?? 0, waitMs);
   }
@@ -31,16 +31,13 @@ export async function updateDecidedCards(ctx: Ctx, threadId: string): Promise<vo
 async function showDecision(ctx: Ctx, card: Delivery): Promise<number | null> {
   const approval = card.approvalId === null ? null : await approvalOf(ctx.sql, card.approvalId);
   const posted = card.receipts.at(-1);
-  if (approval?.status === "pending") {
-    await recordCardUpdate(ctx.sql, card.id, false);
-    return null;
-  }
+  if (approval?.status === "pending") return null;
   const failure =
     approval === null || posted === undefined ? null : await edit(ctx, card, posted.messageId, cardText(approval));
   const waitMs = failure === null || failure.kind === "refused" ? null : (failure.retryAfterMs ?? retryPauseMs);
   const late = Date.now() - card.attemptSince.getTime() > putOffMsMax;
   if (waitMs !== null && !late) return waitMs;
-  await recordCardUpdate(ctx.sql, card.id, true);
+  await recordSettledCard(ctx.sql, card.id);
   return null;
 }
 
@@ -62,9 +59,9 @@ async function edit(ctx: Ctx, card: Delivery, messageId: string, text: string): 
 }
 
 /** Acknowledges a press; without that the button appears to hang. The press counts even when this fails. */
-async function acknowledge(ctx: Ctx, card: Delivery, pressId: string): Promise<void> {
+async function acknowledge(ctx: Ctx, card: Delivery): Promise<void> {
   try {
-    await accountOf(ctx, card).acknowledge(pressId);
+    await accountOf(ctx, card).acknowledge(card.address, card);
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error;
     ctx.log.debug({ deliveryId: card.id, code: error.code }, "a press was not acknowledged");

@@ -26,6 +26,7 @@ export interface Delivery {
   readonly attemptSince: Date;
   /** A press on the card's button that is not acknowledged yet. */
   readonly pressId: string | null;
+  readonly refusedPerson: string | null;
   readonly threadId: IdOf<"chatThread">;
   readonly tenantId: string;
   readonly address: ChatAddress;
@@ -38,7 +39,7 @@ export interface Delivery {
 function columns(sql: AnySql) {
   return sql`d.id, d.kind, d.attempt, d.representation, d.receipts, d.session_id, d.message_id,
     d.approval_id, d.parts, d.upto_part, d.claim is not null as claimed,
-    d.not_before, d.tries, d.attempt_since, d.press_id,
+    d.not_before, d.tries, d.attempt_since, d.press_id, d.refused_person,
     d.thread_id, d.tenant_id, th.address, c.id as connection_id, c.platform, c.enabled,
     c.sealed_credentials`;
 }
@@ -60,7 +61,7 @@ export function cardsToUpdate(sql: AnySql, threadId: string): Promise<Delivery[]
     from chat_deliveries d join chat_threads th on th.id = d.thread_id join chat_connections c on c.id = d.connection_id
     left join approvals a on a.id = d.approval_id
     where d.thread_id = ${threadId} and d.approval_id is not null and d.settled_at is null and d.status <> 'pending'
-      and (a.status is distinct from 'pending' or d.press_id is not null)
+      and (a.status is distinct from 'pending' or d.press_id is not null or d.refused_person is not null)
     order by d.created_at, d.id limit 100`;
 }
 

@@ -24,8 +24,8 @@ import { claimMs, type MessageReceipt } from "./schema.ts";
  * nobody knows whether the message was posted.
  *
  * Three fields change beside the status: `parts`, stored once, and dropped once all is posted; and of a card
- * `press_id`, a press to be acknowledged, and `settled_at`, since when it shows
- * the decision.
+ * `press_id`, a press to be acknowledged (with `refused_person`, who may not press
+ * it), and `settled_at`, since when it shows the decision.
  */
 
 /** A worker's hold on a delivery while it sends one message. */
@@ -164,6 +164,8 @@ export interface CardPress {
   readonly channel: string;
   /** What is to be acknowledged; null: nothing. */
   readonly pressId: string | null;
+  /** Who may not press it, and did; null: somebody who may. */
+  readonly refusedPerson: string | null;
 }
 
 /**
@@ -172,7 +174,7 @@ export interface CardPress {
  */
 export async function recordPress(inner: Tx, press: CardPress): Promise<string | null> {
   const [card] = await inner<{ sessionId: string; threadId: string; tenantId: string }[]>`
-    update chat_deliveries d set press_id = coalesce(${press.pressId}, press_id)
+    update chat_deliveries d set press_id = coalesce(${press.pressId}, press_id), refused_person = ${press.refusedPerson}
     from chat_threads th
     where d.approval_id = ${press.approvalId} and d.connection_id = ${press.connectionId} and th.id = d.thread_id
       and th.address ->> 'channel' = ${press.channel}
@@ -182,8 +184,19 @@ export async function recordPress(inner: Tx, press: CardPress): Promise<string |
   return card.sessionId;
 }
 
-/** Notes that a card shows its decision or is not to be changed any more (`settled`), and that its press was acknowledged. */
-export async function recordCardUpdate(sql: Sql, id: IdOf<"chatDelivery">, settled: boolean): Promise<void> {
-  await sql`
-    update chat_deliveries set settled_at = case when ${settled} then now() end, press_id = null where id = ${id}`;
+/** Takes a press that is to be acknowledged off its card. False when another job has taken it, or there was another press meanwhile. */
+export async function takePress(
+  sql: Sql,
+  { id, pressId, refusedPerson }: Pick<Delivery, "id" | "pressId" | "refusedPerson">,
+): Promise<boolean> {
+  if (pressId === null && refusedPerson === null) return false;
+  const { count } = await sql`
+    update chat_deliveries set press_id = null, refused_person = null
+    where id = ${id} and press_id is not distinct from ${pressId} and refused_person is not distinct from ${refusedPerson}`;
+  return count > 0;
+}
+
+/** Notes that a card shows its decision, or is not to be changed any more. */
+export async function recordSettledCard(sql: Sql, id: IdOf<"chatDelivery">): Promise<void> {
+  await sql`update chat_deliveries set settled_at = now() where id = ${id}`;
 }

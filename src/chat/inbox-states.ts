@@ -1,7 +1,7 @@
 import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
 import { type IdOf, newId } from "../kernel/ids.ts";
 import { addInboxJob } from "../sessions/run/hand-over.ts";
-import { type ChatPlatformName, inboxRowsMax } from "./schema.ts";
+import { type ChatAddress, type ChatPlatformName, inboxRowsMax } from "./schema.ts";
 
 /**
  * The life of a received message (`chat_inbox`) and of the thread it waits in
@@ -27,10 +27,14 @@ export interface WaitingMessage {
   readonly threadKey: string;
   readonly sessionId: IdOf<"session"> | null;
   readonly userId: string;
+  readonly author: string | null;
+  readonly place: number;
   readonly text: string;
   readonly createdAt: Date;
   readonly connectionId: IdOf<"chatConnection">;
   readonly credentialVersion: number;
+  readonly sealedCredentials: Buffer;
+  readonly address: ChatAddress;
   readonly platform: ChatPlatformName;
   readonly enabled: boolean;
   readonly tenantId: IdOf<"tenant">;
@@ -47,6 +51,7 @@ export interface NewInboxMessage {
   readonly address: object;
   readonly place: number;
   readonly userId: string;
+  readonly author: string | null;
   readonly text: string;
 }
 
@@ -56,7 +61,7 @@ export interface NewInboxMessage {
  * too many that wait. One statement, so that all of it happens or none.
  */
 export async function insertInboxMessage(sql: AnySql, message: NewInboxMessage): Promise<boolean> {
-  const { connectionId, keys, threadKey, address, place, userId, text } = message;
+  const { connectionId, keys, threadKey, address, place, userId, author, text } = message;
   const rows = await sql`
     with fresh as (
       insert into chat_events (connection_id, key)
@@ -69,8 +74,8 @@ export async function insertInboxMessage(sql: AnySql, message: NewInboxMessage):
       on conflict (connection_id, key) do update set address = excluded.address
       returning id
     ), waiting as (
-      insert into chat_inbox (thread_id, place, user_id, text)
-      select id, ${place}, ${userId}, ${text} from thread
+      insert into chat_inbox (thread_id, place, user_id, author, text)
+      select id, ${place}, ${userId}, ${author}, ${text} from thread
       where (select count(*) from chat_inbox i where i.thread_id = thread.id) < ${inboxRowsMax}
       returning thread_id
     )
@@ -82,8 +87,8 @@ export async function insertInboxMessage(sql: AnySql, message: NewInboxMessage):
 /** The thread's first message in the platform's order; null when none waits. */
 export async function nextWaitingMessage(sql: AnySql, threadId: string): Promise<WaitingMessage | null> {
   const [row] = await sql<WaitingMessage[]>`
-    select i.id, th.id as thread_id, th.key as thread_key, th.session_id, i.user_id, i.text, i.created_at,
-      c.id as connection_id, c.credential_version, c.platform, c.enabled,
+    select i.id, th.id as thread_id, th.key as thread_key, th.session_id, i.user_id, i.author, i.place, i.text, i.created_at,
+      th.address, c.id as connection_id, c.credential_version, c.sealed_credentials, c.platform, c.enabled,
       c.tenant_id, c.agent_id
     from chat_inbox i join chat_threads th on th.id = i.thread_id join chat_connections c on c.id = th.connection_id
     where i.thread_id = ${threadId} order by i.place, i.id limit 1`;

@@ -17,6 +17,9 @@ import {
   nextWaitingMessage,
   type WaitingMessage,
 } from "./inbox-states.ts";
+import { PlatformError } from "./platform.ts";
+import { openConnectedChat } from "./platforms.ts";
+import { showWorkMs } from "./schema.ts";
 
 /** Refusals that pass by themselves. */
 const passing: ReadonlySet<ErrorCause> = new Set(["too_many_turns", "merchant_eligibility_unavailable"]);
@@ -54,7 +57,10 @@ async function begin(ctx: Ctx, waiting: WaitingMessage): Promise<"wait" | "next"
         onBusy: "enqueue",
         message: { id: newId("message"), role: "user", parts: [{ type: "text", text: waiting.text }] },
         userId: waiting.userId,
-        metadata: { chatConnectionId: connectionId, chatPlatform: waiting.platform, chatThreadId: waiting.threadKey },
+        metadata: {
+          ...{ chatConnectionId: connectionId, chatPlatform: waiting.platform, chatThreadId: waiting.threadKey },
+          ...(waiting.author === null ? {} : { chatUserId: waiting.author }),
+        },
       },
       materialize: "on_accept",
       kind: "chat",
@@ -62,6 +68,7 @@ async function begin(ctx: Ctx, waiting: WaitingMessage): Promise<"wait" | "next"
       key: null,
       alongside: (inner, accepted) => moveIntoSession(inner, waiting, accepted.sessionId),
     });
+    await showWork(ctx, waiting);
     return "next";
   } catch (error) {
     if (error instanceof InboxMovedError) return "next";
@@ -82,6 +89,16 @@ async function begin(ctx: Ctx, waiting: WaitingMessage): Promise<"wait" | "next"
     ctx.log.info({ connectionId, tenantId, reason: error.reason }, "a chat message was refused");
     await refuse(ctx.sql, waiting);
     return "next";
+  }
+}
+
+/** Shows in the chat that an answer is under way. Nothing depends on it: a platform that does not take it is left alone. */
+async function showWork(ctx: Ctx, { connectionId, address, place, ...row }: WaitingMessage): Promise<void> {
+  try {
+    await openConnectedChat(ctx, { ...row, id: connectionId }, showWorkMs).showWork(address, Number(place));
+  } catch (error) {
+    if (!(error instanceof PlatformError)) throw error;
+    ctx.log.debug({ connectionId, code: error.code }, "a chat does not show that an answer is under way");
   }
 }
 

@@ -231,7 +231,7 @@ function merged(row: ChatConnectionRow, given: PatchedConfiguration): ChatConfig
   if (platform !== undefined && platformNamed(platform as ChatPlatformName) !== row.platform)
     throw invalid("/configuration/platform", "cannot change");
   for (const field of Object.keys(fields))
-    if (!Object.hasOwn(row.configuration, field))
+    if (field !== "approverIds" && !Object.hasOwn(row.configuration, field))
       throw invalid(`/configuration/${field}`, `is not a field of ${row.platform}`);
   return { ...row.configuration, ...fields };
 }

@@ -29,6 +29,8 @@ export interface IncomingMessage {
   readonly place: number;
   /** Who the session's end user is: the person in a private conversation, else the channel. */
   readonly owner: string;
+  /** The person who wrote it, by the platform's id; null in a private conversation, where nobody else sees what is posted. */
+  readonly author: string | null;
   readonly text: string;
 }
 
@@ -117,9 +119,22 @@ export interface ChatAccount {
   post(to: ChatAddress, message: OutgoingMessage): Promise<string>;
   /** Changes a posted message; its buttons go when the new one has none. */
   edit(to: ChatAddress, messageId: string, message: OutgoingMessage): Promise<void>;
-  /** Confirms a press on a button to the person who pressed it. */
-  acknowledge(pressId: string): Promise<void>;
+  /** Confirms a press on a button to the person who pressed it, or tells that person alone why it decided nothing. */
+  acknowledge(to: ChatAddress, press: AnsweredPress): Promise<void>;
+  /** Shows in a conversation that an answer to this message is under way, until it is posted or the platform's own limit (Slack 2 minutes, Telegram 5 s). */
+  showWork(to: ChatAddress, place: number): Promise<void>;
 }
+
+/** A press that is to be acknowledged. */
+export interface AnsweredPress {
+  /** What the platform expects to be acknowledged; null: nothing. */
+  readonly pressId: string | null;
+  /** Who may not press this card, and did; null: the press counted. */
+  readonly refusedPerson: string | null;
+}
+
+/** What somebody is told who may not decide an approval. */
+export const notYoursText = "Only the person who asked may decide this, or somebody who was named for it.";
 
 /** Where a platform is reached, and the signal that ends every request to it. */
 export interface Endpoint {

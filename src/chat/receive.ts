@@ -1,19 +1,19 @@
 import { recordAudit } from "../kernel/audit/record.ts";
-import type { AnySql } from "../kernel/database/client.ts";
+import type { AnySql, Tx } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { cleanText } from "../messages/text.ts";
 import { decideApproval } from "../sessions/approvals.ts";
 import { recordPress } from "./delivery-states.ts";
 import { insertInboxMessage } from "./inbox-states.ts";
-import type { IncomingMessage, IncomingPress } from "./platform.ts";
+import type { IncomingMessage, IncomingPress, PressingPerson } from "./platform.ts";
 import type { ChatConnectionRow } from "./store.ts";
 
 /** Receives a message, once. Returns false when it was known, or its thread has too many that wait. */
 export function receiveMessage(
   sql: AnySql,
   connection: Pick<ChatConnectionRow, "id" | "platform">,
-  { keys, threadKey, address, place, owner, text }: IncomingMessage,
+  { keys, threadKey, address, place, owner, author, text }: IncomingMessage,
 ): Promise<boolean> {
   return insertInboxMessage(sql, {
     connectionId: connection.id,
@@ -22,24 +22,27 @@ export function receiveMessage(
     address,
     place,
     userId: `${connection.platform}:${owner}`,
+    author,
     text: cleanText(text),
   });
 }
 
 /**
  * Decides the approval whose card was pressed, if this connection posted that card
- * into that channel, and the approval is still open. Returns whether this press
- * decided it: a second press finds it decided.
+ * into that channel, this person may decide it, and it is still open. Returns whether
+ * this press decided it: a second press finds it decided, and somebody else's is told so.
  */
 export function receivePress(
   sql: AnySql,
-  connection: Pick<ChatConnectionRow, "id" | "tenantId">,
+  connection: Pick<ChatConnectionRow, "id" | "tenantId" | "configuration">,
   { approvalId, approved, channel, pressId, person }: IncomingPress,
   requestId: string,
 ): Promise<boolean> {
   return tx(sql, async (inner) => {
-    const sessionId = await recordPress(inner, { connectionId: connection.id, approvalId, channel, pressId });
-    if (sessionId === null) return false;
+    const refusedPerson = (await mayDecide(inner, connection, approvalId, person)) ? null : (person.id ?? "");
+    const press = { connectionId: connection.id, approvalId, channel, pressId, refusedPerson };
+    const sessionId = await recordPress(inner, press);
+    if (sessionId === null || refusedPerson !== null) return false;
     const actor = { type: "chat_user", id: person.id } as const;
     try {
       await decideApproval(inner, sessionId, approvalId, {
@@ -58,4 +61,20 @@ export function receivePress(
       throw error;
     }
   });
+}
+
+/** Whether a person may decide what a turn asks: who wrote its message, or is named for it. Where nobody of the chat asked and nobody is named, whoever sees the card may. */
+async function mayDecide(
+  inner: Tx,
+  { configuration }: Pick<ChatConnectionRow, "configuration">,
+  approvalId: string,
+  person: PressingPerson,
+): Promise<boolean> {
+  const approvers = configuration.approverIds ?? [];
+  if (person.id !== null && approvers.includes(person.id)) return true;
+  const [asked] = await inner<{ author: string | null }[]>`
+    select t.metadata ->> 'chatUserId' as author from approvals a join turns t on t.id = a.turn_id
+    where a.id = ${approvalId}`;
+  const author = asked?.author ?? null;
+  return author === null ? approvers.length === 0 : author === person.id;
 }

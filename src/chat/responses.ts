@@ -11,6 +11,7 @@ const Configuration = Closed({
   channelIds: Type.Optional(example(Type.Array(Text), ["C0123456789"])),
   chatIds: Type.Optional(Type.Array(Text)),
   businessMode: Type.Optional(Type.Boolean()),
+  approverIds: Type.Optional(Type.Array(Text)),
 });
 const Health = Closed({
   checkedAt: MomentOrNull,

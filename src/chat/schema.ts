@@ -22,6 +22,8 @@ export const webhooksPerSecondMax = 50;
 export const chatTextCharactersMax = 40_000;
 /** Messages that may wait in one thread; further ones are dropped. */
 export const inboxRowsMax = 1_000;
+/** Showing that an answer is under way takes at most this long. */
+export const showWorkMs = 3_000;
 /** Posting one message takes at most this long. */
 export const postTimeoutMs = 15_000;
 /** The sender of an older claim is lost, even if its worker lives. */
@@ -78,6 +80,7 @@ export const ChatConnectionPatch = Change("ChatConnectionUpdate", {
     channelIds: Type.Optional(AllowList),
     chatIds: Type.Optional(AllowList),
     businessMode: Type.Optional(Type.Boolean()),
+    approverIds: Type.Optional(AllowList),
   }),
 });
 
@@ -131,11 +134,12 @@ export interface ChatHealth {
   readonly checks: readonly HealthCheck[];
 }
 
-/** What a connection serves; it holds the fields of its own platform only. */
+/** What a connection serves; it holds the fields of its own platform only, and who may decide what others asked for. */
 export interface ChatConfiguration {
   readonly channelIds?: readonly string[];
   readonly chatIds?: readonly string[];
   readonly businessMode?: boolean;
+  readonly approverIds?: readonly string[];
 }
 
 /** The secrets of a connection. This service generates Telegram's webhook secret. */

@@ -5,6 +5,7 @@ import { eventually } from "../harness/harness.ts";
 import { lineIs } from "../harness/line.ts";
 import { userMessage } from "../harness/seed.ts";
 import { open } from "../harness/turns.ts";
+import { telegramRequest, telegramUpdate } from "../servers/telegram.ts";
 
 const fixture = await useChat();
 
@@ -76,6 +77,39 @@ describe("a conversation in Slack", () => {
       createdAt: expect.any(String),
       updatedAt: expect.any(String),
     });
+  });
+
+  test("what a person asks in a channel that person decides, or somebody who is named for it; anybody else is told so alone", async () => {
+    const { t, agentId } = await fixture.tenant();
+    const connection = await fixture.connectSlack(t, agentId);
+    const thread = await fixture.mention(connection, asks);
+    const [, card] = await fixture.inThread(thread, 2);
+    const bob = { id: "UBOB", username: "bob", name: "bob" };
+    expect(await fixture.pressSlack(connection, card as never, "approve", bob)).toBe(200);
+    const told = await eventually(() => fixture.slack.whispers.find(({ user }) => user === "UBOB"));
+    expect(told).toMatchObject({ channel: "C1", thread_ts: thread, text: expect.stringContaining("Only the person") });
+    const [waiting] = await fixture.h.sql`select status from approvals where tenant_id = ${t.id}`;
+    expect([waiting?.status, card?.edits]).toEqual(["pending", 0]);
+
+    const body = { configuration: { approverIds: ["UBOB"] } };
+    const changed = await t.call("PATCH", `/v1/chat-connections/${connection.id}`, { body });
+    expect([changed.status, changed.body.configuration.approverIds]).toEqual([200, ["UBOB"]]);
+    await fixture.pressSlack(connection, card as never, "approve", bob);
+    await fixture.inThread(thread, 3);
+    await eventually(() => (card?.edits ?? 0) > 0);
+    expect(card?.text).toContain("*Approved* by `bob`");
+    expect(fixture.slack.whispers.filter(({ user }) => user === "UBOB")).toHaveLength(1);
+  });
+
+  test("shows that an answer is under way, and reads bold words as such", async () => {
+    const { t, agentId } = await fixture.tenant();
+    const connection = await fixture.connectSlack(t, agentId);
+    const thread = await fixture.mention(connection, '[[sim: text="ok"]] *really* ~not~ `*code*`');
+    await fixture.inThread(thread, 1);
+    expect(fixture.slack.statuses).toContainEqual(expect.objectContaining({ channel_id: "C1", thread_ts: thread }));
+    const [session] = (await t.call("GET", `/v1/agents/${agentId}/sessions`)).body.data;
+    const { data } = (await t.call("GET", `/v1/agents/${agentId}/sessions/${session.id}/messages`)).body;
+    expect(data[0].parts[0].text).toBe('[[sim: text="ok"]] **really** ~~not~~ `*code*`');
   });
 
   test("messages that come while a turn runs wait and run in order, as turns of the same session", async () => {
@@ -246,5 +280,27 @@ describe("a conversation in Telegram", () => {
     expect(card.text).toContain("Denied");
     expect(card.text).toContain("by Ann Lee");
     expect((await t.call("GET", `/v1/agents/${agentId}/memories`)).body.data).toEqual([]);
+  });
+
+  test("in a group, somebody else's press decides nothing and says so; a private chat has one person", async () => {
+    const { t, agentId } = await fixture.tenant();
+    const connection = await fixture.connectTelegram(t, agentId);
+    const { bot, webhookUrl } = connection;
+    const group = { id: -1003, type: "group" };
+    const from = { id: 77, is_bot: false };
+    const entities = [{ type: "mention", offset: 0, length: bot.username.length + 1 }];
+    const text = `@${bot.username} ${asks}`;
+    const message = { message_id: fixture.telegram.nextId(), date: 1, from, chat: group, text, entities };
+    await fixture.h.app(telegramRequest(bot, webhookUrl, telegramUpdate({ message })));
+    const [, card] = await fixture.inChat(-1003, 2);
+    if (card === undefined) throw new Error("no card");
+    expect(fixture.telegram.actions).toContainEqual(expect.objectContaining({ chat_id: "-1003", action: "typing" }));
+    expect(await fixture.pressTelegram(connection, card, "Approve", "cb-78", 78)).toBe(200);
+    await eventually(() => fixture.telegram.acknowledged.includes("cb-78"));
+    expect(fixture.telegram.alerts.at(-1)).toContain("Only the person");
+    const [row] = await fixture.h.sql`select status from approvals where tenant_id = ${t.id}`;
+    expect(row?.status).toBe("pending");
+    await fixture.pressTelegram(connection, card, "Approve", "cb-77");
+    await fixture.inChat(-1003, 3);
   });
 });

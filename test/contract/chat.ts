@@ -31,7 +31,11 @@ export const chat: readonly Contract[] = [
     ids: connection,
     body: "json",
     errors: ["400 invalid_request"],
-    limits: [characters("/name", 1, 80), { field: "/configuration/channelIds", unit: "items", max: 100 }],
+    limits: [
+      characters("/name", 1, 80),
+      { field: "/configuration/channelIds", unit: "items", max: 100 },
+      { field: "/configuration/approverIds", unit: "items", max: 100 },
+    ],
   },
   { op: "DELETE /v1/chat-connections/:id", success: [204], shape: null, ids: connection, errors: [] },
   { op: "POST /v1/chat-connections/:id/enable", ...move },

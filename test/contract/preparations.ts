@@ -86,6 +86,9 @@ export const preparations: Readonly<Record<string, Prepare>> = {
   "/url": (s, value) => ({ body: { url: padded(`${s.w.mcp.url}?`, value) } }),
   "/bearerToken": (_, bearerToken) => ({ body: { authType: "bearer", bearerToken } }),
   "/scope": (_, scope) => ({ body: { authType: "oauth_authorization_code", scope } }),
+  "/configuration/approverIds": (_, value) => ({
+    body: { configuration: { approverIds: (value as unknown[]).map((_one, n) => `U${n}`) } },
+  }),
   "/configuration/channelIds": (_, value) => ({
     body: { configuration: { channelIds: (value as unknown[]).map((_one, n) => `C${n}`) } },
   }),

@@ -288,6 +288,7 @@ const shapes: Readonly<Record<string, Fields>> = {
     "channelIds?": "[text]",
     "chatIds?": "[text]",
     "businessMode?": "bool",
+    "approverIds?": "[text]",
   },
   BotIdentity: { botId: "text?", botUserId: "text?", teamId: "text?", appId: "text?" },
   ChatHealth: { checkedAt: "time?", tokenValid: "bool", identityVerified: "bool", checks: "[#HealthCheck]" },

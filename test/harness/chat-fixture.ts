@@ -104,8 +104,10 @@ export class ChatFixture {
     { bot, webhookUrl }: Connected<SlackBot>,
     message: SlackServer["messages"][number],
     action: "approve" | "deny",
+    user?: { readonly id: string; readonly username: string; readonly name: string },
   ): Promise<number> {
-    return (await this.h.app(slackRequest(bot, webhookUrl, slackPress(bot, message, action), { form: true }))).status;
+    const press = slackPress(bot, message, action, user);
+    return (await this.h.app(slackRequest(bot, webhookUrl, press, { form: true }))).status;
   }
 
   /** Somebody presses a button of a Telegram card. */
@@ -114,11 +116,12 @@ export class ChatFixture {
     message: TelegramMessage,
     label: string,
     id = "cb1",
+    from = 77,
   ): Promise<number> {
     const data = message.buttons.find((button) => button.text === label)?.callback_data;
     const callback_query = {
       id,
-      from: { id: 77, is_bot: false, first_name: "Ann", last_name: "Lee" },
+      from: { id: from, is_bot: false, first_name: "Ann", last_name: "Lee" },
       data,
       message: { message_id: message.id, chat: { id: Number(message.chat) } },
     };

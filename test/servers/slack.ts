@@ -29,6 +29,10 @@ const blockUnitsMax = 3_000;
 export class SlackServer extends StandInServer {
   readonly bots = new Map<string, SlackBot>();
   readonly messages: SlackMessage[] = [];
+  /** What one person of a channel was told alone. */
+  readonly whispers: Record<string, string>[] = [];
+  /** The statuses that were shown while an answer was under way. */
+  readonly statuses: Record<string, string>[] = [];
   /** Channels that exist, with whether the bot is in them; any other is `channel_not_found` where that is asked. */
   readonly channels = new Map<string, boolean>();
   #clock = 1_700_000_000_000_000;
@@ -90,6 +94,12 @@ export class SlackServer extends StandInServer {
         return this.#post(fields);
       case "/api/chat.update":
         return this.#update(fields);
+      case "/api/chat.postEphemeral":
+        this.whispers.push(fields);
+        return yes({ message_ts: this.ts() });
+      case "/api/assistant.threads.setStatus":
+        this.statuses.push(fields);
+        return yes({});
       default:
         return no("unknown_method");
     }
@@ -170,14 +180,19 @@ export function slackEvent(bot: SlackBot, event: object, eventId?: string): obje
 }
 
 /** A press on a card's button. */
-export function slackPress(bot: SlackBot, message: SlackMessage, actionId: "approve" | "deny"): object {
+export function slackPress(
+  bot: SlackBot,
+  message: SlackMessage,
+  actionId: "approve" | "deny",
+  user = { id: "UPERSON", username: "ann.lee", name: "ann.lee" },
+): object {
   const actions = message.blocks.find(({ type }) => type === "actions");
   const button = actions?.elements.find(({ action_id }: { action_id: string }) => action_id === actionId);
   return {
     type: "block_actions",
     team: { id: bot.teamId },
     api_app_id: bot.appId,
-    user: { id: "UPERSON", username: "ann.lee", name: "ann.lee" },
+    user,
     channel: { id: message.channel },
     message: { ts: message.ts },
     actions: [{ type: "button", block_id: actions?.block_id, action_id: actionId, value: button?.value }],

@@ -29,6 +29,10 @@ const callbackBytesMax = 64;
 export class TelegramServer extends StandInServer {
   readonly bots = new Map<string, TelegramBot>();
   readonly messages: TelegramMessage[] = [];
+  /** What people were told who pressed a button. */
+  readonly alerts: string[] = [];
+  /** The signs that an answer is under way. */
+  readonly actions: object[] = [];
   readonly acknowledged: string[] = [];
   /** The bot's standing in chats; any other is not found. */
   readonly members = new Map<string, string>();
@@ -86,6 +90,10 @@ export class TelegramServer extends StandInServer {
         return this.#edit(fields);
       case "answerCallbackQuery":
         this.acknowledged.push(fields.callback_query_id);
+        if (fields.text !== undefined) this.alerts.push(fields.text);
+        return yes(true);
+      case "sendChatAction":
+        this.actions.push(fields);
         return yes(true);
       default:
         return no(404, "Not Found");

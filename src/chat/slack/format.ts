@@ -1,5 +1,6 @@
 import { renderMarkdown, type Style } from "../markdown.ts";
 import type { OutgoingMessage } from "../platform.ts";
+import { fromMrkdwn } from "./from-mrkdwn.ts";
 
 /** `text` of a message holds at most so many characters; Slack cuts the rest off. */
 export const slackTextUnitsMax = 40_000;
@@ -70,12 +71,12 @@ const references: readonly (readonly [RegExp, (found: string[]) => string])[] = 
   ],
 ];
 
-/** Returns a message's text as a person reads it, without the bot's own mention. */
+/** Returns a message's text as Markdown, references as a person reads them, without the bot's own mention. */
 export function plainText(text: string, botUserId: string | null): string {
   const unmentioned = botUserId === null ? text : text.replaceAll(new RegExp(`<@${botUserId}(\\|[^<>]*)?>`, "g"), "");
   const named = references.reduce(
     (shown, [pattern, name]) => shown.replaceAll(pattern, (...found) => name(found.slice(0, 3) as string[])),
     unmentioned,
   );
-  return named.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&").trim();
+  return fromMrkdwn(named).replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&").trim();
 }

@@ -116,6 +116,7 @@ function messageOf({ identity, configuration }: ReceivingBot, event: SlackEvent,
     address: { channel, thread, business: null },
     place: Math.round(Number(ts) * 1_000_000) || 0,
     owner: direct ? user : channel,
+    author: direct ? null : user,
     text,
   };
 }

@@ -2,6 +2,7 @@ import {
   type ChatAccount,
   type ChatPlatform,
   type KnownBot,
+  notYoursText,
   type OutgoingMessage,
   PlatformError,
 } from "../platform.ts";
@@ -33,7 +34,8 @@ function openAccount(call: CallSlack): ChatAccount {
     membership: (_bot, channel) => membership(call, channel),
     post: (to, message) => post(call, to, message),
     edit: (to, messageId, message) => edit(call, to, messageId, message),
-    acknowledge: async () => {},
+    acknowledge: (to, { refusedPerson }) => (refusedPerson ? tell(call, to, refusedPerson) : Promise.resolve()),
+    showWork: (to, place) => showWork(call, to, place),
   };
 }
 
@@ -91,4 +93,18 @@ async function edit(call: CallSlack, to: ChatAddress, messageId: string, message
   const text = slackText(message);
   const blocks = cardBlocks(text, message.representation, message.approvalId);
   await call((client) => client.chat.update({ channel: to.channel, ts: messageId, text, blocks }));
+}
+
+/** Tells one person of a channel that their press decided nothing. */
+async function tell(call: CallSlack, { channel, thread }: ChatAddress, user: string): Promise<void> {
+  const where = { channel, user, ...(thread === null ? {} : { thread_ts: thread }) };
+  await call((client) => client.chat.postEphemeral({ ...where, text: notYoursText }));
+}
+
+/** Shows a status below the message, which Slack removes when the answer is posted, or after two minutes. */
+async function showWork(call: CallSlack, { channel, thread }: ChatAddress, place: number): Promise<void> {
+  const ts = thread ?? (place / 1_000_000).toFixed(6);
+  await call((client) =>
+    client.assistant.threads.setStatus({ channel_id: channel, thread_ts: ts, status: "is thinking…" }),
+  );
 }

@@ -88,6 +88,7 @@ function messageOf(bot: ReceivingBot, message: Message, updateId: number, busine
     address: { channel, thread: topic === null ? null : String(topic), business: businessId },
     place: message_id,
     owner: isPrivate ? String(from.id) : channel,
+    author: isPrivate ? null : String(from.id),
     text,
   };
 }

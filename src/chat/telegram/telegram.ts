@@ -2,6 +2,7 @@ import {
   type ChatAccount,
   type ChatPlatform,
   type KnownBot,
+  notYoursText,
   type OutgoingMessage,
   PlatformError,
 } from "../platform.ts";
@@ -34,8 +35,13 @@ function openAccount(call: CallTelegram, { webhookSecret }: ChatCredentials): Ch
     membership: (bot, chat) => membership(call, bot, chat),
     post: (to, message) => post(call, to, message),
     edit: (to, messageId, message) => edit(call, to, messageId, message),
-    acknowledge: async (pressId) => {
-      await call((api) => api.answerCallbackQuery(pressId));
+    acknowledge: async (_to, { pressId, refusedPerson }) => {
+      if (pressId === null) return;
+      const said = refusedPerson === null ? {} : { text: notYoursText, show_alert: true };
+      await call((api) => api.answerCallbackQuery(pressId, said));
+    },
+    showWork: async (to) => {
+      await call((api) => api.sendChatAction(to.channel, "typing", placeOf(to)));
     },
   };
 }
@@ -75,12 +81,19 @@ function formatOf(message: OutgoingMessage) {
   };
 }
 
+/** Where in a chat something is shown. */
+function placeOf({ thread, business }: ChatAddress) {
+  return {
+    ...(thread === null ? {} : { message_thread_id: Number(thread) }),
+    ...(business === null ? {} : { business_connection_id: business }),
+  };
+}
+
 async function post(call: CallTelegram, to: ChatAddress, message: OutgoingMessage): Promise<string> {
   const posted = await call((api) =>
     api.sendMessage(to.channel, telegramText(message), {
       ...formatOf(message),
-      ...(to.thread === null ? {} : { message_thread_id: Number(to.thread) }),
-      ...(to.business === null ? {} : { business_connection_id: to.business }),
+      ...placeOf(to),
     }),
   );
   return String(posted.message_id);

@@ -177,6 +177,7 @@ export interface ChatConnection {
     channelIds?: Array<string>;
     chatIds?: Array<string>;
     businessMode?: boolean;
+    approverIds?: Array<string>;
   };
   webhookUrl: string;
   identity: { botId: string | null; botUserId: string | null; teamId: string | null; appId: string | null };
@@ -215,6 +216,7 @@ export interface ChatConnectionUpdate {
     channelIds?: Array<string>;
     chatIds?: Array<string>;
     businessMode?: boolean;
+    approverIds?: Array<string>;
   };
 }
 
