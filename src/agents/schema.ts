@@ -13,7 +13,7 @@ import {
   UserId,
 } from "../kernel/http/request-fields.ts";
 import { Id, type IdOf } from "../kernel/ids.ts";
-import { modelCallsPerTurnMax, turnRunMsMax } from "../kernel/limits.ts";
+import { fallbackModelsMax, modelCallsPerTurnMax, turnRunMsMax } from "../kernel/limits.ts";
 import { type ApprovalPolicy, approvalModes } from "../tools/policy.ts";
 import { SandboxId } from "../workspaces/sandbox-id.ts";
 import { type ClientTool, ClientTools } from "./client-tools.ts";
@@ -33,8 +33,6 @@ const mcpConnectionsPerAgentMax = 50;
 export const librarySkillsPerAgentMax = 100;
 /** Overrides one approval policy may hold. */
 const overridesPerPolicyMax = 200;
-/** Models that an agent may name to be called where its own fails. */
-export const fallbackModelsMax = 3;
 /** The most tokens that an agent's `turnLimits` may name. */
 const limitTokensMax = 1_000_000_000;
 /** The model of a new agent in form A that names none (`POST /v1/agents`). */

@@ -55,6 +55,8 @@ export const answerChunksMax = 500_000;
 export const transcriptBytesMax = 32 * 1024 * 1024;
 /** A turn makes at most this many model calls. */
 export const modelCallsPerTurnMax = 50;
+/** Models that an agent may name to be called where its own fails. */
+export const fallbackModelsMax = 3;
 /** A provider may say at most this many input tokens, and as many output tokens, of one model call; more counts as not said. */
 export const callTokensMax = 2_147_483_647;
 /** A turn makes at most this many of its tool calls at once; the others wait. */

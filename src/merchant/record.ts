@@ -1,11 +1,12 @@
 import type { ProviderType } from "../kernel/config.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { newId } from "../kernel/ids.ts";
+import { fallbackModelsMax } from "../kernel/limits.ts";
 import { hasLiveJobSql } from "../kernel/queue/add-job.ts";
 import { addMerchantDeliverJob, deliverJobKey } from "./states.ts";
 
-/** Models that one turn may use: an agent's own, and its fallbacks (`fallbackModelsMax`). */
-const modelsPerTurnMax = 4;
+/** Models that one turn may use: an agent's own, and its fallbacks. */
+const modelsPerTurnMax = 1 + fallbackModelsMax;
 
 /** What recording needs to know of a turn beside its row. */
 export interface RecordedUsage {

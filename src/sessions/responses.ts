@@ -74,7 +74,12 @@ const turnView = {
   inputTokens: example(Type.Integer(), 120),
   outputTokens: example(Type.Integer(), 40),
   usageEstimated: example(Type.Boolean(), false),
-  modelCalls: example(Type.Integer(), 1),
+  modelCalls: example(
+    Type.Integer({
+      description: "Those that are metered: not one that the provider refused, which is a step without tokens.",
+    }),
+    1,
+  ),
 };
 export const TurnListResponse = pageOf("TurnPage", Component("TurnSummary", turnView));
 const StepCallResponse = Component("TurnStepToolCall", {

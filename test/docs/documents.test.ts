@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
+import { AgentCreate, AgentCreateShownInA } from "../../src/agents/schema.ts";
 import { readConfig } from "../../src/kernel/config.ts";
 import { inRepository } from "../harness/repository.ts";
 
@@ -53,4 +54,12 @@ describe(`the table of variables of ${page}`, () => {
         expect([name, readConfig({ [name]: value })]).toEqual([name, readConfig({})]);
       }
   });
+});
+
+test("the table of forms names the fields that an agent has in form B alone", () => {
+  const [, cell = ""] = /^\| further fields of an agent \|[^|]*\|([^|]*)\|$/m.exec(read("docs/forms.md")) ?? [];
+  const inA = Object.keys(AgentCreateShownInA.properties);
+  // In form A it is `sandboxId`, which has a row of its own.
+  const inB = Object.keys(AgentCreate.properties).filter((name) => name !== "workspaceId" && !inA.includes(name));
+  expect(quoted(cell).sort()).toEqual(inB.sort());
 });

@@ -68,6 +68,10 @@ describe("a turn", () => {
       status: "failed",
       error: { code: "provider_error", message: "The model provider answered with status 400." },
       firstTextAt: null,
+      // The call that was refused is a step, and is not metered.
+      modelCalls: 0,
+      inputTokens: 0,
+      steps: [{ index: 0, finishedAt: expect.any(String), inputTokens: 0, outputTokens: 0, toolCalls: [] }],
     });
     const asked = await play(owner, agent, null, { message: script('tool=memory_save args={"text":"a"}') });
     expect(await read(asked.turnId)).toMatchObject({

@@ -44,9 +44,9 @@ import type { TurnRecord } from "./turn-step.ts";
  *   running ──────────► running ──────────────────────────────► running, with the same turn log
  *   (first step)        (a later step)
  *
- * A turn that stops to ask a person (`waiting`) is continued by a *continuation*, which
- * has a turn log of its own; the moves of continuations and approvals are in
- * `continuation.ts`.
+ * A turn that stops to ask (`waiting`), a person for an approval or its caller for the result of
+ * a client tool, is continued by a *continuation*, which has a turn log of its own; the moves of
+ * continuations, approvals and calls of client tools are in `continuation.ts`.
  *
  * Every move is one update that names the state it leaves (its guard). Zero rows
  * mean that another process moved the turn first.
@@ -184,7 +184,7 @@ export function endMove(sql: AnySql, fence: Fence, outcome: TurnOutcome, parts: 
     )${checkpoints ? sql`, forgotten as (delete from turn_checkpoints k using ended e where k.turn_id = e.id)` : sql``}`;
 }
 
-/** The move *resume*: queues a turn whose approvals are decided, with a job. Does nothing when it waits for another continuation. */
+/** The move *resume*: queues a turn whose approvals are decided and whose client tools have their results, with a job. Does nothing when it waits for another continuation. */
 export async function resumeTurn(sql: AnySql, turnId: string, continuationId: string): Promise<void> {
   await sql`
     with queued as (
