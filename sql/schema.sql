@@ -287,6 +287,36 @@ CREATE INDEX client_calls_continuation ON client_calls USING btree (continuation
 CREATE INDEX client_calls_pending ON client_calls USING btree (tenant_id, created_at) WHERE status = 'pending'::text;
 CREATE INDEX client_calls_session ON client_calls USING btree (session_id, id);
 
+CREATE TABLE client_origins (
+  origin text NOT NULL,
+  agent_id text NOT NULL,
+  tenant_id text NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT client_origins_pkey PRIMARY KEY (origin, agent_id)
+);
+CREATE INDEX client_origins_agent ON client_origins USING btree (agent_id);
+CREATE INDEX client_origins_expired ON client_origins USING btree (expires_at);
+CREATE INDEX client_origins_tenant ON client_origins USING btree (tenant_id);
+
+CREATE TABLE client_tokens (
+  id text NOT NULL,
+  tenant_id text NOT NULL,
+  key_id text,
+  digest bytea NOT NULL,
+  agent_id text NOT NULL,
+  user_id text NOT NULL,
+  session_id text,
+  origins text[] NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT client_tokens_pkey PRIMARY KEY (id),
+  CONSTRAINT client_tokens_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id)
+);
+CREATE INDEX client_tokens_agent ON client_tokens USING btree (agent_id);
+CREATE UNIQUE INDEX client_tokens_digest ON client_tokens USING btree (digest);
+CREATE INDEX client_tokens_expired ON client_tokens USING btree (expires_at);
+CREATE INDEX client_tokens_live ON client_tokens USING btree (tenant_id, expires_at);
+
 CREATE TABLE continuations (
   id text NOT NULL,
   tenant_id text NOT NULL,

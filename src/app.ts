@@ -4,11 +4,13 @@ import { apiKeyRoutes } from "./apikeys/routes.ts";
 import { auditRoutes } from "./audit/routes.ts";
 import { chatRoutes } from "./chat/routes.ts";
 import { chatWebhookRoutes } from "./chat/webhook-routes.ts";
+import { clientTokenRoutes } from "./client-tokens/routes.ts";
 import { sleep } from "./kernel/async/wait.ts";
 import type { Ctx } from "./kernel/context.ts";
 import { isTransient, isUnavailable, unavailable } from "./kernel/database/failure.ts";
 import { ApiError } from "./kernel/errors.ts";
 import { allowedMethods, literalsBeside } from "./kernel/http/allowed-methods.ts";
+import { allowOrigin, isPreflight, respondToPreflight } from "./kernel/http/cross-origin.ts";
 import { envelope } from "./kernel/http/error-envelope.ts";
 import { askedForm } from "./kernel/http/form.ts";
 import { healthRoutes } from "./kernel/http/health.ts";
@@ -17,6 +19,7 @@ import { logRequest } from "./kernel/http/log-request.ts";
 import { metricsRoutes } from "./kernel/http/metrics-route.ts";
 import { observeRequest } from "./kernel/http/observe-request.ts";
 import type { OperationHandler } from "./kernel/http/operation.ts";
+import { takeQueryToken } from "./kernel/http/query-token.ts";
 import { formOf, isProbe, rememberForm, rememberRoute, requestIdOf, waitsUntil } from "./kernel/http/request.ts";
 import { streamHeaders } from "./kernel/http/sse.ts";
 import type { MountedOperation } from "./kernel/openapi/describe-operation.ts";
@@ -76,11 +79,12 @@ export function createApp(ctx: Ctx): App {
     let request = sent;
     let response: Response;
     try {
-      request = addressed(sent);
+      request = takeQueryToken(addressed(sent));
       response = await observeRequest(request, () => inSlot(ctx, request, respond));
     } catch (error) {
       response = refused(ctx, request, error);
     }
+    await allowOrigin(ctx, request, response);
     const tenantId = ctx.slots.tenantOf(request);
     logRequest(ctx.log, { request, status: response.status, tenantId, startedAtMs });
     return response;
@@ -121,6 +125,7 @@ function sliceRoutes(ctx: Ctx) {
     .use(auditRoutes(ctx))
     .use(chatRoutes(ctx))
     .use(chatWebhookRoutes(ctx))
+    .use(clientTokenRoutes(ctx))
     .use(memoryRoutes(ctx))
     .use(mcpConnectionRoutes(ctx))
     .use(merchantRoutes(ctx))
@@ -139,12 +144,13 @@ function sliceRoutes(ctx: Ctx) {
 async function unrouted(ctx: Ctx, request: Request, allow: readonly string[]): Promise<Response> {
   try {
     const { headers } = request;
+    const granted = isPreflight(request) && allow.length > 0 ? await respondToPreflight(ctx, request, allow) : null;
+    if (granted !== null) return granted;
     // Whoever is asking, nothing is here: a credential tells only which form to say it in.
     const principal = () => ctx.authenticator.authenticate(headers.get("authorization")).catch(() => null);
     rememberForm(request, askedForm(request) ?? (await principal())?.tenant.form ?? "b");
   } catch (error) {
-    if (error instanceof ApiError) return envelope(request, error);
-    throw error;
+    return failed(ctx, request, error);
   }
   if (allow.length === 0)
     return envelope(

@@ -5,6 +5,7 @@ import { deliverThread } from "../src/chat/deliver.ts";
 import { drainInbox } from "../src/chat/inbox.ts";
 import { purgeChatConnection, purgeChatConnections } from "../src/chat/purge.ts";
 import { sweepChatEvents } from "../src/chat/recover.ts";
+import { purgeClientTokens, sweepClientTokens } from "../src/client-tokens/store.ts";
 import type { Ctx } from "../src/kernel/context.ts";
 import { sweepKeys } from "../src/kernel/http/idempotency.ts";
 import type { IdOf } from "../src/kernel/ids.ts";
@@ -35,6 +36,7 @@ export const agentPurges: readonly AgentPurge[] = [
   purgeTasks,
   ({ sql }, agentId) => purgeChatConnections(sql, { agentId }),
   purgeSessions,
+  purgeClientTokens,
 ];
 
 /** What jobs need of their worker process. */
@@ -73,7 +75,10 @@ function taskList({ ctx, workerId, dispatcher, lanes }: JobRunner): Record<JobNa
     "skill.purge": (payload) => purgeLibrarySkill(ctx, payload),
     "merchant.deliver": (payload) => deliverEvents(ctx, workerId, payload),
     "pauses.sweep": () => expirePauses(ctx),
-    "keys.sweep": () => sweepKeys(ctx.sql),
+    "keys.sweep": async () => {
+      await sweepKeys(ctx.sql);
+      await sweepClientTokens(ctx.sql);
+    },
     "audit.sweep": () => sweepAuditEvents(ctx.sql),
     "usage.sum": () => sumUsage(ctx.sql),
   });

@@ -1,5 +1,5 @@
-import { randomBytes } from "node:crypto";
 import { tokenBodyLength, tokenPrefix } from "../kernel/auth/authenticator.ts";
+import { randomToken } from "../kernel/auth/random-token.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { newerThan, placeInTime, type TimePlace } from "../kernel/database/keyset.ts";
 import { tx } from "../kernel/database/transaction.ts";
@@ -27,7 +27,7 @@ export function createApiKey(
   name: string,
   expiresAt: Date | null,
 ): Promise<{ apiKey: ApiKey; token: string }> {
-  const token = `${tokenPrefix}${randomToken(tokenBodyLength)}`;
+  const token = randomToken(tokenPrefix, tokenBodyLength);
   return tx(sql, async (inner) => {
     // The tenant's row is the lock that makes the count hold.
     await inner`select 1 from tenants where id = ${tenantId} for no key update`;
@@ -76,17 +76,4 @@ function showApiKey(row: ApiKeyRow): ApiKey {
     createdAt: row.createdAt.toISOString(),
     expiresAt: row.expiresAt?.toISOString() ?? null,
   };
-}
-
-const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-
-function randomToken(length: number): string {
-  let body = "";
-  while (body.length < length) {
-    for (const byte of randomBytes(length)) {
-      // 248 is the largest multiple of 62 below 256: no character is likelier than another.
-      if (byte < 248 && body.length < length) body += alphabet[byte % alphabet.length];
-    }
-  }
-  return body;
 }

@@ -115,6 +115,10 @@ const table = {
     message: "The end user is not bound to a customer.",
   },
   dashboard_required: { b: [403, "invalid_request"], message: "This operation takes a dashboard sign-in only." },
+  client_token_refused: {
+    b: [403, "invalid_request"],
+    message: "A client token is not good for this operation; it takes an API key or a dashboard sign-in.",
+  },
   platform_skill_read_only: { b: [403, "invalid_request"], message: "Platform skills are read-only." },
   // 404: what is asked for (another tenant's resource gets the same errors)
   not_found: { b: [404, "not_found"], message: "There is no such resource." },

@@ -10,6 +10,7 @@ const prefixes = {
   chatConnection: "cc",
   chatDelivery: "cd",
   chatThread: "ct",
+  clientToken: "ctk",
   continuation: "cont",
   mcpConnection: "mcp",
   memory: "mem",

@@ -6,6 +6,7 @@ import { readDateTime } from "../kernel/http/date-time.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
 import { readLimit } from "../kernel/http/page.ts";
 import { Id } from "../kernel/ids.ts";
+import { listOfOwnTurns, ownTurn } from "./client-reach.ts";
 import { endTurnsOf } from "./end-all.ts";
 import { CancelResponse, TurnDetailsResponse, TurnListResponse } from "./responses.ts";
 import { TurnListFields, TurnsCancel } from "./schema.ts";
@@ -31,6 +32,7 @@ export function allTurnsRoutes(ctx: Ctx) {
         success: 200,
         response: TurnListResponse,
         errors: ["invalid_cursor"],
+        clientTokens: listOfOwnTurns,
         handle: ({ sql, tenantId, query }) => {
           const { status, kind, agentId, sessionId, userId, cursor } = query;
           return listTurns(sql, tenantId, {
@@ -69,6 +71,7 @@ export function allTurnsRoutes(ctx: Ctx) {
         success: 200,
         response: TurnDetailsResponse,
         errors: ["not_found"],
+        clientTokens: ownTurn,
         handle: ({ sql, tenantId, params }) => readTurn(sql, tenantId, params.turnId),
       }),
     );

@@ -8,6 +8,7 @@ import { Characters } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
 import { MessageStream } from "../messages/schema.ts";
 import { decideApproval, listApprovals } from "./approvals.ts";
+import { ofOwnSession } from "./client-reach.ts";
 import { placeAfter } from "./follow/numbering.ts";
 import { type StreamContext, streamTurnLog } from "./follow/respond.ts";
 import { withoutContent } from "./follow/whole.ts";
@@ -34,6 +35,7 @@ export function approvalRoutes(streams: StreamContext) {
         success: 200,
         response: ToolApprovalListResponse,
         errors: ["not_found"],
+        clientTokens: ofOwnSession,
         handle: async ({ sql, tenantId, params }) => {
           await requireSession(sql, tenantId, params);
           return listApprovals(sql, params.sessionId);
@@ -51,6 +53,7 @@ export function approvalRoutes(streams: StreamContext) {
         success: 202,
         response: ApprovalDecisionResponse,
         errors: ["not_found", "approval_decided"],
+        clientTokens: ofOwnSession,
         handle: async ({ sql, commit, tenantId, principal, params, body }) => {
           await requireSession(sql, tenantId, params);
           const { approved, reason = null } = body;
@@ -72,6 +75,7 @@ export function approvalRoutes(streams: StreamContext) {
         success: 200,
         response: MessageStream,
         errors: ["not_found", "session_busy"],
+        clientTokens: ofOwnSession,
         handle: async ({ sql, tenantId, params, request }) => {
           await requireSession(sql, tenantId, params);
           const [log] = await logStates(sql, [params.continuationId]);

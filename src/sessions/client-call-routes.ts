@@ -7,6 +7,7 @@ import { storable } from "../messages/text.ts";
 import type { CallResult } from "../messages/tool-calls.ts";
 import { requireSession } from "./approval-routes.ts";
 import { listClientCalls, settleCall } from "./client-calls.ts";
+import { ofOwnSession } from "./client-reach.ts";
 import type { StreamContext } from "./follow/respond.ts";
 import { ToolCallListResponse, ToolCallSettledResponse } from "./responses.ts";
 import { type ClientResult, ClientResultBody, sessionPath } from "./schema.ts";
@@ -26,6 +27,7 @@ export function clientCallRoutes({ ctx }: StreamContext) {
         success: 200,
         response: ToolCallListResponse,
         errors: ["not_found"],
+        clientTokens: ofOwnSession,
         handle: async ({ sql, tenantId, params }) => {
           await requireSession(sql, tenantId, params);
           return listClientCalls(sql, params.sessionId);
@@ -43,6 +45,7 @@ export function clientCallRoutes({ ctx }: StreamContext) {
         success: 202,
         response: ToolCallSettledResponse,
         errors: ["not_found", "tool_call_settled"],
+        clientTokens: ofOwnSession,
         handle: async ({ sql, commit, tenantId, params, body }) => {
           const result = resultOf(params.toolCallId, body);
           await requireSession(sql, tenantId, params);

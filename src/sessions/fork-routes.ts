@@ -8,6 +8,7 @@ import { operation, pathIds } from "../kernel/http/operation.ts";
 import { Reply } from "../kernel/http/reply.ts";
 import { Metadata, UserId } from "../kernel/http/request-fields.ts";
 import { databaseWaitMs } from "../kernel/limits.ts";
+import { forkOfOwn } from "./client-reach.ts";
 import { forkSession } from "./fork.ts";
 import { SessionResponse } from "./responses.ts";
 import { MessageId, sessionPath } from "./schema.ts";
@@ -35,7 +36,8 @@ export function forkRoutes(ctx: Ctx) {
       body: SessionFork,
       success: 201,
       response: SessionResponse,
-      errors: ["not_found", "message_not_found"],
+      errors: ["not_found", "message_not_found", "client_token_refused"],
+      clientTokens: forkOfOwn,
       handle: async ({ commit, tenantId, params, body }) => {
         const copy = () =>
           commit(async (inner) => {

@@ -8,6 +8,7 @@ import { Id } from "../kernel/ids.ts";
 import { allTurnsRoutes } from "./all-turns-routes.ts";
 import { approvalRoutes } from "./approval-routes.ts";
 import { clientCallRoutes } from "./client-call-routes.ts";
+import { listOfOwnSessions, ofOwnSession } from "./client-reach.ts";
 import type { StreamContext } from "./follow/respond.ts";
 import { TurnWatch } from "./follow/watch.ts";
 import { forkRoutes } from "./fork-routes.ts";
@@ -32,11 +33,12 @@ export function sessionRoutes(ctx: Ctx) {
     .use(clientCallRoutes(streams))
     .use(oneSessionRoutes(ctx))
     .use(allTurnsRoutes(ctx))
+    .use(listRoutes(ctx))
     .use(transcriptRoutes(ctx))
     .use(forkRoutes(ctx));
 }
 
-function transcriptRoutes(ctx: Ctx) {
+function listRoutes(ctx: Ctx) {
   return new Elysia({ prefix: "/v1" })
     .get(
       "/agents/:agentId/sessions",
@@ -48,10 +50,12 @@ function transcriptRoutes(ctx: Ctx) {
         success: 200,
         response: SessionListResponse,
         errors: ["invalid_cursor"],
-        handle: ({ sql, tenantId, params, query }) =>
+        clientTokens: listOfOwnSessions,
+        handle: ({ sql, tenantId, principal, params, query }) =>
           listSessions(sql, params.agentId, {
             tenantId,
             userId: query.userId,
+            sessionId: principal.client?.sessionId ?? undefined,
             cursor: query.cursor,
             limit: readLimit(query.limit),
           }),
@@ -74,7 +78,11 @@ function transcriptRoutes(ctx: Ctx) {
             limit: readLimit(query.limit),
           }),
       }),
-    )
+    );
+}
+
+function transcriptRoutes(ctx: Ctx) {
+  return new Elysia({ prefix: "/v1" })
     .get(
       "/agents/:agentId/sessions/:sessionId/messages",
       operation(ctx, {
@@ -85,6 +93,7 @@ function transcriptRoutes(ctx: Ctx) {
         success: 200,
         response: MessageListResponse,
         errors: ["invalid_cursor", "not_found"],
+        clientTokens: ofOwnSession,
         handle: async ({ sql, tenantId, params, query }) => {
           if (query.cursor !== undefined && query.after !== undefined)
             throw invalid("after", "and cursor exclude each other");

@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
 import type { Ctx } from "../kernel/context.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
+import { ofOwnSession } from "./client-reach.ts";
 import { SessionDetailsResponse } from "./responses.ts";
 import { SessionChange, sessionPath } from "./schema.ts";
 import { readSession, replaceMetadata } from "./state/session.ts";
@@ -19,6 +20,7 @@ export function oneSessionRoutes(ctx: Ctx) {
         success: 200,
         response: SessionDetailsResponse,
         errors: ["not_found"],
+        clientTokens: ofOwnSession,
         handle: ({ sql, tenantId, params: { agentId, sessionId } }) => readSession(sql, tenantId, agentId, sessionId),
       }),
     )

@@ -7,6 +7,7 @@ import { MessageStream } from "../messages/schema.ts";
 import { acceptGeneration, checkGenerateMessages } from "./accept/generate.ts";
 import { acceptTurn } from "./accept/turn.ts";
 import { cancelInSession } from "./cancel.ts";
+import { newSessionOfOwn, ofOwnSession, turnOfOwn } from "./client-reach.ts";
 import { joinTurn } from "./follow/join.ts";
 import { respondWithTurn, type StreamContext } from "./follow/respond.ts";
 import { respondWithPause } from "./follow/respond-pause.ts";
@@ -62,7 +63,8 @@ export function acceptRoutes(streams: StreamContext) {
         params: agentPath,
         body: TurnCreate,
         success: 201,
-        errors: turnErrors,
+        errors: [...turnErrors, "client_token_refused"],
+        clientTokens: newSessionOfOwn,
         handle: async (input) => {
           const { principal, form, params, body, request, requestId } = input;
           const key = readIdempotencyKey(request, input.tenantId, form, body);
@@ -92,6 +94,7 @@ export function acceptRoutes(streams: StreamContext) {
         success: 200,
         otherwise: { 202: PauseResponse },
         errors: [...turnErrors, "message_not_found", "session_busy"],
+        clientTokens: turnOfOwn,
         handle: async (input) => {
           const { principal, form, params, body, request, requestId } = input;
           const key = readIdempotencyKey(request, input.tenantId, form, body);
@@ -155,6 +158,8 @@ export function runningTurnRoutes(streams: StreamContext) {
         response: MessageStream,
         otherwise: { 204: null },
         errors: ["not_found"],
+        clientTokens: ofOwnSession,
+        queryToken: true,
         handle: (input) => joinTurn(streams, input),
       }),
     )
@@ -169,6 +174,7 @@ export function runningTurnRoutes(streams: StreamContext) {
         body: TurnCancel,
         response: CancelResponse,
         errors: ["not_found", "session_idle"],
+        clientTokens: ofOwnSession,
         idempotency: "own",
         handle: ({ tenantId, params, body }) => cancelInSession(streams.ctx, { tenantId, ...params }, body),
       }),

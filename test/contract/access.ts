@@ -1,4 +1,4 @@
-import { ascii, type Contract, cap, characters, pageLimit } from "./contract.ts";
+import { ascii, type Contract, cap, characters, number, pageLimit } from "./contract.ts";
 
 const provider = { id: ["prv", "404 provider_not_found"] } as const;
 const taken = "409 provider_name_conflict";
@@ -43,6 +43,30 @@ export const access: readonly Contract[] = [
     success: [204],
     shape: null,
     ids: { id: ["ak", "404 not_found"] },
+    errors: [],
+  },
+  {
+    op: "POST /v1/client-tokens",
+    success: [201],
+    shape: "ClientTokenMade",
+    body: "json",
+    required: ["userId"],
+    key: "response",
+    errors: ["404 not_found", "400 invalid_request"],
+    limits: [
+      characters("/userId", 1, 256),
+      number("/expiresInSeconds", 60, 86_400),
+      cap("valid client tokens per tenant", 100_000, "400 invalid_request"),
+      cap("origins of a tenant's client tokens", 10_000, "400 invalid_request"),
+      { field: "/origins", unit: "items", max: 20 },
+      { field: "/origins/0", unit: "ascii", max: 300 },
+    ],
+  },
+  {
+    op: "DELETE /v1/client-tokens/:id",
+    success: [204],
+    shape: null,
+    ids: { id: ["ctk", "404 not_found"] },
     errors: [],
   },
   {

@@ -4,7 +4,7 @@ import type { ApiResponse } from "../harness/harness.ts";
 import { fillMemories } from "../harness/seed.ts";
 import { callOf, newEntry, png, skillZip } from "./calls.ts";
 import { ask, missing } from "./causes.ts";
-import { freshName, type Scene } from "./scene.ts";
+import { fillClientOrigins, fillClientTokens, freshName, type Scene } from "./scene.ts";
 import { type Call, send } from "./world.ts";
 
 const mib = 1024 * 1024;
@@ -198,6 +198,17 @@ export const bounds: Readonly<Record<string, Bound>> = {
     await times(3, () => s.parley.apiKeys.create({ name: freshName() }));
     const make = () => s.t.call("POST", "/v1/apikeys", { form, body: { name: freshName() } });
     return { last: await make(), beyond: await make() };
+  },
+  "valid client tokens per tenant": filled(async (s) => {
+    const agentId = await s.theAgent();
+    await fillClientTokens(s, agentId, 99_999);
+    return { body: { agentId } };
+  }),
+  "origins of a tenant's client tokens": async (s, op, form) => {
+    const agentId = await s.theAgent();
+    await fillClientOrigins(s, agentId, 9_999);
+    const make = (origin: string) => send(s.t, op, form, { body: { agentId, userId: "anna", origins: [origin] } });
+    return { last: await make("https://last.example.com"), beyond: await make("https://beyond.example.com") };
   },
   "providers per tenant": async (s, _, form) => {
     await times(19, () => s.newProvider());

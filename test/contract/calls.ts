@@ -183,6 +183,8 @@ const access: Record<string, Caller> = {
     return {};
   },
   "DELETE /v1/apikeys/:id": idOf("id", (s) => s.newKey()),
+  "POST /v1/client-tokens": async (s) => ({ body: { agentId: await s.theAgent(), userId: "anna" } }),
+  "DELETE /v1/client-tokens/:id": idOf("id", (s) => s.newClientToken()),
   "GET /v1/providers": async (s) => {
     await s.theProvider();
     return {};

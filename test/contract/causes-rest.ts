@@ -12,7 +12,7 @@ import {
   newMerchant,
   organization,
 } from "./outside.ts";
-import { freshName, type Scene } from "./scene.ts";
+import { fillClientOrigins, freshName, type Scene } from "./scene.ts";
 import { type Call, send } from "./world.ts";
 
 const closed = "http://127.0.0.1:9/v1";
@@ -27,6 +27,17 @@ async function fill(s: Scene, table: string, id: string, prefix: string, count: 
 
 const keysAndProviders: readonly Cause[] = [
   changed(["POST /v1/apikeys"], "400 invalid_request", () => ({ body: { expiresAt: "2020-01-01T00:00:00Z" } })),
+  changed(["POST /v1/client-tokens"], "404 not_found", () => ({ body: { agentId: missing("ag") } })),
+  {
+    ops: ["POST /v1/client-tokens"],
+    row: "400 invalid_request",
+    alone: true,
+    async meet(s, form, op) {
+      const agentId = await s.theAgent();
+      await fillClientOrigins(s, agentId, 10_000);
+      return send(s.t, op, form, { body: { agentId, userId: "anna", origins: ["https://last.example.com"] } });
+    },
+  },
   {
     ops: ["POST /v1/providers"],
     row: "400 provider_limit_reached | 400 invalid_request",

@@ -1,8 +1,10 @@
 import type { AgentCreate, TurnCreate } from "parley/client";
 import type { Form } from "../../src/kernel/errors.ts";
+import { makeClientToken } from "../harness/client-tokens.ts";
 import { type ApiResponse, eventually } from "../harness/harness.ts";
 import { userMessage } from "../harness/seed.ts";
 import { type Cause, missing } from "./causes.ts";
+import { clientRefused } from "./contract.ts";
 import { newBinding, newMerchant } from "./outside.ts";
 import type { Scene } from "./scene.ts";
 import { send } from "./world.ts";
@@ -172,6 +174,15 @@ export const turnCauses: readonly Cause[] = [
         params: { ...(await s.theSession()) },
         body: { trigger: "regenerate-message", messageId: missing("msg"), stream: false },
       }),
+  },
+  {
+    ops: [create, "POST /v1/agents/:agentId/sessions/:sessionId/fork"],
+    row: clientRefused,
+    async meet(s, form, op) {
+      const at = await s.newSession({ userId: "anna" });
+      const { token } = await makeClientToken(s.t, at);
+      return send(s.t, op, form, { token, params: { ...at }, body: {} });
+    },
   },
   {
     ops: ["POST /v1/agents/:agentId/sessions/:sessionId/fork"],

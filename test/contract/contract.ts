@@ -25,6 +25,8 @@ export interface Contract {
   readonly limits?: readonly Limit[];
   /** What an Idempotency-Key does: nothing, the same response again, or join the turn. */
   readonly key?: "response" | "turn";
+  /** A client token is good for it; for any other it is 403. */
+  readonly client?: true;
   /** A broken field is 400 `invalid_request` in both forms. */
   readonly plainInvalid?: true;
   /** A body field that must be there, so that it can be left out. */
@@ -105,6 +107,9 @@ export const sharedErrors = {
   away: "503 service_unavailable",
 } as const;
 
+/** What an operation is to a client token that is not good for it. */
+export const clientRefused = "403 invalid_request";
+
 const invalid = "400 validation_failed | 400 invalid_request";
 export const invalidRow = ({ plainInvalid }: Contract): string => (plainInvalid ? "400 invalid_request" : invalid);
 const tooLarge = "413 payload_too_large";
@@ -113,11 +118,12 @@ const keyBusy = "409 idempotency_in_progress";
 
 /** All errors of an operation, each once: its own, its ids', and the shared ones. */
 export function errorsOf(contract: Contract): string[] {
-  const { ids = {}, body, key, errors } = contract;
+  const { ids = {}, body, key, errors, client } = contract;
   const missing = Object.values(ids).flatMap(([, row]) => (row === null ? [] : [row]));
   const rows = [
     ...Object.values(sharedErrors),
     invalidRow(contract),
+    ...(client === true ? [] : [clientRefused]),
     ...(body === "json" ? [tooLarge] : []),
     ...(key === undefined ? [] : [keyReused]),
     ...(key === "response" ? [keyBusy] : []),

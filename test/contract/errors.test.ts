@@ -3,6 +3,7 @@ import { createApp } from "../../src/app.ts";
 import { createContext } from "../../src/kernel/context.ts";
 import { openDatabase } from "../../src/kernel/database/client.ts";
 import type { Form } from "../../src/kernel/errors.ts";
+import { makeClientToken } from "../harness/client-tokens.ts";
 import type { ApiResponse, Harness, TestTenant } from "../harness/harness.ts";
 import { startHarness } from "../harness/harness.ts";
 import { callOf } from "./calls.ts";
@@ -10,7 +11,7 @@ import { ask, type Cause, missing } from "./causes.ts";
 import { agentCauses } from "./causes-agents.ts";
 import { restCauses } from "./causes-rest.ts";
 import { turnCauses } from "./causes-turns.ts";
-import { type Contract, errorsOf, invalidRow, pathOf, sharedErrors, spelled } from "./contract.ts";
+import { type Contract, clientRefused, errorsOf, invalidRow, pathOf, sharedErrors, spelled } from "./contract.ts";
 import { formsWith, Ledger } from "./ledger.ts";
 import { Scene } from "./scene.ts";
 import { contractOf, operations } from "./table.ts";
@@ -53,8 +54,8 @@ function emptyCall({ op, ids = {}, body }: Contract): Call {
 }
 
 /** Asks every operation that has the error for it, all at once. */
-function askAll(row: string, t: TestTenant, change: Partial<Call> = {}) {
-  const asked = operations
+function askAll(row: string, t: TestTenant, change: Partial<Call> = {}, among: readonly Contract[] = operations) {
+  const asked = among
     .filter((contract) => errorsOf(contract).includes(row))
     .flatMap((contract) => formsWith(contract, row).map((form) => ({ contract, form })));
   return Promise.all(
@@ -66,8 +67,9 @@ function askAll(row: string, t: TestTenant, change: Partial<Call> = {}) {
 }
 
 /** Meets one of the shared errors everywhere. */
-async function everywhere(row: string, t: TestTenant, change: Partial<Call> = {}): Promise<void> {
-  for (const { contract, form, response } of await askAll(row, t, change)) expectError(contract, row, form, response);
+async function everywhere(row: string, t: TestTenant, change?: Partial<Call>, among?: readonly Contract[]) {
+  for (const { contract, form, response } of await askAll(row, t, change, among))
+    expectError(contract, row, form, response);
 }
 
 describe("every operation returns", () => {
@@ -86,6 +88,12 @@ describe("every operation returns", () => {
     const limited = await Scene.open(w);
     await limited.setTenant({ rate_limit: 0 });
     await everywhere(sharedErrors.pace, limited.t);
+  });
+
+  test(`${clientRefused} to a client token, but for those that it is good for`, async () => {
+    const { token } = await makeClientToken(s.t, { agentId: await s.theAgent() });
+    const others = operations.filter(({ client }) => client !== true);
+    await everywhere(clientRefused, s.t, { token }, others);
   });
 
   test(sharedErrors.internal, async () => {

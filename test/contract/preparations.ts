@@ -49,6 +49,10 @@ export const preparations: Readonly<Record<string, Prepare>> = {
   "/responseFormat/name": formatted("name", null),
   "/responseFormat/schema": formatted("schema", null),
   "/schedule/config/everyMs": (_, everyMs) => ({ body: { schedule: { kind: "interval", config: { everyMs } } } }),
+  "/origins": (_, value) => ({
+    body: { origins: (value as unknown[]).map((_, place) => `https://page-${place}.example.com`) },
+  }),
+  "/origins/0": (_, value) => ({ body: { origins: [padded("https://page", value)] } }),
   "/expectedAttempt": async (s, expectedAttempt) => ({
     params: await newDelivery(s, { attempt: Math.max(0, Math.min(99, Number(expectedAttempt))) }),
     body: { expectedAttempt },

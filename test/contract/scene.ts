@@ -208,12 +208,36 @@ export class Scene {
     return (await this.parley.apiKeys.create({ name: freshName() })).apiKey.id;
   };
 
+  newClientToken = async (): Promise<string> => {
+    const body = { agentId: await this.theAgent(), userId: "anna" };
+    return (await this.t.call("POST", "/v1/client-tokens", { body })).body.id;
+  };
+
   /** A tenant's row changed, as the operator's command line would. */
   setTenant = async (fields: Record<string, unknown>) => {
     await this.sql`update tenants set ${this.sql(fields as never)} where id = ${this.t.id}`;
   };
 
   newRowId = newId;
+}
+
+/** Valid client tokens of an agent, as rows; so many that one statement may take too long for them. */
+export async function fillClientTokens({ sql, t }: Scene, agentId: string, count: number): Promise<void> {
+  for (let first = 1; first <= count; first += 10_000) await insert(first, Math.min(count, first + 9_999));
+  async function insert(first: number, last: number): Promise<void> {
+    await sql`
+    insert into client_tokens (id, tenant_id, digest, agent_id, user_id, origins, expires_at)
+    select 'ctk_' || number || ${t.id}, ${t.id}, sha256((${t.id}::text || number)::bytea), ${agentId}, 'anna', '{}', now() + interval '1 hour'
+    from generate_series(${first}::int, ${last}::int) number`;
+  }
+}
+
+/** Origins of an agent's client tokens, as rows. */
+export async function fillClientOrigins({ sql, t }: Scene, agentId: string, count: number): Promise<void> {
+  await sql`
+    insert into client_origins (origin, agent_id, tenant_id, expires_at)
+    select 'https://filler-' || number || '.example.com', ${agentId}, ${t.id}, now() + interval '1 day'
+    from generate_series(1, ${count}::int) number`;
 }
 
 /** The session that a response's `Location` names. */

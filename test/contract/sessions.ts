@@ -2,6 +2,7 @@ import {
   type Contract,
   cap,
   characters,
+  clientRefused,
   metadata,
   metadataOf,
   number,
@@ -44,12 +45,13 @@ const version = "404 agent_version_not_found | 404 AGENT_VERSION_NOT_FOUND";
 export const sessions: readonly Contract[] = [
   {
     op: "POST /v1/agents/:agentId/sessions",
+    client: true,
     success: [201],
     shape: "Turn",
     ids: agent,
     body: "json",
     key: "turn",
-    errors: [...gates, ...prompts, version, canceled],
+    errors: [...gates, ...prompts, version, canceled, clientRefused],
     limits: [
       number("/version", 1, 2_147_483_647),
       messageId("/message/id"),
@@ -63,6 +65,7 @@ export const sessions: readonly Contract[] = [
   },
   {
     op: "POST /v1/agents/:agentId/sessions/:sessionId",
+    client: true,
     success: [200, 202],
     shape: "Turn",
     ids: session,
@@ -91,6 +94,7 @@ export const sessions: readonly Contract[] = [
   },
   {
     op: "GET /v1/agents/:agentId/sessions/:sessionId/stream",
+    client: true,
     success: [200, 204],
     shape: "stream",
     ids: session,
@@ -98,6 +102,7 @@ export const sessions: readonly Contract[] = [
   },
   {
     op: "POST /v1/agents/:agentId/sessions/:sessionId/cancel",
+    client: true,
     success: [202],
     shape: "Canceled",
     ids: session,
@@ -106,6 +111,7 @@ export const sessions: readonly Contract[] = [
   },
   {
     op: "GET /v1/agents/:agentId/sessions",
+    client: true,
     success: [200],
     shape: "SessionPage",
     ids: { agentId: ["ag", null] },
@@ -113,9 +119,17 @@ export const sessions: readonly Contract[] = [
     limits: [pageLimit(200)],
   },
   { op: "GET /v1/sessions/latest", success: [200], shape: "LatestPage", errors: [cursor], limits: [pageLimit(200)] },
-  { op: "GET /v1/turns", success: [200], shape: "TurnSummaryPage", errors: [cursor], limits: [pageLimit(200)] },
+  {
+    op: "GET /v1/turns",
+    client: true,
+    success: [200],
+    shape: "TurnSummaryPage",
+    errors: [cursor],
+    limits: [pageLimit(200)],
+  },
   {
     op: "GET /v1/turns/:turnId",
+    client: true,
     success: [200],
     shape: "TurnDetails",
     ids: { turnId: ["turn", "404 not_found"] },
@@ -132,6 +146,7 @@ export const sessions: readonly Contract[] = [
   },
   {
     op: "GET /v1/agents/:agentId/sessions/:sessionId/messages",
+    client: true,
     success: [200],
     shape: "MessagePage",
     ids: session,
@@ -140,6 +155,7 @@ export const sessions: readonly Contract[] = [
   },
   {
     op: "GET /v1/agents/:agentId/sessions/:sessionId",
+    client: true,
     success: [200],
     shape: "SessionDetails",
     ids: session,
@@ -164,16 +180,18 @@ export const sessions: readonly Contract[] = [
   },
   {
     op: "POST /v1/agents/:agentId/sessions/:sessionId/fork",
+    client: true,
     success: [201],
     shape: "Session",
     ids: session,
     body: "json",
     key: "response",
-    errors: ["404 message_not_found | 404 not_found"],
+    errors: ["404 message_not_found | 404 not_found", clientRefused],
     limits: [userId, metadata],
   },
   {
     op: "GET /v1/agents/:agentId/sessions/:sessionId/tool-calls",
+    client: true,
     success: [200],
     shape: "ToolCalls",
     ids: session,
@@ -181,6 +199,7 @@ export const sessions: readonly Contract[] = [
   },
   {
     op: "POST /v1/agents/:agentId/sessions/:sessionId/tool-calls/:toolCallId",
+    client: true,
     success: [202],
     shape: "ToolCallSettled",
     // A provider makes the id of a tool call, in any shape.
@@ -192,6 +211,7 @@ export const sessions: readonly Contract[] = [
   },
   {
     op: "GET /v1/agents/:agentId/sessions/:sessionId/tool-approvals",
+    client: true,
     success: [200],
     shape: "ToolApprovals",
     ids: session,
@@ -199,6 +219,7 @@ export const sessions: readonly Contract[] = [
   },
   {
     op: "POST /v1/agents/:agentId/sessions/:sessionId/tool-approvals/:approvalId",
+    client: true,
     success: [202],
     shape: "ToolApprovalDecision",
     ids: { ...session, approvalId: ["apr", "404 not_found"] },
@@ -210,6 +231,7 @@ export const sessions: readonly Contract[] = [
   },
   {
     op: "GET /v1/agents/:agentId/sessions/:sessionId/tool-approval-continuations/:continuationId",
+    client: true,
     success: [200],
     shape: "stream",
     ids: { ...session, continuationId: ["cont", "404 not_found"] },

@@ -26,6 +26,8 @@ import type {
   ChatDeliveryPage,
   ChatDeliveryRepair,
   ChatDeliveryRepaired,
+  ClientTokenCreate,
+  ClientTokenCreated,
   ClientToolCallSettled,
   ClientToolCalls,
   ClientToolResult,
@@ -1330,6 +1332,25 @@ class ApiKeysClient {
   }
 }
 
+/** Credentials of pages without a back end, each for one end user of an agent. */
+class ClientTokensClient {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** Create a token for a page of one end user: `POST /v1/client-tokens`. */
+  create(body: ClientTokenCreate, options: CallOptions = {}): Promise<ClientTokenCreated> {
+    return this.#transport.call("POST", "/v1/client-tokens", { body, ...options });
+  }
+
+  /** Delete a client token: `DELETE /v1/client-tokens/{id}`. */
+  delete(id: string, options: CallOptions = {}): Promise<void> {
+    return this.#transport.call("DELETE", path`/v1/client-tokens/${id}`, { ...options });
+  }
+}
+
 /** All operations of the interface, by noun. */
 export class Nouns {
   readonly agents: AgentsClient;
@@ -1354,6 +1375,7 @@ export class Nouns {
   readonly merchantEvents: MerchantEventsClient;
   readonly auditEvents: AuditEventsClient;
   readonly apiKeys: ApiKeysClient;
+  readonly clientTokens: ClientTokensClient;
 
   constructor(transport: Transport) {
     this.agents = new AgentsClient(transport);
@@ -1378,5 +1400,6 @@ export class Nouns {
     this.merchantEvents = new MerchantEventsClient(transport);
     this.auditEvents = new AuditEventsClient(transport);
     this.apiKeys = new ApiKeysClient(transport);
+    this.clientTokens = new ClientTokensClient(transport);
   }
 }

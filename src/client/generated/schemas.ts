@@ -258,6 +258,20 @@ export interface ChatDeliveryRepaired {
   connectionId: string;
 }
 
+export interface ClientTokenCreate {
+  agentId: string;
+  userId: string;
+  sessionId?: string;
+  expiresInSeconds?: number;
+  origins?: Array<string>;
+}
+
+export interface ClientTokenCreated {
+  id: string;
+  token: string;
+  expiresAt: string;
+}
+
 export interface ClientTool {
   name: string;
   description: string;

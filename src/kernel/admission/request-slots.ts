@@ -6,8 +6,9 @@ import { FairStart } from "./fair-start.ts";
 import { Places } from "./places.ts";
 import { tooMany } from "./too-many.ts";
 
-/** Whose requests share a bound: a tenant's, a chat platform's webhooks, or those whose sender is not known (yet). */
-type Sender = IdOf<"tenant"> | "webhooks" | "unknown";
+/** Whose requests share a bound: a tenant's, a chat platform's webhooks, browsers' questions what a page may send, or those whose sender is not known (yet). */
+type Sender = IdOf<"tenant"> | "webhooks" | Stranger;
+type Stranger = "preflights" | "unknown";
 
 /** How many requests and streams of a sender one process has open (docs/configuration.md, "Limits"). */
 export interface SlotLimits {
@@ -87,7 +88,7 @@ export class RequestSlots {
   async begin(request: Request): Promise<void> {
     const credential = credentialOf(request);
     const known = credential === null ? undefined : this.#known.get(credential);
-    const sender = webhookPath.test(request.url) ? "webhooks" : (known?.id ?? "unknown");
+    const sender = webhookPath.test(request.url) ? "webhooks" : (known?.id ?? strangerOf(request));
     // From the first on, so that the log names the tenant of a request that is refused here.
     const held: Held = { sender, credential, inFlight: false, endStart: () => {}, streamOf: null };
     this.#held.set(request, held);
@@ -140,7 +141,8 @@ export class RequestSlots {
   /** Returns the tenant that a request counts for; null where it is not known. */
   tenantOf(request: Request): IdOf<"tenant"> | null {
     const sender = this.#held.get(request)?.sender;
-    return sender === undefined || sender === "webhooks" || sender === "unknown" ? null : sender;
+    const isTenant = sender !== undefined && sender !== "webhooks" && sender !== "preflights" && sender !== "unknown";
+    return isTenant ? sender : null;
   }
 
   /** Ends a request's stream. May be called more than once. */
@@ -168,6 +170,11 @@ export class RequestSlots {
     if (oldest !== undefined && this.#known.size >= credentialsKnownMax) this.#known.delete(oldest);
     this.#known.set(credential, { id, form });
   }
+}
+
+/** A browser's preflight has no credential; counted apart, it finds room beside a flood of invented ones. */
+function strangerOf({ method }: Request): Stranger {
+  return method === "OPTIONS" ? "preflights" : "unknown";
 }
 
 /** Returns what a credential is remembered by; never itself. */

@@ -4,7 +4,7 @@ export const actorTypes = ["api_key", "dashboard_user", "operator", "chat_user",
 /** Who did something: a credential, a person, or the service itself. */
 export interface AuditActor {
   readonly type: (typeof actorTypes)[number];
-  /** The API key's id, the dashboard token's `authUserId`, the chat platform's id of a person, the operator's account; null when it is not known. */
+  /** The API key's id, the dashboard token's `authUserId`, the chat platform's id of a person or the user id of a client token, the operator's account; null when it is not known. */
   readonly id: string | null;
 }
 

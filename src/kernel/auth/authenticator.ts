@@ -5,6 +5,7 @@ import { type IdOf, isId } from "../ids.ts";
 import { userIdLengthMax } from "../limits.ts";
 import { digest } from "../seal.ts";
 import { type AuditActor, systemActor } from "./actor.ts";
+import { type ClientScope, clientTokenPrefix } from "./client-scope.ts";
 import { type DashboardJwtConfig, jwtVerifier } from "./dashboard-jwt.ts";
 
 /** What the gates need to know of a tenant, read again with every request. */
@@ -28,9 +29,11 @@ export interface Tenant {
 /** Who sent a request. */
 export interface Principal {
   readonly tenant: Tenant;
-  readonly kind: "api_key" | "dashboard" | "tenant";
+  readonly kind: "api_key" | "client_token" | "dashboard" | "tenant";
   /** The dashboard user, when the token names one. */
   readonly authUserId: string | null;
+  /** What a client token is good for; null for every other credential, which is good for all that its tenant has. */
+  readonly client: ClientScope | null;
   /** How what the principal does is signed. */
   readonly actor: AuditActor;
   /**
@@ -46,6 +49,7 @@ export function tenantPrincipal(tenant: Tenant): Principal {
     tenant,
     kind: "tenant",
     authUserId: null,
+    client: null,
     actor: systemActor,
     writeBefore: new Date(Date.now() + internalWriteMs),
   };
@@ -61,6 +65,11 @@ export interface Authenticator {
    * credential is not valid, 503 when that cannot be checked now.
    */
   authenticate(authorization: string | null): Promise<Principal>;
+  /**
+   * Returns whether client tokens are, or were a day ago, for pages of this origin: tokens of one agent, or, with
+   * null, of any. A browser asks that without the token.
+   */
+  knowsOrigin(origin: string, agentId: IdOf<"agent"> | null): Promise<boolean>;
 }
 
 /** Every token of the service begins with this. */
@@ -68,12 +77,20 @@ export const tokenPrefix = "parley_";
 /** Characters of a token behind its prefix. */
 export const tokenBodyLength = 40;
 
-const tokenPattern = new RegExp(`^${tokenPrefix}[A-Za-z0-9]{${tokenBodyLength}}$`);
+const tokenPattern = patternOf(tokenPrefix);
+const clientTokenPattern = patternOf(clientTokenPrefix);
 /** Credentials are far shorter; a longer text is refused before it costs time to hash or parse. */
 const credentialLengthMax = 8_192;
 
 interface KeyOwnerRow extends TenantRow {
   keyId: IdOf<"apiKey">;
+}
+
+interface ClientTokenRow extends TenantRow {
+  agentId: IdOf<"agent">;
+  userId: string;
+  sessionId: IdOf<"session"> | null;
+  origins: string[];
 }
 
 interface TenantRow {
@@ -90,7 +107,7 @@ interface TenantRow {
   now: Date;
 }
 
-/** Returns the authenticator for API keys and, when the configuration names a secret or a JWKS, dashboard JWTs. */
+/** Returns the authenticator for API keys, client tokens and, when the configuration names a secret or a JWKS, dashboard JWTs. */
 export function createAuthenticator(sql: AnySql, config: DashboardJwtConfig): Authenticator {
   const verify = jwtVerifier(config);
   return {
@@ -98,10 +115,26 @@ export function createAuthenticator(sql: AnySql, config: DashboardJwtConfig): Au
       const credential = /^Bearer +([^\s]+)$/i.exec(authorization ?? "")?.[1];
       if (credential === undefined || credential.length > credentialLengthMax) throw new ApiError("unauthorized");
       if (tokenPattern.test(credential)) return principalOfKey(sql, credential);
+      if (clientTokenPattern.test(credential)) return principalOfClientToken(sql, credential);
       const claims = await verify(credential);
       return principalOfClaims(sql, claims);
     },
+    async knowsOrigin(origin, agentId) {
+      const [row] = await sql`
+        select 1 from client_origins
+        where origin = ${origin} and expires_at > now() ${agentId === null ? sql`` : sql`and agent_id = ${agentId}`} limit 1`;
+      return row !== undefined;
+    },
   };
+}
+
+/** Returns whether a text has the shape of a client token. */
+export function isClientToken(text: string): boolean {
+  return clientTokenPattern.test(text);
+}
+
+function patternOf(prefix: string): RegExp {
+  return new RegExp(`^${prefix}[A-Za-z0-9]{${tokenBodyLength}}$`);
 }
 
 async function principalOfKey(sql: AnySql, token: string): Promise<Principal> {
@@ -112,7 +145,35 @@ async function principalOfKey(sql: AnySql, token: string): Promise<Principal> {
     where k.digest = ${digest(token)} and (k.expires_at is null or k.expires_at > now()) and t.deleted_at is null`;
   if (row === undefined) throw new ApiError("unauthorized");
   const actor = { type: "api_key", id: row.keyId } as const;
-  return { tenant: showTenant(row), kind: "api_key", authUserId: null, actor, writeBefore: writeBefore(row) };
+  return {
+    tenant: showTenant(row),
+    kind: "api_key",
+    authUserId: null,
+    client: null,
+    actor,
+    writeBefore: writeBefore(row),
+  };
+}
+
+/** A client token is valid as long as its agent, and the key that made it, exist. */
+async function principalOfClientToken(sql: AnySql, token: string): Promise<Principal> {
+  const [row] = await sql<ClientTokenRow[]>`
+    select c.agent_id, c.user_id, c.session_id, c.origins, t.id, t.form, t.subscription, t.usage_credit, t.quota_turns_per_day,
+      t.running_turns, t.queued_turns, t.rate_limit, t.monetization, t.deleting_at is not null as deleting, clock_timestamp() as now
+    from client_tokens c join tenants t on t.id = c.tenant_id
+    where c.digest = ${digest(token)} and c.expires_at > now() and t.deleted_at is null
+      and exists (select 1 from agents a where a.id = c.agent_id)
+      and (c.key_id is null or exists (select 1 from api_keys k where k.id = c.key_id))`;
+  if (row === undefined) throw new ApiError("unauthorized");
+  const { agentId, userId, sessionId, origins } = row;
+  return {
+    tenant: showTenant(row),
+    kind: "client_token",
+    authUserId: null,
+    client: { agentId, userId, sessionId, origins },
+    actor: { type: "chat_user", id: userId },
+    writeBefore: writeBefore(row),
+  };
 }
 
 async function principalOfClaims(sql: AnySql, claims: JWTPayload): Promise<Principal> {
@@ -126,6 +187,7 @@ async function principalOfClaims(sql: AnySql, claims: JWTPayload): Promise<Princ
     tenant: showTenant(row),
     kind: "dashboard",
     authUserId: userId,
+    client: null,
     actor: { type: "dashboard_user", id: userId },
     writeBefore: writeBefore(row),
   };

@@ -2,7 +2,7 @@ import type { Principal } from "../auth/authenticator.ts";
 import type { Ctx } from "../context.ts";
 import { retryWhileUnavailable } from "../database/retry.ts";
 import { ApiError } from "../errors.ts";
-import { waitsUntil } from "./request.ts";
+import { rememberClient, waitsUntil } from "./request.ts";
 
 /**
  * Returns who sent a request, which counts as that tenant's from here on. Throws 401, 429
@@ -16,6 +16,7 @@ export async function authenticateRequest(ctx: Ctx, request: Request): Promise<P
     if (error instanceof ApiError && error.reason === "unauthorized") ctx.slots.refuse(request);
     throw error;
   });
+  if (principal.client !== null) rememberClient(request, principal.client);
   await ctx.slots.identify(request, principal.tenant);
   return principal;
 }

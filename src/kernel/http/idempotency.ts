@@ -5,6 +5,7 @@ import type { IdOf } from "../ids.ts";
 import { idempotencyKeepHours, idempotencyKeyLengthMax } from "../limits.ts";
 import type { Sealer } from "../seal.ts";
 import { canonicalJson } from "./canonical-json.ts";
+import { clientOf } from "./request.ts";
 
 /** A request's Idempotency-Key with what it stands for. */
 export interface IdempotencyKey {
@@ -23,7 +24,11 @@ export interface KeptResponse {
   readonly body: string | null;
 }
 
-/** Returns the request's Idempotency-Key; null when it has none. Throws 400 when it is empty or too long. */
+/**
+ * Returns the request's Idempotency-Key; null when it has none. The keys of a client token are
+ * apart from all others of its tenant: they are its user's with its agent. Throws 400 when
+ * it is empty or too long.
+ */
 export function readIdempotencyKey(
   request: Request,
   tenantId: IdOf<"tenant">,
@@ -41,7 +46,20 @@ export function readIdempotencyKey(
   }
   const { pathname, search } = new URL(request.url);
   const meaning = canonicalJson([form, request.method, pathname, search, body]);
-  return { tenantId, key, requestDigest: createHash("sha256").update(meaning).digest(), path: pathname };
+  return {
+    tenantId,
+    key: ownKey(request, key),
+    requestDigest: createHash("sha256").update(meaning).digest(),
+    path: pathname,
+  };
+}
+
+/** No header has a line break, so no key of another credential is the same. */
+function ownKey(request: Request, key: string): string {
+  const client = clientOf(request);
+  if (client === null) return key;
+  const owner = createHash("sha256").update(canonicalJson([client.agentId, client.userId]));
+  return `${owner.digest("base64url")}\n${key}`;
 }
 
 /**

@@ -9,6 +9,7 @@ import { ApiError, type ErrorCause, type Form, invalidAs } from "../errors.ts";
 import type { IdOf } from "../ids.ts";
 import { type AuditNote, type AuditRule, AuditTrail } from "./audit-trail.ts";
 import { authenticateRequest } from "./authenticate.ts";
+import type { ClientRequest, Narrowed } from "./client-reach.ts";
 import { askedForm, errorInA, type FormChange, showIn } from "./form.ts";
 import { type IdempotencyKey, type KeptResponse, readIdempotencyKey } from "./idempotency.ts";
 import { readJson } from "./json-body.ts";
@@ -99,6 +100,16 @@ export interface Operation<P extends TObject, Q extends TObject, B extends TSche
   readonly streams?: true;
   /** `own`: the handler treats the Idempotency-Key itself (turns join instead of repeating). Any other POST writes by `commit`. */
   readonly idempotency?: "own";
+  /**
+   * Narrows what was asked with a client token to what that is good for; throws what is said of
+   * the rest, such as 404 for another user's session. Left out: no client token is good for
+   * the operation, which is 403.
+   */
+  clientTokens?(
+    asked: ClientRequest<Static<P>, Static<Q>, Static<B> | Static<A>>,
+  ): Promise<Narrowed<Static<Q>, Static<B> | Static<A>>>;
+  /** It takes a client token in its query too (`query-token.ts`). */
+  readonly queryToken?: true;
   /** What it leaves in the audit events. An operation that is no GET has to say. */
   readonly audit?: AuditRule;
   handle(input: Input<P, Q, B, A>): Promise<unknown>;
@@ -121,9 +132,10 @@ const nothing = Closed({});
 
 /**
  * Returns an Elysia handler of an operation. It checks in this order: the header
- * `API-Form` (400), credential (401), subscription (402), request rate (429),
- * whether the form has the operation (404), path and query fields (400), body (400,
- * 413), Idempotency-Key (400, 409, 422); then it calls the handler. Elysia routes;
+ * `API-Form` (400), credential (401), subscription (402), request rate (429), whether a client
+ * token is good for the operation (403), whether the form has it (404), path and query fields
+ * (400), body (400, 413), what of it is in a client token's reach (403, 404, 400),
+ * Idempotency-Key (400, 409, 422); then it calls the handler. Elysia routes;
  * checking stays here so that the order is the same everywhere and bodies are read
  * with our own bound.
  */
@@ -140,6 +152,7 @@ export function operation<
     const form = asked ?? principal.tenant.form;
     rememberForm(request, form);
     await requestGate(principal, ctx.rateLimiter);
+    if (principal.client !== null && spec.clientTokens === undefined) throw new ApiError("client_token_refused");
     if (spec.streams === true) ctx.slots.openStream(request, principal.tenant.id);
     if (spec.onlyForm !== undefined && spec.onlyForm !== form) throw new ApiError("not_found");
 
@@ -156,10 +169,14 @@ export function operation<
   return Object.assign(handler, { spec: spec as unknown as AnyOperation });
 
   async function respondTo(principal: Principal, form: Form, request: Request, params: Record<string, string | null>) {
-    const checkedParams = validateFields(spec.params ?? nothing, Object.entries(params));
+    const checkedParams = validateFields(spec.params ?? nothing, Object.entries(params)) as Static<P>;
     const querySchema = (form === "a" ? spec.queryInA : undefined) ?? spec.query ?? nothing;
-    const checkedQuery = validateFields(querySchema, queryFields(request.url));
-    const body = await readBody(request, spec, form, principal.tenant.id);
+    const sentQuery = validateFields(querySchema, queryFields(request.url)) as Static<Q>;
+    const sentBody = (await readBody(request, spec, form, principal.tenant.id)) as Static<B> | Static<A>;
+    const asked = { params: checkedParams, query: sentQuery, body: sentBody };
+    const narrowed = await narrowedFor(principal, asked);
+    if (narrowed.response !== undefined) return respond(narrowed.response, spec, form);
+    const { query = sentQuery, body = sentBody } = narrowed;
     const requestId = requestIdOf(request);
     const lastId = Object.keys(spec.params?.properties ?? {}).at(-1);
     const named = lastId === undefined ? undefined : (checkedParams as Record<string, string>)[lastId];
@@ -170,9 +187,9 @@ export function operation<
           principal,
           tenantId: principal.tenant.id,
           form,
-          params: checkedParams as Static<P>,
-          query: checkedQuery as Static<Q>,
-          body: body as Static<B> | Static<A>,
+          params: checkedParams,
+          query,
+          body,
           request,
           requestId,
           audit,
@@ -186,6 +203,15 @@ export function operation<
         ? readIdempotencyKey(request, principal.tenant.id, form, body)
         : null;
     return respondUnder(ctx, key, audit, spec, form, handle);
+  }
+
+  async function narrowedFor(
+    { client, tenant }: Principal,
+    asked: Pick<ClientRequest<Static<P>, Static<Q>, Static<B> | Static<A>>, "params" | "query" | "body">,
+  ) {
+    if (client === null) return {};
+    if (spec.clientTokens === undefined) throw new ApiError("client_token_refused");
+    return spec.clientTokens({ ...asked, client, tenantId: tenant.id, sql: ctx.sql });
   }
 }
 

@@ -1,3 +1,4 @@
+import type { ClientScope } from "../auth/client-scope.ts";
 import type { Form } from "../errors.ts";
 import { newId } from "../ids.ts";
 import { databaseWaitMs } from "../limits.ts";
@@ -62,6 +63,18 @@ export function rememberForm(request: Request, form: Form): void {
 /** Returns the form noted for a request; `b` when it failed before one was known. */
 export function formOf(request: Request): Form {
   return forms.get(request) ?? "b";
+}
+
+const clients = new WeakMap<Request, ClientScope>();
+
+/** Notes what the client token of a request is good for. */
+export function rememberClient(request: Request, client: ClientScope): void {
+  clients.set(request, client);
+}
+
+/** Returns what the client token of a request is good for; null when it has none, or none that was valid. */
+export function clientOf(request: Request): ClientScope | null {
+  return clients.get(request) ?? null;
 }
 
 const deadlines = new WeakMap<Request, number>();

@@ -24,6 +24,7 @@ export function describeOperation({ method, spec }: MountedOperation, components
     operationId: spec.id,
     summary: spec.summary,
     description: descriptionOf(spec),
+    ...credentialsOf(spec),
     parameters,
     ...describeRequestBody(spec, components),
     responses: { ...describeSuccesses(spec, components), ...describeErrors(spec, method, components) },
@@ -34,6 +35,13 @@ function descriptionOf({ summary, description, onlyForm }: AnyOperation): string
   const form =
     onlyForm === undefined ? [] : [`Only in form ${onlyForm.toUpperCase()}; 404 \`not_found\` in the other.`];
   return [description ?? `${summary}.`, ...form].join("\n\n");
+}
+
+/** The credentials that an operation takes, where they are not those that every one takes. */
+function credentialsOf({ clientTokens, queryToken }: AnyOperation): object {
+  if (clientTokens === undefined) return {};
+  const inQuery = queryToken === true ? [{ clientTokenInQuery: [] }] : [];
+  return { security: [{ bearer: [] }, { clientToken: [] }, ...inQuery] };
 }
 
 const formParameter = {

@@ -1,3 +1,4 @@
+import { queryTokenField } from "../http/query-token.ts";
 import { version } from "../version.ts";
 import { Components } from "./components.ts";
 import { describeOperation, type MountedOperation } from "./describe-operation.ts";
@@ -20,7 +21,7 @@ that a limit keeps short comes whole, under the noun; where it takes \`cursor\` 
 give either.
 
 **Errors.** Every error has one envelope, the schema \`ErrorResponse\`. Beside the errors that an operation lists, each may respond
-400 for a field that breaks a rule, 401, 402, 429, 500 and 503.
+400 for a field that breaks a rule, 401, 402, 429, 500 and 503, and those that no client token is good for, 403.
 
 **Streams.** A turn is streamed as \`text/event-stream\`: UI message chunks of the AI SDK, one in each event, and
 \`[DONE]\` at the end.`;
@@ -55,6 +56,18 @@ export function openApiDocument(operations: readonly MountedOperation[], publicU
           type: "http",
           scheme: "bearer",
           description: "An API key (`POST /v1/apikeys`), or a dashboard JWT where the operator set one up.",
+        },
+        clientToken: {
+          type: "http",
+          scheme: "bearer",
+          description:
+            "A token for one end user of one agent (`POST /v1/client-tokens`), for pages without a back end.",
+        },
+        clientTokenInQuery: {
+          type: "apiKey",
+          in: "query",
+          name: queryTokenField,
+          description: "The same for a browser's own `EventSource`, which cannot send headers.",
         },
       },
       schemas: components.schemas,

@@ -46,11 +46,12 @@ const sharedCauses: readonly ErrorCause[] = [
 
 /** Causes that follow from what the operation takes, and in which form. */
 function impliedCauses(
-  { body, idempotency, onlyForm, invalidAs }: AnyOperation,
+  { body, idempotency, onlyForm, invalidAs, clientTokens }: AnyOperation,
   method: string,
 ): readonly ErrorCause[] {
   return [
     ...(invalidAs === undefined ? [] : [invalidAs]),
+    ...(clientTokens === undefined ? (["client_token_refused"] as const) : []),
     ...(onlyForm === undefined ? [] : (["not_found"] as const)),
     ...(body === undefined || body === "raw" ? [] : (["payload_too_large"] as const)),
     ...(method === "POST" && idempotency !== "own" ? keyErrors : []),

@@ -25,6 +25,7 @@ const descriptions = {
   merchantEvents: "Usage on its way to the billing provider.",
   auditEvents: "Who did what.",
   apiKeys: "Credentials of the tenant.",
+  clientTokens: "Credentials of pages without a back end, each for one end user of an agent.",
 } as const;
 
 /** The tags of the document. */

@@ -71,6 +71,8 @@ export interface SessionListFilter {
   readonly tenantId: string;
   /** Undefined: all; the empty string: sessions without an end user. */
   readonly userId: string | undefined;
+  /** Only this one. */
+  readonly sessionId?: string | undefined;
   readonly cursor: string | undefined;
   readonly limit: number;
 }
@@ -87,7 +89,8 @@ export async function listSessions(
     select ${summaryColumns(sql)} from sessions s
     where s.tenant_id = ${filter.tenantId} and s.agent_id = ${agentId} and s.visible and s.deleted_at is null
       and exists (select 1 from agents a where a.id = ${agentId})
-      ${filter.userId === undefined ? sql`` : sql`and s.user_id = ${filter.userId}`} ${olderThan(sql, place, "s.updated_at", "s.id")}
+      ${filter.userId === undefined ? sql`` : sql`and s.user_id = ${filter.userId}`}
+      ${filter.sessionId === undefined ? sql`` : sql`and s.id = ${filter.sessionId}`} ${olderThan(sql, place, "s.updated_at", "s.id")}
     order by s.updated_at desc, s.id desc limit ${filter.limit + 1}`;
   return timePage(list, rows, filter.limit, showSummary);
 }

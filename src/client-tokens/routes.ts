@@ -1,0 +1,62 @@
+import { Elysia } from "elysia";
+import type { Ctx } from "../kernel/context.ts";
+import { invalidAll } from "../kernel/errors.ts";
+import { operation, pathIds } from "../kernel/http/operation.ts";
+import { Id } from "../kernel/ids.ts";
+import { ClientTokenCreatedResponse } from "./responses.ts";
+import { ClientTokenCreate, tokenSecondsDefault } from "./schema.ts";
+import { createClientToken, deleteClientToken } from "./store.ts";
+
+/** Client tokens: `/v1/client-tokens`. */
+export function clientTokenRoutes(ctx: Ctx) {
+  return new Elysia({ prefix: "/v1/client-tokens" })
+    .post(
+      "",
+      operation(ctx, {
+        id: "clientTokens.create",
+        audit: "client_token.create",
+        summary: "Create a token for a page of one end user",
+        description:
+          "The token is good for the turns, streams, transcripts, approvals and client tools of `userId` with `agentId`, or of the one session `sessionId`, and for nothing else. Browsers may use it on pages of `origins`. It ends with the API key that made it.",
+        body: ClientTokenCreate,
+        success: 201,
+        response: ClientTokenCreatedResponse,
+        errors: ["not_found", "invalid_request"],
+        handle: ({ commit, tenantId, principal, body }) => {
+          const { agentId, userId, sessionId = null, expiresInSeconds = tokenSecondsDefault, origins = [] } = body;
+          checkOrigins(origins);
+          const keyId = principal.kind === "api_key" ? principal.actor.id : null;
+          const asked = { tenantId, keyId, agentId, userId, sessionId, expiresInSeconds };
+          return commit((inner) => createClientToken(inner, { ...asked, origins: [...new Set(origins)] }));
+        },
+      }),
+    )
+    .delete(
+      "/:id",
+      operation(ctx, {
+        id: "clientTokens.delete",
+        audit: "client_token.delete",
+        summary: "Delete a client token",
+        params: pathIds({ id: Id("clientToken") }),
+        success: 204,
+        errors: ["not_found"],
+        handle: ({ commit, tenantId, params }) => commit((inner) => deleteClientToken(inner, tenantId, params.id)),
+      }),
+    );
+}
+
+/** Throws 400 naming each origin that is not spelt as browsers send it. */
+function checkOrigins(origins: readonly string[]): void {
+  const broken = origins.flatMap((origin, index) => (isOrigin(origin) ? [] : [index]));
+  if (broken.length === 0) return;
+  const message =
+    "must be an origin as a browser sends it, such as https://app.example.com: http or https, host and port";
+  throw invalidAll(broken.map((index) => ({ path: `/origins/${index}`, message })));
+}
+
+/** A URL takes more in a host than names have, such as `*`. */
+const originPattern = /^https?:\/\/(?:[a-z0-9._-]+|\[[0-9a-f:]+\])(?::\d+)?$/;
+
+function isOrigin(text: string): boolean {
+  return originPattern.test(text) && URL.canParse(text) && new URL(text).origin === text;
+}

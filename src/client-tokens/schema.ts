@@ -1,0 +1,34 @@
+import { Type } from "@sinclair/typebox";
+import { Component, example } from "../kernel/http/component.ts";
+import { Characters } from "../kernel/http/request-fields.ts";
+import { Id } from "../kernel/ids.ts";
+import { userIdLengthMax } from "../kernel/limits.ts";
+
+/** How long a client token may be valid, in seconds. */
+export const tokenSecondsMin = 60;
+export const tokenSecondsMax = 86_400;
+/** How long it is where nothing is said. */
+export const tokenSecondsDefault = 3_600;
+/** Valid client tokens of a tenant. */
+export const clientTokensPerTenantMax = 100_000;
+/** Origins that one token is for. */
+export const originsPerTokenMax = 20;
+/** Origins of all client tokens of a tenant; each agent's count apart. */
+export const originsPerTenantMax = 10_000;
+/** An origin has at most this many characters. */
+const originCharactersMax = 300;
+
+export const ClientTokenCreate = Component("ClientTokenCreate", {
+  agentId: Id("agent"),
+  // Not empty: that would be everything that belongs to no user.
+  userId: example(Characters({ min: 1, max: userIdLengthMax }), "user-1"),
+  sessionId: Type.Optional(Id("session")),
+  expiresInSeconds: Type.Optional(
+    Type.Integer({ minimum: tokenSecondsMin, maximum: tokenSecondsMax, default: tokenSecondsDefault }),
+  ),
+  origins: Type.Optional(
+    example(Type.Array(Characters({ min: 1, max: originCharactersMax }), { maxItems: originsPerTokenMax }), [
+      "https://app.example.com",
+    ]),
+  ),
+});
