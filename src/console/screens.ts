@@ -25,15 +25,15 @@ export const tenantScreens: readonly ScreenGroup[] = [
   {
     title: "Now",
     screens: [
-      { name: "Overview", path: "/", keys: "go", load: null },
-      { name: "Playground", path: "/playground", keys: "gp", load: null },
+      { name: "Overview", path: "/", keys: "go", load: () => import("./overview/screen.tsx") },
+      { name: "Playground", path: "/playground", keys: "gp", load: () => import("./playground/screen.tsx") },
       { name: "Approvals", path: "/approvals", keys: "ga", load: null },
     ],
   },
   {
     title: "History",
     screens: [
-      { name: "Sessions", path: "/sessions", keys: "gs", load: null },
+      { name: "Sessions", path: "/sessions", keys: "gs", load: () => import("./sessions/screen.tsx") },
       { name: "Turns", path: "/turns", keys: "gt", load: null },
       { name: "Usage", path: "/usage", keys: "gu", load: null },
       { name: "Audit", path: "/audit", keys: "gh", load: null },

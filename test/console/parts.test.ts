@@ -5,7 +5,6 @@ import { durationText, sinceText } from "../../src/console/parts/moment.ts";
 import { isSafeLink } from "../../src/console/parts/safe-link.ts";
 import { matchShortcut } from "../../src/console/parts/shortcuts.ts";
 import { placeOf, rangeOf } from "../../src/console/parts/span-place.ts";
-import { operatorScreens, tenantScreens } from "../../src/console/screens.ts";
 
 describe("what the console's parts compute", () => {
   test("an issue stands at the field that it is about, and the rest is said above the button", () => {
@@ -87,13 +86,5 @@ describe("what the console's parts compute", () => {
   test("the operations of /v1 are asked for below /console", () => {
     expect(consolePath("/v1/agents?limit=1")).toBe("/console/api/agents?limit=1");
     expect(consolePath("/console/api/overview")).toBe("/console/api/overview");
-  });
-
-  test("every screen has its own address and its own keys", () => {
-    for (const groups of [tenantScreens, operatorScreens]) {
-      const screens = groups.flatMap((group) => group.screens);
-      expect(new Set(screens.map(({ path }) => path)).size).toBe(screens.length);
-      expect(new Set(screens.map(({ keys }) => keys)).size).toBe(screens.length);
-    }
   });
 });

@@ -32,7 +32,12 @@ export function Badge({ tone = "neutral", children }: { readonly tone?: BadgeTon
   return <span className={`badge ${tone}`}>{children}</span>;
 }
 
-/** The status of a resource, as the API spells it. */
-export function StatusBadge({ status }: { readonly status: string }) {
-  return <Badge tone={tones[status] ?? "neutral"}>{status.replaceAll("_", " ")}</Badge>;
+/** The status of a resource, as the API spells it, or in other words. */
+export function StatusBadge({ status, text }: { readonly status: string; readonly text?: string }) {
+  return <Badge tone={toneOf(status)}>{text ?? status.replaceAll("_", " ")}</Badge>;
+}
+
+/** The tone of a status. */
+export function toneOf(status: string): BadgeTone {
+  return tones[status] ?? "neutral";
 }

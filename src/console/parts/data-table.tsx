@@ -18,33 +18,35 @@ interface DataTableProps<Row> {
   rowKey(row: Row): string;
 }
 
-/** A table; on a narrow screen each row is a card. */
+/** A table, whose first column has the room that the others leave; on a narrow screen each row is a card. */
 export function DataTable<Row>({ caption, columns, rows, rowKey }: DataTableProps<Row>) {
   const classOf = ({ numeric, wideOnly }: Column<Row>) =>
     [numeric && "numeric", wideOnly && "wide-only"].filter(Boolean).join(" ") || undefined;
   return (
-    <table className="data-table">
-      <caption className="unseen">{caption}</caption>
-      <thead>
-        <tr>
-          {columns.map((column) => (
-            <th key={column.name} scope="col" className={classOf(column)}>
-              {column.name}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map((row) => (
-          <tr key={rowKey(row)}>
+    <div className="data-table-frame">
+      <table className="data-table">
+        <caption className="unseen">{caption}</caption>
+        <thead>
+          <tr>
             {columns.map((column) => (
-              <td key={column.name} data-name={column.name} className={classOf(column)}>
-                {column.cell(row)}
-              </td>
+              <th key={column.name} scope="col" className={classOf(column)}>
+                {column.name}
+              </th>
             ))}
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={rowKey(row)}>
+              {columns.map((column) => (
+                <td key={column.name} data-name={column.name} className={classOf(column)}>
+                  <div>{column.cell(row)}</div>
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }

@@ -11,7 +11,7 @@ export function sinceText(at: string, now: number): string {
   if (Number.isNaN(passed)) return at;
   const far = Math.abs(passed);
   if (far >= 7 * day) return new Date(at).toLocaleDateString(undefined, { dateStyle: "medium" });
-  const text = durationText(far);
+  const text = far < minute ? `${Math.round(far / second)} s` : durationText(far);
   return passed < 0 ? `in ${text}` : `${text} ago`;
 }
 
@@ -35,4 +35,12 @@ export function exactText(at: string): string {
 /** A whole number with its thousands apart. */
 export function countText(count: number): string {
   return count.toLocaleString();
+}
+
+/** A size in the largest unit that fits. */
+export function bytesText(bytes: number): string {
+  if (bytes < 1024) return `${bytes} B`;
+  if (bytes < 1024 ** 2) return `${(bytes / 1024).toFixed(1)} KiB`;
+  if (bytes < 1024 ** 3) return `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
+  return `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
 }

@@ -16,10 +16,13 @@ interface PickerProps {
   onChange(value: string | null): void;
   readonly placeholder?: string;
   readonly hideLabel?: boolean;
+  /** Whether the choice can be taken back. */
+  readonly clearable?: boolean;
 }
 
 /** A combobox: a choice out of many, found by typing. */
-export function Picker({ label, choices, value, onChange, placeholder = "Choose…", hideLabel = false }: PickerProps) {
+export function Picker(props: PickerProps) {
+  const { label, choices, value, onChange, placeholder = "Choose…", hideLabel = false, clearable = false } = props;
   const id = useId();
   const chosen = choices.find((choice) => choice.value === value) ?? null;
   return (
@@ -36,6 +39,11 @@ export function Picker({ label, choices, value, onChange, placeholder = "Choose�
         </label>
         <Combobox.InputGroup className="picker">
           <Combobox.Input id={id} placeholder={placeholder} />
+          {clearable && (
+            <Combobox.Clear className="button quiet only-icon clear" aria-label={`Clear ${label}`}>
+              <Icon name="close" />
+            </Combobox.Clear>
+          )}
           <Combobox.Trigger className="button quiet only-icon" aria-label={`Show choices of ${label}`}>
             <Icon name="chevron" />
           </Combobox.Trigger>

@@ -1,0 +1,95 @@
+import type { FileUIPart } from "ai";
+import { type ClipboardEvent, type FormEvent, type KeyboardEvent, type ReactNode, useRef, useState } from "react";
+import { Button, IconButton } from "../parts/button.tsx";
+import { toast } from "../parts/toasts.tsx";
+import { readPictures } from "./pictures.ts";
+
+interface ComposerProps {
+  readonly disabled: boolean;
+  onSend(text: string, files: FileUIPart[]): void;
+  /** Further buttons. */
+  readonly children: ReactNode;
+}
+
+/** The field for a message, with pictures. Enter sends, Shift and Enter begins a new line. */
+export function Composer({ disabled, onSend, children }: ComposerProps) {
+  const [text, setText] = useState("");
+  const [pictures, setPictures] = useState<FileUIPart[]>([]);
+  const chooser = useRef<HTMLInputElement>(null);
+  const isEmpty = text.trim() === "" && pictures.length === 0;
+  function send(event?: FormEvent): void {
+    event?.preventDefault();
+    if (disabled || isEmpty) return;
+    onSend(text, pictures);
+    setText("");
+    setPictures([]);
+  }
+  async function add(files: Iterable<File>): Promise<void> {
+    const { pictures: added, refused } = await readPictures(files, pictures.length);
+    setPictures((before) => [...before, ...added]);
+    if (refused !== null) toast(refused, "bad");
+  }
+  function onKeyDown(event: KeyboardEvent): void {
+    if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
+    send();
+    event.preventDefault();
+  }
+  function onPaste(event: ClipboardEvent): void {
+    if (event.clipboardData.files.length === 0) return;
+    event.preventDefault();
+    void add(event.clipboardData.files);
+  }
+  return (
+    <form className="composer" onSubmit={send}>
+      {pictures.length > 0 && <Previews pictures={pictures} onChange={setPictures} />}
+      <textarea
+        aria-label="Message"
+        placeholder="Message"
+        rows={2}
+        value={text}
+        disabled={disabled}
+        onChange={(event) => setText(event.target.value)}
+        onKeyDown={onKeyDown}
+        onPaste={onPaste}
+      />
+      <div className="composer-buttons">
+        <input
+          ref={chooser}
+          type="file"
+          accept="image/png,image/jpeg,image/gif,image/webp"
+          multiple
+          hidden
+          onChange={(event) => {
+            void add([...(event.target.files ?? [])]);
+            event.target.value = "";
+          }}
+        />
+        <IconButton label="Add pictures" icon="picture" disabled={disabled} onClick={() => chooser.current?.click()} />
+        <span className="hint keys-hint">Enter sends, Shift+Enter breaks the line</span>
+        <div className="actions">
+          {children}
+          <Button type="submit" tone="primary" icon="send" disabled={disabled || isEmpty}>
+            Send
+          </Button>
+        </div>
+      </div>
+    </form>
+  );
+}
+
+function Previews({ pictures, onChange }: { pictures: FileUIPart[]; onChange(next: FileUIPart[]): void }) {
+  return (
+    <ul className="previews">
+      {pictures.map((picture, at) => (
+        <li key={picture.url}>
+          <img src={picture.url} alt={picture.filename ?? "Picture"} />
+          <IconButton
+            label={`Remove ${picture.filename ?? "picture"}`}
+            icon="close"
+            onClick={() => onChange(pictures.filter((_, other) => other !== at))}
+          />
+        </li>
+      ))}
+    </ul>
+  );
+}

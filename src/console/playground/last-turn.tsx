@@ -1,0 +1,31 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "wouter";
+import { parley } from "../api/client.ts";
+import { StatusBadge } from "../parts/badge.tsx";
+import { countText, durationText } from "../parts/moment.ts";
+
+/** What the last turn of a session took, and the way to its page. */
+export function LastTurn({ sessionId, count }: { readonly sessionId: string; readonly count: number }) {
+  const { data } = useQuery({
+    queryKey: ["last-turn", sessionId, count],
+    queryFn: ({ signal }) => parley.turns.list({ sessionId, limit: 1 }, { signal }),
+    staleTime: 0,
+    // A canceled turn ends a moment after its stream.
+    refetchInterval: ({ state }) => (state.data?.data[0]?.finishedAt === null ? 1000 : false),
+  });
+  const turn = data?.data[0];
+  if (turn === undefined || turn.finishedAt === null) return null;
+  const firstText = turn.firstTextAt && Date.parse(turn.firstTextAt) - Date.parse(turn.acceptedAt);
+  return (
+    <p className="last-turn">
+      <StatusBadge status={turn.status} />
+      <span>{durationText(Date.parse(turn.finishedAt) - Date.parse(turn.acceptedAt))}</span>
+      {firstText !== null && firstText !== "" && <span>first text after {durationText(firstText)}</span>}
+      <span>
+        {countText(turn.inputTokens)} tokens in, {countText(turn.outputTokens)} out
+      </span>
+      <Link href={`/turns/${turn.id}`}>Turn</Link>
+      <Link href={`/sessions/${turn.agentId}/${sessionId}`}>Session</Link>
+    </p>
+  );
+}

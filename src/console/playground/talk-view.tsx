@@ -1,0 +1,120 @@
+import { useChat } from "@ai-sdk/react";
+import { useQuery } from "@tanstack/react-query";
+import type { UIMessage as StoredMessage } from "parley/client";
+import { useCallback, useEffect, useRef } from "react";
+import { Link } from "wouter";
+import { parley } from "../api/client.ts";
+import { MessageView } from "../conversation/message-view.tsx";
+import type { CallPart } from "../conversation/parts-of.ts";
+import { Button } from "../parts/button.tsx";
+import { LoadFailure, Loading } from "../parts/states.tsx";
+import { toastError } from "../parts/toasts.tsx";
+import { AnswerHere, DecideHere } from "./call-actions.tsx";
+import { LastTurn } from "./last-turn.tsx";
+import { phaseOf, type TalkPhase } from "./phase.ts";
+import { type Talk, talkErrorText } from "./talk.ts";
+
+interface TalkViewProps {
+  readonly talk: Talk;
+  /** Whether what was said is sent, run, waited for, or over. */
+  onPhase(phase: TalkPhase): void;
+  onFork(sessionId: string): void;
+  /** Reads all of it anew. */
+  renew(): void;
+}
+
+/** One conversation: what was said and, in place, what waits for a person. */
+export function TalkView({ talk, onPhase, onFork, renew }: TalkViewProps) {
+  const { messages, status, error } = useChat({ chat: talk.chat, throttle: 40 });
+  const loaded = useQuery({ queryKey: ["talk", talk.id], queryFn: () => talk.load(), staleTime: Infinity, gcTime: 0 });
+  const phase = phaseOf(messages as StoredMessage[], status);
+  useEffect(() => onPhase(phase), [phase, onPhase]);
+  useOthersDecision(talk, phase === "waiting", renew);
+  const place = useFollowedEnd(messages);
+  async function fork(throughMessageId: string): Promise<void> {
+    const made = await parley.sessions.fork(talk.agentId, talk.sessionId as string, { throughMessageId });
+    onFork(made.id);
+  }
+  const callAction = (part: CallPart) => {
+    if (part.state === "approval-requested") return <DecideHere talk={talk} part={part} />;
+    return part.state === "input-available" && status === "ready" ? <AnswerHere talk={talk} part={part} /> : null;
+  };
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard.
+    <div className="conversation" role="log" aria-label="Conversation" tabIndex={0} ref={place}>
+      {loaded.isPending && talk.sessionId !== null && <Loading />}
+      {loaded.error && <LoadFailure error={loaded.error} retry={renew} />}
+      {loaded.data?.hasEarlier && (
+        <p className="hint">
+          <Link href={`/sessions/${talk.agentId}/${talk.sessionId}`}>The session</Link> has the messages before these.
+        </p>
+      )}
+      {messages.length === 0 && loaded.data && <p className="conversation-empty">Say something to the agent.</p>}
+      {messages.map((message, at) => (
+        <MessageView
+          key={message.id}
+          message={message as StoredMessage}
+          isStreaming={at === messages.length - 1 && status === "streaming"}
+          {...(at === messages.length - 1 && { callAction })}
+          actions={
+            phase === "over" && (
+              <Button
+                tone="quiet"
+                icon="fork"
+                aria-label="Fork from here"
+                onClick={() => void fork(message.id).catch(toastError)}
+              >
+                Fork
+              </Button>
+            )
+          }
+        />
+      ))}
+      {status === "submitted" && <p className="thinking">Waiting for the model…</p>}
+      {error !== undefined && (
+        <div className="failure" role="alert">
+          <p>{talkErrorText(error)}</p>
+          <Button onClick={() => void talk.chat.regenerate()}>Try again</Button>
+        </div>
+      )}
+      {phase === "over" && talk.sessionId !== null && <LastTurn sessionId={talk.sessionId} count={messages.length} />}
+    </div>
+  );
+}
+
+/** While a turn waits, somebody may decide it elsewhere: then the conversation is read anew. */
+function useOthersDecision(talk: Talk, isWaiting: boolean, renew: () => void): void {
+  const { sessionId, agentId } = talk;
+  const session = useQuery({
+    queryKey: ["waiting-session", sessionId],
+    queryFn: ({ signal }) => parley.sessions.get(agentId, sessionId as string, { signal }),
+    enabled: isWaiting && sessionId !== null,
+    refetchInterval: 3000,
+    staleTime: 0,
+    gcTime: 0,
+  });
+  const isOver = isWaiting && session.data?.pending.every(({ status }) => status !== "waiting");
+  // What was just decided here may be read before it is decided there: asked twice.
+  const seen = useRef(0);
+  const readAt = session.dataUpdatedAt;
+  useEffect(() => {
+    if (!isOver || readAt === 0) seen.current = 0;
+    else if (++seen.current >= 2) renew();
+  }, [isOver, readAt, renew]);
+}
+
+/** Keeps the end in sight while whoever reads is at the end. */
+function useFollowedEnd(messages: readonly unknown[]) {
+  const element = useRef<HTMLDivElement | null>(null);
+  const atEnd = useRef(true);
+  const place = useCallback((found: HTMLDivElement | null) => {
+    element.current = found;
+    found?.addEventListener("scroll", () => {
+      atEnd.current = found.scrollHeight - found.scrollTop - found.clientHeight < 80;
+    });
+  }, []);
+  useEffect(() => {
+    if (messages.length > 0 && atEnd.current) element.current?.scrollTo({ top: element.current.scrollHeight });
+  }, [messages]);
+  return place;
+}

@@ -1,0 +1,128 @@
+import { useQuery } from "@tanstack/react-query";
+import type { SessionDetails } from "parley/client";
+import { Link, useLocation } from "wouter";
+import { parley } from "../api/client.ts";
+import { queryClient } from "../api/queries.ts";
+import { StatusBadge } from "../parts/badge.tsx";
+import { ButtonLink } from "../parts/button.tsx";
+import { CopyableId } from "../parts/copyable-id.tsx";
+import { ConfirmButton } from "../parts/dialog.tsx";
+import { JsonView } from "../parts/json-view.tsx";
+import { countText, durationText } from "../parts/moment.ts";
+import { Facts, PageFrame, Section } from "../parts/page.tsx";
+import { Await } from "../parts/states.tsx";
+import { toast } from "../parts/toasts.tsx";
+import { When } from "../parts/when.tsx";
+import { SessionFiles } from "./session-files.tsx";
+import { SessionTurns } from "./session-turns.tsx";
+import { Transcript } from "./transcript.tsx";
+
+interface SessionPlace {
+  readonly agentId: string;
+  readonly sessionId: string;
+}
+
+/** One session: what it is, what was said, its turns and what waits behind them. */
+export function SessionPage({ agentId, sessionId }: SessionPlace) {
+  const session = useQuery({
+    queryKey: ["session", sessionId],
+    queryFn: ({ signal }) => parley.sessions.get(agentId, sessionId, { signal }),
+    refetchInterval: ({ state }) => (state.data?.busy ? 2000 : 10_000),
+  });
+  return (
+    <PageFrame
+      title="Session"
+      parent={{ title: "Sessions", to: "/sessions" }}
+      mark={session.data?.busy && <StatusBadge status="running" text="busy" />}
+      actions={
+        <>
+          <ButtonLink to={`/playground?agent=${agentId}&session=${sessionId}`}>Open in playground</ButtonLink>
+          <DeleteSession agentId={agentId} sessionId={sessionId} />
+        </>
+      }
+    >
+      <Await query={session}>
+        {(details) => (
+          <>
+            <SessionFacts agentId={agentId} session={details} />
+            {details.pending.length > 0 && <Pending session={details} />}
+            <Section title="Transcript">
+              <Transcript agentId={agentId} sessionId={sessionId} updatedAt={details.updatedAt} />
+            </Section>
+            <Section title="Turns">
+              <SessionTurns sessionId={sessionId} activeTurnId={details.activeTurnId} />
+            </Section>
+            <SessionFiles agentId={agentId} />
+          </>
+        )}
+      </Await>
+    </PageFrame>
+  );
+}
+
+function SessionFacts({ agentId, session }: { readonly agentId: string; readonly session: SessionDetails }) {
+  const agent = useQuery({
+    queryKey: ["agent", agentId],
+    queryFn: ({ signal }) => parley.agents.get(agentId, { signal }),
+  });
+  const usage = useQuery({
+    queryKey: ["session-usage", session.id, session.updatedAt],
+    queryFn: ({ signal }) => parley.usage.get({ sessionId: session.id, groupBy: "session", limit: 1 }, { signal }),
+  });
+  const totals = usage.data?.totals;
+  return (
+    <>
+      <Facts
+        facts={{
+          Id: <CopyableId id={session.id} />,
+          Agent: <Link href={`/agents/${agentId}`}>{agent.data?.name ?? agentId}</Link>,
+          Version: session.agentVersion ?? "latest",
+          User: session.userId || null,
+          Messages: countText(session.messageCount),
+          Begun: <When at={session.createdAt} />,
+          "Last used": <When at={session.updatedAt} />,
+          Usage: totals && `${countText(totals.inputTokens)} tokens in, ${countText(totals.outputTokens)} out`,
+          "Model calls": totals && `${countText(totals.requestCount)}, ${durationText(totals.durationMs)}`,
+        }}
+      />
+      {Object.keys(session.metadata).length > 0 && <JsonView label="Metadata" value={session.metadata} />}
+    </>
+  );
+}
+
+/** The turn that has not ended, and those that wait behind it, in their order. */
+function Pending({ session: { pending } }: { readonly session: SessionDetails }) {
+  return (
+    <Section title="Queue">
+      <ol className="queue">
+        {pending.map(({ turnId, status, message }) => (
+          <li key={turnId}>
+            <StatusBadge status={status} />
+            <Link href={`/turns/${turnId}`}>{turnId}</Link>
+            <span className="clipped">
+              {message.parts.map((part) => (part.type === "text" && "text" in part ? part.text : "")).join(" ")}
+            </span>
+          </li>
+        ))}
+      </ol>
+    </Section>
+  );
+}
+
+function DeleteSession({ agentId, sessionId }: SessionPlace) {
+  const [, navigate] = useLocation();
+  async function remove(): Promise<void> {
+    await parley.sessions.delete(agentId, sessionId, { deleteArtifacts: false });
+    queryClient.removeQueries({ queryKey: ["session", sessionId] });
+    await queryClient.invalidateQueries({ queryKey: ["sessions"] });
+    navigate("/sessions", { replace: true });
+    toast("The session is deleted.");
+  }
+  return (
+    <ConfirmButton label="Delete" title="Delete this session?" onConfirm={remove}>
+      <p>
+        Its messages are erased and cannot be brought back. Files in the agent's workspace stay, and so does its usage.
+      </p>
+    </ConfirmButton>
+  );
+}
