@@ -50,6 +50,8 @@ export interface Config {
   readonly collectorUrl: string | null;
   /** The service's name in traces. */
   readonly serviceName: string;
+  /** Whether traces hold what people, models and tools said; OpenTelemetry's own instrumentations read the same variable. */
+  readonly tracesContent: boolean;
   /** The package script that this process is, when a package manager runs it; null otherwise. */
   readonly parentScript: ParentScript;
 }
@@ -141,6 +143,10 @@ export function readConfig(env: Environment = environment, defaults: ConfigDefau
     metricsToken: secret("METRICS_TOKEN", text("METRICS_TOKEN"), metricsTokenBytesMin),
     collectorUrl: url("OTEL_EXPORTER_OTLP_ENDPOINT", text("OTEL_EXPORTER_OTLP_ENDPOINT"), ["http:", "https:"]),
     serviceName: text("OTEL_SERVICE_NAME") ?? "parley",
+    tracesContent: flag(
+      "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",
+      text("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT")?.toLowerCase() ?? null,
+    ),
     parentScript: lastingScripts.find((script) => script === text("npm_lifecycle_event")) ?? null,
   };
 }

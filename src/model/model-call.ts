@@ -93,6 +93,7 @@ async function* readAnswer(
     if (part.type === "stream-start" || part.type === "raw") continue;
     if (!started) yield { type: "start-step", request: {}, warnings: [] };
     started = true;
+    spans.came(part);
     switch (part.type) {
       case "text-delta":
       case "reasoning-delta": {
@@ -159,7 +160,7 @@ async function startCall(
     provider: model.provider.split(".", 1)[0] as string,
   });
   const offered = await prepareTools({ tools });
-  spans.start(model);
+  spans.start(model, prompt);
   const settings = settingsOf(thinking, format);
   meter.begin({ prompt, tools: offered, format: settings.responseFormat });
   try {

@@ -8,7 +8,7 @@ import {
   toUIMessageChunk,
   type UIMessageChunk,
 } from "ai";
-import { inSpan, type SpanFields } from "../kernel/telemetry/trace.ts";
+import { inSpan, recordsContent, type SpanFields } from "../kernel/telemetry/trace.ts";
 import { cleanText, storable } from "../messages/text.ts";
 import { resultChunks } from "../messages/to-chunks.ts";
 import type { UiMessage } from "../messages/ui-message.ts";
@@ -24,6 +24,7 @@ import type { DownloadFiles } from "./model-call.ts";
 import { ModelChain, type OpenModel } from "./model-chain.ts";
 import { modelMessages } from "./prompt.ts";
 import { AnswerMisfitError, finalText, type ResponseFormat } from "./response-format.ts";
+import { inputContent, resultContent } from "./span-content.ts";
 import { ModelSpans } from "./spans.ts";
 import type { AnswerPart } from "./step-record.ts";
 import { answerSteps } from "./steps.ts";
@@ -213,7 +214,12 @@ function guardedTools({ tools, beforeTool, signal }: ModelRequest): ToolSet {
                 await beforeTool(options.toolCallId);
                 signal.throwIfAborted();
                 const span = () => toolSpan(name, options.toolCallId);
-                return await inSpan(`execute_tool ${name}`, span, async () => execute(input, options));
+                return await inSpan(`execute_tool ${name}`, span, async (open) => {
+                  if (recordsContent()) open.set(inputContent(input));
+                  const result = await execute(input, options);
+                  if (recordsContent()) open.set(resultContent(result));
+                  return result;
+                });
               } catch (error) {
                 throw signal.aborted ? error : toToolError(error);
               }

@@ -1,5 +1,6 @@
 import { APICallError, type FinishReason, type streamText } from "ai";
-import { isTracing, type OpenSpan, startSpan } from "../kernel/telemetry/trace.ts";
+import { isTracing, type OpenSpan, recordsContent, startSpan } from "../kernel/telemetry/trace.ts";
+import { AnswerContent, type PromptMessage, promptContent, type ReceivedPart } from "./span-content.ts";
 import { type TokenCounts, tokenCounts } from "./token-counts.ts";
 
 type Settings = Parameters<typeof streamText>[0];
@@ -16,11 +17,13 @@ const providerNames: Readonly<Record<string, string>> = { google: "gcp.gemini" }
 
 /**
  * One span for each model call, with the attributes of OpenTelemetry's generative-AI
- * conventions: the model, the token counts, why it ended; never the content. Written only
- * when a model call starts and ends, so chunks cost nothing.
+ * conventions: the model, the token counts, why it ended. The content only where an operator
+ * has asked for it: elsewhere chunks cost nothing, as all is written when a model call starts
+ * and ends.
  */
 export class ModelSpans {
   #open: OpenSpan | null = null;
+  #answer: AnswerContent | null = null;
 
   /** The callbacks for a model call that the SDK makes; none while no traces are recorded. */
   get callbacks(): Pick<Settings, "onLanguageModelCallStart" | "onLanguageModelCallEnd"> {
@@ -31,8 +34,11 @@ export class ModelSpans {
     };
   }
 
-  /** Starts the span of a model call. */
-  start({ provider, modelId }: { readonly provider: string; readonly modelId: string }): void {
+  /** Starts the span of a model call; `prompt` is what the model is sent. */
+  start(
+    { provider, modelId }: { readonly provider: string; readonly modelId: string },
+    prompt: readonly PromptMessage[] | null = null,
+  ): void {
     if (!isTracing()) return;
     this.close(null);
     const name = provider.split(".", 1)[0] as string;
@@ -44,10 +50,19 @@ export class ModelSpans {
         "gen_ai.request.model": modelId,
       },
     }));
+    if (prompt === null || !recordsContent()) return;
+    this.#open.set(promptContent(prompt));
+    this.#answer = new AnswerContent();
+  }
+
+  /** Takes a part of the answer, where contents are recorded. */
+  came(part: ReceivedPart): void {
+    this.#answer?.came(part);
   }
 
   /** Ends the span of a model call that succeeded. */
   end({ modelId, finishReason, usage, responseId }: EndedCall): void {
+    this.#open?.set(this.#answer?.content(finishReason) ?? {});
     this.#open?.set({
       "gen_ai.response.model": modelId,
       "gen_ai.response.id": responseId,
@@ -57,6 +72,7 @@ export class ModelSpans {
     });
     this.#open?.end();
     this.#open = null;
+    this.#answer = null;
   }
 
   /**
@@ -65,8 +81,10 @@ export class ModelSpans {
    */
   close(error: unknown): void {
     const cause = APICallError.isInstance(error) ? String(error.statusCode ?? "unreachable") : "unfinished";
+    this.#open?.set(this.#answer?.content("error") ?? {});
     this.#open?.fail(cause);
     this.#open?.end();
     this.#open = null;
+    this.#answer = null;
   }
 }

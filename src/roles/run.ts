@@ -34,7 +34,7 @@ export async function runRole(role: Role, options: RoleOptions = { logLevel: "in
     const opened = new AsyncDisposableStack();
     const ended = Promise.withResolvers<string>();
     try {
-      if (config.collectorUrl !== null) await traceTo(config.collectorUrl, config.serviceName, opened);
+      if (config.collectorUrl !== null) await traceTo({ ...config, endpoint: config.collectorUrl }, opened);
       await role(config, log, opened, ended.resolve);
     } catch (error) {
       await opened.disposeAsync();
@@ -57,9 +57,12 @@ export async function runRole(role: Role, options: RoleOptions = { logLevel: "in
 }
 
 /** Starts to send traces. It is the first on `opened`, so what the others do while they close is traced too. The SDK is loaded only here. */
-async function traceTo(endpoint: string, serviceName: string, opened: AsyncDisposableStack): Promise<void> {
+async function traceTo(
+  { endpoint, serviceName, tracesContent: content }: { endpoint: string; serviceName: string; tracesContent: boolean },
+  opened: AsyncDisposableStack,
+): Promise<void> {
   const { startTracing } = await import("../kernel/telemetry/trace-export.ts");
-  opened.defer(await startTracing({ endpoint, serviceName }));
+  opened.defer(await startTracing({ endpoint, serviceName, content }));
 }
 
 /** Prints why a role cannot run and ends the process with 1. An error that the operator can correct is printed without its stack. */

@@ -9,14 +9,19 @@ const batchSpansMax = 512;
 const batchEveryMs = 1_000;
 /** A collector has this long to take a delivery, in milliseconds. */
 const deliveryMsMax = 5_000;
-/** An attribute is cut at so many characters. */
+/** An attribute is cut at so many characters; where contents are recorded, at so many as they may have. */
 const attributeCharactersMax = 1_024;
+const contentAttributeCharactersMax = 65_536;
+/** Spans with contents may wait for less, so that a collector that is away costs at most 128 MiB. */
+const waitingContentSpansMax = 512;
+const contentBatchSpansMax = 32;
 
-/** Where traces go (`OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_SERVICE_NAME`). */
+/** Where traces go (`OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_SERVICE_NAME`), and whether with contents (`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`). */
 export interface Collector {
   /** Without `/v1/traces` and without a trailing slash. */
   readonly endpoint: string;
   readonly serviceName: string;
+  readonly content: boolean;
 }
 
 /**
@@ -24,7 +29,7 @@ export interface Collector {
  * OTLP/HTTP in JSON. Returns a function that sends what is left and stops; it
  * never rejects, and takes at most `deliveryMsMax` and a little.
  */
-export async function startTracing({ endpoint, serviceName }: Collector): Promise<() => Promise<void>> {
+export async function startTracing({ endpoint, serviceName, content }: Collector): Promise<() => Promise<void>> {
   const [api, sdk, { OTLPTraceExporter }, { resourceFromAttributes }] = await Promise.all([
     import("@opentelemetry/api"),
     import("@opentelemetry/sdk-trace"),
@@ -35,12 +40,12 @@ export async function startTracing({ endpoint, serviceName }: Collector): Promis
   const provider = new sdk.TracerProvider({
     resource: resourceFromAttributes({ "service.name": serviceName }),
     sampler: new sdk.ParentBasedSampler({ root: new sdk.AlwaysOnSampler() }),
-    spanLimits: { attributeValueLengthLimit: attributeCharactersMax },
+    spanLimits: { attributeValueLengthLimit: content ? contentAttributeCharactersMax : attributeCharactersMax },
     spanProcessors: [
       new sdk.BatchSpanProcessor({
         exporter,
-        maxQueueSize: waitingSpansMax,
-        maxExportBatchSize: batchSpansMax,
+        maxQueueSize: content ? waitingContentSpansMax : waitingSpansMax,
+        maxExportBatchSize: content ? contentBatchSpansMax : batchSpansMax,
         scheduledDelayMillis: batchEveryMs,
         exportTimeoutMillis: deliveryMsMax,
       }),
@@ -57,6 +62,7 @@ export async function startTracing({ endpoint, serviceName }: Collector): Promis
     },
     failed: SpanStatusCode.ERROR,
     open: new AsyncLocalStorage<Span>(),
+    content,
     contextOf: (span) => trace.setSpan(ROOT_CONTEXT, span),
     contextFrom: (parent) =>
       parent === null ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, { ...parent, isRemote: true }),

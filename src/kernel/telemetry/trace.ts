@@ -34,6 +34,8 @@ export interface Tracing {
   /** The status code of a failed span. */
   readonly failed: number;
   readonly open: AsyncLocalStorage<Span>;
+  /** Whether spans hold what people, models and tools said. */
+  readonly content: boolean;
   contextOf(span: Span): Context;
   contextFrom(parent: { traceId: string; spanId: string; traceFlags: number } | null): Context;
 }
@@ -48,6 +50,11 @@ export function recordWith(loaded: Tracing | null): void {
 /** Returns whether spans are recorded at all. */
 export function isTracing(): boolean {
   return tracing !== null;
+}
+
+/** Returns whether spans may hold what people, models and tools said: only where an operator has asked for it. */
+export function recordsContent(): boolean {
+  return tracing?.content === true;
 }
 
 /** Runs `work` in a span, which is the parent of those that `work` opens. No span when tracing is off, or `fields` returns null. */

@@ -181,6 +181,58 @@ describe.skipIf(sharedRedisUrl === null)("traces", () => {
   }, 60_000);
 });
 
+describe.skipIf(sharedRedisUrl === null)("traces with contents", () => {
+  test("hold the instructions, the messages, the answer and the tool's call as the conventions shape them", async () => {
+    await using collector = await startCollector();
+    await using installation = await startInstallation();
+    const contents = { OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: "true" };
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...contents };
+    const http = await installation.serve(env);
+    await installation.work(env);
+    const c = await installation.client(http.url);
+    const instructions = "Be brief and kind.";
+    await c.request("PUT", `/v1/agents/${c.agentId}`, {
+      instructions,
+      tools: ["memory"],
+      approvalInChat: { default: "full" },
+    });
+    const asked = message('[[sim: tool=memory_save args={"text":"likes tea"} ; reasoning="hm" text="Noted."]]');
+    const response = await c.request("POST", `/v1/agents/${c.agentId}/sessions`, { message: asked, stream: false });
+    expect(response.status).toBe(201);
+    const calls = await eventually(() => {
+      const found = collector.spans.filter(({ name }) => name.startsWith("chat "));
+      return found.length === 2 ? found : null;
+    });
+    const tool = await eventually(() => collector.spans.find(({ name }) => name === "execute_tool memory_save"));
+    const read = (span: ReceivedSpan | undefined, name: string) => JSON.parse(String(span?.attributes[name]));
+    const last = calls.find(({ attributes }) => String(attributes["gen_ai.output.messages"]).includes("Noted"));
+    expect(String(last?.attributes["gen_ai.system_instructions"])).toContain(instructions);
+    expect(read(last, "gen_ai.input.messages")).toMatchObject([
+      { role: "user", parts: [{ type: "text", content: asked.parts[0]?.text }] },
+      { role: "assistant", parts: [{ type: "tool_call", name: "memory_save", arguments: '{"text":"likes tea"}' }] },
+      { role: "tool", parts: [{ type: "tool_call_response", response: expect.any(String) }] },
+    ]);
+    expect(read(last, "gen_ai.output.messages")).toEqual([
+      {
+        role: "assistant",
+        parts: [
+          { type: "reasoning", content: "hm" },
+          { type: "text", content: "Noted." },
+        ],
+        finish_reason: "stop",
+      },
+    ]);
+    const first = calls.find((span) => span !== last);
+    expect(read(first, "gen_ai.output.messages")[0]).toMatchObject({
+      parts: [{ type: "tool_call", name: "memory_save" }],
+      finish_reason: "tool_call",
+    });
+    expect(tool.attributes["gen_ai.tool.call.arguments"]).toBe('{"text":"likes tea"}');
+    expect(String(tool.attributes["gen_ai.tool.call.result"])).not.toBe("");
+    for (const body of collector.bodies) expect(body).not.toContain(c.token);
+  }, 60_000);
+});
+
 describe("without a collector", () => {
   test("nothing is traced, and no SDK is loaded", async () => {
     expect(readConfig({}).collectorUrl).toBeNull();
