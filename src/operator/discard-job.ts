@@ -3,7 +3,7 @@ import { tx } from "../kernel/database/transaction.ts";
 import type { ErrorCause } from "../kernel/errors.ts";
 import { isJobName, isPayload, type JobName, type JobPayloads } from "../kernel/queue/catalogue.ts";
 import { findJob, type Job } from "../kernel/queue/stored-jobs.ts";
-import { endLostTurn } from "../sessions/recover/reap.ts";
+import { endLostTurn } from "../sessions/recover/end-lost-turn.ts";
 import { skipFire } from "../tasks/fire.ts";
 import { refuseRun } from "../tasks/run-states.ts";
 

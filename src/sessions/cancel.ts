@@ -9,9 +9,9 @@ import { cancelChannel } from "./run/actor.ts";
 import { finishTurn } from "./run/finish.ts";
 import { storedKeptOutcome } from "./run/kept.ts";
 import { canceledOutcome } from "./run/outcome.ts";
+import { type CancelKeep, requestCancel, type StoppingTurn } from "./state/cancel-request.ts";
 import { requestCancelOfLine } from "./state/line.ts";
 import { findSession } from "./state/store.ts";
-import { type CancelKeep, requestCancel, type StoppingTurn } from "./state/turn.ts";
 import type { TurnOutcome } from "./state/turn-end.ts";
 import { logStates } from "./state/turn-log.ts";
 

@@ -1,9 +1,9 @@
 import type { Sql } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import type { IdOf } from "../kernel/ids.ts";
-import { endLostTurn } from "./recover/reap.ts";
+import { endLostTurn } from "./recover/end-lost-turn.ts";
 import { cancelChannel } from "./run/actor.ts";
-import { requestCancelOfMany, type StoppingTurn, type TurnsToEnd } from "./state/turn.ts";
+import { requestCancelOfMany, type StoppingTurn, type TurnsToEnd } from "./state/cancel-request.ts";
 
 /** How many turns were ended, by the state in which they were found; those in lines were queued. */
 export type EndedTurns = { readonly [State in Exclude<StoppingTurn["status"], "enqueued">]: number };

@@ -7,7 +7,7 @@ import { tx } from "../kernel/database/transaction.ts";
 import { eraseTenantKeys } from "../kernel/http/erase-keys.ts";
 import { addJob } from "../kernel/queue/add-job.ts";
 import { retireTenantConnections } from "../merchant/store.ts";
-import { requestCancelOfWaiting } from "../sessions/state/turn.ts";
+import { requestCancelOfWaiting } from "../sessions/state/cancel-request.ts";
 import { purgeLibrarySkills } from "../skills/purge.ts";
 import { purgeWorkspaces } from "../workspaces/remove.ts";
 

@@ -13,6 +13,7 @@ import type { ClientRequest, Narrowed } from "./client-reach.ts";
 import { askedForm, errorInA, type FormChange, showIn } from "./form.ts";
 import { type IdempotencyKey, type KeptResponse, readIdempotencyKey } from "./idempotency.ts";
 import { readJson } from "./json-body.ts";
+import { queryFields } from "./query-fields.ts";
 import { Reply } from "./reply.ts";
 import { rememberForm, requestIdOf } from "./request.ts";
 import { Closed } from "./request-fields.ts";
@@ -246,26 +247,6 @@ async function respondUnder(
     throw new Error("An operation whose response is kept for an Idempotency-Key must write by `commit`.");
   });
   return fromKept(kept);
-}
-
-/** A query's fields. `URLSearchParams` alone would read bytes that are no UTF-8 as replacement characters. */
-function queryFields(url: string): Iterable<[string, string | null]> {
-  const { search, searchParams } = new URL(url);
-  return search.includes("%") ? decodedFields(search) : searchParams;
-}
-
-function* decodedFields(search: string): Generator<[string, string | null]> {
-  for (const part of search.slice(1).split("&"))
-    for (const [name, value] of new URLSearchParams(`?${part}`)) yield [name, isDecodable(part) ? value : null];
-}
-
-function isDecodable(part: string): boolean {
-  try {
-    decodeURIComponent(part);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 async function readBody(

@@ -2,8 +2,8 @@ import type { AnySql } from "../../kernel/database/client.ts";
 import { closeParts } from "../../messages/close-parts.ts";
 import { previewOf, storable } from "../../messages/text.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
+import type { CancelKeep } from "../state/cancel-request.ts";
 import { readCheckpoints } from "../state/checkpoint.ts";
-import type { CancelKeep } from "../state/turn.ts";
 import { noUsage, outcomeWithoutMessages, type TurnOutcome, type TurnUsage } from "../state/turn-end.ts";
 import { assembledAnswer } from "./progress.ts";
 

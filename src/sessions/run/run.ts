@@ -4,38 +4,29 @@ import type { Ctx } from "../../kernel/context.ts";
 import { isUnavailable } from "../../kernel/database/failure.ts";
 import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
 import { answerBytesMax, answerChunksMax, turnPatienceMs, turnRunMsMax } from "../../kernel/limits.ts";
-import type { RelayWriter } from "../../kernel/relay/writer.ts";
 import { SealError } from "../../kernel/seal.ts";
 import { inSpan } from "../../kernel/telemetry/trace.ts";
-import { describeModelError, type ModelResult, type ReachedAnswer, runModel } from "../../model/run-model.ts";
+import { type ReachedAnswer, runModel } from "../../model/run-model.ts";
 import { thinkingSettings } from "../../model/thinking.ts";
 import { type ClaimedTurn, goesOn } from "../state/claimed-turn.ts";
-import { requeueTurn } from "../state/turn.ts";
-import type { TurnError, TurnOutcome, TurnUsage } from "../state/turn-end.ts";
-import type { TurnRecord } from "../state/turn-step.ts";
-import type { RunningTurn, StopReason } from "./actor.ts";
+import type { TurnError, TurnOutcome } from "../state/turn-end.ts";
+import type { RunningTurn } from "./actor.ts";
 import { ClaimCheckpoints } from "./checkpoints.ts";
-import { ClaimUsage, CreditSpentError } from "./claim-usage.ts";
+import { ClaimUsage } from "./claim-usage.ts";
 import { commitOutcome } from "./commit.ts";
+import { conclude, concludeStopped, type ToldClaim } from "./conclude.ts";
 import { imageDownload } from "./download.ts";
 import { chainOf } from "./fallbacks.ts";
-import { isToStop, keepOf, keptInstead, keptOutcome, storedKeptOutcome } from "./kept.ts";
+import { keepOf, keptInstead } from "./kept.ts";
 import { lostOutcome } from "./lost-outcome.ts";
 import { ClaimMeter, claimSpan } from "./meter.ts";
-import { isBeyondKnowing, type OpenedLog, openLog } from "./open-log.ts";
-import { canceledOutcome, cutShortOutcome, failedOutcome, goodOutcome, reachedMessage, withLog } from "./outcome.ts";
+import { isBeyondKnowing, openLog } from "./open-log.ts";
+import { canceledOutcome, failedOutcome, withLog } from "./outcome.ts";
 import { OutputGate } from "./output-gate.ts";
 import { type ClaimBegin, errorOf, type PreparedTurn, prepareTurn } from "./prepare.ts";
-import { completedProgress, type Reached } from "./progress.ts";
+import type { Reached } from "./progress.ts";
 import { StepLog } from "./step-log.ts";
-import {
-  completedSteps,
-  limitedMeter,
-  modelCallsLeft,
-  secondsReached,
-  TurnLimitError,
-  watchSeconds,
-} from "./turn-limits.ts";
+import { limitedMeter, modelCallsLeft, watchSeconds } from "./turn-limits.ts";
 
 /** Runs a claimed turn, or its continuation, to its end (docs/architecture.md, "A turn's way through the code"). */
 export function runTurn(ctx: Ctx, running: RunningTurn): Promise<void> {
@@ -215,114 +206,4 @@ async function prepare(
 function chunkBytes(chunk: UIMessageChunk): number {
   if (chunk.type === "text-delta" || chunk.type === "reasoning-delta") return Buffer.byteLength(chunk.delta);
   return Buffer.byteLength(JSON.stringify(chunk));
-}
-
-/** Returns the outcome, from what the model did and why it was stopped. */
-async function conclude(ctx: Ctx, running: RunningTurn, told: ToldClaim, ran: RanTurn): Promise<TurnOutcome | null> {
-  if (running.stop.signal.aborted) return concludeStopped(ctx, running, told, ran);
-  const { turn } = running;
-  const { prepared, result, usage } = ran;
-  const { ended, error } = result;
-  if (ended === "finished") return goodOutcome(turn, prepared, result, usage);
-  if (error instanceof CreditSpentError)
-    return cutShortOutcome(errorOf("usage_credit_required"), turn, prepared, result, usage);
-  if (error instanceof TurnLimitError)
-    return cutShortOutcome(errorOf("turn_limit_reached", error.message), turn, prepared, result, usage);
-  // The usage could not be written, or the credit not be asked.
-  if (isUnavailable(error)) return failedOutcome(errorOf("service_unavailable"), turn, prepared, result, usage);
-  ctx.log.warn(
-    { requestId: turn.requestId, turnId: turn.id, reason: describeModelError(result.error) },
-    "the model failed",
-  );
-  return failedOutcome(errorOf("provider_error", describeModelError(result.error)), turn, prepared, result, usage);
-}
-
-/** What a claim tells its readers and its row, and how far the turn had come before. */
-interface ToldClaim extends OpenedLog {
-  readonly gate: OutputGate;
-  readonly usage: ClaimUsage;
-  readonly steps: StepLog;
-  readonly checkpoints: ClaimCheckpoints;
-}
-
-/** A claim that was told to stop, and how far it came. */
-interface StoppedTurn {
-  readonly prepared: PreparedTurn | null;
-  readonly result: ModelResult | null;
-  readonly usage: TurnUsage;
-}
-
-/** A claim whose model was called, and what came of that. */
-interface RanTurn extends StoppedTurn {
-  readonly prepared: PreparedTurn;
-  readonly result: ModelResult;
-}
-
-/** Returns the outcome of a claim that was told to stop; one that was still being prepared has no model's result. */
-async function concludeStopped(
-  ctx: Ctx,
-  { turn, stop }: RunningTurn,
-  { writer, progress, steps, checkpoints }: ToldClaim,
-  { prepared, result, usage }: StoppedTurn,
-): Promise<TurnOutcome | null> {
-  const failed = (error: TurnError) => failedOutcome(error, turn, prepared, result, usage);
-  const cutShort = (error: TurnError) => {
-    if (prepared !== null && result !== null)
-      return cutShortOutcome(error, turn, prepared, completedSteps(result), usage);
-    if (progress === null) return failed(error);
-    return lostOutcome(ctx.sql, turn.id, { progress: completedProgress(progress), usage, error });
-  };
-  const canceled = async () => {
-    if ((await keepOf(ctx.sql, turn.id)) === "nothing")
-      return canceledOutcome(ctx.sql, turn.id, turn.continuationId !== null, usage);
-    if (prepared === null || result === null) return storedKeptOutcome(ctx.sql, turn.id, usage);
-    return keptOutcome(turn, reachedMessage(prepared, result), usage);
-  };
-  switch (stop.signal.reason as StopReason) {
-    case "fenced":
-      return null;
-    case "canceled":
-      return canceled();
-    case "drained": {
-      if (await handBack(ctx, turn, { writer, checkpoints, usage, record: steps.close() })) return null;
-      if (await isToStop(ctx.sql, turn.id)) return canceled();
-      const error = errorOf("service_unavailable", "The worker was stopped before the turn was done.");
-      return checkpoints.any ? cutShort(error) : failed(error);
-    }
-    case "timed_out":
-      return failed(errorOf("provider_error", "The turn ran longer than a turn may."));
-    case "limit_reached":
-      return cutShort(errorOf("turn_limit_reached", secondsReached(turn)));
-    case "too_large":
-      return failed(errorOf("provider_error", `The answer is larger than ${answerBytesMax / 1024 / 1024} MiB.`));
-  }
-}
-
-/** What is handed back of a claim. */
-interface HandedBack {
-  readonly writer: RelayWriter;
-  readonly checkpoints: ClaimCheckpoints;
-  readonly usage: TurnUsage;
-  readonly record: TurnRecord;
-}
-
-/**
- * Puts a turn back into the queue that has completed a step, or has shown nothing; the log of
- * the latter is sealed. Returns false when that is not possible.
- */
-async function handBack(
-  ctx: Ctx,
-  turn: ClaimedTurn,
-  { writer, checkpoints, usage, record }: HandedBack,
-): Promise<boolean> {
-  const claim = { turnId: turn.id, attempt: turn.attempt };
-  if (checkpoints.any) {
-    // The next claim closes what was open, for the readers that have it.
-    await writer.flush();
-    return requeueTurn(ctx.sql, claim, "handed_back", { usage, record });
-  }
-  if (writer.written > 0) return false;
-  const sealed = await ctx.relay.seal({ logId: turn.id, attempt: turn.attempt }).catch(() => "empty" as const);
-  if (sealed !== "empty") return false;
-  return requeueTurn(ctx.sql, claim, "handed_back", { usage, record });
 }

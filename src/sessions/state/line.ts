@@ -3,8 +3,9 @@ import type { IdOf } from "../../kernel/ids.ts";
 import { addJob, addJobSql, hasLiveJobSql, jobKeySql } from "../../kernel/queue/add-job.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import type { ResponseFormat } from "../../model/response-format.ts";
+import type { CancelKeep, StoppingTurn } from "./cancel-request.ts";
 import { hasParkedSql } from "./parked.ts";
-import type { CancelKeep, StoppingTurn, TurnKind } from "./turn.ts";
+import type { TurnKind } from "./turn.ts";
 import { addJobOrAnnounce } from "./turn-job.ts";
 
 /**

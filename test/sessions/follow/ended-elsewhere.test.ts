@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { endLostTurn } from "../../../src/sessions/recover/reap.ts";
+import { endLostTurn } from "../../../src/sessions/recover/end-lost-turn.ts";
 import { useAgent } from "../../harness/fixture.ts";
 import { type HandedBackTurn, handedBackTurn } from "../../harness/handed-back.ts";
 import { type LiveEvent, open, script, sessionPath } from "../../harness/turns.ts";

@@ -1,0 +1,100 @@
+import type { AnySql } from "../../kernel/database/client.ts";
+import type { IdOf } from "../../kernel/ids.ts";
+
+/**
+ * Requests to stop a turn. A request moves no turn by itself: it is noted in the turn's row
+ * (`cancel_requested_at`), from where on the turn is neither claimed nor run again and cannot
+ * succeed, and whoever has the turn ends it (`turn.ts`). Of several who ask, the first decides
+ * what is kept (`cancel_keep`).
+ */
+
+/** A turn that was asked to stop, in the state in which it was found. */
+export interface StoppingTurn {
+  readonly id: IdOf<"turn">;
+  readonly status: "enqueued" | "queued" | "running" | "waiting";
+  readonly attempt: number;
+  readonly continuationId: IdOf<"continuation"> | null;
+  /** What the first who asked wants to keep. */
+  readonly cancelKeep: CancelKeep;
+}
+
+/** What a cancelled turn leaves in the transcript: `nothing`, or `partial`, the question with what was answered so far. */
+export type CancelKeep = "nothing" | "partial";
+
+/** Which turn `requestCancel` asks. */
+export interface CancelRequest {
+  readonly sessionId: string;
+  /** Only this one; null: the session's unfinished turn. */
+  readonly turnId: string | null;
+  readonly keep: CancelKeep;
+}
+
+/** Asks a session's unfinished turn to stop. Returns null when there is none; one in the line is asked only by its id. */
+export async function requestCancel(
+  sql: AnySql,
+  { sessionId, turnId, keep }: CancelRequest,
+): Promise<StoppingTurn | null> {
+  // Written out, because only then the index of the unfinished turns is found.
+  const unfinished =
+    turnId === null ? sql`('queued', 'running', 'waiting')` : sql`('enqueued', 'queued', 'running', 'waiting')`;
+  const [turn] = await sql<StoppingTurn[]>`
+    update turns set cancel_requested_at = coalesce(cancel_requested_at, now()),
+      cancel_keep = case when cancel_requested_at is null then ${keep} else coalesce(cancel_keep, 'nothing') end
+    where session_id = ${sessionId} and status in ${unfinished}
+      ${turnId === null ? sql`` : sql`and id = ${turnId}`}
+    returning id, status, attempt, continuation_id, cancel_keep`;
+  return turn ?? null;
+}
+
+/** Which turns `requestCancelOfMany` asks. */
+interface ManyTurns {
+  readonly tenantId: string;
+  /** Those that match all that is given. */
+  readonly only: TurnsToEnd;
+  readonly acceptedUntil: Date;
+  readonly limit: number;
+  /** Those in these states. */
+  readonly statuses: "enqueued" | "active" | "queued" | "running" | "waiting";
+  /** Whether turns that another transaction moves now are waited for, or left for the next call. */
+  readonly waits: boolean;
+}
+
+/** Which unfinished turns are to end. */
+export interface TurnsToEnd {
+  readonly agentId?: string | undefined;
+  readonly sessionId?: string | undefined;
+  /** The empty string: turns without a user. */
+  readonly userId?: string | undefined;
+  /** `queued`: those in the lines of their sessions too. */
+  readonly status?: "queued" | "running" | "waiting" | undefined;
+}
+
+/** Asks unfinished turns of a tenant to stop that were not asked yet, and announces those that run. Returns them. */
+export async function requestCancelOfMany(
+  sql: AnySql,
+  { tenantId, only, acceptedUntil, limit, statuses, waits }: ManyTurns,
+  channel: string,
+): Promise<StoppingTurn[]> {
+  const { agentId, sessionId, userId } = only;
+  // Written out, because only then the index of the unfinished turns is found.
+  const found = statuses === "active" ? sql`('queued', 'running', 'waiting')` : sql`(${sql.unsafe(`'${statuses}'`)})`;
+  return sql<StoppingTurn[]>`
+    with found as (
+      select id from turns
+      where tenant_id = ${tenantId} and status in ${found} and cancel_requested_at is null
+        and accepted_at <= ${acceptedUntil} ${agentId === undefined ? sql`` : sql`and agent_id = ${agentId}`}
+        ${sessionId === undefined ? sql`` : sql`and session_id = ${sessionId}`}
+        ${userId === undefined ? sql`` : sql`and user_id = ${userId}`}
+      ${waits ? sql`order by id` : sql``} limit ${limit} for no key update ${waits ? sql`` : sql`skip locked`}
+    ), asked as (
+      update turns t set cancel_requested_at = now() from found where t.id = found.id
+      returning t.id, t.status, t.attempt, t.continuation_id, 'nothing' as cancel_keep
+    )
+    select asked.*, case when status = 'running' then pg_notify(${channel}, id)::text end as announced from asked`;
+}
+
+/** Asks the turns of a tenant that wait for a person to stop; the reaper ends and meters them. */
+export async function requestCancelOfWaiting(sql: AnySql, tenantId: string): Promise<void> {
+  await sql`
+    update turns set cancel_requested_at = coalesce(cancel_requested_at, now()) where tenant_id = ${tenantId} and status = 'waiting'`;
+}
