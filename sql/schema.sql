@@ -317,6 +317,26 @@ CREATE UNIQUE INDEX client_tokens_digest ON client_tokens USING btree (digest);
 CREATE INDEX client_tokens_expired ON client_tokens USING btree (expires_at);
 CREATE INDEX client_tokens_live ON client_tokens USING btree (tenant_id, expires_at);
 
+CREATE TABLE console_links (
+  digest bytea NOT NULL,
+  tenant_id text NOT NULL,
+  locked_credential bytea NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT console_links_pkey PRIMARY KEY (digest)
+);
+
+CREATE TABLE console_sessions (
+  digest bytea NOT NULL,
+  tenant_id text,
+  locked_credential bytea NOT NULL,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
+  used_at timestamp with time zone DEFAULT now() NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT console_sessions_pkey PRIMARY KEY (digest)
+);
+CREATE INDEX console_sessions_expired ON console_sessions USING btree (expires_at);
+CREATE INDEX console_sessions_tenant ON console_sessions USING btree (tenant_id, created_at);
+
 CREATE TABLE continuations (
   id text NOT NULL,
   tenant_id text NOT NULL,

@@ -5,6 +5,7 @@ import { auditRoutes } from "./audit/routes.ts";
 import { chatRoutes } from "./chat/routes.ts";
 import { chatWebhookRoutes } from "./chat/webhook-routes.ts";
 import { clientTokenRoutes } from "./client-tokens/routes.ts";
+import { consoleRoutes } from "./console-server/routes.ts";
 import { sleep } from "./kernel/async/wait.ts";
 import type { Ctx } from "./kernel/context.ts";
 import { isTransient, isUnavailable, unavailable } from "./kernel/database/failure.ts";
@@ -59,6 +60,7 @@ export function createApp(ctx: Ctx): App {
     .use(healthRoutes(ctx))
     .use(metricsRoutes(ctx))
     .use(docsRoutes(ctx, () => operations))
+    .use(consoleRoutes(ctx, respond))
     .use(sliceRoutes(ctx));
   const operations = mountedOperations(elysia.routes);
   const methodsOf = allowedMethods(elysia.routes);

@@ -14,7 +14,7 @@ if (role !== undefined && callingRoles.includes(role)) allowManyRequests(environ
 
 const roles: Readonly<Record<string, () => Promise<unknown>>> = {
   // The text on the screen is the point of this role, so only what goes wrong is logged around it.
-  start: async () => runRole((await import("./roles/start.ts")).start, { logLevel: "warn" }),
+  start: async () => runRole((await import("./roles/start.ts")).start, { logLevel: "warn", console: true }),
   serve: async () => runRole((await import("./roles/serve.ts")).serve),
   work: async () => runRole((await import("./roles/work.ts")).work),
   migrate: async () => {

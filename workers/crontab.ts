@@ -5,6 +5,7 @@ import { type JobName, jobKind } from "../src/kernel/queue/catalogue.ts";
 const items: (CronItem & { task: JobName })[] = [
   { task: "keys.sweep", match: "17 * * * *" },
   { task: "audit.sweep", match: "27 * * * *" },
+  { task: "console-sessions.sweep", match: "37 * * * *" },
   { task: "chat.sweep", match: "47 * * * *" },
   { task: "pauses.sweep", match: "* * * * *" },
   { task: "retention.sweep", match: "* * * * *" },

@@ -6,6 +6,7 @@ import { drainInbox } from "../src/chat/inbox.ts";
 import { purgeChatConnection, purgeChatConnections } from "../src/chat/purge.ts";
 import { sweepChatEvents } from "../src/chat/recover.ts";
 import { purgeClientTokens, sweepClientTokens } from "../src/client-tokens/store.ts";
+import { sweepConsole } from "../src/console-server/store.ts";
 import type { Ctx } from "../src/kernel/context.ts";
 import { sweepKeys } from "../src/kernel/http/idempotency.ts";
 import type { IdOf } from "../src/kernel/ids.ts";
@@ -79,6 +80,7 @@ function taskList({ ctx, workerId, dispatcher, lanes }: JobRunner): Record<JobNa
       await sweepKeys(ctx.sql);
       await sweepClientTokens(ctx.sql);
     },
+    "console-sessions.sweep": () => sweepConsole(ctx.sql),
     "audit.sweep": () => sweepAuditEvents(ctx.sql),
     "usage.sum": () => sumUsage(ctx.sql),
   });

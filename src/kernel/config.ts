@@ -52,6 +52,10 @@ export interface Config {
   readonly serviceName: string;
   /** Whether traces hold what people, models and tools said; OpenTelemetry's own instrumentations read the same variable. */
   readonly tracesContent: boolean;
+  /** Whether HTTP processes serve the console (docs/console.md). */
+  readonly console: boolean;
+  /** What signs an operator in to the console; null: nothing does. */
+  readonly operatorToken: string | null;
   /** The package script that this process is, when a package manager runs it; null otherwise. */
   readonly parentScript: ParentScript;
 }
@@ -80,6 +84,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** Defaults that depend on the role, where the environment sets nothing. */
 export interface ConfigDefaults {
   readonly logLevel: (typeof logLevels)[number];
+  readonly console?: boolean;
 }
 
 const encryptionKeyBytes = 32;
@@ -88,7 +93,7 @@ const previousKeysMax = 16;
 /** An HS256 secret shorter than this many bytes is guessable. */
 const jwtSecretBytesMin = 16;
 /** So is a shorter token. */
-const metricsTokenBytesMin = 16;
+const tokenBytesMin = 16;
 /** The kinds of model provider (docs/decisions.md, "Providers"). */
 export const providerTypes = [
   "llm_vendor_a",
@@ -140,13 +145,15 @@ export function readConfig(env: Environment = environment, defaults: ConfigDefau
       billingB: url("BILLING_B_API_URL", text("BILLING_B_API_URL"), ["http:", "https:"]) ?? "https://api.stripe.com",
     },
     metricsPort: text("METRICS_PORT") === null ? null : integer("METRICS_PORT", text("METRICS_PORT"), 0, 0, 65_535),
-    metricsToken: secret("METRICS_TOKEN", text("METRICS_TOKEN"), metricsTokenBytesMin),
+    metricsToken: secret("METRICS_TOKEN", text("METRICS_TOKEN"), tokenBytesMin),
     collectorUrl: url("OTEL_EXPORTER_OTLP_ENDPOINT", text("OTEL_EXPORTER_OTLP_ENDPOINT"), ["http:", "https:"]),
     serviceName: text("OTEL_SERVICE_NAME") ?? "parley",
     tracesContent: flag(
       "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",
       text("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT")?.toLowerCase() ?? null,
     ),
+    console: flag("CONSOLE", text("CONSOLE"), defaults.console),
+    operatorToken: secret("OPERATOR_TOKEN", text("OPERATOR_TOKEN"), tokenBytesMin),
     parentScript: lastingScripts.find((script) => script === text("npm_lifecycle_event")) ?? null,
   };
 }
@@ -210,8 +217,9 @@ function logLevel(value: string | null, fallback: Config["logLevel"]): Config["l
   return level;
 }
 
-function flag(name: string, value: string | null): boolean {
-  if (value === null || value === "0" || value === "false") return false;
+function flag(name: string, value: string | null, fallback = false): boolean {
+  if (value === null) return fallback;
+  if (value === "0" || value === "false") return false;
   if (value === "1" || value === "true") return true;
   throw new ConfigError(`${name} must be 1 or 0.`);
 }

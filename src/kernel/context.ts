@@ -2,6 +2,7 @@ import type { Redis } from "ioredis";
 import { Reports } from "./admission/reports.ts";
 import { RequestSlots } from "./admission/request-slots.ts";
 import { type Authenticator, createAuthenticator } from "./auth/authenticator.ts";
+import { createGuessLimiter, type GuessLimiter } from "./auth/guess-limit.ts";
 import { createRateLimiter, type RateLimiter } from "./auth/rate-limit.ts";
 import type { Config } from "./config.ts";
 import type { Sql } from "./database/client.ts";
@@ -17,6 +18,8 @@ export interface Ctx {
   readonly sql: Sql;
   /** A connection for the readiness probe alone, so that nobody's slow statements make the process unready. */
   readonly probeSql: Sql;
+  /** Connections for looking credentials up. */
+  readonly authSql: Sql;
   /** What adds up many rows, on connections of its own. */
   readonly reports: Reports;
   /** How many requests and streams each tenant has open in this process. */
@@ -25,6 +28,7 @@ export interface Ctx {
   readonly sealer: Sealer;
   readonly authenticator: Authenticator;
   readonly rateLimiter: RateLimiter;
+  readonly guesses: GuessLimiter;
   /** The address clients reach the service at, without a trailing slash. */
   readonly publicUrl: string;
   /** The base URL of the simulated model that this process runs; null when it runs none. The rule that addresses must be https and public does not apply to it. */
@@ -62,8 +66,10 @@ export function createContext(resources: Resources): Ctx {
     sealer: createSealer({ current: encryptionKey, previous: config.previousEncryptionKeys }, (sealedFor) =>
       log.error({ sealedFor }, "a sealed value opens with none of ENCRYPTION_KEY and ENCRYPTION_KEY_PREVIOUS"),
     ),
+    authSql: resources.authSql ?? sql,
     authenticator: createAuthenticator(resources.authSql ?? sql, config),
     rateLimiter: createRateLimiter(redis),
+    guesses: createGuessLimiter(redis),
     publicUrl,
     simulatedModelUrl: resources.simulatedModelUrl ?? null,
   };

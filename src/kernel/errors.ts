@@ -120,6 +120,10 @@ const table = {
     message: "A client token is not good for this operation; it takes an API key or a dashboard sign-in.",
   },
   platform_skill_read_only: { b: [403, "invalid_request"], message: "Platform skills are read-only." },
+  foreign_request: {
+    b: [403, "foreign_request"],
+    message: "The request does not come from a page of this console, or lacks its X-CSRF-Token.",
+  },
   // 404: what is asked for (another tenant's resource gets the same errors)
   not_found: { b: [404, "not_found"], message: "There is no such resource." },
   provider_not_found: { b: [404, "provider_not_found"], message: "There is no such provider." },
@@ -243,6 +247,7 @@ const table = {
     message: "The credential belongs to another merchant account.",
   },
   merchant_event_state: { b: [409, "merchant_event_state"], message: "The event's status does not allow this." },
+  job_state: { b: [409, "job_state"], message: "The job's state does not allow this." },
   idempotency_in_progress: {
     b: [409, "idempotency_in_progress"],
     message: "A request with this Idempotency-Key is under way.",

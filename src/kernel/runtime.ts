@@ -30,10 +30,14 @@ interface DenoServer {
   shutdown(): Promise<void>;
 }
 
+interface DenoConnection {
+  readonly remoteAddr: { readonly hostname?: string };
+}
+
 interface DenoNamespace {
   serve(
     options: { hostname: string; port: number; signal: AbortSignal; onListen: () => void },
-    handler: (request: Request) => Response | Promise<Response>,
+    handler: (request: Request, connection: DenoConnection) => Response | Promise<Response>,
   ): DenoServer;
 }
 
@@ -141,10 +145,23 @@ export function listen(options: ListenOptions): HttpServer {
 /** A connection between two requests is kept this long: longer than the minute after which proxies give theirs up. */
 const idleSecondsMax = 75;
 const idleLimits = new WeakMap<Request, () => void>();
+const outerRequests = new WeakMap<Request, Request>();
+
+/** Says that a request is the inner part of one that came over a connection, so that `endStreamedResponse` finds that. */
+export function rememberOuter(inner: Request, outer: Request): void {
+  outerRequests.set(inner, outer);
+}
+
+const addresses = new WeakMap<Request, () => string | null>();
+
+/** Returns the IP address at the other end of a request's connection, which is a proxy's where there is one; null where it is not known. */
+export function peerAddress(request: Request): string | null {
+  return addresses.get(request)?.() ?? null;
+}
 
 /** Limits again how long the connection of a request may be idle, after the last event of its stream. */
 export function endStreamedResponse(request: Request): void {
-  idleLimits.get(request)?.();
+  idleLimits.get(outerRequests.get(request) ?? request)?.();
 }
 
 function listenOnBun({ hostname, port, fetch }: ListenOptions): HttpServer {
@@ -152,6 +169,7 @@ function listenOnBun({ hostname, port, fetch }: ListenOptions): HttpServer {
     hostname,
     port,
     fetch: async (request, bun) => {
+      addresses.set(request, () => bun.requestIP(request)?.address ?? null);
       // A turn may send nothing for minutes, and its response must stay open.
       bun.timeout(request, 0);
       const limitIdle = () => bun.timeout(request, idleSecondsMax);
@@ -178,7 +196,10 @@ function listenOnBun({ hostname, port, fetch }: ListenOptions): HttpServer {
 function listenOnDeno({ hostname, port, fetch }: ListenOptions): HttpServer {
   const deno = (globalThis as unknown as { Deno: DenoNamespace }).Deno;
   const drop = new AbortController();
-  const server = deno.serve({ hostname, port, signal: drop.signal, onListen: () => {} }, fetch);
+  const server = deno.serve({ hostname, port, signal: drop.signal, onListen: () => {} }, (request, connection) => {
+    addresses.set(request, () => connection.remoteAddr.hostname ?? null);
+    return fetch(request);
+  });
   const ended = server.finished.catch(() => {});
   let closing = false;
   return {

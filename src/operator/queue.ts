@@ -1,8 +1,10 @@
+import { type DiscardRefusal, discardForGood, drainWorker, isRefusal, retryJobsNow } from "../installation/actions.ts";
+import type { Discarded } from "../installation/discard-job.ts";
+import { commandOperator } from "../installation/operator-audit.ts";
 import type { AnySql } from "../kernel/database/client.ts";
-import { tx } from "../kernel/database/transaction.ts";
 import { isId } from "../kernel/ids.ts";
-import { countJobs, findJob, type Job, listDead, retryJobs, type TaskCounts } from "../kernel/queue/stored-jobs.ts";
-import { askToDrain, listWorkers, type WorkerRecord } from "../kernel/queue/workers.ts";
+import { countJobs, findJob, type Job, listDead, type TaskCounts } from "../kernel/queue/stored-jobs.ts";
+import { listWorkers, type WorkerRecord } from "../kernel/queue/workers.ts";
 import {
   type Command,
   chooseVerb,
@@ -13,8 +15,6 @@ import {
   type Values,
   withOptions,
 } from "./command.ts";
-import { type Discarded, discardJob } from "./discard-job.ts";
-import { recordOperator } from "./operator-audit.ts";
 import { readEnd, readTenantList } from "./tenant-load.ts";
 import type { Columns } from "./text-table.ts";
 
@@ -87,12 +87,7 @@ function readDrain({ worker }: Values): Command {
   if (typeof worker !== "string" || !isId("worker", worker))
     throw new UsageError("--worker must have the shape wk_…, as `queue workers` shows it.");
   return async (sql) => {
-    const asked = await tx(sql, async (inner) => {
-      if (!(await askToDrain(inner, worker))) return false;
-      await recordOperator(inner, "worker.drain", worker);
-      return true;
-    });
-    if (!asked) throw new UsageError(`There is no worker ${worker}.`);
+    if (!(await drainWorker(sql, commandOperator(), worker))) throw new UsageError(`There is no worker ${worker}.`);
     return `${worker} takes nothing new from now on, finishes what it runs, and then ends.\n`;
   };
 }
@@ -117,19 +112,8 @@ function overJobs(values: Values, work: (sql: AnySql, ids: readonly string[]) =>
   };
 }
 
-/** Jobs that one transaction adds again. */
-const retryStepJobs = 500;
-
 async function retryAll(sql: AnySql, ids: readonly string[]): Promise<string> {
-  const retried: string[] = [];
-  for (let start = 0; start < ids.length; start += retryStepJobs) {
-    const again = await tx(sql, async (inner) => {
-      const jobs = await retryJobs(inner, ids.slice(start, start + retryStepJobs));
-      for (const id of jobs) await recordOperator(inner, "job.retry", id);
-      return jobs;
-    });
-    retried.push(...again);
-  }
+  const retried = await retryJobsNow(sql, commandOperator(), ids);
   const [only] = ids;
   if (ids.length === 1 && retried.length === 0)
     throw new UsageError(`Job ${only} is running; there is nothing to retry.`);
@@ -139,27 +123,24 @@ async function retryAll(sql: AnySql, ids: readonly string[]): Promise<string> {
 async function discardAll(sql: AnySql, ids: readonly string[]): Promise<string> {
   const outcomes = new Map<Discarded, number>();
   for (const id of ids) {
-    const outcome = await tx(sql, async (inner) => {
-      const ended = await discardJob(inner, id);
-      if (refusals[ended] === undefined) await recordOperator(inner, "job.discard", id);
-      return ended;
-    });
+    const outcome = await discardForGood(sql, commandOperator(), id);
     outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
-    if (ids.length === 1 && refusals[outcome] !== undefined) throw new UsageError(`Job ${id} ${refusals[outcome]}`);
+    if (ids.length === 1 && isRefusal(outcome)) throw new UsageError(`Job ${id} ${refusals[outcome]}`);
   }
-  const lines = [...outcomes].map(([outcome, jobs]) => `${jobs} ${refusals[outcome] ?? endings[outcome] ?? outcome}\n`);
+  const textOf = (outcome: Discarded) => (isRefusal(outcome) ? refusals[outcome] : endings[outcome]);
+  const lines = [...outcomes].map(([outcome, jobs]) => `${jobs} ${textOf(outcome)}\n`);
   return lines.length === 0 ? "0 jobs to discard.\n" : lines.join("");
 }
 
 /** Why a job stays. */
-const refusals: Partial<Record<Discarded, string>> = {
+const refusals: Record<DiscardRefusal, string> = {
   running: "is running: cancel its turn, or wait.",
   kept: "has something to delete that would stay for ever: retry it instead.",
   missing: "is gone already.",
 };
 
 /** What ended together with a discarded job. */
-const endings: Partial<Record<Discarded, string>> = {
+const endings: Record<Exclude<Discarded, DiscardRefusal>, string> = {
   turn: "discarded: its turn ended as failed.",
   run: "discarded: its task's run ended as failed.",
   fire: "discarded: its schedule goes on with the next fire.",

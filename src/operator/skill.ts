@@ -1,3 +1,4 @@
+import { recordOperator } from "../installation/operator-audit.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { isId } from "../kernel/ids.ts";
 import { listPlatformSkills, type PlatformSkill, withdrawSkill } from "../skills/platform.ts";
@@ -12,7 +13,6 @@ import {
   type Values,
   withOptions,
 } from "./command.ts";
-import { recordOperator } from "./operator-audit.ts";
 import type { Columns } from "./text-table.ts";
 
 /** What the command line takes (docs/decisions.md, "Operator commands"). */

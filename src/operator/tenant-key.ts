@@ -1,11 +1,11 @@
 import { createApiKey, deleteApiKey, listApiKeys } from "../apikeys/store.ts";
+import { recordOperator } from "../installation/operator-audit.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { type IdOf, isId } from "../kernel/ids.ts";
 import { isActiveTenant } from "../tenants/store.ts";
 import { type Command, required, UsageError, type Values } from "./command.ts";
-import { recordOperator } from "./operator-audit.ts";
 import { noTenant, readName, readTenant } from "./tenant-words.ts";
 
 /** `tenant key`: makes a key for a tenant that lost its own, in place of another one where `--replace` names it. */

@@ -1,10 +1,8 @@
-import { tx } from "../kernel/database/transaction.ts";
+import { type EndedWork, endWorkOf } from "../installation/actions.ts";
+import { commandOperator } from "../installation/operator-audit.ts";
 import { type IdOf, isId } from "../kernel/ids.ts";
-import { type EndedTurns, endTurnsOf } from "../sessions/end-all.ts";
 import { readTenantLoad, type TenantLoad } from "../sessions/load.ts";
-import { cancelQueuedRuns } from "../tasks/run-states.ts";
 import { type Command, required, UsageError, type Values } from "./command.ts";
-import { recordOperator } from "./operator-audit.ts";
 import { type Columns, table } from "./text-table.ts";
 
 /** Returns the command `queue list --tenant`. */
@@ -24,20 +22,13 @@ export function readEnd(values: Values): Command {
   const agentId = values.agent === undefined ? null : readAgentId(values);
   return async (sql) => {
     if ("savepoint" in sql) throw new Error("A command of bounded steps runs in no transaction.");
-    if ((await readTenantLoad(sql, tenantId)) === null) throw new UsageError(`There is no tenant ${tenantId}.`);
-    // Its many steps have no transaction in common: what is written down is that they began.
-    const [action, resourceId] =
-      agentId === null ? (["tenant.end_turns", tenantId] as const) : (["agent.end_turns", agentId] as const);
-    await tx(sql, (inner) => recordOperator(inner, action, resourceId, { tenantId }));
-    // The runs first: one that has not begun would accept a turn.
-    const runs = await cancelQueuedRuns(sql, tenantId, agentId);
-    const turns = await endTurnsOf(sql, tenantId, agentId === null ? {} : { agentId });
-    if (values.json === true) return `${JSON.stringify({ ...turns, runs })}\n`;
-    return textOfEnd(turns, runs);
+    const ended = await endWorkOf(sql, commandOperator(), tenantId, agentId);
+    if (ended === null) throw new UsageError(`There is no tenant ${tenantId}.`);
+    return values.json === true ? `${JSON.stringify(ended)}\n` : textOfEnd(ended);
   };
 }
 
-function textOfEnd({ queued, running, waiting }: EndedTurns, runs: number): string {
+function textOfEnd({ queued, running, waiting, runs }: EndedWork): string {
   const turns = `${queued + running + waiting} turns are canceled: ${queued} queued, ${running} running, ${waiting} waiting.\n`;
   return runs === 0 ? turns : `${turns}${runs} runs of tasks that had not begun are canceled.\n`;
 }

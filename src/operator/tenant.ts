@@ -1,12 +1,15 @@
+import { setTenant } from "../installation/actions.ts";
+import { commandOperator, recordOperator } from "../installation/operator-audit.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import type { Form } from "../kernel/errors.ts";
 import { deleteTenant } from "../tenants/purge.ts";
 import {
-  changeTenant,
   createTenantWithKey,
+  integerMax,
   listTenants,
   type TenantChange,
   type TenantRecord,
+  weightMax,
 } from "../tenants/store.ts";
 import {
   type Command,
@@ -18,7 +21,6 @@ import {
   type Values,
   withOptions,
 } from "./command.ts";
-import { recordOperator } from "./operator-audit.ts";
 import { readKey } from "./tenant-key.ts";
 import { noTenant, readName, readTenant } from "./tenant-words.ts";
 import type { Columns } from "./text-table.ts";
@@ -34,10 +36,6 @@ tenant key --tenant ten_… [--name N] [--replace ak_…] [--json]
 tenant delete --tenant ten_…
 `;
 
-/** The largest number of the columns of type `integer`. */
-const integerMax = 2_147_483_647;
-/** A tenant counts at most so much beside others. */
-const weightMax = 100;
 /** A pause for a person lasts at most a year. */
 const pauseHoursMax = 8_760;
 /** Sessions are kept for at most a hundred years, or for ever. */
@@ -118,12 +116,7 @@ function readSet(values: Values): Command {
   };
   if (Object.keys(change).length === 0) throw new UsageError("tenant set needs something to set.");
   return async (sql) => {
-    const changed = await tx(sql, async (inner) => {
-      const changes = await changeTenant(inner, tenantId, change);
-      if (changes !== null && changes.length > 0)
-        await recordOperator(inner, "tenant.set", tenantId, { tenantId, changes });
-      return changes;
-    });
+    const changed = await setTenant(sql, commandOperator(), tenantId, change);
     if (changed === null) throw noTenant(tenantId);
     return changed.length > 0 ? `${tenantId} is changed.\n` : `${tenantId} has these values already.\n`;
   };

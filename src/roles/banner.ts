@@ -1,3 +1,4 @@
+import { linkMinutes } from "../console-server/store.ts";
 import type { Demo } from "./demo.ts";
 
 /** What the all-in-one start prints for whoever started it. */
@@ -6,13 +7,15 @@ export interface Started {
   readonly demo: Demo;
   /** Where the data is kept. */
   readonly database: string;
+  /** Null where the console is off; the code signs in once. */
+  readonly page: { readonly code: string | null } | null;
 }
 
 /** Stands for a key that only the operator knows; the shell replaces it by its value. */
 const keyVariable = "$PARLEY_API_KEY";
 
 /** Returns plain text: the address, a key, and a command line that streams an answer. */
-export function banner({ publicUrl, demo, database }: Started): string {
+export function banner({ publicUrl, demo, database, page }: Started): string {
   const message = { id: "m1", role: "user", parts: [{ type: "text", text: "Hello!" }] };
   // In double quotes the shell replaces the variable; a real key needs no shell.
   const authorization =
@@ -24,6 +27,7 @@ export function banner({ publicUrl, demo, database }: Started): string {
     "",
     `  URL       ${publicUrl}`,
     `  Docs      ${publicUrl}/docs`,
+    ...(page === null ? [] : [`  Console   ${publicUrl}/console${link(page.code)}`]),
     `  API key   ${key}`,
     `  Agent     ${demo.agentId} (a simulated model that needs no key)`,
     `  Data      ${database}`,
@@ -36,4 +40,8 @@ export function banner({ publicUrl, demo, database }: Started): string {
     "",
     "",
   ].join("\n");
+}
+
+function link(code: string | null): string {
+  return code === null ? "" : `#${code} (signs in once, within ${linkMinutes} minutes)`;
 }

@@ -14,6 +14,8 @@ export type Role = (
 interface RoleOptions {
   /** The level of logs where `LOG_LEVEL` sets none. */
   readonly logLevel: Config["logLevel"];
+  /** Whether the console is on where `CONSOLE` does not say. */
+  readonly console?: boolean;
 }
 
 /** What is closed after the drain (connections, the embedded Postgres) gets this long together. */

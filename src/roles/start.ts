@@ -1,11 +1,13 @@
 import { startWorkerPool, type WorkerPool } from "../../workers/main.ts";
 import { createApp } from "../app.ts";
+import { createLink } from "../console-server/store.ts";
 import type { Config } from "../kernel/config.ts";
 import { migrate } from "../kernel/database/migrate.ts";
 import type { Logger } from "../kernel/telemetry/log.ts";
 import { startSimulatedModel } from "../simulated-model/server.ts";
 import { warnIfUnconfined } from "../workspaces/shell/process.ts";
 import { banner } from "./banner.ts";
+import { ensureConsolePages } from "./console-pages.ts";
 import { reach } from "./database.ts";
 import { findDemo } from "./demo.ts";
 import { tellDraining } from "./draining.ts";
@@ -33,8 +35,10 @@ export const start: Role = async (config, log, opened) => {
   const workers = await startWorkerPool(openWorkerContext(foundation, opened), shared);
   void warnIfUnconfined(log);
   opened.defer(() => drainBoth(http, workers, config.drainSeconds * 1000));
+  await ensureConsolePages(config, log);
   http.open(createApp(ctx));
-  process.stdout.write(banner({ publicUrl, demo, database: shown }));
+  const code = config.console && demo.token !== null ? await createLink(ctx.sql, demo.tenantId, demo.token) : null;
+  process.stdout.write(banner({ publicUrl, demo, database: shown, page: config.console ? { code } : null }));
 };
 
 /** Returns what the operator configures for `serve` and `work`, made where it is not configured: a migrated database and a key. `shown` names the database for the banner. */

@@ -73,6 +73,8 @@ async function endTenant(sql: AnySql, tenantId: string): Promise<boolean> {
       select 1 from turns where tenant_id = ${tenantId} and status in ('enqueued', 'queued', 'running'))`;
   if (count === 0) return false;
   await sql`delete from api_keys where tenant_id = ${tenantId}`;
+  await sql`delete from console_sessions where tenant_id = ${tenantId}`;
+  await sql`delete from console_links where tenant_id = ${tenantId}`;
   await sql`update providers set sealed_key = '', key_fragment = '' where tenant_id = ${tenantId}`;
   await sql`
     update mcp_connections set sealed_credentials = null, sealed_tokens = null, credential_fragment = '', status = 'needs_auth'

@@ -5,6 +5,11 @@ import { tx } from "../kernel/database/transaction.ts";
 import type { Form } from "../kernel/errors.ts";
 import { type IdOf, newId } from "../kernel/ids.ts";
 
+/** The largest number of the columns of type `integer`. */
+export const integerMax = 2_147_483_647;
+/** A tenant counts at most so much beside others. */
+export const weightMax = 100;
+
 /** A tenant as the operator's commands show it. */
 export interface TenantRecord {
   readonly tenantId: string;

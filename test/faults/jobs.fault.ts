@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { discardJob } from "../../src/installation/discard-job.ts";
 import { isPayload, jobNames } from "../../src/kernel/queue/catalogue.ts";
 import { countJobs, listDead } from "../../src/kernel/queue/stored-jobs.ts";
-import { discardJob } from "../../src/operator/discard-job.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type Client, type Installation, sharedRedisUrl, startInstallation } from "../harness/processes.ts";
 import type { WorkProcess } from "../harness/service-process.ts";

@@ -6,8 +6,8 @@ import { FairStart } from "./fair-start.ts";
 import { Places } from "./places.ts";
 import { tooMany } from "./too-many.ts";
 
-/** Whose requests share a bound: a tenant's, a chat platform's webhooks, browsers' questions what a page may send, or those whose sender is not known (yet). */
-type Sender = IdOf<"tenant"> | "webhooks" | Stranger;
+/** Whose requests share a bound: a tenant's, the operators', a chat platform's webhooks, browsers' questions what a page may send, or those whose sender is not known (yet). */
+type Sender = IdOf<"tenant"> | "operator" | "webhooks" | Stranger;
 type Stranger = "preflights" | "unknown";
 
 /** How many requests and streams of a sender one process has open (docs/configuration.md, "Limits"). */
@@ -45,10 +45,11 @@ interface Held {
 
 /** What a credential stood for the last time. */
 interface KnownSender {
-  readonly id: IdOf<"tenant">;
+  readonly id: IdOf<"tenant"> | "operator";
   readonly form: Form;
 }
 
+const consolePath = /^[a-z]+:\/\/[^/]*\/console\/api\//;
 const webhookPath = /^[a-z]+:\/\/[^/]*\/v1\/chat\/webhooks\//;
 
 /**
@@ -112,6 +113,12 @@ export class RequestSlots {
     held.inFlight = true;
   }
 
+  /** Lets a request that stands for another one hold what that one holds. */
+  adopt(inner: Request, outer: Request): void {
+    const held = this.#held.get(outer);
+    if (held !== undefined) this.#held.set(inner, held);
+  }
+
   /** Forgets whose credential a request has, because it was refused. */
   refuse(request: Request): void {
     const credential = this.#held.get(request)?.credential;
@@ -141,8 +148,7 @@ export class RequestSlots {
   /** Returns the tenant that a request counts for; null where it is not known. */
   tenantOf(request: Request): IdOf<"tenant"> | null {
     const sender = this.#held.get(request)?.sender;
-    const isTenant = sender !== undefined && sender !== "webhooks" && sender !== "preflights" && sender !== "unknown";
-    return isTenant ? sender : null;
+    return sender?.startsWith("ten_") ? (sender as IdOf<"tenant">) : null;
   }
 
   /** Ends a request's stream. May be called more than once. */
@@ -179,6 +185,7 @@ function strangerOf({ method }: Request): Stranger {
 
 /** Returns what a credential is remembered by; never itself. */
 function credentialOf(request: Request): string | null {
-  const header = request.headers.get("authorization");
+  const { headers, url } = request;
+  const header = headers.get("authorization") ?? (consolePath.test(url) ? headers.get("cookie") : null);
   return header === null ? null : digest(header).toString("base64");
 }

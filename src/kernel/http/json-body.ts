@@ -8,10 +8,10 @@ import { limitValues } from "./count-values.ts";
  * Reads a JSON body (docs/decisions.md, "Requests").
  * An empty body reads as undefined, so that operations without one take none.
  * Throws 400 for another media type, malformed JSON, NUL characters and lone
- * surrogates, numbers without bounds, 413 above `jsonBodyBytesMax` or `jsonValuesMax`.
+ * surrogates, numbers without bounds, 413 above `bytesMax` or `jsonValuesMax`.
  */
-export async function readJson(request: Request, tenantId: string): Promise<unknown> {
-  const pieces = await readPieces(request, jsonBodyBytesMax);
+export async function readJson(request: Request, tenantId: string, bytesMax = jsonBodyBytesMax): Promise<unknown> {
+  const pieces = await readPieces(request, bytesMax);
   const size = pieces.reduce((sum, { byteLength }) => sum + byteLength, 0);
   const mediaType = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
   if (size === 0) return undefined;

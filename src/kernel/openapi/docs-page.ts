@@ -54,7 +54,7 @@ function pageHeaders(publicUrl: string): Record<string, string> {
   };
 }
 
-/** `/openapi.json` and `/docs`, from files of this installation only, and `/`, which leads to `/docs`. */
+/** `/openapi.json` and `/docs`, from files of this installation only, and `/`, which leads to the console or, where that is off, to `/docs`. */
 export function docsRoutes(ctx: Ctx, operations: () => readonly MountedOperation[]) {
   let document: string | null = null;
   const folder = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
@@ -65,7 +65,10 @@ export function docsRoutes(ctx: Ctx, operations: () => readonly MountedOperation
         headers: { "Content-Type": "application/json", "X-Content-Type-Options": "nosniff" },
       });
     })
-    .get("/", () => new Response(null, { status: 307, headers: { Location: "/docs" } }))
+    .get(
+      "/",
+      () => new Response(null, { status: 307, headers: { Location: ctx.config.console ? "/console" : "/docs" } }),
+    )
     .get("/docs", () => new Response(page, { headers: pageHeaders(ctx.publicUrl) }))
     .get("/docs/start.js", () => new Response(startScript, { headers: assetHeaders("text/javascript; charset=utf-8") }))
     .get("/docs/:asset", async ({ params, status }) => {

@@ -62,6 +62,8 @@ const kinds = {
   "pauses.sweep": { payload: [], attempts: 1, atOnce: 1, key: null },
   /** Delete old Idempotency-Keys. */
   "keys.sweep": { payload: [], attempts: 1, atOnce: 1, key: null },
+  /** Delete the console's sessions and links that are over. */
+  "console-sessions.sweep": { payload: [], attempts: 1, atOnce: 1, key: null },
   /** Delete old audit events. */
   "audit.sweep": { payload: [], attempts: 1, atOnce: 1, key: null },
   /** Add ended turns to the sums of usage. */

@@ -48,11 +48,14 @@ export async function countJobs(sql: AnySql): Promise<TaskCounts[]> {
     group by 1 order by 1`;
 }
 
-/** Returns dead jobs, the oldest first; those of one kind when `task` is not null. */
-export function listDead(sql: AnySql, { task, limit }: { task: string | null; limit: number }): Promise<Job[]> {
+/** Returns dead jobs, the oldest first; those of one kind when `task` is not null, and those behind the job `after`. */
+export function listDead(
+  sql: AnySql,
+  { task, limit, after = "0" }: { task: string | null; limit: number; after?: string },
+): Promise<Job[]> {
   return readJobs(
     sql,
-    sql`j.attempts >= j.max_attempts and j.locked_at is null ${task === null ? sql`` : sql`and t.identifier = ${task}`}
+    sql`j.attempts >= j.max_attempts and j.locked_at is null and j.id > ${after}::bigint ${task === null ? sql`` : sql`and t.identifier = ${task}`}
       order by j.id limit ${limit}`,
   );
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { discardJob } from "../../../src/operator/discard-job.ts";
+import { discardJob } from "../../../src/installation/discard-job.ts";
 import { useTenant } from "../../harness/fixture.ts";
 import { handedBackTurn } from "../../harness/handed-back.ts";
 import { eventually } from "../../harness/harness.ts";

@@ -8,7 +8,7 @@ import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const source = fileURLToPath(new URL("index.html", import.meta.url));
+const source = fileURLToPath(new URL("../console/index.html", import.meta.url));
 
 /** Writes the pages into a folder, in place of what is there. Throws with the bundler's words when it fails. */
 export async function buildConsole(folder: string): Promise<void> {

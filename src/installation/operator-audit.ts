@@ -1,17 +1,41 @@
 import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { type AuditAction, recordAudit } from "../kernel/audit/record.ts";
+import type { AuditActor } from "../kernel/auth/actor.ts";
 import type { Tx } from "../kernel/database/client.ts";
 
-/** Writes down what a command does, in its transaction. The operator is known by the account that the command runs under. */
+/** Who acts for the operator. */
+export interface Operator {
+  /** The account of a command, or `console`; null when it is not known. */
+  readonly id: string | null;
+  /** The request that asked for it; null when a command did. */
+  readonly requestId: string | null;
+}
+
+/** What an event says beside what was done. */
+interface OperatorNote {
+  readonly tenantId?: string | null;
+  readonly changes?: readonly string[];
+  readonly operator?: Operator;
+}
+
+/** Returns the operator of a command, who is known by the account that it runs under. */
+export function commandOperator(): Operator {
+  return { id: accountName(), requestId: null };
+}
+
+/** Who is signed in to the console with OPERATOR_TOKEN, which is one for all operators, as the audit names them. */
+export const consoleOperator = { type: "operator", id: "console" } as const satisfies AuditActor;
+
+/** Writes down what an operator does, in its transaction; a command where no other operator is named. */
 export async function recordOperator(
   inner: Tx,
   action: AuditAction,
   resourceId: string,
-  { tenantId = null, changes = [] }: { readonly tenantId?: string | null; readonly changes?: readonly string[] } = {},
+  { tenantId = null, changes = [], operator = commandOperator() }: OperatorNote = {},
 ): Promise<void> {
-  const actor = { type: "operator", id: accountName() } as const;
-  await recordAudit(inner, { tenantId, actor, action, resourceId, requestId: null, changes });
+  const actor = { type: "operator", id: operator.id } as const;
+  await recordAudit(inner, { tenantId, actor, action, resourceId, requestId: operator.requestId, changes });
 }
 
 /**

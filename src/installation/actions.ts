@@ -1,0 +1,95 @@
+/**
+ * What an operator does to the installation, by a command or in the console: each of these
+ * writes its audit event in its own transaction.
+ */
+
+import type { AnySql, Sql } from "../kernel/database/client.ts";
+import { tx } from "../kernel/database/transaction.ts";
+import type { IdOf } from "../kernel/ids.ts";
+import { retryJobs } from "../kernel/queue/stored-jobs.ts";
+import { askToDrain } from "../kernel/queue/workers.ts";
+import { type EndedTurns, endTurnsOf } from "../sessions/end-all.ts";
+import { readTenantLoad } from "../sessions/load.ts";
+import { cancelQueuedRuns } from "../tasks/run-states.ts";
+import { changeTenant, type TenantChange } from "../tenants/store.ts";
+import { type Discarded, discardJob } from "./discard-job.ts";
+import { type Operator, recordOperator } from "./operator-audit.ts";
+
+/** Asks a worker to take nothing new, to finish what it runs, and to end. Returns false when there is no such worker. */
+export function drainWorker(sql: AnySql, operator: Operator, workerId: IdOf<"worker">): Promise<boolean> {
+  return tx(sql, async (inner) => {
+    if (!(await askToDrain(inner, workerId))) return false;
+    await recordOperator(inner, "worker.drain", workerId, { operator });
+    return true;
+  });
+}
+
+/** Jobs that one transaction adds again. */
+const retryStepJobs = 500;
+
+/** Lets jobs run again now, with all their attempts. Returns the numbers of those that do: what runs is left. */
+export async function retryJobsNow(sql: AnySql, operator: Operator, ids: readonly string[]): Promise<string[]> {
+  const retried: string[] = [];
+  for (let start = 0; start < ids.length; start += retryStepJobs) {
+    const again = await tx(sql, async (inner) => {
+      const jobs = await retryJobs(inner, ids.slice(start, start + retryStepJobs));
+      for (const id of jobs) await recordOperator(inner, "job.retry", id, { operator });
+      return jobs;
+    });
+    retried.push(...again);
+  }
+  return retried;
+}
+
+/** Why a job was not discarded. */
+export type DiscardRefusal = Extract<Discarded, "running" | "kept" | "missing">;
+
+/** Returns whether a job was not discarded. */
+export function isRefusal(outcome: Discarded): outcome is DiscardRefusal {
+  return outcome === "running" || outcome === "kept" || outcome === "missing";
+}
+
+/** Takes a job out of the queue for good. Returns what became of it. */
+export function discardForGood(sql: AnySql, operator: Operator, id: string): Promise<Discarded> {
+  return tx(sql, async (inner) => {
+    const ended = await discardJob(inner, id);
+    if (!isRefusal(ended)) await recordOperator(inner, "job.discard", id, { operator });
+    return ended;
+  });
+}
+
+/** Changes a tenant. Returns the names of the fields that have another value now; null when there is no such tenant. */
+export function setTenant(
+  sql: AnySql,
+  operator: Operator,
+  tenantId: IdOf<"tenant">,
+  change: TenantChange,
+): Promise<string[] | null> {
+  return tx(sql, async (inner) => {
+    const changes = await changeTenant(inner, tenantId, change);
+    if (changes !== null && changes.length > 0)
+      await recordOperator(inner, "tenant.set", tenantId, { operator, tenantId, changes });
+    return changes;
+  });
+}
+
+/** What of a tenant was ended: its turns, and runs of tasks that had not begun. */
+export type EndedWork = EndedTurns & { readonly runs: number };
+
+/** Cancels everything of a tenant that is queued, running or waiting; only an agent's where one is named. Returns null when there is no such tenant. */
+export async function endWorkOf(
+  sql: Sql,
+  operator: Operator,
+  tenantId: IdOf<"tenant">,
+  agentId: IdOf<"agent"> | null,
+): Promise<EndedWork | null> {
+  if ((await readTenantLoad(sql, tenantId)) === null) return null;
+  // Its many steps have no transaction in common: what is written down is that they began.
+  const [action, resourceId] =
+    agentId === null ? (["tenant.end_turns", tenantId] as const) : (["agent.end_turns", agentId] as const);
+  await tx(sql, (inner) => recordOperator(inner, action, resourceId, { operator, tenantId }));
+  // The runs first: one that has not begun would accept a turn.
+  const runs = await cancelQueuedRuns(sql, tenantId, agentId);
+  const turns = await endTurnsOf(sql, tenantId, agentId === null ? {} : { agentId });
+  return { ...turns, runs };
+}
