@@ -104,3 +104,9 @@ export const lockWaitMs = 2_000;
 
 /** The most bytes of a tool's result as JSON; a longer one is cut, with a note. */
 export const toolResultBytesMax = 256 * 1024;
+/** A picture or a sound that a tool returns has at most so many bytes; of a larger one the model and the reader get a note. */
+export const toolFileBytesMax = 3 * 1024 * 1024;
+/** All of those of a turn have at most so many bytes: a client that sends the answer back, with a decision on a call, has to fit it into a body (`jsonBodyBytesMax`) as base64. */
+export const turnFilesBytesMax = 5 * 1024 * 1024;
+/** A turn has at most this many of them. */
+export const turnFilesMax = 20;

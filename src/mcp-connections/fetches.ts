@@ -1,6 +1,6 @@
 import type { Ctx } from "../kernel/context.ts";
 import { type Fetch, tenantFetch } from "../kernel/outbound/fetch.ts";
-import { grantTimeoutMs, oauthResponseBytesMax, responseBytesMax } from "./limits.ts";
+import { grantTimeoutMs, oauthResponseBytesMax, responseBytesMax, streamBytesMax } from "./limits.ts";
 import { boundedFetch } from "./wire.ts";
 
 /** Returns the fetch for MCP servers; its requests count to the tenant's share. */
@@ -8,6 +8,7 @@ export function serverFetch({ config }: Pick<Ctx, "config">, tenantId: string | 
   return boundedFetch(tenantFetch(config, tenantId), {
     allowPrivate: config.allowPrivateNetwork,
     bytesMax: responseBytesMax,
+    streamBytesMax,
   });
 }
 

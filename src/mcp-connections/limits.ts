@@ -6,8 +6,19 @@ export const toolsAtStartMs = 5_000;
 export const connectTimeoutMs = 5_000;
 /** Listing a server's tools, all pages together, takes at most this long; for a turn no longer than the turn waits. */
 export const listTimeoutMs = 5_000;
-/** One tool call may run this long; tools that run for five minutes are common. */
-export const callTimeoutMs = 10 * 60_000;
+/** A tool's call of which nothing is heard for this long is given up; tools that run for five minutes are common. Progress is something heard. */
+export const callSilenceMs = 10 * 60_000;
+/** One call lasts at most this long, whatever is heard of it; a server is asked to keep a task for twice as long. */
+export const callMsMax = 60 * 60_000;
+/** A task is asked for as often as its server says, within these bounds, */
+export const taskPollMsMin = 200;
+export const taskPollMsMax = 30_000;
+/** or this often where it says nothing. */
+export const taskPollMsDefault = 1_000;
+/** One request about a task takes at most this long, but for that for its result. */
+export const taskRequestMs = 30_000;
+/** So many requests about a task may fail one after another because the server is out of reach; then the call fails. */
+export const taskFailuresMax = 5;
 /** A message that expects no response, and the end of a session, take at most this long. */
 export const noticeTimeoutMs = 5_000;
 /** One request to an authorization server takes at most this long. */
@@ -15,8 +26,10 @@ export const grantTimeoutMs = 5_000;
 /** Starting or finishing a sign-in, with all its requests, takes at most this long. */
 export const signInTimeoutMs = 15_000;
 
-/** One response of an MCP server has at most so many bytes. */
+/** One response of an MCP server has at most so many bytes; of a stream of events, one line of it. */
 export const responseBytesMax = 8 * 1024 * 1024;
+/** A stream of events has at most so many bytes in all: an hour of progress is in it. */
+export const streamBytesMax = 64 * 1024 * 1024;
 /** One response of an authorization server has at most so many bytes. */
 export const oauthResponseBytesMax = 256 * 1024;
 /** The model gets at most so many bytes of a tool's result. */

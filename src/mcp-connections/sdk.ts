@@ -1,3 +1,16 @@
+import { type CallToolResult, type StandardSchemaV1, specTypeSchemas } from "@modelcontextprotocol/client";
+
+/** Returns whether a value of a server is the result of a tool. */
+export function isToolResult(value: unknown): value is CallToolResult {
+  const checked = specTypeSchemas.CallToolResult["~standard"].validate(value);
+  return !(checked instanceof Promise) && checked.issues === undefined;
+}
+
+/** Takes any result; who asked for it looks at it. */
+export const anyResult: StandardSchemaV1<unknown, Record<string, unknown>> = {
+  "~standard": { version: 1, vendor: "parley", validate: (value) => ({ value: value as Record<string, unknown> }) },
+};
+
 /** The parts of the official MCP client in use. */
 export {
   type AuthorizationServerMetadata,
@@ -10,6 +23,7 @@ export {
   exchangeAuthorization,
   extractWWWAuthenticateParams,
   fetchToken,
+  type InputRequiredResult,
   InsufficientScopeError,
   IssuerMismatchError,
   isInputRequiredResult,
@@ -25,6 +39,7 @@ export {
   type OAuthTokens,
   ProtocolError,
   RegistrationRejectedError,
+  type RequestOptions,
   refreshAuthorization,
   registerClient,
   resourceUrlFromServerUrl,

@@ -1,9 +1,7 @@
 import { waitAtMost } from "../kernel/async/wait.ts";
 import type { Fetch } from "../kernel/outbound/fetch.ts";
 import { version } from "../kernel/version.ts";
-import { declineInput } from "./input-requests.ts";
 import {
-  callTimeoutMs,
   connectTimeoutMs,
   listTimeoutMs,
   noticeTimeoutMs,
@@ -14,14 +12,17 @@ import {
 } from "./limits.ts";
 import { hasValidHeaders } from "./param-headers.ts";
 import {
+  anyResult,
   type CallToolResult,
   Client,
+  type InputRequiredResult,
   type jsonSchemaValidator,
   ProtocolError,
+  type RequestOptions,
   SdkHttpError,
   StreamableHTTPClientTransport,
-  type Tool,
 } from "./sdk.ts";
+import { tasksExtension, withTaskInMeta } from "./tasks.ts";
 import { type Authorization, type TransportFetch, transportFetch } from "./transport.ts";
 
 /** A tool as an MCP server offers it. */
@@ -32,6 +33,8 @@ export interface McpTool {
   readonly inputSchema: Record<string, unknown>;
   /** The server says that the tool changes nothing. */
   readonly readOnly: boolean;
+  /** A call of it has to be asked for as a task (revision 2025-11-25). */
+  readonly runsAsTask: boolean;
 }
 
 /** Where a server is and how to authenticate there. */
@@ -48,6 +51,9 @@ export interface McpSessionTarget {
 export class SessionLostError extends Error {
   override readonly name = "SessionLostError";
 }
+
+type CallParams = Parameters<Client["callTool"]>[0];
+type CallOptions = NonNullable<Parameters<Client["callTool"]>[1]>;
 
 /** The client's name and version that servers are told. */
 export const clientInfo = { name: "parley", version };
@@ -80,7 +86,7 @@ export class McpSession {
 
   private constructor({ url, send, authorization, protocolVersion }: McpSessionTarget) {
     this.#client = new Client(clientInfo, {
-      capabilities: {},
+      capabilities: { extensions: { [tasksExtension]: {} } },
       jsonSchemaValidator: noValidation,
       versionNegotiation: { mode: hadSessions(protocolVersion) ? "legacy" : "auto" },
     });
@@ -106,7 +112,7 @@ export class McpSession {
     }
     const deliver = session.#transport.onmessage;
     session.#transport.onmessage = (message) => {
-      deliver?.(message);
+      deliver?.(withTaskInMeta(message));
       if (!("method" in message) && message.id !== undefined) session.#answered(message.id);
     };
     return session;
@@ -120,6 +126,11 @@ export class McpSession {
   /** Whether the revision in use has sessions, as those before 2026-07-28 do. */
   get hasSessions(): boolean {
     return this.#client.getProtocolEra() !== "modern";
+  }
+
+  /** Whether calls of tools may be asked for as tasks. In later revisions the server decides that itself. */
+  get #hasTasks(): boolean {
+    return this.hasSessions && this.#client.getServerCapabilities()?.tasks?.requests?.tools?.call !== undefined;
   }
 
   /** The server's name and version, as it tells them. */
@@ -180,47 +191,32 @@ export class McpSession {
       const bytes = Buffer.byteLength(JSON.stringify(read));
       if (list.bytes + bytes > toolListBytesMax) break;
       list.bytes += bytes;
-      for (const { name, description = "", inputSchema, annotations } of read.tools) {
+      for (const { name, description = "", inputSchema, annotations, execution } of read.tools) {
         if (tools.size >= toolsMax || tools.has(name)) continue;
         if (!this.hasSessions && !hasValidHeaders(inputSchema)) continue;
-        tools.set(name, { name, description, inputSchema, readOnly: annotations?.readOnlyHint === true });
+        const runsAsTask = this.#hasTasks && execution?.taskSupport === "required";
+        tools.set(name, { name, description, inputSchema, readOnly: annotations?.readOnlyHint === true, runsAsTask });
       }
       if (read.nextCursor === undefined || read.nextCursor === cursor) break;
       cursor = read.nextCursor;
     }
   }
 
+  /** Calls a tool once. Throws as `request`. */
+  callTool(params: CallParams, options: CallOptions): Promise<CallToolResult | InputRequiredResult> {
+    return this.#wait(() => this.#client.callTool(params, { ...options, allowInputRequired: true }));
+  }
+
   /**
-   * Calls a tool. When `signal` aborts, the server is told so and the call
-   * rejects. Throws `ProtocolError` for an error that the server returns,
-   * `SessionLostError`, `ToolError` as `declineInput`, and errors that `failureOf` reads.
+   * Makes a request, and returns its result as it came. Throws `ProtocolError` for an error
+   * that the server returns, `SessionLostError`, and errors that `failureOf` reads.
    */
-  async call(
-    { name, inputSchema }: Pick<McpTool, "name" | "inputSchema">,
-    args: Record<string, unknown>,
-    meta: Record<string, unknown> | null,
-    signal: AbortSignal | undefined,
-  ): Promise<CallToolResult> {
-    signal?.throwIfAborted();
-    // The SDK never removes its listener from a signal, so it gets a signal that lives as long as the call.
-    const stop = new AbortController();
-    const abort = () => stop.abort(signal?.reason);
-    signal?.addEventListener("abort", abort, { once: true });
-    const params = { name, arguments: args, ...(meta === null ? {} : { _meta: meta }) };
-    // Of the definition the SDK reads which arguments are repeated as headers; results are not validated.
-    const toolDefinition = { name, inputSchema: inputSchema as Tool["inputSchema"] };
-    try {
-      return await declineInput((answer) =>
-        this.#wait(() =>
-          this.#client.callTool(
-            { ...params, ...answer },
-            { timeout: callTimeoutMs, signal: stop.signal, toolDefinition, allowInputRequired: true },
-          ),
-        ),
-      );
-    } finally {
-      signal?.removeEventListener("abort", abort);
-    }
+  request(
+    method: string,
+    params: Readonly<Record<string, unknown>>,
+    options: RequestOptions,
+  ): Promise<Readonly<Record<string, unknown>>> {
+    return this.#wait(() => this.#client.request({ method, params: { ...params } }, anyResult, options));
   }
 
   async #wait<T>(request: () => Promise<T>): Promise<T> {

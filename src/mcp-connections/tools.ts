@@ -3,13 +3,15 @@ import { type JSONSchema7, jsonSchema, tool } from "ai";
 import { within } from "../kernel/async/wait.ts";
 import type { Ctx } from "../kernel/context.ts";
 import { ToolError } from "../tools/error.ts";
-import type { ToolScope, TurnTool } from "../tools/tool.ts";
+import { type FiledResult, filedOutput } from "../tools/filed-result.ts";
+import type { CallContext, ToolScope, TurnTool } from "../tools/tool.ts";
+import { type CallRequest, ServerCall } from "./call.ts";
 import { failureOf, type McpFailure, unreachable } from "./failure.ts";
 import { toolsAtStartMs } from "./limits.ts";
 import { toolNames } from "./names.ts";
 import { sessionPoolOf } from "./pool.ts";
 import { closedConnectionCode } from "./response-stream.ts";
-import { cutText, resultText } from "./result.ts";
+import { cutText, failureText, readToolResult } from "./result.ts";
 import { ProtocolError, SdkError, SdkErrorCode } from "./sdk.ts";
 import { type McpTool, SessionLostError } from "./session.ts";
 import { recordRuntimeFailure } from "./status.ts";
@@ -108,12 +110,18 @@ function turnTool(
   return tool({
     description: offer.description,
     inputSchema: jsonSchema<Record<string, unknown>>(offer.inputSchema as JSONSchema7),
-    execute: (input, { abortSignal, toolCallId, messages }) => {
+    execute: (input, { abortSignal: signal, toolCallId, messages, context }) => {
       const idempotencyKey = keyOf([turnId, toolCallId, messages.length]);
-      return callTool(ctx, row, offer, input, { ...meta, "parley/idempotencyKey": idempotencyKey }, abortSignal);
+      const sent = { ...meta, "parley/idempotencyKey": idempotencyKey };
+      const { onProgress } = (context ?? silent) as CallContext;
+      return callTool(ctx, row, { tool: offer, args: input, meta: sent, signal, onProgress });
     },
+    toModelOutput: filedOutput,
   });
 }
+
+/** Nobody is shown how far a call has come. */
+const silent: CallContext = { onProgress: () => {} };
 
 /**
  * Returns the key by which a server can tell a call that is sent again from a new one. Some
@@ -123,21 +131,15 @@ function keyOf(parts: readonly unknown[]): string {
   return createHash("sha256").update(JSON.stringify(parts)).digest("base64url");
 }
 
-/** Calls a tool and returns its text. Throws an error whose message is meant for the model, or the signal's reason. */
-async function callTool(
-  ctx: Ctx,
-  row: McpConnectionRow,
-  offer: McpTool,
-  input: Record<string, unknown>,
-  meta: Record<string, unknown>,
-  signal: AbortSignal | undefined,
-): Promise<string> {
+/** Calls a tool and returns its result. Throws an error whose message is meant for the model, or the signal's reason. */
+async function callTool(ctx: Ctx, row: McpConnectionRow, request: CallRequest): Promise<string | FiledResult> {
   try {
-    const result = await sessionPoolOf(ctx).use(row, (session) => session.call(offer, input, meta, signal));
-    if (result.isError !== true) return resultText(result);
-    throw new ToolError(resultText(result) || "The tool failed.");
+    const call = new ServerCall(request);
+    const result = await sessionPoolOf(ctx).use(row, (session) => call.runOn(session));
+    if (result.isError !== true) return readToolResult(result);
+    throw new ToolError(failureText(result) || "The tool failed.");
   } catch (error) {
-    signal?.throwIfAborted();
+    request.signal?.throwIfAborted();
     if (error instanceof ToolError) throw error;
     if (isErrorOfCall(error)) throw new ToolError(cutText(error.message));
     throw new ToolError((await recordFailure(ctx, row, error)).message);

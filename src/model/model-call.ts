@@ -1,4 +1,5 @@
 import {
+  APICallError,
   DefaultGeneratedFile,
   InvalidResponseDataError,
   type LanguageModel,
@@ -16,10 +17,12 @@ import {
 import { newId } from "../kernel/ids.ts";
 import { unusableCall } from "../tools/error.ts";
 import { CallMeter, type ModelMeter } from "./call-meter.ts";
+import { haveFiles, withTakenFiles } from "./files-taken.ts";
 import { formatSettings, type ResponseFormat } from "./response-format.ts";
 import type { ModelSpans } from "./spans.ts";
 import type { AnswerPart, ModelCallEnd } from "./step-record.ts";
 import type { ThinkingSettings } from "./thinking.ts";
+import type { TurnFiles } from "./turn-files.ts";
 
 type Model = ReturnType<typeof resolveLanguageModel>;
 type ModelPart = Awaited<ReturnType<Model["doStream"]>>["stream"] extends ReadableStream<infer P> ? P : never;
@@ -42,6 +45,7 @@ export interface ModelCallRequest {
   readonly signal: AbortSignal;
   readonly spans: ModelSpans;
   readonly meter: ModelMeter;
+  readonly files: TurnFiles;
   /** What the final text has to fit; null: any text is an answer. */
   readonly format: ResponseFormat | null;
   /** How often a request that failed before its response began is sent again; `providerRetriesMax` where it is not given. */
@@ -68,12 +72,26 @@ export async function* callModel(
   const { signal } = request;
   const { retry } = prepareRetries({ maxRetries: request.retriesMax ?? providerRetriesMax, abortSignal: signal });
   const meter = new CallMeter(request.meter.onCall);
-  const stream = await retry(() => startCall(model, request, meter));
+  const start = async () => retry(() => startCall(model, request, meter));
+  const stream = await start().catch((error: unknown) => {
+    if (!mayTakeWithoutFiles(model, request, error)) throw error;
+    request.files.refusedBy.add(model);
+    return start();
+  });
   try {
     yield* readAnswer(model, request, stream, meter);
   } finally {
     meter.close();
   }
+}
+
+/** Statuses with which providers refuse files: a model without eyes, a type that it does not know, a prompt that is too large. */
+const refusals: readonly (number | undefined)[] = [400, 404, 413, 415, 422];
+
+/** Returns whether a provider may take the prompt without the pictures and sounds of tools, so that a result of a tool never makes a session unusable. */
+function mayTakeWithoutFiles(model: Model, { messages, files, signal }: ModelCallRequest, error: unknown): boolean {
+  if (signal.aborted || files.refusedBy.has(model) || !haveFiles(withTakenFiles(messages, model, false))) return false;
+  return APICallError.isInstance(error) && refusals.includes(error.statusCode);
 }
 
 /** Yields the parts of an answer, and its end. */
@@ -151,7 +169,8 @@ async function startCall(
   request: ModelCallRequest,
   meter: CallMeter,
 ): Promise<ReadableStream<ModelPart>> {
-  const { instructions, messages, tools, thinking, download, signal, spans, format } = request;
+  const { instructions, tools, thinking, download, signal, spans, format, files } = request;
+  const messages = withTakenFiles(request.messages, model, files.refusedBy.has(model));
   const prompt = await convertToLanguageModelPrompt({
     prompt: { instructions: instructions === "" ? undefined : instructions, messages },
     supportedUrls: await model.supportedUrls,

@@ -1,5 +1,8 @@
-import { convertToModelMessages, type ModelMessage, type UIMessage } from "ai";
+import { convertToModelMessages, type ModelMessage, type Tool, type ToolSet, type UIMessage } from "ai";
+import { asResultFile, base64Of } from "../messages/result-files.ts";
+import { isToolCall } from "../messages/tool-calls.ts";
 import type { UiMessage } from "../messages/ui-message.ts";
+import { FiledResult, filedOutput } from "../tools/filed-result.ts";
 
 /**
  * Returns a transcript as messages for the model. Tool calls without a result are left
@@ -10,10 +13,56 @@ import type { UiMessage } from "../messages/ui-message.ts";
 export async function modelMessages(messages: readonly UiMessage[]): Promise<ModelMessage[]> {
   const mixedFrom = messages.findIndex((message) => !isPlain(message));
   const plain = mixedFrom === -1 ? messages : messages.slice(0, mixedFrom);
-  const mixed = messages.slice(plain.length) as unknown as UIMessage[];
-  const rest = mixed.length === 0 ? [] : await convertToModelMessages(mixed, { ignoreIncompleteToolCalls: true });
+  const mixed = messages.slice(plain.length);
+  const rest = mixed.length === 0 ? [] : await mixedMessages(mixed);
   return [...plain.flatMap(plainMessage), ...rest];
 }
+
+async function mixedMessages(messages: readonly UiMessage[]): Promise<ModelMessage[]> {
+  const tools: ToolSet = {};
+  const filed = messages.map((message) => withFiledResults(message, tools)) as unknown as UIMessage[];
+  return convertToModelMessages(filed, { ignoreIncompleteToolCalls: true, tools });
+}
+
+/**
+ * Returns a message with the files that tools returned in their results: of the model's own
+ * words they are no part. Those of a call that has no result are left out. `tools` is given
+ * what converts the results.
+ */
+function withFiledResults(message: UiMessage, tools: ToolSet): UiMessage {
+  if (message.role !== "assistant" || !message.parts.some((part) => asResultFile(part) !== null)) return message;
+  const parts: unknown[] = [];
+  for (const part of message.parts) {
+    const file = asResultFile(part);
+    if (file === null) {
+      parts.push(part);
+      continue;
+    }
+    const at = parts.findLastIndex((before) => isToolCall(before) && before.toolCallId === file.toolCallId);
+    const call = parts[at] as (FiledCall & { readonly state: string }) | undefined;
+    if (call?.state !== "output-available") continue;
+    const { output } = call;
+    const before = output instanceof FiledResult ? output : new FiledResult(asText(output), []);
+    const returned = { mediaType: file.mediaType, data: base64Of(file) };
+    parts[at] = { ...call, output: new FiledResult(before.text, [...before.files, returned]) };
+    tools[call.toolName ?? call.type.slice("tool-".length)] = filedTool;
+  }
+  return { ...message, parts };
+}
+
+interface FiledCall {
+  readonly type: string;
+  /** Of a dynamic tool. */
+  readonly toolName?: string;
+  readonly output?: unknown;
+}
+
+function asText(output: unknown): string {
+  return typeof output === "string" ? output : (JSON.stringify(output) ?? "");
+}
+
+/** Only its `toModelOutput` is asked. */
+const filedTool = { toModelOutput: filedOutput } as unknown as Tool;
 
 interface Part {
   readonly type?: unknown;

@@ -11,6 +11,7 @@ import {
 import { inSpan, recordsContent, type SpanFields } from "../kernel/telemetry/trace.ts";
 import { cleanText, storable } from "../messages/text.ts";
 import { resultChunks } from "../messages/to-chunks.ts";
+import { isStreamOnly, progressChunk } from "../messages/tool-progress.ts";
 import type { UiMessage } from "../messages/ui-message.ts";
 import { findBoundsError } from "../providers/bounds-error.ts";
 import { ToolError, toToolError } from "../tools/error.ts";
@@ -29,6 +30,7 @@ import { ModelSpans } from "./spans.ts";
 import type { AnswerPart } from "./step-record.ts";
 import { answerSteps } from "./steps.ts";
 import type { ThinkingSettings } from "./thinking.ts";
+import { TurnFiles } from "./turn-files.ts";
 
 // Otherwise the SDK writes its warnings to the console instead of the log.
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false });
@@ -106,7 +108,7 @@ export async function runModel(
   let lastChunk: UIMessageChunk = { type: "finish" };
   let ended: ModelResult["ended"] = "finished";
   const pass = (chunk: UIMessageChunk) => {
-    answer.add(chunk);
+    if (!isStreamOnly(chunk)) answer.add(chunk);
     return write(chunk);
   };
   try {
@@ -123,6 +125,7 @@ export async function runModel(
       signal: request.signal,
       modelCallsMax: request.modelCallsMax,
       meter: request.meter,
+      files: new TurnFiles(shownOf(request)),
       format: request.format,
       lastText: request.extended === null ? null : finalText(request.extended.parts),
       spans,
@@ -176,6 +179,11 @@ function beginAnswer({ messageId, extended, reached }: ModelRequest): Assembly {
   return answer;
 }
 
+/** Returns what readers have of the answer: parts and chunks. */
+function shownOf({ extended, reached }: ModelRequest): readonly unknown[] {
+  return [...(extended?.parts ?? []), ...(reached?.saved ?? []), ...(reached?.unsaved ?? [])];
+}
+
 function textIdsOf(reached: ReachedAnswer | null): string[] {
   const chunks = reached === null ? [] : [...reached.saved, ...reached.unsaved];
   return chunks.flatMap((chunk) => (chunk.type === "text-start" || chunk.type === "reasoning-start" ? [chunk.id] : []));
@@ -191,6 +199,10 @@ function* toChunks(
   options: { readonly tools: ToolSet; readonly onError: (cause: unknown) => string },
 ): Generator<UIMessageChunk, void, undefined> {
   for (const part of cleaner.clean(received)) {
+    if (part.type === "tool-progress") {
+      yield progressChunk(part.toolCallId, part);
+      continue;
+    }
     const chunk = toUIMessageChunk(part, { ...options, sendSources: true });
     if (chunk !== undefined) yield deltas.has(chunk.type) ? chunk : storable(chunk);
   }

@@ -1,8 +1,9 @@
 import type { FinishReason, TextStreamPart, ToolSet, TypedToolCall } from "ai";
 import type { toResponseMessages } from "ai/internal";
+import type { ToolProgressPart } from "./progress-pace.ts";
 
-/** A part of an answer, as the AI SDK's `streamText` would yield it. */
-export type AnswerPart = TextStreamPart<ToolSet>;
+/** A part of an answer, as the AI SDK's `streamText` would yield it; and how far a tool's call has come. */
+export type AnswerPart = TextStreamPart<ToolSet> | ToolProgressPart;
 
 type Content = Parameters<typeof toResponseMessages>[0]["content"];
 type TextContent = Extract<Content[number], { type: "text" | "reasoning" }>;

@@ -7,6 +7,7 @@ import type { ModelChain } from "./model-chain.ts";
 import { AnswerMisfitError, askAgain, finalText } from "./response-format.ts";
 import { type AnswerPart, StepRecord } from "./step-record.ts";
 import { type ApprovalOf, classifyCall, cutOffCall, refuseCall, resolveDecidedCalls, runCalls } from "./tool-calls.ts";
+import { readerParts } from "./turn-files.ts";
 
 /**
  * The input of `answerSteps`. The last of `messages` is the user's, or has the decisions
@@ -123,7 +124,7 @@ async function* recorded(
 ): AsyncGenerator<AnswerPart, void, undefined> {
   for await (const part of parts) {
     record.add(part);
-    yield part;
+    yield* readerParts(part);
   }
 }
 

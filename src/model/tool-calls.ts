@@ -11,7 +11,11 @@ import { newId } from "../kernel/ids.ts";
 import { toolCallsAtOnceMax, toolCallsPerStepMax } from "../kernel/limits.ts";
 import { isClientTool } from "../tools/client-tool.ts";
 import { ToolError, unusableCall } from "../tools/error.ts";
+import { FiledResult } from "../tools/filed-result.ts";
+import type { CallContext } from "../tools/tool.ts";
+import { ProgressPace, type ToolProgressPart } from "./progress-pace.ts";
 import type { AnswerPart } from "./step-record.ts";
+import { readerParts, type TurnFiles } from "./turn-files.ts";
 
 type Call = TypedToolCall<ToolSet>;
 type Output = Extract<AnswerPart, { type: "tool-result" | "tool-error" }>;
@@ -26,6 +30,7 @@ export interface ToolCallsRequest {
   /** The messages that the model was sent before it made the calls. */
   readonly messages: ModelMessage[];
   readonly signal: AbortSignal;
+  readonly files: TurnFiles;
 }
 
 /** How a tool call is handled. `told` has the parts about it for the reader. */
@@ -73,22 +78,28 @@ export function cutOffCall(call: Call, { tools }: ToolCallsRequest): AnswerPart 
 
 /**
  * Runs calls, `toolCallsAtOnceMax` at a time, and yields the result of each as soon as it
- * is known; nothing more after an abort. Never throws: a failed call has an error as its
- * result.
+ * is known, and before that how far it has come; nothing more after an abort. Never throws: a
+ * failed call has an error as its result.
  */
 export async function* runCalls(
   calls: readonly Call[],
-  { tools, messages, signal }: ToolCallsRequest,
-): AsyncGenerator<Output, void, undefined> {
+  request: ToolCallsRequest,
+): AsyncGenerator<Output | ToolProgressPart, void, undefined> {
+  const { signal } = request;
   if (calls.length === 0) return;
-  const outputs: Output[] = [];
+  const outputs: (Output | ProgressPace)[] = [];
   let wake = () => {};
   const onAbort = () => wake();
   const waiting = calls.values();
   const startNext = () => {
     const { value: call, done } = waiting.next();
     if (done === true || signal.aborted) return;
-    void runCall(call, tools, messages, signal).then((output) => {
+    const pace = new ProgressPace(call.toolCallId, (due) => {
+      outputs.push(due);
+      wake();
+    });
+    void runCall(call, request, pace).then((output) => {
+      pace.close();
       outputs.push(output);
       wake();
       startNext();
@@ -102,6 +113,9 @@ export async function* runCalls(
       await new Promise<void>((resolve) => {
         wake = resolve;
       });
+    } else if (output instanceof ProgressPace) {
+      const report = output.take();
+      if (report !== null) yield report;
     } else {
       left -= 1;
       yield output;
@@ -110,9 +124,14 @@ export async function* runCalls(
   signal.removeEventListener("abort", onAbort);
 }
 
-async function runCall(call: Call, tools: ToolSet, messages: ModelMessage[], signal: AbortSignal): Promise<Output> {
+async function runCall(
+  call: Call,
+  { tools, messages, signal, files }: ToolCallsRequest,
+  pace: ProgressPace,
+): Promise<Output> {
   const { toolCallId, toolName, input } = call;
-  const options = { toolCallId, messages, abortSignal: signal, context: undefined };
+  const context: CallContext = { onProgress: (progress) => pace.report(progress) };
+  const options = { toolCallId, messages, abortSignal: signal, context };
   const execute = Object.hasOwn(tools, toolName) ? tools[toolName]?.execute : undefined;
   if (execute === undefined) {
     // A tool may have been removed between a call and its approval.
@@ -120,7 +139,8 @@ async function runCall(call: Call, tools: ToolSet, messages: ModelMessage[], sig
     return failureOf(call, tools, unusableCall(gone));
   }
   try {
-    const output: unknown = await execute(input, options);
+    const returned: unknown = await execute(input, options);
+    const output = returned instanceof FiledResult ? files.admit(returned) : returned;
     return { type: "tool-result", ...aboutCall(call, tools), output } as Output;
   } catch (error) {
     return failureOf(call, tools, error);
@@ -158,9 +178,9 @@ export async function* resolveDecidedCalls(
   for (const { toolCallId, toolName, input } of callers)
     yield { type: "tool-call", toolCallId, toolName, input } as AnswerPart;
   const ours = approved.filter((call) => !callers.includes(call));
-  for await (const output of runCalls(ours, request)) {
-    outputs.push(output);
-    yield output;
+  for await (const part of runCalls(ours, request)) {
+    if (part.type !== "tool-progress") outputs.push(part);
+    yield* readerParts(part);
   }
   const [told] = await toResponseMessages({ content: [...outputs, ...failures], tools });
   const results: ToolModelMessage["content"] = told?.role === "tool" ? told.content : [];

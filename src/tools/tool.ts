@@ -1,6 +1,7 @@
 import type { Tool } from "ai";
 import type { Ctx } from "../kernel/context.ts";
 import type { Tx } from "../kernel/database/client.ts";
+import type { ToolProgress } from "../messages/tool-progress.ts";
 
 /** The turn in which a tool is called. */
 export interface ToolScope {
@@ -42,4 +43,10 @@ export interface TurnTool {
   readonly source: ToolSource;
   /** Known to change nothing: policy `auto` runs it without asking. */
   readonly readOnly: boolean;
+}
+
+/** What a call of a tool is given beside its input, as `context` of the AI SDK's options. */
+export interface CallContext {
+  /** Shows readers how far the call has come. */
+  readonly onProgress: (progress: ToolProgress) => void;
 }

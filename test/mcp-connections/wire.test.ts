@@ -4,6 +4,7 @@ import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { directFetch, type Fetch, guardedFetch } from "../../src/kernel/outbound/fetch.ts";
 import { fixedAuthorization } from "../../src/mcp-connections/authorization.ts";
+import { ServerCall } from "../../src/mcp-connections/call.ts";
 import { discoverAuthorizationServer } from "../../src/mcp-connections/discovery.ts";
 import { failureOf, type McpFailure } from "../../src/mcp-connections/failure.ts";
 import { McpSession } from "../../src/mcp-connections/session.ts";
@@ -18,7 +19,9 @@ const open = (url: string, send: Fetch) =>
     { url, send, authorization: fixedAuthorization("token-1"), protocolVersion: null },
     AbortSignal.timeout(5_000),
   );
-const echo = textTool("echo");
+const echo = { ...textTool("echo"), runsAsTask: false };
+const callEcho = (session: McpSession, args: Record<string, unknown>, signal: AbortSignal | undefined) =>
+  new ServerCall({ tool: echo, args, meta: {}, signal, onProgress: () => {} }).runOn(session);
 
 beforeEach(() => {
   mcp = new McpServer();
@@ -81,7 +84,7 @@ describe("a server on the public internet", () => {
   test("is met, listed, called and left", async () => {
     const session = await open(url, send);
     expect((await session.tools()).map(({ name }) => name)).toEqual(["echo", "write"]);
-    const result = await session.call(echo, { text: "hi" }, null, undefined);
+    const result = await callEcho(session, { text: "hi" }, undefined);
     expect(result.content).toEqual([{ type: "text", text: '{"text":"hi"}' }]);
     expect(new Set(mcp.tokens)).toEqual(new Set(["token-1"]));
     await session.close();
@@ -166,7 +169,7 @@ describe("responses", () => {
         return events(`data: ${JSON.stringify({ jsonrpc: "2.0", id: Number(last.split("-")[1]), result })}\n\n`);
       },
     );
-    const result = await session.call(echo, {}, null, undefined);
+    const result = await callEcho(session, {}, undefined);
     expect(result.content).toMatchObject([{ text: expect.stringMatching(/^event-\d+$/) }]);
     expect(resumptions).toHaveLength(1);
     await session.close();
@@ -178,7 +181,7 @@ describe("responses", () => {
       () => events("id: 1\nretry: 0\ndata: \n\n"),
       () => events("id: 2\nretry: 0\ndata: \n\n"),
     );
-    const failed = failure(session.call(echo, {}, null, AbortSignal.timeout(1_300)));
+    const failed = failure(callEcho(session, {}, AbortSignal.timeout(1_300)));
     expect((await failed).code).toBe("mcp_connection_unreachable");
     expect(resumptions.length).toBeLessThanOrEqual(4);
     await session.close();
@@ -190,14 +193,14 @@ describe("responses", () => {
       () => events('data: {"jsonrpc":"2.0","id'),
       () => new Response(null, { status: 405 }),
     );
-    expect((await failure(session.call(echo, {}, null, undefined))).message).toContain("closed the connection");
+    expect((await failure(callEcho(session, {}, undefined))).message).toContain("closed the connection");
     await session.close();
   });
 
   test("need no standing stream", async () => {
     const session = await open(mcp.url, send);
     await session.tools();
-    await session.call(echo, {}, null, undefined);
+    await callEcho(session, {}, undefined);
     await session.close();
     expect(mcp.methods).toEqual([
       "server/discover",
@@ -207,6 +210,23 @@ describe("responses", () => {
       "tools/call",
       "DELETE",
     ]);
+  });
+
+  test("of a stream of events only a line, and all of it, are bounded: an hour of progress is long", async () => {
+    const piece = `data: ${"x".repeat(1_000)}\n\n`;
+    const count = Math.ceil((2 * bytesMax) / piece.length);
+    const read = async (body: string, type: string) => {
+      const served: Fetch = async () => new Response(body, { headers: { "content-type": type } });
+      const bounded = boundedFetch(served, { allowPrivate: true, bytesMax, streamBytesMax: 3 * bytesMax });
+      return (await (await bounded("https://example.com/")).text()).length;
+    };
+    expect(await read(piece.repeat(count), "text/event-stream")).toBe(count * piece.length);
+    for (const [body, type] of [
+      [piece.repeat(count), "application/json"],
+      [piece.repeat(2 * count), "text/event-stream"],
+      [`data: ${"x".repeat(bytesMax)}\n\n`, "text/event-stream"],
+    ] as const)
+      expect((await failure(read(body, type))).message).toContain("larger than");
   });
 
   test("over the bound end the request", async () => {

@@ -28,6 +28,15 @@ describe("a stream made of a stored message", () => {
       { type: "reasoning", id: "reasoning-0", text: "hm", state: "done" },
     ],
     ["a call that has returned", { ...call, state: "output-available", output: { memoryId: "mem_1" } }],
+    [
+      "a picture that a call returned",
+      {
+        type: "file",
+        mediaType: "image/png",
+        url: "data:image/png;base64,AAAA",
+        providerMetadata: { parley: { toolCallId: "call_1" } },
+      },
+    ],
     ["a call that failed", { ...call, state: "output-error", errorText: "no" }],
     [
       "a call of a tool that is known by its name only, with what its provider said of it",

@@ -52,3 +52,52 @@ test("a transcript of texts is put over as by the SDK", async () => {
   expect(sdk.length).toBe(3);
   expect(await modelMessages(plain)).toEqual(sdk);
 });
+
+const file = (data: string, toolCallId = "c") => ({
+  type: "file",
+  mediaType: "image/png",
+  url: `data:image/png;base64,${data}`,
+  providerMetadata: { parley: { toolCallId } },
+});
+const given = (text: string, ...files: readonly string[]) => ({
+  type: "content",
+  value: [
+    { type: "text", text },
+    ...files.map((data) => ({ type: "file", mediaType: "image/png", data: { type: "data", data } })),
+  ],
+});
+
+test("files that tools returned are in the results of their calls, also where an id comes again, and no words of the model", async () => {
+  const done = { ...call, state: "output-available" };
+  const sent = await modelMessages([
+    ...plain,
+    message(
+      "assistant",
+      { type: "step-start" },
+      { ...done, output: "first" },
+      file("AAAA"),
+      { type: "step-start" },
+      { ...done, output: "second" },
+      { ...done, toolCallId: "d", output: { sum: 3 } },
+      file("BBBB"),
+      file("CCCC", "d"),
+      file("DDDD"),
+      { type: "step-start" },
+      { ...call, toolCallId: "e", state: "output-error", errorText: "lost" },
+      file("EEEE", "e"),
+      file("FFFF", "nobody's"),
+      text("so"),
+    ),
+  ]);
+  const results = sent.flatMap(({ role, content }) =>
+    role === "tool" ? content.map((part) => (part.type === "tool-result" ? part.output : null)) : [],
+  );
+  expect(results).toEqual([
+    given("first", "AAAA"),
+    given("second", "BBBB", "DDDD"),
+    given('{"sum":3}', "CCCC"),
+    { type: "error-text", value: "lost" },
+  ] as never);
+  expect(JSON.stringify(sent.filter(({ role }) => role === "assistant"))).not.toContain('"file"');
+  expect(JSON.stringify(sent)).not.toContain("EEEE");
+});

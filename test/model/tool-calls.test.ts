@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { jsonSchema, type ToolSet, type TypedToolCall, tool } from "ai";
 import { toolCallsAtOnceMax } from "../../src/kernel/limits.ts";
 import { runCalls } from "../../src/model/tool-calls.ts";
+import { TurnFiles } from "../../src/model/turn-files.ts";
 import { eventually } from "../harness/eventually.ts";
 
 const calls = Array.from({ length: 3 * toolCallsAtOnceMax }, (_, index) => ({
@@ -39,7 +40,9 @@ describe("runCalls", () => {
   test("runs 8 calls at once, and each further one when another has ended", async () => {
     const { tools, seen, releases } = heldTool();
     const { signal } = new AbortController();
-    const counted = collect(runCalls(calls, { tools, approvalOf: () => undefined, messages: [], signal }));
+    const counted = collect(
+      runCalls(calls, { tools, approvalOf: () => undefined, messages: [], files: new TurnFiles([]), signal }),
+    );
     for (let ended = 0; ended < calls.length; ended++) {
       const begun = Math.min(calls.length, toolCallsAtOnceMax + ended);
       await eventually(() => seen.begun === begun && releases.length > 0);
@@ -52,7 +55,15 @@ describe("runCalls", () => {
   test("begins no further call after an abort", async () => {
     const { tools, seen, releases } = heldTool();
     const stop = new AbortController();
-    const counted = collect(runCalls(calls, { tools, approvalOf: () => undefined, messages: [], signal: stop.signal }));
+    const counted = collect(
+      runCalls(calls, {
+        tools,
+        approvalOf: () => undefined,
+        messages: [],
+        files: new TurnFiles([]),
+        signal: stop.signal,
+      }),
+    );
     await eventually(() => seen.begun === toolCallsAtOnceMax);
     stop.abort();
     for (const release of releases) release();

@@ -11,9 +11,11 @@ export interface ServerCall {
   readonly meta: Record<string, unknown>;
   /** Aborts when the client takes the call back. */
   readonly signal: AbortSignal;
+  /** Tells the client how far the call has come, if it asked for that. */
+  readonly report: (progress: number, total?: number, message?: string) => Promise<void>;
 }
 
-type CallResult = { content: { type: "text"; text: string }[]; isError?: boolean };
+type CallResult = { content: readonly ({ type: string } & Record<string, unknown>)[]; isError?: boolean };
 
 /** What a test may set while the server runs. */
 export interface McpServerSettings {
@@ -140,10 +142,21 @@ export class McpServer {
       const { tools } = this.settings;
       return { tools: tools.slice(from, to), ...(to < tools.length ? { nextCursor: String(to) } : {}) };
     });
-    server.setRequestHandler(CallToolRequestSchema, ({ params }, { signal }) => {
-      const call = { name: params.name, args: params.arguments ?? {}, meta: { ...params._meta }, signal };
+    server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal, sendNotification }) => {
+      const { progressToken, ...meta } = params._meta ?? {};
+      const report = async (progress: number, total?: number, message?: string) => {
+        if (progressToken === undefined) return;
+        const said = {
+          progressToken,
+          progress,
+          ...(total === undefined ? {} : { total }),
+          ...(message === undefined ? {} : { message }),
+        };
+        await sendNotification({ method: "notifications/progress", params: said });
+      };
+      const call = { name: params.name, args: params.arguments ?? {}, meta, signal, report };
       this.calls.push(call);
-      return this.settings.onCall(call);
+      return (await this.settings.onCall(call)) as never;
     });
     await server.connect(transport as never);
     return transport;

@@ -7,10 +7,19 @@ interface SeenRequest {
   readonly headers: Headers;
 }
 
+/** A request as JSON-RPC has it. */
+export interface StatelessMessage {
+  readonly method: string;
+  readonly id: number;
+  readonly params: Readonly<Record<string, unknown>> & { readonly _meta?: Readonly<Record<string, unknown>> };
+}
+
 /** A real MCP server of revision 2026-07-28 for tests, made with the official SDK. It has no sessions, and refuses those of older revisions. */
 export interface StatelessMcpServer {
   readonly url: string;
   readonly requests: readonly SeenRequest[];
+  /** What is sent instead of the server's own result; null lets it respond. */
+  intercept: ((message: StatelessMessage) => object | null) | null;
   stop(): Promise<void>;
 }
 
@@ -40,10 +49,18 @@ export function startStatelessMcp(port = 0): StatelessMcpServer {
     hostname: "127.0.0.1",
     port,
     fetch: async (request) => {
-      const body = (await request.clone().json()) as { method: string };
-      requests.push({ method: body.method, headers: request.headers });
-      return handler.fetch(request);
+      const message = (await request.clone().json()) as StatelessMessage;
+      requests.push({ method: message.method, headers: request.headers });
+      const result = server.intercept?.(message) ?? null;
+      if (result === null) return handler.fetch(request);
+      return Response.json({ jsonrpc: "2.0", id: message.id, ...result });
     },
   });
-  return { url: `http://127.0.0.1:${http.port}/mcp`, requests, stop: () => http.stop(true) };
+  const server: StatelessMcpServer = {
+    url: `http://127.0.0.1:${http.port}/mcp`,
+    requests,
+    intercept: null,
+    stop: () => http.stop(true),
+  };
+  return server;
 }

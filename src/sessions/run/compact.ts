@@ -148,9 +148,10 @@ function pieces(text: string, length: number): string[] {
 function textOf(message: UiMessage): string {
   const texts = message.parts.flatMap((part) => {
     if (isToolCall(part)) return [`(tool ${part.type}: ${JSON.stringify(part).slice(0, callCharactersMax)})`];
-    const { type, text } = part as { type?: unknown; text?: unknown };
+    const { type, text, mediaType } = part as { type?: unknown; text?: unknown; mediaType?: unknown };
     if (type === "text" && typeof text === "string") return [text];
-    return type === "file" ? ["(a picture)"] : [];
+    if (type !== "file") return [];
+    return [String(mediaType).startsWith("audio/") ? "(a sound)" : "(a picture)"];
   });
   return `${message.role}: ${texts.join("\n")}`;
 }

@@ -3,6 +3,7 @@ import { retry } from "../../kernel/async/retry.ts";
 import type { Ctx } from "../../kernel/context.ts";
 import { chunksOfEvents, type Fenced, type LogKey } from "../../kernel/relay/relay.ts";
 import { closingChunks } from "../../messages/close-parts.ts";
+import { isStreamOnly } from "../../messages/tool-progress.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import { Assembly } from "../../model/assembly.ts";
 import type { ReachedAnswer } from "../../model/run-model.ts";
@@ -61,7 +62,7 @@ async function readLog(
   if (next > tail) return { broken, events: tail };
   for await (const item of relay.follow(log, next, AbortSignal.timeout(logReadMs))) {
     if (item.type !== "batch") return null;
-    broken.push(...(chunksOfEvents(item.batch.sse) as UIMessageChunk[]));
+    broken.push(...(chunksOfEvents(item.batch.sse) as UIMessageChunk[]).filter((chunk) => !isStreamOnly(chunk)));
     next += item.batch.count;
     if (next > tail) return { broken, events: tail };
   }

@@ -6,6 +6,7 @@ import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
 import { answerBytesMax, answerChunksMax, turnPatienceMs, turnRunMsMax } from "../../kernel/limits.ts";
 import { SealError } from "../../kernel/seal.ts";
 import { inSpan } from "../../kernel/telemetry/trace.ts";
+import { isStreamOnly } from "../../messages/tool-progress.ts";
 import { type ReachedAnswer, runModel } from "../../model/run-model.ts";
 import { thinkingSettings } from "../../model/thinking.ts";
 import { type ClaimedTurn, goesOn } from "../state/claimed-turn.ts";
@@ -202,8 +203,9 @@ async function prepare(
   }
 }
 
-/** Returns the bytes that a chunk adds to the answer: those of a delta's text, or of any other chunk as JSON. */
+/** Returns the bytes that a chunk adds to the answer: those of a delta's text, or of any other chunk as JSON; none of one that no message has. */
 function chunkBytes(chunk: UIMessageChunk): number {
+  if (isStreamOnly(chunk)) return 0;
   if (chunk.type === "text-delta" || chunk.type === "reasoning-delta") return Buffer.byteLength(chunk.delta);
   return Buffer.byteLength(JSON.stringify(chunk));
 }

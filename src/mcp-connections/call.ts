@@ -1,0 +1,204 @@
+import { clearTimeout, setTimeout } from "node:timers";
+import { sleep, waitAtMost } from "../kernel/async/wait.ts";
+import type { ToolProgress } from "../messages/tool-progress.ts";
+import { ToolError } from "../tools/error.ts";
+import { failureOf, notMcp } from "./failure.ts";
+import { declineInput } from "./input-requests.ts";
+import {
+  callMsMax,
+  callSilenceMs,
+  noticeTimeoutMs,
+  taskFailuresMax,
+  taskPollMsDefault,
+  taskPollMsMax,
+  taskPollMsMin,
+  taskRequestMs,
+} from "./limits.ts";
+import { cutText } from "./result.ts";
+import { type CallToolResult, ProtocolError, SdkError, SdkErrorCode, type Tool } from "./sdk.ts";
+import { type McpSession, type McpTool, SessionLostError } from "./session.ts";
+import { asTask, asToolResult, beganTask, type TaskState } from "./tasks.ts";
+
+/** What a call is made with. */
+export interface CallRequest {
+  readonly tool: Pick<McpTool, "name" | "inputSchema" | "runsAsTask">;
+  readonly args: Record<string, unknown>;
+  readonly meta: Record<string, unknown>;
+  readonly signal: AbortSignal | undefined;
+  readonly onProgress: (progress: ToolProgress) => void;
+}
+
+/** How long a call may take. */
+export interface CallLimits {
+  /** Without anything being heard of it. */
+  readonly silenceMs: number;
+  readonly msMax: number;
+}
+
+/** A report of progress as a server sends it. */
+interface ServerProgress {
+  readonly progress: number;
+  readonly total?: number | null | undefined;
+  readonly message?: string | null | undefined;
+}
+
+/**
+ * One call of a server's tool. A server may run it as a task, which outlives the session in
+ * which it was begun: then `runOn` another session goes on with the same task.
+ */
+export class ServerCall {
+  readonly #request: CallRequest;
+  readonly #limits: CallLimits;
+  readonly #endsAt: number;
+  #task: TaskState | null = null;
+  /** What the task said of itself last, and how often that has changed. */
+  #said: string | null = null;
+  #changes = 0;
+  readonly #answered = new Set<string>();
+
+  constructor(request: CallRequest, limits: CallLimits = { silenceMs: callSilenceMs, msMax: callMsMax }) {
+    this.#request = request;
+    this.#limits = limits;
+    this.#endsAt = Date.now() + limits.msMax;
+  }
+
+  /**
+   * Makes the call, or goes on with the task that it became, and returns the result. When the
+   * signal aborts, or the call lasts longer than its limit, the server is told so and this
+   * rejects. Throws `ProtocolError` for an error that the server returns, `ToolError` for a
+   * task without a result and as `declineInput`, `SessionLostError`, and errors that
+   * `failureOf` reads.
+   */
+  async runOn(session: McpSession): Promise<CallToolResult> {
+    const { signal } = this.#request;
+    signal?.throwIfAborted();
+    // The SDK never removes its listener from a signal, so it gets a signal that lives as long as the call.
+    const stop = new AbortController();
+    const abort = () => stop.abort(signal?.reason);
+    signal?.addEventListener("abort", abort, { once: true });
+    const tooLong = () => stop.abort(new SdkError(SdkErrorCode.RequestTimeout, "Request timed out"));
+    const limit = setTimeout(tooLong, Math.max(0, this.#endsAt - Date.now()));
+    try {
+      if (this.#task === null) {
+        const result = await this.#begin(session, stop.signal);
+        this.#task = beganTask(result);
+        if (this.#task === null) return checked(result);
+      }
+      return await this.#follow(session, this.#task, stop.signal);
+    } finally {
+      clearTimeout(limit);
+      signal?.removeEventListener("abort", abort);
+    }
+  }
+
+  async #begin(session: McpSession, signal: AbortSignal): Promise<Readonly<Record<string, unknown>>> {
+    const { tool, args, meta } = this.#request;
+    const { name, inputSchema, runsAsTask } = tool;
+    const params = { name, arguments: args, ...(Object.keys(meta).length === 0 ? {} : { _meta: meta }) };
+    const options = this.#watched(signal);
+    if (runsAsTask) return session.request("tools/call", { ...params, task: { ttl: 2 * this.#limits.msMax } }, options);
+    // Of the definition the SDK reads which arguments are repeated as headers; results are not validated.
+    const toolDefinition = { name, inputSchema: inputSchema as Tool["inputSchema"] };
+    return declineInput((answer) => session.callTool({ ...params, ...answer }, { ...options, toolDefinition }));
+  }
+
+  /** Progress is a sign of life: a request that is waited for may take longer for it. */
+  #watched(signal: AbortSignal) {
+    const { onProgress } = this.#request;
+    return {
+      signal,
+      timeout: this.#limits.silenceMs,
+      resetTimeoutOnProgress: true,
+      onprogress: ({ progress, total = null, message = null }: ServerProgress) =>
+        onProgress({ progress, total, message }),
+    };
+  }
+
+  /** Asks for a task until it has ended. One that is given up is cancelled, so that it does not run for nobody. */
+  async #follow(session: McpSession, began: TaskState, signal: AbortSignal): Promise<CallToolResult> {
+    let mayRun = true;
+    try {
+      for (let task = began; ; task = await this.#nextState(session, task, signal)) {
+        this.#note(task);
+        mayRun = task.status === "working" || task.status === "input_required";
+        if (task.status === "cancelled") throw new ToolError("The MCP server cancelled the task of this call.");
+        // Of revision 2025-11-25 it is the request for the result on which a server asks.
+        if (!mayRun || (task.status === "input_required" && session.hasSessions))
+          return await this.#resultOf(session, task, signal);
+        if (task.status === "input_required") await this.#answer(session, task, signal);
+      }
+    } catch (error) {
+      const isKnown = !(error instanceof SessionLostError || error instanceof ProtocolError);
+      if (mayRun && isKnown) await this.#cancel(session, began);
+      throw error;
+    }
+  }
+
+  async #nextState(session: McpSession, { taskId, pollMs }: TaskState, signal: AbortSignal): Promise<TaskState> {
+    const pauseMs = Math.min(taskPollMsMax, Math.max(taskPollMsMin, pollMs ?? taskPollMsDefault));
+    for (let failures = 0; ; ) {
+      await sleep(Math.min(taskPollMsMax, pauseMs * 2 ** failures), signal);
+      if (signal.aborted) throw signal.reason;
+      try {
+        const state = asTask(await session.request("tasks/get", { taskId }, { signal, timeout: taskRequestMs }));
+        if (state === null) throw notMcp("The server's answers about a task are not those of an MCP server.");
+        return state;
+      } catch (error) {
+        failures += 1;
+        if (signal.aborted || failures > taskFailuresMax || !isPassing(error)) throw error;
+      }
+    }
+  }
+
+  /** Shows what a task says of itself. */
+  #note(task: TaskState): void {
+    const { statusMessage } = task;
+    if (statusMessage === null || statusMessage === this.#said) return;
+    this.#said = statusMessage;
+    this.#changes += 1;
+    this.#request.onProgress({ progress: this.#changes, total: null, message: statusMessage });
+  }
+
+  async #resultOf(session: McpSession, task: TaskState, signal: AbortSignal): Promise<CallToolResult> {
+    if (!session.hasSessions && task.status === "failed") throw new ToolError(cutText(errorText(task.error)));
+    const given = session.hasSessions
+      ? await session.request("tasks/result", { taskId: task.taskId }, this.#watched(signal))
+      : task.result;
+    return checked(given);
+  }
+
+  /** Nobody can be asked: a question to a person is declined, as in `declineInput`. */
+  async #answer(session: McpSession, { taskId, inputRequests }: TaskState, signal: AbortSignal): Promise<void> {
+    const asked = Object.entries(inputRequests).filter(([key]) => !this.#answered.has(key));
+    if (asked.length === 0) return;
+    if (asked.some(([, { method }]) => method !== "elicitation/create"))
+      throw new ToolError("The MCP server asks for something that this client does not do.");
+    const inputResponses = Object.fromEntries(asked.map(([key]) => [key, { action: "decline" }]));
+    await session.request("tasks/update", { taskId, inputResponses }, { signal, timeout: taskRequestMs });
+    for (const [key] of asked) this.#answered.add(key);
+  }
+
+  /** Tells the server that nobody waits for a task any more; it may have ended already. */
+  async #cancel(session: McpSession, { taskId }: TaskState): Promise<void> {
+    const told = session.request("tasks/cancel", { taskId }, { timeout: noticeTimeoutMs }).catch(() => {});
+    await waitAtMost(told, noticeTimeoutMs);
+  }
+}
+
+/** Returns a value of a server as the result of a call. Throws `McpFailure` when it is none. */
+function checked(value: unknown): CallToolResult {
+  const result = asToolResult(value);
+  if (result === null) throw notMcp("The result of a call is not that of a tool.");
+  return result;
+}
+
+/** Whether a request about a task may be made again: its server was out of reach, and the task goes on without. */
+function isPassing(error: unknown): boolean {
+  if (error instanceof SessionLostError) return false;
+  return failureOf(error).code === "mcp_connection_unreachable";
+}
+
+function errorText(error: unknown): string {
+  const { message } = (error ?? {}) as { readonly message?: unknown };
+  return typeof message === "string" && message !== "" ? message : "The task of this call failed.";
+}
