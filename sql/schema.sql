@@ -852,6 +852,51 @@ CREATE TABLE usage_user_sums (
 );
 CREATE UNIQUE INDEX usage_user_sums_key ON usage_user_sums USING btree (tenant_id, day, user_id, agent_id, COALESCE(provider, ''::text), COALESCE(model, ''::text));
 
+CREATE TABLE webhook_deliveries (
+  id text NOT NULL,
+  webhook_id text NOT NULL,
+  tenant_id text NOT NULL,
+  type text NOT NULL,
+  ids json NOT NULL,
+  event_status text NOT NULL,
+  occurred_at timestamp with time zone DEFAULT now() NOT NULL,
+  status text DEFAULT 'pending'::text NOT NULL,
+  sending_by text,
+  attempt_count integer DEFAULT 0 NOT NULL,
+  attempts jsonb DEFAULT '[]'::jsonb NOT NULL,
+  last_attempt_at timestamp with time zone,
+  trying_since timestamp with time zone DEFAULT now() NOT NULL,
+  next_attempt_at timestamp with time zone DEFAULT now(),
+  finished_at timestamp with time zone,
+  CONSTRAINT webhook_deliveries_pkey PRIMARY KEY (id),
+  CONSTRAINT webhook_deliveries_status_check CHECK (status = ANY (ARRAY['pending'::text, 'succeeded'::text, 'failed'::text]))
+);
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries USING btree (webhook_id, next_attempt_at, id) WHERE status = 'pending'::text AND sending_by IS NULL;
+CREATE INDEX webhook_deliveries_ended ON webhook_deliveries USING btree (finished_at) WHERE finished_at IS NOT NULL;
+CREATE INDEX webhook_deliveries_newest ON webhook_deliveries USING btree (webhook_id, occurred_at DESC, id DESC);
+CREATE INDEX webhook_deliveries_sending ON webhook_deliveries USING btree (last_attempt_at) WHERE sending_by IS NOT NULL;
+
+CREATE TABLE webhooks (
+  id text NOT NULL,
+  tenant_id text NOT NULL,
+  url text NOT NULL,
+  events text[] NOT NULL,
+  description text DEFAULT ''::text NOT NULL,
+  enabled boolean DEFAULT true NOT NULL,
+  disabled_reason json,
+  sealed_secret bytea NOT NULL,
+  sealed_previous_secret bytea,
+  previous_secret_until timestamp with time zone,
+  failing_since timestamp with time zone,
+  paused_until timestamp with time zone,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
+  updated_at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT webhooks_pkey PRIMARY KEY (id),
+  CONSTRAINT webhooks_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id)
+);
+CREATE INDEX webhooks_enabled ON webhooks USING btree (tenant_id) WHERE enabled;
+CREATE INDEX webhooks_newest ON webhooks USING btree (tenant_id, created_at DESC, id DESC);
+
 CREATE TABLE workers (
   id text NOT NULL,
   application_name text NOT NULL,

@@ -36,6 +36,7 @@ import { libraryRoutes } from "./skills/library-routes.ts";
 import { skillRoutes } from "./skills/routes.ts";
 import { taskRoutes } from "./tasks/routes.ts";
 import { usageRoutes } from "./usage/routes.ts";
+import { webhookRoutes } from "./webhooks/routes.ts";
 import { workspaceRoutes } from "./workspaces/routes.ts";
 
 /** The HTTP tier as one function from request to response. */
@@ -139,6 +140,7 @@ function sliceRoutes(ctx: Ctx) {
     .use(libraryRoutes(ctx))
     .use(taskRoutes(ctx))
     .use(usageRoutes(ctx))
+    .use(webhookRoutes(ctx))
     .use(workspaceRoutes(ctx));
 }
 

@@ -6,6 +6,7 @@ import { endReaperLease, takeReaperLease } from "../src/kernel/queue/lease.ts";
 import { recoverUsageEvents } from "../src/merchant/recover.ts";
 import { Reaper } from "../src/sessions/recover/reap.ts";
 import { recoverTasks } from "../src/tasks/recover.ts";
+import { recoverWebhooks } from "../src/webhooks/recover.ts";
 
 /**
  * Recovers what lost workers left every `reapEveryMs`, one scan at a time, while this worker
@@ -24,6 +25,7 @@ export function startReaping(ctx: Ctx, workerId: IdOf<"worker">, frozenMs: numbe
     await recoverTasks(ctx);
     await recoverChats(ctx);
     await recoverUsageEvents(ctx);
+    await recoverWebhooks(ctx);
   };
   let scanning: Promise<void> | null = null;
   const scanOnce = () => {

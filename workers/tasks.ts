@@ -28,6 +28,9 @@ import { purgeTask, purgeTasks } from "../src/tasks/purge.ts";
 import { purgeTenant } from "../src/tenants/purge.ts";
 import { sweepRecords } from "../src/tenants/records.ts";
 import { sumUsage } from "../src/usage/sums.ts";
+import { deliverWebhook } from "../src/webhooks/deliver.ts";
+import { purgeWebhook } from "../src/webhooks/purge.ts";
+import { sweepWebhooks } from "../src/webhooks/sweep.ts";
 import { purgeWorkspace } from "../src/workspaces/remove.ts";
 import type { Lanes } from "./lanes.ts";
 
@@ -75,6 +78,9 @@ function taskList({ ctx, workerId, dispatcher, lanes }: JobRunner): Record<JobNa
     "task.purge": (payload) => purgeTask(ctx, payload),
     "skill.purge": (payload) => purgeLibrarySkill(ctx, payload),
     "merchant.deliver": (payload) => deliverEvents(ctx, workerId, payload),
+    "webhook.deliver": (payload) => deliverWebhook(ctx, workerId, payload),
+    "webhook.purge": (payload) => purgeWebhook(ctx, payload),
+    "webhook.sweep": () => sweepWebhooks(ctx.sql),
     "pauses.sweep": () => expirePauses(ctx),
     "keys.sweep": async () => {
       await sweepKeys(ctx.sql);

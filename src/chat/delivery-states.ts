@@ -1,6 +1,8 @@
+import type postgres from "postgres";
 import { type AnySql, json, type Sql, type Tx } from "../kernel/database/client.ts";
 import { type IdOf, newId } from "../kernel/ids.ts";
 import { addDeliverJob } from "../sessions/run/hand-over.ts";
+import { tellWebhooks } from "../webhooks/events.ts";
 import { type Delivery, enqueueDeliveriesAt } from "./deliveries.ts";
 import { claimMs, type MessageReceipt } from "./schema.ts";
 
@@ -72,17 +74,21 @@ export async function recordSendOutcome(sql: Sql, claim: DeliveryClaim, outcome:
         return sql`representation = 'text'`;
     }
   };
-  const { count } = await sql`
+  const update = sql`
     update chat_deliveries set ${change()}, claim = null, claim_worker = null, claim_until = null, updated_at = now()
     where id = ${claim.deliveryId} and claim = ${claim.token} and status = 'pending'`;
-  return count > 0;
+  if (outcome.kind === "ended") return (await failDeliveries(sql, update)).length > 0;
+  return (await sql`${update}`).count > 0;
 }
 
 /** pending → failed, when nothing can be sent. */
 export async function failUnsentDelivery(sql: Sql, delivery: Delivery, diagnostic: string): Promise<void> {
-  await sql`
+  await failDeliveries(
+    sql,
+    sql`
     update chat_deliveries set status = 'failed', diagnostic = ${diagnostic}, updated_at = now()
-    where id = ${delivery.id} and status = 'pending' and attempt = ${delivery.attempt} and claim is null`;
+    where id = ${delivery.id} and status = 'pending' and attempt = ${delivery.attempt} and claim is null`,
+  );
 }
 
 /** Deletes a pending delivery that has nothing to post. */
@@ -94,17 +100,37 @@ export async function deleteEmptyDelivery(sql: Sql, id: IdOf<"chatDelivery">): P
  * claimed → ambiguous, for claims whose worker is not among the living any more,
  * and for claims older than any send. Moves at most `rowsMax` and returns their ids.
  */
-export async function markLostDeliveries(sql: AnySql, rowsMax: number): Promise<string[]> {
-  const lost = await sql<{ id: IdOf<"chatDelivery"> }[]>`
-    with lost as (
+export function markLostDeliveries(sql: AnySql, rowsMax: number): Promise<string[]> {
+  return failDeliveries(
+    sql,
+    sql`
+    update chat_deliveries set status = 'ambiguous', diagnostic = 'sender_lost', claim = null, claim_worker = null,
+      claim_until = null, updated_at = now()
+    where id in (
       select id from chat_deliveries d where status = 'pending' and claim is not null
         and (claim_until < now() or not exists (select 1 from workers w where w.id = d.claim_worker))
-      limit ${rowsMax} for update skip locked
-    )
-    update chat_deliveries d set status = 'ambiguous', diagnostic = 'sender_lost', claim = null, claim_worker = null,
-      claim_until = null, updated_at = now()
-    from lost where d.id = lost.id returning d.id`;
-  return lost.map(({ id }) => id);
+      limit ${rowsMax} for update skip locked)`,
+  );
+}
+
+/**
+ * Runs an update that leaves deliveries as `failed` or `ambiguous`, for a person to repair, and
+ * tells webhooks of it in the same statement. Returns their ids.
+ */
+async function failDeliveries(sql: AnySql, update: postgres.Fragment): Promise<string[]> {
+  const told = tellWebhooks(sql, [
+    {
+      type: "delivery.failed",
+      from: sql`gone d`,
+      tenantId: sql`d.tenant_id`,
+      ids: { deliveryId: sql`d.id`, connectionId: sql`d.connection_id`, sessionId: sql`d.session_id` },
+      status: sql`d.status`,
+    },
+  ]);
+  const rows = await sql<{ id: IdOf<"chatDelivery"> }[]>`
+    with gone as (${update} returning *), ${told}
+    select id, (select count(*) from webhook_enqueued) as jobs from gone`;
+  return rows.map(({ id }) => id);
 }
 
 /**

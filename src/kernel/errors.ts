@@ -80,6 +80,11 @@ const table = {
     a: invalidInA,
     message: "The tenant has as many MCP connections as it may have.",
   },
+  webhook_limit_reached: {
+    b: [400, "webhook_limit_reached"],
+    a: invalidInA,
+    message: "The tenant has as many webhooks as it may have.",
+  },
   provider_limit_reached: {
     b: [400, "provider_limit_reached"],
     a: invalidInA,
@@ -245,6 +250,10 @@ const table = {
   merchant_account_mismatch: {
     b: [409, "merchant_account_mismatch"],
     message: "The credential belongs to another merchant account.",
+  },
+  webhook_disabled: {
+    b: [409, "webhook_disabled"],
+    message: "The webhook is disabled. Enable it first.",
   },
   merchant_event_state: { b: [409, "merchant_event_state"], message: "The event's status does not allow this." },
   job_state: { b: [409, "job_state"], message: "The job's state does not allow this." },

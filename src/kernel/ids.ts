@@ -26,6 +26,8 @@ const prefixes = {
   taskRun: "tr",
   tenant: "ten",
   turn: "turn",
+  webhook: "wh",
+  webhookDelivery: "whd",
   worker: "wk",
   workspace: "ws",
 } as const;
@@ -43,6 +45,11 @@ const timeLength = 9;
 /** Returns a new id: prefix, time, and 15 random characters (77 bits). */
 export function newId<Kind extends IdKind>(kind: Kind): IdOf<Kind> {
   return `${prefixes[kind]}_${timeBody(Date.now())}${randomBody(bodyLength - timeLength)}`;
+}
+
+/** Returns a new id without its random end, for a query that makes an id of each row (`newIdSql`). */
+export function newIdStem(kind: IdKind): string {
+  return `${prefixes[kind]}_${timeBody(Date.now())}`;
 }
 
 /**

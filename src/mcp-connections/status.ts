@@ -1,4 +1,6 @@
+import type postgres from "postgres";
 import type { AnySql } from "../kernel/database/client.ts";
+import { tellWebhooks } from "../webhooks/events.ts";
 import type { McpFailure, McpFailureCode } from "./failure.ts";
 import type { McpConnectionStatus } from "./schema.ts";
 import { type McpConnectionRow, mcpConnectionColumns, type ValidatedTarget } from "./store.ts";
@@ -44,11 +46,14 @@ export async function recordTest(
   failure: RecordedFailure | null,
 ) {
   const code = failure?.code ?? null;
-  await sql`
+  await move(
+    sql,
+    sql`
     update mcp_connections set status = ${statusAfter(code)}, last_auth_error_code = ${code},
       missing_scope = ${failure?.missingScope ?? null}, updated_at = now()
     where id = ${id} and credential_version = ${credentialVersion}
-      and (status, last_auth_error_code) is distinct from (${statusAfter(code)}, ${code}::text)`;
+      and (status, last_auth_error_code) is distinct from (${statusAfter(code)}, ${code}::text)`,
+  );
 }
 
 /** Records a failure during a turn, from `connected` only. Returns whether the status moved. */
@@ -57,11 +62,14 @@ export async function recordRuntimeFailure(
   { id, credentialVersion }: TriedConnection,
   { code, missingScope }: RecordedFailure,
 ): Promise<boolean> {
-  const { count } = await sql`
+  const moved = await move(
+    sql,
+    sql`
     update mcp_connections set status = ${statusAfter(code)}, last_auth_error_code = ${code},
       missing_scope = ${missingScope}, updated_at = now()
-    where id = ${id} and credential_version = ${credentialVersion} and status = 'connected'`;
-  return count > 0;
+    where id = ${id} and credential_version = ${credentialVersion} and status = 'connected'`,
+  );
+  return moved !== null;
 }
 
 /** Replaces URL and credentials, from any status. Returns null when they were changed meanwhile, or the connection is deleted. */
@@ -70,16 +78,17 @@ export async function replaceTarget(
   { id, credentialVersion }: TriedConnection,
   made: ValidatedTarget,
 ): Promise<McpConnectionRow | null> {
-  const [row] = await sql<McpConnectionRow[]>`
+  return move(
+    sql,
+    sql`
     update mcp_connections set url = ${made.url}, auth_type = ${made.authType}, status = ${made.status},
       sealed_credentials = ${made.sealedCredentials}, credential_fragment = ${made.credentialFragment},
       credential_version = credential_version + 1, sealed_tokens = ${made.sealedTokens},
       token_version = token_version + 1, token_expires_at = ${made.tokenExpiresAt}, renewing_until = null,
       last_auth_error_code = null, protocol_version = null, missing_scope = null, oauth_issuer = ${made.oauthIssuer}, oauth_resource = ${made.oauthResource},
       updated_at = now()
-    where id = ${id} and credential_version = ${credentialVersion}
-    returning ${mcpConnectionColumns(sql)}`;
-  return row ?? null;
+    where id = ${id} and credential_version = ${credentialVersion}`,
+  );
 }
 
 /** Stores what a sign-in obtained; `failure` is that of the probe after it, or null. Returns false when the connection was changed meanwhile. */
@@ -93,12 +102,32 @@ export async function recordSignIn(
   failure: RecordedFailure | null,
 ): Promise<boolean> {
   const code = failure?.code ?? null;
-  const { count } = await sql`
+  const moved = await move(
+    sql,
+    sql`
     update mcp_connections set status = ${statusAfter(code)}, last_auth_error_code = ${code},
       sealed_credentials = ${made.sealedCredentials}, credential_version = credential_version + 1,
       sealed_tokens = ${made.sealedTokens}, token_version = token_version + 1,
       token_expires_at = ${made.tokenExpiresAt}, renewing_until = null,
       missing_scope = ${failure?.missingScope ?? null}, oauth_issuer = ${made.oauthIssuer}, oauth_resource = ${made.oauthResource}, updated_at = now()
-    where id = ${id} and credential_version = ${credentialVersion} and auth_type = 'oauth_authorization_code'`;
-  return count > 0;
+    where id = ${id} and credential_version = ${credentialVersion} and auth_type = 'oauth_authorization_code'`,
+  );
+  return moved !== null;
+}
+
+/** Runs the update of a move, and tells webhooks of it in the same statement. Returns the row as it is now; null when the guard held the move back. */
+async function move(sql: AnySql, update: postgres.Fragment): Promise<McpConnectionRow | null> {
+  const told = tellWebhooks(sql, [
+    {
+      type: "mcp_connection.changed",
+      from: sql`moved m`,
+      tenantId: sql`m.tenant_id`,
+      ids: { mcpConnectionId: sql`m.id` },
+      status: sql`m.status`,
+    },
+  ]);
+  const [row] = await sql<McpConnectionRow[]>`
+    with moved as (${update} returning *), ${told}
+    select ${mcpConnectionColumns(sql)}, (select count(*) from webhook_enqueued) as jobs from moved`;
+  return row ?? null;
 }

@@ -1,6 +1,7 @@
 import { lockNameOf } from "../kernel/http/idempotency.ts";
 import { tokensSealedFor } from "../mcp-connections/credentials.ts";
 import { flowSealedFor } from "../mcp-connections/sign-in-store.ts";
+import { previousSecretSealedFor } from "../webhooks/secret.ts";
 
 /** A column that holds what `Sealer.seal` made. */
 export interface SealedColumn {
@@ -35,6 +36,13 @@ export const sealedColumns: readonly SealedColumn[] = [
   },
   { table: "merchant_connections", column: "sealed_credential", ...ownId },
   { table: "chat_connections", column: "sealed_credentials", ...ownId },
+  { table: "webhooks", column: "sealed_secret", ...ownId },
+  {
+    table: "webhooks",
+    column: "sealed_previous_secret",
+    key: ["id"],
+    sealedFor: ({ id }) => previousSecretSealedFor(String(id)),
+  },
   {
     table: "idempotency_keys",
     column: "sealed_body",

@@ -1,8 +1,11 @@
+import type postgres from "postgres";
 import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
 import type { ErrorCause } from "../kernel/errors.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import { addJob } from "../kernel/queue/add-job.ts";
 import type { ResponseFormat } from "../model/response-format.ts";
+import { runsEnded } from "../sessions/run/tell.ts";
+import { tellWebhooks } from "../webhooks/events.ts";
 
 /**
  * The state machine of a run. Every move is a guarded update, and every move is here
@@ -59,19 +62,25 @@ export async function refuseRun(
   status: "blocked" | "failed",
   error: { readonly code: ErrorCause; readonly message: string },
 ): Promise<boolean> {
-  const { count } = await sql`
+  const ended = await endRuns(
+    sql,
+    sql`
     update task_runs set status = ${status}, error = ${json(sql, error)}, finished_at = now(), updated_at = now()
-    where id = ${runId} and status = 'queued'`;
-  return count > 0;
+    where id = ${runId} and status = 'queued'`,
+  );
+  return ended > 0;
 }
 
 /** Ends a run that has not begun. Returns false when it is not queued any more. */
 export async function cancelQueuedRun(sql: AnySql, taskId: string, runId: string): Promise<boolean> {
-  const { count } = await sql`
+  const ended = await endRuns(
+    sql,
+    sql`
     update task_runs set status = 'canceled', cancel_requested_at = now(), canceled_at = now(), finished_at = now(),
       updated_at = now()
-    where id = ${runId} and task_id = ${taskId} and status = 'queued'`;
-  return count > 0;
+    where id = ${runId} and task_id = ${taskId} and status = 'queued'`,
+  );
+  return ended > 0;
 }
 
 /** One statement ends at most this many runs. */
@@ -80,16 +89,27 @@ const stepRows = 500;
 /** Ends all runs of a tenant (only of one agent, where one is given) that have not begun, in steps. Returns how many. */
 export async function cancelQueuedRuns(sql: AnySql, tenantId: string, agentId: string | null): Promise<number> {
   for (let total = 0; ; ) {
-    const { count } = await sql`
+    const ended = await endRuns(
+      sql,
+      sql`
       update task_runs set status = 'canceled', cancel_requested_at = now(), canceled_at = now(), finished_at = now(),
         updated_at = now()
       where id in (
         select id from task_runs where tenant_id = ${tenantId} and status = 'queued'
           ${agentId === null ? sql`` : sql`and agent_id = ${agentId}`}
-        limit ${stepRows} for update skip locked)`;
-    total += count;
-    if (count < stepRows) return total;
+        limit ${stepRows} for update skip locked)`,
+    );
+    total += ended;
+    if (ended < stepRows) return total;
   }
+}
+
+/** Runs an update that ends runs, and tells webhooks of their ends in the same statement. Returns how many ended. */
+async function endRuns(sql: AnySql, update: postgres.Fragment): Promise<number> {
+  const [row] = await sql<{ runs: number }[]>`
+    with ended as (${update} returning *), ${tellWebhooks(sql, [runsEnded(sql, "ended")])}
+    select (select count(*)::int from ended) as runs, (select count(*) from webhook_enqueued) as jobs`;
+  return row?.runs ?? 0;
 }
 
 /** Marks that a running run is asked to stop; it ends with its turn. */

@@ -9,6 +9,7 @@ import { addJob } from "../kernel/queue/add-job.ts";
 import { retireTenantConnections } from "../merchant/store.ts";
 import { requestCancelOfWaiting } from "../sessions/state/cancel-request.ts";
 import { purgeLibrarySkills } from "../skills/purge.ts";
+import { purgeWebhooks } from "../webhooks/purge.ts";
 import { purgeWorkspaces } from "../workspaces/remove.ts";
 
 /** A tenant whose turns still run is checked again after this long. */
@@ -85,6 +86,7 @@ async function endTenant(sql: AnySql, tenantId: string): Promise<boolean> {
     where tenant_id = ${tenantId} and avatar_id is not null`;
   await retireTenantConnections(sql, tenantId);
   await purgeChatConnections(sql, { tenantId });
+  await purgeWebhooks(sql, tenantId);
   await addJob(sql, "tenant.purge", { tenantId }, { keySuffix: ":erase" });
   // A process remembers credentials for some seconds, so a late request may still write something.
   const runAt = new Date(Date.now() + lateEraseAfterMs);
@@ -110,6 +112,7 @@ async function eraseTenant(sql: Sql, tenantId: string, pace: Pace): Promise<void
     await inner`delete from prompts where tenant_id = ${tenantId}`;
     await inner`delete from mcp_connections where tenant_id = ${tenantId}`;
     await inner`delete from providers where tenant_id = ${tenantId}`;
+    await purgeWebhooks(inner, tenantId);
     await inner`delete from turn_quota_days where tenant_id = ${tenantId}`;
     await inner`update tenants set name = '' where id = ${tenantId}`;
   });

@@ -4,6 +4,7 @@ import type { ApiResponse } from "../harness/harness.ts";
 import { fillMemories } from "../harness/seed.ts";
 import { callOf, newEntry, png, skillZip } from "./calls.ts";
 import { ask, missing } from "./causes.ts";
+import { webhookBody } from "./outside.ts";
 import { fillClientOrigins, fillClientTokens, freshName, type Scene } from "./scene.ts";
 import { type Call, send } from "./world.ts";
 
@@ -226,6 +227,11 @@ export const bounds: Readonly<Record<string, Bound>> = {
       const body = { name: "n", agentId, platform: "chat_a", credentials: { botToken, signingSecret } };
       return s.t.call("POST", "/v1/chat-connections", { form, body });
     };
+    await times(19, make);
+    return { last: await make(), beyond: await make() };
+  },
+  "webhooks per tenant": async (s, _, form) => {
+    const make = () => s.t.call("POST", "/v1/webhooks", { form, body: webhookBody(s) });
     await times(19, make);
     return { last: await make(), beyond: await make() };
   },

@@ -8,9 +8,14 @@ import {
   newDelivery,
   newEvent,
   newMerchant,
+  newWebhook,
+  newWebhookDelivery,
   roomForChats,
+  roomForWebhooks,
   slackBody,
   theChat,
+  theWebhook,
+  webhookBody,
 } from "./outside.ts";
 import { freshName } from "./scene.ts";
 
@@ -104,5 +109,24 @@ const merchant: Record<string, Caller> = {
   [`POST ${events}/:id/discard`]: event({ status: "failed" }),
 };
 
-/** How operations of tasks, chat and billing are called so that they succeed. */
-export const outsideCalls: Readonly<Record<string, Caller>> = { ...tasks, ...chat, ...merchant };
+const hook = "/v1/webhooks/:id";
+const webhooks: Record<string, Caller> = {
+  "GET /v1/webhooks": async (s) => {
+    await theWebhook(s);
+    return {};
+  },
+  "POST /v1/webhooks": async (s) => {
+    await roomForWebhooks(s);
+    return { body: webhookBody(s) };
+  },
+  [`GET ${hook}`]: idOf("id", theWebhook),
+  [`PATCH ${hook}`]: async (s) => ({ params: { id: await theWebhook(s) }, body: { description: freshName() } }),
+  [`DELETE ${hook}`]: idOf("id", newWebhook),
+  [`POST ${hook}/rotate-secret`]: idOf("id", theWebhook),
+  [`POST ${hook}/test`]: idOf("id", theWebhook),
+  [`GET ${hook}/deliveries`]: async (s) => ({ params: { id: (await newWebhookDelivery(s)).id } }),
+  [`POST ${hook}/deliveries/:deliveryId/retry`]: async (s) => ({ params: await newWebhookDelivery(s) }),
+};
+
+/** How operations of tasks, chat, billing and webhooks are called so that they succeed. */
+export const outsideCalls: Readonly<Record<string, Caller>> = { ...tasks, ...chat, ...merchant, ...webhooks };

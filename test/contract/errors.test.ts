@@ -11,6 +11,7 @@ import { ask, type Cause, missing } from "./causes.ts";
 import { agentCauses } from "./causes-agents.ts";
 import { restCauses } from "./causes-rest.ts";
 import { turnCauses } from "./causes-turns.ts";
+import { webhookCauses } from "./causes-webhooks.ts";
 import { type Contract, clientRefused, errorsOf, invalidRow, pathOf, sharedErrors, spelled } from "./contract.ts";
 import { formsWith, Ledger } from "./ledger.ts";
 import { Scene } from "./scene.ts";
@@ -227,6 +228,7 @@ function provoke(cause: Cause): void {
 
 describe("turns, sessions and approvals", () => turnCauses.forEach(provoke));
 describe("agents and skills", () => agentCauses.forEach(provoke));
+describe("webhooks", () => webhookCauses.forEach(provoke));
 describe("all else", () => restCauses.forEach(provoke));
 
 describe("without its database every operation returns", () => {

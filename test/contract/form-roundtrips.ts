@@ -135,6 +135,20 @@ export const formRoundtrips: readonly FormRoundtrip[] = [
     inRead: ({ bindings }: { bindings: unknown[] }) => bindings[0],
   },
   {
+    what: "webhook",
+    write: "POST /v1/webhooks",
+    read: "GET /v1/webhooks/:id",
+    at: byId("id"),
+    inWritten: ({ secret: _secret, ...rest }: Record<string, unknown>) => rest,
+  },
+  {
+    what: "webhook delivery",
+    write: "POST /v1/webhooks/:id/test",
+    read: "GET /v1/webhooks/:id/deliveries",
+    at: (_, { params = {} }) => ({ params }),
+    inRead: sameOf("data"),
+  },
+  {
     what: "usage event",
     write: "POST /v1/merchant-usage-events/:id/discard",
     read: "GET /v1/merchant-usage-events",

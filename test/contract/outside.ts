@@ -2,7 +2,7 @@ import type { MerchantConnectionCreate } from "parley/client";
 import { newId } from "../../src/kernel/ids.ts";
 import { freshName, type Scene } from "./scene.ts";
 
-/** What a scene has at the chat platforms and the billing provider. */
+/** What a scene has at the chat platforms, the billing provider and the receiver of webhooks. */
 
 const room = 20;
 
@@ -120,4 +120,26 @@ export async function newEvent(s: Scene, fields: Record<string, unknown> = {}): 
   };
   await s.sql`insert into merchant_events ${s.sql(row as never)}`;
   return row.id;
+}
+
+/** The body of a webhook whose receiver takes everything. */
+export const webhookBody = (s: Scene) => ({ url: `${s.w.vendor.url}/hook`, events: ["run.ended" as const] });
+
+/** Makes room under the cap, as `roomForChats`. */
+export async function roomForWebhooks(s: Scene): Promise<void> {
+  await s.sql`
+    delete from webhooks where id in (
+      select id from webhooks where tenant_id = ${s.t.id} order by created_at offset ${room / 2})`;
+}
+
+export async function newWebhook(s: Scene): Promise<string> {
+  await roomForWebhooks(s);
+  return (await s.parley.webhooks.create(webhookBody(s))).id;
+}
+export const theWebhook = (s: Scene) => s.once("webhook", () => newWebhook(s));
+
+/** A delivery of a webhook: the event of its test. */
+export async function newWebhookDelivery(s: Scene, webhook?: string) {
+  const id = webhook ?? (await theWebhook(s));
+  return { id, deliveryId: (await s.parley.webhooks.test(id)).id };
 }

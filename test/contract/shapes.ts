@@ -2,6 +2,7 @@ import type { Form } from "../../src/kernel/errors.ts";
 import { type Fields, schemaOfFields } from "./notation.ts";
 import { pauses } from "./shapes-pauses.ts";
 import { turnShapes } from "./shapes-turns.ts";
+import { webhookShapes } from "./shapes-webhooks.ts";
 
 const made = { createdAt: "time", updatedAt: "time" } as const;
 const attribution = { userId: "text", metadata: "object" } as const;
@@ -157,6 +158,7 @@ const shapes: Readonly<Record<string, Fields>> = {
   PendingMessage: { turnId: "turn_", status: "=queued,running,waiting", message: "#Message" },
   LatestPage: page("LatestSession"),
   ...pauses,
+  ...webhookShapes,
   AuditEvent: {
     id: "aud_",
     at: "time",

@@ -9,6 +9,7 @@ import { prompts } from "./prompts.ts";
 import { sessions } from "./sessions.ts";
 import { library, skills } from "./skills.ts";
 import { tasks } from "./tasks.ts";
+import { webhooks } from "./webhooks.ts";
 
 /** Every operation of the interface. */
 export const operations: readonly Contract[] = [
@@ -24,6 +25,7 @@ export const operations: readonly Contract[] = [
   ...tasks,
   ...chat,
   ...merchant,
+  ...webhooks,
 ];
 
 /** An operation by its method and path. */

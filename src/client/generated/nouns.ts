@@ -119,6 +119,13 @@ import type {
   UnresolvedChatDeliveryPage,
   Usage,
   UserMessage,
+  Webhook,
+  WebhookCreate,
+  WebhookDelivery,
+  WebhookDeliveryPage,
+  WebhookPage,
+  WebhookUpdate,
+  WebhookWithSecret,
   Workspace,
   WorkspaceCreate,
   WorkspaceDeleting,
@@ -1278,6 +1285,87 @@ class MerchantEventsClient {
   }
 }
 
+/** Addresses of the tenant that are told what happened. */
+class WebhooksClient {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** List webhooks, newest first: `GET /v1/webhooks`. */
+  list(query: { cursor?: string; limit?: number } = {}, options: CallOptions = {}): Promise<WebhookPage> {
+    return this.#transport.call("GET", "/v1/webhooks", { query, ...options });
+  }
+
+  /** List webhooks, newest first, row by row over all pages: `GET /v1/webhooks`. */
+  listAll(query: { cursor?: string; limit?: number } = {}, options: CallOptions = {}): AsyncGenerator<Webhook> {
+    return this.#transport.rows("/v1/webhooks", "data", { query, ...options });
+  }
+
+  /** Create a webhook: `POST /v1/webhooks`. */
+  create(body: WebhookCreate, options: CallOptions = {}): Promise<WebhookWithSecret> {
+    return this.#transport.call("POST", "/v1/webhooks", { body, ...options });
+  }
+
+  /** Read a webhook: `GET /v1/webhooks/{id}`. */
+  get(id: string, options: CallOptions = {}): Promise<Webhook> {
+    return this.#transport.call("GET", path`/v1/webhooks/${id}`, { ...options });
+  }
+
+  /** Change a webhook: `PATCH /v1/webhooks/{id}`. */
+  update(id: string, body: WebhookUpdate, options: CallOptions = {}): Promise<Webhook> {
+    return this.#transport.call("PATCH", path`/v1/webhooks/${id}`, { body, ...options });
+  }
+
+  /** Delete a webhook with its deliveries: `DELETE /v1/webhooks/{id}`. */
+  delete(id: string, options: CallOptions = {}): Promise<void> {
+    return this.#transport.call("DELETE", path`/v1/webhooks/${id}`, { ...options });
+  }
+
+  /** Replace a webhook's secret: `POST /v1/webhooks/{id}/rotate-secret`. */
+  rotateSecret(id: string, options: CallOptions = {}): Promise<WebhookWithSecret> {
+    return this.#transport.call("POST", path`/v1/webhooks/${id}/rotate-secret`, { ...options });
+  }
+
+  /** Send a test event to a webhook: `POST /v1/webhooks/{id}/test`. */
+  test(id: string, options: CallOptions = {}): Promise<WebhookDelivery> {
+    return this.#transport.call("POST", path`/v1/webhooks/${id}/test`, { ...options });
+  }
+}
+
+/** Events on their way to a webhook. */
+class WebhookDeliveriesClient {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** List a webhook's deliveries, newest first: `GET /v1/webhooks/{id}/deliveries`. */
+  list(
+    id: string,
+    query: { status?: "pending" | "succeeded" | "failed"; cursor?: string; limit?: number } = {},
+    options: CallOptions = {},
+  ): Promise<WebhookDeliveryPage> {
+    return this.#transport.call("GET", path`/v1/webhooks/${id}/deliveries`, { query, ...options });
+  }
+
+  /** List a webhook's deliveries, newest first, row by row over all pages: `GET /v1/webhooks/{id}/deliveries`. */
+  listAll(
+    id: string,
+    query: { status?: "pending" | "succeeded" | "failed"; cursor?: string; limit?: number } = {},
+    options: CallOptions = {},
+  ): AsyncGenerator<WebhookDelivery> {
+    return this.#transport.rows(path`/v1/webhooks/${id}/deliveries`, "data", { query, ...options });
+  }
+
+  /** Send a delivery again: `POST /v1/webhooks/{id}/deliveries/{deliveryId}/retry`. */
+  retry(id: string, deliveryId: string, options: CallOptions = {}): Promise<WebhookDelivery> {
+    return this.#transport.call("POST", path`/v1/webhooks/${id}/deliveries/${deliveryId}/retry`, { ...options });
+  }
+}
+
 /** Who did what. */
 class AuditEventsClient {
   readonly #transport: Transport;
@@ -1373,6 +1461,8 @@ export class Nouns {
   readonly merchantConnection: MerchantConnectionClient;
   readonly merchantBindings: MerchantBindingsClient;
   readonly merchantEvents: MerchantEventsClient;
+  readonly webhooks: WebhooksClient;
+  readonly webhookDeliveries: WebhookDeliveriesClient;
   readonly auditEvents: AuditEventsClient;
   readonly apiKeys: ApiKeysClient;
   readonly clientTokens: ClientTokensClient;
@@ -1398,6 +1488,8 @@ export class Nouns {
     this.merchantConnection = new MerchantConnectionClient(transport);
     this.merchantBindings = new MerchantBindingsClient(transport);
     this.merchantEvents = new MerchantEventsClient(transport);
+    this.webhooks = new WebhooksClient(transport);
+    this.webhookDeliveries = new WebhookDeliveriesClient(transport);
     this.auditEvents = new AuditEventsClient(transport);
     this.apiKeys = new ApiKeysClient(transport);
     this.clientTokens = new ClientTokensClient(transport);

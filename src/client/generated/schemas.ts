@@ -1325,6 +1325,110 @@ export interface UserMessage {
 
 export type UserMessagePart = TextPart | FilePart;
 
+export interface Webhook {
+  id: string;
+  url: string;
+  events: Array<
+    | "turn.ended"
+    | "approval.requested"
+    | "tool_call.requested"
+    | "run.ended"
+    | "delivery.failed"
+    | "mcp_connection.changed"
+  >;
+  description: string;
+  enabled: boolean;
+  disabledReason: Failure | null;
+  failingSince: string | null;
+  previousSecretExpiresAt: string | null;
+  createdAt: string;
+  updatedAt: string;
+}
+
+export interface WebhookAttempt {
+  at: string;
+  statusCode: number | null;
+  ms: number;
+  error: string | null;
+}
+
+export interface WebhookCreate {
+  url: string;
+  events: Array<
+    | "turn.ended"
+    | "approval.requested"
+    | "tool_call.requested"
+    | "run.ended"
+    | "delivery.failed"
+    | "mcp_connection.changed"
+  >;
+  description?: string;
+  enabled?: boolean;
+}
+
+export interface WebhookDelivery {
+  id: string;
+  webhookId: string;
+  type: string;
+  timestamp: string;
+  data: WebhookEventData;
+  status: "pending" | "succeeded" | "failed";
+  attemptCount: number;
+  attempts: Array<WebhookAttempt>;
+  nextAttemptAt: string | null;
+  finishedAt: string | null;
+}
+
+export interface WebhookDeliveryPage {
+  data: Array<WebhookDelivery>;
+  nextCursor: string | null;
+}
+
+export interface WebhookEventData {
+  ids: Record<string, string | null>;
+  status: string;
+}
+
+export interface WebhookPage {
+  data: Array<Webhook>;
+  nextCursor: string | null;
+}
+
+export interface WebhookUpdate {
+  url?: string;
+  events?: Array<
+    | "turn.ended"
+    | "approval.requested"
+    | "tool_call.requested"
+    | "run.ended"
+    | "delivery.failed"
+    | "mcp_connection.changed"
+  >;
+  description?: string;
+  enabled?: boolean;
+}
+
+export interface WebhookWithSecret {
+  id: string;
+  url: string;
+  events: Array<
+    | "turn.ended"
+    | "approval.requested"
+    | "tool_call.requested"
+    | "run.ended"
+    | "delivery.failed"
+    | "mcp_connection.changed"
+  >;
+  description: string;
+  enabled: boolean;
+  disabledReason: Failure | null;
+  failingSince: string | null;
+  previousSecretExpiresAt: string | null;
+  createdAt: string;
+  updatedAt: string;
+  secret: string;
+}
+
 export interface Workspace {
   id: string;
   tenantId: string;

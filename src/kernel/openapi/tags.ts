@@ -23,6 +23,8 @@ const descriptions = {
   merchantConnection: "The tenant's own billing provider.",
   merchantBindings: "Which end user is which customer of the billing provider.",
   merchantEvents: "Usage on its way to the billing provider.",
+  webhooks: "Addresses of the tenant that are told what happened.",
+  webhookDeliveries: "Events on their way to a webhook.",
   auditEvents: "Who did what.",
   apiKeys: "Credentials of the tenant.",
   clientTokens: "Credentials of pages without a back end, each for one end user of an agent.",

@@ -58,6 +58,12 @@ const kinds = {
   "skill.purge": { payload: ["skillId", "tenantId"], attempts: 25, atOnce: 3, key: "skillId" },
   /** Report a merchant connection's usage events that are due. */
   "merchant.deliver": { payload: ["connectionId", "tenantId"], attempts: 5, atOnce: 10, key: "connectionId" },
+  /** Send what is due to a webhook. A receiver may be slow, and to wait for one costs little: so there are many slots, and other tenants find one. */
+  "webhook.deliver": { payload: ["webhookId", "tenantId"], attempts: 5, atOnce: 50, key: "webhookId" },
+  /** Erase what a deleted webhook leaves behind. */
+  "webhook.purge": { payload: ["webhookId", "tenantId"], attempts: 25, atOnce: 3, key: "webhookId" },
+  /** End deliveries that wait too long for a disabled webhook, and delete what webhooks keep no longer. */
+  "webhook.sweep": { payload: [], attempts: 1, atOnce: 1, key: null },
   /** Deny the tool calls that nobody decided in time. */
   "pauses.sweep": { payload: [], attempts: 1, atOnce: 1, key: null },
   /** Delete old Idempotency-Keys. */

@@ -97,6 +97,13 @@ export const jobs = new Histogram({
   registers,
 });
 
+export const webhookAttempts = new Counter({
+  name: "parley_webhook_attempts_total",
+  help: "Attempts of this worker to deliver an event to a webhook, by result.",
+  labelNames: ["result"],
+  registers,
+});
+
 export const reaperActions = new Counter({
   name: "parley_reaper_actions_total",
   help: "What this worker's reaper did for lost workers, turns and jobs.",

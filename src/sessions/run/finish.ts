@@ -8,11 +8,12 @@ import { type EndedParts, endMove, type Fence, type TurnKind } from "../state/tu
 import type { TurnOutcome } from "../state/turn-end.ts";
 import { bookUsage } from "./book-usage.ts";
 import { handOverToChat } from "./hand-over.ts";
+import { tellOutcome } from "./tell.ts";
 
 /**
  * Ends a claim: the turn's status, transcript, session, continuation, approvals, usage,
- * usage event, credit, the task's run and the messages to its chat in one statement, so
- * that all of it happens or none. Returns false, having written nothing, when the claim
+ * usage event, credit, the task's run, the messages to its chat and the events for webhooks in
+ * one statement, so that all of it happens or none. Returns false, having written nothing, when the claim
  * is gone (docs/architecture.md, "One turn at a time"), or when a turn whose cancellation
  * was asked for is to succeed.
  *
@@ -38,8 +39,8 @@ export async function finishTurn(sql: AnySql, fence: Fence, outcome: TurnOutcome
     ${parts.ends ? meter(sql, outcome, parts) : sql``}
     ${rings ? ringNext(sql) : sql``}
     ${spend(sql, outcome)}
-    ${parts.mayBeChat ? sql`, ${handOverToChat(sql, outcome, parts.leavesLine)}` : sql``}
-    select kind ${parts.mayBeChat ? sql`, (select count(*) from chat_enqueued)` : sql``} ${parts.inSession && !parts.good ? sql`, (select count(*) from hidden_purge)` : sql``}
+    ${parts.mayBeChat ? sql`, ${handOverToChat(sql, outcome, parts.leavesLine)}` : sql``}, ${tellOutcome(sql, outcome, parts)}
+    select kind, (select count(*) from webhook_enqueued) ${parts.mayBeChat ? sql`, (select count(*) from chat_enqueued)` : sql``} ${parts.inSession && !parts.good ? sql`, (select count(*) from hidden_purge)` : sql``}
       ${rings ? sql`, (select count(*) from rung)` : sql``}
       ${parts.ends ? sql`, (select count(*) from enqueued)` : sql``} from ended`;
   if (row === undefined) return false;
@@ -179,6 +180,7 @@ function meter(sql: AnySql, { status, error, usage, usageKnown }: TurnOutcome, {
           case when not canceled then ${error === null ? null : json(sql, error)}::json end, case when canceled then now() end
         from (select r.cancel_requested_at is not null or ${status === "canceled"}) as asked (canceled))
       from ended e where e.kind = 'task' and r.turn_id = e.id and r.status = 'running'
+      returning r.*
     )`;
   return sql`, ${bookUsage(sql, usage, splits)} ${isTask ? ran : sql``}, ${billEndedTurn(sql, { known: usageKnown, ...usage, splits })}`;
 }

@@ -58,6 +58,7 @@ export function askMove(sql: AnySql, { continuationId, approvals, clientCalls }:
         e.assistant_message_id, now() + n.place * interval '1 microsecond'
       from ended e cross join json_array_elements(${json(sql, clientCalls)}) with ordinality as n (c, place)
       order by n.place
+      returning tool_call_id
     )`;
   return sql`, asks as (
       insert into continuations (id, tenant_id, session_id, turn_id)
@@ -67,7 +68,7 @@ export function askMove(sql: AnySql, { continuationId, approvals, clientCalls }:
       select a ->> 'id', e.tenant_id, e.session_id, e.id, ${continuationId}, a ->> 'tool', a ->> 'toolCallId', a -> 'input',
         e.assistant_message_id, now() + n.place * interval '1 microsecond'
       from ended e cross join json_array_elements(${json(sql, approvals)}) with ordinality as n (a, place)
-      returning id
+      returning id, tool_call_id
     ) ${clientCalls.length === 0 ? sql`` : called}`;
 }
 

@@ -1,0 +1,51 @@
+import type { Ctx } from "../kernel/context.ts";
+import { isUnavailable } from "../kernel/database/failure.ts";
+import { retryWhileUnavailable } from "../kernel/database/retry.ts";
+import { addJob } from "../kernel/queue/add-job.ts";
+import type { JobPayloads } from "../kernel/queue/catalogue.ts";
+import { webhookAttempts } from "../kernel/telemetry/metrics.ts";
+import { claimDeliveries, recordAttempts, type SentDelivery } from "./delivery-states.ts";
+import { eraseDeliveriesOf } from "./purge.ts";
+import { sendsAtOnceMax } from "./schema.ts";
+import { sendDelivery } from "./send.ts";
+import { findWebhook } from "./store.ts";
+
+/** A job sends for this long, then another job goes on, so that other tenants' jobs come in between. */
+const deliverRunMs = 10_000;
+/** While the database is unavailable, writing what came of an attempt is tried for this long; then it is made again. */
+const recordTryMs = 30_000;
+
+/**
+ * The job `webhook.deliver`: sends what is due to one webhook, several at once, until nothing is left
+ * or nothing is delivered. A delivery is claimed before it is sent, and
+ * its result ends the claim. No order is kept.
+ */
+export async function deliverWebhook(ctx: Ctx, workerId: string, payload: JobPayloads["webhook.deliver"]) {
+  const { sql, log } = ctx;
+  const expiresAt = Date.now() + deliverRunMs;
+  while (Date.now() < expiresAt) {
+    const webhook = await findWebhook(sql, payload.webhookId);
+    if (webhook === null) return eraseDeliveriesOf(sql, payload.webhookId);
+    const claimed = await claimDeliveries(sql, { webhookId: webhook.id, workerId, limit: sendsAtOnceMax });
+    if (claimed.length === 0) return;
+    const sent = await Promise.all(claimed.map((delivery) => sendDelivery(ctx, webhook, delivery)));
+    const { disabled } = await retryWhileUnavailable(() => recordAttempts(sql, webhook.id, workerId, sent), {
+      limitMs: recordTryMs,
+      retryIf: isUnavailable,
+    });
+    count(sent);
+    const { id: webhookId, tenantId } = webhook;
+    if (disabled) log.warn({ tenantId, webhookId }, "a webhook that only failed for 72 h was disabled");
+    // Recovery adds a job once the pause is over.
+    if (!sent.some(isDelivered)) return;
+  }
+  await addJob(sql, "webhook.deliver", payload);
+}
+
+function isDelivered({ attempt }: SentDelivery): boolean {
+  return attempt.error === null;
+}
+
+function count(sent: readonly SentDelivery[]): void {
+  for (const { attempt } of sent) webhookAttempts.inc({ result: attempt.error ?? "delivered" });
+}

@@ -1,0 +1,109 @@
+import type { AnySql } from "../kernel/database/client.ts";
+import { olderThan, placeInTime, type TimePlace } from "../kernel/database/keyset.ts";
+import { ApiError } from "../kernel/errors.ts";
+import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
+import type { IdOf } from "../kernel/ids.ts";
+import type { WebhookDeliveryStatus } from "./schema.ts";
+
+/** One try to hand a delivery over. */
+export interface WebhookAttempt {
+  readonly at: string;
+  /** The response's; null: there was none. */
+  readonly statusCode: number | null;
+  /** How long it took. */
+  readonly ms: number;
+  /** Why it does not count as delivered; null: it does. */
+  readonly error: AttemptError | null;
+}
+
+export type AttemptError =
+  /** The response's status is none of 2xx. */
+  | "status"
+  /** The response is a redirect, which is not followed. */
+  | "redirect"
+  /** No response came in time. */
+  | "timed_out"
+  /** There was no connection, or it broke. */
+  | "unreachable"
+  /** The address is not public, or not https. */
+  | "address_refused"
+  /** The service cannot open the webhook's secret just now. */
+  | "secret_unavailable";
+
+/** A delivery as the database holds it. */
+export interface WebhookDeliveryRow {
+  readonly id: IdOf<"webhookDelivery">;
+  readonly webhookId: IdOf<"webhook">;
+  readonly tenantId: string;
+  readonly type: string;
+  readonly ids: Readonly<Record<string, string | null>>;
+  readonly eventStatus: string;
+  readonly occurredAt: Date;
+  readonly status: WebhookDeliveryStatus;
+  readonly attemptCount: number;
+  readonly attempts: readonly WebhookAttempt[];
+  readonly nextAttemptAt: Date | null;
+  readonly finishedAt: Date | null;
+}
+
+/** Returns the columns of a `WebhookDeliveryRow`, of the table under the alias `d`. */
+export function webhookDeliveryColumns(sql: AnySql) {
+  return sql`d.id, d.webhook_id, d.tenant_id, d.type, d.ids, d.event_status, d.occurred_at, d.status, d.attempt_count,
+    d.attempts, d.next_attempt_at, d.finished_at`;
+}
+
+/** Returns the body that is sent, the same text in each attempt: its type, its time, and what it is about as ids and a status. */
+export function bodyOf({ type, occurredAt, ids, eventStatus }: Event): string {
+  return JSON.stringify({ type, timestamp: occurredAt.toISOString(), data: { ids, status: eventStatus } });
+}
+
+type Event = Pick<WebhookDeliveryRow, "type" | "occurredAt" | "ids" | "eventStatus">;
+
+/** Which deliveries a list holds. */
+interface DeliveryFilter {
+  readonly status: WebhookDeliveryStatus | undefined;
+  readonly cursor: string | undefined;
+  readonly limit: number;
+}
+
+/** Returns a page of a webhook's deliveries, newest first. The caller has checked whose it is. Throws 400 `invalid_cursor`. */
+export async function listWebhookDeliveries(
+  sql: AnySql,
+  webhookId: string,
+  { status, cursor, limit }: DeliveryFilter,
+): Promise<Page<WebhookDeliveryShown>> {
+  const list = JSON.stringify(["webhook-deliveries", webhookId, status ?? null]);
+  const place = readTimeCursor(list, cursor);
+  const rows = await sql<(WebhookDeliveryRow & TimePlace)[]>`
+    select ${webhookDeliveryColumns(sql)}, ${placeInTime(sql, "d.occurred_at")} from webhook_deliveries d
+    where d.webhook_id = ${webhookId} ${status === undefined ? sql`` : sql`and d.status = ${status}`}
+      ${olderThan(sql, place, "d.occurred_at", "d.id")}
+    order by d.occurred_at desc, d.id desc limit ${limit + 1}`;
+  return timePage(list, rows, limit, showWebhookDelivery);
+}
+
+/** Throws 404 unless the webhook has this delivery. */
+export async function requireWebhookDelivery(sql: AnySql, webhookId: string, id: string): Promise<void> {
+  const [row] = await sql`select 1 from webhook_deliveries where id = ${id} and webhook_id = ${webhookId}`;
+  if (row === undefined) throw new ApiError("not_found");
+}
+
+/** A delivery in the interface's form. */
+export type WebhookDeliveryShown = ReturnType<typeof showWebhookDelivery>;
+
+/** Returns a row in the interface's form. */
+export function showWebhookDelivery(row: WebhookDeliveryRow) {
+  const { id, webhookId, type, occurredAt, ids, eventStatus, status, attemptCount, attempts } = row;
+  return {
+    id,
+    webhookId,
+    type,
+    timestamp: occurredAt.toISOString(),
+    data: { ids, status: eventStatus },
+    status,
+    attemptCount,
+    attempts,
+    nextAttemptAt: row.nextAttemptAt?.toISOString() ?? null,
+    finishedAt: row.finishedAt?.toISOString() ?? null,
+  };
+}

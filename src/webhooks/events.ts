@@ -1,0 +1,71 @@
+import type postgres from "postgres";
+import type { AnySql } from "../kernel/database/client.ts";
+import { newIdSql } from "../kernel/database/new-id-sql.ts";
+import { addJobSql, hasLiveJobSql, jobKeySql } from "../kernel/queue/add-job.ts";
+
+/** What webhooks are told of. */
+export const webhookEventTypes = [
+  "turn.ended",
+  "approval.requested",
+  "tool_call.requested",
+  "run.ended",
+  "delivery.failed",
+  "mcp_connection.changed",
+] as const;
+export type WebhookEventType = (typeof webhookEventTypes)[number];
+
+/** Rows of a statement, each of which is an event; every expression reads `from`. */
+export interface EventRows {
+  readonly type: WebhookEventType;
+  readonly from: postgres.Fragment;
+  readonly tenantId: postgres.Fragment;
+  /** The ids in the event's body, by their fields' names. */
+  readonly ids: Readonly<Record<string, postgres.Fragment>>;
+  readonly status: postgres.Fragment;
+}
+
+/**
+ * Returns the CTEs that write events for the webhooks that want them, in the statement that
+ * makes them true: `webhook_told` inserts a delivery for each event and webhook, and
+ * `webhook_enqueued` adds the jobs that send them, which the statement's `select` must
+ * read, because Postgres adds no jobs in a `select` that nothing reads. A tenant without a webhook
+ * for such an event pays one probe of an index.
+ *
+ * No job is added while one of the webhook waits or runs: that one sends this event too, and
+ * `recoverWebhooks` finds what it just missed.
+ */
+export function tellWebhooks(sql: AnySql, events: readonly EventRows[]): postgres.Fragment {
+  const rows = events.map((each, index) => sql`${index === 0 ? sql`` : sql` union all `}${selectEvents(sql, each)}`);
+  // In one order everywhere, so that two statements never wait for each other's jobs.
+  return sql`webhook_told as (
+      insert into webhook_deliveries (id, webhook_id, tenant_id, type, ids, event_status)
+      select ${newIdSql(sql, "webhookDelivery")}, w.id, told.tenant_id, told.type, told.ids, told.status
+      from (${rows}) told join webhooks w on w.tenant_id = told.tenant_id and w.enabled and told.type = any(w.events)
+      returning webhook_id, tenant_id
+    ), webhook_enqueued as (
+      select (${addWebhookJob(sql)}).id from (select distinct webhook_id, tenant_id from webhook_told order by webhook_id) told
+      where not ${hasLiveJobSql(sql, webhookJobKey(sql))}
+    )`;
+}
+
+function selectEvents(sql: AnySql, { type, from, tenantId, ids, status }: EventRows): postgres.Fragment {
+  const fields = Object.entries(ids).map(
+    ([name, id], index) => sql`${index === 0 ? sql`` : sql`, `}${literal(sql, name)}, ${id}`,
+  );
+  return sql`select ${literal(sql, type)}::text as type, ${tenantId} as tenant_id, json_build_object(${fields}) as ids, ${status} as status from ${from}`;
+}
+
+/** Returns the SQL that adds the job that sends a webhook's deliveries, for a query whose rows have `webhook_id` and `tenant_id`. */
+export function addWebhookJob(sql: AnySql) {
+  return addJobSql(sql, "webhook.deliver", { webhookId: sql`webhook_id`, tenantId: sql`tenant_id` });
+}
+
+/** Returns the SQL of that job's key. */
+export function webhookJobKey(sql: AnySql) {
+  return sql`(${jobKeySql(sql, "webhook.deliver", sql`webhook_id`)})`;
+}
+
+/** A word of this source as a literal: as a parameter it would have no type in `json_build_object`. */
+function literal(sql: AnySql, word: string): postgres.Fragment {
+  return sql.unsafe(`'${word}'`);
+}

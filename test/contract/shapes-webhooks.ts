@@ -1,0 +1,38 @@
+import type { Fields } from "./notation.ts";
+
+const events =
+  "=turn.ended,approval.requested,tool_call.requested,run.ended,delivery.failed,mcp_connection.changed" as const;
+const webhook = {
+  id: "wh_",
+  url: "text",
+  events: `[${events}]`,
+  description: "text",
+  enabled: "bool",
+  disabledReason: "#CopyError?",
+  failingSince: "time?",
+  previousSecretExpiresAt: "time?",
+  createdAt: "time",
+  updatedAt: "time",
+} as const;
+
+/** What is shown of webhooks. */
+export const webhookShapes: Readonly<Record<string, Fields>> = {
+  Webhook: webhook,
+  WebhookPage: { data: "[#Webhook]", nextCursor: "text?" },
+  WebhookWithSecret: { ...webhook, secret: "text" },
+  WebhookDelivery: {
+    id: "whd_",
+    webhookId: "wh_",
+    type: "text",
+    timestamp: "time",
+    data: "#WebhookEventData",
+    status: "=pending,succeeded,failed",
+    attemptCount: "int",
+    attempts: "[#WebhookAttempt]",
+    nextAttemptAt: "time?",
+    finishedAt: "time?",
+  },
+  WebhookEventData: { ids: "object", status: "text" },
+  WebhookAttempt: { at: "time", statusCode: "int?", ms: "int", error: "text?" },
+  WebhookDeliveryPage: { data: "[#WebhookDelivery]", nextCursor: "text?" },
+};
