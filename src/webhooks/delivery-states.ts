@@ -170,16 +170,19 @@ export async function releaseLostSends(sql: AnySql): Promise<number> {
 
 /** pending → failed, for deliveries of disabled webhooks whose time is over; at most 500. Returns how many. */
 export async function expireDeliveries(sql: AnySql): Promise<number> {
+  // Found first, whatever the planner believes: it once asked for the old ones anew for each delivery that waits.
   const { count } = await sql`
-    update webhook_deliveries set status = 'failed', next_attempt_at = null, finished_at = now()
-    where status = 'pending' and sending_by is null and id in (
-      select old.id from webhooks w cross join lateral (
+    with old as materialized (
+      select d.id from webhooks w cross join lateral (
         select d.id from webhook_deliveries d
         where d.webhook_id = w.id and d.status = 'pending' and d.sending_by is null
           and d.trying_since < now() - make_interval(hours => ${retryForHours})
         limit ${stepRows}
-      ) old
-      where not w.enabled limit ${stepRows})`;
+      ) d
+      where not w.enabled limit ${stepRows}
+    )
+    update webhook_deliveries d set status = 'failed', next_attempt_at = null, finished_at = now()
+    from old where d.id = old.id and d.status = 'pending' and d.sending_by is null`;
   return count;
 }
 

@@ -41,8 +41,10 @@ export async function eraseDeliveriesOf(sql: AnySql, webhookId: string, pace: Pa
   for (;;) {
     pace.step();
     const { count } = await sql`
-      delete from webhook_deliveries where id in (
-        select id from webhook_deliveries where webhook_id = ${webhookId} order by occurred_at desc, id desc limit ${eraseRowsMax})`;
+      with gone as materialized (
+        select id from webhook_deliveries where webhook_id = ${webhookId} limit ${eraseRowsMax}
+      )
+      delete from webhook_deliveries d using gone where d.id = gone.id`;
     if (count < eraseRowsMax) return;
   }
 }

@@ -22,9 +22,11 @@ export async function sweepWebhooks(sql: Sql): Promise<void> {
   await repeat(() => expireDeliveries(sql));
   await repeat(async () => {
     const { count } = await sql`
-      delete from webhook_deliveries where id in (
+      with old as materialized (
         select id from webhook_deliveries where finished_at < now() - make_interval(days => ${deliveriesKeptDays})
-        order by finished_at limit ${eraseRowsMax})`;
+        order by finished_at limit ${eraseRowsMax}
+      )
+      delete from webhook_deliveries d using old where d.id = old.id`;
     return count;
   });
   for (const { id, oldest } of await fullWebhooks(sql, goesUntil)) await repeat(() => deleteBefore(sql, id, oldest));
@@ -55,8 +57,10 @@ async function fullWebhooks(sql: Sql, goesUntil: number): Promise<FullWebhook[]>
 /** Deletes deliveries of a webhook that are older than the oldest that it keeps, the oldest first. */
 async function deleteBefore(sql: Sql, id: string, oldest: Date): Promise<number> {
   const { count } = await sql`
-    delete from webhook_deliveries where id in (
+    with old as materialized (
       select id from webhook_deliveries where webhook_id = ${id} and occurred_at < ${oldest}
-      order by occurred_at, id limit ${eraseRowsMax})`;
+      order by occurred_at, id limit ${eraseRowsMax}
+    )
+    delete from webhook_deliveries d using old where d.id = old.id`;
   return count;
 }

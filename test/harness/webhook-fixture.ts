@@ -1,5 +1,6 @@
 import { afterAll, expect } from "bun:test";
 import type { WebhookCreate, WebhookDelivery, WebhookWithSecret } from "parley/client";
+import { newId } from "../../src/kernel/ids.ts";
 import { type ReceivedEvent, type ReceivedMessage, WebhookReceiver } from "../servers/webhook-receiver.ts";
 import { useService } from "./fixture.ts";
 import { eventually, type Harness, type HarnessOptions, type TestTenant } from "./harness.ts";
@@ -65,4 +66,24 @@ export async function useReceiver(): Promise<Hooks> {
 export async function useWebhooks(options: HarnessOptions = { worker: true }): Promise<Harness & Hooks> {
   const hooks = await useReceiver();
   return { ...(await useService(options)), ...hooks };
+}
+
+/** Puts clocks in the rows forward, so that what waits for a pause is due now. */
+export async function skipPauses({ sql }: Pick<Harness, "sql">, { id }: Pick<Hook, "id">): Promise<void> {
+  await sql`update webhook_deliveries set next_attempt_at = now() where webhook_id = ${id} and status = 'pending'`;
+  await sql`update webhooks set paused_until = null where id = ${id}`;
+}
+
+/** Writes an event for a webhook, as something that happened would, without a job: recovery finds it. */
+export async function insertDeliveries(
+  { sql }: Pick<Harness, "sql">,
+  t: TestTenant,
+  { id }: Pick<Hook, "id">,
+  count = 1,
+): Promise<string[]> {
+  const ids = Array.from({ length: count }, () => newId("webhookDelivery"));
+  await sql`
+    insert into webhook_deliveries (id, webhook_id, tenant_id, type, ids, event_status)
+    select each_id, ${id}, ${t.id}, 'run.ended', '{"runId": "tr_1"}', 'succeeded' from unnest(${ids}::text[]) each_id`;
+  return ids;
 }

@@ -1,0 +1,157 @@
+import { describe, expect, test } from "bun:test";
+import { sweepWebhooks } from "../../src/webhooks/sweep.ts";
+import { eventually } from "../harness/harness.ts";
+import { type Hook, insertDeliveries, skipPauses, useReceiver, useWebhooks } from "../harness/webhook-fixture.ts";
+
+const h = await useWebhooks();
+const t = await h.tenant();
+const down = { status: 503, body: {} };
+
+const stateOf = (hook: Hook) => t.parley.webhooks.get(hook.id);
+const rowsOf = async (hook: Hook) => {
+  const [row] = await h.sql`select count(*)::int as rows from webhook_deliveries where webhook_id = ${hook.id}`;
+  return row?.rows as number;
+};
+
+describe("a receiver that is down for a while", () => {
+  test("what happened meanwhile comes, each event once, and the webhook has never been disabled", async () => {
+    const other = await useReceiver();
+    const hook = await other.hook(t, ["run.ended"]);
+    await other.receiver.stop();
+    const ids = await insertDeliveries(h, t, hook, 25);
+    await eventually(async () => (await stateOf(hook)).failingSince !== null);
+    const { attempts } = await eventually(async () =>
+      (await h.deliveries(t, hook)).find(({ attempts }) => attempts.length > 0),
+    );
+    expect(attempts[0]).toMatchObject({ statusCode: null, error: "unreachable" });
+    await other.receiver.start();
+    const messages = await other.received(hook, 25);
+    await eventually(async () => (await h.deliveries(t, hook)).every(({ status }) => status === "succeeded"));
+    expect(messages.map(({ id }) => id).sort()).toEqual(ids.sort());
+    expect(await stateOf(hook)).toMatchObject({ enabled: true, failingSince: null, disabledReason: null });
+  }, 60_000);
+
+  test("is tried with one delivery at a time, until the first is taken", async () => {
+    const hook = await h.hook(t, ["run.ended"]);
+    h.receiver.responses.set(hook.path, down);
+    await h.sql`update webhooks set failing_since = now() - interval '1 hour' where id = ${hook.id}`;
+    await insertDeliveries(h, t, hook, 12);
+    await h.received(hook, 1);
+    const paused = await eventually(async () => {
+      const [row] = await h.sql`
+        select extract(epoch from paused_until - now())::float8 as seconds from webhooks where id = ${hook.id} and paused_until is not null`;
+      return row;
+    });
+    expect(paused.seconds).toBeGreaterThan(30);
+    expect(h.receiver.asked(hook.path).length).toBe(1);
+    h.receiver.responses.delete(hook.path);
+    await h.sql`update webhooks set paused_until = null where id = ${hook.id}`;
+    await h.received(hook, 12);
+    expect((await stateOf(hook)).failingSince).toBeNull();
+  });
+});
+
+describe("a webhook that only failed for 72 hours", () => {
+  const failing = async (since: string) => {
+    const hook = await h.hook(t, ["run.ended"]);
+    h.receiver.responses.set(hook.path, down);
+    await insertDeliveries(h, t, hook, 2);
+    await eventually(async () => (await stateOf(hook)).failingSince !== null);
+    await h.sql`update webhooks set failing_since = now() - ${since}::interval where id = ${hook.id}`;
+    await skipPauses(h, hook);
+    return hook;
+  };
+
+  test("is disabled by the next failure, says why, and the audit has it", async () => {
+    const hook = await failing("72 hours");
+    const disabled = await eventually(async () => {
+      const state = await stateOf(hook);
+      return state.enabled ? null : state;
+    });
+    expect(disabled.disabledReason).toEqual({
+      code: "only_failures",
+      message: "Every attempt of the last 72 hours failed, the last one with the status 503.",
+    });
+    const { data } = await t.parley.auditEvents.list({ resourceId: hook.id, action: "webhook.disable" });
+    expect(data).toMatchObject([{ actor: { type: "system" }, changes: ["enabled", "disabledReason"] }]);
+    expect((await h.deliveries(t, hook)).every(({ status }) => status === "pending")).toBe(true);
+    // Enabled again it has forgotten that, and what waited is sent.
+    h.receiver.responses.delete(hook.path);
+    const enabled = await t.parley.webhooks.update(hook.id, { enabled: true });
+    expect(enabled).toMatchObject({ enabled: true, disabledReason: null, failingSince: null });
+    await skipPauses(h, hook);
+    await eventually(async () => (await h.deliveries(t, hook)).every(({ status }) => status === "succeeded"));
+  }, 40_000);
+
+  test("but not before, and not where something was delivered in between", async () => {
+    const hook = await failing("71 hours");
+    await eventually(async () => h.receiver.asked(hook.path).length > 2);
+    h.receiver.responses.delete(hook.path);
+    await h.sql`update webhooks set failing_since = now() - interval '80 hours' where id = ${hook.id}`;
+    await skipPauses(h, hook);
+    await eventually(async () => (await stateOf(hook)).failingSince === null);
+    h.receiver.responses.set(hook.path, down);
+    const [id = ""] = await insertDeliveries(h, t, hook);
+    await eventually(async () =>
+      (await h.deliveries(t, hook)).some((each) => each.id === id && each.attempts.length > 0),
+    );
+    expect(await stateOf(hook)).toMatchObject({ enabled: true, disabledReason: null });
+    await t.parley.webhooks.delete(hook.id);
+  }, 40_000);
+});
+
+describe("a disabled webhook", () => {
+  test("is sent nothing; what waits is sent once it is enabled, or fails when its 72 hours are over", async () => {
+    const hook = await h.hook(t, ["run.ended"]);
+    h.receiver.responses.set(hook.path, down);
+    const [early = "", late = ""] = await insertDeliveries(h, t, hook, 2);
+    await eventually(async () => (await h.deliveries(t, hook)).every(({ attempts }) => attempts.length === 1));
+    await t.parley.webhooks.update(hook.id, { enabled: false });
+    await skipPauses(h, hook);
+    await h.sql`update webhook_deliveries set trying_since = now() - interval '73 hours' where id = ${early}`;
+    await sweepWebhooks(h.sql);
+    const states = async () => new Map((await h.deliveries(t, hook)).map(({ id, status }) => [id, status]));
+    expect(await states()).toEqual(
+      new Map([
+        [early, "failed"],
+        [late, "pending"],
+      ]),
+    );
+    expect(h.receiver.asked(hook.path).length).toBe(2);
+    h.receiver.responses.delete(hook.path);
+    await t.parley.webhooks.update(hook.id, { enabled: true });
+    await eventually(async () => (await states()).get(late) === "succeeded");
+    expect((await states()).get(early)).toBe("failed");
+  }, 40_000);
+});
+
+describe("what is kept", () => {
+  test("7 days after their end deliveries are deleted", async () => {
+    const hook = await h.hook(t, ["run.ended"]);
+    const [old = "", young = ""] = [
+      (await t.parley.webhooks.test(hook.id)).id,
+      (await t.parley.webhooks.test(hook.id)).id,
+    ];
+    await h.sql`update webhook_deliveries set finished_at = now() - interval '7 days' where id = ${old}`;
+    await h.sql`update webhook_deliveries set finished_at = now() - interval '6 days 23 hours' where id = ${young}`;
+    await sweepWebhooks(h.sql);
+    expect((await h.deliveries(t, hook)).map(({ id }) => id)).toEqual([young]);
+  });
+
+  test("the newest 100,000 of a webhook, whatever became of the others", async () => {
+    const hook = await h.hook(t, ["run.ended"], { enabled: false });
+    const insert = (from: number, upTo: number) => h.sql`
+      insert into webhook_deliveries (id, webhook_id, tenant_id, type, ids, event_status, occurred_at)
+      select 'whd_' || lpad(n::text, 24, '0'), ${hook.id}, ${t.id}, 'run.ended', '{}', 'failed', now() + n * interval '1 millisecond'
+      from generate_series(${from}::int, ${upTo}::int) n`;
+    for (let at = 0; at < 100_000; at += 10_000) await insert(at + 1, at + 10_000);
+    await sweepWebhooks(h.sql);
+    expect(await rowsOf(hook)).toBe(100_000);
+    await insert(100_001, 101_500);
+    await sweepWebhooks(h.sql);
+    expect(await rowsOf(hook)).toBe(100_000);
+    const [oldest] =
+      await h.sql`select id from webhook_deliveries where webhook_id = ${hook.id} order by occurred_at limit 1`;
+    expect(oldest?.id).toBe(`whd_${"1501".padStart(24, "0")}`);
+  }, 60_000);
+});
