@@ -8,7 +8,7 @@ import { webhookDeliveryRoutes } from "./delivery-routes.ts";
 import { deleteWebhook } from "./purge.ts";
 import { WebhookListResponse, WebhookResponse, WebhookWithSecretResponse } from "./responses.ts";
 import { WebhookCreate, WebhookListQuery, WebhookUpdate } from "./schema.ts";
-import { newSecret, previousSecretSealedFor } from "./secret.ts";
+import { newWebhookSecret, previousSecretSealedFor } from "./secret.ts";
 import {
   getWebhook,
   insertWebhook,
@@ -56,7 +56,7 @@ function collectionRoutes(ctx: Ctx) {
           const { url, events, description = "", enabled = true } = body;
           checkTenantUrl("/url", url, ctx.config.allowPrivateNetwork);
           const id = newId("webhook");
-          const secret = newSecret();
+          const secret = newWebhookSecret();
           const sealedSecret = ctx.sealer.seal(secret, id);
           const made = { id, tenantId, url, events, description, enabled, sealedSecret };
           return commit(async (inner) => ({ ...showWebhook(await insertWebhook(inner, made)), secret }));
@@ -127,7 +127,7 @@ function recordRoutes(ctx: Ctx) {
         handle: ({ commit, tenantId, params: { id } }) =>
           commit(async (inner, note) => {
             const before = await lockWebhook(inner, tenantId, id);
-            const secret = newSecret();
+            const secret = newWebhookSecret();
             const row = await replaceSecret(inner, before.id, {
               sealedSecret: ctx.sealer.seal(secret, before.id),
               sealedPreviousSecret: ctx.sealer.seal(

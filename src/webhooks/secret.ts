@@ -9,7 +9,7 @@ const secretBytes = 32;
 const signatureVersion = "v1";
 
 /** Returns a new secret. */
-export function newSecret(): string {
+export function newWebhookSecret(): string {
   return `${secretPrefix}${randomBytes(secretBytes).toString("base64")}`;
 }
 
