@@ -31,7 +31,8 @@ export async function respondAs(ctx: Ctx, credential: string, outer: Request, re
   rememberOuter(inner, outer);
   const response = await respond(inner);
   rememberForm(outer, formOf(inner));
-  rememberRoute(outer, routeOf(inner).replace(/^\/v1\//, "/console/api/"));
+  const route = routeOf(inner);
+  if (route.startsWith("/v1/")) rememberRoute(outer, `${pagePrefix}${route.slice("/v1/".length)}`);
   const code = codeOf(inner);
   if (code !== undefined) rememberCode(outer, code);
   return confined(response);

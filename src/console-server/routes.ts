@@ -1,12 +1,14 @@
 import { Elysia } from "elysia";
 import type { Ctx } from "../kernel/context.ts";
 import { ApiError } from "../kernel/errors.ts";
+import type { OperationHandler } from "../kernel/http/operation.ts";
 import { pageFolders } from "./folders.ts";
 import { confined, type Respond, respondAs } from "./inner-request.ts";
 import { operatorRoutes } from "./operator-routes.ts";
 import { ConsolePages } from "./pages.ts";
 import { requirePageSession } from "./session.ts";
 import { respondToSignIn, respondToSignOut, respondWithSession } from "./sign-in.ts";
+import { tenantViews } from "./tenant-views.ts";
 
 /**
  * The console (docs/console.md): its pages, signing in, and everything that the page asks for.
@@ -15,12 +17,18 @@ import { respondToSignIn, respondToSignOut, respondWithSession } from "./sign-in
 export function consoleRoutes(ctx: Ctx, respond: Respond) {
   if (!ctx.config.console) return new Elysia();
   const pages = new ConsolePages(pageFolders(ctx.config));
-  const operation = async ({ request }: { readonly request: Request }) => {
+  const views = tenantViews(ctx);
+  const asTenant = async (request: Request, serve: Respond) => {
     const session = await requirePageSession(ctx, request);
     // An operator is no tenant, and has nothing of any.
     if (session.kind === "operator") throw new ApiError("not_found");
-    return respondAs(ctx, session.credential, request, respond);
+    return respondAs(ctx, session.credential, request, serve);
   };
+  const operation = ({ request }: { readonly request: Request }) => asTenant(request, respond);
+  const view =
+    (handler: OperationHandler) =>
+    ({ request }: { readonly request: Request }) =>
+      asTenant(request, (inner) => handler({ request: inner, params: {} }));
   return (
     new Elysia({ normalize: false })
       .get("/console", ({ request }) => pages.respond(request, ""))
@@ -28,6 +36,8 @@ export function consoleRoutes(ctx: Ctx, respond: Respond) {
       .post("/console/api/login", async ({ request }) => confined(await respondToSignIn(ctx, request)))
       .get("/console/api/session", async ({ request }) => confined(await respondWithSession(ctx, request)))
       .post("/console/api/logout", async ({ request }) => confined(await respondToSignOut(ctx, request)))
+      .get("/console/api/overview", view(views.overview))
+      .get("/console/api/waiting", view(views.waiting))
       .use(operatorRoutes(ctx))
       // Elysia looks for a route of the method before one of all methods, and the pages are a GET.
       .get("/console/api/*", operation)

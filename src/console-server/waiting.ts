@@ -1,0 +1,64 @@
+import type { AnySql } from "../kernel/database/client.ts";
+import { newerThan, placeInTime } from "../kernel/database/keyset.ts";
+import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
+import type { IdOf } from "../kernel/ids.ts";
+
+/** A tool call that waits for a person: for a decision, or for the result of a client tool. */
+interface WaitingCall {
+  readonly kind: "approval" | "client_tool";
+  readonly sessionId: IdOf<"session">;
+  readonly agentId: IdOf<"agent">;
+  readonly agentName: string;
+  readonly turnId: IdOf<"turn">;
+  readonly userId: string;
+  /** Null for a client tool. */
+  readonly approvalId: IdOf<"approval"> | null;
+  readonly toolCallId: string;
+  readonly tool: string;
+  /** Null where it is longer than `inputCharactersMax`; the session's own list has it. */
+  readonly input: unknown;
+  readonly inputIsLeftOut: boolean;
+  readonly assistantMessageId: IdOf<"message">;
+  readonly createdAt: string;
+}
+
+interface WaitingRow extends Omit<WaitingCall, "createdAt"> {
+  createdAt: Date;
+  id: string;
+  at: string;
+}
+
+/** A longer input as JSON is left out of the list. */
+const inputCharactersMax = 16_384;
+
+/** Returns a page of everything that waits for a person in a tenant, oldest first. Throws 400 `invalid_cursor`. */
+export async function listWaitingCalls(
+  sql: AnySql,
+  tenantId: IdOf<"tenant">,
+  { cursor, limit }: { readonly cursor: string | undefined; readonly limit: number },
+): Promise<Page<WaitingCall>> {
+  const place = readTimeCursor("waiting", cursor);
+  const after = newerThan(sql, place, "w.created_at", "w.id");
+  const rows = await sql<WaitingRow[]>`
+    select w.kind, w.session_id, t.agent_id, a.name as agent_name, w.turn_id, t.user_id, w.approval_id, w.tool_call_id, w.tool,
+      case when length(w.input::text) <= ${inputCharactersMax} then w.input end as input,
+      coalesce(length(w.input::text) > ${inputCharactersMax}, false) as input_is_left_out,
+      w.assistant_message_id, w.created_at, w.id, ${placeInTime(sql, "w.created_at")}
+    from (
+      select 'approval' as kind, id, id as approval_id, session_id, turn_id, tool_call_id, tool, input, assistant_message_id, created_at
+      from approvals where tenant_id = ${tenantId} and status = 'pending'
+      union all
+      select 'client_tool', 'call_' || lpad(id::text, 20, '0'), null, session_id, turn_id, tool_call_id, tool, input, assistant_message_id, created_at
+      from client_calls where tenant_id = ${tenantId} and status = 'pending'
+    ) w
+    join turns t on t.id = w.turn_id and t.status = 'waiting' and t.cancel_requested_at is null
+    join agents a on a.id = t.agent_id
+    join sessions s on s.id = w.session_id and s.deleted_at is null
+    where true ${after}
+    order by w.created_at, w.id limit ${limit + 1}`;
+  return timePage("waiting", rows, limit, show);
+}
+
+function show({ id: _id, at: _at, createdAt, ...call }: WaitingRow): WaitingCall {
+  return { ...call, createdAt: createdAt.toISOString() };
+}
