@@ -34,7 +34,7 @@ export const tenantScreens: readonly ScreenGroup[] = [
     title: "History",
     screens: [
       { name: "Sessions", path: "/sessions", keys: "gs", load: () => import("./sessions/screen.tsx") },
-      { name: "Turns", path: "/turns", keys: "gt", load: null },
+      { name: "Turns", path: "/turns", keys: "gt", load: () => import("./turns/screen.tsx") },
       { name: "Usage", path: "/usage", keys: "gu", load: null },
       { name: "Audit", path: "/audit", keys: "gh", load: null },
     ],

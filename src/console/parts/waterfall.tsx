@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
-import type { BadgeTone } from "./badge.tsx";
 import { durationText, exactText } from "./moment.ts";
 import { placeOf, rangeOf } from "./span-place.ts";
+import type { BadgeTone } from "./tone.ts";
 
 /** One bar: what took from when to when; `until` null is still under way. */
 export interface Span {

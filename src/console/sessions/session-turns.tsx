@@ -2,10 +2,11 @@ import type { TurnSummary } from "parley/client";
 import { Link } from "wouter";
 import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
-import { StatusBadge, toneOf } from "../parts/badge.tsx";
+import { StatusBadge } from "../parts/badge.tsx";
 import { Button } from "../parts/button.tsx";
 import { countText } from "../parts/moment.ts";
 import { Empty, LoadFailure, Loading } from "../parts/states.tsx";
+import { toneOf } from "../parts/tone.ts";
 import { Waterfall } from "../parts/waterfall.tsx";
 import { turnSpans } from "./turn-spans.ts";
 

@@ -1,5 +1,5 @@
 import type { TurnSummary } from "parley/client";
-import type { BadgeTone } from "../parts/badge.tsx";
+import type { BadgeTone } from "../parts/tone.ts";
 
 /** What a turn did from when to when, as far as its summary says. */
 export interface TurnSpan {

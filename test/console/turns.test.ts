@@ -1,0 +1,53 @@
+import { describe, expect, test } from "bun:test";
+import { stepSpans } from "../../src/console/turns/step-spans.ts";
+import { cancelOf, lengthOf, queryOf } from "../../src/console/turns/turn-filters.ts";
+
+const now = Date.parse("2026-03-01T12:00:00Z");
+
+describe("the filters of the list of turns", () => {
+  test("make its query; words that the interface does not know are left out", () => {
+    expect(queryOf({ status: "failed", kind: "task", since: "hour", userId: "u1" }, now)).toEqual({
+      ...{ status: "failed", kind: "task", userId: "u1" },
+      from: "2026-03-01T11:00:00.000Z",
+    });
+    expect(queryOf({ status: "ended", kind: "x", since: "ever", order: "longest" }, now)).toEqual({});
+  });
+
+  test("name what is canceled with all that match, and nothing where the list is narrower than that", () => {
+    expect(cancelOf({ agentId: "ag_1", status: "running", order: "longest" })).toEqual({
+      ...{ agentId: "ag_1", status: "running" },
+    });
+    for (const filters of [
+      {},
+      { order: "longest" },
+      { agentId: "ag_1", kind: "task" },
+      { agentId: "ag_1", since: "hour" },
+      { agentId: "ag_1", status: "failed" },
+    ])
+      expect(cancelOf(filters)).toBeNull();
+  });
+});
+
+describe("a turn as bars", () => {
+  const at = (second: number) => new Date(now + second * 1000).toISOString();
+  const step = { index: 0, provider: "prv_1", model: "m", inputTokens: 1_200, outputTokens: 3 };
+
+  test("its wait, its model calls, and their tool calls below them", () => {
+    const toolCall = { toolCallId: "c1", tool: "bash", status: "failed" as const, startedAt: at(2), finishedAt: at(3) };
+    const steps = [{ ...step, startedAt: at(1), finishedAt: at(4), toolCalls: [toolCall] }];
+    const turn = { acceptedAt: at(0), startedAt: at(1), finishedAt: at(5), status: "succeeded" as const, steps };
+    expect(stepSpans(turn).map(({ label, from, until, depth, tone }) => [label, from, until, depth, tone])).toEqual([
+      ["Queued", at(0), at(1), 0, "neutral"],
+      ["Step 1: m", at(1), at(4), 0, "active"],
+      ["bash", at(2), at(3), 1, "bad"],
+    ]);
+  });
+
+  test("what broke off ends with the turn; what runs has no end", () => {
+    const steps = [{ ...step, startedAt: at(1), finishedAt: null, toolCalls: [] }];
+    const turn = { acceptedAt: at(0), startedAt: at(1), finishedAt: at(5), status: "failed" as const, steps };
+    expect(stepSpans(turn)[1]).toMatchObject({ until: at(5), tone: "bad" });
+    expect(stepSpans({ ...turn, finishedAt: null, status: "running" })[1]).toMatchObject({ until: null });
+    expect([lengthOf(turn, now), lengthOf({ ...turn, finishedAt: null }, now + 7_000)]).toEqual([5_000, 7_000]);
+  });
+});
