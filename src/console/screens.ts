@@ -27,7 +27,7 @@ export const tenantScreens: readonly ScreenGroup[] = [
     screens: [
       { name: "Overview", path: "/", keys: "go", load: () => import("./overview/screen.tsx") },
       { name: "Playground", path: "/playground", keys: "gp", load: () => import("./playground/screen.tsx") },
-      { name: "Approvals", path: "/approvals", keys: "ga", load: null },
+      { name: "Approvals", path: "/approvals", keys: "ga", load: () => import("./approvals/screen.tsx") },
     ],
   },
   {

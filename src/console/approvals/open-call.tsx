@@ -1,0 +1,138 @@
+import { ParleyError } from "parley/client";
+import { useState } from "react";
+import { Link } from "wouter";
+import { parley } from "../api/client.ts";
+import { errorText, queryClient } from "../api/queries.ts";
+import { asResult } from "../conversation/parts-of.ts";
+import { Badge } from "../parts/badge.tsx";
+import { Button } from "../parts/button.tsx";
+import { JsonView } from "../parts/json-view.tsx";
+import { toast } from "../parts/toasts.tsx";
+import { When } from "../parts/when.tsx";
+
+/** A call that waits, of `GET /console/api/waiting`. */
+export interface OpenCallRow {
+  readonly kind: "approval" | "client_tool";
+  readonly sessionId: string;
+  readonly agentId: string;
+  readonly agentName: string;
+  readonly turnId: string;
+  readonly userId: string;
+  readonly approvalId: string | null;
+  readonly toolCallId: string;
+  readonly tool: string;
+  readonly input: unknown;
+  readonly inputIsLeftOut: boolean;
+  readonly createdAt: string;
+}
+
+interface OpenCallProps {
+  readonly call: OpenCallRow;
+}
+
+/** One call that waits: what it would do, and what a person says to it. */
+export function OpenCall({ call }: OpenCallProps) {
+  const { kind, tool, agentId, agentName, sessionId, userId, createdAt, input, inputIsLeftOut } = call;
+  const name = kind === "approval" ? `May ${agentName} run ${tool}?` : `${agentName} asks for the result of ${tool}`;
+  return (
+    // The list's keys lead here, and a and d act on the call that has the focus.
+    <li tabIndex={-1} aria-label={name}>
+      <header>
+        <Badge tone="warn">{kind === "approval" ? "an approval" : "a result"}</Badge>
+        <code>{tool}</code>
+        <Link href={`/agents/${agentId}`}>{agentName}</Link>
+        <Link href={`/playground?agent=${agentId}&session=${sessionId}`}>Conversation</Link>
+        {userId !== "" && <span className="faint">for {userId}</span>}
+        <span className="faint">
+          <When at={createdAt} />
+        </span>
+      </header>
+      {inputIsLeftOut ? (
+        <p className="hint">Its input is too long for this list. The conversation has it.</p>
+      ) : (
+        <JsonView label="Input" value={input} />
+      )}
+      {kind === "approval" ? <Decide call={call} /> : <Answer call={call} />}
+    </li>
+  );
+}
+
+/** Sends what a person says, once; somebody else may have been first. */
+function useSending() {
+  const [busy, setBusy] = useState(false);
+  const [fault, setFault] = useState<string | null>(null);
+  async function send(work: () => Promise<unknown>, said: string): Promise<void> {
+    setBusy(true);
+    setFault(null);
+    try {
+      await work();
+      toast(said);
+    } catch (error) {
+      if (error instanceof ParleyError && error.status === 409) toast("Somebody else was first.");
+      else setFault(errorText(error));
+    } finally {
+      setBusy(false);
+      await queryClient.invalidateQueries({ queryKey: ["waiting"] });
+    }
+  }
+  return { busy, fault, send };
+}
+
+function Decide({ call: { agentId, sessionId, approvalId, tool } }: OpenCallProps) {
+  const [reason, setReason] = useState("");
+  const { busy, fault, send } = useSending();
+  const decide = (approved: boolean) => {
+    const body = { approved, ...(reason.trim() !== "" && { reason: reason.trim() }) };
+    const work = () => parley.toolApprovals.decide(agentId, sessionId, approvalId ?? "", body);
+    void send(work, `${tool} is ${approved ? "approved" : "denied"}.`);
+  };
+  return (
+    <form className="call-action" onSubmit={(event) => event.preventDefault()}>
+      <input
+        aria-label="Reason"
+        placeholder="Reason (optional)"
+        maxLength={1_000}
+        value={reason}
+        onChange={(event) => setReason(event.target.value)}
+      />
+      <Button tone="primary" data-act="approve" disabled={busy} onClick={() => decide(true)}>
+        Approve
+      </Button>
+      <Button tone="danger" data-act="deny" disabled={busy} onClick={() => decide(false)}>
+        Deny
+      </Button>
+      {fault !== null && <p role="alert">{fault}</p>}
+    </form>
+  );
+}
+
+function Answer({ call: { agentId, sessionId, toolCallId, tool } }: OpenCallProps) {
+  const [text, setText] = useState("");
+  const { busy, fault, send } = useSending();
+  const settle = (result: { output: unknown } | { errorText: string }) =>
+    void send(() => parley.toolCalls.settle(agentId, sessionId, toolCallId, result), `${tool} has its result.`);
+  return (
+    <form
+      className="call-action"
+      onSubmit={(event) => {
+        event.preventDefault();
+        settle({ output: asResult(text) });
+      }}
+    >
+      <textarea
+        aria-label="Result"
+        placeholder="Result: JSON or text"
+        rows={2}
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+      />
+      <Button type="submit" tone="primary" disabled={busy}>
+        Send result
+      </Button>
+      <Button disabled={busy} onClick={() => settle({ errorText: text.trim() || "It failed." })}>
+        Report failure
+      </Button>
+      {fault !== null && <p role="alert">{fault}</p>}
+    </form>
+  );
+}
