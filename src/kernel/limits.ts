@@ -84,6 +84,11 @@ export const acceptGroupMax = 100;
 export const acceptGroupCharsMax = 1024 * 1024;
 /** The next turns to accept wait this long for the statement before theirs; then they are accepted in parallel to it. */
 export const acceptPatienceMs = 50;
+/** One statement ends at most this many turns, with this many characters of their messages. */
+export const endGroupMax = 100;
+export const endGroupCharsMax = 1024 * 1024;
+/** The next turns to end wait this long for the statement before theirs; then they are ended in parallel to it. */
+export const endPatienceMs = 50;
 /** A turn may run this long; a healthy one of 20 minutes is common, so the limit is far above. */
 export const turnRunMsMax = 6 * 60 * 60 * 1000;
 

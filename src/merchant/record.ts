@@ -1,4 +1,4 @@
-import type { ProviderType } from "../kernel/config.ts";
+import type postgres from "postgres";
 import type { AnySql } from "../kernel/database/client.ts";
 import { newId } from "../kernel/ids.ts";
 import { fallbackModelsMax } from "../kernel/limits.ts";
@@ -12,8 +12,11 @@ const modelsPerTurnMax = 1 + fallbackModelsMax;
 export interface RecordedUsage {
   /** False: the worker that ran it is lost, and its token counts with it. */
   readonly known: boolean;
-  readonly model: string | null;
-  readonly providerType: ProviderType | null;
+  /** The model and the type of its provider, as expressions. */
+  readonly model: postgres.Fragment;
+  readonly providerType: postgres.Fragment;
+  /** The id of the event, as an expression. */
+  readonly eventId: postgres.Fragment;
   /** Whether the CTE `booked` has the models of the turn; else one model, this one, used all. */
   readonly splits: boolean;
 }
@@ -26,10 +29,10 @@ export interface RecordedUsage {
  * connection. No job is added while one of the connection waits or runs: that one
  * delivers this event too, and `recoverUsageEvents` finds what it just missed.
  */
-export function billEndedTurn(sql: AnySql, { known, model, providerType, splits }: RecordedUsage) {
-  const ids = splits ? eventIds(sql) : sql`${newId("merchantEvent")}`;
-  const usedModel = splits ? sql`e.used_model` : sql`${model}::text`;
-  const usedType = splits ? sql`e.used_type` : sql`${providerType}::text`;
+export function billEndedTurn(sql: AnySql, { known, model, providerType, eventId, splits }: RecordedUsage) {
+  const ids = splits ? eventIds(sql) : eventId;
+  const usedModel = splits ? sql`e.used_model` : model;
+  const usedType = splits ? sql`e.used_type` : providerType;
   return sql`
     billed as (
       insert into merchant_events (id, place, tenant_id, connection_id, provider, turn_id, user_id, customer_id, agent_id, session_id,

@@ -1,5 +1,12 @@
+import type postgres from "postgres";
 import type { AnySql } from "../../kernel/database/client.ts";
-import type { TurnUsage } from "../state/turn-end.ts";
+
+/** The model that a claim used, as expressions of type text. */
+export interface UsedModel {
+  readonly provider: postgres.Fragment;
+  readonly providerType: postgres.Fragment;
+  readonly model: postgres.Fragment;
+}
 
 /**
  * Returns the CTE `used` that books what a turn used, after the CTE `ended`, with the turn's
@@ -7,7 +14,7 @@ import type { TurnUsage } from "../state/turn-end.ts";
  * booked by itself: the CTE `booked` has a row of each model that used something, with its
  * `place`; the agent's own has what is left of the turn's sums.
  */
-export function bookUsage(sql: AnySql, { provider, providerType, model }: TurnUsage, splits: boolean) {
+export function bookUsage(sql: AnySql, { provider, providerType, model }: UsedModel, splits: boolean) {
   if (!splits)
     return sql`used as (
       insert into usage (turn_id, tenant_id, agent_id, session_id, user_id, provider, model, input_tokens, output_tokens, estimated, duration_ms, metadata, day)
@@ -22,7 +29,7 @@ export function bookUsage(sql: AnySql, { provider, providerType, model }: TurnUs
         select (row_number() over (order by first) - 1)::smallint as place, used_provider, used_type, used_model,
           input_tokens, output_tokens, estimated
         from (
-          select 0 as first, ${provider}::text as used_provider, ${providerType}::text as used_type, ${model}::text as used_model,
+          select 0 as first, ${provider} as used_provider, ${providerType} as used_type, ${model} as used_model,
             e.input_tokens - coalesce(sum((o ->> 'inputTokens')::bigint), 0) as input_tokens,
             e.output_tokens - coalesce(sum((o ->> 'outputTokens')::bigint), 0) as output_tokens, e.usage_estimated as estimated
           from jsonb_array_elements(e.model_usage) o

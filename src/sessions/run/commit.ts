@@ -3,9 +3,11 @@ import type { Sql } from "../../kernel/database/client.ts";
 import { isUnavailable } from "../../kernel/database/failure.ts";
 import { turnPatienceMs } from "../../kernel/limits.ts";
 import { type ClaimedTurn, goesOn, logIdOf } from "../state/claimed-turn.ts";
+import { plainEnd } from "../state/end-together.ts";
 import type { TurnOutcome } from "../state/turn-end.ts";
 import { logStates } from "../state/turn-log.ts";
 import { finishTurn } from "./finish.ts";
+import { finishTogether } from "./finish-together.ts";
 
 /**
  * Commits the outcome of a claim. It is tried again while the database is away, because a
@@ -20,9 +22,11 @@ export async function commitOutcome(
   checkpoints: boolean,
 ): Promise<boolean> {
   const fence = { turnId: turn.id, attempt: turn.attempt, statuses: ["running" as const], claim: turn, checkpoints };
+  const plain = plainEnd(turn, outcome, checkpoints);
   let unsure = false;
   const attempt = async () => {
-    if (await finishTurn(sql, fence, outcome)) return true;
+    const ended = await (plain === null ? finishTurn(sql, fence, outcome) : finishTogether(sql, plain));
+    if (ended) return true;
     return unsure && (await wasCommitted(sql, turn, outcome));
   };
   const retryIf = (error: unknown) => {

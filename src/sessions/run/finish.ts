@@ -1,12 +1,15 @@
+import type postgres from "postgres";
 import { type AnySql, json } from "../../kernel/database/client.ts";
+import { newId } from "../../kernel/ids.ts";
 import { addJobSql } from "../../kernel/queue/add-job.ts";
 import { turnsEnded, turnsFailed } from "../../kernel/telemetry/metrics.ts";
 import { billEndedTurn } from "../../merchant/record.ts";
 import { askMove, endContinuation } from "../state/continuation.ts";
-import { spendCredit } from "../state/spending.ts";
+import { endMoveOfMany, type PlainEnd, plainFence } from "../state/end-together.ts";
+import { spendCredit, spendCreditOfMany } from "../state/spending.ts";
 import { type EndedParts, endMove, type Fence, type TurnKind } from "../state/turn.ts";
 import type { TurnOutcome } from "../state/turn-end.ts";
-import { bookUsage } from "./book-usage.ts";
+import { bookUsage, type UsedModel } from "./book-usage.ts";
 import { handOverToChat } from "./hand-over.ts";
 import { tellOutcome } from "./tell.ts";
 
@@ -27,26 +30,97 @@ import { tellOutcome } from "./tell.ts";
  */
 export async function finishTurn(sql: AnySql, fence: Fence, outcome: TurnOutcome): Promise<boolean> {
   const parts = partsOf(fence, outcome);
+  const [row] = await finish(sql, endMove(sql, fence, outcome, parts), outcome, parts, valuesOf(sql, outcome));
+  if (row === undefined) return false;
+  countEnd(row, outcome);
+  return true;
+}
+
+/**
+ * Ends several plain claims in one statement. Returns the ids of those turns that ended; to each of
+ * the others happened nothing, for one of the reasons of `finishTurn`, or because another transaction holds its row.
+ */
+export async function finishTurns(sql: AnySql, ends: readonly PlainEnd[]): Promise<ReadonlySet<string>> {
+  const [{ claim, outcome }] = ends as [PlainEnd];
+  const parts = partsOf(plainFence(claim), outcome);
+  const rows = await finish(sql, endMoveOfMany(sql, ends), outcome, parts, valuesOfMany(sql, ends));
+  for (const row of rows) countEnd(row, outcome);
+  return new Set(rows.map(({ id }) => id));
+}
+
+interface EndedRow {
+  readonly id: string;
+  readonly kind: TurnKind;
+}
+
+/** Runs the statement that ends what `move` ends, with all that follows from it; `outcome` is that of each. */
+function finish(
+  sql: AnySql,
+  move: postgres.Fragment,
+  outcome: TurnOutcome,
+  parts: Parts,
+  values: EndValues,
+): PromiseLike<EndedRow[]> {
   const rings = parts.ends && parts.inSession;
-  const [row] = await sql<{ kind: TurnKind }[]>`
-    with ${endMove(sql, fence, outcome, parts)}
+  return sql<EndedRow[]>`
+    with ${move}
     ${parts.cuts ? cutTranscript(sql) : sql``}
     ${parts.undoes ? undoMessages(sql) : sql``}
-    ${writeMessages(sql, outcome, parts)}
-    ${parts.inSession ? updateSession(sql, outcome, parts) : sql``}
+    ${writeMessages(sql, outcome, parts, values)}
+    ${parts.inSession ? updateSession(sql, outcome, parts, values) : sql``}
     ${parts.continues ? endContinuation(sql, outcome, parts) : sql``}
     ${parts.ends ? sql`` : askMove(sql, outcome)}
-    ${parts.ends ? meter(sql, outcome, parts) : sql``}
+    ${parts.ends ? meter(sql, outcome, parts, values) : sql``}
     ${rings ? ringNext(sql) : sql``}
-    ${spend(sql, outcome)}
+    ${values.spent}
     ${parts.mayBeChat ? sql`, ${handOverToChat(sql, outcome, parts.leavesLine)}` : sql``}, ${tellOutcome(sql, outcome, parts)}
-    select kind, (select count(*) from webhook_enqueued) ${parts.mayBeChat ? sql`, (select count(*) from chat_enqueued)` : sql``} ${parts.inSession && !parts.good ? sql`, (select count(*) from hidden_purge)` : sql``}
+    select id, kind, (select count(*) from webhook_enqueued) ${parts.mayBeChat ? sql`, (select count(*) from chat_enqueued)` : sql``} ${parts.inSession && !parts.good ? sql`, (select count(*) from hidden_purge)` : sql``}
       ${rings ? sql`, (select count(*) from rung)` : sql``}
       ${parts.ends ? sql`, (select count(*) from enqueued)` : sql``} from ended`;
-  if (row === undefined) return false;
-  turnsEnded.inc({ outcome: outcome.status, kind: row.kind });
-  if (outcome.status === "failed") turnsFailed.inc({ code: outcome.error?.code ?? "internal" });
-  return true;
+}
+
+function countEnd({ kind }: EndedRow, { status, error }: TurnOutcome): void {
+  turnsEnded.inc({ outcome: status, kind });
+  if (status === "failed") turnsFailed.inc({ code: error?.code ?? "internal" });
+}
+
+/** What a claim's end writes beside the turn: parameters of a statement that ends one, columns of `ended` where it ends several. */
+interface EndValues extends UsedModel {
+  readonly messages: postgres.Fragment;
+  readonly messageCount: postgres.Fragment;
+  /** Null leaves the session's preview as it is. */
+  readonly preview: postgres.Fragment | null;
+  /** The CTE that takes what was used from the tenant's credit, with a comma before it. */
+  readonly spent: postgres.Fragment;
+  readonly eventId: postgres.Fragment;
+}
+
+function valuesOf(sql: AnySql, { messages, preview, usage }: TurnOutcome): EndValues {
+  const { provider, providerType, model, inputTokens, outputTokens } = usage;
+  return {
+    messages: sql`${json(sql, messages)}`,
+    messageCount: sql`${messages.length}`,
+    preview: preview === null ? null : sql`${preview}`,
+    provider: sql`${provider}::text`,
+    providerType: sql`${providerType}::text`,
+    model: sql`${model}::text`,
+    spent: inputTokens + outputTokens === 0 ? sql`` : sql`, ${spendCredit(sql, usage, "ended")}`,
+    eventId: sql`${newId("merchantEvent")}`,
+  };
+}
+
+function valuesOfMany(sql: AnySql, ends: readonly PlainEnd[]): EndValues {
+  const used = ends.some(({ outcome: { usage } }) => usage.inputTokens + usage.outputTokens > 0);
+  return {
+    messages: sql`new_messages`,
+    messageCount: sql`new_message_count`,
+    preview: sql`new_preview`,
+    provider: sql`new_provider`,
+    providerType: sql`new_provider_type`,
+    model: sql`new_model`,
+    spent: used ? sql`, ${spendCreditOfMany(sql)}` : sql``,
+    eventId: sql`new_event_id`,
+  };
 }
 
 /** Form A's session whose first turn failed is erased after this time, in seconds. */
@@ -113,13 +187,13 @@ function undoMessages(sql: AnySql) {
  * `max(seq)` is read from the snapshot before the cut; an answer that a
  * continuation extends moves to a new place, so that `after` cursors meet it again.
  */
-function writeMessages(sql: AnySql, { messages, replaced }: TurnOutcome, { inSession }: Parts) {
+function writeMessages(sql: AnySql, { messages, replaced }: TurnOutcome, { inSession }: Parts, values: EndValues) {
   if (!inSession) return sql``;
   const joined = sql`, joined as (
       insert into messages (session_id, seq, id, role, turn_id, content)
       select e.session_id, coalesce((select max(seq) from messages where session_id = e.session_id), 0) + n.place,
         n.message ->> 'id', n.message ->> 'role', e.id, n.message
-      from ended e cross join json_array_elements(${json(sql, messages)}) with ordinality as n (message, place)
+      from ended e cross join json_array_elements(${values.messages}) with ordinality as n (message, place)
       where e.session_id is not null
     )`;
   const extended = sql`, extended as (
@@ -130,9 +204,8 @@ function writeMessages(sql: AnySql, { messages, replaced }: TurnOutcome, { inSes
   return sql`${messages.length === 0 ? sql`` : joined} ${replaced === null ? sql`` : extended}`;
 }
 
-function updateSession(sql: AnySql, { status, messages, preview }: TurnOutcome, parts: Parts) {
+function updateSession(sql: AnySql, { status }: TurnOutcome, parts: Parts, { messageCount: more, preview }: EndValues) {
   const { good, keeps, cuts, undoes, leavesLine } = parts;
-  const more = messages.length;
   const count = undoes
     ? sql`case when e.leg is null then message_count
         else (select count(*) from messages where session_id = e.session_id and turn_id <> e.id) end`
@@ -160,7 +233,7 @@ function updateSession(sql: AnySql, { status, messages, preview }: TurnOutcome, 
 function ringNext(sql: AnySql) {
   return sql`, rung as (
       select (${addJobSql(sql, "session.next", { sessionId: sql`home.id`, tenantId: sql`e.tenant_id` })}).id
-      from home cross join ended e where home.line > 0 and e.before <> 'enqueued'
+      from home join ended e on e.session_id = home.id where home.line > 0 and e.before <> 'enqueued'
     )`;
 }
 
@@ -173,7 +246,7 @@ function purgeHidden(sql: AnySql) {
 }
 
 /** Usage, the task's run, and the billing event of a turn that ends. */
-function meter(sql: AnySql, { status, error, usage, usageKnown }: TurnOutcome, { isTask, splits }: Parts) {
+function meter(sql: AnySql, { status, error, usageKnown }: TurnOutcome, { isTask, splits }: Parts, values: EndValues) {
   const ran = sql`, ran as (
       update task_runs r set finished_at = now(), updated_at = now(), (status, error, canceled_at) = (
         select case when canceled then 'canceled' else ${status} end,
@@ -182,9 +255,5 @@ function meter(sql: AnySql, { status, error, usage, usageKnown }: TurnOutcome, {
       from ended e where e.kind = 'task' and r.turn_id = e.id and r.status = 'running'
       returning r.*
     )`;
-  return sql`, ${bookUsage(sql, usage, splits)} ${isTask ? ran : sql``}, ${billEndedTurn(sql, { known: usageKnown, ...usage, splits })}`;
-}
-
-function spend(sql: AnySql, { usage }: TurnOutcome) {
-  return usage.inputTokens + usage.outputTokens === 0 ? sql`` : sql`, ${spendCredit(sql, usage, "ended")}`;
+  return sql`, ${bookUsage(sql, values, splits)} ${isTask ? ran : sql``}, ${billEndedTurn(sql, { ...values, known: usageKnown, splits })}`;
 }

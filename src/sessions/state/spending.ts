@@ -29,6 +29,22 @@ export function spendCredit(
     )`;
 }
 
+/**
+ * Does what `spendCredit` does for the rows of the CTE `ended` that have `new_input_tokens` and `new_output_tokens`. The
+ * tenants' rows are locked in the order of their ids, as by every statement that spends of several.
+ */
+export function spendCreditOfMany(sql: AnySql) {
+  return sql`owed as materialized (
+      select t.id, o.tokens from (
+        select tenant_id, sum(new_input_tokens + new_output_tokens)::bigint as tokens from ended group by tenant_id order by tenant_id
+      ) o cross join lateral (
+        select id from tenants where id = o.tenant_id and usage_credit is not null for no key update
+      ) t
+    ), spent as (
+      update tenants t set usage_credit = usage_credit - owed.tokens from owed where t.id = owed.id
+    )`;
+}
+
 /** The claim that used something, and the model calls that its turn's row has. */
 interface WrittenUsage {
   readonly turnId: IdOf<"turn">;
