@@ -1,5 +1,6 @@
 import type postgres from "postgres";
 import { agentOfTurn, type LoadedAgentRow, toLoadedAgent } from "../../agents/load.ts";
+import { Batcher } from "../../kernel/async/batcher.ts";
 import type { AnySql, Sql } from "../../kernel/database/client.ts";
 import { tx } from "../../kernel/database/transaction.ts";
 import type { IdOf } from "../../kernel/ids.ts";
@@ -13,7 +14,10 @@ import { type ClaimWay, claimMove, type TurnKind } from "../state/turn.ts";
 import type { TurnStep } from "../state/turn-step.ts";
 
 interface ClaimRow extends LoadedAgentRow, HistoryRow {
+  /** The turn that was asked for. */
+  askedId: string;
   locked: boolean;
+  isFree: boolean;
   id: IdOf<"turn"> | null;
   tenantId: IdOf<"tenant">;
   agentId: IdOf<"agent">;
@@ -55,31 +59,50 @@ export interface AskedClaim {
 
 /** Why a turn was not claimed; the session's lock is not kept. */
 export type ClaimRefusal =
-  /** Another connection holds the session's lock. */
+  /** Another connection holds the session's lock, or the turn's row. */
   | "busy"
   /** The turn is not queued any more. */
   | "gone"
   /** It may not run now: older turns of its tenant are parked, or the tenant's limit of running turns is reached or has to be counted. */
   | "waits";
 
+type Claim = ClaimedTurn | ClaimRefusal;
+/** Claims one after another on the lock connection: those that come while one is under way share the next. */
+const batchers = new WeakMap<Sql, Batcher<AskedClaim, Claim>>();
+/** One statement claims at most so many turns: the transcripts of all of them come with it. */
+const claimGroupMax = 10;
+
 /**
  * Takes the session's lock, claims the turn and reads what it runs on, in one
- * statement on the worker's lock connection.
+ * statement on the worker's lock connection. Turns of jobs that are to be claimed at once share a statement.
  *
  * The statement's snapshot is older than the lock, but it has everything the turn needs:
  * what precedes the turn was committed before the turn was queued.
  */
-export async function claimTurn(
-  lockSql: Sql,
-  workerId: IdOf<"worker">,
-  asked: AskedClaim,
-): Promise<ClaimedTurn | ClaimRefusal> {
-  const held = lockSql`select ${tryLock(lockSql, asked.lockKey)} as locked`;
-  const row = await readClaim(lockSql, workerId, asked, held);
+export function claimTurn(lockSql: Sql, workerId: IdOf<"worker">, asked: AskedClaim): Promise<Claim> {
+  if (asked.way !== "job") return claimAll(lockSql, workerId, [asked]).then(([claim]) => claim as Claim);
+  let batcher = batchers.get(lockSql);
+  if (batcher === undefined) {
+    batcher = new Batcher((all) => claimAll(lockSql, workerId, all), { countMax: claimGroupMax });
+    batchers.set(lockSql, batcher);
+  }
+  return batcher.add(asked);
+}
+
+async function claimAll(lockSql: Sql, workerId: IdOf<"worker">, all: readonly AskedClaim[]): Promise<Claim[]> {
+  const held = tryLock(lockSql, lockSql`asked.lock_key`);
+  const rows = await readClaims(lockSql, workerId, all, held);
+  const byTurn = new Map(rows.map((row) => [row.askedId, row]));
+  return Promise.all(all.map((asked) => toClaim(lockSql, asked, byTurn.get(asked.turnId))));
+}
+
+async function toClaim(lockSql: Sql, { turnId, lockKey, way }: AskedClaim, row: ClaimRow | undefined): Promise<Claim> {
   if (row === undefined || !row.locked) return "busy";
   if (row.id !== null) return toClaimedTurn(row);
-  await releaseLock(lockSql, asked.lockKey);
-  return asked.way === "job" && (await isQueued(lockSql, asked.turnId)) ? "waits" : "gone";
+  await releaseLock(lockSql, lockKey);
+  // Nothing waits on the lock connection, where the beat would wait too: so not for a row that another transaction holds.
+  if (!row.isFree) return (await isQueued(lockSql, turnId)) ? "busy" : "gone";
+  return way === "job" && (await isQueued(lockSql, turnId)) ? "waits" : "gone";
 }
 
 /**
@@ -91,41 +114,56 @@ export async function claimCounted(
   { lockSql, sql }: { readonly lockSql: Sql; readonly sql: Sql },
   workerId: IdOf<"worker">,
   asked: AskedClaim,
-): Promise<ClaimedTurn | ClaimRefusal> {
-  const [held] = await lockSql<{ locked: boolean }[]>`select ${tryLock(lockSql, asked.lockKey)} as locked`;
+): Promise<Claim> {
+  const [held] = await lockSql<{ locked: boolean }[]>`
+    select ${tryLock(lockSql, lockSql`${asked.lockKey}::text`)} as locked`;
   if (held?.locked !== true) return "busy";
-  const row = await tx(sql, async (inner) => {
+  const [row] = await tx(sql, async (inner) => {
     await inner`select pg_advisory_xact_lock(hashtextextended(${`running-turns:${asked.tenantId}`}, 0))`;
-    const room = inner`
-      select n.running_turns is null or ${runningTurns(inner, inner`n.id`, inner`n.running_turns`)} < n.running_turns as locked
-      from tenants n where n.id = ${asked.tenantId}`;
-    return readClaim(inner, workerId, asked, room);
+    const room = inner`(
+      select n.running_turns is null or ${runningTurns(inner, inner`n.id`, inner`n.running_turns`)} < n.running_turns
+      from tenants n where n.id = asked.tenant_id)`;
+    return readClaims(inner, workerId, [asked], room);
   });
   if (row !== undefined && row.id !== null) return toClaimedTurn(row);
   await releaseLock(lockSql, asked.lockKey);
+  if (row?.locked === true && !row.isFree) return (await isQueued(sql, asked.turnId)) ? "busy" : "gone";
   return row?.locked === true ? "gone" : "waits";
 }
 
-async function readClaim(
+/**
+ * Claims turns, all in the same way, of which `mayClaim` is true; that is an expression over `asked`. Postgres assumes
+ * that a limit it does not know lets through a tenth of ten rows, and so it finds each row by its key.
+ */
+function readClaims(
   sql: AnySql,
   workerId: IdOf<"worker">,
-  asked: AskedClaim,
-  held: postgres.Fragment,
-): Promise<ClaimRow | undefined> {
-  const [row] = await sql<ClaimRow[]>`
-    with held as materialized (${held}),
-    claimed as (${claimMove(sql, { ...asked, workerId })}
+  all: readonly AskedClaim[],
+  mayClaim: postgres.Fragment,
+): PromiseLike<ClaimRow[]> {
+  const [{ way }] = all as [AskedClaim];
+  const texts = (of: (asked: AskedClaim) => string) => sql`${all.map(of)}::text[]`;
+  return sql<ClaimRow[]>`
+    with asked as materialized (
+      select * from unnest(${texts(({ turnId }) => turnId)}, ${texts(({ lockKey }) => lockKey)}, ${texts(({ tenantId }) => tenantId)})
+        as a (turn_id, lock_key, tenant_id)
+      limit ${all.length}
+    ), allowed as materialized (select asked.*, ${mayClaim} as locked from asked
+    ), held as materialized (
+      select allowed.*, free.id is not null as is_free from allowed left join lateral (
+        select id from turns where id = allowed.turn_id and allowed.locked for no key update skip locked
+      ) free on true
+    ), claimed as (${claimMove(sql, { workerId, way })}
     ), continued as (${startContinuation(sql)}
     )
-    select held.locked, t.id, t.tenant_id, t.agent_id, t.session_id, t.kind, t.continuation_id, t.attempt, t.agent_version, t.input,
+    select held.turn_id as asked_id, held.locked, held.is_free, t.id, t.tenant_id, t.agent_id, t.session_id, t.kind, t.continuation_id, t.attempt, t.agent_version, t.input,
       t.keep_seq, t.assistant_message_id, t.user_id, t.metadata as turn_metadata, t.request_id, t.model_calls, t.input_tokens + t.output_tokens as used_tokens, t.run_ms, t.response_format, t.answer,
-      coalesce((select log_attempt from continued), t.log_attempt) as log_attempt, t.steps_done, t.step_events, t.tool_events,
+      coalesce((select c.log_attempt from continued c where c.turn_id = t.id), t.log_attempt) as log_attempt, t.steps_done, t.step_events, t.tool_events,
       t.traceparent, t.claimed_at, t.steps, extract(epoch from now() - coalesce(t.queued_at, t.accepted_at))::float8 as waited_seconds,
       (select n.usage_credit from tenants n where n.id = t.tenant_id) as usage_credit, agent.*, history.*
-    from held left join claimed t on true
+    from held left join claimed t on t.id = held.turn_id
     left join lateral (${agentOfTurn(sql)}) agent on true
     left join lateral (${historyOfTurn(sql, "small")}) history on true`;
-  return row;
 }
 
 async function isQueued(sql: AnySql, turnId: string): Promise<boolean> {
@@ -134,7 +172,7 @@ async function isQueued(sql: AnySql, turnId: string): Promise<boolean> {
   return rows.length > 0;
 }
 
-function tryLock(sql: AnySql, lockKey: string): postgres.Fragment {
+function tryLock(sql: AnySql, lockKey: postgres.Fragment): postgres.Fragment {
   return sql`pg_try_advisory_lock(hashtextextended(${lockKey}, 0))`;
 }
 

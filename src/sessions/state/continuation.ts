@@ -126,7 +126,7 @@ export function startContinuation(sql: AnySql) {
       update continuations c set status = 'running', started_at = coalesce(c.started_at, now()), 
         log_attempt = coalesce(case when claimed.steps_done > 0 then c.log_attempt end, claimed.attempt)
       from claimed where c.id = claimed.continuation_id
-      returning c.log_attempt`;
+      returning c.turn_id, c.log_attempt`;
 }
 
 /**

@@ -110,21 +110,18 @@ export interface Fence {
  */
 export type ClaimWay = "job" | "parked" | "counted";
 
-/** Names the turn to be claimed, and by whom. */
-interface ClaimGuard {
-  readonly turnId: string;
-  readonly lockKey: string;
-  readonly tenantId: string;
+/** Who claims turns, and how. */
+interface Claimant {
   readonly workerId: string;
   readonly way: ClaimWay;
 }
 
 /**
- * Returns the move *claim*, to be used as a CTE after a CTE `held` with the column
- * `locked`: whether this connection holds the session's lock.
+ * Returns the move *claim* of some turns, to be used as a CTE after a CTE `held` with the columns `turn_id`, `lock_key`,
+ * `tenant_id`, `locked` (whether this connection holds the session's lock) and `is_free` (whether it has locked the turn's row).
  */
-export function claimMove(sql: AnySql, { turnId, lockKey, tenantId, workerId, way }: ClaimGuard) {
-  // Scalar subqueries: each is one probe of an index for the one row that is claimed.
+export function claimMove(sql: AnySql, { workerId, way }: Claimant) {
+  // Scalar subqueries: each is one probe of an index for each row that is claimed.
   const isFirst = sql`
         and (continuation_id is not null or not ${hasOlderParkedSql(sql)})
         and (select true from tenants n where n.id = turns.tenant_id and n.running_turns is not null) is null`;
@@ -132,8 +129,8 @@ export function claimMove(sql: AnySql, { turnId, lockKey, tenantId, workerId, wa
       update turns set status = 'running', attempt = attempt + 1, worker_id = ${workerId}, claimed_at = now(), parked_at = null,
         started_at = coalesce(started_at, now()), calls_before = model_calls,
         log_attempt = case when continuation_id is null and steps_done = 0 then attempt + 1 else log_attempt end
-      from held where held.locked and id = ${turnId} and coalesce(session_id, id) = ${lockKey}
-        and ${byKeyOnly(sql, sql`turns.tenant_id`)} = ${tenantId} and ${byKeyOnly(sql, sql`status`)} = 'queued' and cancel_requested_at is null ${way === "job" ? isFirst : sql``}
+      from held where held.is_free and id = held.turn_id and coalesce(session_id, id) = held.lock_key
+        and ${byKeyOnly(sql, sql`turns.tenant_id`)} = held.tenant_id and ${byKeyOnly(sql, sql`status`)} = 'queued' and cancel_requested_at is null ${way === "job" ? isFirst : sql``}
       returning turns.*`;
 }
 
