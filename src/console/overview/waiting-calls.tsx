@@ -18,11 +18,11 @@ interface WaitingCall {
 }
 
 const columns: readonly Column<WaitingCall>[] = [
+  { name: "Tool", cell: ({ tool }) => <code>{tool}</code> },
   {
     name: "Waits for",
-    cell: ({ kind }) => <Badge tone="warn">{kind === "approval" ? "an approval" : "a result"}</Badge>,
+    cell: ({ kind }) => <Badge tone="warn">{kind === "approval" ? "approval" : "result"}</Badge>,
   },
-  { name: "Tool", cell: ({ tool }) => <code>{tool}</code> },
   { name: "Agent", cell: ({ agentId, agentName }) => <Link href={`/agents/${agentId}`}>{agentName}</Link> },
   {
     name: "Session",

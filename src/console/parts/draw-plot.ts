@@ -25,7 +25,12 @@ export function drawPlot(
     padding: [8, 8, 0, 0],
     scales: { y: { range: (_, __, max) => [0, Math.max(max * 1.1, 1)] } },
     axes: [
-      { ...axis, size: 24, space: 70 },
+      {
+        ...axis,
+        size: 24,
+        space: 70,
+        values: (_, marks, __, ___, stepSeconds) => marks.map((mark) => momentText(mark, stepSeconds)),
+      },
       { ...axis, size: 52, space: 30, values: (_, marks) => marks.map((mark) => format(mark)) },
     ],
     series: [
@@ -40,6 +45,13 @@ export function drawPlot(
     ],
   };
   return new uPlot(options, data, element);
+}
+
+/** A mark of the axis of time: days where it counts in days, else the time of day. */
+function momentText(seconds: number, stepSeconds: number): string {
+  const date = new Date(seconds * 1000);
+  if (stepSeconds >= 86_400) return date.toLocaleDateString(undefined, { month: "short", day: "numeric" });
+  return date.toLocaleTimeString(undefined, { timeStyle: "short" });
 }
 
 /** A token's color as a canvas takes it: the token itself names one for each scheme. */

@@ -53,16 +53,20 @@ type TextFieldProps<Values extends object> = FieldProps<Values, string> & {
   readonly type?: "text" | "password" | "url" | "number" | "datetime-local" | "email";
   readonly autoComplete?: string;
   readonly placeholder?: string;
+  /** Whether it is a secret: dots stand for what is typed, and no browser keeps it. */
+  readonly masked?: boolean;
 };
 
 /** One line of text. */
-export function TextField<Values extends object>({ form, name, label, hint, ...input }: TextFieldProps<Values>) {
+export function TextField<Values extends object>(props: TextFieldProps<Values>) {
+  const { form, name, label, hint, masked = false, ...input } = props;
   return (
     <FieldFrame label={label} hint={hint} fault={form.faults[name]}>
       {(described) => (
         <input
           {...described}
           autoComplete="off"
+          {...(masked && { className: "masked", spellCheck: false, autoCapitalize: "off" })}
           {...input}
           value={form.values[name] as string}
           onChange={(event) => form.set(name, event.target.value as Values[typeof name])}

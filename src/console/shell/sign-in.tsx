@@ -1,3 +1,4 @@
+import { ParleyError } from "parley/client";
 import { useEffect } from "react";
 import { signIn } from "../api/session.ts";
 import { TextField } from "../parts/fields.tsx";
@@ -8,7 +9,7 @@ export function SignInPage() {
   useEffect(() => {
     document.title = "Sign in · Parley";
   }, []);
-  const form = useApiForm({ apiKey: "" }, ({ apiKey }) => signIn(apiKey.trim()));
+  const form = useApiForm({ apiKey: "" }, ({ apiKey }) => enter(apiKey.trim()));
   return (
     <main className="lonely">
       <h1>Parley</h1>
@@ -17,11 +18,21 @@ export function SignInPage() {
           form={form}
           name="apiKey"
           label="API key"
-          type="password"
-          autoComplete="current-password"
-          hint="An API key, a dashboard token, or the operator's token. It is not kept in this browser."
+          masked
+          hint="Or a dashboard token, or the operator's token. It is not kept in this browser."
         />
       </ApiForm>
     </main>
   );
+}
+
+/** What the API says of a wrong credential is meant for programs. */
+async function enter(apiKey: string): Promise<void> {
+  try {
+    await signIn(apiKey);
+  } catch (error) {
+    if (error instanceof ParleyError && error.status === 401)
+      throw new Error("This key is not valid, or not valid any more.", { cause: error });
+    throw error;
+  }
 }

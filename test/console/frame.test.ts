@@ -1,0 +1,87 @@
+import { describe, expect, test } from "bun:test";
+import { hasBrowser, useConsole } from "../harness/console-browser.ts";
+import { makeAgent, userMessage } from "../harness/seed.ts";
+
+const { h, t, signedIn } = await useConsole();
+const agentId = await makeAgent(h, t, { name: "Ada's agent" });
+const session = await t.call("POST", `/v1/agents/${agentId}/sessions`, {
+  body: { stream: false, message: userMessage('[[sim: text="# Plan\\n\\n- one\\n- **two**\\n\\n`code`"]]') },
+});
+const sessionId = session.headers.get("location")?.split("/").at(-1);
+/** Every page that these engineers' screens have, with what is there when it is loaded. */
+const pages: readonly (readonly [path: string, heading: string, text: string])[] = [
+  ["", "Overview", "Nothing waits."],
+  [`/playground?agent=${agentId}&session=${sessionId}`, "Playground", "Plan"],
+  ["/sessions", "Sessions", "Ada's agent"],
+  [`/sessions/${agentId}/${sessionId}`, "Session", "From the first text"],
+];
+const schemes = ["light", "dark"] as const;
+const phone = { width: 360, height: 740 };
+const wall = { width: 3840, height: 2160 };
+
+describe.skipIf(!hasBrowser)("the console's pages for everybody", () => {
+  for (const colorScheme of schemes)
+    for (const viewport of [phone, wall])
+      test(`have no serious fault at ${viewport.width} px, ${colorScheme}`, async () => {
+        const person = await signedIn("", { colorScheme, viewport });
+        for (const [path, heading, text] of pages) {
+          await person.open(path);
+          await person.heading(heading).waitFor();
+          await person.sees(text);
+          expect([path, ...(await person.wrongs())]).toEqual([path]);
+        }
+      });
+
+  test("on a narrow screen a button opens the navigation, and a choice closes it", async () => {
+    const person = await signedIn("", { viewport: phone });
+    const link = person.page.getByRole("link", { name: "Sessions", exact: true });
+    expect(await link.isVisible()).toBe(false);
+    await person.page.getByRole("button", { name: /menu/ }).click();
+    await link.click();
+    await person.heading("Sessions").waitFor();
+    expect(await link.isVisible()).toBe(false);
+    await person.page.getByRole("button", { name: /menu/ }).click();
+    expect(await person.wrongs()).toEqual([]);
+  });
+
+  test("can be used by keyboard alone", async () => {
+    const person = await signedIn();
+    const { keyboard } = person.page;
+    await person.heading("Overview").waitFor();
+    await person.page.locator("body").press("Tab");
+    expect(await person.page.locator(":focus").textContent()).toBe("Skip to content");
+    await keyboard.press("Enter");
+    expect(await person.page.locator(":focus").getAttribute("id")).toBe("main");
+    await keyboard.press("?");
+    const dialog = person.page.getByRole("dialog", { name: "Keys" });
+    await dialog.getByText("Go to Sessions").waitFor();
+    expect(await person.wrongs()).toEqual([]);
+    await keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    await keyboard.type("gs");
+    await person.heading("Sessions").waitFor();
+    await keyboard.type("gp");
+    await person.heading("Playground").waitFor();
+    await person.page.getByRole("combobox", { name: "Agent" }).focus();
+    await keyboard.press("ArrowDown");
+    await person.page.getByRole("option").first().waitFor();
+    await keyboard.press("Enter");
+    await person.page.getByLabel("Message").focus();
+    await keyboard.type("g s ? is what I type");
+    await keyboard.press("Enter");
+    await person.page.getByRole("log").getByText("g s ? is what I type").first().waitFor();
+    await person.button("Regenerate").waitFor();
+    expect(await person.wrongs()).toEqual([]);
+  });
+
+  test("in the overview each plot is a figure with a caption and a table", async () => {
+    const person = await signedIn();
+    for (const caption of ["Turns a minute", "Time to first text", "Failures", "Tokens"]) {
+      const figure = person.page.getByRole("figure").filter({ hasText: caption });
+      await figure.locator("canvas").waitFor();
+      await figure.getByText(`Table of ${caption.toLowerCase()}`).click();
+      expect(await figure.getByRole("row").count()).toBe(61);
+    }
+    expect(await person.wrongs()).toEqual([]);
+  });
+});

@@ -1,0 +1,241 @@
+import { describe, expect, test } from "bun:test";
+import { hasBrowser, useConsole } from "../harness/console-browser.ts";
+import type { ConsoleVisit } from "../harness/console-visit.ts";
+import { eventually } from "../harness/harness.ts";
+import { makeAgent } from "../harness/seed.ts";
+import { messagesOf } from "../harness/turns.ts";
+
+const { h, t, signedIn } = await useConsole();
+const clientTool = { name: "where_am_i", description: "Where the user is", inputSchema: { type: "object" } };
+const agentId = await makeAgent(h, t, {
+  name: "Ada",
+  tools: ["memory"],
+  clientTools: [clientTool],
+  approvalInChat: { default: "auto", overrides: [{ tool: clientTool.name, mcpConnectionId: null, mode: "full" }] },
+} as never);
+await t.parley.agents.update(agentId, { instructions: "Be brief." });
+
+const script = (settings: string) => `[[sim: ${settings}]]`;
+
+/** What a person does in the playground. */
+class Player {
+  readonly visit: ConsoleVisit;
+
+  constructor(visit: ConsoleVisit) {
+    this.visit = visit;
+  }
+
+  static async open(search = `?agent=${agentId}`): Promise<Player> {
+    const visit = await signedIn(`/playground${search}`);
+    await visit.page.getByRole("log", { name: "Conversation" }).first().waitFor();
+    return new Player(visit);
+  }
+
+  get page() {
+    return this.visit.page;
+  }
+
+  get sessionId(): string {
+    return new URL(this.page.url()).searchParams.get("session") ?? "";
+  }
+
+  async send(text: string): Promise<void> {
+    await this.page.getByLabel("Message").fill(text);
+    await this.visit.press("Send");
+  }
+
+  /** Waits until an answer says this. */
+  answers(text: string): Promise<void> {
+    return this.page.locator("article.assistant").getByText(text).last().waitFor();
+  }
+
+  settled(): Promise<void> {
+    return this.visit.button("Regenerate").waitFor();
+  }
+
+  /** The role of each message, as it is stored. */
+  async roles(): Promise<string[]> {
+    return (await messagesOf(t, agentId, this.sessionId)).map(({ role }: { role: string }) => role);
+  }
+
+  articles(): Promise<number> {
+    return this.page.getByRole("log").locator("article").count();
+  }
+}
+
+describe.skipIf(!hasBrowser)("the playground", () => {
+  test("streams, stops, keeps what was said, and goes on", async () => {
+    const player = await Player.open();
+    await player.send(script('text="one two three" hangAfterChunks=2'));
+    await player.answers("one two");
+    await player.visit.press("Stop");
+    await player.settled();
+    await player.send("and then?");
+    await eventually(async () => (await player.roles()).length === 4);
+    await player.settled();
+    expect(await player.articles()).toBe(4);
+    expect(await player.visit.wrongs()).toEqual([]);
+  });
+
+  test("survives a reload in the middle of an answer, and a closed tab", async () => {
+    const player = await Player.open();
+    await player.send(script('text="one two three four" hangAfterChunks=2'));
+    await player.answers("one two");
+    await player.page.reload();
+    await player.answers("one two");
+    const address = player.page.url();
+    const context = player.page.context();
+    await player.page.close();
+    const page = await context.newPage();
+    await page.goto(address);
+    await page.locator("article.assistant").getByText("one two").waitFor();
+    expect(await page.getByRole("log").locator("article").count()).toBe(2);
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByRole("button", { name: "Regenerate" }).waitFor();
+  });
+
+  test("regenerates after a success and after a failure", async () => {
+    const player = await Player.open();
+    await player.send(script('text="fine"'));
+    await player.answers("fine");
+    await player.settled();
+    const before = h.model.requests().length;
+    await player.visit.press("Regenerate");
+    await eventually(() => h.model.requests().length > before);
+    await player.settled();
+    expect(await player.roles()).toEqual(["user", "assistant"]);
+    await player.send(script("fail=401"));
+    await player.page.getByRole("alert").waitFor();
+    expect(await player.page.getByRole("alert").textContent()).not.toContain("{");
+    const failed = h.model.requests().length;
+    await player.visit.press("Try again");
+    await eventually(() => h.model.requests().length > failed);
+    await player.page.getByRole("alert").waitFor();
+    expect(await player.visit.wrongs()).toEqual([]);
+  });
+
+  test("decides approvals in place, also after a reload", async () => {
+    for (const [button, answer] of [
+      ["Approve", "Noted."],
+      ["Deny", "Noted."],
+    ] as const) {
+      const player = await Player.open();
+      await player.send(script('text="First." tool=memory_save args={"text":"tea"} ; text="Noted."'));
+      await player.visit.button(button).waitFor();
+      await player.page.reload();
+      await player.visit.button("Stop").waitFor();
+      if (button === "Deny") await player.page.getByLabel("Reason").fill("no tea");
+      await player.visit.press(button);
+      await player.answers(answer);
+      await player.settled();
+      expect(await player.articles()).toBe(2);
+      const stored = JSON.stringify(await messagesOf(t, agentId, player.sessionId));
+      expect(stored.includes("no tea")).toBe(button === "Deny");
+      expect(await player.visit.wrongs()).toEqual([]);
+    }
+  });
+
+  test("shows what was decided elsewhere", async () => {
+    const player = await Player.open();
+    await player.send(script('tool=memory_save args={"text":"tea"} ; text="Noted."'));
+    await player.visit.button("Approve").waitFor();
+    const { approvals } = await t.parley.toolApprovals.list(agentId, player.sessionId);
+    await t.parley.toolApprovals.decide(agentId, player.sessionId, approvals[0]!.id, { approved: true } as never);
+    await player.answers("Noted.");
+    await player.settled();
+  });
+
+  test("gives a client tool its result, as JSON where it is JSON", async () => {
+    const player = await Player.open();
+    await player.send(script('tool=where_am_i args={} ; text="Thank you."'));
+    await player.page.getByLabel("Result").fill('{"city":"Lisbon"}');
+    await player.visit.press("Send result");
+    await player.answers("Thank you.");
+    await player.settled();
+    const [, answer] = await messagesOf(t, agentId, player.sessionId);
+    const call = answer.parts.find((part: { toolCallId?: string }) => part.toolCallId !== undefined);
+    expect(call.output).toEqual({ city: "Lisbon" });
+  });
+
+  test("forks from a message, and keeps the session that it came from", async () => {
+    const player = await Player.open();
+    await player.send(script('text="one"'));
+    await player.settled();
+    await player.send(script('text="two"'));
+    await player.answers("two");
+    await player.settled();
+    const source = player.sessionId;
+    await player.visit.button("Fork from here").nth(1).click();
+    await eventually(() => player.sessionId !== source);
+    await eventually(async () => (await player.articles()) === 2);
+    await player.settled();
+    await player.send("and now?");
+    await eventually(async () => (await player.roles()).length === 4);
+    expect(await messagesOf(t, agentId, source)).toHaveLength(4);
+    await player.page.goBack();
+    await player.answers("two");
+    expect(player.sessionId).toBe(source);
+  });
+
+  test("sends pictures", async () => {
+    const player = await Player.open();
+    const png = Buffer.from(
+      "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+      "base64",
+    );
+    await player.page
+      .locator("input[type=file]")
+      .setInputFiles({ name: "dot.png", mimeType: "image/png", buffer: png });
+    await player.page.getByRole("img", { name: "dot.png" }).waitFor();
+    await player.send(script('text="A dot."'));
+    await player.answers("A dot.");
+    await player.page
+      .getByRole("log")
+      .getByRole("img", { name: /dot\.png/ })
+      .waitFor();
+    const [question] = await messagesOf(t, agentId, player.sessionId);
+    expect(question.parts.map(({ type }: { type: string }) => type).sort()).toEqual(["file", "text"]);
+    expect(await player.visit.wrongs()).toEqual([]);
+  });
+
+  test("asks two versions the same question side by side, and both survive a reload", async () => {
+    const player = await Player.open();
+    await player.visit.press("Compare");
+    const logs = player.page.getByRole("log", { name: "Conversation" });
+    await eventually(async () => (await logs.count()) === 2);
+    expect(new URL(player.page.url()).searchParams.get("version2")).toBe("1");
+    await player.send(script('text="same"'));
+    for (const log of await logs.all()) await log.locator("article.assistant").getByText("same").waitFor();
+    await player.settled();
+    const { searchParams } = new URL(player.page.url());
+    const [first, second] = [searchParams.get("session"), searchParams.get("session2")];
+    expect(first).not.toBe(second);
+    expect(await t.parley.sessions.get(agentId, second as string)).toMatchObject({ agentVersion: 1 });
+    expect(await t.parley.sessions.get(agentId, first as string)).not.toMatchObject({ agentVersion: 1 });
+    await player.page.reload();
+    for (const log of await logs.all()) await log.locator("article.assistant").getByText("same").waitFor();
+    expect(await player.visit.wrongs()).toEqual([]);
+  });
+
+  test("what models, tools and names say is text", async () => {
+    const hostile = '<img src=x onerror="alert(1)"><script>alert(2)</script>';
+    const name = `${hostile} name`.slice(0, 100);
+    const hostileAgent = await makeAgent(h, t, { name, tools: ["memory"] });
+    const player = await Player.open(`?agent=${hostileAgent}`);
+    const said = `${hostile} ![x](https://evil.example/x.png) [a](javascript:alert(3)) [b](https://ok.example/)`;
+    await player.send(script(`text=${JSON.stringify(said)}`));
+    await player.answers("<script>alert(2)</script>");
+    await player.settled();
+    const links = await player.page
+      .getByRole("log")
+      .locator("article.assistant a")
+      .evaluateAll((all) => all.map((link) => (link as unknown as { href: string }).href));
+    expect(links).toEqual(["https://evil.example/x.png", "https://ok.example/"]);
+    expect(await player.page.locator("article.assistant img").count()).toBe(0);
+    await player.visit.open(`/sessions/${hostileAgent}/${player.sessionId}`);
+    await player.answers("<script>alert(2)</script>");
+    await player.visit.open("/sessions");
+    await player.visit.sees("name");
+    expect(await player.visit.wrongs()).toEqual([]);
+  });
+});

@@ -1,0 +1,85 @@
+import { describe, expect, test } from "bun:test";
+import { hasBrowser, useConsole } from "../harness/console-browser.ts";
+import { eventually } from "../harness/harness.ts";
+import { makeAgent, userMessage } from "../harness/seed.ts";
+
+const { h, t, signedIn } = await useConsole();
+const agentId = await makeAgent(h, t, { name: "Ada", tools: ["memory"] });
+const script = (settings: string) => userMessage(`[[sim: ${settings}]]`);
+
+async function say(message: object, fields: object = {}): Promise<string> {
+  const body = { stream: false, message, ...fields };
+  const response = await t.call("POST", `/v1/agents/${agentId}/sessions`, { body });
+  return response.headers.get("location")?.split("/").at(-1) as string;
+}
+
+describe.skipIf(!hasBrowser)("the screens of sessions", () => {
+  test("the list has its filters in the address, and loads further pages by cursor", async () => {
+    for (let count = 0; count < 55; count++)
+      await say(script(`text="answer ${count}"`), { userId: count < 53 ? "ada" : "eve" });
+    const person = await signedIn("/sessions");
+    const rows = person.page.getByRole("table", { name: "Sessions" }).locator("tbody tr");
+    await eventually(async () => (await rows.count()) === 50);
+    await person.press("Load more");
+    await eventually(async () => (await rows.count()) === 55);
+    await person.page.getByLabel("User").fill("eve");
+    await person.hasAddress("userId=eve");
+    await eventually(async () => (await rows.count()) === 2);
+    await person.page.reload();
+    await eventually(async () => (await rows.count()) === 2);
+    await person.page.getByRole("combobox", { name: "Agent" }).fill("Ad");
+    await person.page.getByRole("option", { name: /Ada/ }).click();
+    await person.hasAddress(`agentId=${agentId}`);
+    await eventually(async () => (await rows.count()) === 2);
+    await person.page.getByLabel("User").fill("nobody");
+    await person.sees("No session matches.");
+    expect(await person.wrongs()).toEqual([]);
+  });
+
+  test("a session's page shows the transcript with its tools unfolded, its turns and its usage, and deletes it", async () => {
+    const sessionId = await say(script('text="Hello" tool=memory_list args={} ; text="Done."'));
+    const person = await signedIn(`/sessions/${agentId}/${sessionId}`);
+    await person.page.locator("article.assistant").getByText("Done.").waitFor();
+    await person.page.locator("article details[open]").getByText("Output").waitFor();
+    await person.page.getByRole("list", { name: /^Times of turn_/ }).waitFor();
+    await person.sees(/tokens in/);
+    await person.press("Delete");
+    const dialog = person.page.getByRole("alertdialog");
+    await dialog.getByRole("button", { name: "Keep" }).click();
+    await dialog.waitFor({ state: "detached" });
+    await person.press("Delete");
+    expect(await person.wrongs()).toEqual([]);
+    await dialog.getByRole("button", { name: "Delete" }).click();
+    await person.heading("Sessions").waitFor();
+    expect((await t.call("GET", `/v1/agents/${agentId}/sessions/${sessionId}`)).status).toBe(404);
+    await person.open(`/sessions/${agentId}/${sessionId}`);
+    await person.page.getByRole("alert").waitFor();
+  });
+
+  test("a busy session shows its queue, and what it says against being deleted", async () => {
+    const sessionId = await say(script('text="Hello"'));
+    const path = `/v1/agents/${agentId}/sessions/${sessionId}`;
+    const ends = new AbortController();
+    const hang = script('text="one two three" hangAfterChunks=1');
+    const first = t.parley.sessions.resume(agentId, sessionId, { message: hang }, { signal: ends.signal });
+    await first;
+    await t.parley.sessions.resume(
+      agentId,
+      sessionId,
+      { message: script('text="second"'), onBusy: "enqueue" },
+      { signal: ends.signal },
+    );
+    const person = await signedIn(`/sessions/${agentId}/${sessionId}`);
+    const queue = person.page.getByRole("region", { name: "Queue" });
+    await eventually(async () => (await queue.getByRole("listitem").count()) === 2);
+    await person.press("Delete");
+    const dialog = person.page.getByRole("alertdialog");
+    await dialog.getByRole("button", { name: "Delete" }).click();
+    await dialog.getByRole("alert").waitFor();
+    await dialog.getByRole("button", { name: "Keep" }).click();
+    expect(await person.wrongs()).toEqual([]);
+    ends.abort();
+    await t.call("POST", `${path}/cancel`, { body: { queued: true } });
+    await queue.waitFor({ state: "detached" });
+  });
+});

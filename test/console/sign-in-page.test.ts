@@ -1,0 +1,94 @@
+import { describe, expect, test } from "bun:test";
+import { createLink } from "../../src/console-server/store.ts";
+import { hasBrowser, useConsole } from "../harness/console-browser.ts";
+import { eventually } from "../harness/harness.ts";
+
+const { h, t, origin, operatorToken, visit, signedIn } = await useConsole();
+
+describe.skipIf(!hasBrowser)("signing in to the console", () => {
+  test("a wrong key is refused in words, and the right one leads to the address that was asked for", async () => {
+    const person = await visit();
+    await person.open("/sessions?userId=ada");
+    await person.page.getByLabel("API key").fill("parley_wrong");
+    await person.press("Sign in");
+    await person.page.getByRole("alert").waitFor();
+    expect(await person.wrongs()).toEqual([]);
+    await person.signIn(t.token);
+    await person.heading("Sessions").waitFor();
+    expect(await person.page.getByLabel("User").inputValue()).toBe("ada");
+    expect(await person.page.title()).toBe("Sessions · Parley");
+    expect(person.faults).toEqual([]);
+  });
+
+  test("Sign out ends it, also for another window of the browser, which comes back to its address", async () => {
+    const person = await signedIn("/playground");
+    const other = await person.page.context().newPage();
+    await other.goto(`${origin}/console/sessions`);
+    await other.getByRole("heading", { level: 1, name: "Sessions" }).waitFor();
+    await person.press("Sign out");
+    await person.page.getByLabel("API key").waitFor();
+    await other.getByRole("navigation").getByRole("link", { name: "Overview" }).click();
+    await other.getByLabel("API key").fill(t.token);
+    await other.getByRole("button", { name: "Sign in" }).click();
+    await other.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+    expect(person.faults).toEqual([]);
+  });
+
+  test("a link signs in once, and its code leaves the address", async () => {
+    const code = await createLink(h.sql, t.id as never, t.token);
+    const person = await visit();
+    await person.open(`#${code}`);
+    await person.heading("Overview").waitFor();
+    expect(person.page.url()).toBe(`${origin}/console`);
+    const second = await visit();
+    await second.open(`#${code}`);
+    await second.page.getByLabel("API key").waitFor();
+    expect(second.page.url()).toBe(`${origin}/console`);
+  });
+
+  test("the navigation marks the present screen, and what is not there is said", async () => {
+    const person = await signedIn();
+    const current = person.page.getByRole("navigation").locator("[aria-current=page]");
+    expect(await current.textContent()).toBe("Overview");
+    await person.go("Playground");
+    await eventually(async () => (await current.textContent()) === "Playground");
+    const links = await person.page.getByRole("navigation").getByRole("link").all();
+    const hrefs = await Promise.all(links.map((link) => link.getAttribute("href")));
+    expect(new Set(hrefs).size).toBe(hrefs.length);
+    expect(await person.page.getByRole("link", { name: "Operator" }).count()).toBe(0);
+    await person.open("/nothing-here");
+    await person.sees("There is nothing at this address.");
+    expect(person.faults).toEqual([]);
+  });
+
+  test("an operator sees no tenant's screens", async () => {
+    const person = await visit();
+    await person.open("");
+    await person.signIn(operatorToken);
+    await person.button("Sign out").waitFor();
+    for (const name of ["Overview", "Playground", "Sessions", "Keys"])
+      expect(await person.page.getByRole("link", { name, exact: true }).count()).toBe(0);
+    expect(person.faults).toEqual([]);
+  });
+
+  test("what is loaded first has at most 200 kB", async () => {
+    const person = await visit();
+    const sizes: Promise<number>[] = [];
+    person.page.on("response", (response) => {
+      sizes.push(
+        response
+          .request()
+          .sizes()
+          .then(({ responseBodySize }) => responseBodySize),
+      );
+    });
+    await person.open("");
+    await person.page.getByLabel("API key").waitFor();
+    await person.signIn(t.token);
+    await person.heading("Overview").waitFor();
+    await person.page.waitForLoadState("networkidle");
+    const bytes = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+    expect(bytes).toBeGreaterThan(50_000);
+    expect(bytes).toBeLessThan(200_000);
+  });
+});
