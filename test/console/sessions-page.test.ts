@@ -37,7 +37,7 @@ describe.skipIf(!hasBrowser)("the screens of sessions", () => {
   });
 
   test("a session's page shows the transcript with its tools unfolded, its turns and its usage, and deletes it", async () => {
-    const sessionId = await say(script('text="Hello" tool=memory_list args={} ; text="Done."'));
+    const sessionId = await say(script('text="Hello" tool=memory_search args={"query":"tea"} ; text="Done."'));
     const person = await signedIn(`/sessions/${agentId}/${sessionId}`);
     await person.page.locator("article.assistant").getByText("Done.").waitFor();
     await person.page.locator("article details[open]").getByText("Output").waitFor();

@@ -1,6 +1,6 @@
 import { mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { buildConsole } from "../../src/console/build.ts";
+import { buildConsole } from "../../src/console-server/build.ts";
 import { eventually } from "./eventually.ts";
 import { inRepository } from "./repository.ts";
 
