@@ -47,6 +47,7 @@ describe.skipIf(!hasBrowser)("the console's pages for everybody", () => {
   test("can be used by keyboard alone", async () => {
     const person = await signedIn();
     const { keyboard } = person.page;
+    await person.open("");
     await person.heading("Overview").waitFor();
     await person.page.locator("body").press("Tab");
     expect(await person.page.locator(":focus").textContent()).toBe("Skip to content");

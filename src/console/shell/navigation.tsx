@@ -18,8 +18,13 @@ export function Navigation({ groups, session, present, onClose }: NavigationProp
   const place = useRef<HTMLElement>(null);
   const { principal, installation } = session;
   useEffect(() => {
-    // Where the list is longer than the window, the present screen's link is in sight.
-    if (present) place.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
+    // Where the list is longer than the window, the present screen's link is in sight. `scrollIntoView`
+    // would also be where the Tab key begins.
+    const links = place.current?.querySelector(".links");
+    const link = present && place.current?.querySelector<HTMLElement>("[aria-current]");
+    if (!links || !link) return;
+    const below = link.getBoundingClientRect().bottom - links.getBoundingClientRect().bottom;
+    if (below > 0) links.scrollTop += below + 8;
   }, [present]);
   return (
     <nav id="navigation" ref={place} aria-label="Screens" onKeyDown={(event) => event.key === "Escape" && onClose()}>
