@@ -21,8 +21,11 @@ export function requireOwnOrigin(request: Request, publicUrl: string): void {
 function isOwn(origin: string, publicUrl: string, host: string | null): boolean {
   if (!URL.canParse(origin)) return false;
   const { protocol, host: asked } = new URL(origin);
-  if (origin === new URL(publicUrl).origin) return true;
-  return /^https?:$/.test(protocol) && host !== null && asked === host.toLowerCase();
+  const own = new URL(publicUrl);
+  if (origin === own.origin) return true;
+  // A page that came over plain HTTP is not that of an address with https.
+  const isSafe = protocol === "https:" || protocol === own.protocol;
+  return isSafe && host !== null && asked === host.toLowerCase();
 }
 
 /** Checks that an unsafe request of a session has its CSRF token. Throws 403 `foreign_request`. */

@@ -1,5 +1,6 @@
 import { startWorkerPool, type WorkerPool } from "../../workers/main.ts";
 import { createApp } from "../app.ts";
+import { pageFolders } from "../console-server/folders.ts";
 import { createLink } from "../console-server/store.ts";
 import type { Config } from "../kernel/config.ts";
 import { migrate } from "../kernel/database/migrate.ts";
@@ -35,7 +36,7 @@ export const start: Role = async (config, log, opened) => {
   const workers = await startWorkerPool(openWorkerContext(foundation, opened), shared);
   void warnIfUnconfined(log);
   opened.defer(() => drainBoth(http, workers, config.drainSeconds * 1000));
-  await ensureConsolePages(config, log);
+  await ensureConsolePages(config, log, pageFolders(config));
   http.open(createApp(ctx));
   const code = config.console && demo.token !== null ? await createLink(ctx.sql, demo.tenantId, demo.token) : null;
   process.stdout.write(banner({ publicUrl, demo, database: shown, page: config.console ? { code } : null }));

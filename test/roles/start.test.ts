@@ -52,6 +52,23 @@ function ask(banner: Banner, text: string): Promise<Response> {
   });
 }
 
+/** Opens the printed link as a browser does. */
+async function signsInOnce(child: Child, { url }: Banner): Promise<void> {
+  const [, link = "", code] = /Console +(\S+\/console)#(\S+) \(signs in once/.exec(child.stdout()) ?? [];
+  expect(link).toBe(`${url}/console`);
+  const page = await fetch(url);
+  expect([page.url, page.status, page.headers.get("content-type")]).toEqual([link, 200, "text/html; charset=utf-8"]);
+  const use = async () => {
+    const headers = { origin: url, "content-type": "application/json" };
+    const response = await fetch(`${link}/api/login`, { method: "POST", headers, body: JSON.stringify({ code }) });
+    return [response.status, ((await response.json()) as { principal?: { tenantName: string } }).principal?.tenantName];
+  };
+  expect([await use(), await use()]).toEqual([
+    [200, "Demo"],
+    [401, undefined],
+  ]);
+}
+
 /** The Postgres servers that run on this home. */
 function serversOf(folder: string): string[] {
   return spawnSync("ps", ["-A", "-o", "args="])
@@ -68,6 +85,7 @@ describe("npm start", () => {
     expect(streamed).toContain('"type":"text-delta"');
     expect(streamed.trimEnd()).toEndWith("data: [DONE]");
     expect((await fetch(`${banner.url}/readyz`)).status).toBe(200);
+    await signsInOnce(first, banner);
     expect((await stat(join(home, "demo.json"))).mode & 0o077).toBe(0);
     expect((await stat(join(home, "encryption-key"))).mode & 0o077).toBe(0);
     expect((await stat(join(home, "running.json"))).mode & 0o077).toBe(0);
