@@ -41,6 +41,8 @@ export const idempotencyKeyLengthMax = 255;
 
 /** How often a comment is sent on a stream without events (the contract allows 15 s). */
 export const streamPingMs = 10_000;
+/** A stream that has nothing to say yet sends its first line after this long, and its headers with it. */
+export const streamHeadMs = 100;
 /** What a stream says of how long a reader waits before it reconnects. */
 export const streamRetryMs = 500;
 /** How often a follower asks Postgres about its turn, in case the end does not come through the relay. */

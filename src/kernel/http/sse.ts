@@ -1,5 +1,5 @@
 import { clearTimeout, setTimeout } from "node:timers";
-import { streamPingMs, streamRetryMs } from "../limits.ts";
+import { streamHeadMs, streamPingMs, streamRetryMs } from "../limits.ts";
 
 /** The headers of every stream (those of the AI SDK's UI message stream). */
 export const streamHeaders = {
@@ -48,12 +48,18 @@ export function sseResponse(
   stop.signal.addEventListener("abort", leave, { once: true });
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
-      // One timer for each stream, postponed with each text: a new timer would cost a tenth of what a text does.
+      const sayWhenQuiet = (text: string) => {
+        if (isQuiet && !stop.signal.aborted) controller.enqueue(bytesOf(text));
+      };
+      // Bun (1.4.5) sends a response's headers with its first bytes. A reader that comes back to a turn that is quiet would have them with the first ping.
       ping = setTimeout(() => {
-        if (!isQuiet || stop.signal.aborted) return;
-        controller.enqueue(bytesOf(pingComment));
-        ping?.refresh();
-      }, streamPingMs);
+        if (head !== "") sayWhenQuiet("");
+        // From here on one timer, postponed with each text: a new one would cost a tenth of what a text does.
+        ping = setTimeout(() => {
+          sayWhenQuiet(pingComment);
+          ping?.refresh();
+        }, streamPingMs);
+      }, streamHeadMs);
     },
     async pull(controller) {
       isQuiet = true;
