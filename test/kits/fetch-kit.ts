@@ -1,7 +1,13 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+
+/** What a `package.json` asks the registry for. */
+interface Manifest {
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly overrides?: Readonly<Record<string, string>>;
+}
 
 /**
  * Fetches a package from the registry into a folder of its own, outside of this tree,
@@ -10,13 +16,23 @@ import { join } from "node:path";
  */
 export async function fetchKit(spec: string): Promise<string> {
   const at = spec.lastIndexOf("@");
-  const home = join(tmpdir(), "parley-kits", spec.replaceAll(/[^\w.-]/g, "_"));
-  const folder = join(home, "node_modules", spec.slice(0, at));
-  if (existsSync(folder)) return folder;
+  const [name, version] = [spec.slice(0, at), spec.slice(at + 1)];
+  return join(await fetchPackages(spec, { dependencies: { [name]: version } }), "node_modules", name);
+}
+
+/** Fetches packages in the same way, into a folder that is named after `title` and the manifest. Returns that folder. */
+export async function fetchPackages(title: string, manifest: Manifest): Promise<string> {
+  const text = JSON.stringify({ private: true, ...manifest });
+  const home = join(tmpdir(), "parley-kits", `${title.replaceAll(/[^\w.-]/g, "_")}-${Bun.hash(text).toString(36)}`);
+  const done = join(home, "fetched");
+  if (existsSync(done)) return home;
   mkdirSync(home, { recursive: true });
-  const { status, stderr } = spawnSync("npm", ["install", "--prefix", home, "--ignore-scripts", spec], {
+  writeFileSync(join(home, "package.json"), text);
+  const { status, stderr } = spawnSync("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund"], {
+    cwd: home,
     encoding: "utf8",
   });
-  if (status !== 0) throw new Error(`${spec} cannot be fetched: ${stderr}`);
-  return folder;
+  if (status !== 0) throw new Error(`${title} cannot be fetched: ${stderr}`);
+  writeFileSync(done, "");
+  return home;
 }
