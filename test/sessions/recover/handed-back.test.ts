@@ -46,6 +46,19 @@ async function discard(turnId: string): Promise<string> {
   return discardJob(h.sql, job?.id ?? "");
 }
 
+/** A turn that was handed back, whose next claim summarises the transcript first, by a model that takes its time. */
+async function summarisedNext(heldUrl: string) {
+  const agentId = await makeAgent(h, t, { tools, turnLimits: { maxSeconds: 600 } });
+  const long = `${heldMark} ${"lorem ".repeat(300)}`;
+  const earlier = await work(() => play(t, agentId, null, { message: script(`text="${long}"`) }));
+  const turn = await handedBackTurn(h, t, agentId, earlier.sessionId);
+  const { id: providerId } = await makeProvider(h, t, { baseUrl: heldUrl });
+  const change = JSON.stringify({ providerId, compactionReserveTokens: 127_700 });
+  await h.sql`
+    update agent_versions set config = (config::jsonb || ${change}::text::jsonb)::json where agent_id = ${agentId}`;
+  return { agentId, ...turn };
+}
+
 describe("a turn that was handed back after a completed step keeps it", () => {
   test("when its provider is gone by the time it goes on", async () => {
     const agentId = await makeAgent(h, t, { tools });
@@ -59,15 +72,7 @@ describe("a turn that was handed back after a completed step keeps it", () => {
 
   test("when it has run as long as its agent allows before it is prepared; the step that broke off in its text is left out", async () => {
     await using held = holdModel(h.model);
-    const provider = await makeProvider(h, t);
-    const agentId = await makeAgent(h, t, { tools, providerId: provider.id, turnLimits: { maxSeconds: 600 } });
-    const long = `${heldMark} ${"lorem ".repeat(300)}`;
-    const earlier = await work(() => play(t, agentId, null, { message: script(`text="${long}"`) }));
-    const { sessionId, turnId } = await handedBackTurn(h, t, agentId, earlier.sessionId);
-    // The next claim summarises the transcript first, and the model takes its time.
-    await t.call("PATCH", `/v1/providers/${provider.id}`, { body: { baseUrl: held.url } });
-    await h.sql`
-      update agent_versions set config = (config::jsonb || '{"compactionReserveTokens": 127700}')::json where agent_id = ${agentId}`;
+    const { agentId, sessionId, turnId } = await summarisedNext(held.url);
     await h.sql`update turns set run_ms = 600000 where id = ${turnId}`;
     await work(() => idle(h, sessionId));
     expect(await errorOf(turnId)).toEqual(["failed", "turn_limit_reached"]);
@@ -100,6 +105,43 @@ describe("a turn that was handed back after a completed step keeps it", () => {
     expect(await errorOf(turn.turnId)).toEqual(["failed", "service_unavailable"]);
     await expectKept(agentId, turn.sessionId, ["First."]);
     expect((await turn.rest()).at(-2)?.data).toMatchObject({ type: "error" });
+  });
+});
+
+describe("a turn that is cancelled after it was handed back", () => {
+  const kept = async (agentId: string, sessionId: string) => {
+    const [, answer] = await messagesOf(t, agentId, sessionId);
+    return textsOf(answer.parts);
+  };
+
+  test("keeps what its readers have with keep: partial, of the step that broke off too", async () => {
+    const agentId = await makeAgent(h, t, { tools });
+    const { sessionId } = await handedBackTurn(h, t, agentId);
+    const body = { keep: "partial" };
+    expect((await t.call("POST", sessionPath(agentId, sessionId, "/cancel"), { body })).status).toBe(202);
+    await expectKept(agentId, sessionId, ["First.", "one "]);
+  });
+
+  test("keeps the same when another turn interrupts it", async () => {
+    const agentId = await makeAgent(h, t, { tools });
+    const { sessionId } = await handedBackTurn(h, t, agentId);
+    const body = { message: script("text=Next"), onBusy: "interrupt" };
+    const next = await open(h, t, "POST", sessionPath(agentId, sessionId), { body });
+    await work(() => next.rest());
+    expect(await kept(agentId, sessionId)).toEqual(["First.", "one "]);
+  });
+
+  test("keeps the same while the next claim still prepares it", async () => {
+    await using held = holdModel(h.model);
+    const { agentId, sessionId, turnId } = await summarisedNext(held.url);
+    await work(async () => {
+      await eventually(async () => (await t.call("GET", `/v1/turns/${turnId}`)).body.attempts === 2);
+      const body = { keep: "partial" };
+      expect((await t.call("POST", sessionPath(agentId, sessionId, "/cancel"), { body })).status).toBe(202);
+      await idle(h, sessionId);
+    });
+    expect((await errorOf(turnId))[0]).toBe("canceled");
+    await expectKept(agentId, sessionId, ["First.", "one "]);
   });
 });
 
