@@ -1,6 +1,8 @@
 /** Times and amounts as people read them, in the reader's zone and spelling. */
 
 const second = 1000;
+/** A moment that is this near in the future is one that just was, by the clock of the service or by one of ours that moves every 10 s. */
+const clockMs = 12_000;
 const minute = 60 * second;
 const hour = 60 * minute;
 const day = 24 * hour;
@@ -9,6 +11,7 @@ const day = 24 * hour;
 export function sinceText(at: string, now: number): string {
   const passed = now - Date.parse(at);
   if (Number.isNaN(passed)) return at;
+  if (passed < 0 && passed > -clockMs) return "now";
   const far = Math.abs(passed);
   if (far >= 7 * day) return new Date(at).toLocaleDateString(undefined, { dateStyle: "medium" });
   const text = far < minute ? `${Math.round(far / second)} s` : durationText(far);

@@ -1,0 +1,106 @@
+import type { Agent, AgentUpdate, AgentVersion } from "parley/client";
+import { jsonText, readJsonText } from "../parts/json-text.ts";
+
+type PolicyMode = "full" | "auto" | "manual";
+
+/** What a person edits of an agent. Fields have the API's names, so that its errors find them. */
+export interface AgentForm {
+  readonly name: string;
+  readonly instructions: string;
+  readonly providerId: string;
+  readonly model: string;
+  readonly thinkingLevel: string;
+  readonly workspace: boolean;
+  readonly write_todos: boolean;
+  readonly memory: boolean;
+  readonly memoryInjectionEnabled: boolean;
+  readonly mcpConnectionIds: readonly string[];
+  readonly "approvalInChat.default": string;
+  readonly "approvalInChat.overrides": string;
+  readonly "approvalInTasks.default": string;
+  readonly "approvalInTasks.overrides": string;
+  readonly "turnLimits.maxModelCalls": string;
+  readonly "turnLimits.maxTokens": string;
+  readonly "turnLimits.maxSeconds": string;
+  readonly fallbackModels: string;
+  readonly clientTools: string;
+  readonly metadata: string;
+  readonly autoCompaction: boolean;
+  readonly compactionReserveTokens: string;
+}
+
+/** The form of a new agent. */
+export const newAgent: AgentForm = {
+  ...{ name: "", instructions: "", providerId: "", model: "", thinkingLevel: "" },
+  ...{ workspace: false, write_todos: false, memory: false, memoryInjectionEnabled: false, mcpConnectionIds: [] },
+  ...{ "approvalInChat.default": "full", "approvalInChat.overrides": "" },
+  ...{ "approvalInTasks.default": "full", "approvalInTasks.overrides": "" },
+  ...{ "turnLimits.maxModelCalls": "", "turnLimits.maxTokens": "", "turnLimits.maxSeconds": "" },
+  ...{ fallbackModels: "", clientTools: "", metadata: "", autoCompaction: true, compactionReserveTokens: "16384" },
+};
+
+const toolGroups = ["workspace", "write_todos", "memory"] as const;
+
+/** Returns the form of an agent, or of one of its versions. */
+export function formOfAgent(agent: Agent | AgentVersion): AgentForm {
+  const { approvalInChat, approvalInTasks, turnLimits } = agent;
+  const number = (value: number | undefined) => (value === undefined ? "" : String(value));
+  return {
+    name: agent.name,
+    instructions: agent.instructions,
+    providerId: agent.providerId ?? "",
+    model: agent.model ?? "",
+    thinkingLevel: agent.thinkingLevel ?? "",
+    workspace: agent.tools.includes("workspace"),
+    write_todos: agent.tools.includes("write_todos"),
+    memory: agent.tools.includes("memory"),
+    memoryInjectionEnabled: agent.memoryInjectionEnabled,
+    mcpConnectionIds: agent.mcpConnectionIds,
+    "approvalInChat.default": approvalInChat.default,
+    "approvalInChat.overrides": jsonText(approvalInChat.overrides),
+    "approvalInTasks.default": approvalInTasks.default,
+    "approvalInTasks.overrides": jsonText(approvalInTasks.overrides),
+    "turnLimits.maxModelCalls": number(turnLimits.maxModelCalls),
+    "turnLimits.maxTokens": number(turnLimits.maxTokens),
+    "turnLimits.maxSeconds": number(turnLimits.maxSeconds),
+    fallbackModels: jsonText(agent.fallbackModels),
+    clientTools: jsonText(agent.clientTools),
+    metadata: jsonText(agent.metadata),
+    autoCompaction: agent.autoCompaction,
+    compactionReserveTokens: String(agent.compactionReserveTokens),
+  };
+}
+
+/** Returns the body that makes an agent of a form, or changes one to it. Throws `ParleyError` for a field that is no JSON. */
+export function agentOfForm(form: AgentForm): AgentUpdate & { readonly name: string } {
+  const policy = (field: "approvalInChat" | "approvalInTasks") => ({
+    default: form[`${field}.default`] as PolicyMode,
+    overrides: readJsonText<NonNullable<AgentUpdate["approvalInChat"]>["overrides"] & object>(
+      `${field}/overrides`,
+      form[`${field}.overrides`],
+      [],
+    ),
+  });
+  // What is no number goes to the service as it is: its answer says what is wrong with it.
+  const number = (text: string) => (/^-?[\d.]+$/.test(text.trim()) ? Number(text) : (text as unknown as number));
+  const limit = (name: "maxModelCalls" | "maxTokens" | "maxSeconds") =>
+    form[`turnLimits.${name}`].trim() === "" ? {} : { [name]: number(form[`turnLimits.${name}`]) };
+  return {
+    name: form.name,
+    instructions: form.instructions,
+    providerId: form.providerId || null,
+    model: form.model.trim() || null,
+    thinkingLevel: form.thinkingLevel.trim() || null,
+    tools: toolGroups.filter((group) => form[group]),
+    memoryInjectionEnabled: form.memoryInjectionEnabled,
+    mcpConnectionIds: [...form.mcpConnectionIds],
+    approvalInChat: policy("approvalInChat"),
+    approvalInTasks: policy("approvalInTasks"),
+    turnLimits: { ...limit("maxModelCalls"), ...limit("maxTokens"), ...limit("maxSeconds") },
+    fallbackModels: readJsonText("fallbackModels", form.fallbackModels, []),
+    clientTools: readJsonText("clientTools", form.clientTools, []),
+    metadata: readJsonText("metadata", form.metadata, {}),
+    autoCompaction: form.autoCompaction,
+    compactionReserveTokens: number(form.compactionReserveTokens),
+  };
+}

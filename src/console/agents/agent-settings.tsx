@@ -1,0 +1,111 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "wouter";
+import { parley } from "../api/client.ts";
+import { CheckField, SelectField, TextAreaField, TextField } from "../parts/fields.tsx";
+import type { FormState } from "../parts/form.tsx";
+import type { AgentForm } from "./agent-form.ts";
+import { ConnectionChoice } from "./connection-choice.tsx";
+import { ModelField } from "./model-field.tsx";
+
+const modes = [
+  ["full", "full: runs every tool"],
+  ["auto", "auto: asks before a tool that changes something"],
+  ["manual", "manual: asks before every tool"],
+] as const;
+
+/** The fields of an agent. What is used rarely is folded. */
+export function AgentSettings({ form }: { readonly form: FormState<AgentForm> }) {
+  return (
+    <>
+      <TextField form={form} name="name" label="Name" />
+      <ProviderField form={form} />
+      <ModelField form={form} />
+      <TextAreaField
+        form={form}
+        name="instructions"
+        label="Instructions"
+        rows={8}
+        hint="What the agent is told first."
+      />
+      <fieldset>
+        <legend>Tools</legend>
+        <CheckField form={form} name="workspace" label="Workspace" hint="Files and a shell of its own." />
+        <CheckField form={form} name="write_todos" label="To-dos" hint="A list that it keeps during a turn." />
+        <CheckField form={form} name="memory" label="Memory" hint="What it keeps from one session to the next." />
+        <CheckField
+          form={form}
+          name="memoryInjectionEnabled"
+          label="Memories in the prompt"
+          hint="Puts its memories into each turn."
+        />
+        <ConnectionChoice form={form} />
+      </fieldset>
+      <fieldset>
+        <legend>Approvals</legend>
+        <SelectField form={form} name="approvalInChat.default" label="In sessions" options={modes} />
+        <SelectField form={form} name="approvalInTasks.default" label="In tasks" options={modes} />
+      </fieldset>
+      <details className="more-fields">
+        <summary>More settings</summary>
+        <MoreFields form={form} />
+      </details>
+    </>
+  );
+}
+
+function ProviderField({ form }: { readonly form: FormState<AgentForm> }) {
+  const providers = useQuery({
+    queryKey: ["providers", "all"],
+    queryFn: ({ signal }) => parley.providers.list({}, { signal }),
+  });
+  const known = providers.data?.providers ?? [];
+  const hint =
+    providers.data !== undefined && known.length === 0 ? (
+      <>
+        There is no provider yet. <Link href="/providers">Add one</Link> first.
+      </>
+    ) : undefined;
+  const options = [["", "None"] as const, ...known.map(({ id, name }) => [id, name] as const)];
+  return <SelectField form={form} name="providerId" label="Provider" options={options} hint={hint} />;
+}
+
+function MoreFields({ form }: { readonly form: FormState<AgentForm> }) {
+  const policy = 'JSON: [{ "tool": "bash", "mcpConnectionId": null, "mode": "manual" }]';
+  return (
+    <>
+      <TextField form={form} name="thinkingLevel" label="Thinking level" hint="Empty: the model's own." />
+      <TextAreaField form={form} name="approvalInChat.overrides" label="Exceptions in sessions" hint={policy} code />
+      <TextAreaField form={form} name="approvalInTasks.overrides" label="Exceptions in tasks" hint={policy} code />
+      <TextAreaField
+        form={form}
+        name="clientTools"
+        label="Client tools"
+        hint='JSON: [{ "name": "locate", "description": "Where the user is.", "inputSchema": { "type": "object" } }]'
+        code
+      />
+      <TextAreaField
+        form={form}
+        name="fallbackModels"
+        label="Fallback models"
+        hint='JSON, at most 3: [{ "providerId": "prv_…", "model": "…" }]'
+        code
+      />
+      <TextField form={form} name="turnLimits.maxModelCalls" label="Model calls of a turn" hint="1 to 50; empty: 50." />
+      <TextField form={form} name="turnLimits.maxTokens" label="Tokens of a turn" hint="Empty: no limit." />
+      <TextField
+        form={form}
+        name="turnLimits.maxSeconds"
+        label="Seconds of a turn"
+        hint="1 to 21,600; empty: 21,600."
+      />
+      <CheckField
+        form={form}
+        name="autoCompaction"
+        label="Summarise long transcripts"
+        hint="When they no longer fit into the model's window."
+      />
+      <TextField form={form} name="compactionReserveTokens" label="Tokens kept free for the answer" />
+      <TextAreaField form={form} name="metadata" label="Metadata" hint="JSON of your own." code />
+    </>
+  );
+}

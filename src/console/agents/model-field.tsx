@@ -1,0 +1,38 @@
+import { useQuery } from "@tanstack/react-query";
+import { parley } from "../api/client.ts";
+import { FieldFrame } from "../parts/fields.tsx";
+import type { FormState } from "../parts/form.tsx";
+import type { AgentForm } from "./agent-form.ts";
+
+/** The model's id, with those that its provider lists. */
+export function ModelField({ form }: { readonly form: FormState<AgentForm> }) {
+  const { providerId } = form.values;
+  const models = useQuery({
+    queryKey: ["provider-models", providerId],
+    queryFn: ({ signal }) => parley.providers.listModels(providerId, { signal }),
+    enabled: providerId !== "",
+    retry: false,
+    staleTime: 60_000,
+  });
+  const hint = models.isError ? "The provider's list of models cannot be read; type the model's id." : undefined;
+  return (
+    <FieldFrame label="Model" hint={hint} fault={form.faults.model}>
+      {(described) => (
+        <>
+          <input
+            {...described}
+            list={`${described.id}-list`}
+            autoComplete="off"
+            value={form.values.model}
+            onChange={(event) => form.set("model", event.target.value)}
+          />
+          <datalist id={`${described.id}-list`}>
+            {models.data?.models.map(({ id }) => (
+              <option key={id} value={id} />
+            ))}
+          </datalist>
+        </>
+      )}
+    </FieldFrame>
+  );
+}

@@ -1,0 +1,19 @@
+import { Route, Switch } from "wouter";
+import { AgentOverview } from "./agent-overview.tsx";
+import { AgentPage } from "./agent-page.tsx";
+import { NewAgentPage } from "./new-agent.tsx";
+
+/** The agents of the tenant, each one's page, and the page that makes one. */
+export default function Agents() {
+  return (
+    <Switch>
+      <Route path="/agents/new">
+        <NewAgentPage />
+      </Route>
+      <Route path="/agents/:agentId">{({ agentId }) => <AgentPage key={agentId} agentId={agentId} />}</Route>
+      <Route>
+        <AgentOverview />
+      </Route>
+    </Switch>
+  );
+}
