@@ -7,7 +7,6 @@ import { isTransient } from "../../kernel/database/failure.ts";
 import { plainlyEnding } from "../../kernel/database/socket.ts";
 import { newId } from "../../kernel/ids.ts";
 import { databaseWaitMs, lockWaitMs, workerBeatMs, workerDeadMs } from "../../kernel/limits.ts";
-import { idleListenersMax } from "../../kernel/queue/lot.ts";
 import { forgetWorkers } from "../../kernel/queue/recover.ts";
 import type { Logger } from "../../kernel/telemetry/log.ts";
 import { sessionsHeld } from "../../kernel/telemetry/metrics.ts";
@@ -68,10 +67,6 @@ export class Actor {
   #queueNames: readonly string[] = [];
   #drainAsked = false;
   #handsOver = false;
-  #listens = true;
-  /** What `#listen` has begun. */
-  #listening: { unlisten(): Promise<unknown> }[] = [];
-  #changing: Promise<void> = Promise.resolve();
   /** Called once, when an operator asks this worker to take no new jobs (`queue drain`). */
   onDrainAsked: () => void = () => {};
 
@@ -79,11 +74,6 @@ export class Actor {
   workersBeating = 1;
   /** How many of them have a free slot for a turn. */
   workersWithRoom = 1;
-  /** How many of them listen for announcements, and how many of those have a free slot. */
-  workersListening = 1;
-  listenersWithRoom = 1;
-  /** Called when this worker begins or ceases to listen. */
-  onListens: (listens: boolean) => void = () => {};
 
   /** Called with the id of a tenant that has a parked turn, and with null when a beat found that there are any. */
   onParked: (tenantId: string | null) => void = () => {};
@@ -126,32 +116,8 @@ export class Actor {
   }
 
   async #listen(): Promise<void> {
-    const sql = this.#sql;
-    const heard = [
-      await sql.listen(cancelChannel, (turnId) => this.stop(turnId, "canceled")),
-      await sql.listen(parkedChannel, (tenantId) => this.onParked(tenantId)),
-    ];
-    if (sql === this.#sql) this.#listening = heard;
-  }
-
-  /** Whether this worker listens for what is announced: it runs something, or it is one of the few idle ones that do. */
-  get listens(): boolean {
-    return this.#listens;
-  }
-
-  /** A change of a moment ago is made first, so that the last one holds. */
-  #setListens(listens: boolean): void {
-    if (listens === this.#listens) return;
-    this.#listens = listens;
-    this.onListens(listens);
-    this.#changing = this.#changing.then(async () => {
-      if (listens !== this.#listens) return;
-      if (listens) await this.#listen();
-      else await Promise.all(this.#listening.splice(0).map(({ unlisten }) => unlisten()));
-    });
-    this.#changing = this.#changing.catch((error) =>
-      this.#log.warn({ err: error }, "cancellations and parked turns are noticed by the beat only"),
-    );
+    await this.#sql.listen(cancelChannel, (turnId) => this.stop(turnId, "canceled"));
+    await this.#sql.listen(parkedChannel, (tenantId) => this.onParked(tenantId));
   }
 
   /** Notes under which names the queue locks this process's jobs, so that they can be given back when it dies. */
@@ -202,7 +168,6 @@ export class Actor {
     };
     this.#running.set(turnId, running);
     sessionsHeld.inc();
-    this.#setListens(true);
     return running;
   }
 
@@ -280,7 +245,6 @@ export class Actor {
     this.#sql = this.#open();
     this.#beatSince = null;
     hanging.end({ timeout: 0 }).catch(() => {});
-    if (!this.#listens) return;
     this.#listen().catch((error) =>
       this.#log.warn({ err: error }, "cancellations and parked turns are noticed by the beat only"),
     );
@@ -292,28 +256,21 @@ export class Actor {
     const beganAt = Date.now();
     const [row] = await this.#sql<BeatRow[]>`
       with beat as (
-        insert into workers (id, application_name, queue_worker_ids, host, pid, slots, has_room, listens)
-        values (${this.workerId}, ${this.applicationName}, ${this.#queueNames as string[]}, ${hostname()}, ${process.pid}, ${this.#slots}, ${this.hasRoom}, ${this.#listens})
-        on conflict (id) do update set beat_at = now(), queue_worker_ids = excluded.queue_worker_ids, has_room = excluded.has_room,
-          listens = excluded.listens
+        insert into workers (id, application_name, queue_worker_ids, host, pid, slots, has_room)
+        values (${this.workerId}, ${this.applicationName}, ${this.#queueNames as string[]}, ${hostname()}, ${process.pid}, ${this.#slots}, ${this.hasRoom})
+        on conflict (id) do update set beat_at = now(), queue_worker_ids = excluded.queue_worker_ids, has_room = excluded.has_room
         returning drain_requested_at
       )
       select pg_backend_pid() as pid, (select drain_requested_at is not null from beat) as drain,
         ${hasParked(this.#sql)} as parked,
         (select count(*)::int from workers where ${isBeating(this.#sql)}) as beating,
         (select count(*)::int from workers where has_room and ${isBeating(this.#sql)}) as with_room,
-        (select count(*)::int from workers where listens and ${isBeating(this.#sql)}) as listening,
-        (select count(*)::int from workers where listens and has_room and ${isBeating(this.#sql)}) as listening_with_room,
-        (select count(*)::int from workers where has_room and id < ${this.workerId} and ${isBeating(this.#sql)}) as before,
         array(select id from turns where id = any(${ids}) and cancel_requested_at is not null) as canceled`;
     if (row === undefined) return;
     this.#beatTakenAt = beganAt;
     for (const turnId of row.canceled) this.stop(turnId, "canceled");
     this.workersBeating = row.beating;
     this.workersWithRoom = row.withRoom;
-    this.workersListening = row.listening;
-    this.listenersWithRoom = row.listeningWithRoom;
-    this.#setListens(this.#running.size > 0 || row.before < idleListenersMax);
     if (row.parked) this.onParked(null);
     if (row.drain && !this.#drainAsked) {
       this.#drainAsked = true;
@@ -366,10 +323,6 @@ interface BeatRow {
   readonly parked: boolean;
   readonly beating: number;
   readonly withRoom: number;
-  readonly listening: number;
-  readonly listeningWithRoom: number;
-  /** Older workers that have room. */
-  readonly before: number;
   readonly canceled: string[];
 }
 
