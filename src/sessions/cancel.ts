@@ -9,6 +9,7 @@ import { cancelChannel } from "./run/actor.ts";
 import { finishTurn } from "./run/finish.ts";
 import { storedKeptOutcome } from "./run/kept.ts";
 import { canceledOutcome } from "./run/outcome.ts";
+import { type ShownAnswer, shownOfQueued } from "./run/shown.ts";
 import { type CancelKeep, requestCancel, type StoppingTurn } from "./state/cancel-request.ts";
 import { requestCancelOfLine } from "./state/line.ts";
 import { findSession } from "./state/store.ts";
@@ -38,10 +39,11 @@ export async function cancelInSession(
   const { tenantId, agentId, sessionId } = ids;
   const session = await findSession(ctx.sql, tenantId, agentId, sessionId);
   if (session === null) throw new ApiError("not_found");
+  const shown = keep === "partial" ? await shownOfQueued(ctx, sessionId) : null;
   const canceled = await tx(ctx.sql, async (inner) => {
     await inner`select 1 from sessions where id = ${sessionId} for no key update`;
     const dropped = queued ? await dropLine(inner, sessionId) : [];
-    const active = await cancelActive(inner, sessionId, { keep, orFirst: true });
+    const active = await cancelActive(inner, sessionId, { keep, shown, orFirst: true });
     return active === null ? dropped : [...dropped, active];
   });
   if (canceled.length === 0) throw new ApiError(session.visible ? "session_idle" : "not_found");
@@ -70,6 +72,8 @@ interface ActiveCancel {
   readonly turnId?: string;
   /** `nothing` when left out. */
   readonly keep?: CancelKeep;
+  /** What `shownOfQueued` said, for what is kept; what completed steps did when left out. */
+  readonly shown?: ShownAnswer | null;
   /** Between two turns of a line, the one that is about to start counts as the unfinished one. */
   readonly orFirst?: boolean;
 }
@@ -81,7 +85,7 @@ interface ActiveCancel {
 export async function cancelActive(
   inner: Tx,
   sessionId: string,
-  { turnId, keep = "nothing", orFirst = false }: ActiveCancel = {},
+  { turnId, keep = "nothing", shown = null, orFirst = false }: ActiveCancel = {},
 ): Promise<CanceledTurn | null> {
   // The session first, then the turn: the order in which turns are accepted and ended.
   await inner`select 1 from sessions where id = ${sessionId} for no key update`;
@@ -89,7 +93,7 @@ export async function cancelActive(
   const turn =
     active ?? (orFirst ? ((await requestCancelOfLine(inner, sessionId, { keep, limit: 1 }))[0] ?? null) : null);
   if (turn === null) return null;
-  if (turn.status !== "running") return endIdle(inner, turn);
+  if (turn.status !== "running") return endIdle(inner, turn, shown);
   await inner`select pg_notify(${cancelChannel}, ${turn.id})`;
   return { turnId: turn.id, endedLog: null };
 }
@@ -103,13 +107,15 @@ async function dropLine(inner: Tx, sessionId: string): Promise<CanceledTurn[]> {
 }
 
 /** Ends a turn that no worker has. */
-async function endIdle(inner: Tx, turn: StoppingTurn): Promise<CanceledTurn> {
+async function endIdle(inner: Tx, turn: StoppingTurn, shown: ShownAnswer | null = null): Promise<CanceledTurn> {
   const { id, attempt, status, continuationId, cancelKeep } = turn;
   const logId = continuationId ?? id;
   const [log] = status === "queued" && attempt > 0 ? await logStates(inner, [logId]) : [];
   // A claim was lost or handed back after a completed step, and readers have what it showed.
   const isBegun = log?.status === "running";
-  const kept = cancelKeep === "partial" ? await storedKeptOutcome(inner, id) : null;
+  const isShown = shown !== null && shown.turnId === id && shown.attempt === attempt;
+  const reached = { shown: isShown ? shown.chunks : null };
+  const kept = cancelKeep === "partial" ? await storedKeptOutcome(inner, id, reached) : null;
   const canceled = kept ?? (await canceledOutcome(inner, id, continuationId !== null));
   const error = { code: "turn_canceled", message: "The turn was canceled." };
   const outcome = { ...canceled, error, relayEvents: isBegun ? null : 1 };

@@ -7,6 +7,7 @@ import { ApiError } from "../../kernel/errors.ts";
 import type { IdempotencyKey } from "../../kernel/http/idempotency.ts";
 import { lineTurnsMax } from "../../kernel/limits.ts";
 import { announceCancel, type CanceledTurn, cancelActive } from "../cancel.ts";
+import { shownOfQueued } from "../run/shown.ts";
 import { enqueueMove, type NewLineTurn, ringLine } from "../state/line.ts";
 import { type AcceptedTurn, acceptedOf } from "./accepted.ts";
 import { andHasPlace, type TenantQueue, tooManyTurns } from "./queued-turns.ts";
@@ -48,13 +49,14 @@ export async function enqueueTurn(
 ): Promise<AcceptedTurn> {
   let canceled: CanceledTurn | null = null;
   const accepted = acceptedOf(turn);
+  const shown = onBusy === "interrupt" ? await shownOfQueued(ctx, turn.sessionId) : null;
   const joined = await writeAccepted(ctx, request, { ...turn, keepsKeyFor: null }, async (inner) => {
     canceled = null;
     await takePlace(inner, turn);
     const isHeld = await enqueueMove(inner, turn, onBusy === "interrupt" ? "first" : "last");
     // The end of the turn that holds the line starts the next one.
     if (!isHeld) await ringLine(inner, turn.sessionId, turn.tenantId);
-    else if (onBusy === "interrupt") canceled = await cancelActive(inner, turn.sessionId, { keep: "partial" });
+    else if (onBusy === "interrupt") canceled = await cancelActive(inner, turn.sessionId, { keep: "partial", shown });
     await request.alongside?.(inner, accepted);
     return accepted;
   });

@@ -22,7 +22,7 @@ export async function endLostTurn(
   if (status === "canceled") {
     const keeps = (await keepOf(sql, fence.turnId)) === "partial";
     const outcome = keeps
-      ? await storedKeptOutcome(sql, fence.turnId, usage)
+      ? await storedKeptOutcome(sql, fence.turnId, { usage })
       : await canceledOutcome(sql, fence.turnId, isContinuation, usage);
     return finishTurn(sql, fence, { ...outcome, usageKnown });
   }

@@ -17,6 +17,7 @@ import { canceledOutcome, cutShortOutcome, failedOutcome, goodOutcome, reachedMe
 import type { OutputGate } from "./output-gate.ts";
 import { errorOf, type PreparedTurn } from "./prepare.ts";
 import { completedProgress } from "./progress.ts";
+import { shownChunks } from "./shown.ts";
 import type { StepLog } from "./step-log.ts";
 import { completedSteps, secondsReached, TurnLimitError } from "./turn-limits.ts";
 
@@ -86,7 +87,8 @@ export async function concludeStopped(
   const canceled = async () => {
     if ((await keepOf(ctx.sql, turn.id)) === "nothing")
       return canceledOutcome(ctx.sql, turn.id, turn.continuationId !== null, usage);
-    if (prepared === null || result === null) return storedKeptOutcome(ctx.sql, turn.id, usage);
+    if (prepared === null || result === null)
+      return storedKeptOutcome(ctx.sql, turn.id, { usage, shown: progress === null ? null : shownChunks(progress) });
     return keptOutcome(turn, reachedMessage(prepared, result), usage);
   };
   switch (stop.signal.reason as StopReason) {

@@ -1,3 +1,4 @@
+import type { UIMessageChunk } from "ai";
 import type { AnySql } from "../../kernel/database/client.ts";
 import { closeParts } from "../../messages/close-parts.ts";
 import { previewOf, storable } from "../../messages/text.ts";
@@ -54,11 +55,21 @@ export function keptOutcome(turn: KeptTurn, reached: UiMessage | null, usage: Tu
   return { ...canceled, messages, preview: last === undefined ? null : previewOf(last) };
 }
 
-/** Returns the same for a turn by what is stored of it: what it had answered when it stopped to ask, and in completed steps since. */
-export async function storedKeptOutcome(sql: AnySql, turnId: string, usage: TurnUsage = noUsage): Promise<TurnOutcome> {
+/**
+ * Returns the same for a turn by what is stored of it: what it had answered when it stopped to
+ * ask, and in completed steps since. `shown`: all that readers have of it since, where that is known.
+ */
+export async function storedKeptOutcome(
+  sql: AnySql,
+  turnId: string,
+  {
+    usage = noUsage,
+    shown = null,
+  }: { readonly usage?: TurnUsage; readonly shown?: readonly UIMessageChunk[] | null } = {},
+): Promise<TurnOutcome> {
   const stored = await readKeptTurn(sql, turnId);
   if (stored === null) return outcomeWithoutMessages("canceled", null, usage);
-  const saved = await readCheckpoints(sql, turnId);
+  const saved = shown ?? (await readCheckpoints(sql, turnId));
   const { reached, assistantMessageId } = stored;
   const answer = saved.length === 0 ? reached : await assembledAnswer(assistantMessageId, reached, saved);
   return keptOutcome(stored, answer, usage);
