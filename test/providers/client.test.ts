@@ -127,6 +127,33 @@ describe("languageModel", () => {
     });
   });
 
+  test.each([
+    ["max_output_tokens", "length"],
+    ["content_filter", "content-filter"],
+  ])("llm_vendor_a: OpenAI's Responses, and why an answer is incomplete: %s", async (reason, finishReason) => {
+    const response = { id: "r", created_at: 1, model: "gpt-5", output: [], status: "in_progress" };
+    const item = { id: "i", type: "message", role: "assistant", content: [], status: "in_progress" };
+    const usage = { input_tokens: 7, output_tokens: 3 };
+    const server = vendor(() =>
+      events(
+        { type: "response.created", response },
+        { type: "response.output_item.added", output_index: 0, item },
+        { type: "response.output_text.delta", item_id: "i", output_index: 0, content_index: 0, delta: "Half" },
+        { type: "response.output_item.done", output_index: 0, item: { ...item, status: "incomplete" } },
+        {
+          type: "response.incomplete",
+          response: { ...response, status: "incomplete", incomplete_details: { reason }, usage },
+        },
+      ),
+    );
+    const { lastChunk, message } = await withAddress("https://api.openai.com", server.url, () =>
+      run(languageModel(h.ctx, provider("llm_vendor_a", null), "openai/gpt-5")),
+    );
+    expect(lastChunk).toMatchObject({ type: "finish", finishReason });
+    expect(message.parts).toMatchObject([{ type: "step-start" }, { type: "text", text: "Half" }]);
+    expect(server.requests[0]?.path).toBe("/v1/responses");
+  });
+
   test("llm_vendor_b: Anthropic's messages", async () => {
     const server = vendor(() =>
       events(
