@@ -45,6 +45,8 @@ import {
 const sendMaxMs = 60_000;
 /** Rows moved in one step. */
 const stepRows = 500;
+/** The first attempt fails a little after its event, and the last may fail sooner: so much earlier than a delivery's time is over, a webhook's is. */
+const disableSlackMinutes = 1;
 
 /** Which deliveries are to be claimed, and by whom. */
 interface DeliveryClaim {
@@ -137,7 +139,7 @@ async function recordFailing(
   { statusCode, error }: WebhookAttempt,
   recorded: ReturnType<typeof recordedSql>,
 ): Promise<string | null> {
-  const isOver = inner`w.failing_since <= now() - make_interval(hours => ${retryForHours})`;
+  const isOver = inner`w.failing_since <= now() - make_interval(hours => ${retryForHours}, mins => ${-disableSlackMinutes})`;
   const how = statusCode === null ? `with ${error}` : `with the status ${statusCode}`;
   const reason = {
     code: "only_failures",

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { sweepWebhooks } from "../../src/webhooks/sweep.ts";
-import { eventually } from "../harness/harness.ts";
+import { eventually, startHarness } from "../harness/harness.ts";
+import { makeAgent } from "../harness/seed.ts";
+import { open, script, sessionPath } from "../harness/turns.ts";
 import { type Hook, insertDeliveries, skipPauses, useReceiver, useWebhooks } from "../harness/webhook-fixture.ts";
 
 const h = await useWebhooks();
@@ -85,7 +87,8 @@ describe("a webhook that only failed for 72 hours", () => {
 
   test("but not before, and not where something was delivered in between", async () => {
     const hook = await failing("71 hours");
-    await eventually(async () => h.receiver.asked(hook.path).length > 2);
+    // Recorded, and not only sent: what is written of an attempt would undo what follows.
+    await eventually(async () => (await h.deliveries(t, hook)).some(({ attempts }) => attempts.length === 2));
     h.receiver.responses.delete(hook.path);
     await h.sql`update webhooks set failing_since = now() - interval '80 hours' where id = ${hook.id}`;
     await skipPauses(h, hook);
@@ -123,6 +126,51 @@ describe("a disabled webhook", () => {
     await eventually(async () => (await states()).get(late) === "succeeded");
     expect((await states()).get(early)).toBe("failed");
   }, 40_000);
+});
+
+describe("between commit and send", () => {
+  test("an event whose job is lost is sent all the same", async () => {
+    const still = await startHarness();
+    const own = await still.tenant();
+    const agentId = await makeAgent(still, own);
+    const hook = await h.hook(own, ["turn.ended"]);
+    const queued = await open(still, own, "POST", sessionPath(agentId, null), { body: { message: script("text=hi") } });
+    await own.call("POST", sessionPath(agentId, queued.sessionId, "/cancel"));
+    const { count } = await still.sql`
+      delete from graphile_worker._private_jobs where key = ${`webhook.deliver:${hook.id}`}`;
+    expect(count).toBe(1);
+    await still.startWorkers();
+    const [message] = await h.received(hook, 1);
+    expect(message?.event).toMatchObject({
+      type: "turn.ended",
+      data: { ids: { turnId: queued.turnId }, status: "canceled" },
+    });
+    await still.stop();
+  }, 40_000);
+});
+
+describe("neighbours", () => {
+  test("twenty webhooks that say nothing, each with a backlog, delay no other tenant's", async () => {
+    const hostile = await h.tenant();
+    const held = Promise.withResolvers<void>();
+    const hooks: Hook[] = [];
+    for (let made = 0; made < 20; made += 1) {
+      const hook = await h.hook(hostile, ["run.ended"]);
+      for (let n = 0; n < 10; n += 1) h.receiver.injectFault(hook.path, held.promise);
+      await insertDeliveries(h, hostile, hook, 50);
+      hooks.push(hook);
+    }
+    await eventually(() => hooks.every(({ path }) => h.receiver.asked(path).length > 0));
+    const other = await h.tenant();
+    const hook = await h.hook(other, ["run.ended"]);
+    await insertDeliveries(h, other, hook, 20);
+    await h.received(hook, 20);
+    // None of the hostile tenant's had its response, or its time-out of 15 s, in the meantime.
+    const states = await Promise.all(hooks.map((each) => hostile.parley.webhooks.get(each.id)));
+    held.resolve();
+    expect(states.filter(({ failingSince }) => failingSince !== null)).toEqual([]);
+    for (const { id } of hooks) await hostile.parley.webhooks.delete(id);
+  }, 60_000);
 });
 
 describe("what is kept", () => {
