@@ -36,7 +36,7 @@ export const tenantScreens: readonly ScreenGroup[] = [
       { name: "Sessions", path: "/sessions", keys: "gs", load: () => import("./sessions/screen.tsx") },
       { name: "Turns", path: "/turns", keys: "gt", load: () => import("./turns/screen.tsx") },
       { name: "Usage", path: "/usage", keys: "gu", load: null },
-      { name: "Audit", path: "/audit", keys: "gh", load: null },
+      { name: "Audit", path: "/audit", keys: "gh", load: () => import("./audit/screen.tsx") },
     ],
   },
   {
@@ -45,7 +45,7 @@ export const tenantScreens: readonly ScreenGroup[] = [
       { name: "Agents", path: "/agents", keys: "ge", load: () => import("./agents/screen.tsx") },
       { name: "Tasks", path: "/tasks", keys: "gk", load: null },
       { name: "Skills", path: "/skills", keys: "gl", load: null },
-      { name: "Memory", path: "/memory", keys: "gm", load: null },
+      { name: "Memory", path: "/memory", keys: "gm", load: () => import("./memory/screen.tsx") },
     ],
   },
   {
@@ -53,9 +53,9 @@ export const tenantScreens: readonly ScreenGroup[] = [
     screens: [
       { name: "Chat", path: "/chat", keys: "gc", load: null },
       { name: "Connections", path: "/connections", keys: "gn", load: null },
-      { name: "Providers", path: "/providers", keys: "gv", load: null },
+      { name: "Providers", path: "/providers", keys: "gv", load: () => import("./providers/screen.tsx") },
       { name: "Billing", path: "/billing", keys: "gb", load: null },
-      { name: "Keys", path: "/keys", keys: "gy", load: null },
+      { name: "Keys", path: "/keys", keys: "gy", load: () => import("./keys/screen.tsx") },
     ],
   },
 ];

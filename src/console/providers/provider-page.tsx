@@ -1,0 +1,132 @@
+import { useQuery } from "@tanstack/react-query";
+import { ParleyError, type Provider } from "parley/client";
+import { useState } from "react";
+import { useLocation } from "wouter";
+import { parley } from "../api/client.ts";
+import { queryClient } from "../api/queries.ts";
+import { CopyableId } from "../parts/copyable-id.tsx";
+import { ConfirmButton } from "../parts/dialog.tsx";
+import { TextField } from "../parts/fields.tsx";
+import { ApiForm, useApiForm } from "../parts/form.tsx";
+import { countText } from "../parts/moment.ts";
+import { Facts, PageFrame, Section } from "../parts/page.tsx";
+import { Await, Empty } from "../parts/states.tsx";
+import { toast } from "../parts/toasts.tsx";
+import { When } from "../parts/when.tsx";
+import { providerTypeText } from "./provider-types.ts";
+
+/** One provider: what it is, its name, and its models. */
+export function ProviderPage({ providerId }: { readonly providerId: string }) {
+  const query = useQuery({
+    queryKey: ["provider", providerId],
+    queryFn: ({ signal }) => parley.providers.get(providerId, { signal }),
+  });
+  return (
+    <PageFrame
+      title={query.data?.name ?? "Provider"}
+      parent={{ title: "Providers", to: "/providers" }}
+      actions={query.data && <DeleteProvider provider={query.data} />}
+    >
+      <Await query={query}>
+        {(provider) => (
+          <>
+            <Facts
+              facts={{
+                Id: <CopyableId id={provider.id} />,
+                Kind: providerTypeText(provider.providerType),
+                "Base URL": provider.baseUrl,
+                Key: <code>…{provider.keyFragment}</code>,
+                Created: <When at={provider.createdAt} />,
+              }}
+            />
+            <Section title="Settings">
+              <Rename key={provider.updatedAt} provider={provider} />
+            </Section>
+            <Section title="Models">
+              <Models providerId={provider.id} />
+            </Section>
+          </>
+        )}
+      </Await>
+    </PageFrame>
+  );
+}
+
+function Rename({ provider }: { readonly provider: Provider }) {
+  const form = useApiForm({ name: provider.name }, async ({ name }) => {
+    await parley.providers.update(provider.id, { name });
+    await queryClient.invalidateQueries({ queryKey: ["provider", provider.id] });
+    await queryClient.invalidateQueries({ queryKey: ["providers"] });
+    toast("The name is saved.");
+  });
+  return (
+    <ApiForm form={form} action="Save" disabled={!form.isChanged}>
+      <TextField form={form} name="name" label="Name" hint="A key is not changed: add a provider with the new one." />
+    </ApiForm>
+  );
+}
+
+/** So many models are shown at first; a router lists hundreds. */
+const shownAtFirst = 40;
+
+function Models({ providerId }: { readonly providerId: string }) {
+  const [all, setAll] = useState(false);
+  const query = useQuery({
+    queryKey: ["provider-models", providerId],
+    queryFn: ({ signal }) => parley.providers.listModels(providerId, { signal }),
+    retry: false,
+    staleTime: 60_000,
+  });
+  return (
+    <Await query={query}>
+      {({ models }) =>
+        models.length === 0 ? (
+          <Empty>The provider lists no model.</Empty>
+        ) : (
+          <>
+            <ul className="models">
+              {models.slice(0, all ? undefined : shownAtFirst).map(({ id }) => (
+                <li key={id}>
+                  <code>{id}</code>
+                </li>
+              ))}
+            </ul>
+            {!all && models.length > shownAtFirst && (
+              <p className="more">
+                <button type="button" className="button plain" onClick={() => setAll(true)}>
+                  {countText(models.length - shownAtFirst)} more
+                </button>
+              </p>
+            )}
+          </>
+        )
+      }
+    </Await>
+  );
+}
+
+/** Deletes a provider; where versions of agents use it, only after the person has agreed to that. */
+function DeleteProvider({ provider }: { readonly provider: Provider }) {
+  const [, navigate] = useLocation();
+  const [invalidates, setInvalidates] = useState(false);
+  async function remove(): Promise<void> {
+    try {
+      await parley.providers.delete(provider.id, invalidates ? { confirmVersionInvalidation: true } : {});
+    } catch (error) {
+      if (error instanceof ParleyError && error.status === 409) setInvalidates(true);
+      throw error;
+    }
+    await queryClient.invalidateQueries({ queryKey: ["providers"] });
+    navigate("/providers", { replace: true });
+    toast(`${provider.name} is deleted.`);
+  }
+  return (
+    <ConfirmButton label="Delete" title={`Delete ${provider.name}?`} onConfirm={remove}>
+      <p>
+        {invalidates
+          ? "If earlier versions of agents use it, press Delete again: they cannot be run or restored any more."
+          : "Agents that use it have to be given another provider first."}
+      </p>
+    </ConfirmButton>
+  );
+}
