@@ -122,6 +122,7 @@ function newTurn({ tenantId, agentId }: Stand, sessionId: IdOf<"session"> | null
     traceparent: null,
     writeBefore: new Date(Date.now() + 60_000),
     responseFormat: null,
+    callerOptions: null,
     hasPlatformProvider: false,
   };
 }

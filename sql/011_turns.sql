@@ -23,6 +23,8 @@ create table turns (
   metadata json not null default '{}',
   -- The JSON Schema that the answer has to fit (`responseFormat`).
   response_format json,
+  -- What the request adds to the agent for this turn (`CallerOptions` in `src/sessions/state/caller-options.ts`).
+  caller_options json,
   request_id text,
   -- The W3C trace context of the request that asked for the turn; null when traces are off. In the row and not in
   -- the job, which is made anew when a turn is run again or goes on after a decision.

@@ -15,6 +15,8 @@ create table continuations (
   relay_events integer,
   last_chunk json,
   error json,
+  -- As in `turns`, of the request that settled the pause; null: those of the turn.
+  caller_options json,
   created_at timestamptz not null default now(),
   started_at timestamptz,
   finished_at timestamptz

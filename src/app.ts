@@ -31,6 +31,8 @@ import { merchantEventRoutes } from "./merchant/event-routes.ts";
 import { merchantRoutes } from "./merchant/routes.ts";
 import { promptRoutes } from "./prompts/routes.ts";
 import { providerRoutes } from "./providers/routes.ts";
+import { responseRoutes } from "./responses/routes.ts";
+import { TurnWatch } from "./sessions/follow/watch.ts";
 import { sessionRoutes } from "./sessions/routes.ts";
 import { libraryRoutes } from "./skills/library-routes.ts";
 import { skillRoutes } from "./skills/routes.ts";
@@ -122,6 +124,7 @@ function refused(ctx: Ctx, request: Request, error: unknown): Response {
 
 /** The operations of every slice. */
 function sliceRoutes(ctx: Ctx) {
+  const streams = { ctx, watch: new TurnWatch(ctx.sql) };
   return new Elysia({ normalize: false })
     .use(agentRoutes(ctx))
     .use(apiKeyRoutes(ctx))
@@ -135,7 +138,8 @@ function sliceRoutes(ctx: Ctx) {
     .use(merchantEventRoutes(ctx))
     .use(promptRoutes(ctx))
     .use(providerRoutes(ctx))
-    .use(sessionRoutes(ctx))
+    .use(responseRoutes(streams))
+    .use(sessionRoutes(streams))
     .use(skillRoutes(ctx))
     .use(libraryRoutes(ctx))
     .use(taskRoutes(ctx))

@@ -11,7 +11,7 @@ const clientToolsPerAgentMax = 50;
 /** A client tool's name has at most this many characters, as many as the model vendors accept. */
 const nameCharactersMax = 64;
 /** A client tool's description has at most this many characters. */
-const descriptionCharactersMax = 4_096;
+export const clientToolDescriptionCharactersMax = 4_096;
 /** A client tool's input schema has at most this many bytes as JSON. */
 const inputSchemaBytesMax = 16 * 1024;
 
@@ -25,7 +25,10 @@ export interface ClientTool {
 
 const ClientToolField = Component("ClientTool", {
   name: example(Characters({ min: 1, max: nameCharactersMax, pattern: "^[A-Za-z0-9_-]+$" }), "current_location"),
-  description: example(Characters({ max: descriptionCharactersMax }), "Where the user is, as latitude and longitude."),
+  description: example(
+    Characters({ max: clientToolDescriptionCharactersMax }),
+    "Where the user is, as latitude and longitude.",
+  ),
   inputSchema: example(Type.Object({ type: Type.Literal("object") }, { additionalProperties: true }), {
     type: "object",
     properties: { precise: { type: "boolean" } },

@@ -20,6 +20,7 @@ const prefixes = {
   prompt: "prompt",
   provider: "prv",
   request: "req",
+  response: "resp",
   session: "ss",
   skill: "skill",
   task: "tk",

@@ -34,6 +34,9 @@ type ToolCallPart = Extract<AnswerPart, { type: "tool-call" }>;
  */
 export type DownloadFiles = NonNullable<Parameters<typeof streamText>[0]["experimental_download"]>;
 
+/** Which tools the model may call, or has to call first; a choice of one tool names it. */
+export type ToolChoice = "auto" | "none" | "required" | { readonly tool: string };
+
 /** The input of one model call. */
 export interface ModelCallRequest {
   readonly model: LanguageModel;
@@ -48,6 +51,8 @@ export interface ModelCallRequest {
   readonly files: TurnFiles;
   /** What the final text has to fit; null: any text is an answer. */
   readonly format: ResponseFormat | null;
+  /** `auto` where it is not given. */
+  readonly toolChoice?: ToolChoice;
   /** How often a request that failed before its response began is sent again; `providerRetriesMax` where it is not given. */
   readonly retriesMax?: number;
 }
@@ -186,7 +191,7 @@ async function startCall(
     const { stream } = await model.doStream({
       prompt,
       abortSignal: signal,
-      toolChoice: { type: "auto" },
+      toolChoice: choiceFor(request.toolChoice ?? "auto"),
       ...(offered === undefined ? {} : { tools: offered }),
       ...settings,
     });
@@ -195,6 +200,10 @@ async function startCall(
     meter.fail(error);
     throw error;
   }
+}
+
+function choiceFor(choice: ToolChoice) {
+  return typeof choice === "string" ? { type: choice } : ({ type: "tool", toolName: choice.tool } as const);
 }
 
 /** Returns the settings of a call that are not its prompt. */

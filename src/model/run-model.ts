@@ -21,7 +21,7 @@ import type { TurnTool } from "../tools/tool.ts";
 import { Assembly } from "./assembly.ts";
 import type { ModelMeter } from "./call-meter.ts";
 import { PartCleaner } from "./clean.ts";
-import type { DownloadFiles } from "./model-call.ts";
+import type { DownloadFiles, ToolChoice } from "./model-call.ts";
 import { ModelChain, type OpenModel } from "./model-chain.ts";
 import { modelMessages } from "./prompt.ts";
 import { AnswerMisfitError, finalText, type ResponseFormat } from "./response-format.ts";
@@ -60,6 +60,8 @@ export interface ModelRequest {
   readonly meter: ModelMeter;
   /** What the final text has to fit; null: any text is an answer. */
   readonly format: ResponseFormat | null;
+  /** `auto` where it is not given. */
+  readonly toolChoice?: ToolChoice;
   /** Called, and waited for, before a tool runs. */
   readonly beforeTool: (toolCallId: string) => Promise<void>;
   /** Called, and waited for, when a step is complete and the model is called again, with the chunks since the last such step. */
@@ -127,6 +129,7 @@ export async function runModel(
       meter: request.meter,
       files: new TurnFiles(shownOf(request)),
       format: request.format,
+      toolChoice: choiceOf(request),
       lastText: request.extended === null ? null : finalText(request.extended.parts),
       spans,
       takenIds: textIdsOf(request.reached),
@@ -153,6 +156,11 @@ export async function runModel(
   spans.close(RetryError.isInstance(error) ? error.lastError : error);
   if (request.signal.aborted) ended = "aborted";
   return { ended, message: await answer.message(), lastChunk, error };
+}
+
+/** Returns the tool choice of the first model call: an answer that another worker has begun has met it already. */
+function choiceOf({ toolChoice = "auto", reached }: ModelRequest): ToolChoice {
+  return reached === null || toolChoice === "none" ? toolChoice : "auto";
 }
 
 /** Returns what the caller's tools answered since the turn stopped to ask. */

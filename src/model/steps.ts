@@ -2,7 +2,7 @@ import { generateId, NoOutputGeneratedError } from "ai";
 import { toResponseMessages } from "ai/internal";
 import { toolCallsPerStepMax } from "../kernel/limits.ts";
 import { isClientTool } from "../tools/client-tool.ts";
-import type { ModelCallRequest } from "./model-call.ts";
+import type { ModelCallRequest, ToolChoice } from "./model-call.ts";
 import type { ModelChain } from "./model-chain.ts";
 import { AnswerMisfitError, askAgain, finalText } from "./response-format.ts";
 import { type AnswerPart, StepRecord } from "./step-record.ts";
@@ -57,7 +57,7 @@ export async function* answerSteps(request: StepsRequest): AsyncGenerator<Answer
     // Meanwhile tools have run.
     if (step > 1 || answered !== null) await meter.beforeCall();
     const record = new StepRecord();
-    yield* oneStep({ ...request, messages }, record, ids);
+    yield* oneStep({ ...request, messages, toolChoice: choiceOfStep(request, step) }, record, ids);
     if (signal.aborted) return;
     yield mark("finish-step", {});
     lastText = finalText(record.content) ?? lastText;
@@ -75,6 +75,11 @@ export async function* answerSteps(request: StepsRequest): AsyncGenerator<Answer
     // What asks again is no part of the answer, so a turn cannot go on from there.
     if (again === null) await afterStep();
   }
+}
+
+/** Returns the tool choice of a step: to be made to call a tool holds for the first one, or it would never end. */
+function choiceOfStep({ toolChoice = "auto" }: StepsRequest, step: number): ToolChoice {
+  return step === 1 || toolChoice === "none" ? toolChoice : "auto";
 }
 
 /** Yields the parts of one model call and of the tools that it called. */

@@ -51,6 +51,16 @@ export async function cancelInSession(
   return { canceled: canceled.length };
 }
 
+/**
+ * Cancels one turn of a session, of which nothing is kept; one that waits for a person or in the
+ * line of its session ends at once. Returns false when it has ended before.
+ */
+export async function cancelTurn(ctx: Ctx, sessionId: string, turnId: string): Promise<boolean> {
+  const canceled = await tx(ctx.sql, (inner) => cancelActive(inner, sessionId, { turnId }));
+  if (canceled !== null) announceCancel(ctx, canceled);
+  return canceled !== null;
+}
+
 /** A turn that was cancelled. */
 export interface CanceledTurn {
   readonly turnId: IdOf<"turn">;

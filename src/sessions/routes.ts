@@ -10,7 +10,6 @@ import { approvalRoutes } from "./approval-routes.ts";
 import { clientCallRoutes } from "./client-call-routes.ts";
 import { listOfOwnSessions, ofOwnSession } from "./client-reach.ts";
 import type { StreamContext } from "./follow/respond.ts";
-import { TurnWatch } from "./follow/watch.ts";
 import { forkRoutes } from "./fork-routes.ts";
 import { openPage } from "./open-page.ts";
 import { LatestSessionListResponse, MessageListResponse, SessionListResponse } from "./responses.ts";
@@ -23,8 +22,8 @@ const DeleteQuery = Closed({ deleteArtifacts: Flag });
 const agentPath = pathIds({ agentId: Id("agent") });
 const sessionParams = pathIds(sessionPath);
 /** Sessions, their turns, transcripts and tool approvals. */
-export function sessionRoutes(ctx: Ctx) {
-  const streams: StreamContext = { ctx, watch: new TurnWatch(ctx.sql) };
+export function sessionRoutes(streams: StreamContext) {
+  const { ctx } = streams;
   return new Elysia()
     .use(acceptRoutes(streams))
     .use(generateRoutes(streams))

@@ -1,11 +1,12 @@
 import { recordAudit } from "../kernel/audit/record.ts";
 import type { Principal } from "../kernel/auth/authenticator.ts";
 import type { Ctx } from "../kernel/context.ts";
-import type { Tx } from "../kernel/database/client.ts";
+import { json, type Tx } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
 import { type IdempotencyKey, keepTurn, keyOfDeleted, recallKey, waitForKey } from "../kernel/http/idempotency.ts";
 import type { IdOf } from "../kernel/ids.ts";
+import type { CallResult } from "../messages/tool-calls.ts";
 import type { UiMessage } from "../messages/ui-message.ts";
 import { type ApprovalRow, decisionOf } from "./approvals.ts";
 import type { ClientCallRow } from "./client-calls.ts";
@@ -13,6 +14,7 @@ import { type Continuation, continuationById } from "./continuations.ts";
 import { applySettled, type Pause } from "./pause.ts";
 import type { TurnBody } from "./schema.ts";
 import { readDecision, readResult } from "./settled-parts.ts";
+import type { CallerOptions } from "./state/caller-options.ts";
 import { decideMove, settleMove } from "./state/continuation.ts";
 import { findSession } from "./state/store.ts";
 import { answerOf } from "./state/turn-log.ts";
@@ -25,6 +27,26 @@ export interface SettlingRequest {
   readonly body: TurnBody;
   readonly requestId: string;
   readonly key: IdempotencyKey | null;
+}
+
+/** What a request says of a pause, of approvals and calls that wait. */
+interface SaidOfPause {
+  readonly decided: readonly {
+    readonly approval: ApprovalRow;
+    readonly decision: { readonly approved: boolean; readonly reason: string | null };
+  }[];
+  readonly results: readonly { readonly call: ClientCallRow; readonly result: CallResult }[];
+}
+
+/** Settles something of the pause of one session. */
+export interface PauseRequest extends Omit<SettlingRequest, "body"> {
+  /** What the caller adds to the agent from here on; left out: what the turn was asked with. */
+  readonly callerOptions?: ((asked: CallerOptions | null) => CallerOptions) | undefined;
+  /** Returns what the request says of what waits. Throws 400 and 409. */
+  read(
+    pause: Pause,
+    waiting: { readonly approvals: readonly ApprovalRow[]; readonly calls: readonly ClientCallRow[] },
+  ): SaidOfPause;
 }
 
 /** A pause of which a message has settled something. */
@@ -50,8 +72,34 @@ export function isSettling({ message, trigger }: TurnBody): boolean {
  * `session_busy` when the message settles nothing, or no turn waits, and 422.
  */
 export async function settleByMessage(ctx: Ctx, request: SettlingRequest): Promise<SettledPause> {
-  const { principal, agentId, sessionId, body, key } = request;
+  const { body } = request;
   checkSettlingBody(body);
+  const { id, parts } = body.message as UiMessage;
+  return settlePause(ctx, {
+    ...request,
+    read: (pause, { approvals, calls }) => {
+      if (id !== pause.assistantMessageId) throw invalid("/message/id", "is not the message that waits");
+      return {
+        decided: approvals.flatMap((approval) => {
+          const decision = readDecision(parts, approval.id);
+          return decision === null ? [] : [{ approval, decision }];
+        }),
+        results: calls.flatMap((call) => {
+          const result = readResult(parts, call);
+          return result === null ? [] : [{ call, result }];
+        }),
+      };
+    },
+  });
+}
+
+/**
+ * Settles what a request says of the session's pause, and queues the continuation when nothing is
+ * left to wait for. A repeat under the same Idempotency-Key returns the pause as it is by then.
+ * Throws what `read` throws, 404, 409 `session_busy` when nothing is settled, or no turn waits, and 422.
+ */
+export async function settlePause(ctx: Ctx, request: PauseRequest): Promise<SettledPause> {
+  const { principal, agentId, sessionId, key } = request;
   if ((await findSession(ctx.sql, principal.tenant.id, agentId, sessionId)) === null) throw new ApiError("not_found");
   return tx(ctx.sql, async (inner) => {
     if (key !== null) {
@@ -61,12 +109,28 @@ export async function settleByMessage(ctx: Ctx, request: SettlingRequest): Promi
     }
     const pause = await waitingPause(inner, sessionId);
     if (pause === null) throw new ApiError("session_busy");
-    const { id, parts } = body.message as UiMessage;
-    if (id !== pause.assistantMessageId) throw invalid("/message/id", "is not the message that waits");
-    await settleParts(inner, request, pause, parts);
+    await keepOptions(inner, request, pause);
+    await settleSaid(inner, request, pause);
     if (key !== null) await keepTurn(inner, key, pause.continuationId, null);
     return settledPause(inner, pause);
   });
+}
+
+/** Notes with the continuation what the caller adds to the agent from here on. */
+async function keepOptions(
+  inner: Tx,
+  { callerOptions }: PauseRequest,
+  { continuationId, turnId }: Pause,
+): Promise<void> {
+  if (callerOptions === undefined) return;
+  const [asked] = await inner<{ callerOptions: CallerOptions | null }[]>`
+    select coalesce(c.caller_options, (
+      select e.caller_options from continuations e
+      where e.turn_id = t.id and e.caller_options is not null order by e.created_at desc, e.id desc limit 1
+    ), t.caller_options) as caller_options
+    from turns t join continuations c on c.id = ${continuationId} where t.id = ${turnId}`;
+  const next = json(inner, callerOptions(asked?.callerOptions ?? null));
+  await inner`update continuations set caller_options = ${next} where id = ${continuationId}`;
 }
 
 function checkSettlingBody({ message, messageId, promptId, variables }: TurnBody): void {
@@ -84,28 +148,18 @@ async function waitingPause(inner: Tx, sessionId: string): Promise<Pause | null>
   return pause ?? null;
 }
 
-async function settleParts(
-  inner: Tx,
-  { principal, requestId }: SettlingRequest,
-  pause: Pause,
-  parts: readonly unknown[],
-): Promise<void> {
+async function settleSaid(inner: Tx, request: PauseRequest, pause: Pause): Promise<void> {
+  const { principal, requestId } = request;
   const { continuationId } = pause;
   const approvals = await inner<ApprovalRow[]>`
     select * from approvals where continuation_id = ${continuationId} and status = 'pending' order by created_at, id`;
   const calls = await inner<ClientCallRow[]>`
     select * from client_calls where continuation_id = ${continuationId} and status = 'pending' order by id`;
-  const decided = approvals.flatMap((approval) => {
-    const said = readDecision(parts, approval.id);
-    return said === null ? [] : [{ approval, decision: { ...said, decidedBy: principal.actor, name: null } }];
-  });
-  const results = calls.flatMap((call) => {
-    const result = readResult(parts, call);
-    return result === null ? [] : [{ call, result }];
-  });
+  const { decided, results } = request.read(pause, { approvals, calls });
   if (decided.length + results.length === 0) throw new ApiError("session_busy");
   const decisions: ApprovalRow[] = [];
-  for (const { approval, decision } of decided) {
+  for (const { approval, decision: said } of decided) {
+    const decision = { ...said, decidedBy: principal.actor, name: null };
     decisions.push(...(await inner<ApprovalRow[]>`${decideMove(inner, approval.id, decision)}`));
     const changes = decision.reason === null ? ["status"] : ["status", "reason"];
     const by = { tenantId: principal.tenant.id, actor: principal.actor, action: "approval.decide" } as const;

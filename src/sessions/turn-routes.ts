@@ -135,6 +135,7 @@ export function generateRoutes(streams: StreamContext) {
           userId: body.userId ?? "",
           metadata: body.metadata ?? {},
           responseFormat: body.responseFormat ?? null,
+          callerOptions: null,
           requestId,
           key,
         });

@@ -63,6 +63,8 @@ import type {
   MerchantEventPage,
   MerchantEventSummary,
   MessagePage,
+  Model,
+  ModelList,
   Prompt,
   PromptCreate,
   PromptList,
@@ -73,6 +75,9 @@ import type {
   ProviderModelList,
   ProviderSummary,
   ProviderUpdate,
+  Response,
+  ResponseCreate,
+  ResponseDeleted,
   SavedMerchantBinding,
   SavedMerchantConnection,
   Session,
@@ -526,6 +531,57 @@ class ToolCallsClient {
       body,
       ...options,
     });
+  }
+}
+
+/** Turns by the Open Responses protocol, which OpenAI's clients speak. */
+class ResponsesClient {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** Create a response of an agent: `POST /v1/responses`. */
+  create(body: ResponseCreate & { stream: false }, options?: CallOptions): Promise<Response>;
+  create(body: ResponseCreate & { stream?: true }, options?: CallOptions): Promise<TurnStream<UIMessageChunk>>;
+  create(body: ResponseCreate, options?: CallOptions): Promise<Response | TurnStream<UIMessageChunk>>;
+  create(body: ResponseCreate, options: CallOptions = {}): Promise<Response | TurnStream<UIMessageChunk>> {
+    return this.#transport.call("POST", "/v1/responses", { body, ...options });
+  }
+
+  /** Read a response: `GET /v1/responses/{responseId}`. */
+  get(responseId: string, options: CallOptions = {}): Promise<Response> {
+    return this.#transport.call("GET", path`/v1/responses/${responseId}`, { ...options });
+  }
+
+  /** Delete a response: `DELETE /v1/responses/{responseId}`. */
+  delete(responseId: string, options: CallOptions = {}): Promise<ResponseDeleted> {
+    return this.#transport.call("DELETE", path`/v1/responses/${responseId}`, { ...options });
+  }
+
+  /** Cancel a response: `POST /v1/responses/{responseId}/cancel`. */
+  cancel(responseId: string, options: CallOptions = {}): Promise<Response> {
+    return this.#transport.call("POST", path`/v1/responses/${responseId}/cancel`, { ...options });
+  }
+}
+
+/** Agents as OpenAI's clients list models. */
+class ModelsClient {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** List the agents as models: `GET /v1/models`. */
+  list(options: CallOptions = {}): Promise<ModelList> {
+    return this.#transport.call("GET", "/v1/models", { ...options });
+  }
+
+  /** Read an agent as a model: `GET /v1/models/{model}`. */
+  get(model: string, options: CallOptions = {}): Promise<Model> {
+    return this.#transport.call("GET", path`/v1/models/${model}`, { ...options });
   }
 }
 
@@ -1446,6 +1502,8 @@ export class Nouns {
   readonly turns: TurnsClient;
   readonly toolApprovals: ToolApprovalsClient;
   readonly toolCalls: ToolCallsClient;
+  readonly responses: ResponsesClient;
+  readonly models: ModelsClient;
   readonly memories: MemoriesClient;
   readonly skills: SkillsClient;
   readonly skillLibrary: SkillLibraryClient;
@@ -1473,6 +1531,8 @@ export class Nouns {
     this.turns = new TurnsClient(transport);
     this.toolApprovals = new ToolApprovalsClient(transport);
     this.toolCalls = new ToolCallsClient(transport);
+    this.responses = new ResponsesClient(transport);
+    this.models = new ModelsClient(transport);
     this.memories = new MemoriesClient(transport);
     this.skills = new SkillsClient(transport);
     this.skillLibrary = new SkillLibraryClient(transport);

@@ -343,6 +343,8 @@ export interface ErrorResponse {
   error: {
     code: string;
     message: string;
+    type?: string;
+    param?: string | null;
     details?: { issues?: Array<{ path: string; message: string }> };
     requestId: string;
   };
@@ -655,6 +657,19 @@ export type MessagePart =
   | DataPart
   | StepStartPart;
 
+export interface Model {
+  id: string;
+  object: "model";
+  created: number;
+  owned_by: string;
+  name: string;
+}
+
+export interface ModelList {
+  object: "list";
+  data: Array<Model>;
+}
+
 export interface PendingMessage {
   turnId: string;
   status: "queued" | "running" | "waiting";
@@ -750,10 +765,126 @@ export interface ReasoningPart {
   providerMetadata?: Record<string, Record<string, unknown>>;
 }
 
+export interface Response {
+  id: string;
+  object: "response";
+  created_at: number;
+  completed_at: number | null;
+  status: "queued" | "in_progress" | "completed" | "failed" | "incomplete" | "cancelled";
+  background: boolean;
+  error: Failure | null;
+  incomplete_details: ResponseIncompleteDetails | null;
+  instructions: string | null;
+  metadata: Record<string, unknown>;
+  model: string;
+  output: Array<ResponseOutputItem>;
+  previous_response_id: string | null;
+  store: boolean;
+  text: Record<string, unknown>;
+  tool_choice: unknown;
+  tools: Array<Record<string, unknown>>;
+  usage: ResponseUsage | null;
+  user: string | null;
+  truncation: string;
+  parallel_tool_calls: boolean;
+  top_p: number;
+  presence_penalty: number;
+  frequency_penalty: number;
+  top_logprobs: number;
+  temperature: number;
+  reasoning: null;
+  max_output_tokens: null;
+  max_tool_calls: null;
+  service_tier: string;
+  safety_identifier: null;
+  prompt_cache_key: null;
+}
+
+export interface ResponseCreate {
+  model: string;
+  input: string | Array<ResponseInputItem>;
+  instructions?: string | null;
+  previous_response_id?: string | null;
+  stream?: boolean | null;
+  store?: boolean | null;
+  background?: boolean | null;
+  tools?: Array<ResponseFunctionTool> | null;
+  tool_choice?: "auto" | "none" | "required" | { type: "function"; name: string } | null;
+  text?: {
+    format?:
+      | { type: "text" }
+      | {
+          type: "json_schema";
+          name?: string | null;
+          schema: Record<string, unknown>;
+          description?: string | null;
+          strict?: boolean | null;
+        }
+      | null;
+    verbosity?: null | "medium";
+  } | null;
+  metadata?: Record<string, unknown> | null;
+  user?: string | null;
+  include?: Array<unknown> | null;
+  stream_options?: { include_obfuscation?: null | false } | null;
+  parallel_tool_calls?: null | true;
+  truncation?: null | "auto" | "disabled";
+  service_tier?: null | "auto" | "default";
+  temperature?: null | 1;
+  top_p?: null | 1;
+  presence_penalty?: null | 0;
+  frequency_penalty?: null | 0;
+  top_logprobs?: null | 0;
+  max_output_tokens?: null;
+  max_tool_calls?: null;
+  reasoning?: null;
+  safety_identifier?: null;
+  prompt_cache_key?: null;
+  conversation?: null;
+  prompt?: null;
+}
+
+export interface ResponseDeleted {
+  id: string;
+  object: "response";
+  deleted: true;
+}
+
 export interface ResponseFormat {
   type: "json_schema";
   name?: string;
   schema: Record<string, unknown>;
+}
+
+export interface ResponseFunctionTool {
+  type: "function";
+  name: string;
+  description?: string | null;
+  parameters?: Record<string, unknown> | null;
+  strict?: boolean | null;
+}
+
+export interface ResponseIncompleteDetails {
+  reason: "approval_required" | "max_output_tokens" | "content_filter";
+  next_response_id?: string;
+}
+
+export interface ResponseInputItem {
+  type?: string;
+}
+
+export interface ResponseOutputItem {
+  id: string;
+  type: "message" | "reasoning" | "function_call" | "mcp_call" | "mcp_approval_request";
+  status: string;
+}
+
+export interface ResponseUsage {
+  input_tokens: number;
+  input_tokens_details: Record<string, unknown>;
+  output_tokens: number;
+  output_tokens_details: Record<string, unknown>;
+  total_tokens: number;
 }
 
 export interface SavedMerchantBinding {

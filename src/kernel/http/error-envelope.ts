@@ -1,5 +1,5 @@
-import { type ApiError, type Form, messageIn, spell } from "../errors.ts";
-import { formOf, rememberCode, requestIdOf } from "./request.ts";
+import { type ApiError, type Form, type Issue, messageIn, spell } from "../errors.ts";
+import { formOf, rememberCode, requestIdOf, speaksProtocol } from "./request.ts";
 
 /** Returns an error as a response, spelt in the request's form (docs/decisions.md, "Errors"). */
 export function envelope(request: Request, error: ApiError): Response {
@@ -11,9 +11,36 @@ export function envelope(request: Request, error: ApiError): Response {
     error: {
       code,
       message: messageIn(form, error),
+      ...(speaksProtocol(request) ? protocolFields(status, error) : {}),
       ...(error.details === undefined ? {} : { details: error.details }),
       requestId: requestIdOf(request),
     },
   };
   return Response.json(body, { status, headers: { ...retryAfter, ...error.headers } });
+}
+
+/** What clients of the Open Responses protocol read beside code and message: the kind of the error, and the field that it is about. */
+function protocolFields(status: number, { details }: ApiError): { type: string; param: string | null } {
+  const [issue] = (details?.issues ?? []) as readonly Issue[];
+  return { type: typeOf(status), param: issue === undefined ? null : paramOf(issue.path) };
+}
+
+function typeOf(status: number): string {
+  const known = types[status];
+  if (known !== undefined) return known;
+  return status < 500 ? "invalid_request" : "server_error";
+}
+
+const types: Readonly<Record<number, string>> = {
+  401: "authentication_error",
+  403: "permission_error",
+  404: "not_found",
+  429: "too_many_requests",
+  502: "model_error",
+};
+
+/** Returns a JSON pointer as these clients know it: `/input/0/content` as `input[0].content`. */
+function paramOf(pointer: string): string {
+  const names = pointer.split("/").filter((name) => name !== "");
+  return names.map((name, index) => (/^\d+$/.test(name) ? `[${name}]` : index === 0 ? name : `.${name}`)).join("");
 }

@@ -15,7 +15,7 @@ import { type IdempotencyKey, type KeptResponse, readIdempotencyKey } from "./id
 import { readJson } from "./json-body.ts";
 import { queryFields } from "./query-fields.ts";
 import { Reply } from "./reply.ts";
-import { rememberForm, requestIdOf } from "./request.ts";
+import { rememberForm, rememberProtocol, requestIdOf } from "./request.ts";
 import { Closed } from "./request-fields.ts";
 import { type Reservation, underKey } from "./reservation.ts";
 import { validateBody, validateFields } from "./validate.ts";
@@ -97,6 +97,8 @@ export interface Operation<P extends TObject, Q extends TObject, B extends TSche
   readonly invalidAs?: ErrorCause;
   /** Which form mounts it; left out: both. */
   readonly onlyForm?: Form;
+  /** Its errors have the fields of the Open Responses protocol too: `type` and `param`. */
+  readonly protocolErrors?: true;
   /** Its response waits for a turn, streamed or not: it counts as an open stream of its tenant. */
   readonly streams?: true;
   /** `own`: the handler treats the Idempotency-Key itself (turns join instead of repeating). Any other POST writes by `commit`. */
@@ -147,6 +149,7 @@ export function operation<
   A extends TSchema = B,
 >(ctx: Ctx, spec: Operation<P, Q, B, A>): OperationHandler {
   const handler = async ({ request, params }: RouteContext) => {
+    if (spec.protocolErrors === true) rememberProtocol(request);
     const asked = askedForm(request);
     if (asked !== null) rememberForm(request, asked);
     const principal = await authenticateRequest(ctx, request);

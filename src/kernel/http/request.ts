@@ -29,6 +29,18 @@ export function routeOf(request: Request): string {
   return routes.get(request) ?? "unmatched";
 }
 
+const ofProtocol = new WeakSet<Request>();
+
+/** Notes that a request speaks the Open Responses protocol, for the response to its errors. */
+export function rememberProtocol(request: Request): void {
+  ofProtocol.add(request);
+}
+
+/** Returns whether a request speaks the Open Responses protocol. */
+export function speaksProtocol(request: Request): boolean {
+  return ofProtocol.has(request);
+}
+
 const codes = new WeakMap<Request, string>();
 
 /** Notes the code of the error that a request got, for its line in the log. */

@@ -13,6 +13,12 @@ export const errorSchema = component(
     error: Type.Object({
       code: example(Type.String({ description: "What went wrong, for programs." }), "validation_failed"),
       message: example(Type.String({ description: "What went wrong, for people." }), "/name: is required"),
+      type: Type.Optional(
+        Type.String({ description: "The kind of error, where the operation speaks the Open Responses protocol." }),
+      ),
+      param: Type.Optional(
+        Type.Union([Type.String(), Type.Null()], { description: "The field that it is about, where the same." }),
+      ),
       details: Type.Optional(
         example(
           Type.Object({

@@ -7,6 +7,8 @@ const descriptions = {
   turns: "Turns of all agents, wherever they came from, and the steps of each.",
   toolApprovals: "Tool calls that wait for a person, and the continuations of their turns.",
   toolCalls: "Calls of client tools, which the caller runs.",
+  responses: "Turns by the Open Responses protocol, which OpenAI's clients speak.",
+  models: "Agents as OpenAI's clients list models.",
   memories: "What an agent keeps from one session to the next.",
   skills: "Skills of one agent.",
   skillLibrary: "Skills of the tenant and of the platform.",

@@ -13,6 +13,7 @@ import { checkParts, checkPictureCount, type UiMessage } from "../../messages/ui
 import type { ResponseFormat } from "../../model/response-format.ts";
 import { checkResponseFormat } from "../response-format.ts";
 import type { Generate } from "../schema.ts";
+import type { CallerOptions } from "../state/caller-options.ts";
 import { type AcceptedTurn, logAccepted } from "./accepted.ts";
 import { joinByKey } from "./join-by-key.ts";
 import { queueOf, refuseWhileFull } from "./queued-turns.ts";
@@ -57,6 +58,8 @@ export interface GenerationRequest {
   readonly userId: string;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly responseFormat: ResponseFormat | null;
+  /** Null: the agent as it is. */
+  readonly callerOptions: CallerOptions | null;
   readonly requestId: string;
   readonly key: IdempotencyKey | null;
 }
@@ -90,6 +93,7 @@ export async function acceptGeneration(ctx: Ctx, request: GenerationRequest): Pr
     userId: request.userId,
     metadata: request.metadata,
     responseFormat: request.responseFormat,
+    callerOptions: request.callerOptions,
     requestId: request.requestId,
     traceparent: currentTraceparent(),
     writeBefore: principal.writeBefore,

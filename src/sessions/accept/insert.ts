@@ -9,6 +9,7 @@ import type { IdOf } from "../../kernel/ids.ts";
 import { databaseWaitMs } from "../../kernel/limits.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import type { ResponseFormat } from "../../model/response-format.ts";
+import type { CallerOptions } from "../state/caller-options.ts";
 import { hasParkedSql } from "../state/parked.ts";
 import type { TurnKind } from "../state/turn.ts";
 import { addJobOrAnnounce } from "../state/turn-job.ts";
@@ -36,6 +37,7 @@ export interface NewTurn extends TenantQueue {
   readonly userId: string;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly responseFormat: ResponseFormat | null;
+  readonly callerOptions: CallerOptions | null;
   readonly requestId: string;
   /** The trace context of the request's span, which is the parent of the turn's. */
   readonly traceparent: string | null;
@@ -196,12 +198,14 @@ function insertRow(
   return sql`
     accepted as (
       insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
-        assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, parked_at ${turn.responseFormat === null ? sql`` : sql`, response_format`})
+        assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, parked_at ${turn.responseFormat === null ? sql`` : sql`, response_format`}
+        ${turn.callerOptions === null ? sql`` : sql`, caller_options`})
       select ${turn.turnId}, ${turn.tenantId}, ${turn.agentId}, session.id, ${turn.kind}, ${agentVersion}, ${turn.trigger},
         ${turn.input === null ? null : json(sql, turn.input)}, ${turn.keepSeq ?? null}::bigint,
         ${turn.assistantMessageId}, ${firstOfHidden}, session.user_id, ${json(sql, turn.metadata)}, ${turn.requestId},
         ${turn.traceparent}, case when ${turn.isCounted} or ${hasParkedSql(sql, sql`${turn.tenantId}`)} then now() end
         ${turn.responseFormat === null ? sql`` : sql`, ${json(sql, turn.responseFormat)}`}
+        ${turn.callerOptions === null ? sql`` : sql`, ${json(sql, turn.callerOptions)}`}
       from session ${only}
       returning id, session_id, tenant_id, parked_at
     )

@@ -11,6 +11,7 @@ import { currentTraceparent } from "../../kernel/telemetry/trace.ts";
 import { merchantGuard } from "../../merchant/guard.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import type { TurnBody } from "../schema.ts";
+import type { CallerOptions } from "../state/caller-options.ts";
 import { findSession } from "../state/store.ts";
 import { type AcceptedTurn, acceptedOf, logAccepted } from "./accepted.ts";
 import { enqueueTurn, isBusy } from "./enqueue.ts";
@@ -32,6 +33,8 @@ export interface TurnRequest {
   readonly sessionId: IdOf<"session"> | null;
   readonly body: TurnBody & { readonly version?: number };
   readonly materialize: Materialize;
+  /** Left out: the agent as it is. */
+  readonly callerOptions?: CallerOptions;
   readonly kind?: "session" | "task" | "chat";
   /** The task's run that this turn is, and the version the run was started with. */
   readonly taskRun?: { readonly id: IdOf<"taskRun">; readonly agentVersion: number };
@@ -140,6 +143,7 @@ function newTurn(request: TurnRequest) {
     userId: body.userId ?? "",
     metadata: body.metadata ?? {},
     responseFormat: body.responseFormat ?? null,
+    callerOptions: request.callerOptions ?? null,
     requestId: request.requestId,
     traceparent: currentTraceparent(),
     writeBefore: principal.writeBefore,
@@ -158,6 +162,7 @@ async function acceptPlain(ctx: Ctx, request: TurnRequest): Promise<AcceptedTurn
   if (!alone || quotaTurnsPerDay !== null || isOwnLimit(principal.tenant) || monetization || body.message === undefined)
     return null;
   if (body.trigger === "regenerate-message" || body.responseFormat !== undefined) return null;
+  if (request.callerOptions !== undefined) return null;
   const turn: PlainTurn = {
     ...newTurn(request),
     newSession: sessionId === null,

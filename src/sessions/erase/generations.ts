@@ -14,6 +14,7 @@ export function sweepGenerations(sql: Sql): Promise<void> {
       select id, pg_column_size(input) + coalesce(pg_column_size(answer), 0) as bytes from turns
       where session_id is null and input is not null and finished_at < now() - make_interval(hours => ${idempotencyKeepHours})
       limit ${rows}`,
-    (rows) => sql`update turns set input = null, answer = null, response_format = null where id = any(${idsOf(rows)})`,
+    (rows) =>
+      sql`update turns set input = null, answer = null, response_format = null, caller_options = null where id = any(${idsOf(rows)})`,
   );
 }

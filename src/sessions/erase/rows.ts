@@ -83,7 +83,7 @@ function turnColumns(sql: AnySql) {
   return sql`
     select id, attempt, finished_at > now() - ${logsKeptMsMax} * interval '1 millisecond' as logged,
       coalesce(pg_column_size(input), 0) + coalesce(pg_column_size(answer), 0) + coalesce(pg_column_size(last_chunk), 0)
-        + coalesce(pg_column_size(response_format), 0) as bytes
+        + coalesce(pg_column_size(response_format), 0) + coalesce(pg_column_size(caller_options), 0) as bytes
     from turns`;
 }
 
@@ -116,8 +116,15 @@ function eraseTurns(
   });
 }
 
+/** Returns every turn log that a turn may have. */
+export async function turnLogsOf(sql: Sql, turnId: string): Promise<LogKey[]> {
+  return turnLogs(sql, await sql<LoggedTurn[]>`select id, attempt from turns where id = ${turnId}`);
+}
+
+type LoggedTurn = Pick<TurnOfScan, "id" | "attempt">;
+
 /** Returns every turn log that some turns may have: each claim has its own, and so has the end of one that nobody claimed. */
-async function turnLogs(sql: Sql, turns: readonly TurnOfScan[]): Promise<LogKey[]> {
+async function turnLogs(sql: Sql, turns: readonly LoggedTurn[]): Promise<LogKey[]> {
   if (turns.length === 0) return [];
   const continuations = await sql<{ id: string; attempt: number }[]>`
     select c.id, t.attempt from continuations c join turns t on t.id = c.turn_id

@@ -102,8 +102,8 @@ export async function turnAsJson(
   throw failureOf(end, log.turnId);
 }
 
-/** Waits for the end of a turn, and returns it; null when the turn is erased. */
-async function awaitEnd({ ctx, watch }: StreamContext, log: FollowedLog, stop: AbortSignal) {
+/** Waits for the end of a turn's log, and returns it; null when the turn is erased. */
+export async function awaitEnd({ ctx, watch }: StreamContext, log: FollowedLog, stop: AbortSignal) {
   const { turnId } = log;
   const ask = <T>(read: () => PromiseLike<T>) =>
     retryWhileUnavailable(read, { limitMs: turnPatienceMs, retryIf: isUnavailable });
@@ -129,7 +129,8 @@ function failureOf(state: Pick<LogState, "status" | "error">, turnId: string): A
   return new ApiError(cause, { headers, ...(state.error === null ? {} : { message: state.error.message }) });
 }
 
-function stopWith(request: Request): AbortController {
+/** Returns what is aborted when the client goes. */
+export function stopWith(request: Request): AbortController {
   const stop = new AbortController();
   request.signal.addEventListener("abort", () => stop.abort(), { once: true });
   return stop;

@@ -6,6 +6,7 @@ import { tx } from "../../kernel/database/transaction.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import type { ResponseFormat } from "../../model/response-format.ts";
+import type { CallerOptions } from "../state/caller-options.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import { startContinuation } from "../state/continuation.ts";
 import { type HistoryRow, historyOfRow, historyOfTurn, noHistory } from "../state/history.ts";
@@ -43,6 +44,7 @@ interface ClaimRow extends LoadedAgentRow, HistoryRow {
   modelCalls: number;
   usedTokens: number;
   responseFormat: ResponseFormat | null;
+  callerOptions: CallerOptions | null;
   runMs: number;
   usageCredit: number | null;
   answer: UiMessage | null;
@@ -159,6 +161,7 @@ function readClaims(
     select held.turn_id as asked_id, held.locked, held.is_free, t.id, t.tenant_id, t.agent_id, t.session_id, t.kind, t.continuation_id, t.attempt, t.agent_version, t.input,
       t.keep_seq, t.assistant_message_id, t.user_id, t.metadata as turn_metadata, t.request_id, t.model_calls, t.input_tokens + t.output_tokens as used_tokens, t.run_ms, t.response_format, t.answer,
       coalesce((select c.log_attempt from continued c where c.turn_id = t.id), t.log_attempt) as log_attempt, t.steps_done, t.step_events, t.tool_events,
+      coalesce((select c.caller_options from continued c where c.turn_id = t.id), t.caller_options) as caller_options,
       t.traceparent, t.claimed_at, t.steps, extract(epoch from now() - coalesce(t.queued_at, t.accepted_at))::float8 as waited_seconds,
       (select n.usage_credit from tenants n where n.id = t.tenant_id) as usage_credit, agent.*, history.*
     from held left join claimed t on t.id = held.turn_id
@@ -205,6 +208,7 @@ function toClaimedTurn(row: ClaimRow): ClaimedTurn {
     modelCalls: row.modelCalls,
     usedTokens: row.usedTokens,
     responseFormat: row.responseFormat,
+    callerOptions: row.callerOptions,
     runMs: row.runMs,
     usageCredit: row.usageCredit,
     answer: row.answer,

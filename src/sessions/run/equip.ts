@@ -1,4 +1,5 @@
 import { listAttachments } from "../../agents/attachments.ts";
+import type { ClientTool } from "../../agents/client-tools.ts";
 import type { AgentConfig } from "../../agents/schema.ts";
 import { mcpTools } from "../../mcp-connections/tools.ts";
 import { injectedMemories } from "../../memories/inject.ts";
@@ -8,6 +9,7 @@ import { clientTool } from "../../tools/client-tool.ts";
 import { todoTools } from "../../tools/todos.ts";
 import type { EquippedAgent, ToolScope, TurnTool } from "../../tools/tool.ts";
 import { workspaceTools } from "../../workspaces/tools.ts";
+import type { CallerOptions } from "../state/caller-options.ts";
 
 /** What a turn's model is given beside the transcript. */
 export interface Equipment {
@@ -16,25 +18,36 @@ export interface Equipment {
   readonly tools: readonly TurnTool[];
 }
 
-/**
- * Returns the tools and the system text of one turn, as the agent's configuration names them.
- * `hasCaller`: somebody follows the turn who can run client tools.
- */
-export async function equip(scope: EquippedAgent, config: AgentConfig, hasCaller: boolean): Promise<Equipment> {
+/** Who asked for a turn, and what they add to the agent. */
+export interface TurnCaller {
+  /** Whether somebody follows the turn who can run the agent's client tools. */
+  readonly hasCaller: boolean;
+  readonly options: CallerOptions | null;
+}
+
+/** Returns the tools and the system text of one turn, as the agent's configuration and the request name them. */
+export async function equip(
+  scope: EquippedAgent,
+  config: AgentConfig,
+  { hasCaller, options }: TurnCaller,
+): Promise<Equipment> {
+  const asked = options?.tools ?? [];
+  const isReplaced = ({ name }: ClientTool) => asked.some((tool) => tool.name === name);
+  const clientTools = [...(hasCaller ? config.clientTools.filter((tool) => !isReplaced(tool)) : []), ...asked];
   const [memories, skills, remote] = await Promise.all([
     scope.hasMemories ? memoriesOf(scope, config) : "",
     scope.hasSkills || config.skills.length > 0 ? skillsForTurn(scope, config) : noSkills,
-    remoteTools(scope, config),
+    remoteTools(scope, config, [...config.clientTools, ...asked]),
   ]);
   const tools = [
     ...(config.tools.includes("workspace") ? workspaceTools(scope, skills.readVirtual) : []),
     ...(config.tools.includes("write_todos") ? todoTools(scope) : []),
     ...skills.tools,
     ...(config.tools.includes("memory") ? memoryTools(scope) : []),
-    ...(hasCaller ? config.clientTools.map(clientTool) : []),
+    ...clientTools.map(clientTool),
     ...remote,
   ];
-  const texts = [config.instructions, skills.instructions, memories];
+  const texts = [config.instructions, options?.instructions ?? "", skills.instructions, memories];
   return { instructions: texts.filter((text) => text !== "").join("\n\n"), tools };
 }
 
@@ -43,7 +56,11 @@ async function memoriesOf({ ctx, tenantId, agentId, userId }: ToolScope, config:
 }
 
 /** Tools of the attached MCP servers. When a server is down, only its own tools are missing. */
-async function remoteTools(scope: ToolScope, config: AgentConfig): Promise<TurnTool[]> {
+async function remoteTools(
+  scope: ToolScope,
+  config: AgentConfig,
+  clientTools: readonly ClientTool[],
+): Promise<TurnTool[]> {
   if (config.mcpConnectionIds.length === 0) return [];
   const { ctx, tenantId, agentId, turnId } = scope;
   const settings = new Map(
@@ -54,7 +71,7 @@ async function remoteTools(scope: ToolScope, config: AgentConfig): Promise<TurnT
     (mcpConnectionId) =>
       settings.get(mcpConnectionId) ?? { mcpConnectionId, forwardUserId: false, forwardedMetadataKeys: [] },
   );
-  const taken = config.clientTools.map(({ name }) => name);
+  const taken = clientTools.map(({ name }) => name);
   const { tools, failures } = await mcpTools(scope, attachments, taken);
   if (failures.length > 0) ctx.log.warn({ turnId, failures }, "a turn goes without the tools of some MCP servers");
   return tools;

@@ -73,7 +73,7 @@ export async function prepareTurn(
       hasMemories: agent?.hasMemories ?? false,
     },
     runnable.config,
-    turn.kind === "session",
+    { hasCaller: turn.kind === "session", options: turn.callerOptions },
   );
   const { messages, summary, isCut, decisions } = history;
   const last = messages.at(-1);

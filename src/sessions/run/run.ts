@@ -142,6 +142,7 @@ async function runToOutcome(ctx: Ctx, running: RunningTurn, told: ToldClaim): Pr
       // No person follows a task's run or a stateless generation.
       canAsk: turn.kind === "session" || turn.kind === "chat",
       format: turn.responseFormat,
+      toolChoice: turn.callerOptions?.toolChoice ?? "auto",
       modelCallsMax: modelCallsLeft(turn, usage),
       meter: limitedMeter(steps.metered(usage), turn, usage),
       beforeTool: async (toolCallId) => {

@@ -2,6 +2,7 @@ import type { LoadedAgent } from "../../agents/load.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import type { ResponseFormat } from "../../model/response-format.ts";
+import type { CallerOptions } from "./caller-options.ts";
 import type { History } from "./history.ts";
 import type { ClaimKind } from "./turn.ts";
 import type { TurnStep } from "./turn-step.ts";
@@ -39,6 +40,8 @@ export interface ClaimedTurn extends ClaimKind {
   readonly modelCalls: number;
   /** What the answer has to fit; null: any text is one. */
   readonly responseFormat: ResponseFormat | null;
+  /** What the request adds to the agent; null: nothing. */
+  readonly callerOptions: CallerOptions | null;
   /** Input and output tokens of the turn before this claim. */
   readonly usedTokens: number;
   /** How long the turn ran before this claim, in milliseconds. */

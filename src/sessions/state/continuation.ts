@@ -126,7 +126,10 @@ export function startContinuation(sql: AnySql) {
       update continuations c set status = 'running', started_at = coalesce(c.started_at, now()), 
         log_attempt = coalesce(case when claimed.steps_done > 0 then c.log_attempt end, claimed.attempt)
       from claimed where c.id = claimed.continuation_id
-      returning c.turn_id, c.log_attempt`;
+      returning c.turn_id, c.log_attempt, coalesce(c.caller_options, (
+        select e.caller_options from continuations e
+        where e.turn_id = c.turn_id and e.caller_options is not null order by e.created_at desc, e.id desc limit 1
+      )) as caller_options`;
 }
 
 /**

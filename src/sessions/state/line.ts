@@ -3,6 +3,7 @@ import type { IdOf } from "../../kernel/ids.ts";
 import { addJob, addJobSql, hasLiveJobSql, jobKeySql } from "../../kernel/queue/add-job.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import type { ResponseFormat } from "../../model/response-format.ts";
+import type { CallerOptions } from "./caller-options.ts";
 import type { CancelKeep, StoppingTurn } from "./cancel-request.ts";
 import { hasParkedSql } from "./parked.ts";
 import type { TurnKind } from "./turn.ts";
@@ -31,6 +32,7 @@ export interface NewLineTurn {
   readonly assistantMessageId: IdOf<"message">;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly responseFormat: ResponseFormat | null;
+  readonly callerOptions: CallerOptions | null;
   readonly requestId: string;
   readonly traceparent: string | null;
 }
@@ -48,12 +50,13 @@ export async function enqueueMove(inner: Tx, turn: NewLineTurn, place: "first" |
       returning s.id, s.user_id, s.visible, coalesce(s.pinned_version, (select version from agents a where a.id = s.agent_id), 0) as version
     )
     insert into turns (id, tenant_id, agent_id, session_id, kind, status, line_place, regenerates, agent_version, trigger, input,
-      assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format)
+      assistant_message_id, first_of_hidden_session, user_id, metadata, request_id, traceparent, response_format, caller_options)
     select ${turn.turnId}, ${turn.tenantId}, ${turn.agentId}, home.id, ${turn.kind}, 'enqueued',
       (select coalesce(${at} from turns where session_id = ${turn.sessionId} and status = 'enqueued'),
       ${turn.regenerates}, home.version, ${turn.trigger}, ${turn.input === null ? null : json(inner, turn.input)},
       ${turn.assistantMessageId}, not home.visible, home.user_id, ${json(inner, turn.metadata)}, ${turn.requestId},
-      ${turn.traceparent}, ${turn.responseFormat === null ? null : json(inner, turn.responseFormat)}
+      ${turn.traceparent}, ${turn.responseFormat === null ? null : json(inner, turn.responseFormat)},
+      ${turn.callerOptions === null ? null : json(inner, turn.callerOptions)}
     from home
     returning exists (
       select 1 from turns where session_id = ${turn.sessionId} and status in ('queued', 'running', 'waiting')) as is_held`;

@@ -1,0 +1,120 @@
+import { Type } from "@sinclair/typebox";
+import { Component, component, example } from "../kernel/http/component.ts";
+import { Metadata, Nullable, OneOf } from "../kernel/http/request-fields.ts";
+import { Failure, Text, TextOrNull } from "../kernel/http/response-fields.ts";
+import { Id } from "../kernel/ids.ts";
+
+/** What the operations of this protocol respond with, for the OpenAPI document. The protocol's own document has each item and event. */
+
+const Anything = Type.Object({}, { additionalProperties: true });
+const Seconds = example(Type.Integer(), 1_790_000_000);
+
+const Item = component(
+  "ResponseOutputItem",
+  example(
+    Type.Object(
+      {
+        id: Text,
+        type: OneOf("message", "reasoning", "function_call", "mcp_call", "mcp_approval_request"),
+        status: Text,
+      },
+      { additionalProperties: true },
+    ),
+    {
+      id: "msg_0mk7q2v5c8d1f4h6j9n3p0rt_0",
+      type: "message",
+      status: "completed",
+      role: "assistant",
+      content: [{ type: "output_text", text: "It is half past nine.", annotations: [], logprobs: [] }],
+    },
+  ),
+);
+
+const Usage = Component("ResponseUsage", {
+  input_tokens: example(Type.Integer(), 120),
+  input_tokens_details: example(Anything, { cached_tokens: 0 }),
+  output_tokens: example(Type.Integer(), 40),
+  output_tokens_details: example(Anything, { reasoning_tokens: 0 }),
+  total_tokens: example(Type.Integer(), 160),
+});
+
+export const ResponseResponse = Component("Response", {
+  id: Id("response"),
+  object: Type.Literal("response"),
+  created_at: Seconds,
+  completed_at: Nullable(Seconds),
+  status: example(OneOf("queued", "in_progress", "completed", "failed", "incomplete", "cancelled"), "completed"),
+  background: example(Type.Boolean(), false),
+  error: example(Nullable(Failure), null),
+  incomplete_details: example(
+    Nullable(
+      Component("ResponseIncompleteDetails", {
+        reason: OneOf("approval_required", "max_output_tokens", "content_filter"),
+        // The response that goes on once everything is decided.
+        next_response_id: Type.Optional(Id("response")),
+      }),
+    ),
+    null,
+  ),
+  instructions: example(TextOrNull, null),
+  metadata: Metadata,
+  model: Id("agent"),
+  output: Type.Array(Item),
+  previous_response_id: example(Nullable(Id("response")), null),
+  store: example(Type.Boolean(), true),
+  text: example(Anything, { format: { type: "text" } }),
+  tool_choice: example(Type.Unknown(), "auto"),
+  tools: Type.Array(Anything),
+  usage: Nullable(Usage),
+  user: example(TextOrNull, null),
+  truncation: example(Text, "auto"),
+  parallel_tool_calls: example(Type.Boolean(), true),
+  top_p: example(Type.Number(), 1),
+  presence_penalty: example(Type.Number(), 0),
+  frequency_penalty: example(Type.Number(), 0),
+  top_logprobs: example(Type.Integer(), 0),
+  temperature: example(Type.Number(), 1),
+  reasoning: Type.Null(),
+  max_output_tokens: Type.Null(),
+  max_tool_calls: Type.Null(),
+  service_tier: example(Text, "default"),
+  safety_identifier: Type.Null(),
+  prompt_cache_key: Type.Null(),
+});
+
+const StreamEvent = component(
+  "ResponseStreamEvent",
+  Type.Object({ type: Text, sequence_number: Type.Integer() }, { additionalProperties: true }),
+);
+
+/** What a response's stream sends: each event's `data` as JSON, its `event` the same as the `type` in it, and the last one's `data` is `[DONE]`. */
+export const ResponseStream = component(
+  "ResponseStream",
+  example(
+    Type.String({
+      description:
+        "Server-sent events of the Open Responses protocol. Each has its `type` as its name too and a `sequence_number` from 0; the `data` of the last one is `[DONE]`.",
+      contentMediaType: "text/event-stream",
+      contentSchema: StreamEvent,
+    }),
+    'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","sequence_number":4,"item_id":"msg_0mk7q2v5c8d1f4h6j9n3p0rt_0","output_index":0,"content_index":0,"delta":"It is","logprobs":[]}\n\ndata: [DONE]\n\n',
+  ),
+);
+
+export const ResponseDeletedResponse = Component("ResponseDeleted", {
+  id: Id("response"),
+  object: Type.Literal("response"),
+  deleted: Type.Literal(true),
+});
+
+export const ModelResponse = Component("Model", {
+  id: Id("agent"),
+  object: Type.Literal("model"),
+  created: Seconds,
+  owned_by: Id("tenant"),
+  name: example(Text, "Support"),
+});
+export const ModelListResponse = Component("ModelList", {
+  object: Type.Literal("list"),
+  data: Type.Array(ModelResponse),
+});

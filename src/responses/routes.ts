@@ -1,0 +1,129 @@
+import { Elysia } from "elysia";
+import { unaudited } from "../kernel/http/audit-trail.ts";
+import { readIdempotencyKey } from "../kernel/http/idempotency.ts";
+import { operation, pathIds } from "../kernel/http/operation.ts";
+import { Id } from "../kernel/ids.ts";
+import { deleteTurn, eraseTurnLogs } from "../sessions/erase/turn.ts";
+import type { StreamContext } from "../sessions/follow/respond.ts";
+import { cancelResponse, endIfWaiting, requireEnded } from "./cancel.ts";
+import { createResponse } from "./create.ts";
+import { atOnce, streamed, whole } from "./follow.ts";
+import { modelRoutes } from "./model-routes.ts";
+import { requireResponse } from "./read.ts";
+import { showResponse } from "./resource.ts";
+import { ResponseDeletedResponse, ResponseResponse, ResponseStream } from "./responses.ts";
+import { ResponseCreate } from "./schema.ts";
+
+const responsePath = pathIds({ responseId: Id("response") });
+
+/** Agents by the Open Responses protocol, which OpenAI's clients speak: `/v1/responses` and `/v1/models`. */
+export function responseRoutes(streams: StreamContext) {
+  return new Elysia().use(createRoutes(streams)).use(oneResponseRoutes(streams)).use(modelRoutes(streams.ctx));
+}
+
+function createRoutes(streams: StreamContext) {
+  const { ctx } = streams;
+  return new Elysia({ prefix: "/v1/responses" }).post(
+    "",
+    operation(ctx, {
+      id: "responses.create",
+      protocolErrors: true,
+      audit: unaudited,
+      streams: true,
+      idempotency: "own",
+      summary: "Create a response of an agent",
+      description:
+        "A turn of an agent by the Open Responses protocol: `model` is the agent's id. See `docs/responses.md` for what each field does.",
+      body: ResponseCreate,
+      success: 200,
+      response: [ResponseResponse, ResponseStream],
+      errors: [
+        "invalid_request",
+        "provider_required",
+        "usage_credit_required",
+        "merchant_subscription_required",
+        "merchant_balance_required",
+        "merchant_customer_unmapped",
+        "merchant_eligibility_unavailable",
+        "not_found",
+        "provider_missing_for_turn",
+        "version_missing_for_run",
+        "sandbox_required_for_turn",
+        "agent_disabled",
+        "tenant_deleting",
+        "quota_exceeded",
+        "too_many_turns",
+        "session_busy",
+        "tool_call_settled",
+        "idempotency_key_reused",
+      ],
+      handle: async ({ principal, form, body, request, requestId, tenantId }) => {
+        const key = readIdempotencyKey(request, tenantId, form, body);
+        const response = await createResponse(ctx, { principal, body, requestId, key });
+        if (body.stream === true) return streamed(streams, response, { request });
+        return body.background === true ? atOnce(streams, response) : whole(streams, response, { request });
+      },
+    }),
+  );
+}
+
+function oneResponseRoutes({ ctx }: StreamContext) {
+  return new Elysia({ prefix: "/v1/responses/:responseId" })
+    .get(
+      "",
+      operation(ctx, {
+        id: "responses.get",
+        protocolErrors: true,
+        summary: "Read a response",
+        params: responsePath,
+        success: 200,
+        response: ResponseResponse,
+        errors: ["not_found"],
+        handle: async ({ sql, tenantId, params }) =>
+          showResponse(await requireResponse(sql, tenantId, params.responseId)),
+      }),
+    )
+    .post(
+      "/cancel",
+      operation(ctx, {
+        id: "responses.cancel",
+        protocolErrors: true,
+        audit: unaudited,
+        summary: "Cancel a response",
+        description: "Nothing of it is kept. One that was cancelled before is returned as it is.",
+        params: responsePath,
+        success: 200,
+        response: ResponseResponse,
+        errors: ["not_found", "session_idle"],
+        idempotency: "own",
+        handle: async ({ tenantId, params }) => showResponse(await cancelResponse(ctx, tenantId, params.responseId)),
+      }),
+    )
+    .delete(
+      "",
+      operation(ctx, {
+        id: "responses.delete",
+        protocolErrors: true,
+        audit: "response.delete",
+        summary: "Delete a response",
+        description:
+          "Its turn leaves the conversation, with all that it said and did. The last turn of a session takes the session along.",
+        params: responsePath,
+        success: 200,
+        response: ResponseDeletedResponse,
+        errors: ["not_found", "session_busy"],
+        handle: async ({ sql, commit, tenantId, params }) => {
+          const id = params.responseId;
+          const found = await requireResponse(sql, tenantId, id);
+          await endIfWaiting(ctx, found);
+          const turn = { tenantId, agentId: found.agentId, sessionId: found.sessionId, turnId: found.turnId };
+          await requireEnded(sql, turn.turnId);
+          await eraseTurnLogs(ctx, turn.turnId);
+          return commit(async (inner) => {
+            await deleteTurn(inner, turn);
+            return { id, object: "response", deleted: true };
+          });
+        },
+      }),
+    );
+}

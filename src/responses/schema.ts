@@ -1,0 +1,108 @@
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { Component, component, example, shownAs } from "../kernel/http/component.ts";
+import { Characters, Closed, Metadata, Nullable, UserId } from "../kernel/http/request-fields.ts";
+import { Id } from "../kernel/ids.ts";
+
+/** `instructions` has at most this many characters. */
+const instructionsCharactersMax = 100_000;
+/** A request brings at most this many tools. */
+const toolsMax = 50;
+
+/** A field that may be left out, or null, which means the same. */
+function Maybe<T extends TSchema>(schema: T) {
+  return Type.Optional(Nullable(schema));
+}
+
+/**
+ * A field of the protocol that changes nothing here: only the value that it has anyway is taken. What
+ * would change the agent is refused by name.
+ */
+function Fixed(...values: readonly (string | number | boolean)[]) {
+  const said = values.map((value) => JSON.stringify(value)).join(" or ");
+  const errorMessage =
+    values.length === 0 ? "is not supported: leave it out" : `is not supported: leave it out, or send ${said}`;
+  const options = [Type.Null(), ...values.map((value) => Type.Literal(value))];
+  return Type.Optional(Type.Union(options, { errorMessage }));
+}
+
+const FunctionTool = Component("ResponseFunctionTool", {
+  type: Type.Literal("function", { errorMessage: 'must be "function": other tools are the agent\'s' }),
+  name: example(Type.String(), "current_location"),
+  description: Maybe(Type.String()),
+  parameters: Maybe(Type.Object({}, { additionalProperties: true })),
+  strict: Maybe(Type.Boolean()),
+});
+
+const ToolChoiceField = Type.Union(
+  [
+    Type.Literal("auto"),
+    Type.Literal("none"),
+    Type.Literal("required"),
+    Closed({ type: Type.Literal("function"), name: Type.String() }),
+  ],
+  { errorMessage: 'must be "auto", "none", "required", or a function by its name' },
+);
+
+const TextFormat = Type.Union(
+  [
+    Closed({ type: Type.Literal("text") }),
+    Closed({
+      type: Type.Literal("json_schema"),
+      name: Maybe(Type.String()),
+      schema: Type.Object({}, { additionalProperties: true }),
+      description: Maybe(Type.String()),
+      strict: Maybe(Type.Boolean()),
+    }),
+  ],
+  { errorMessage: 'must be of type "text" or "json_schema"' },
+);
+
+/** An item of the input, for the OpenAPI document; `input.ts` checks them. */
+const InputItemShown = component(
+  "ResponseInputItem",
+  example(Type.Object({ type: Type.Optional(Type.String()) }, { additionalProperties: true }), {
+    type: "message",
+    role: "user",
+    content: "What time is it in Lisbon?",
+  }),
+);
+
+/** The body of `POST /v1/responses`. */
+export const ResponseCreate = Component("ResponseCreate", {
+  model: Id("agent"),
+  input: example(
+    Type.Union([Type.String(), Type.Array(shownAs(Type.Unknown(), InputItemShown))], {
+      errorMessage: "must be a text, or a list of items",
+    }),
+    "What time is it in Lisbon?",
+  ),
+  instructions: Maybe(Characters({ max: instructionsCharactersMax })),
+  previous_response_id: Maybe(Id("response")),
+  stream: Maybe(Type.Boolean()),
+  store: Maybe(Type.Boolean()),
+  background: Maybe(Type.Boolean()),
+  tools: Maybe(Type.Array(FunctionTool, { maxItems: toolsMax })),
+  tool_choice: Maybe(ToolChoiceField),
+  text: Maybe(Closed({ format: Maybe(TextFormat), verbosity: Fixed("medium") })),
+  metadata: Maybe(Metadata),
+  user: Maybe(UserId),
+  // What OpenAI's clients may send though it changes nothing.
+  include: Maybe(Type.Array(Type.Unknown(), { maxItems: 0, errorMessage: "is not supported: leave it out" })),
+  stream_options: Maybe(Closed({ include_obfuscation: Fixed(false) })),
+  parallel_tool_calls: Fixed(true),
+  truncation: Fixed("auto", "disabled"),
+  service_tier: Fixed("auto", "default"),
+  temperature: Fixed(1),
+  top_p: Fixed(1),
+  presence_penalty: Fixed(0),
+  frequency_penalty: Fixed(0),
+  top_logprobs: Fixed(0),
+  max_output_tokens: Fixed(),
+  max_tool_calls: Fixed(),
+  reasoning: Fixed(),
+  safety_identifier: Fixed(),
+  prompt_cache_key: Fixed(),
+  conversation: Fixed(),
+  prompt: Fixed(),
+});
+export type CreateBody = Static<typeof ResponseCreate>;
