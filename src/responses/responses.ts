@@ -84,7 +84,15 @@ export const ResponseResponse = Component("Response", {
 
 const StreamEvent = component(
   "ResponseStreamEvent",
-  Type.Object({ type: Text, sequence_number: Type.Integer() }, { additionalProperties: true }),
+  example(Type.Object({ type: Text, sequence_number: Type.Integer() }, { additionalProperties: true }), {
+    type: "response.output_text.delta",
+    sequence_number: 4,
+    item_id: "msg_0mk7q2v5c8d1f4h6j9n3p0rt_0",
+    output_index: 0,
+    content_index: 0,
+    delta: "It is",
+    logprobs: [],
+  }),
 );
 
 /** What a response's stream sends: each event's `data` as JSON, its `event` the same as the `type` in it, and the last one's `data` is `[DONE]`. */

@@ -132,6 +132,8 @@ function countOf(value: unknown): number {
   return Array.isArray(value) ? fields : fields + Object.keys(value).length;
 }
 const markdown = (name: string, description?: string) => ({ body: { content: skillMd(name, description) } });
+const items = (count: number) => Array.from({ length: count }, () => ({ role: "user", content: "hi" }));
+const functions = (count: number) => Array.from({ length: count }, (_, n) => ({ type: "function", name: `f${n}` }));
 const servers = (s: Scene) =>
   s.once("servers", async () => {
     const ids: string[] = [];
@@ -160,6 +162,14 @@ export const bounds: Readonly<Record<string, Bound>> = {
     const ask = (values: number) => send(s.t, op, form, { ...call, body: withValues(values) });
     return { last: await ask(100_000), beyond: await ask(100_001) };
   },
+  "items of an input": between(
+    () => ({ body: { input: items(2_000) } }),
+    () => ({ body: { input: items(2_001) } }),
+  ),
+  "tools of a response": between(
+    () => ({ body: { tools: functions(50) } }),
+    () => ({ body: { tools: functions(51) } }),
+  ),
   // The body is the first level.
   "levels of JSON": between(
     () => ({ body: { metadata: nested(64) } }),

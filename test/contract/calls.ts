@@ -3,6 +3,7 @@ import { form as multipart, skillMd, zip } from "../harness/archives.ts";
 import { userMessage } from "../harness/seed.ts";
 import { type Caller, idOf, nothing } from "./caller.ts";
 import { outsideCalls } from "./calls-outside.ts";
+import { responseCalls, responseVariants } from "./calls-responses.ts";
 import { freshName, type Scene } from "./scene.ts";
 import type { Call } from "./world.ts";
 
@@ -277,6 +278,7 @@ export const calls: Readonly<Record<string, Caller>> = {
   ...connections,
   ...workspaces,
   ...outsideCalls,
+  ...responseCalls,
 };
 
 /** Further successes: another status, or another kind of body, than the usual one. */
@@ -350,6 +352,7 @@ export const variants: readonly { op: string; status: number; shape: string | nu
     shape: "bytes",
     call: async (s) => ({ params: { workspaceId: await newFullWorkspace(s, 1) }, query: { path: "f1" } }),
   },
+  ...responseVariants,
   { op: "GET /v1/merchant-connection", status: 200, shape: "MerchantConnectionRead", call: nothing },
 ];
 

@@ -3,6 +3,7 @@ import type { Form } from "../../src/kernel/errors.ts";
 import { makeClientToken } from "../harness/client-tokens.ts";
 import { type ApiResponse, eventually } from "../harness/harness.ts";
 import { userMessage } from "../harness/seed.ts";
+import { responseOf } from "./calls-responses.ts";
 import { type Cause, missing } from "./causes.ts";
 import { clientRefused } from "./contract.ts";
 import { newBinding, newMerchant } from "./outside.ts";
@@ -12,7 +13,8 @@ import { send } from "./world.ts";
 const create = "POST /v1/agents/:agentId/sessions";
 const resume = "POST /v1/agents/:agentId/sessions/:sessionId";
 const generate = "POST /v1/agents/:agentId/generate";
-const doors = [create, resume, generate];
+const respond = "POST /v1/responses";
+const doors = [create, resume, generate, respond];
 
 interface Door {
   readonly agentId: string;
@@ -20,9 +22,21 @@ interface Door {
 }
 
 /** A turn through one of the doors. */
-function turn(s: Scene, form: Form, op: string, { agentId, sessionId }: Door, fields: object = {}, text = "hi") {
+async function turn(s: Scene, form: Form, op: string, at: Door, fields: TurnFields = {}, text = "hi") {
+  const { agentId, sessionId } = at;
+  if (op === respond) {
+    const { userId, version } = fields;
+    const pinned = version === undefined ? {} : { previous_response_id: await responseOf(s, at) };
+    const body = { model: agentId, input: text, ...(userId === undefined ? {} : { user: userId }), ...pinned };
+    return send(s.t, op, form, { body });
+  }
   const said = op === generate ? { messages: [userMessage(text)] } : { message: userMessage(text) };
   return send(s.t, op, form, { params: { agentId, sessionId }, body: { ...said, stream: false, ...fields } });
+}
+
+interface TurnFields {
+  readonly userId?: string;
+  readonly version?: number;
 }
 
 /** An agent of its own with a session, whose turns may then be made to fail. */
@@ -34,7 +48,7 @@ const put = (s: Scene, agentId: string, body: object, form: Form = "b") =>
   s.t.call("PUT", `/v1/agents/${agentId}`, { form, body });
 
 /** A cause that the tenant or the agent has, whatever the door. */
-function atDoors(row: string, prepare: (s: Scene, at: Door) => Promise<unknown>, fields: object = {}): Cause {
+function atDoors(row: string, prepare: (s: Scene, at: Door) => Promise<unknown>, fields: TurnFields = {}): Cause {
   return {
     ops: doors,
     row,
@@ -128,7 +142,7 @@ export const turnCauses: readonly Cause[] = [
   atDoors("402 usage_credit_required", (s) => s.setTenant({ usage_credit: 0 })),
   atDoors("409 agent_disabled | 409 AGENT_DISABLED", (s, { agentId }) => s.parley.agents.disable(agentId)),
   {
-    ops: doors,
+    ops: [create, resume, generate],
     row: "409 turn_limit_reached",
     async meet(s, form, op) {
       const at = await door(s, {}, { tools: ["write_todos"], turnLimits: { maxModelCalls: 1 } });
@@ -153,11 +167,57 @@ export const turnCauses: readonly Cause[] = [
     put(s, agentId, { tools: [], sandboxId: null }, "a"),
   ),
   {
-    ops: doors,
+    ops: [create, resume, generate],
     row: "502 provider_error",
     meet: async (s, form, op) => turn(s, form, op, await s.theSession(), {}, "[[sim: fail=401]]"),
   },
   { ops: [create, resume], row: "409 turn_canceled", meet: canceled },
+  {
+    ops: [respond],
+    row: "404 not_found",
+    meet: async (s, form, op) => send(s.t, op, form, { body: { model: missing("ag"), input: "hi" } }),
+  },
+  {
+    ops: [respond],
+    row: busy,
+    async meet(s, form, op) {
+      const at = await busyAt(s);
+      const body = { model: at.agentId, input: "hi", previous_response_id: await responseOf(s, at) };
+      return send(s.t, op, form, { body });
+    },
+  },
+  {
+    ops: [respond],
+    row: "409 tool_call_settled",
+    async meet(s, form, op) {
+      const at = await s.newCalling();
+      const input = [{ type: "function_call_output", call_id: at.toolCallId, output: "1" }];
+      const call = { body: { model: at.agentId, input, previous_response_id: await responseOf(s, at) } };
+      await send(s.t, op, form, call);
+      return send(s.t, op, form, call);
+    },
+  },
+  {
+    ops: [respond],
+    row: "404 agent_version_not_found | 404 AGENT_VERSION_NOT_FOUND",
+    async meet(s, form, op) {
+      const at = await door(s, { version: 1 });
+      await s.sql`delete from agent_versions where agent_id = ${at.agentId} and version = 1`;
+      return turn(s, form, op, at, { version: 1 });
+    },
+  },
+  {
+    ops: ["POST /v1/responses/:responseId/cancel"],
+    row: "409 session_idle",
+    meet: async (s, form, op) =>
+      send(s.t, op, form, { params: { responseId: await responseOf(s, await s.newSession()) } }),
+  },
+  {
+    ops: ["DELETE /v1/responses/:responseId"],
+    row: busy,
+    meet: async (s, form, op) =>
+      send(s.t, op, form, { params: { responseId: await responseOf(s, await s.newRunning()) } }),
+  },
   prompted("400 prompt_variable_missing | 400 invalid_request", {}),
   prompted("400 prompt_variable_unknown | 400 invalid_request", { name: "Anna", other: "x" }),
   {

@@ -11,7 +11,7 @@ export interface Contract {
   readonly form?: Form;
   /** The statuses of success, the usual one first. */
   readonly success: readonly number[];
-  /** The name of the response's shape (`shapes.ts`); `stream`, `bytes`, or null for a response without a body. */
+  /** The name of the response's shape (`shapes.ts`); `stream`, `events` (the Open Responses protocol's stream), `bytes`, or null for a response without a body. */
   readonly shape: string | null;
   /** Path ids by name: prefix, and what a missing one is (see `errors`); null where existence is not checked. */
   readonly ids?: Readonly<Record<string, readonly [prefix: string, missing: string | null]>>;

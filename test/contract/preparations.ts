@@ -46,6 +46,9 @@ export const preparations: Readonly<Record<string, Prepare>> = {
   ...formattedAt("POST /v1/agents/:agentId/sessions", "message"),
   ...formattedAt("POST /v1/agents/:agentId/sessions/:sessionId", "message"),
   ...formattedAt("POST /v1/agents/:agentId/generate", "messages"),
+  "/text/format/schema": (_, schema) => ({
+    body: { input: '[[sim: text="{}"]]', text: { format: { type: "json_schema", name: "any", schema } } },
+  }),
   "/responseFormat/name": formatted("name", null),
   "/responseFormat/schema": formatted("schema", null),
   "/schedule/config/everyMs": (_, everyMs) => ({ body: { schedule: { kind: "interval", config: { everyMs } } } }),

@@ -1,6 +1,7 @@
 import type { Form } from "../../src/kernel/errors.ts";
 import { type Fields, schemaOfFields } from "./notation.ts";
 import { pauses } from "./shapes-pauses.ts";
+import { responseShapes } from "./shapes-responses.ts";
 import { turnShapes } from "./shapes-turns.ts";
 import { webhookShapes } from "./shapes-webhooks.ts";
 
@@ -148,6 +149,7 @@ const shapes: Readonly<Record<string, Fields>> = {
   Session: summary,
   SessionPage: page("Session"),
   ...turnShapes,
+  ...responseShapes,
   SessionDetails: {
     ...summary,
     busy: "bool",

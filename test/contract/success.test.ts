@@ -52,9 +52,9 @@ function expectShape(shape: string | null, form: Form, response: ApiResponse): v
   const type = response.headers.get("content-type") ?? "";
   if (shape === null) {
     expect([response.status, response.body]).toEqual([204, null]);
-  } else if (shape === "stream") {
+  } else if (shape === "stream" || shape === "events") {
     expect(type).toStartWith("text/event-stream");
-    expect(response.headers.get("x-vercel-ai-ui-message-stream")).toBe("v1");
+    expect(response.headers.get("x-vercel-ai-ui-message-stream")).toBe(shape === "stream" ? "v1" : null);
     expect(String(response.body)).toEndWith("data: [DONE]\n\n");
   } else if (shape === "bytes") {
     expect(type).toBe("application/octet-stream");
@@ -66,7 +66,7 @@ function expectShape(shape: string | null, form: Form, response: ApiResponse): v
 
 /** Operations on turns, which leave no audit event. */
 const ofTurns =
-  /\/sessions(\/:sessionId(\/cancel|\/tool-calls\/:toolCallId)?)?$|\/generate$|\/v1\/turns\/cancel$|\/runs(\/:runId\/cancel)?$/;
+  /\/sessions(\/:sessionId(\/cancel|\/tool-calls\/:toolCallId)?)?$|\/responses(\/:responseId\/cancel)?$|\/generate$|\/v1\/turns\/cancel$|\/runs(\/:runId\/cancel)?$/;
 
 /** Expects what the operation left in the audit events under its request: one for each that changes something. */
 async function expectAudited(op: string, { headers, body }: ApiResponse): Promise<void> {

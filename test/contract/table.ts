@@ -6,6 +6,7 @@ import type { Contract } from "./contract.ts";
 import { memories } from "./memories.ts";
 import { merchant } from "./merchant.ts";
 import { prompts } from "./prompts.ts";
+import { responses } from "./responses.ts";
 import { sessions } from "./sessions.ts";
 import { library, skills } from "./skills.ts";
 import { tasks } from "./tasks.ts";
@@ -15,6 +16,7 @@ import { webhooks } from "./webhooks.ts";
 export const operations: readonly Contract[] = [
   ...agents,
   ...sessions,
+  ...responses,
   ...prompts,
   ...memories,
   ...skills,
