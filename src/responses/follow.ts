@@ -11,7 +11,7 @@ import { awaitEnd, type StreamContext, stopWith, streamEvents } from "../session
 import { ItemEvents, type LogChunk, type ResponseEvent } from "./events.ts";
 import type { OutputItem } from "./items.ts";
 import { readResponse, type StoredResponse } from "./read.ts";
-import { isUnderWay, type ResponseResource, showResponse } from "./resource.ts";
+import { isUnderWay, type ResponseResource, responseError, showResponse } from "./resource.ts";
 
 /** A response that was accepted, and its log. */
 export interface FollowedResponse {
@@ -134,7 +134,7 @@ async function lastOf(
 }
 
 function lost(begins: ResponseResource, output: ItemEvents["output"], message: string): ResponseResource {
-  return { ...begins, status: "failed", output, error: { code: "service_unavailable", message } };
+  return { ...begins, status: "failed", output, error: responseError({ code: "service_unavailable", message }) };
 }
 
 function lastTypeOf({ status }: ResponseResource): string {

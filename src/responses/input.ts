@@ -56,6 +56,20 @@ export function lastKnownItem(
   return item === undefined ? null : { index, itemId: String(item.id), isReference: typeOf(item) === "item_reference" };
 }
 
+/**
+ * Returns the outputs of function calls that an input ends with: the ids of the calls, and the place of the first. A client
+ * that sends everything again may have dropped the ids of the items.
+ */
+export function lastOutputs(
+  items: readonly InputItem[],
+): { readonly index: number; readonly callIds: string[] } | null {
+  const index = items.findLastIndex((item) => typeOf(item) !== "function_call_output") + 1;
+  const callIds = items.slice(index).map(({ call_id: callId }) => callId);
+  return callIds.length === 0 || callIds.some((callId) => typeof callId !== "string")
+    ? null
+    : { index, callIds: callIds as string[] };
+}
+
 function isOurs(itemId: string): boolean {
   return responseOfItem(itemId) !== null || isId("approval", itemId);
 }

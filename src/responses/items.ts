@@ -114,7 +114,7 @@ export function placed(id: IdOf<"response">, items: readonly Unplaced[]): Output
 }
 
 /** A part of a stored message that is a tool call. */
-export interface CallPart extends ToolCall {
+export interface StoredCall extends ToolCall {
   readonly state: string;
   readonly output?: unknown;
   readonly errorText?: unknown;
@@ -122,16 +122,16 @@ export interface CallPart extends ToolCall {
 }
 
 /** Returns the tool call in a part of a message; null when it is none. */
-export function callOfPart(part: unknown): CallPart | null {
+export function callOfPart(part: unknown): StoredCall | null {
   if (!isToolCall(part)) return null;
   const { toolName } = part as { toolName?: unknown };
   const tool = part.type === "dynamic-tool" ? String(toolName ?? "") : part.type.slice("tool-".length);
   const { input } = part as { input?: unknown };
-  return { ...(part as object as CallPart), tool, input };
+  return { ...(part as object as StoredCall), tool, input };
 }
 
 /** Returns how a stored call ended; null when it has not. */
-export function endOfCall({ state, output, errorText, approval }: CallPart): CallEnd | null {
+export function endOfCall({ state, output, errorText, approval }: StoredCall): CallEnd | null {
   if (state === "output-available") return { output };
   if (state === "output-error") return { error: String(errorText) };
   if (state === "output-denied") return denialOf(approval?.reason);

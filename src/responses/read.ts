@@ -36,6 +36,7 @@ export interface AskedPause {
 
 interface TurnRow {
   readonly turnId: IdOf<"turn">;
+  readonly tenantId: IdOf<"tenant">;
   readonly agentId: IdOf<"agent">;
   readonly sessionId: IdOf<"session"> | null;
   readonly kind: TurnKind;
@@ -74,7 +75,7 @@ export async function readResponse(
 ): Promise<StoredResponse | null> {
   const { turnId, continuationId } = logsOf(id);
   const [turn] = await sql<TurnRow[]>`
-    select t.id as turn_id, t.agent_id, t.session_id, t.kind, t.status as turn_status, t.assistant_message_id, t.user_id,
+    select t.id as turn_id, t.tenant_id, t.agent_id, t.session_id, t.kind, t.status as turn_status, t.assistant_message_id, t.user_id,
       t.error, t.last_chunk, t.caller_options, t.response_format, t.accepted_at, t.finished_at, t.input_tokens, t.output_tokens,
       t.steps, coalesce(t.answer, m.content) as message
     from turns t
@@ -115,6 +116,29 @@ function readPauses(sql: AnySql, turnId: string): Promise<AskedPause[]> {
         from client_calls k where k.continuation_id = c.id
       ), '[]') as calls
     from continuations c where c.turn_id = ${turnId} order by c.created_at, c.id`;
+}
+
+/**
+ * Returns the response whose turn waits for the outputs of exactly these calls; null when none does, or more than one: a
+ * provider's ids of calls need not be unique.
+ */
+export async function responseOfCalls(
+  sql: AnySql,
+  {
+    tenantId,
+    agentId,
+    callIds,
+  }: { readonly tenantId: string; readonly agentId: string; readonly callIds: readonly string[] },
+): Promise<IdOf<"response"> | null> {
+  const rows = await sql<{ turnId: IdOf<"turn"> }[]>`
+    select k.turn_id from client_calls k join turns t on t.id = k.turn_id
+    where k.tenant_id = ${tenantId} and k.status = 'pending' and t.agent_id = ${agentId} and t.status = 'waiting'
+      and t.kind = 'session'
+    group by k.turn_id
+    having array_agg(k.tool_call_id order by k.tool_call_id) = ${callIds.toSorted()}::text[]
+    limit 2`;
+  const [row] = rows;
+  return row === undefined || rows.length > 1 ? null : responseIdOf(row.turnId);
 }
 
 /** Returns the response in which an approval was asked for; null when the tenant has no such approval. */

@@ -1,6 +1,7 @@
 import type { IdOf } from "../kernel/ids.ts";
 import type { ResponseFormat } from "../model/response-format.ts";
 import type { CallerOptions } from "../sessions/state/caller-options.ts";
+import type { TurnError } from "../sessions/state/turn-end.ts";
 import type { LogStatus } from "../sessions/state/turn-log.ts";
 import type { OutputItem } from "./items.ts";
 import { responseOutput } from "./output.ts";
@@ -87,7 +88,7 @@ export function showResponse(stored: StoredResponse, output: readonly OutputItem
     completed_at: status === "completed" && ended !== null ? seconds(ended) : null,
     status,
     background: echo.background,
-    error: status === "failed" ? (error ?? { code: "provider_error", message: "The turn failed." }) : null,
+    error: status === "failed" ? responseError(error ?? { code: "provider_error", message: "The turn failed." }) : null,
     incomplete_details: reason,
     instructions: echo.instructions,
     metadata: echo.metadata,
@@ -102,6 +103,11 @@ export function showResponse(stored: StoredResponse, output: readonly OutputItem
     user: echo.user,
     ...settings,
   };
+}
+
+/** An error as clients read it inside a response: with the kind of a refusal's (`docs/responses.md`, "Errors"). */
+export function responseError({ code, message }: TurnError) {
+  return { code, message, type: code === "provider_error" ? "model_error" : "server_error", param: null };
 }
 
 function previousOf({ turnId, pauses, place, callerOptions }: StoredResponse, echo: Echo): IdOf<"response"> | null {

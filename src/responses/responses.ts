@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { Component, component, example } from "../kernel/http/component.ts";
 import { Metadata, Nullable, OneOf } from "../kernel/http/request-fields.ts";
-import { Failure, Text, TextOrNull } from "../kernel/http/response-fields.ts";
+import { Text, TextOrNull } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
 
 /** What the operations of this protocol respond with, for the OpenAPI document. The protocol's own document has each item and event. */
@@ -45,7 +45,17 @@ export const ResponseResponse = Component("Response", {
   completed_at: Nullable(Seconds),
   status: example(OneOf("queued", "in_progress", "completed", "failed", "incomplete", "cancelled"), "completed"),
   background: example(Type.Boolean(), false),
-  error: example(Nullable(Failure), null),
+  error: example(
+    Nullable(
+      Component("ResponseError", {
+        code: example(Text, "provider_error"),
+        message: example(Text, "The model provider failed."),
+        type: OneOf("model_error", "server_error"),
+        param: Type.Null(),
+      }),
+    ),
+    null,
+  ),
   incomplete_details: example(
     Nullable(
       Component("ResponseIncompleteDetails", {

@@ -9,7 +9,7 @@ export const responseShapes: Readonly<Record<string, Fields>> = {
     completed_at: "int?",
     status: "=queued,in_progress,completed,failed,incomplete,cancelled",
     background: "bool",
-    error: "#CopyError?",
+    error: "object?",
     incomplete_details: "object?",
     instructions: "text?",
     metadata: "object",

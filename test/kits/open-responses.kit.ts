@@ -52,7 +52,7 @@ describe.skipIf(kit === "")("the compliance tests of Open Responses", async () =
         ...["--base-url", `http://127.0.0.1:${server.port}/v1`],
         ...["--api-key", t.token, "--model", agentId, "--json"],
       ]);
-    const judged = results.filter(({ id }) => !(id in leftOut));
+      const judged = results.filter(({ id }) => !(id in leftOut));
       expect(judged.length).toBeGreaterThan(5);
       expect(judged.filter(({ status }) => status !== "passed" && status !== "skipped")).toEqual([]);
     },

@@ -772,7 +772,7 @@ export interface Response {
   completed_at: number | null;
   status: "queued" | "in_progress" | "completed" | "failed" | "incomplete" | "cancelled";
   background: boolean;
-  error: Failure | null;
+  error: ResponseError | null;
   incomplete_details: ResponseIncompleteDetails | null;
   instructions: string | null;
   metadata: Record<string, unknown>;
@@ -848,6 +848,13 @@ export interface ResponseDeleted {
   id: string;
   object: "response";
   deleted: true;
+}
+
+export interface ResponseError {
+  code: string;
+  message: string;
+  type: "model_error" | "server_error";
+  param: null;
 }
 
 export interface ResponseFormat {
