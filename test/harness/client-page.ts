@@ -28,9 +28,9 @@ export async function openClientPages(
   const url = `http://127.0.0.1:${service.port}`;
   const granted = { id: "", token: "", count: 0 };
   const grant = async () => {
-    const { id, token, expiresAt } = await makeClientToken(t, { agentId, origins: [named.origin] });
+    const { id, token } = await makeClientToken(t, { agentId, origins: [named.origin] });
     Object.assign(granted, { id, token, count: granted.count + 1 });
-    return Response.json({ url, agentId, token, expiresAt });
+    return Response.json({ url, agentId, token });
   };
   const named = servePage(script, { "/token": grant });
   const strange = servePage(script, { "/token": grant });

@@ -1,5 +1,6 @@
 import { isClientToken } from "../auth/authenticator.ts";
 import { ApiError } from "../errors.ts";
+import { rememberOuter } from "../runtime.ts";
 
 /** The query field of `GET …/sessions/:sessionId/stream` that takes a client token in place of the `Authorization` header. */
 export const queryTokenField = "access_token";
@@ -26,5 +27,7 @@ export function takeQueryToken(request: Request): Request {
       details: { issues: [{ path: queryTokenField, message: "and the Authorization header exclude each other" }] },
     });
   if (isClientToken(token)) headers.set("authorization", `Bearer ${token}`);
-  return new Request(new Request(url, request), { headers });
+  const inner = new Request(new Request(url, request), { headers });
+  rememberOuter(inner, request);
+  return inner;
 }

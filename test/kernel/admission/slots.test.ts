@@ -50,6 +50,10 @@ describe("the requests in flight of one sender", () => {
     for (let n = 0; n < requestsInFlightMax; n += 1) await slots.begin(stranger(n));
     expect(await reasonOf(slots.begin(stranger(-1)))).toEqual(tooMany);
     expect(slots.tenantOf(await requestOf(slots, known))).toBe(known.id);
+    // A page's preflight has no credential, and finds room beside them.
+    const preflight = new Request("http://parley.test/v1/agents", { method: "OPTIONS" });
+    await slots.begin(preflight);
+    expect(slots.tenantOf(preflight)).toBeNull();
   });
 
   test("count for nobody once a credential was refused", async () => {

@@ -4,6 +4,7 @@ import { RequestSlots } from "../../../src/kernel/admission/request-slots.ts";
 import { createOperatorApp } from "../../../src/kernel/http/operator-app.ts";
 import type { IdOf } from "../../../src/kernel/ids.ts";
 import { createLogger } from "../../../src/kernel/telemetry/log.ts";
+import { makeClientToken } from "../../harness/client-tokens.ts";
 import { useAgent } from "../../harness/fixture.ts";
 
 const { h, t, agentId } = await useAgent();
@@ -72,6 +73,18 @@ test("each request leaves one line, the refused ones too", async () => {
   await h.sql`update tenants set rate_limit = 0 where id = ${t.id}`;
   expect(await lineOf("GET", agents)).toEqual(["info", agents, 429, "rate_limited"]);
   await h.sql`update tenants set rate_limit = null where id = ${t.id}`;
+});
+
+test("a client token is in no line, in the URL of a stream either", async () => {
+  const { app, lines } = logging();
+  const { token } = await makeClientToken(t, { agentId });
+  const stream = `http://parley.test/v1/agents/${agentId}/sessions/ss_${"0".repeat(24)}/stream`;
+  const statuses = [];
+  for (const query of [`access_token=${token}`, `surprise=1&access_token=${token}`, `access_token=${token}x`])
+    statuses.push((await app(new Request(`${stream}?${query}`))).status);
+  expect(statuses).toEqual([404, 400, 401]);
+  expect(lines).toHaveLength(3);
+  expect(JSON.stringify(lines)).not.toContain(token);
 });
 
 test("what monitors ask is quiet", async () => {
