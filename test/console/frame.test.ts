@@ -75,7 +75,7 @@ describe.skipIf(!hasBrowser)("the console's pages for everybody", () => {
     expect(await person.wrongs()).toEqual([]);
   });
 
-  test("in the overview each plot is a figure with a caption and a table", async () => {
+  test("in the overview each plot is a figure with a caption and a table, and is live", async () => {
     const person = await signedIn();
     for (const caption of ["Turns a minute", "Time to first text", "Failures", "Tokens"]) {
       const figure = person.page.getByRole("figure").filter({ hasText: caption });
@@ -83,6 +83,12 @@ describe.skipIf(!hasBrowser)("the console's pages for everybody", () => {
       await figure.getByText(`Table of ${caption.toLowerCase()}`).click();
       expect(await figure.getByRole("row").count()).toBe(61);
     }
+    const turns = person.page.getByRole("figure").filter({ hasText: "Turns a minute" });
+    const before = Number.parseInt((await turns.locator("strong").textContent()) ?? "", 10);
+    await t.call("POST", `/v1/agents/${agentId}/sessions`, {
+      body: { stream: false, message: userMessage("One more.") },
+    });
+    await turns.getByText(`${before + 1} in the hour`).waitFor();
     expect(await person.wrongs()).toEqual([]);
   });
 });

@@ -135,6 +135,19 @@ describe.skipIf(!hasBrowser)("the playground", () => {
     }
   });
 
+  test("stops a turn that waits, and is free for the next message", async () => {
+    const player = await Player.open();
+    await player.send(script('text="First." tool=memory_save args={"text":"tea"} ; text="Noted."'));
+    await player.visit.button("Approve").waitFor();
+    await player.page.getByLabel("Message").fill("never mind");
+    expect(await player.visit.button("Send").isDisabled()).toBe(true);
+    await player.visit.press("Stop");
+    await player.settled();
+    expect(await player.visit.button("Approve").count()).toBe(0);
+    await player.visit.press("Send");
+    await eventually(async () => (await player.roles()).length === 4);
+  });
+
   test("shows what was decided elsewhere", async () => {
     const player = await Player.open();
     await player.send(script('tool=memory_save args={"text":"tea"} ; text="Noted."'));

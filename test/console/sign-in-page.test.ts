@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { createLink } from "../../src/console-server/store.ts";
 import { hasBrowser, useConsole } from "../harness/console-browser.ts";
 import { eventually } from "../harness/harness.ts";
+import { makeAgent } from "../harness/seed.ts";
 
 const { h, t, origin, operatorToken, visit, signedIn } = await useConsole();
 
@@ -20,17 +21,44 @@ describe.skipIf(!hasBrowser)("signing in to the console", () => {
     expect(person.faults).toEqual([]);
   });
 
-  test("Sign out ends it, also for another window of the browser, which comes back to its address", async () => {
+  test("Sign out ends it in all windows of the browser", async () => {
     const person = await signedIn("/playground");
     const other = await person.page.context().newPage();
     await other.goto(`${origin}/console/sessions`);
     await other.getByRole("heading", { level: 1, name: "Sessions" }).waitFor();
     await person.press("Sign out");
     await person.page.getByLabel("API key").waitFor();
-    await other.getByRole("navigation").getByRole("link", { name: "Overview" }).click();
-    await other.getByLabel("API key").fill(t.token);
+    await other.getByLabel("API key").waitFor();
+    expect(person.faults).toEqual([]);
+  });
+
+  test("a session that ended leads to the sign-in, and back to the same address", async () => {
+    const person = await signedIn("/sessions?userId=ada");
+    await h.sql`delete from console_sessions`;
+    // The list is read anew by itself.
+    await person.page.getByLabel("API key").waitFor();
+    await person.signIn(t.token);
+    await person.heading("Sessions").waitFor();
+    expect(await person.page.getByLabel("User").inputValue()).toBe("ada");
+    expect(person.faults).toEqual([]);
+  });
+
+  test("a tab goes on as whoever signs in in another one", async () => {
+    const agentId = await makeAgent(h, t);
+    const person = await signedIn(`/playground?agent=${agentId}`);
+    await person.page.getByLabel("Message").fill("still here");
+    const other = await person.page.context().newPage();
+    // A new session of the same tenant has another token for its requests.
+    await other.goto(`${origin}/console#${await createLink(h.sql, t.id as never, t.token)}`);
+    await other.getByRole("button", { name: "Sign out" }).waitFor();
+    await person.press("Send");
+    await person.page.locator("article.assistant").getByText("still here").waitFor();
+    const stranger = await h.tenant({ name: "Stranger" });
+    await other.getByRole("button", { name: "Sign out" }).click();
+    await other.getByLabel("API key").fill(stranger.token);
     await other.getByRole("button", { name: "Sign in" }).click();
-    await other.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+    await person.page.getByRole("navigation").getByText("Stranger").waitFor();
+    expect(await person.page.getByText("still here").count()).toBe(0);
     expect(person.faults).toEqual([]);
   });
 

@@ -26,7 +26,11 @@ export interface ConsoleSession {
 const sessionKey = ["console-session"];
 let linked: Promise<ConsoleSession> | null = null;
 
+/** All tabs of a browser have one cookie: who signs in or out in one tells the others. */
+const tabs = new BroadcastChannel("parley-console-session");
+
 whenUnauthorized(() => queryClient.setQueryData(sessionKey, null));
+tabs.onmessage = () => void followOtherTab().catch(() => {});
 
 /** The session; null when nobody is signed in. */
 export function useConsoleSession() {
@@ -35,17 +39,31 @@ export function useConsoleSession() {
 
 /** Signs in with an API key, a dashboard JWT or the operator's token. Throws `ParleyError`. */
 export async function signIn(apiKey: string): Promise<void> {
-  const session = await login({ apiKey });
-  queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] });
-  queryClient.setQueryData(sessionKey, session);
+  begin(await login({ apiKey }));
+  tabs.postMessage(null);
 }
 
 /** Ends the session here and at the service. */
 export async function signOut(): Promise<void> {
   const response = await consoleFetch("/console/api/logout", { method: "POST" });
   if (!response.ok && response.status !== 401) await read(response);
+  begin(null);
+  tabs.postMessage(null);
+}
+
+/** What was read as somebody else is forgotten. */
+function begin(session: ConsoleSession | null): void {
   queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] });
-  queryClient.setQueryData(sessionKey, null);
+  queryClient.setQueryData(sessionKey, session);
+}
+
+/** Takes over the session of another tab; where it is another tenant's, the page begins anew as that one. */
+async function followOtherTab(): Promise<void> {
+  const before = queryClient.getQueryData<ConsoleSession | null>(sessionKey);
+  const now = await readSession();
+  const isOther = before && now && JSON.stringify(before.principal) !== JSON.stringify(now.principal);
+  if (isOther) window.location.reload();
+  else queryClient.setQueryData(sessionKey, now);
 }
 
 /** Signs in by the link that `npm start` prints, `/console#code`, and takes the code out of the address. */
@@ -61,7 +79,10 @@ async function readSession(): Promise<ConsoleSession | null> {
   // A link that was used before, or is too old, leaves whoever is signed in.
   const made = await linked?.catch(() => null);
   linked = null;
-  if (made) return made;
+  if (made) {
+    tabs.postMessage(null);
+    return made;
+  }
   const response = await consoleFetch("/console/api/session");
   return response.status === 401 ? null : read(response);
 }

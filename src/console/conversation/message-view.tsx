@@ -1,5 +1,5 @@
 import type { FilePart, MessagePart, ReasoningPart, SourceUrlPart, TextPart, UIMessage } from "parley/client";
-import type { ReactNode } from "react";
+import { memo, type ReactNode } from "react";
 import { Markdown } from "../parts/markdown.tsx";
 import { isSafeLink } from "../parts/safe-link.ts";
 import { CallView } from "./call-view.tsx";
@@ -16,8 +16,8 @@ interface MessageViewProps {
   readonly isStreaming?: boolean;
 }
 
-/** One message, as whoever reads the conversation sees it. */
-export function MessageView(props: MessageViewProps) {
+/** One message, as whoever reads the conversation sees it. While an answer is streamed, the messages before it are not drawn anew. */
+export const MessageView = memo(function MessageView(props: MessageViewProps) {
   const { message, callAction, actions, unfolded = false, isStreaming = false } = props;
   const note = endNote(message.metadata);
   return (
@@ -34,7 +34,7 @@ export function MessageView(props: MessageViewProps) {
       {note !== null && <p className="hint">{note}</p>}
     </article>
   );
-}
+});
 
 interface PartViewProps {
   readonly part: MessagePart;

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { Agent } from "parley/client";
 import { useId } from "react";
 import { parley } from "../api/client.ts";
+import { errorText } from "../api/queries.ts";
 import { Picker } from "../parts/picker.tsx";
 
 interface AgentChoiceProps {
@@ -12,14 +13,22 @@ interface AgentChoiceProps {
 
 /** Which agent to speak with. */
 export function AgentChoice({ agents, agentId, onChange }: AgentChoiceProps) {
-  const agent = agents.find(({ id }) => id === agentId);
+  // The list has the newest 1,000; an address may name another one.
+  const isListed = agents.some(({ id }) => id === agentId);
+  const other = useQuery({
+    queryKey: ["agent", agentId],
+    queryFn: ({ signal }) => parley.agents.get(agentId as string, { signal }),
+    enabled: agentId !== null && !isListed,
+  });
+  const known = isListed || !other.data ? agents : [other.data, ...agents];
+  const agent = known.find(({ id }) => id === agentId);
   return (
     <div className="agent-choice">
       <Picker
         label="Agent"
         value={agentId}
         onChange={(chosen) => chosen !== null && chosen !== agentId && onChange(chosen)}
-        choices={agents.map(({ id, name, status, model }) => ({
+        choices={known.map(({ id, name, status, model }) => ({
           value: id,
           label: name,
           detail: status === "disabled" ? "disabled" : (model ?? "no model"),
@@ -27,7 +36,7 @@ export function AgentChoice({ agents, agentId, onChange }: AgentChoiceProps) {
       />
       {agent?.status === "disabled" && <p className="fault">This agent is disabled: it runs no turn.</p>}
       {agent !== undefined && agent.model === null && <p className="fault">This agent has no model.</p>}
-      {agentId !== null && agent === undefined && <p className="fault">There is no agent {agentId}.</p>}
+      {other.error !== null && <p className="fault">{errorText(other.error)}</p>}
     </div>
   );
 }

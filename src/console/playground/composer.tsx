@@ -5,21 +5,22 @@ import { toast } from "../parts/toasts.tsx";
 import { readPictures } from "./pictures.ts";
 
 interface ComposerProps {
-  readonly disabled: boolean;
+  /** Why nothing can be sent now; null when it can. */
+  readonly hindrance: string | null;
   onSend(text: string, files: FileUIPart[]): void;
   /** Further buttons. */
   readonly children: ReactNode;
 }
 
 /** The field for a message, with pictures. Enter sends, Shift and Enter begins a new line. */
-export function Composer({ disabled, onSend, children }: ComposerProps) {
+export function Composer({ hindrance, onSend, children }: ComposerProps) {
   const [text, setText] = useState("");
   const [pictures, setPictures] = useState<FileUIPart[]>([]);
   const chooser = useRef<HTMLInputElement>(null);
   const isEmpty = text.trim() === "" && pictures.length === 0;
   function send(event?: FormEvent): void {
     event?.preventDefault();
-    if (disabled || isEmpty) return;
+    if (hindrance !== null || isEmpty) return;
     onSend(text, pictures);
     setText("");
     setPictures([]);
@@ -44,10 +45,9 @@ export function Composer({ disabled, onSend, children }: ComposerProps) {
       {pictures.length > 0 && <Previews pictures={pictures} onChange={setPictures} />}
       <textarea
         aria-label="Message"
-        placeholder="Message"
+        placeholder={hindrance ?? "Message"}
         rows={2}
         value={text}
-        disabled={disabled}
         onChange={(event) => setText(event.target.value)}
         onKeyDown={onKeyDown}
         onPaste={onPaste}
@@ -64,11 +64,11 @@ export function Composer({ disabled, onSend, children }: ComposerProps) {
             event.target.value = "";
           }}
         />
-        <IconButton label="Add pictures" icon="picture" disabled={disabled} onClick={() => chooser.current?.click()} />
+        <IconButton label="Add pictures" icon="picture" onClick={() => chooser.current?.click()} />
         <span className="hint keys-hint">Enter sends, Shift+Enter breaks the line</span>
         <div className="actions">
           {children}
-          <Button type="submit" tone="primary" icon="send" disabled={disabled || isEmpty}>
+          <Button type="submit" tone="primary" icon="send" disabled={hindrance !== null || isEmpty}>
             Send
           </Button>
         </div>

@@ -141,7 +141,7 @@ function Columns() {
           </div>
         ))}
       </div>
-      <Composer key={agentId} disabled={false} onSend={send}>
+      <Composer key={agentId} hindrance={is("waiting") ? "Decide first, or stop the turn" : null} onSend={send}>
         {(is("running") || is("waiting")) && (
           <Button icon="stop" onClick={stop}>
             Stop
