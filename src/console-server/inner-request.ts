@@ -3,6 +3,7 @@ import { ApiError } from "../kernel/errors.ts";
 import {
   codeOf,
   formOf,
+  isRead,
   rememberCode,
   rememberForm,
   rememberRoute,
@@ -18,7 +19,7 @@ const pagePrefix = "/console/api/";
 /** Headers that are about the browser and its page, and mean nothing to an operation. */
 const pageHeaders = /^(?:authorization|cookie|origin|referer|x-csrf-token|sec-.*)$/;
 /** What is no document of ours and no stream has to stay what it is: text that a model wrote must not run in the console's origin. */
-const sandboxed = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox";
+const sandboxed = "default-src 'none'; frame-ancestors 'none'; sandbox";
 
 /**
  * Responds to a request of the page as the same operation of the interface does to whoever holds
@@ -47,7 +48,9 @@ function innerRequest(outer: Request, credential: string): Request {
   headers.set("Authorization", `Bearer ${credential}`);
   headers.set("X-Request-Id", requestIdOf(outer));
   if (!headers.has("API-Form")) headers.set("API-Form", "b");
-  const { method, body, signal } = outer;
+  const { method, signal } = outer;
+  // What comes with a read is dropped, as by every operation.
+  const body = isRead(outer) ? null : outer.body;
   const options = { method, headers, body, signal, duplex: "half" } as const;
   return new Request(url, options as RequestInit);
 }

@@ -29,18 +29,18 @@ export function consoleRoutes(ctx: Ctx, respond: Respond) {
     (handler: OperationHandler) =>
     ({ request }: { readonly request: Request }) =>
       asTenant(request, (inner) => handler({ request: inner, params: {} }));
-  return (
-    new Elysia({ normalize: false })
-      .get("/console", ({ request }) => pages.respond(request, ""))
-      .get("/console/*", ({ request, params }) => pages.respond(request, params["*"]))
-      .post("/console/api/login", async ({ request }) => confined(await respondToSignIn(ctx, request)))
-      .get("/console/api/session", async ({ request }) => confined(await respondWithSession(ctx, request)))
-      .post("/console/api/logout", async ({ request }) => confined(await respondToSignOut(ctx, request)))
-      .get("/console/api/overview", view(views.overview))
-      .get("/console/api/waiting", view(views.waiting))
-      .use(operatorRoutes(ctx))
-      // Elysia looks for a route of the method before one of all methods, and the pages are a GET.
-      .get("/console/api/*", operation)
-      .all("/console/api/*", operation)
-  );
+  return new Elysia({ normalize: false })
+    .get("/console", ({ request }) => pages.respond(request, ""))
+    .get("/console/*", ({ request, params }) => pages.respond(request, params["*"]))
+    .post("/console/api/login", async ({ request }) => confined(await respondToSignIn(ctx, request)))
+    .get("/console/api/session", async ({ request }) => confined(await respondWithSession(ctx, request)))
+    .post("/console/api/logout", async ({ request }) => confined(await respondToSignOut(ctx, request)))
+    .get("/console/api/overview", view(views.overview))
+    .get("/console/api/waiting", view(views.waiting))
+    .use(operatorRoutes(ctx))
+    .get("/console/api/*", operation)
+    .post("/console/api/*", operation)
+    .put("/console/api/*", operation)
+    .patch("/console/api/*", operation)
+    .delete("/console/api/*", operation);
 }

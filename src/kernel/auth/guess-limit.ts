@@ -2,7 +2,7 @@ import type { Redis } from "ioredis";
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from "rate-limiter-flexible";
 
 /** Wrong sign-ins of one address within `guessWindowSeconds`. */
-export const guessesMax = 10;
+export const guessesMax = 20;
 const guessWindowSeconds = 60;
 
 /** Counts wrong sign-ins by the address that they come from. */
