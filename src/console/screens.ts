@@ -35,7 +35,7 @@ export const tenantScreens: readonly ScreenGroup[] = [
     screens: [
       { name: "Sessions", path: "/sessions", keys: "gs", load: () => import("./sessions/screen.tsx") },
       { name: "Turns", path: "/turns", keys: "gt", load: () => import("./turns/screen.tsx") },
-      { name: "Usage", path: "/usage", keys: "gu", load: null },
+      { name: "Usage", path: "/usage", keys: "gu", load: () => import("./usage/screen.tsx") },
       { name: "Audit", path: "/audit", keys: "gh", load: () => import("./audit/screen.tsx") },
     ],
   },

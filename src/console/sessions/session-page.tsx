@@ -82,7 +82,7 @@ function SessionFacts({ agentId, session }: { readonly agentId: string; readonly
           Begun: <When at={session.createdAt} />,
           "Last used": <When at={session.updatedAt} />,
           Usage: totals && `${countText(totals.inputTokens)} tokens in, ${countText(totals.outputTokens)} out`,
-          "Model calls": totals && `${countText(totals.requestCount)}, ${durationText(totals.durationMs)}`,
+          Turns: totals && `${countText(totals.requestCount)}, ${durationText(totals.durationMs)}`,
         }}
       />
       {Object.keys(session.metadata).length > 0 && <JsonView label="Metadata" value={session.metadata} />}

@@ -1,0 +1,53 @@
+import { useQuery } from "@tanstack/react-query";
+import { parley } from "../api/client.ts";
+import { countText } from "../parts/moment.ts";
+import { Plot } from "../parts/plot.tsx";
+import { Await } from "../parts/states.tsx";
+import { everyDay } from "./usage-rows.ts";
+
+interface DayPlotsProps {
+  readonly about: { readonly from: string; readonly to: string; readonly agentId?: string; readonly userId?: string };
+}
+
+/** A day of UTC, as a reader elsewhere would otherwise see it a day off. */
+const dayOf = (at: string) => new Date(at).toLocaleDateString(undefined, { timeZone: "UTC", dateStyle: "medium" });
+
+/** Tokens and turns of each day. */
+export function DayPlots({ about }: DayPlotsProps) {
+  const usage = useQuery({
+    queryKey: ["usage", "day", about],
+    queryFn: ({ signal }) => parley.usage.get({ ...about, groupBy: "day" }, { signal }),
+  });
+  const days = everyDay(about);
+  return (
+    <Await query={usage}>
+      {({ buckets, totals }) => {
+        const of = (name: "inputTokens" | "outputTokens" | "requestCount") =>
+          days.map((day) => buckets.find((bucket) => bucket.day === day)?.[name] ?? 0);
+        const shared = { at: days.map((day) => `${day}T00:00:00Z`), formatAt: dayOf, kind: "bars" as const };
+        return (
+          <div className="plots">
+            <Plot
+              {...shared}
+              caption="Tokens in by day"
+              figure={countText(totals.inputTokens)}
+              series={[{ name: "In", values: of("inputTokens"), color: "--plot-1" }]}
+            />
+            <Plot
+              {...shared}
+              caption="Tokens out by day"
+              figure={countText(totals.outputTokens)}
+              series={[{ name: "Out", values: of("outputTokens"), color: "--plot-2" }]}
+            />
+            <Plot
+              {...shared}
+              caption="Turns by day"
+              figure={countText(totals.requestCount)}
+              series={[{ name: "Turns", values: of("requestCount"), color: "--plot-3" }]}
+            />
+          </div>
+        );
+      }}
+    </Await>
+  );
+}
