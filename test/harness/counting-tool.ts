@@ -9,6 +9,8 @@ export const lookTool = "counter__look";
 
 /** An MCP server whose tools count how often they were called with each text and may be made to wait. */
 export class CountingTool implements AsyncDisposable {
+  /** Whether calls return a picture beside the text, and say that half of them is done before they wait. */
+  isRich = false;
   /** Calls by text. */
   readonly counts = new Map<string, number>();
   readonly #server = new McpServer();
@@ -16,11 +18,13 @@ export class CountingTool implements AsyncDisposable {
 
   constructor() {
     this.#server.settings.tools = [textTool("count"), textTool("look", { annotations: { readOnlyHint: true } })];
-    this.#server.settings.onCall = async ({ args }) => {
+    this.#server.settings.onCall = async ({ args, report }) => {
       const text = String(args.text);
       this.counts.set(text, (this.counts.get(text) ?? 0) + 1);
+      if (this.isRich) await report(1, 2, "half");
       await this.#held.get(text)?.promise;
-      return textResult(`counted ${text}`);
+      const { content } = textResult(`counted ${text}`);
+      return { content: this.isRich ? [...content, { type: "image", mimeType: "image/png", data: "AAAA" }] : content };
     };
   }
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
 import { eventually } from "../../harness/harness.ts";
-import { aftermathOf, sharedRedisUrl, textOf } from "../../harness/processes.ts";
+import { aftermathOf, sharedRedisUrl, type Turn, textOf } from "../../harness/processes.ts";
 import {
   allClosed,
   countStep,
@@ -18,6 +19,19 @@ import {
 import { expectFree, expectOneSequence, expectWhole } from "../../harness/turn-checks.ts";
 
 const testMs = 120_000;
+
+/** The message that a client of the AI SDK makes of a turn's stream. */
+async function assembled({ stream: { chunks } }: Turn): Promise<unknown> {
+  const stream = new ReadableStream<UIMessageChunk>({
+    start(controller) {
+      for (const chunk of chunks) controller.enqueue(chunk as unknown as UIMessageChunk);
+      controller.close();
+    },
+  });
+  let last: UIMessage | null = null;
+  for await (const message of readUIMessageStream<UIMessage>({ stream })) last = message;
+  return JSON.parse(JSON.stringify(last));
+}
 
 describe.skipIf(sharedRedisUrl === null)("a turn past its first step, whose worker is killed", () => {
   test.concurrent(
@@ -73,6 +87,34 @@ describe.skipIf(sharedRedisUrl === null)("a turn past its first step, whose work
         await expectStored(c, turn);
         // The model was told.
         expect(JSON.stringify(installation.model.requests().at(-1)?.body)).toContain(lostCall);
+      }),
+    testMs,
+  );
+
+  test.concurrent(
+    "in a tool that has shown its progress, after one that returned a picture: the picture is kept, the progress is not",
+    () =>
+      onStepsScene(async ({ installation, c, tool }) => {
+        tool.isRich = true;
+        const doomed = await installation.work();
+        tool.hold("two");
+        const turn = await c.turn(`rich [[sim: ${countStep("one")} ; ${countStep("two")} ; text="the end" ]]`);
+        const progress = () => turn.stream.types.filter((type) => type === "data-tool-progress").length;
+        await eventually(() => tool.counts.get("two") === 1 && progress() === 2);
+        await doomed.kill();
+        const between = await c.join(turn.sessionId);
+        await installation.work();
+        await allClosed([turn, between]);
+        expectWhole(turn);
+        expectSame(turn, [between]);
+        expect([outputErrors(turn), progress()]).toEqual([[lostCall], 2]);
+        expect(await aftermathOf(installation.sql, turn.turnId)).toEqual(goneOn);
+        await expectStored(c, turn);
+        const [, answer] = (await messagesOf(c, turn)) as { parts: { type: string }[] }[];
+        expect(answer?.parts.filter(({ type }) => type === "file" || type.startsWith("data-"))).toEqual([
+          expect.objectContaining({ type: "file", url: "data:image/png;base64,AAAA" }),
+        ]);
+        expect(await assembled(turn)).toEqual(answer);
       }),
     testMs,
   );
