@@ -192,7 +192,10 @@ export const MessageChunk = component(
     chunk(literal("file"), { url: Text, mediaType: Text, ...provider }),
     chunk(literal("source-url"), { sourceId: Text, url: Text, title: Type.Optional(Text), ...provider }),
     chunk(literal("source-document"), { sourceId: Text, mediaType: Text, title: Text, ...provider }),
-    chunk(startsWith("data-", "data-progress"), { data: Anything }),
+    chunk(startsWith("data-", "data-tool-progress"), {
+      data: example(Anything, { toolCallId: "call_1", progress: 1, total: 4, message: "Reading" }),
+      transient: Type.Optional(Type.Boolean()),
+    }),
     chunk(literal("start"), { messageId: Type.Optional(Text), messageMetadata: Type.Optional(Anything) }),
     chunk(literal("start-step")),
     chunk(literal("finish-step")),

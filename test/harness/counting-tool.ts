@@ -7,9 +7,12 @@ export const countTool = "counter__count";
 /** The same of one that only reads, so that no policy asks before it runs. */
 export const lookTool = "counter__look";
 
+/** 2 MiB, in base64. */
+export const largePicture = Buffer.alloc(2 * 1024 * 1024, 1).toString("base64");
+
 /** An MCP server whose tools count how often they were called with each text and may be made to wait. */
 export class CountingTool implements AsyncDisposable {
-  /** Whether calls return a picture beside the text, and say that half of them is done before they wait. */
+  /** Whether calls return a large picture beside the text, and say that half of them is done before they wait. */
   isRich = false;
   /** Calls by text. */
   readonly counts = new Map<string, number>();
@@ -24,7 +27,9 @@ export class CountingTool implements AsyncDisposable {
       if (this.isRich) await report(1, 2, "half");
       await this.#held.get(text)?.promise;
       const { content } = textResult(`counted ${text}`);
-      return { content: this.isRich ? [...content, { type: "image", mimeType: "image/png", data: "AAAA" }] : content };
+      return {
+        content: this.isRich ? [...content, { type: "image", mimeType: "image/png", data: largePicture }] : content,
+      };
     };
   }
 

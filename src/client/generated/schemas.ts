@@ -1394,7 +1394,7 @@ export type UIMessageChunk =
       title: string;
       providerMetadata?: Record<string, Record<string, unknown>>;
     }
-  | { type: `data-${string}`; data: unknown }
+  | { type: `data-${string}`; data: unknown; transient?: boolean }
   | { type: "start"; messageId?: string; messageMetadata?: unknown }
   | { type: "start-step" }
   | { type: "finish-step" }
