@@ -19,7 +19,7 @@ create table client_tokens (
 -- Authentication: one read of this index a request.
 create unique index client_tokens_digest on client_tokens (digest);
 -- "How many has this tenant?"
-create index client_tokens_live on client_tokens (tenant_id, expires_at);
+create index client_tokens_live on client_tokens (tenant_id, expires_at) include (key_id);
 -- What goes with its agent, and the hourly deletion of those that have expired.
 create index client_tokens_agent on client_tokens (agent_id);
 create index client_tokens_expired on client_tokens (expires_at);

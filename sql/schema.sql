@@ -315,7 +315,7 @@ CREATE TABLE client_tokens (
 CREATE INDEX client_tokens_agent ON client_tokens USING btree (agent_id);
 CREATE UNIQUE INDEX client_tokens_digest ON client_tokens USING btree (digest);
 CREATE INDEX client_tokens_expired ON client_tokens USING btree (expires_at);
-CREATE INDEX client_tokens_live ON client_tokens USING btree (tenant_id, expires_at);
+CREATE INDEX client_tokens_live ON client_tokens USING btree (tenant_id, expires_at) INCLUDE (key_id);
 
 CREATE TABLE console_links (
   digest bytea NOT NULL,

@@ -1,14 +1,22 @@
 import { Elysia } from "elysia";
+import { tooMany } from "../kernel/admission/too-many.ts";
+import { SharedSlots } from "../kernel/async/shared-slots.ts";
 import type { Ctx } from "../kernel/context.ts";
 import { invalidAll } from "../kernel/errors.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
 import { Id } from "../kernel/ids.ts";
+import { databaseWaitMs } from "../kernel/limits.ts";
 import { ClientTokenCreatedResponse } from "./responses.ts";
 import { ClientTokenCreate, tokenSecondsDefault } from "./schema.ts";
 import { createClientToken, deleteClientToken } from "./store.ts";
 
+/** Tokens that a process makes at once. Those of a tenant wait for one another in the database, each with a connection. */
+const madeAtOnceMax = 8;
+const madeAtOncePerTenantMax = 2;
+
 /** Client tokens: `/v1/client-tokens`. */
 export function clientTokenRoutes(ctx: Ctx) {
+  const slots = new SharedSlots(madeAtOnceMax, madeAtOncePerTenantMax);
   return new Elysia({ prefix: "/v1/client-tokens" })
     .post(
       "",
@@ -22,12 +30,16 @@ export function clientTokenRoutes(ctx: Ctx) {
         success: 201,
         response: ClientTokenCreatedResponse,
         errors: ["not_found", "invalid_request"],
-        handle: ({ commit, tenantId, principal, body }) => {
+        handle: async ({ commit, tenantId, principal, body }) => {
           const { agentId, userId, sessionId = null, expiresInSeconds = tokenSecondsDefault, origins = [] } = body;
           checkOrigins(origins);
           const keyId = principal.kind === "api_key" ? principal.actor.id : null;
           const asked = { tenantId, keyId, agentId, userId, sessionId, expiresInSeconds };
-          return commit((inner) => createClientToken(inner, { ...asked, origins: [...new Set(origins)] }));
+          const release = await slots.take(tenantId, AbortSignal.timeout(databaseWaitMs)).catch(() => {
+            throw tooMany("The tenant makes too many client tokens at once.");
+          });
+          const made = commit((inner) => createClientToken(inner, { ...asked, origins: [...new Set(origins)] }));
+          return made.finally(release);
         },
       }),
     )

@@ -72,15 +72,14 @@ describe("POST /v1/client-tokens", () => {
     expect((await create({ sessionId, userId: "bea" })).status).toBe(201);
   });
 
-  test("a tenant has 100,000 valid ones at most, also when many ask at once; expired ones do not count", async () => {
+  test("a tenant has 20,000 valid ones at most, also when many ask at once; expired ones do not count", async () => {
     const tenant = await h.tenant();
     const agent = await makeAgent(h, tenant);
     const insert = (count: number, seconds: number) => h.sql`
       insert into client_tokens (id, tenant_id, digest, agent_id, user_id, origins, expires_at)
       select 'ctk_' || md5(random()::text), ${tenant.id}, sha256(random()::text::bytea), ${agent}, 'x', '{}',
         now() + make_interval(secs => ${seconds}) from generate_series(1, ${count})`;
-    // One statement may take too long for all of them.
-    for (const count of [...Array.from({ length: 9 }, () => 10_000), 9_998]) await insert(count, 600);
+    await insert(19_998, 600);
     await insert(10, -1);
     const make = () => tenant.call("POST", "/v1/client-tokens", { body: { agentId: agent, userId: "anna" } });
     const made = await Promise.all(Array.from({ length: 8 }, make));

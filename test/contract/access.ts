@@ -56,7 +56,7 @@ export const access: readonly Contract[] = [
     limits: [
       characters("/userId", 1, 256),
       number("/expiresInSeconds", 60, 86_400),
-      cap("valid client tokens per tenant", 100_000, "400 invalid_request"),
+      cap("valid client tokens per tenant", 20_000, "400 invalid_request"),
       cap("origins of a tenant's client tokens", 10_000, "400 invalid_request"),
       { field: "/origins", unit: "items", max: 20 },
       { field: "/origins/0", unit: "ascii", max: 300 },

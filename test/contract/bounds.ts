@@ -212,7 +212,7 @@ export const bounds: Readonly<Record<string, Bound>> = {
   },
   "valid client tokens per tenant": filled(async (s) => {
     const agentId = await s.theAgent();
-    await fillClientTokens(s, agentId, 99_999);
+    await fillClientTokens(s, agentId, 19_999);
     return { body: { agentId } };
   }),
   "origins of a tenant's client tokens": async (s, op, form) => {
