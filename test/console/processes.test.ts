@@ -64,7 +64,7 @@ describe.skipIf(sharedRedisUrl === null)("the console of several HTTP processes"
       expect((await fetch(`${at(place)}/agents`, { headers: { cookie } })).status).toBe(401);
   }, 60_000);
 
-  test("a reader that leaves its stream is gone from the process that served it", async () => {
+  test("logs a request once, and a reader that leaves its stream is gone", async () => {
     await using installation = await startInstallation();
     const [serve] = await Promise.all([installation.serve({ CONSOLE: "1" }), installation.work()]);
     const c = await installation.client(serve.url);
@@ -89,6 +89,15 @@ describe.skipIf(sharedRedisUrl === null)("the console of several HTTP processes"
       return Number(/^parley_followers_open(?:\{[^}]*\})? (\d+)$/m.exec(text)?.[1]);
     };
     expect(await followers()).toBe(1);
+    // One line a request, by the operation's route; no line holds what signs in.
+    const lines = await eventually(() => {
+      const found = serve.log.filter(({ route }) => route === "/console/api/agents/:agentId/sessions");
+      return found.length > 0 && found;
+    });
+    expect(lines).toMatchObject([{ method: "POST", status: 201, tenantId: c.tenantId }]);
+    expect(serve.log.filter(({ route }) => String(route).startsWith("/v1/agents/:agentId/sessions"))).toEqual([]);
+    const all = JSON.stringify(serve.log);
+    for (const secret of [c.token, csrfToken, cookie.split("=")[1] as string]) expect(all).not.toContain(secret);
     leave.abort();
     await eventually(async () => (await followers()) === 0);
   }, 60_000);
