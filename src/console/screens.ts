@@ -43,7 +43,7 @@ export const tenantScreens: readonly ScreenGroup[] = [
     title: "Build",
     screens: [
       { name: "Agents", path: "/agents", keys: "ge", load: () => import("./agents/screen.tsx") },
-      { name: "Tasks", path: "/tasks", keys: "gk", load: null },
+      { name: "Tasks", path: "/tasks", keys: "gk", load: () => import("./tasks/screen.tsx") },
       { name: "Skills", path: "/skills", keys: "gl", load: null },
       { name: "Memory", path: "/memory", keys: "gm", load: () => import("./memory/screen.tsx") },
     ],

@@ -1,0 +1,42 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { useLocation } from "wouter";
+import { parley } from "../api/client.ts";
+import { queryClient } from "../api/queries.ts";
+import { ApiForm, useApiForm } from "../parts/form.tsx";
+import { PageFrame, Section } from "../parts/page.tsx";
+import { Picker } from "../parts/picker.tsx";
+import { toast } from "../parts/toasts.tsx";
+import { TaskControls } from "./task-controls.tsx";
+import { newTask, taskOfForm } from "./task-form.ts";
+
+/** Makes a task. */
+export function NewTaskPage() {
+  const [, navigate] = useLocation();
+  const agents = useQuery({ queryKey: ["agents", "all"], queryFn: ({ signal }) => parley.agents.list({}, { signal }) });
+  const known = agents.data?.agents ?? [];
+  const [chosen, setChosen] = useState<string | null>(null);
+  const agentId = chosen ?? known[0]?.id ?? null;
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+  const form = useApiForm(newTask(timeZone), async (values) => {
+    const { task } = await parley.tasks.create({ agentId: agentId ?? "", ...taskOfForm(values) });
+    await queryClient.invalidateQueries({ queryKey: ["tasks"] });
+    toast(`${task.name} is created.`);
+    navigate(`/tasks/${task.id}`, { replace: true });
+  });
+  return (
+    <PageFrame title="New task" parent={{ title: "Tasks", to: "/tasks" }}>
+      <Section title="Settings">
+        <ApiForm form={form} action="Create" disabled={agentId === null}>
+          <Picker
+            label="Agent"
+            value={agentId}
+            onChange={setChosen}
+            choices={known.map(({ id, name }) => ({ value: id, label: name }))}
+          />
+          <TaskControls form={form} />
+        </ApiForm>
+      </Section>
+    </PageFrame>
+  );
+}
