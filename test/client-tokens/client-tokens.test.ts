@@ -137,6 +137,23 @@ describe("a client token ends", () => {
     expect((await read(kept.body.token)).status).toBe(200);
   });
 
+  test("with its key, also when that is deleted while tokens are made: each is refused or not valid", async () => {
+    const tenant = await h.tenant();
+    const agent = await makeAgent(h, tenant);
+    for (let round = 0; round < 5; round += 1) {
+      const { apiKey, token } = await createApiKey(h.sql, tenant.id, `page-${round}`, null);
+      const body = { agentId: agent, userId: "anna" };
+      const making = Array.from({ length: 6 }, () => tenant.call("POST", "/v1/client-tokens", { token, body }));
+      expect((await tenant.call("DELETE", `/v1/apikeys/${apiKey.id}`)).status).toBe(204);
+      for (const made of await Promise.all(making)) {
+        expect([201, 401]).toContain(made.status);
+        if (made.status !== 201) continue;
+        const read = await tenant.call("GET", sessionPath(agent, null), { token: made.body.token });
+        expect(statusAndCode(read)).toEqual([401, "unauthorized"]);
+      }
+    }
+  });
+
   test("when its time is over, and is swept then", async () => {
     const made = await makeClientToken(t, { agentId, origins: ["https://expired.example.com"] });
     await h.sql`update client_tokens set expires_at = now() where id = ${made.id}`;
