@@ -62,5 +62,8 @@ export const tenantScreens: readonly ScreenGroup[] = [
 
 /** What the operator of the installation sees. */
 export const operatorScreens: readonly ScreenGroup[] = [
-  { title: "Installation", screens: [{ name: "Operator", path: "/operator", keys: "go", load: null }] },
+  {
+    title: "Installation",
+    screens: [{ name: "Operator", path: "/operator", keys: "go", load: () => import("./operator/screen.tsx") }],
+  },
 ];

@@ -23,6 +23,15 @@ const tones: { readonly [status: string]: BadgeTone } = {
   ambiguous: "warn",
   reauthorization_required: "warn",
   suspended: "bad",
+  working: "good",
+  draining: "warn",
+  silent: "bad",
+  deleting: "warn",
+  needs_auth: "warn",
+  uncertain: "warn",
+  unmapped: "warn",
+  accepted: "good",
+  expired: "bad",
 };
 
 /** The tone of a status. */
