@@ -44,7 +44,7 @@ export const tenantScreens: readonly ScreenGroup[] = [
     screens: [
       { name: "Agents", path: "/agents", keys: "ge", load: () => import("./agents/screen.tsx") },
       { name: "Tasks", path: "/tasks", keys: "gk", load: () => import("./tasks/screen.tsx") },
-      { name: "Skills", path: "/skills", keys: "gl", load: null },
+      { name: "Skills", path: "/skills", keys: "gl", load: () => import("./skills/screen.tsx") },
       { name: "Memory", path: "/memory", keys: "gm", load: () => import("./memory/screen.tsx") },
     ],
   },
