@@ -57,8 +57,12 @@ interface GrowingItem {
   /** The item as it is in the end; null for one of which nothing is told. */
   whole: Unplaced | null;
   isDone: boolean;
-  /** The approval that was given to a call before this response began. */
+  /** The approval that was decided on before this response began. */
   readonly approvalId: string | null;
+  /** The approval that the policy denied by itself. */
+  deniedId: string | null;
+  /** Why the call was denied. */
+  reason: string | null;
 }
 
 /**
@@ -77,7 +81,8 @@ export class ItemEvents {
   /** `asked` are the approvals that were decided on before the response began. */
   constructor(id: IdOf<"response">, asked: readonly AskedApproval[]) {
     this.#id = id;
-    for (const approval of asked) this.#begin("call", { call: approval, approvalId: approval.id });
+    for (const approval of asked)
+      this.#begin("call", { call: approval, approvalId: approval.id, reason: approval.reason });
   }
 
   /** Returns the output so far: the items that are complete. */
@@ -121,6 +126,11 @@ export class ItemEvents {
         this.#texts.delete(id ?? "");
         return;
       }
+      case "tool-approval-response": {
+        const item = this.#growing.find(({ deniedId }) => deniedId !== null && deniedId === chunk.approvalId);
+        if (item !== undefined) item.reason = chunk.reason ?? null;
+        return;
+      }
       case "finish-step":
       case "finish":
         this.#giveToCaller();
@@ -156,7 +166,8 @@ export class ItemEvents {
     else if (type === "tool-output-available" && chunk.preliminary !== true)
       this.#endCall(item, { output: chunk.output });
     else if (type === "tool-output-error") this.#endCall(item, { error: chunk.errorText ?? "" });
-    else if (type === "tool-output-denied") this.#endCall(item, denialOf(chunk.reason));
+    else if (type === "tool-approval-request") item.deniedId = chunk.approvalId ?? null;
+    else if (type === "tool-output-denied") this.#endCall(item, denialOf(item.reason));
   }
 
   #begin(
@@ -164,10 +175,21 @@ export class ItemEvents {
     {
       call = null,
       approvalId = null,
+      reason = null,
       streamId = null,
-    }: { call?: ToolCall | null; approvalId?: string | null; streamId?: string | null },
+    }: { call?: ToolCall | null; approvalId?: string | null; reason?: string | null; streamId?: string | null },
   ): GrowingItem {
-    const item: GrowingItem = { kind, text: "", call, held: [], whole: null, isDone: false, approvalId };
+    const item: GrowingItem = {
+      kind,
+      text: "",
+      call,
+      held: [],
+      whole: null,
+      isDone: false,
+      approvalId,
+      deniedId: null,
+      reason,
+    };
     this.#growing.push(item);
     if (streamId !== null) this.#texts.set(streamId, item);
     return item;

@@ -18,6 +18,7 @@ export interface AskedApproval {
   readonly toolCallId: string;
   readonly input: unknown;
   readonly status: "pending" | "approved" | "denied";
+  readonly reason: string | null;
 }
 
 /** Where a turn stopped to ask: what it asked for, and the continuation that goes on. */
@@ -108,7 +109,7 @@ function readPauses(sql: AnySql, turnId: string): Promise<AskedPause[]> {
     select c.id as continuation_id, c.status, c.error, c.last_chunk, c.caller_options, c.created_at, c.started_at, c.finished_at,
       coalesce((
         select json_agg(json_build_object('id', a.id, 'tool', a.tool, 'toolCallId', a.tool_call_id, 'input', a.input,
-          'status', a.status) order by a.created_at, a.id)
+          'status', a.status, 'reason', a.reason) order by a.created_at, a.id)
         from approvals a where a.continuation_id = c.id
       ), '[]') as approvals,
       coalesce((
