@@ -166,7 +166,10 @@ function bodyOf(target: Target, ids: Ids): fc.Arbitrary<string | null> {
 
 /** No worker runs while requests are sent, so none may wait for the end of a turn. */
 function withStream(value: unknown): unknown {
-  const isWaiting = typeof value === "object" && value !== null && (value as { stream?: unknown }).stream === false;
+  if (typeof value !== "object" || value === null) return value;
+  const { stream } = value as { stream?: unknown };
+  // A response (`POST /v1/responses`) is not streamed where nothing is said.
+  const isWaiting = stream === false || ((stream === undefined || stream === null) && "input" in value);
   return isWaiting ? { ...value, stream: true } : value;
 }
 
