@@ -90,6 +90,10 @@ describe.skipIf(!hasBrowser)("the playground", () => {
     await page.goto(address);
     await page.locator("article.assistant").getByText("one two").waitFor();
     expect(await page.getByRole("log").locator("article").count()).toBe(2);
+    await page.getByRole("navigation").getByRole("link", { name: "Overview" }).click();
+    await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+    await page.getByRole("navigation").getByRole("link", { name: "Playground" }).click();
+    await page.locator("article.assistant").getByText("one two").waitFor();
     await page.getByRole("button", { name: "Stop" }).click();
     await page.getByRole("button", { name: "Regenerate" }).waitFor();
   });

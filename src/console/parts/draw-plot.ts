@@ -22,7 +22,7 @@ export function drawPlot(
     height,
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false } },
-    padding: [8, 8, 0, 0],
+    padding: [8, 26, 0, 0],
     scales: { y: { range: (_, __, max) => [0, Math.max(max * 1.1, 1)] } },
     axes: [
       {
@@ -31,7 +31,13 @@ export function drawPlot(
         space: 70,
         values: (_, marks, __, ___, stepSeconds) => marks.map((mark) => momentText(mark, stepSeconds)),
       },
-      { ...axis, size: 52, space: 30, values: (_, marks) => marks.map((mark) => format(mark)) },
+      {
+        ...axis,
+        size: 52,
+        space: 30,
+        ...(kind === "bars" && { incrs: wholeSteps }),
+        values: (_, marks) => marks.map((mark) => format(mark)),
+      },
     ],
     series: [
       {},
@@ -39,13 +45,23 @@ export function drawPlot(
         label,
         stroke: colorOf(color),
         width: 1.5,
-        points: { show: false },
+        points: { show: true, size: 5, filter: alone },
         ...(kind === "bars" && bars ? { paths: bars, fill: colorOf(color), width: 0 } : { fill: colorOf(color, 0.12) }),
       })),
     ],
   };
   return new uPlot(options, data, element);
 }
+
+/** A value without a neighbour would be no line: it is a point. */
+const alone: uPlot.Series.Points.Filter = (plot, series) => {
+  const values = plot.data[series] ?? [];
+  const isThere = (at: number) => values[at] !== null && values[at] !== undefined;
+  return [...values.keys()].filter((at) => isThere(at) && !isThere(at - 1) && !isThere(at + 1));
+};
+
+/** Steps of an axis that counts: there is no half of a turn. */
+const wholeSteps = Array.from({ length: 10 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
 
 /** A mark of the axis of time: days where it counts in days, else the time of day. */
 function momentText(seconds: number, stepSeconds: number): string {

@@ -31,6 +31,7 @@ export function Picker(props: PickerProps) {
       value={chosen}
       onValueChange={(choice: Choice | null) => onChange(choice?.value ?? null)}
       isItemEqualToValue={(item: Choice, other: Choice) => item.value === other.value}
+      autoHighlight
       itemToStringLabel={(choice: Choice) => choice.label}
     >
       <div className="field">
@@ -57,7 +58,13 @@ export function Picker(props: PickerProps) {
             </Combobox.Empty>
             <Combobox.List className="popup-list">
               {(choice: Choice) => (
-                <Combobox.Item key={choice.value} value={choice} className="popup-item">
+                <Combobox.Item
+                  key={choice.value}
+                  value={choice}
+                  className="popup-item"
+                  aria-label={choice.label}
+                  aria-description={choice.detail}
+                >
                   <span>{choice.label}</span>
                   {choice.detail !== undefined && <span className="faint">{choice.detail}</span>}
                 </Combobox.Item>

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import type { FileUIPart } from "ai";
-import { useEffect, useState } from "react";
+import { useState } from "react";
 import { parley } from "../api/client.ts";
 import { Button } from "../parts/button.tsx";
 import { PageFrame } from "../parts/page.tsx";
@@ -9,25 +9,18 @@ import { toastError } from "../parts/toasts.tsx";
 import { usePlaygroundAddress } from "./address.ts";
 import { AgentChoice, VersionChoice } from "./choices.tsx";
 import { Composer } from "./composer.tsx";
+import { useLastAddress } from "./last-address.ts";
 import type { TalkPhase } from "./phase.ts";
 import type { Talk } from "./talk.ts";
 import { TalkView } from "./talk-view.tsx";
 import { useTalk } from "./use-talk.ts";
-
-const rememberedKey = "parley.playground.agent";
 
 /** Chat with an agent, or with two versions of it at once. */
 export default function Playground() {
   const agents = useQuery({ queryKey: ["agents", "all"], queryFn: ({ signal }) => parley.agents.list({}, { signal }) });
   const [{ agentId, isComparing }, change] = usePlaygroundAddress();
   const list = agents.data?.agents;
-  useEffect(() => {
-    if (agentId !== null) localStorage.setItem(rememberedKey, agentId);
-    else if (list !== undefined) {
-      const remembered = list.find(({ id }) => id === localStorage.getItem(rememberedKey)) ?? list[0];
-      if (remembered) change({ agent: remembered.id });
-    }
-  }, [agentId, list, change]);
+  useLastAddress(agentId === null ? list : undefined);
   const fresh = { session: null, session2: null };
   function compare(): void {
     const latest = list?.find(({ id }) => id === agentId)?.version ?? 1;

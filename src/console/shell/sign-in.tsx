@@ -8,6 +8,7 @@ import { ApiForm, useApiForm } from "../parts/form.tsx";
 export function SignInPage() {
   useEffect(() => {
     document.title = "Sign in · Parley";
+    document.querySelector<HTMLInputElement>("main input")?.focus();
   }, []);
   const form = useApiForm({ apiKey: "" }, ({ apiKey }) => enter(apiKey.trim()));
   return (
