@@ -7,6 +7,7 @@ import { checkTools } from "./check-tools.ts";
 import { checkTranscripts } from "./check-transcripts.ts";
 import { type Entry, History, type Message } from "./record.ts";
 import type { Remains, TurnRecord } from "./rows.ts";
+import { checkTold } from "./webhooks.ts";
 
 /** A second of an invented history. */
 const at = (second: number) => new Date(second * 1_000);
@@ -52,6 +53,20 @@ function remainsOf(fields: Partial<Remains>): Remains {
 }
 
 describe("what the checker must see", () => {
+  test("an end that a webhook was told of twice, wrongly or never, and one that never was", () => {
+    const told = (id: string, turnId: string, status: string) => ({
+      id,
+      event: { type: "turn.ended", timestamp: "", data: { ids: { turnId }, status } },
+    });
+    const remains = remainsOf({ turns: [turn("t1"), turn("t2")] });
+    const right = [told("m1", "t1", "succeeded"), told("m2", "t2", "succeeded")];
+    expect(checkTold([...right, ...right], remains)).toEqual([]);
+    expect(checkTold(right.slice(1), remains)).toHaveLength(1);
+    expect(checkTold([...right, told("m3", "t1", "succeeded")], remains)).toHaveLength(1);
+    expect(checkTold([...right.slice(1), told("m1", "t1", "failed")], remains)).toHaveLength(1);
+    expect(checkTold([...right, told("m3", "t3", "succeeded")], remains)).toHaveLength(1);
+  });
+
   /** Two turns of a session's line, the second asked for when the first was accepted. */
   const line = (second: "enqueue" | "interrupt") =>
     historyOf(

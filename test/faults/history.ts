@@ -16,6 +16,7 @@ import { clientTool } from "./plan.ts";
 import { Random } from "./random.ts";
 import { History, type Message } from "./record.ts";
 import { keepErased, type Remains, readBusy, readRows, watchLimits } from "./rows.ts";
+import { ToldServer } from "./webhooks.ts";
 
 export interface HistoryOptions {
   readonly seed: number;
@@ -45,6 +46,7 @@ export async function playHistory({ seed, seconds, clients, log }: HistoryOption
   await watchLimits(sql);
   const urls = linked.members.filter(({ role }) => role === "serve").map(({ url }) => url);
   const client = await linked.installation.client(urls[0]!);
+  await using webhook = await ToldServer.open(client);
   const world: World = {
     history: new History(),
     token: client.token,
@@ -63,6 +65,7 @@ export async function playHistory({ seed, seconds, clients, log }: HistoryOption
   });
   const { tenantId } = client;
   faults.push(...(await check(world.history, remains, told)), ...linked.misdeeds());
+  faults.push(...(await webhook.check(sql, remains)));
   faults.push(
     ...(await checkNeighbours(sql, {
       hostile,

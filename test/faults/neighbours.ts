@@ -53,6 +53,8 @@ export async function moveIn(
     const response = await client.request("POST", "/v1/agents", { ...agent, name: `h-${agents.length}`, ...more });
     agents.push(((await response.json()) as { id: string }).id);
   }
+  // Nobody is there to be told.
+  await client.request("POST", "/v1/webhooks", { url: "http://127.0.0.1:9/", events: ["turn.ended"] });
   servers.silence();
   const { runningTurns, credit } = bounds;
   await installation.sql`
