@@ -1,3 +1,4 @@
+import { sleep } from "../kernel/async/wait.ts";
 import type { Ctx } from "../kernel/context.ts";
 import { isUnavailable } from "../kernel/database/failure.ts";
 import { retryWhileUnavailable } from "../kernel/database/retry.ts";
@@ -12,6 +13,11 @@ import { findWebhook } from "./store.ts";
 
 /** A job sends for this long, then another job goes on, so that other tenants' jobs come in between. */
 const deliverRunMs = 10_000;
+/**
+ * After it has sent what was due a job looks once more, so much later, in milliseconds: where events come thick and
+ * fast, it sends those too, and their statements add no job.
+ */
+const lingerMs = 100;
 /** While the database is unavailable, writing what came of an attempt is tried for this long; then it is made again. */
 const recordTryMs = 30_000;
 
@@ -23,11 +29,18 @@ const recordTryMs = 30_000;
 export async function deliverWebhook(ctx: Ctx, workerId: string, payload: JobPayloads["webhook.deliver"]) {
   const { sql, log } = ctx;
   const expiresAt = Date.now() + deliverRunMs;
+  let lingers = false;
   while (Date.now() < expiresAt) {
     const webhook = await findWebhook(sql, payload.webhookId);
     if (webhook === null) return eraseDeliveriesOf(sql, payload.webhookId);
     const claimed = await claimDeliveries(sql, { webhookId: webhook.id, workerId, limit: sendsAtOnceMax });
-    if (claimed.length === 0) return;
+    if (claimed.length === 0) {
+      if (!lingers) return;
+      lingers = false;
+      await sleep(lingerMs);
+      continue;
+    }
+    lingers = true;
     const sent = await Promise.all(claimed.map((delivery) => sendDelivery(ctx, webhook, delivery)));
     const { disabled } = await retryWhileUnavailable(() => recordAttempts(sql, webhook.id, workerId, sent), {
       limitMs: recordTryMs,
