@@ -52,7 +52,7 @@ export const tenantScreens: readonly ScreenGroup[] = [
     title: "Connect",
     screens: [
       { name: "Chat", path: "/chat", keys: "gc", load: null },
-      { name: "Connections", path: "/connections", keys: "gn", load: null },
+      { name: "Connections", path: "/connections", keys: "gn", load: () => import("./connections/screen.tsx") },
       { name: "Providers", path: "/providers", keys: "gv", load: () => import("./providers/screen.tsx") },
       { name: "Billing", path: "/billing", keys: "gb", load: null },
       { name: "Keys", path: "/keys", keys: "gy", load: () => import("./keys/screen.tsx") },

@@ -27,10 +27,11 @@ export interface ConsoleBench {
   signedIn(path?: string, options?: BrowserContextOptions): Promise<ConsoleVisit>;
 }
 
-/** Prepares the console for the tests of a file, and cleans up after the last. */
-export async function useConsole(): Promise<ConsoleBench> {
+/** Prepares the console for the tests of a file, with further settings of the service, and cleans up after the last. */
+export async function useConsole(settings: Readonly<Record<string, string>> = {}): Promise<ConsoleBench> {
   const operatorToken = "operator-token-0123456789";
-  const { h, t } = await useTenant({ worker: true, env: { CONSOLE: "1", OPERATOR_TOKEN: operatorToken } });
+  const env = { CONSOLE: "1", OPERATOR_TOKEN: operatorToken, ...settings };
+  const { h, t } = await useTenant({ worker: true, env });
   const service = listen({ hostname: "127.0.0.1", port: 0, fetch: h.app });
   const origin = `http://127.0.0.1:${service.port}`;
   let browser: Browser | null = null;
