@@ -8,7 +8,7 @@ import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const source = fileURLToPath(new URL("../console/index.html", import.meta.url));
+const source = fileURLToPath(new URL("../console/index.html", import.meta.url).href);
 
 /** Writes the pages into a folder, in place of what is there. Throws with the bundler's words when it fails. */
 export async function buildConsole(folder: string): Promise<void> {
@@ -55,7 +55,7 @@ function bunPath(): string {
 }
 
 if (import.meta.main) {
-  const folder = fileURLToPath(new URL("../../dist/console", import.meta.url));
+  const folder = fileURLToPath(new URL("../../dist/console", import.meta.url).href);
   await buildConsole(folder);
   const assets = await readdir(join(folder, "assets"));
   process.stdout.write(`dist/console: ${assets.length} assets\n`);

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import type { Config } from "../kernel/config.ts";
 
 /** Where `npm install` and `npm run build:console` put the pages. */
-const builtFolder = fileURLToPath(new URL("../../dist/console", import.meta.url));
+const builtFolder = fileURLToPath(new URL("../../dist/console", import.meta.url).href);
 
 /** Returns where the pages may be, the likeliest first: beside the program, or in the home where that is not writable. */
 export function pageFolders({ home }: Pick<Config, "home">): readonly string[] {
