@@ -10,6 +10,8 @@ create table workers (
   slots integer not null default 0,
   -- Whether it had a free slot for a turn at its last beat.
   has_room boolean not null default true,
+  -- Whether it listened for announced jobs at its last beat: of many workers that have room only some do.
+  listens boolean not null default true,
   -- The names under which the queue knows this process.
   queue_worker_ids text[] not null default '{}',
   -- An operator asked this worker to take nothing new; it reads this with its beat.

@@ -906,6 +906,7 @@ CREATE TABLE workers (
   pid integer,
   slots integer DEFAULT 0 NOT NULL,
   has_room boolean DEFAULT true NOT NULL,
+  listens boolean DEFAULT true NOT NULL,
   queue_worker_ids text[] DEFAULT '{}'::text[] NOT NULL,
   drain_requested_at timestamp with time zone,
   started_at timestamp with time zone DEFAULT now() NOT NULL,

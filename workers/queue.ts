@@ -49,6 +49,8 @@ const lostJobsEveryMs = 2_000;
 const fetchMs = 2_000;
 /** How often the connection for notifications is pinged: it would not notice by itself that nothing comes any more. */
 const listenerPingMs = 10_000;
+/** What the queue itself sends on the connection for notifications. */
+const listen = 'listen "jobs:insert"; listen "worker:migrate"';
 /** Pause before a queue that ended by itself is started again, and between tries while Postgres is away. */
 const restartPauseMs = 250;
 
@@ -81,6 +83,7 @@ export class Queue {
   /** Queues that are being started again. */
   readonly #starting = new Set<Promise<void>>();
   #stopping = false;
+  #listens = true;
   #scanning = false;
   /** Numbers of the jobs that the last scan found without an owner. */
   #suspects: ReadonlySet<string> = new Set();
@@ -109,6 +112,17 @@ export class Queue {
   /** Fetches what is due now, without waiting for a notification. */
   nudge(count: number): void {
     for (const { nudge } of this.#pools) nudge(count);
+  }
+
+  /** Begins or ceases to listen for announced jobs. Without, jobs are found when the queue asks by itself. */
+  listen(listens: boolean): void {
+    this.#listens = listens;
+    for (const { listener } of this.#pools) if (listener !== null) this.#tellListens(listener);
+    if (listens) this.nudge(1);
+  }
+
+  #tellListens(listener: PoolClient): void {
+    listener.query(this.#listens ? listen : "unlisten *").catch((error) => this.#note(error));
   }
 
   /** Fetches nothing more, gives back what has not begun, and resolves when all that runs has ended. Never rejects. */
@@ -177,6 +191,10 @@ export class Queue {
     });
     events.on("pool:listen:success", ({ client }) => {
       pool.listener = client;
+      // Behind the queue's own statement, which begins to listen.
+      queueMicrotask(() => {
+        if (!this.#listens) this.#tellListens(client);
+      });
     });
     events.on("pool:listen:release", () => {
       pool.listener = null;

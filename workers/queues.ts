@@ -57,7 +57,7 @@ export async function startQueues(ctx: Ctx, { actor, dispatcher, databaseUrl }: 
       },
       ...more,
     });
-  const workers = () => actor.workersBeating;
+  const workers = () => actor.workersListening;
   const others = await start("others", {
     concurrency: Lanes.hands,
     fetchAtOnce: othersFetchedAtOnce,
@@ -79,7 +79,7 @@ export async function startQueues(ctx: Ctx, { actor, dispatcher, databaseUrl }: 
     connectionsMax: turnConnectionsMax,
     // When no worker has room, whoever takes a turn's job parks it.
     bell: {
-      askers: () => actor.workersWithRoom || actor.workersBeating,
+      askers: () => actor.listenersWithRoom || actor.workersListening,
       mayAsk: () => actor.hasRoom || actor.workersWithRoom === 0,
       restMs: 0,
     },
@@ -87,6 +87,10 @@ export async function startQueues(ctx: Ctx, { actor, dispatcher, databaseUrl }: 
     await stopOthers();
     throw error;
   });
+  actor.onListens = (listens) => {
+    for (const queue of [turns, others]) queue.listen(listens);
+  };
+  actor.onListens(actor.listens);
   return { stop: async () => void (await Promise.all([turns.stop(), stopOthers()])) };
 }
 

@@ -1,5 +1,11 @@
 /** Of the workers that may, about so many react at once to what is announced to all; the chance that none of many does is below 2 %. */
 export const chosenAtOnce = 4;
+/**
+ * Of the workers that have room, so many listen for announced jobs: the oldest. Postgres wakes every connection that
+ * listens for anything with each announcement, in a transaction of its own. The others look once a second,
+ * each at its own moment.
+ */
+export const listenersMax = 8;
 /** For each worker that may react, those that are not chosen wait this long, so that many of them do not ask more often than a few. */
 const lateMsPerWorker = 10;
 /** They wait no longer than this. */

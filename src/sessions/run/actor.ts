@@ -7,12 +7,14 @@ import { isTransient } from "../../kernel/database/failure.ts";
 import { plainlyEnding } from "../../kernel/database/socket.ts";
 import { newId } from "../../kernel/ids.ts";
 import { databaseWaitMs, lockWaitMs, workerBeatMs, workerDeadMs } from "../../kernel/limits.ts";
+import { listenersMax } from "../../kernel/queue/lot.ts";
 import { forgetWorkers } from "../../kernel/queue/recover.ts";
 import type { Logger } from "../../kernel/telemetry/log.ts";
 import { sessionsHeld } from "../../kernel/telemetry/metrics.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import { hasParked, parkedChannel } from "../state/parked.ts";
 import { unclaimTurn } from "../state/turn.ts";
+import { Channels } from "./channels.ts";
 import { type AskedClaim, type ClaimRefusal, claimCounted, claimTurn, releaseLock } from "./claim.ts";
 
 /** Why a running turn is told to stop. */
@@ -67,6 +69,8 @@ export class Actor {
   #queueNames: readonly string[] = [];
   #drainAsked = false;
   #handsOver = false;
+  #listens = true;
+  readonly #channels: Channels;
   /** Called once, when an operator asks this worker to take no new jobs (`queue drain`). */
   onDrainAsked: () => void = () => {};
 
@@ -74,6 +78,11 @@ export class Actor {
   workersBeating = 1;
   /** How many of them have a free slot for a turn. */
   workersWithRoom = 1;
+  /** How many of them listen for announced jobs, and how many of those have a free slot. */
+  workersListening = 1;
+  listenersWithRoom = 1;
+  /** Called when this worker begins or ceases to listen for jobs. */
+  onListens: (listens: boolean) => void = () => {};
 
   /** Called with the id of a tenant that has a parked turn, and with null when a beat found that there are any. */
   onParked: (tenantId: string | null) => void = () => {};
@@ -85,6 +94,19 @@ export class Actor {
     this.#log = log.child({ workerId: this.workerId });
     this.#databaseUrl = databaseUrl;
     this.#sql = this.#open();
+    const hear = {
+      [cancelChannel]: (turnId: string) => this.stop(turnId, "canceled"),
+      [parkedChannel]: (tenantId: string) => this.onParked(tenantId),
+    };
+    this.#channels = new Channels(
+      () => this.#sql,
+      hear,
+      (error) => this.#noteDeaf(error),
+    );
+  }
+
+  #noteDeaf(error: unknown): void {
+    this.#log.warn({ err: error }, "cancellations and parked turns are noticed by the beat only");
   }
 
   #open(): Sql {
@@ -111,13 +133,19 @@ export class Actor {
   /** Connects, writes this worker's row, and listens for cancellations and parked turns. */
   async start(): Promise<void> {
     await this.#beat();
-    await this.#listen();
+    await this.#channels.begin();
     this.#beating = setInterval(() => void this.#tryBeat(), workerBeatMs);
   }
 
-  async #listen(): Promise<void> {
-    await this.#sql.listen(cancelChannel, (turnId) => this.stop(turnId, "canceled"));
-    await this.#sql.listen(parkedChannel, (tenantId) => this.onParked(tenantId));
+  /** Whether this worker listens for announced jobs: where many have room, only some do. */
+  get listens(): boolean {
+    return this.#listens;
+  }
+
+  #setListens(listens: boolean): void {
+    if (listens !== this.#listens) this.onListens(listens);
+    this.#listens = listens;
+    this.#channels.want(listens || this.#running.size > 0);
   }
 
   /** Notes under which names the queue locks this process's jobs, so that they can be given back when it dies. */
@@ -168,6 +196,7 @@ export class Actor {
     };
     this.#running.set(turnId, running);
     sessionsHeld.inc();
+    this.#channels.want(true);
     return running;
   }
 
@@ -245,9 +274,7 @@ export class Actor {
     this.#sql = this.#open();
     this.#beatSince = null;
     hanging.end({ timeout: 0 }).catch(() => {});
-    this.#listen().catch((error) =>
-      this.#log.warn({ err: error }, "cancellations and parked turns are noticed by the beat only"),
-    );
+    this.#channels.begin().catch((error) => this.#noteDeaf(error));
   }
 
   /** Renews this worker's row, takes the locks again after a reconnect, and stops turns whose cancellation was announced while this process did not listen. */
@@ -256,21 +283,28 @@ export class Actor {
     const beganAt = Date.now();
     const [row] = await this.#sql<BeatRow[]>`
       with beat as (
-        insert into workers (id, application_name, queue_worker_ids, host, pid, slots, has_room)
-        values (${this.workerId}, ${this.applicationName}, ${this.#queueNames as string[]}, ${hostname()}, ${process.pid}, ${this.#slots}, ${this.hasRoom})
-        on conflict (id) do update set beat_at = now(), queue_worker_ids = excluded.queue_worker_ids, has_room = excluded.has_room
+        insert into workers (id, application_name, queue_worker_ids, host, pid, slots, has_room, listens)
+        values (${this.workerId}, ${this.applicationName}, ${this.#queueNames as string[]}, ${hostname()}, ${process.pid}, ${this.#slots}, ${this.hasRoom}, ${this.#listens})
+        on conflict (id) do update set beat_at = now(), queue_worker_ids = excluded.queue_worker_ids, has_room = excluded.has_room,
+          listens = excluded.listens
         returning drain_requested_at
       )
       select pg_backend_pid() as pid, (select drain_requested_at is not null from beat) as drain,
         ${hasParked(this.#sql)} as parked,
         (select count(*)::int from workers where ${isBeating(this.#sql)}) as beating,
         (select count(*)::int from workers where has_room and ${isBeating(this.#sql)}) as with_room,
+        (select count(*)::int from workers where listens and ${isBeating(this.#sql)}) as listening,
+        (select count(*)::int from workers where listens and has_room and ${isBeating(this.#sql)}) as listening_with_room,
+        (select count(*)::int from workers where has_room and id < ${this.workerId} and ${isBeating(this.#sql)}) as before,
         array(select id from turns where id = any(${ids}) and cancel_requested_at is not null) as canceled`;
     if (row === undefined) return;
     this.#beatTakenAt = beganAt;
     for (const turnId of row.canceled) this.stop(turnId, "canceled");
     this.workersBeating = row.beating;
     this.workersWithRoom = row.withRoom;
+    this.workersListening = row.listening;
+    this.listenersWithRoom = row.listeningWithRoom;
+    this.#setListens(row.before < listenersMax);
     if (row.parked) this.onParked(null);
     if (row.drain && !this.#drainAsked) {
       this.#drainAsked = true;
@@ -323,6 +357,10 @@ interface BeatRow {
   readonly parked: boolean;
   readonly beating: number;
   readonly withRoom: number;
+  readonly listening: number;
+  readonly listeningWithRoom: number;
+  /** Older workers that have room. */
+  readonly before: number;
   readonly canceled: string[];
 }
 

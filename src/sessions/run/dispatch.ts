@@ -107,7 +107,7 @@ export class Dispatcher {
     const weight = tenantId === null ? undefined : this.#weights.get(tenantId);
     if (tenantId !== null && weight !== undefined && !this.#slots.mayTake({ tenantId, weight })) return;
     // All workers hear of it: a few look at once, the others a little later.
-    const workers = tenantId === null ? 1 : Math.max(1, this.#actor.workersWithRoom);
+    const workers = tenantId === null ? 1 : Math.max(1, this.#actor.listenersWithRoom);
     const pauseMs = Math.max(this.#fruitlessUntil - Date.now(), isChosen(workers) ? 0 : lateMs(workers));
     if (pauseMs > 0) this.#pickLater(pauseMs);
     else this.#pick();
