@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers";
 import { waitAtMost } from "./wait.ts";
 
 /** Sends items together and returns a result for each, in their order. When it rejects, the result of every item does. */
@@ -8,6 +9,8 @@ export interface BatcherOptions<T> {
   readonly countMax: number;
   /** The size of an item, and of all items of a group; a single one may be larger. */
   readonly size?: { of(item: T): number; readonly max: number };
+  /** Whether what comes in the same turn of the event loop as the first item shares its group; it is sent at once when left out. */
+  readonly gathers?: boolean;
   /** The next group waits at most this long for the group before it, in milliseconds; without limit when left out. */
   readonly patienceMs?: number;
 }
@@ -43,9 +46,10 @@ export class Batcher<T, A> {
   }
 
   async #run(): Promise<void> {
-    const { patienceMs } = this.#options;
+    const { patienceMs, gathers = false } = this.#options;
     this.#running = true;
     while (this.#waiting.length > 0) {
+      if (gathers) await new Promise<void>((resolve) => setImmediate(resolve));
       const sent = this.#sendGroup(this.#waiting.splice(0, this.#groupLength()));
       await (patienceMs === undefined ? sent : waitAtMost(sent, patienceMs));
     }

@@ -24,6 +24,7 @@ export class Appends {
   constructor(send: SendAppends) {
     this.#batcher = new Batcher((group) => sendGroup(send, group), {
       countMax: relayGroupMax,
+      gathers: true,
       size: { of: ({ batch }) => batch.sse.length, max: relayGroupCharsMax },
     });
   }

@@ -25,6 +25,7 @@ export async function insertPlainTurnTogether(sql: Sql, turn: PlainTurn): Promis
   if (batcher === undefined) {
     batcher = new Batcher((turns) => insertGroup(sql, turns), {
       countMax: acceptGroupMax,
+      gathers: true,
       size: { of: ({ input }) => JSON.stringify(input).length, max: acceptGroupCharsMax },
       patienceMs: acceptPatienceMs,
     });

@@ -85,7 +85,7 @@ export function claimTurn(lockSql: Sql, workerId: IdOf<"worker">, asked: AskedCl
   if (asked.way !== "job") return claimAll(lockSql, workerId, [asked]).then(([claim]) => claim as Claim);
   let batcher = batchers.get(lockSql);
   if (batcher === undefined) {
-    batcher = new Batcher((all) => claimAll(lockSql, workerId, all), { countMax: claimGroupMax });
+    batcher = new Batcher((all) => claimAll(lockSql, workerId, all), { countMax: claimGroupMax, gathers: true });
     batchers.set(lockSql, batcher);
   }
   return batcher.add(asked);

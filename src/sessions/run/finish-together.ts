@@ -18,6 +18,7 @@ export async function finishTogether(sql: Sql, end: PlainEnd): Promise<boolean> 
   if (batcher === undefined) {
     batcher = new Batcher((ends) => finishGroup(sql, ends), {
       countMax: endGroupMax,
+      gathers: true,
       size: { of: ({ outcome }) => JSON.stringify(outcome.messages).length, max: endGroupCharsMax },
       patienceMs: endPatienceMs,
     });

@@ -66,3 +66,16 @@ describe("items that are sent together", () => {
     expect(await results).toEqual([2, 4]);
   });
 });
+
+test("what comes in one turn of the event loop shares a group where that is asked for", async () => {
+  const groups: number[][] = [];
+  const send = async (items: readonly number[]) => {
+    groups.push([...items]);
+    return items.map((item) => item * 10);
+  };
+  const atOnce = new Batcher(send, { countMax: 10 });
+  expect(await Promise.all([1, 2, 3].map((item) => atOnce.add(item)))).toEqual([10, 20, 30]);
+  const gathering = new Batcher(send, { countMax: 10, gathers: true });
+  expect(await Promise.all([4, 5, 6].map((item) => gathering.add(item)))).toEqual([40, 50, 60]);
+  expect(groups).toEqual([[1], [2, 3], [4, 5, 6]]);
+});

@@ -71,7 +71,7 @@ test("turns that are claimed at once share a statement, each with its own agent 
   );
   const [row] = await h.sql`
     select count(distinct xmin::text)::int as n from turns where id = any(${asked.map(({ turnId }) => turnId)})`;
-  expect(row?.n).toBe(2);
+  expect(row?.n).toBe(1);
   expect(await locksHeld()).toBe(8);
 });
 
