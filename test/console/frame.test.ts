@@ -75,6 +75,19 @@ describe.skipIf(!hasBrowser)("the console's pages for everybody", () => {
     expect(await person.wrongs()).toEqual([]);
   });
 
+  test("go on where the browser is told to be offline, and copy without https", async () => {
+    const person = await signedIn();
+    await person.page.evaluate("Object.defineProperty(navigator, 'onLine', { get: () => false })");
+    await person.page.evaluate("window.dispatchEvent(new Event('offline'))");
+    await person.go("Sessions");
+    await person.sees("Ada's agent");
+    await person.page.evaluate("Object.defineProperty(window, 'isSecureContext', { get: () => false })");
+    await person.page.getByRole("link", { name: /Plan/ }).click();
+    await person.page.getByRole("button", { name: /^Copy ss_/ }).click();
+    await person.sees("Copied.");
+    expect(person.faults).toEqual([]);
+  });
+
   test("in the overview each plot is a figure with a caption and a table, and is live", async () => {
     const person = await signedIn();
     for (const caption of ["Turns a minute", "Time to first text", "Failures", "Tokens"]) {

@@ -4,7 +4,10 @@ import { ParleyError } from "parley/client";
 /** What the pages have read. It is read again when it is older than 5 s and looked at. */
 export const queryClient = new QueryClient({
   defaultOptions: {
+    // A browser without a network is told to be offline, and reaches this service all the same.
+    mutations: { networkMode: "always" },
     queries: {
+      networkMode: "always",
       staleTime: 5_000,
       retry: (failures, error) => failures < 3 && isPassing(error),
       retryDelay: (failures, error) =>

@@ -1,14 +1,13 @@
 import { IconButton } from "./button.tsx";
-import { toast, toastError } from "./toasts.tsx";
+import { copyText } from "./copy-text.ts";
 
 /** Text in its own lines, with a button that copies it. */
 export function CodeBlock({ text, language, label }: { text: string; language?: string | undefined; label?: string }) {
-  const copy = () => navigator.clipboard.writeText(text).then(() => toast("Copied."), toastError);
   return (
     <div className="code-block">
       <header>
         <span>{label ?? language ?? ""}</span>
-        <IconButton label="Copy" icon="copy" onClick={() => void copy()} />
+        <IconButton label="Copy" icon="copy" onClick={() => void copyText(text)} />
       </header>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard. */}
       <pre tabIndex={0}>

@@ -1,15 +1,14 @@
 import { useState } from "react";
 import { Link } from "wouter";
+import { copyText } from "./copy-text.ts";
 import { Icon } from "./icon.tsx";
-import { toast } from "./toasts.tsx";
 
 /** An id with a button that copies it; with `to`, the id is a link. */
 export function CopyableId({ id, to }: { readonly id: string; readonly to?: string | undefined }) {
   const [copied, setCopied] = useState(false);
   async function copy(): Promise<void> {
-    await navigator.clipboard.writeText(id);
+    await copyText(id);
     setCopied(true);
-    toast("Copied.");
     setTimeout(() => setCopied(false), 2000);
   }
   return (

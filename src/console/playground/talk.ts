@@ -18,10 +18,12 @@ export interface TalkWith {
 /** So many messages are shown; a longer session's page has the others. */
 const messagesMax = 200;
 
+let talks = 0;
+
 /** One conversation of the playground: the AI SDK's chat, on the operations that any page would use. */
 export class Talk {
   /** Unlike that of any other conversation of the page. */
-  readonly id = crypto.randomUUID();
+  readonly id = `talk-${++talks}`;
   readonly agentId: string;
   readonly version: number | null;
   readonly chat: Chat<UIMessage>;
