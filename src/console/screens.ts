@@ -51,7 +51,7 @@ export const tenantScreens: readonly ScreenGroup[] = [
   {
     title: "Connect",
     screens: [
-      { name: "Chat", path: "/chat", keys: "gc", load: null },
+      { name: "Chat", path: "/chat", keys: "gc", load: () => import("./chat/screen.tsx") },
       { name: "Connections", path: "/connections", keys: "gn", load: () => import("./connections/screen.tsx") },
       { name: "Providers", path: "/providers", keys: "gv", load: () => import("./providers/screen.tsx") },
       { name: "Billing", path: "/billing", keys: "gb", load: null },

@@ -38,6 +38,11 @@ export class ChatFixture {
     return new ChatFixture(await startHarness({ worker: true, env }), slack, telegram);
   }
 
+  /** The same on a service that was started with both stand-ins elsewhere; its starter stops it. */
+  static beside(h: Harness, slack: SlackServer, telegram: TelegramServer): ChatFixture {
+    return new ChatFixture(h, slack, telegram);
+  }
+
   async stop(): Promise<void> {
     await this.h.stop();
     await Promise.all([this.slack.stop(), this.telegram.stop()]);
