@@ -1,5 +1,5 @@
 /**
- * Makes the pictures of the console's screens in `docs/console/`, light and dark, wide and narrow,
+ * Makes the pictures of the console's screens in docs/console, light and dark, wide and narrow,
  * on an installation of its own with invented data: `npm run console:pictures`.
  */
 import { spawn } from "node:child_process";
