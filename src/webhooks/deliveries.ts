@@ -102,7 +102,8 @@ export function showWebhookDelivery(row: WebhookDeliveryRow) {
     data: { ids, status: eventStatus },
     status,
     attemptCount,
-    attempts,
+    // As jsonb they have the order of its own.
+    attempts: attempts.map(({ at, statusCode, ms, error }) => ({ at, statusCode, ms, error })),
     nextAttemptAt: row.nextAttemptAt?.toISOString() ?? null,
     finishedAt: row.finishedAt?.toISOString() ?? null,
   };

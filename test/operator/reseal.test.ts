@@ -7,6 +7,7 @@ import { tokensSealedFor } from "../../src/mcp-connections/credentials.ts";
 import { flowSealedFor } from "../../src/mcp-connections/sign-in-store.ts";
 import { reseal } from "../../src/operator/reseal.ts";
 import { sealedColumns } from "../../src/operator/sealed-columns.ts";
+import { previousSecretSealedFor } from "../../src/webhooks/secret.ts";
 import { useTenant } from "../harness/fixture.ts";
 import { type Harness, startHarness } from "../harness/harness.ts";
 import { startRole } from "../harness/process.ts";
@@ -20,6 +21,9 @@ const { h, t } = await useTenant({ env, worker: true });
 const old = createSealer({ current: oldKey, previous: [] });
 const own = createSealer({ current: newKey, previous: [] });
 const both = createSealer({ current: newKey, previous: [oldKey] });
+
+/** What `fill` seals. */
+const letters = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
 
 /** Writes one value into every sealed column, as a process with this sealer would. */
 async function fill(harness: Harness, tenantId: string, sealer: typeof old): Promise<void> {
@@ -53,6 +57,10 @@ async function fill(harness: Harness, tenantId: string, sealer: typeof old): Pro
     insert into chat_connections (id, tenant_id, agent_id, name, platform, enabled, configuration, installation,
       sealed_credentials, credential_fragment, health)
     values (${chat}, ${tenantId}, ${newId("agent")}, ${name}, 'chat_a', false, '{}', ${name}, ${sealer.seal("g", chat)}, '', '{}')`;
+  const webhook = newId("webhook");
+  await sql`
+    insert into webhooks (id, tenant_id, url, events, sealed_secret, sealed_previous_secret)
+    values (${webhook}, ${tenantId}, 'http://x', '{run.ended}', ${sealer.seal("h", webhook)}, ${sealer.seal("i", previousSecretSealedFor(webhook))})`;
 }
 
 /** How many values of the table open with this sealer. */
@@ -95,17 +103,17 @@ describe("npm run reseal", () => {
   test("seals everything with ENCRYPTION_KEY, says how much, and has nothing left to do the second time", async () => {
     await fill(h, t.id, old);
     await fill(h, t.id, own);
-    const twice = ["a", "b", "c", "d", "e", "f", "g"].flatMap((letter) => [letter, letter]);
+    const twice = letters.flatMap((letter) => [letter, letter]);
     expect(await opened(h, both)).toEqual(twice);
 
     const first = await command(env);
     expect([first.status, first.stderr]).toEqual([0, ""]);
-    expect(first.stdout).toContain("7 sealed values were sealed anew");
+    expect(first.stdout).toContain(`${letters.length} sealed values were sealed anew`);
     expect(await opened(h, own)).toEqual(twice);
 
     const second = await command(env, "--json");
     expect([second.status, JSON.parse(second.stdout).resealed]).toEqual([0, 0]);
-    await h.sql`truncate providers, mcp_connections, mcp_sign_ins, merchant_connections, chat_connections, idempotency_keys cascade`;
+    await h.sql`truncate providers, mcp_connections, mcp_sign_ins, merchant_connections, chat_connections, webhooks, idempotency_keys cascade`;
   });
 
   test("a value under a key that nobody has stays, is named, and the others are sealed", async () => {
@@ -113,11 +121,11 @@ describe("npm run reseal", () => {
     await fill(h, t.id, createSealer({ current: lostKey, previous: [] }));
     const { status, stdout, stderr } = await command(env);
     expect([status, stdout]).toEqual([1, ""]);
-    expect(stderr).toContain("7 sealed values were sealed anew");
-    expect(stderr).toContain("7 could not be opened");
+    expect(stderr).toContain(`${letters.length} sealed values were sealed anew`);
+    expect(stderr).toContain(`${letters.length} could not be opened`);
     expect(stderr).toContain("providers.sealed_key of prv_");
-    expect(await opened(h, own)).toEqual(["a", "b", "c", "d", "e", "f", "g", ...Array(7).fill("not opened")].sort());
-    await h.sql`truncate providers, mcp_connections, mcp_sign_ins, merchant_connections, chat_connections, idempotency_keys cascade`;
+    expect(await opened(h, own)).toEqual([...letters, ...letters.map(() => "not opened")].sort());
+    await h.sql`truncate providers, mcp_connections, mcp_sign_ins, merchant_connections, chat_connections, webhooks, idempotency_keys cascade`;
   });
 
   test("goes through more rows than one step has, and leaves a value alone that is written meanwhile", async () => {
