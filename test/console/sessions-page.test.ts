@@ -38,6 +38,7 @@ describe.skipIf(!hasBrowser)("the screens of sessions", () => {
 
   test("a session's page shows the transcript with its tools unfolded, its turns and its usage, and deletes it", async () => {
     const sessionId = await say(script('text="Hello" tool=memory_search args={"query":"tea"} ; text="Done."'));
+    const asked: string[] = [];
     const person = await signedIn(`/sessions/${agentId}/${sessionId}`);
     await person.page.locator("article.assistant").getByText("Done.").waitFor();
     await person.page.locator("article details[open]").getByText("Output").waitFor();
@@ -49,8 +50,11 @@ describe.skipIf(!hasBrowser)("the screens of sessions", () => {
     await dialog.waitFor({ state: "detached" });
     await person.press("Delete");
     expect(await person.wrongs()).toEqual([]);
+    person.page.on("request", (request) => request.method() === "DELETE" && asked.push(request.url()));
+    await dialog.getByRole("checkbox", { name: /files/ }).check();
     await dialog.getByRole("button", { name: "Delete" }).click();
     await person.heading("Sessions").waitFor();
+    expect(asked).toEqual([expect.stringMatching(/deleteArtifacts=true$/)]);
     expect((await t.call("GET", `/v1/agents/${agentId}/sessions/${sessionId}`)).status).toBe(404);
     await person.open(`/sessions/${agentId}/${sessionId}`);
     await person.page.getByRole("alert").waitFor();

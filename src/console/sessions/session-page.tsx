@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import type { SessionDetails } from "parley/client";
+import { useState } from "react";
 import { Link, useLocation } from "wouter";
 import { parley } from "../api/client.ts";
 import { queryClient } from "../api/queries.ts";
@@ -111,8 +112,9 @@ function Pending({ session: { pending } }: { readonly session: SessionDetails })
 
 function DeleteSession({ agentId, sessionId }: SessionPlace) {
   const [, navigate] = useLocation();
+  const [deleteArtifacts, setDeleteArtifacts] = useState(false);
   async function remove(): Promise<void> {
-    await parley.sessions.delete(agentId, sessionId, { deleteArtifacts: false });
+    await parley.sessions.delete(agentId, sessionId, { deleteArtifacts });
     queryClient.removeQueries({ queryKey: ["session", sessionId] });
     await queryClient.invalidateQueries({ queryKey: ["sessions"] });
     navigate("/sessions", { replace: true });
@@ -120,9 +122,15 @@ function DeleteSession({ agentId, sessionId }: SessionPlace) {
   }
   return (
     <ConfirmButton label="Delete" title="Delete this session?" onConfirm={remove}>
-      <p>
-        Its messages are erased and cannot be brought back. Files in the agent's workspace stay, and so does its usage.
-      </p>
+      <p>Its messages are erased and cannot be brought back. Its usage stays.</p>
+      <label className="choice">
+        <input
+          type="checkbox"
+          checked={deleteArtifacts}
+          onChange={(event) => setDeleteArtifacts(event.target.checked)}
+        />
+        Delete the files that it wrote to the agent's workspace, too
+      </label>
     </ConfirmButton>
   );
 }
