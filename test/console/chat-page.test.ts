@@ -17,9 +17,8 @@ const hostile = `<img src=x onerror=alert(1)>`;
 const phone = { width: 360, height: 740 };
 
 describe.skipIf(!hasBrowser)("the screen of chat connections", () => {
-  test("creates one for Slack, checks it, changes its configuration, and disables and enables it", async () => {
+  test("creates one for Slack, and says what the platform refuses", async () => {
     const bot = slack.install();
-    slack.channels.set("C1", true).set("C2", false);
     const person = await signedIn("/chat");
     await person.sees("There is no chat connection yet.");
     await person.press("New connection");
@@ -39,13 +38,21 @@ describe.skipIf(!hasBrowser)("the screen of chat connections", () => {
     await person.heading(hostile).waitFor();
     await person.sees(/\/v1\/chat\/webhooks\/chat_a\/cc_/);
     await person.page.getByRole("button", { name: /^Copy http:.*webhooks/ }).waitFor();
+    await person.go("Chat");
+    await person.page.getByRole("row").filter({ hasText: hostile }).getByText("healthy").waitFor();
+    expect(await person.wrongs()).toEqual([]);
+  });
 
+  test("changes the configuration of one, checks it, and disables and enables it", async () => {
+    slack.channels.set("C1", true).set("C2", false);
+    const { id } = await fixture.connectSlack(t, agentId);
+    const person = await signedIn(`/chat/${id}`);
     await person.page.getByLabel("Channels").fill("C1\nC2");
     await person.page.getByLabel("Approvers").fill("U1");
     await person.press("Save");
     await person.sees("The configuration is saved.");
-    const { chatConnections } = await t.parley.chatConnections.list();
-    expect(chatConnections[0]?.configuration).toMatchObject({ channelIds: ["C1", "C2"], approverIds: ["U1"] });
+    const { configuration } = await t.parley.chatConnections.get(id);
+    expect(configuration).toMatchObject({ channelIds: ["C1", "C2"], approverIds: ["U1"] });
     await person.press("Check");
     const checks = person.page.getByRole("list", { name: "Checks" });
     await checks.getByRole("listitem").filter({ hasText: "The bot is in C1" }).getByText("pass").waitFor();
@@ -97,7 +104,7 @@ describe.skipIf(!hasBrowser)("the screen of chat connections", () => {
     const thread = await fixture.mention(connection, `[[sim: text="who knows"]]`);
     await fixture.delivery(t, connection.id, thread, "ambiguous");
     const person = await signedIn("/chat");
-    await person.page.getByRole("link", { name: "Deliveries to repair" }).click();
+    await person.page.getByRole("link", { name: "To repair" }).click();
     await person.hasAddress("/chat/unresolved");
     const row = person.page.getByRole("table", { name: /Deliveries/ }).locator("tbody tr");
     await row.getByText("ambiguous").waitFor();
