@@ -1,11 +1,13 @@
+import type { Static } from "@sinclair/typebox";
 import { type ClientTool, clientToolDescriptionCharactersMax, clientToolIssues } from "../agents/client-tools.ts";
 import { invalid, invalidAll } from "../kernel/errors.ts";
+import { validateAt } from "../kernel/http/validate.ts";
 import type { ToolChoice } from "../model/model-call.ts";
 import type { ResponseFormat } from "../model/response-format.ts";
 import { checkResponseFormat } from "../sessions/response-format.ts";
 import type { CallerOptions } from "../sessions/state/caller-options.ts";
 import type { Echo } from "./resource.ts";
-import type { CreateBody } from "./schema.ts";
+import { type CreateBody, FunctionTool } from "./schema.ts";
 
 /** What a request adds to its agent, checked. */
 export interface AskedOptions {
@@ -17,7 +19,7 @@ export interface AskedOptions {
 
 /** Reads what a request adds to its agent. Throws 400 naming the field. */
 export function readOptions(body: CreateBody): AskedOptions {
-  const tools = (body.tools ?? []).map(({ name, description, parameters }) => ({
+  const tools = readTools(body).map(({ name, description, parameters }) => ({
     name,
     description: description ?? "",
     inputSchema: withType(parameters ?? {}),
@@ -26,6 +28,17 @@ export function readOptions(body: CreateBody): AskedOptions {
   const format = formatOf(body);
   checkResponseFormat(format, "/text/format");
   return { instructions: body.instructions ?? null, tools, toolChoice: choiceOf(body, tools), format };
+}
+
+/** Returns the tools of a request. Throws 400 naming what is wrong, or not supported. */
+function readTools({ tools }: CreateBody): Static<typeof FunctionTool>[] {
+  return (tools ?? []).map((tool, index) => {
+    const path = `/tools/${index}`;
+    if (typeof tool !== "object" || tool === null || Array.isArray(tool)) throw invalid(path, "must be an object");
+    const { type } = tool as { readonly type?: unknown };
+    if (type !== "function") throw invalid(`${path}/type`, 'must be "function": other tools are the agent\'s');
+    return validateAt(FunctionTool, tool, path);
+  });
 }
 
 /** A schema that says nothing of its type is one of an object. */
@@ -97,11 +110,11 @@ export function continuedOptions(asked: AskedOptions, echo: Echo, before: Caller
 
 /** Returns what a response says again of its request. */
 export function echoedFields(body: CreateBody): Omit<Echo, "previousResponseId" | "system"> {
-  const { text, tools } = body;
+  const { text } = body;
   return {
     instructions: body.instructions ?? null,
     metadata: body.metadata ?? {},
-    tools: (tools ?? []).map(({ name, description = null, parameters = null, strict = null }) => ({
+    tools: readTools(body).map(({ name, description = null, parameters = null, strict = null }) => ({
       type: "function",
       name,
       description,

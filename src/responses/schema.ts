@@ -25,7 +25,8 @@ function Fixed(...values: readonly (string | number | boolean)[]) {
   return Type.Optional(Type.Union(options, { errorMessage }));
 }
 
-const FunctionTool = Component("ResponseFunctionTool", {
+/** A tool that a request brings. */
+export const FunctionTool = Component("ResponseFunctionTool", {
   type: Type.Literal("function", { errorMessage: 'must be "function": other tools are the agent\'s' }),
   name: example(Type.String(), "current_location"),
   description: Maybe(Type.String()),
@@ -81,7 +82,8 @@ export const ResponseCreate = Component("ResponseCreate", {
   stream: Maybe(Type.Boolean()),
   store: Maybe(Type.Boolean()),
   background: Maybe(Type.Boolean()),
-  tools: Maybe(Type.Array(FunctionTool, { maxItems: toolsMax })),
+  // `readTools` checks them: of another type of tool its type is what is wrong, and none of its fields.
+  tools: Maybe(Type.Array(shownAs(Type.Unknown(), FunctionTool), { maxItems: toolsMax })),
   tool_choice: Maybe(ToolChoiceField),
   text: Maybe(Closed({ format: Maybe(TextFormat), verbosity: Fixed("medium") })),
   metadata: Maybe(Metadata),

@@ -13,6 +13,11 @@ export function validateBody<T extends TSchema>(schema: T, value: unknown): Stat
   return validate(schema, value === undefined ? {} : value, (path) => path);
 }
 
+/** Checks a part of a body that its own schema leaves open, which stands at a pointer. Throws as `validateBody`. */
+export function validateAt<T extends TSchema>(schema: T, value: unknown, pointer: string): Static<T> {
+  return validate(schema, value, (path) => `${pointer}${path}`);
+}
+
 /**
  * Checks query or path fields, which are all text; null is a field that could not
  * be decoded. Throws 400 with one issue per broken rule, each path the field's
@@ -47,11 +52,11 @@ function validate<T extends TSchema>(schema: T, value: unknown, show: (path: str
   throw invalidAll([...issues.values()]);
 }
 
-/** Yields errors, and for an object that may also be null the errors within it. */
+/** Yields errors, and for an object or a list that may also be null the errors within it. */
 function* withinNullable(errors: Iterable<ValueError>): Generator<ValueError, void, undefined> {
   for (const error of errors) {
     const options: TSchema[] = error.type === ValueErrorType.Union ? (error.schema.anyOf ?? []) : [];
-    const place = options.findIndex(({ type }) => type === "object");
+    const place = options.findIndex(({ type }) => type === "object" || type === "array");
     const isNullable = options.length === 2 && options.some(({ type }) => type === "null") && place !== -1;
     const within = isNullable && typeof error.value === "object" ? error.errors[place] : undefined;
     if (within === undefined) yield error;

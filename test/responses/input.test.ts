@@ -1,0 +1,124 @@
+import { describe, expect, test } from "bun:test";
+import { useAgent } from "../harness/fixture.ts";
+
+const { h, t, agentId } = await useAgent({ worker: true });
+
+const ask = (body: object) => t.call("POST", "/v1/responses", { body: { model: agentId, input: "Hi.", ...body } });
+const user = (...content: unknown[]) => [{ role: "user", content }];
+const picture = { type: "input_image", image_url: "data:image/png;base64,iVBORw0KGgo=" };
+
+describe("a field that is not supported is 400 by its name", () => {
+  const fields: Record<string, unknown> = {
+    temperature: 0.5,
+    top_p: 0.9,
+    presence_penalty: 1,
+    frequency_penalty: 1,
+    top_logprobs: 3,
+    max_output_tokens: 100,
+    max_tool_calls: 1,
+    parallel_tool_calls: false,
+    reasoning: { effort: "low" },
+    truncation: "none",
+    service_tier: "flex",
+    safety_identifier: "x",
+    prompt_cache_key: "x",
+    conversation: "conv_1",
+    prompt: { id: "p" },
+    include: ["reasoning.encrypted_content"],
+    no_such_field: 1,
+  };
+  for (const [name, value] of Object.entries(fields))
+    test(name, async () => {
+      const { status, body } = await ask({ [name]: value });
+      expect([status, body.error.code, body.error.param]).toEqual([400, "validation_failed", name]);
+    });
+
+  test("but it may be null, or say what holds anyway", async () => {
+    const said = { temperature: 1, top_p: 1, parallel_tool_calls: true, truncation: "disabled", service_tier: "auto" };
+    const none = { max_output_tokens: null, reasoning: null, include: [], instructions: null, tools: null, text: null };
+    expect((await ask({ ...said, ...none, metadata: null, user: null, store: null, stream: null })).status).toBe(200);
+  });
+});
+
+describe("what is wrong with an input is 400, and is named", () => {
+  const cases: [what: string, input: unknown, param: string][] = [
+    ["no items", [], "input"],
+    ["no item", ["Hi."], "input[0]"],
+    ["an unknown type", [{ type: "web_search_call", id: "x" }], "input[0].type"],
+    ["an unknown role", [{ role: "tool", content: "x" }], "input[0].role"],
+    ["no content", [{ role: "user" }], "input[0].content"],
+    ["an empty content", [{ role: "user", content: [] }], "input[0].content"],
+    ["a file", user({ type: "input_file", file_id: "f" }), "input[0].content[0].type"],
+    ["a text that is none", user({ type: "input_text", text: 1 }), "input[0].content[0].text"],
+    ["a picture by id", user({ type: "input_image", file_id: "f" }), "input[0].content[0].file_id"],
+    ["a picture that is none", user({ ...picture, image_url: "http://x/a.png" }), "input[0].content[0].image_url"],
+    ["a picture of the system", [{ role: "system", content: [picture] }], "input[0].content[0].type"],
+    ["arguments that are no JSON", [{ type: "function_call", name: "f", arguments: "{" }], "input[0].arguments"],
+    ["a name that is none", [{ type: "function_call", name: "a b", arguments: "{}" }], "input[0].name"],
+    ["an output that leads nowhere", [{ type: "function_call_output", call_id: "c", output: "x" }], "input[0]"],
+    ["an output without a call", [{ type: "function_call_output", output: "x" }], "input[0].call_id"],
+    ["a decision that is none", [{ type: "mcp_approval_response", approval_request_id: "a" }], "input[0].approve"],
+    ["a reference that leads nowhere", [{ type: "item_reference", id: "msg_x" }], "input[0].id"],
+    ["an answer at its end", [{ role: "assistant", content: "Hi." }], "input"],
+    [
+      "a result at its end that nobody waits for",
+      [
+        { role: "user", content: "Hi." },
+        { type: "function_call", call_id: "c", name: "f", arguments: "{}" },
+        { type: "function_call_output", call_id: "c", output: "x" },
+      ],
+      "input",
+    ],
+  ];
+  for (const [what, input, param] of cases)
+    test(what, async () => {
+      const { status, body } = await ask({ input });
+      expect([status, body.error?.code, body.error?.param]).toEqual([400, "validation_failed", param]);
+    });
+
+  test("and 21 pictures are one too many", async () => {
+    const { status, body } = await ask({ input: user(...Array(21).fill(picture)) });
+    expect([status, body.error.param]).toEqual([400, "input[0].content[20]"]);
+  });
+});
+
+describe("what is wrong with a tool is 400, and is named", () => {
+  const tool = { type: "function", name: "f", parameters: { type: "object" } };
+  const cases: [what: string, fields: object, param: string][] = [
+    ["another type", { tools: [{ type: "web_search" }] }, "tools[0].type"],
+    ["a name that is none", { tools: [{ ...tool, name: "a b" }] }, "tools[0].name"],
+    ["a built-in tool's name", { tools: [{ ...tool, name: "memory_save" }] }, "tools[0].name"],
+    ["a name given twice", { tools: [tool, tool] }, "tools[1].name"],
+    ["parameters of another type", { tools: [{ ...tool, parameters: { type: "array" } }] }, "tools[0].parameters.type"],
+    [
+      "parameters that are no schema",
+      { tools: [{ ...tool, parameters: { type: "object", required: 1 } }] },
+      "tools[0].parameters.required",
+    ],
+    ["a choice of none of them", { tools: [tool], tool_choice: { type: "function", name: "g" } }, "tool_choice.name"],
+    ["a choice of several", { tool_choice: { type: "allowed_tools", mode: "auto", tools: [] } }, "tool_choice"],
+    ["a format of another type", { text: { format: { type: "json_object" } } }, "text.format"],
+  ];
+  for (const [what, fields, param] of cases)
+    test(what, async () => {
+      const { status, body } = await ask(fields);
+      expect([status, body.error?.code, body.error?.param]).toEqual([400, "validation_failed", param]);
+    });
+});
+
+test("what is refused leaves nothing behind", async () => {
+  const count = async () =>
+    (await h.sql`select (select count(*) from turns) + (select count(*) from sessions) as all`)[0];
+  const before = await count();
+  for (const body of [{ temperature: 0 }, { input: [] }, { model: `ag_${"0".repeat(24)}` }]) await ask(body);
+  expect(await count()).toEqual(before as never);
+});
+
+test("tool_choice none keeps the model from calling, and required makes it", async () => {
+  const tool = { type: "function", name: "f", parameters: { type: "object" } };
+  const choiceOf = () => (h.model.requests().at(-1)?.body as { tool_choice?: unknown } | undefined)?.tool_choice;
+  await ask({ tools: [tool], tool_choice: "none" });
+  expect(choiceOf()).toBe("none");
+  await ask({ tools: [tool], tool_choice: "required" });
+  expect(choiceOf()).toBe("required");
+});
