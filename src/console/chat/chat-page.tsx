@@ -12,7 +12,7 @@ import { Await } from "../parts/states.tsx";
 import { toast, toastError } from "../parts/toasts.tsx";
 import { When } from "../parts/when.tsx";
 import { ChatSettings } from "./chat-settings.tsx";
-import { platformText } from "./chat-words.ts";
+import { platformText, webhookHint } from "./chat-words.ts";
 import { ConnectionDeliveries } from "./connection-deliveries.tsx";
 import { HealthView } from "./health-view.tsx";
 import { showChanged } from "./show-changed.ts";
@@ -35,6 +35,7 @@ export function ChatPage({ id }: { readonly id: string }) {
         {(known) => (
           <>
             <ChatFacts connection={known} />
+            <p className="hint">{webhookHint(known.platform)}</p>
             <Section title="Health" actions={<CheckButton id={known.id} />}>
               <HealthView health={known.health} />
             </Section>
@@ -42,7 +43,7 @@ export function ChatPage({ id }: { readonly id: string }) {
               <ChatSettings key={JSON.stringify([known.name, known.configuration])} connection={known} />
             </Section>
             <Section title="Deliveries">
-              <ConnectionDeliveries connectionId={known.id} />
+              <ConnectionDeliveries connection={known} />
             </Section>
           </>
         )}

@@ -14,6 +14,13 @@ export function platformText(platform: string): string {
   return labels[platform] ?? platform;
 }
 
+/** What becomes of the webhook's URL. */
+export function webhookHint(platform: ChatConnection["platform"]): string {
+  return platform === "chat_a"
+    ? "Enter the webhook URL in the Slack app as the Request URL, both under Event Subscriptions and under Interactivity & Shortcuts."
+    : "The webhook URL is registered at Telegram when the connection is enabled, and taken back when it is disabled.";
+}
+
 /** The form of a connection's name and configuration; lists have one entry a line. */
 export interface ChatSettingsForm {
   readonly name: string;

@@ -1,4 +1,4 @@
-import type { ChatDelivery } from "parley/client";
+import type { ChatConnection, ChatDelivery } from "parley/client";
 import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
 import { ListView } from "../parts/list-view.tsx";
@@ -8,7 +8,8 @@ import { deliveryColumns } from "./delivery-columns.tsx";
 const refreshMs = 5000;
 
 /** What one connection delivered, the newest first. */
-export function ConnectionDeliveries({ connectionId }: { readonly connectionId: string }) {
+export function ConnectionDeliveries({ connection }: { readonly connection: ChatConnection }) {
+  const { id: connectionId, agentId } = connection;
   const list = useCursorList<ChatDelivery>({
     key: ["chat-deliveries", connectionId],
     load: async (cursor, signal) => {
@@ -19,7 +20,7 @@ export function ConnectionDeliveries({ connectionId }: { readonly connectionId: 
     refreshMs,
   });
   const columns = deliveryColumns<ChatDelivery>(
-    () => null,
+    () => agentId,
     () => connectionId,
   );
   return (

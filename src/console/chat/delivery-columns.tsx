@@ -8,7 +8,7 @@ import { RepairButton } from "./repair-button.tsx";
 
 /** The columns that each list of deliveries has. */
 export function deliveryColumns<Row extends ChatDelivery>(
-  agentIdOf: (row: Row) => string | null,
+  agentIdOf: (row: Row) => string,
   connectionIdOf: (row: Row) => string,
 ): readonly Column<Row>[] {
   return [
@@ -26,10 +26,9 @@ export function deliveryColumns<Row extends ChatDelivery>(
     {
       name: "Thread",
       cell: (row) => {
-        const agentId = agentIdOf(row);
         const thread = <code>{row.threadId}</code>;
-        if (row.sessionId === null || agentId === null) return thread;
-        return <Link href={`/sessions/${agentId}/${row.sessionId}`}>{thread}</Link>;
+        if (row.sessionId === null) return thread;
+        return <Link href={`/sessions/${agentIdOf(row)}/${row.sessionId}`}>{thread}</Link>;
       },
       wideOnly: true,
     },

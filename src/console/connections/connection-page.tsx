@@ -32,7 +32,7 @@ export function ConnectionPage({ id }: { readonly id: string }) {
   const query = useQuery({
     queryKey: ["mcp-connection", id],
     queryFn: ({ signal }) => parley.mcpConnections.get(id, { signal }),
-    refetchInterval: ({ state }) => (state.data?.status === "needs_auth" ? refreshMs : false),
+    refetchInterval: ({ state }) => (state.data !== undefined && waitsForPerson(state.data) ? refreshMs : false),
   });
   const connection = query.data;
   return (
@@ -75,13 +75,17 @@ export function ConnectionPage({ id }: { readonly id: string }) {
   );
 }
 
+/** Whether somebody can sign in to the server now. */
+function waitsForPerson({ authType, status }: McpConnection): boolean {
+  return authType === "oauth_authorization_code" && status !== "connected";
+}
+
 /** Why the connection does not work, and what a person can do about it. */
 function StatusNotice({ connection }: { readonly connection: McpConnection }) {
   const reason = statusReason(connection);
   const userId = useUserId();
   if (reason === null) return null;
-  const waitsForPerson = connection.authType === "oauth_authorization_code";
-  const hindrance = waitsForPerson ? signInHindrance(connection, userId) : null;
+  const hindrance = waitsForPerson(connection) ? signInHindrance(connection, userId) : null;
   return (
     <div className="notice" role="status">
       <p>{reason}</p>
@@ -109,7 +113,7 @@ function ConnectionActions({ connection }: { readonly connection: McpConnection 
   }
   return (
     <>
-      {connection.authType === "oauth_authorization_code" && connection.status !== "connected" && (
+      {waitsForPerson(connection) && (
         <Button
           tone="primary"
           disabled={hindrance !== null}
