@@ -91,4 +91,13 @@ export class ConsoleVisit {
     );
     return [...this.faults, ...serious, ...(Number(overflow) > 0 ? [`${overflow} px wider than the window`] : [])];
   }
+
+  /** What is wrong with the page on a narrow screen; the window has its width again after it. */
+  async wrongsOnPhone(): Promise<string[]> {
+    const before = this.page.viewportSize();
+    await this.page.setViewportSize({ width: 360, height: 740 });
+    const found = await this.wrongs();
+    if (before !== null) await this.page.setViewportSize(before);
+    return found;
+  }
 }

@@ -1,0 +1,206 @@
+import { describe, expect, test } from "bun:test";
+import { readFile } from "node:fs/promises";
+import { hasBrowser, useConsole } from "../harness/console-browser.ts";
+import { eventually } from "../harness/harness.ts";
+import { makeAgent, userMessage } from "../harness/seed.ts";
+
+const { h, t, signedIn } = await useConsole();
+const hostile = `<img src=x onerror="alert(1)"><script>alert(2)</script>${"long".repeat(6)}`;
+const locate = { name: "locate", description: "", inputSchema: { type: "object" as const } };
+const agentId = await makeAgent(h, t, {
+  name: hostile,
+  tools: ["memory"],
+  clientTools: [locate],
+  approvalInChat: {
+    default: "manual",
+    overrides: [{ tool: "locate", mcpConnectionId: null, mode: "full" }],
+  },
+});
+
+/** Begins a session by a script of the simulated model; waits for the turn's end, or until it waits for a person. */
+async function say(settings: string, userId: string): Promise<{ sessionId: string; turnId: string }> {
+  const body = { stream: false, message: userMessage(`[[sim: ${settings}]]`), userId };
+  const response = await t.call("POST", `/v1/agents/${agentId}/sessions`, { body });
+  const sessionId = response.headers.get("location")?.split("/").at(-1) as string;
+  const { data } = await t.parley.turns.list({ sessionId });
+  return { sessionId, turnId: data[0]?.id as string };
+}
+
+const saves = (...texts: readonly string[]) =>
+  `${texts.map((text) => `tool=memory_save args=${JSON.stringify({ text })}`).join(" ")} ; text="Done."`;
+const statusOf = async (turnId: string) => (await t.parley.turns.get(turnId)).status;
+
+describe.skipIf(!hasBrowser)("the screens of turns", () => {
+  test("the list has its filters in the address", async () => {
+    await say('text="Hello"', hostile);
+    const failed = await say("fail=401", "eve");
+    const person = await signedIn("/turns");
+    const rows = person.page.getByRole("table", { name: "Turns, the newest first" }).locator("tbody tr");
+    await eventually(async () => (await rows.count()) >= 2);
+    await rows.getByText(hostile).first().waitFor();
+    expect(await person.wrongs()).toEqual([]);
+    expect(await person.wrongsOnPhone()).toEqual([]);
+    expect(await person.button("Cancel all").isDisabled()).toBe(true);
+    await person.page.getByLabel("User").fill("eve");
+    await person.hasAddress("userId=eve");
+    await eventually(async () => (await rows.count()) === 1);
+    await person.page.getByLabel("Status").selectOption("failed");
+    await person.hasAddress("status=failed");
+    await person.page.getByLabel("Time").selectOption("hour");
+    await person.page.reload();
+    await rows.getByRole("link", { name: failed.turnId }).waitFor();
+    expect(await rows.count()).toBe(1);
+    expect(await person.page.getByLabel("Status").inputValue()).toBe("failed");
+    // What has ended cannot be canceled.
+    expect(await person.button("Cancel all").isDisabled()).toBe(true);
+    await person.page.getByLabel("Kind").selectOption("task");
+    await person.sees("No turn matches.");
+    await person.page.getByLabel("Kind").selectOption("");
+    await person.page.getByLabel("Longest first").check();
+    await person.hasAddress("order=longest");
+    await person.page.getByRole("table", { name: "Turns, the longest first" }).waitFor();
+    await person.page.getByRole("link", { name: failed.turnId }).click();
+    await person.hasAddress(`/turns/${failed.turnId}`);
+    await person.sees("Attempts");
+    expect(await person.button("Cancel").count()).toBe(0);
+    expect(await person.wrongs()).toEqual([]);
+  });
+
+  test("a turn's page shows its steps with their calls, and cancels it after a question", async () => {
+    const { turnId, sessionId } = await say(saves("tea"), hostile);
+    expect(await statusOf(turnId)).toBe("waiting");
+    const person = await signedIn(`/turns/${turnId}`);
+    const steps = person.page.getByRole("list", { name: "Steps and their tool calls" });
+    await steps.getByText("memory_save").first().waitFor();
+    expect(await steps.getByRole("listitem").count()).toBeGreaterThanOrEqual(2);
+    await person.page.getByRole("definition").filter({ hasText: hostile }).first().waitFor();
+    expect(await person.wrongs()).toEqual([]);
+    expect(await person.wrongsOnPhone()).toEqual([]);
+    await person.press("Cancel");
+    const dialog = person.page.getByRole("alertdialog");
+    await dialog.getByRole("button", { name: "Keep" }).click();
+    await dialog.waitFor({ state: "detached" });
+    expect(await statusOf(turnId)).toBe("waiting");
+    await person.press("Cancel");
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await person.sees("canceled");
+    await eventually(async () => (await statusOf(turnId)) === "canceled");
+    await person.button("Cancel").waitFor({ state: "detached" });
+    await person.page.getByRole("link", { name: "Open session" }).click();
+    await person.hasAddress(`/sessions/${agentId}/${sessionId}`);
+  });
+
+  test("all turns that match are canceled after their number was shown, and no other", async () => {
+    const mine = [await say(saves("one"), "crowd"), await say(saves("two"), "crowd")];
+    const other = await say(saves("three"), "bystander");
+    const person = await signedIn("/turns?userId=crowd");
+    await person.press("Cancel all");
+    const dialog = person.page.getByRole("dialog");
+    await dialog.getByText(/^2 turns end now\./).waitFor();
+    expect(await person.wrongs()).toEqual([]);
+    await dialog.getByRole("button", { name: "Keep" }).click();
+    await dialog.waitFor({ state: "detached" });
+    expect(await statusOf(mine[0]!.turnId)).toBe("waiting");
+    await person.press("Cancel all");
+    await dialog.getByText(/^2 turns end now\./).waitFor();
+    await dialog.getByRole("button", { name: "Cancel all" }).click();
+    await person.sees("2 turns are canceled.");
+    for (const { turnId } of mine) await eventually(async () => (await statusOf(turnId)) === "canceled");
+    expect(await statusOf(other.turnId)).toBe("waiting");
+    await person.press("Cancel all");
+    await dialog.getByText(/^No turn that matches/).waitFor();
+    expect(await dialog.getByRole("button", { name: "Cancel all" }).isDisabled()).toBe(true);
+    await t.parley.turns.cancel({ userId: "bystander" });
+  });
+});
+
+describe.skipIf(!hasBrowser)("the screen of approvals", () => {
+  test("keys lead from call to call and decide; a reason goes with the decision, and a result is sent", async () => {
+    const asked = await say(saves("first", "second", hostile), "approver");
+    const located = await say('tool=locate args={"precise":true} ; text="There."', "approver");
+    const person = await signedIn("/approvals");
+    const calls = person.page.getByRole("list", { name: "Calls that wait" }).locator("> li");
+    await eventually(async () => (await calls.count()) === 4);
+    await calls.nth(2).locator("pre, code", { hasText: "<script>alert(2)</script>" }).first().waitFor();
+    expect(await person.wrongs()).toEqual([]);
+    expect(await person.wrongsOnPhone()).toEqual([]);
+    const focused = async () => {
+      const states = await calls.evaluateAll((rows) => rows.map((row) => row.contains(document.activeElement)));
+      return states.indexOf(true);
+    };
+    await eventually(async () => (await focused()) === 0);
+    const { keyboard } = person.page;
+    await keyboard.press("j");
+    await eventually(async () => (await focused()) === 1);
+    await keyboard.press("k");
+    await eventually(async () => (await focused()) === 0);
+    await keyboard.press("a");
+    await person.sees("memory_save is approved.");
+    await eventually(async () => (await calls.count()) === 3 && (await focused()) === 0);
+    // In the field the keys are letters.
+    await calls.first().getByLabel("Reason").pressSequentially("a bad idea");
+    expect(await calls.count()).toBe(3);
+    await keyboard.press("Tab");
+    await keyboard.press("d");
+    await eventually(async () => (await calls.count()) === 2);
+    await calls.first().getByRole("button", { name: "Deny" }).click();
+    await eventually(async () => (await calls.count()) === 1);
+    await calls.first().getByLabel("Result").fill('{ "city": "Lisbon" }');
+    await person.press("Send result");
+    await person.sees("Nothing waits for a person.");
+    expect(await person.wrongs()).toEqual([]);
+    for (const { turnId } of [asked, located]) await eventually(async () => (await statusOf(turnId)) === "succeeded");
+    const textOf = async (sessionId: string) =>
+      JSON.stringify(await t.parley.sessions.listMessages(agentId, sessionId));
+    expect(await textOf(asked.sessionId)).toContain("a bad idea");
+    expect(await textOf(located.sessionId)).toContain("Lisbon");
+    const { data } = await t.parley.memories.list(agentId);
+    expect(data.map(({ text }) => text)).toEqual(["first"]);
+  });
+});
+
+describe.skipIf(!hasBrowser)("the screens of usage and audit", () => {
+  test("usage has captions and tables beside its plots, and is downloaded as CSV", async () => {
+    await say('text="Hello"', "=cmd()");
+    const person = await signedIn("/usage");
+    const figures = person.page.getByRole("figure");
+    await eventually(async () => (await figures.count()) === 4);
+    for (const caption of ["Tokens in by day", "Tokens out by day", "Turns by day", "Tokens by agent"])
+      await figures.locator("figcaption", { hasText: caption }).waitFor();
+    for (const figure of (await figures.all()).slice(0, 3)) expect(await figure.locator("table").count()).toBe(1);
+    await person.page.getByRole("table", { name: "Usage by agent" }).getByText(hostile).waitFor();
+    expect(await person.wrongs()).toEqual([]);
+    expect(await person.wrongsOnPhone()).toEqual([]);
+    await person.press("user");
+    await person.hasAddress("by=user");
+    await person.page.getByRole("table", { name: "Usage by user" }).getByText("=cmd()").waitFor();
+    const [download] = await Promise.all([person.page.waitForEvent("download"), person.press("Download CSV")]);
+    expect(download.suggestedFilename()).toMatch(/^usage-by-user-\d{4}-\d\d-\d\d-\d{4}-\d\d-\d\d\.csv$/);
+    const lines = (await readFile(await download.path(), "utf8")).split("\r\n");
+    expect(lines[0]).toBe("user,input_tokens,output_tokens,turns,duration_ms");
+    expect(lines.some((line) => line.startsWith("'=cmd(),"))).toBe(true);
+    await person.page.getByLabel("User").fill("nobody");
+    await person.sees("Nothing was used in these days.");
+    expect(await person.wrongs()).toEqual([]);
+  });
+
+  test("audit events are found by action, resource and person", async () => {
+    await t.parley.agents.update(agentId, { instructions: hostile });
+    const person = await signedIn("/audit");
+    const rows = person.page.getByRole("table", { name: /Audit events/ }).locator("tbody tr");
+    await eventually(async () => (await rows.count()) >= 2);
+    expect(await person.wrongs()).toEqual([]);
+    expect(await person.wrongsOnPhone()).toEqual([]);
+    await person.page.getByLabel("Action").fill("agent.update");
+    await person.hasAddress("action=agent.update");
+    await eventually(async () => (await rows.count()) === 1);
+    await rows.getByText("instructions").waitFor();
+    expect(await rows.textContent()).not.toContain("script");
+    await person.page.getByLabel("Who").fill(hostile);
+    await person.sees("No event matches.");
+    await person.page.getByLabel("Who").fill("");
+    await rows.getByRole("link", { name: agentId }).click();
+    await person.heading(hostile).waitFor();
+    expect(person.faults).toEqual([]);
+  });
+});
