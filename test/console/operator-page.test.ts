@@ -47,8 +47,8 @@ describe.skipIf(!hasBrowser)("the operator's screen", () => {
     expect(await tenant.page.getByRole("link", { name: "Operator" }).count()).toBe(0);
   });
 
-  test("has an address for each of its parts, no serious fault in any, and can be used by keyboard alone", async () => {
-    for (const options of [{ colorScheme: "light" as const }, { colorScheme: "dark" as const, viewport: phone }]) {
+  for (const options of [{ colorScheme: "light" as const }, { colorScheme: "dark" as const, viewport: phone }])
+    test(`has an address for each of its parts, no serious fault in any, and can be used by keyboard alone, ${options.colorScheme}`, async () => {
       const person = await asOperator("/operator", options);
       await person.sees("Jobs by kind");
       expect(await person.wrongs()).toEqual([]);
@@ -64,9 +64,7 @@ describe.skipIf(!hasBrowser)("the operator's screen", () => {
         await person.page.locator(".loading").waitFor({ state: "detached" });
         expect([tab, ...(await person.wrongs())]).toEqual([tab]);
       }
-      await person.page.context().close();
-    }
-  });
+    });
 
   test("lists tenants, whose names are text, and finds one by its name", async () => {
     const person = await asOperator("/operator/tenants");

@@ -3,6 +3,7 @@ import type { MerchantEventSummary } from "parley/client";
 import { Link } from "wouter";
 import { parley } from "../api/client.ts";
 import { useFilters } from "../api/filters.ts";
+import { FilterBar } from "../parts/filter-bar.tsx";
 import { countText } from "../parts/moment.ts";
 import { Facts } from "../parts/page.tsx";
 import { Plot } from "../parts/plot.tsx";
@@ -40,7 +41,7 @@ export function BillingSummary() {
           </p>
         </Empty>
       )}
-      <div className="filter-bar">
+      <FilterBar>
         <div className="field">
           <label htmlFor="billing-days">Time</label>
           <select
@@ -55,7 +56,7 @@ export function BillingSummary() {
             ))}
           </select>
         </div>
-      </div>
+      </FilterBar>
       <Await query={summary}>{(known) => <Summary summary={known} />}</Await>
     </>
   );

@@ -48,7 +48,7 @@ export function WorkerView() {
         const gone = drained.filter((id) => data.every(({ workerId }) => workerId !== id));
         return (
           <>
-            <div role="status">
+            <div role="status" className="drained">
               {gone.map((id) => (
                 <p key={id}>
                   <code>{id}</code> is empty, and its process has ended.
