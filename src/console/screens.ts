@@ -53,6 +53,7 @@ export const tenantScreens: readonly ScreenGroup[] = [
     screens: [
       { name: "Chat", path: "/chat", keys: "gc", load: () => import("./chat/screen.tsx") },
       { name: "Connections", path: "/connections", keys: "gn", load: () => import("./connections/screen.tsx") },
+      { name: "Webhooks", path: "/webhooks", keys: "gw", load: () => import("./webhooks/screen.tsx") },
       { name: "Providers", path: "/providers", keys: "gv", load: () => import("./providers/screen.tsx") },
       { name: "Billing", path: "/billing", keys: "gb", load: () => import("./billing/screen.tsx") },
       { name: "Keys", path: "/keys", keys: "gy", load: () => import("./keys/screen.tsx") },

@@ -54,7 +54,7 @@ export async function inventData(parley: Parley, slack: SlackServer): Promise<Re
     ...{ turn: `/turns/${turns.data[0]?.id}`, usage: "/usage", audit: "/audit", agents: "/agents" },
     ...{ agent: `/agents/${support.id}`, tasks: "/tasks", task: `/tasks/${tasks.data[0]?.id}`, skills: "/skills" },
     ...{ memory: `/memory?agentId=${support.id}`, chat: "/chat", connections: "/connections" },
-    ...{ providers: "/providers", billing: "/billing", keys: "/keys" },
+    ...{ webhooks: "/webhooks", providers: "/providers", billing: "/billing", keys: "/keys" },
   };
 }
 
@@ -75,6 +75,10 @@ async function inventRest(parley: Parley, slack: SlackServer, { id: agentId }: A
   await parley.tasks.create({
     ...{ agentId, name: "Watch the queue", prompt: "Is anybody waiting for more than an hour?" },
     schedule: { kind: "interval", config: { everyMs: 3_600_000 } },
+  });
+  await parley.webhooks.create({
+    ...{ url: "https://shop.example/parley", description: "Web shop", enabled: false },
+    events: ["turn.ended", "approval.requested"],
   });
   await parley.apiKeys.create({ name: "web shop" });
   await parley.apiKeys.create({ name: "staging" });

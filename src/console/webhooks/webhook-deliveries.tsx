@@ -1,0 +1,85 @@
+import type { WebhookDelivery } from "parley/client";
+import { parley } from "../api/client.ts";
+import { useCursorList } from "../api/cursor-list.ts";
+import { useFilters } from "../api/filters.ts";
+import { queryClient } from "../api/queries.ts";
+import { StatusBadge } from "../parts/badge.tsx";
+import { Button } from "../parts/button.tsx";
+import type { Column } from "../parts/data-table.tsx";
+import { FilterBar, SelectFilter } from "../parts/filter-bar.tsx";
+import { ListView } from "../parts/list-view.tsx";
+import { durationText } from "../parts/moment.ts";
+import { toast, toastError } from "../parts/toasts.tsx";
+import { When } from "../parts/when.tsx";
+
+const statusChoices = ["pending", "succeeded", "failed"] as const;
+
+/** What was sent to a webhook, and what its server said, the newest first. */
+export function WebhookDeliveries({ webhookId }: { readonly webhookId: string }) {
+  const [filters, setFilters] = useFilters("status");
+  const status = statusChoices.find((one) => one === filters.status);
+  const list = useCursorList<WebhookDelivery>({
+    key: ["webhook-deliveries", webhookId, status],
+    load: async (cursor, signal) => {
+      const query = { limit: 50, ...(status && { status }), ...(cursor && { cursor }) };
+      const { data, nextCursor } = await parley.webhookDeliveries.list(webhookId, query, { signal });
+      return { rows: data, nextCursor };
+    },
+    refreshMs: 3_000,
+  });
+  return (
+    <>
+      <FilterBar>
+        <SelectFilter
+          label="Status"
+          value={filters.status}
+          options={statusChoices}
+          onChange={(chosen) => setFilters({ status: chosen })}
+        />
+      </FilterBar>
+      <ListView
+        list={list}
+        caption="Deliveries, the newest first"
+        columns={columns}
+        rowKey={({ id }) => id}
+        empty={status === undefined ? "Nothing was sent yet." : "No delivery matches."}
+      />
+    </>
+  );
+}
+
+const columns: readonly Column<WebhookDelivery>[] = [
+  {
+    name: "Event",
+    cell: ({ id, type }) => (
+      <>
+        <strong>{type}</strong> <code>{id}</code>
+      </>
+    ),
+  },
+  { name: "Status", cell: ({ status }) => <StatusBadge status={status} /> },
+  { name: "Attempts", cell: ({ attemptCount }) => attemptCount, numeric: true },
+  { name: "Last attempt", cell: LastAttempt },
+  { name: "Next", cell: ({ nextAttemptAt }) => nextAttemptAt && <When at={nextAttemptAt} />, wideOnly: true },
+  { name: "Happened", cell: ({ timestamp }) => <When at={timestamp} /> },
+  { name: "", cell: (delivery) => <RetryDelivery delivery={delivery} /> },
+];
+
+/** What the receiver said last, or why it could not be asked. */
+function LastAttempt({ attempts }: WebhookDelivery) {
+  const last = attempts.toSorted((one, other) => Date.parse(other.at) - Date.parse(one.at))[0];
+  if (last === undefined) return <span className="faint">–</span>;
+  // The error `status` says no more than the status code.
+  const error = last.error === "status" ? null : last.error?.replaceAll("_", " ");
+  const said = [last.statusCode, error].filter((each) => each != null).join(", ");
+  return `${said} in ${durationText(last.ms)}`;
+}
+
+function RetryDelivery({ delivery: { id, webhookId } }: { readonly delivery: WebhookDelivery }) {
+  async function retry(): Promise<void> {
+    await parley.webhookDeliveries.retry(webhookId, id);
+    await queryClient.invalidateQueries({ queryKey: ["webhook-deliveries", webhookId] });
+    toast("The delivery is sent again.");
+  }
+  return <Button onClick={() => void retry().catch(toastError)}>Retry</Button>;
+}
