@@ -165,6 +165,7 @@ const table = {
     a: [404, "not_found"],
     message: "The session has no such message.",
   },
+  fork_message_not_found: { b: [404, "message_not_found"], message: "The session has no such message." },
   skill_not_found: { b: [404, "skill_not_found"], a: [404, "not_found"], message: "There is no such skill." },
   merchant_connection_not_found: {
     b: [404, "merchant_connection_not_found"],

@@ -36,7 +36,7 @@ export function forkRoutes(ctx: Ctx) {
       body: SessionFork,
       success: 201,
       response: SessionResponse,
-      errors: ["not_found", "message_not_found", "client_token_refused"],
+      errors: ["not_found", "fork_message_not_found", "client_token_refused"],
       clientTokens: forkOfOwn,
       handle: async ({ commit, tenantId, params, body }) => {
         const copy = () =>

@@ -86,5 +86,5 @@ async function closeLast(inner: Tx, id: string): Promise<void> {
 
 async function refuse(inner: Tx, { tenantId, agentId, sessionId, throughMessageId }: ForkRequest): Promise<never> {
   const source = await findSession(inner, tenantId, agentId, sessionId);
-  throw new ApiError(source?.visible && throughMessageId !== undefined ? "message_not_found" : "not_found");
+  throw new ApiError(source?.visible && throughMessageId !== undefined ? "fork_message_not_found" : "not_found");
 }

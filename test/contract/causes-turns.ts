@@ -246,7 +246,7 @@ export const turnCauses: readonly Cause[] = [
   },
   {
     ops: ["POST /v1/agents/:agentId/sessions/:sessionId/fork"],
-    row: "404 message_not_found | 404 not_found",
+    row: "404 message_not_found",
     meet: async (s, form, op) =>
       send(s.t, op, form, { params: { ...(await s.theSession()) }, body: { throughMessageId: missing("msg") } }),
   },

@@ -186,7 +186,7 @@ export const sessions: readonly Contract[] = [
     ids: session,
     body: "json",
     key: "response",
-    errors: ["404 message_not_found | 404 not_found", clientRefused],
+    errors: ["404 message_not_found", clientRefused],
     limits: [userId, metadata],
   },
   {

@@ -73,7 +73,7 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId/fork", () => {
     const { sessionId } = await say(null, script('text="one"'));
     const missing = { throughMessageId: "nothing" };
     expect(statusAndCode(await fork(sessionId, missing))).toEqual([404, "message_not_found"]);
-    expect(statusAndCode(await fork(sessionId, missing, { form: "a" }))).toEqual([404, "not_found"]);
+    expect(statusAndCode(await fork(sessionId, missing, { form: "a" }))).toEqual([404, "message_not_found"]);
     const elsewhere = await makeAgent(h, t);
     const foreign = await t.call("POST", sessionPath(elsewhere, sessionId, "/fork"), { body: {} });
     expect(statusAndCode(foreign)).toEqual([404, "not_found"]);
