@@ -2,6 +2,7 @@ import { doneEvent } from "../../kernel/http/sse.ts";
 import { completeLog } from "../../kernel/relay/complete-log.ts";
 import { type Batch, formatEvent, type LogKey, lastOf, type Relay } from "../../kernel/relay/relay.ts";
 import { chunksOf } from "../../messages/to-chunks.ts";
+import type { UiMessage } from "../../messages/ui-message.ts";
 import { type LogState, logAttemptOf } from "../state/turn-log.ts";
 import { lastChunksMs } from "./follow.ts";
 import type { Following } from "./followed-log.ts";
@@ -19,8 +20,8 @@ export interface EndedLog {
 /**
  * Yields the rest of a log that has ended, as SSE text. It comes from the relay as long as
  * that keeps the log. After that nobody knows how the answer was divided into events, so the
- * reader gets the stored message from `start` on, which is event 0 again; where none is
- * stored, because the turn failed, only the chunk that ended it.
+ * reader gets the stored message from `start` on (`storedEvents`); where none is stored,
+ * because the turn failed, only the chunk that ended it.
  */
 export async function* followEnded(
   { sql, relay }: Pick<Following, "sql" | "relay">,
@@ -29,6 +30,10 @@ export async function* followEnded(
 ): AsyncGenerator<string> {
   const { id, turnId, lastChunk } = state;
   const { before } = place;
+  if (before === "stored") {
+    yield* storedEvents(state, await storedAnswer(sql, turnId), place.next);
+    return;
+  }
   const key = { logId: id, attempt: logAttemptOf(state) };
   // Null: nobody knows any more how many there were.
   const relayEvents = state.relayEvents ?? (await completeLog(relay, key, lastChunk).catch(() => null));
@@ -64,11 +69,26 @@ export async function* followEnded(
     const answer = await storedAnswer(sql, turnId);
     if (answer === null && resumes) yield event(position + before, ending);
     else {
-      yield start;
-      const chunks = answer === null ? [ending] : [...chunksOf(answer), lastChunk];
-      for (const [index, chunk] of chunks.entries()) yield event(index + 1, chunk);
+      yield* storedEvents(state, answer, 0);
+      return;
     }
   }
+  yield doneEvent;
+}
+
+/**
+ * Yields what is stored of a turn that has ended, from event `next` on. Its events have a name
+ * of their own, because a log with as many events may be divided otherwise.
+ */
+function* storedEvents(state: LogState, answer: UiMessage | null, next: number): Generator<string> {
+  const { id, status, assistantMessageId, lastChunk } = state;
+  const ending = answer === null && status === "succeeded" ? lostChunk : lastChunk;
+  const rest = answer === null ? [] : chunksOf(answer);
+  const chunks = [{ type: "start", messageId: assistantMessageId }, ...rest, ending];
+  // Beyond the end is nothing that anybody has seen.
+  const from = next > chunks.length ? 0 : next;
+  for (const [number, chunk] of chunks.entries())
+    if (number >= from) yield formatEvent(nameWith(id, "stored"), number, chunk);
   yield doneEvent;
 }
 

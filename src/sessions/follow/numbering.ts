@@ -2,10 +2,11 @@
  * The events of a stream are numbered per turn log: `<log>:<n>`. A reader that comes within a
  * continuation gets the message so far before the continuation's own events; `<log>+<k>:<n>`
  * says so: `k` events stand before the log's first, so that event `n` is the log's `n - k`.
+ * `<log>+stored:<n>` is an event of the stored message, which is divided in another way.
  */
 export interface EventPlace {
   readonly logId: string;
-  readonly before: number;
+  readonly before: number | "stored";
   /** The number of the next event; 0, the whole sequence, where the last one's is no number. */
   readonly next: number;
 }
@@ -13,14 +14,15 @@ export interface EventPlace {
 /** Returns the place behind the request's `Last-Event-ID`; null when there is none. */
 export function placeAfter(request: Request): EventPlace | null {
   const id = request.headers.get("last-event-id") ?? "";
-  const [, logId, before, number] = /^((?:turn|cont)_[0-9a-z]{1,40})(?:\+(\d{1,9}))?(?::(\d{1,9})?.*)?$/.exec(id) ?? [];
+  const [, logId, before, number] =
+    /^((?:turn|cont)_[0-9a-z]{1,40})(?:\+(\d{1,9}|stored))?(?::(\d{1,9})?.*)?$/.exec(id) ?? [];
   if (logId === undefined) return null;
   const whole = number === undefined || !id.endsWith(`:${number}`);
-  return { logId, before: Number(before ?? 0), next: whole ? 0 : Number(number) + 1 };
+  return { logId, before: before === "stored" ? before : Number(before ?? 0), next: whole ? 0 : Number(number) + 1 };
 }
 
-/** Returns the name under which a log's events are numbered when so many others stand before them. */
-export function nameWith(logId: string, before: number): string {
+/** Returns the name under which a log's events are numbered when so many others stand before them, or those of the stored message. */
+export function nameWith(logId: string, before: EventPlace["before"]): string {
   return before === 0 ? logId : `${logId}+${before}`;
 }
 
