@@ -58,6 +58,18 @@ class Player {
     return (await messagesOf(t, agentId, this.sessionId)).map(({ role }: { role: string }) => role);
   }
 
+  /** Watches the page while a call waits, for so long that it looks several times; one that reads in circles asks some hundred times. */
+  async looksSeldom(): Promise<void> {
+    const { sessionId } = this;
+    let asked = 0;
+    this.page.on("request", (request) => {
+      if (request.url().includes(sessionId)) asked++;
+    });
+    const since = Date.now();
+    await eventually(() => asked >= 2 && Date.now() - since > 5_000);
+    expect(asked).toBeLessThanOrEqual(12);
+  }
+
   articles(): Promise<number> {
     return this.page.getByRole("log").locator("article").count();
   }
@@ -172,6 +184,42 @@ describe.skipIf(!hasBrowser)("the playground", () => {
     const [, answer] = await messagesOf(t, agentId, player.sessionId);
     const call = answer.parts.find((part: { toolCallId?: string }) => part.toolCallId !== undefined);
     expect(call.output).toEqual({ city: "Lisbon" });
+  });
+
+  test("keeps what is typed while a call waits, looks seldom whether it was decided elsewhere, and sees it", async () => {
+    const player = await Player.open();
+    await player.send(script('tool=where_am_i args={} ; text="Thank you."'));
+    await player.page.getByLabel("Result").waitFor();
+    for (const reload of [false, true]) {
+      if (reload) await player.page.reload();
+      await player.page.getByLabel("Result").fill("in Lisbon");
+      await player.looksSeldom();
+      expect(await player.page.getByLabel("Result").inputValue()).toBe("in Lisbon");
+    }
+    const other = await player.page.context().newPage();
+    await other.goto(player.page.url());
+    await other.getByLabel("Result").waitFor();
+    await player.visit.press("Send result");
+    await player.answers("Thank you.");
+    await other.locator("article.assistant").getByText("Thank you.").waitFor();
+    const [, answer] = await messagesOf(t, agentId, player.sessionId);
+    expect(JSON.stringify(answer.parts)).toContain("in Lisbon");
+    expect(await player.visit.wrongs()).toEqual([]);
+  }, 60_000);
+
+  test("keeps the reason that is typed for the second of two approvals", async () => {
+    const player = await Player.open();
+    const save = 'tool=memory_save args={"text":"tea"}';
+    await player.send(script(`${save} ; ${save} ; text="Noted."`));
+    await player.visit.button("Approve").waitFor();
+    await player.page.reload();
+    await player.visit.press("Approve");
+    await eventually(async () => (await t.parley.toolApprovals.list(agentId, player.sessionId)).approvals.length === 2);
+    await player.page.getByLabel("Reason").fill("no more tea");
+    await player.looksSeldom();
+    await player.visit.press("Deny");
+    await player.answers("Noted.");
+    expect(JSON.stringify(await messagesOf(t, agentId, player.sessionId))).toContain("no more tea");
   });
 
   test("forks from a message, and keeps the session that it came from", async () => {

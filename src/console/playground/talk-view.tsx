@@ -29,7 +29,7 @@ export function TalkView({ talk, onPhase, onFork, renew }: TalkViewProps) {
   const loaded = useQuery({ queryKey: ["talk", talk.id], queryFn: () => talk.load(), staleTime: Infinity, gcTime: 0 });
   const phase = phaseOf(messages as StoredMessage[], status);
   useEffect(() => onPhase(phase), [phase, onPhase]);
-  useOthersDecision(talk, phase === "waiting", renew);
+  useOthersDecision(talk, phase === "waiting");
   const place = useFollowedEnd(messages);
   async function fork(throughMessageId: string): Promise<void> {
     const made = await parley.sessions.fork(talk.agentId, talk.sessionId as string, { throughMessageId });
@@ -82,25 +82,21 @@ export function TalkView({ talk, onPhase, onFork, renew }: TalkViewProps) {
   );
 }
 
-/** While a turn waits, somebody may decide it elsewhere: then the conversation is read anew. */
-function useOthersDecision(talk: Talk, isWaiting: boolean, renew: () => void): void {
-  const { sessionId, agentId } = talk;
-  const session = useQuery({
-    queryKey: ["waiting-session", sessionId],
-    queryFn: ({ signal }) => parley.sessions.get(agentId, sessionId as string, { signal }),
-    enabled: isWaiting && sessionId !== null,
-    refetchInterval: 3000,
-    staleTime: 0,
+/** The time between two looks whether a turn that waits was decided elsewhere: at first, at last, and how it grows. */
+const lookMs = { first: 2_000, last: 5_000, stepPerLook: 250 };
+
+/** While a turn waits, somebody may decide it elsewhere: then the messages are read anew, and what was typed stays. */
+function useOthersDecision(talk: Talk, isWaiting: boolean): void {
+  useQuery({
+    queryKey: ["talk-waits", talk.id],
+    queryFn: ({ signal }) => talk.catchUp(signal),
+    enabled: isWaiting && talk.sessionId !== null,
+    refetchInterval: ({ state: { data, dataUpdateCount } }) =>
+      data === "moved" ? lookMs.first : Math.min(lookMs.last, lookMs.first + lookMs.stepPerLook * dataUpdateCount),
+    staleTime: lookMs.first,
+    retry: false,
     gcTime: 0,
   });
-  const isOver = isWaiting && session.data?.pending.every(({ status }) => status !== "waiting");
-  // What was just decided here may be read before it is decided there: asked twice.
-  const seen = useRef(0);
-  const readAt = session.dataUpdatedAt;
-  useEffect(() => {
-    if (!isOver || readAt === 0) seen.current = 0;
-    else if (++seen.current >= 2) renew();
-  }, [isOver, readAt, renew]);
 }
 
 /** Keeps the end in sight while whoever reads is at the end. */

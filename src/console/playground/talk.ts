@@ -5,8 +5,10 @@ import {
   DefaultChatTransport,
   type UIMessage,
 } from "ai";
+import type { UIMessage as StoredMessage } from "parley/client";
 import { parley } from "../api/client.ts";
 import { consoleFetch } from "../api/fetch.ts";
+import { movesOf, waitingCalls } from "./phase.ts";
 
 /** What a conversation is with: an agent, in a version of it or the present one, and its session once there is one. */
 export interface TalkWith {
@@ -32,6 +34,9 @@ export class Talk {
   readonly #left = new AbortController();
   #loaded: Promise<{ hasEarlier: boolean }> | null = null;
   #stopping: Promise<unknown> = Promise.resolve();
+  /** What the last look found to have moved, and what the messages were last read anew for. */
+  #moved = "";
+  #readAnewFor = "";
 
   constructor({ agentId, version, sessionId }: TalkWith, onSession: (sessionId: string) => void) {
     this.agentId = agentId;
@@ -69,15 +74,58 @@ export class Talk {
     await parley.sessions.cancel(this.agentId, this.#sessionId as string, { keep: "partial", queued: true });
   }
 
+  /**
+   * Looks whether what waits here was decided elsewhere, and once two looks agree on that reads
+   * the messages anew: what was just decided here may be read before it is decided there. They
+   * are read once for each move, so that nothing is read in circles.
+   */
+  async catchUp(signal: AbortSignal): Promise<"as shown" | "moved"> {
+    const page = await this.#read(1, signal);
+    const shown = this.chat.messages as StoredMessage[];
+    const moves = this.#isIdle ? movesOf(waitingCalls(shown), page.data) : "";
+    const found = moves && `${shown.at(-1)?.id} ${moves}`;
+    const before = this.#moved;
+    this.#moved = found;
+    if (found === "" || found === this.#readAnewFor) return "as shown";
+    if (found !== before) return "moved";
+    this.#readAnewFor = found;
+    await this.#readAnew();
+    return "as shown";
+  }
+
   async #load(): Promise<{ hasEarlier: boolean }> {
     if (this.#sessionId === null) return { hasEarlier: false };
-    const page = await parley.sessions.listMessages(this.agentId, this.#sessionId, {
-      limit: messagesMax,
-      pending: true,
-    });
+    const page = await this.#read(messagesMax);
     this.chat.messages = page.data as UIMessage[];
     void this.chat.resumeStream();
     return { hasEarlier: page.nextCursor !== null };
+  }
+
+  async #readAnew(): Promise<void> {
+    const { data } = await this.#read(messagesMax);
+    if (!this.#isIdle) return;
+    const messages = data as UIMessage[];
+    this.chat.messages = messages;
+    // Not awaited: the turn may run for long. What cannot be read stays as it was.
+    void this.#follow(messages).catch(() => {});
+  }
+
+  async #follow(messages: UIMessage[]): Promise<void> {
+    await this.chat.resumeStream();
+    if (this.chat.messages !== messages || waitingCalls(messages as StoredMessage[]).length > 0) return;
+    // There was nothing to join: the turn may have ended after the messages were read.
+    const latest = await this.#read(messagesMax);
+    if (this.chat.messages === messages && this.#isIdle) this.chat.messages = latest.data as UIMessage[];
+  }
+
+  #read(limit: number, signal?: AbortSignal) {
+    const query = { limit, pending: true };
+    return parley.sessions.listMessages(this.agentId, this.#sessionId as string, query, signal && { signal });
+  }
+
+  /** Whether the page still shows it, and nothing is sent or read. */
+  get #isIdle(): boolean {
+    return !this.#left.signal.aborted && this.chat.status === "ready";
   }
 
   get #agentPath(): string {
