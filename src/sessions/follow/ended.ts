@@ -7,6 +7,7 @@ import { type LogState, logAttemptOf } from "../state/turn-log.ts";
 import { lastChunksMs } from "./follow.ts";
 import type { Following } from "./followed-log.ts";
 import { type EventPlace, nameWith, renumbered } from "./numbering.ts";
+import { saidBefore } from "./said-before.ts";
 import { lostChunk, storedAnswer } from "./stored.ts";
 
 /** A log that is complete, and how far a reader has come in it. */
@@ -69,11 +70,32 @@ export async function* followEnded(
     const answer = await storedAnswer(sql, turnId);
     if (answer === null && resumes) yield event(position + before, ending);
     else {
-      yield* storedEvents(state, answer, 0);
+      // The log of a continuation goes on with what was said before it.
+      const goesOn = !isWhole && !resumes && relayEvents !== null && state.status === "succeeded" && answer !== null;
+      const said = goesOn ? await saidBefore(sql, id, answer, readRest(relay, key, 1, stop)) : null;
+      if (stop.aborted) return;
+      if (said === null) yield* storedEvents(state, answer, 0);
+      else yield* followSaid({ sql, relay }, { state, place, isWhole }, said, stop);
       return;
     }
   }
   yield doneEvent;
+}
+
+/** Yields the rest of a continuation that has ended, and before it the message that it goes on with, in the numbers that both had live. */
+async function* followSaid(
+  following: Pick<Following, "sql" | "relay">,
+  { state, place, isWhole }: EndedLog,
+  said: UiMessage,
+  stop: AbortSignal,
+): AsyncGenerator<string> {
+  const { id, assistantMessageId } = state;
+  const chunks = [{ type: "start", messageId: assistantMessageId }, ...chunksOf(said)];
+  const before = chunks.length - 1;
+  const from = place.logId === id && place.before === before && place.next <= before ? place.next : 0;
+  for (const [number, chunk] of chunks.entries())
+    if (number >= from) yield formatEvent(nameWith(id, before), number, chunk);
+  yield* followEnded(following, { state, place: { logId: id, before, next: before + 1 }, isWhole }, stop);
 }
 
 /**

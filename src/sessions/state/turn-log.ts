@@ -108,6 +108,13 @@ export async function messageAtPause(sql: AnySql, turnId: string, continuationId
   return row?.message ?? null;
 }
 
+/** Returns the calls whose results a caller gave before this continuation began: they are in the message by then. */
+export async function clientResultsOf(sql: AnySql, continuationId: string): Promise<string[]> {
+  const rows = await sql<{ toolCallId: string }[]>`
+    select tool_call_id from client_calls where continuation_id = ${continuationId} and status <> 'pending'`;
+  return rows.map(({ toolCallId }) => toolCallId);
+}
+
 /** Returns the message a turn answered with: from the transcript, or the stateless answer. Null while there is none. */
 export async function answerOf(sql: AnySql, turnId: string): Promise<UiMessage | null> {
   const [row] = await sql<{ content: UiMessage | null }[]>`

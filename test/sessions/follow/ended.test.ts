@@ -193,19 +193,47 @@ describe("GET …/stream within a continuation", () => {
     const own = events.findIndex(({ data }) => (data as { type: string }).type === "tool-output-available");
     for (const [index, { id }] of events.slice(0, -1).entries()) {
       const rest = (await restOf(sessionId, id ?? "")).events;
-      if (index >= own - 1) expect(rest).toEqual(events.slice(index + 1));
-      else {
-        expect(rest[0]?.id).toBe(`${continuationId}+stored:0`);
-        expect(await assembled(rest)).toEqual(stored);
-      }
+      expect(rest).toEqual(events.slice(index + 1));
     }
-    // The turn's first log is not its last one: its reader begins the message anew.
+    // The turn's first log is not its last one: its reader begins the message anew, with the same events.
     const begun = (await restOf(sessionId, `${joined.turnId}:2`)).events;
-    expect(await assembled(begun)).toEqual(stored);
-    for (const [index, { id }] of begun.slice(0, -1).entries())
-      expect((await restOf(sessionId, id ?? "")).events).toEqual(begun.slice(index + 1));
+    expect(begun).toEqual(events);
     await forget(continuationId);
+    const gone = (await restOf(sessionId, events[1]?.id ?? "")).events;
+    expect(gone[0]?.id).toBe(`${continuationId}+stored:0`);
+    expect(await assembled(gone)).toEqual(stored);
     const anew = await restOf(sessionId, events[own + 1]?.id ?? "");
     expect(await assembled(anew.events)).toEqual(stored);
+  });
+
+  test.each([
+    ["the caller's tool", "tool=where args={}"],
+    ["the caller's tool and one that asks", 'tool=memory_save args={"text":"tea"} tool=where args={}'],
+  ])("200 gives the same events of it once it has ended: %s", async (_what, calls) => {
+    const agent = await makeAgent(h, t, {
+      tools: ["memory"],
+      clientTools: [{ name: "where", description: "Where the user is.", inputSchema: { type: "object" } }],
+      approvalInChat: {
+        default: "full",
+        overrides: [{ tool: "memory_save", mcpConnectionId: null, mode: "manual" }],
+      },
+    });
+    const message = script(`text=pre ${calls}; text="a b c d e f g h" chunks=8 delayMs=120`);
+    const { sessionId, turnId } = await open(h, t, "POST", sessionPath(agent, null), { body: { message } }).then(
+      async (live) => ({ sessionId: live.sessionId, turnId: live.turnId, events: await live.rest() }),
+    );
+    const path = (rest: string) => sessionPath(agent, sessionId, rest);
+    const { approvals } = (await t.call("GET", path("/tool-approvals"))).body;
+    for (const { id } of approvals) await t.call("POST", path(`/tool-approvals/${id}`), { body: { approved: true } });
+    const { toolCalls } = (await t.call("GET", path("/tool-calls"))).body;
+    await t.call("POST", path(`/tool-calls/${toolCalls[0].toolCallId}`), { body: { output: "here" } });
+    const joinIt = (lastEventId: string | null) =>
+      open(h, t, "GET", path("/stream"), { headers: lastEventId === null ? {} : { "last-event-id": lastEventId } });
+    const events = await (await joinIt(null)).rest();
+    await idle(h, sessionId);
+    expect(await assembled(events)).toEqual((await messagesOf(t, agent, sessionId))[1]);
+    for (const [index, { id }] of events.slice(0, -1).entries())
+      expect(await (await joinIt(id)).rest()).toEqual(events.slice(index + 1));
+    expect(await (await joinIt(`${turnId}:1`)).rest()).toEqual(events);
   });
 });
