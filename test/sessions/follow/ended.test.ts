@@ -218,7 +218,7 @@ describe("GET …/stream within a continuation", () => {
         overrides: [{ tool: "memory_save", mcpConnectionId: null, mode: "manual" }],
       },
     });
-    const message = script(`text=pre ${calls}; text="a b c d e f g h" chunks=8 delayMs=120`);
+    const message = script(`text=pre ${calls}; text="a b c d e f g h" chunks=8 delayMs=400`);
     const { sessionId, turnId } = await open(h, t, "POST", sessionPath(agent, null), { body: { message } }).then(
       async (live) => ({ sessionId: live.sessionId, turnId: live.turnId, events: await live.rest() }),
     );
