@@ -32,13 +32,15 @@ export class ToldServer implements AsyncDisposable {
   async check(sql: Sql, remains: Pick<Remains, "turns" | "approvals">): Promise<string[]> {
     const { id, secret } = this.#webhook;
     try {
-      await eventually(async () => {
+      // A connection may be one that the last fault has ended; the next look gets another.
+      const look = async () => {
         await sql`update webhook_deliveries set next_attempt_at = now() where webhook_id = ${id} and status = 'pending'`;
         await sql`update webhooks set paused_until = null where id = ${id}`;
         const [left] = await sql`
           select count(*)::int as rows from webhook_deliveries where webhook_id = ${id} and status <> 'succeeded'`;
         return left?.rows === 0;
-      }, toldMs);
+      };
+      await eventually(() => look().catch(() => false), toldMs);
     } catch {
       return ["deliveries of a webhook are left"];
     }
