@@ -2,6 +2,7 @@ import { ParleyError } from "parley/client";
 import { useState } from "react";
 import { Link } from "wouter";
 import { parley } from "../api/client.ts";
+import type { OpenCallRow } from "../api/open-calls.ts";
 import { errorText, queryClient } from "../api/queries.ts";
 import { asResult } from "../conversation/parts-of.ts";
 import { Badge } from "../parts/badge.tsx";
@@ -9,22 +10,6 @@ import { Button } from "../parts/button.tsx";
 import { JsonView } from "../parts/json-view.tsx";
 import { toast } from "../parts/toasts.tsx";
 import { When } from "../parts/when.tsx";
-
-/** A call that waits, of `GET /console/api/waiting`. */
-export interface OpenCallRow {
-  readonly kind: "approval" | "client_tool";
-  readonly sessionId: string;
-  readonly agentId: string;
-  readonly agentName: string;
-  readonly turnId: string;
-  readonly userId: string;
-  readonly approvalId: string | null;
-  readonly toolCallId: string;
-  readonly tool: string;
-  readonly input: unknown;
-  readonly inputIsLeftOut: boolean;
-  readonly createdAt: string;
-}
 
 interface OpenCallProps {
   readonly call: OpenCallRow;

@@ -1,24 +1,14 @@
 import { useEffect, useRef } from "react";
-import { useCursorList } from "../api/cursor-list.ts";
-import { readConsole } from "../api/fetch.ts";
+import { useOpenCalls } from "../api/open-calls.ts";
 import { Button } from "../parts/button.tsx";
 import { PageFrame } from "../parts/page.tsx";
 import { useShortcuts } from "../parts/shortcuts.ts";
 import { Empty, LoadFailure, Loading } from "../parts/states.tsx";
-import { OpenCall, type OpenCallRow } from "./open-call.tsx";
+import { OpenCall } from "./open-call.tsx";
 
 /** Everything that waits for a person in the tenant, the oldest first. */
 export default function Approvals() {
-  const list = useCursorList<OpenCallRow>({
-    key: ["waiting", "all"],
-    load: async (cursor, signal) => {
-      const query = new URLSearchParams({ limit: "50", ...(cursor !== undefined && { cursor }) });
-      const path = `/console/api/waiting?${query}`;
-      const page = await readConsole<{ data: OpenCallRow[]; nextCursor: string | null }>(path, { signal });
-      return { rows: page.data, nextCursor: page.nextCursor };
-    },
-    refreshMs: 3_000,
-  });
+  const list = useOpenCalls(50, 3_000);
   const frame = useRef<HTMLOListElement>(null);
   useRowKeys(frame);
   return (

@@ -1,5 +1,5 @@
-import { useQuery } from "@tanstack/react-query";
 import { useLocation } from "wouter";
+import { useAgents } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
 import { queryClient } from "../api/queries.ts";
 import { SelectField, TextField } from "../parts/fields.tsx";
@@ -15,7 +15,7 @@ const empty = {
 /** Connects a bot of a platform with an agent. */
 export function AddChatConnection() {
   const [, navigate] = useLocation();
-  const agents = useQuery({ queryKey: ["agents", "all"], queryFn: ({ signal }) => parley.agents.list({}, { signal }) });
+  const agents = useAgents();
   const form = useApiForm(empty, async (values) => {
     const platform = values.platform === "telegram" ? "telegram" : "slack";
     const botToken = values["credentials.botToken"].trim();

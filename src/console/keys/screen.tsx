@@ -4,13 +4,13 @@ import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
 import { queryClient } from "../api/queries.ts";
 import { Button } from "../parts/button.tsx";
-import { CopyableId } from "../parts/copyable-id.tsx";
 import type { Column } from "../parts/data-table.tsx";
 import { ConfirmButton, Dialog } from "../parts/dialog.tsx";
 import { TextField } from "../parts/fields.tsx";
 import { ApiForm, useApiForm } from "../parts/form.tsx";
 import { ListView } from "../parts/list-view.tsx";
 import { PageFrame } from "../parts/page.tsx";
+import { ShownOnce } from "../parts/shown-once.tsx";
 import { toast } from "../parts/toasts.tsx";
 import { When } from "../parts/when.tsx";
 
@@ -71,17 +71,9 @@ function NewKey({ onDone }: { onDone(): void }) {
       </ApiForm>
     );
   return (
-    <>
-      <p>Copy the key now. It is not shown again.</p>
-      <p>
-        <CopyableId id={made.token} />
-      </p>
-      <footer>
-        <Button tone="primary" onClick={onDone}>
-          Done
-        </Button>
-      </footer>
-    </>
+    <ShownOnce secret={made.token} onDone={onDone}>
+      Copy the key now. It is not shown again.
+    </ShownOnce>
   );
 }
 

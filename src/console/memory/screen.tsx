@@ -1,10 +1,11 @@
-import { useQuery } from "@tanstack/react-query";
 import type { Memory } from "parley/client";
 import { useState } from "react";
+import { useAgents } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
 import { useFilters } from "../api/filters.ts";
 import { queryClient } from "../api/queries.ts";
+import { AgentPicker } from "../parts/agent-picker.tsx";
 import { Button } from "../parts/button.tsx";
 import type { Column } from "../parts/data-table.tsx";
 import { ConfirmButton, Dialog } from "../parts/dialog.tsx";
@@ -13,7 +14,6 @@ import { FilterBar, TextFilter } from "../parts/filter-bar.tsx";
 import { ApiForm, useApiForm } from "../parts/form.tsx";
 import { ListView } from "../parts/list-view.tsx";
 import { PageFrame } from "../parts/page.tsx";
-import { Picker } from "../parts/picker.tsx";
 import { Empty } from "../parts/states.tsx";
 import { toast } from "../parts/toasts.tsx";
 import { When } from "../parts/when.tsx";
@@ -21,7 +21,7 @@ import { When } from "../parts/when.tsx";
 /** What agents keep from one session to the next: one agent's memories at a time. */
 export default function Memories() {
   const [filters, setFilters] = useFilters("agentId", "userId", "search");
-  const agents = useQuery({ queryKey: ["agents", "all"], queryFn: ({ signal }) => parley.agents.list({}, { signal }) });
+  const agents = useAgents();
   const known = agents.data?.agents ?? [];
   const agentId = filters.agentId ?? known[0]?.id;
   const [creating, setCreating] = useState(false);
@@ -35,12 +35,7 @@ export default function Memories() {
       }
     >
       <FilterBar>
-        <Picker
-          label="Agent"
-          value={agentId ?? null}
-          onChange={(chosen) => setFilters({ agentId: chosen ?? "" })}
-          choices={known.map(({ id, name }) => ({ value: id, label: name }))}
-        />
+        <AgentPicker value={agentId} onChange={(chosen) => setFilters({ agentId: chosen })} />
         <TextFilter label="Search" value={filters.search} onChange={(search) => setFilters({ search })} />
         <TextFilter label="User" value={filters.userId} onChange={(userId) => setFilters({ userId })} />
       </FilterBar>

@@ -1,7 +1,6 @@
-import { useQuery } from "@tanstack/react-query";
 import type { FileUIPart } from "ai";
 import { useState } from "react";
-import { parley } from "../api/client.ts";
+import { useAgents } from "../api/agents.ts";
 import { Button } from "../parts/button.tsx";
 import { PageFrame } from "../parts/page.tsx";
 import { Await, Empty } from "../parts/states.tsx";
@@ -17,7 +16,7 @@ import { useTalk } from "./use-talk.ts";
 
 /** Chat with an agent, or with two versions of it at once. */
 export default function Playground() {
-  const agents = useQuery({ queryKey: ["agents", "all"], queryFn: ({ signal }) => parley.agents.list({}, { signal }) });
+  const agents = useAgents();
   const [{ agentId, isComparing }, change] = usePlaygroundAddress();
   const list = agents.data?.agents;
   useLastAddress(agentId === null ? list : undefined);

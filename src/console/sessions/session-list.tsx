@@ -1,14 +1,14 @@
-import { useQuery } from "@tanstack/react-query";
 import type { Session } from "parley/client";
 import { Link } from "wouter";
+import { useAgentName } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
 import { useFilters } from "../api/filters.ts";
+import { AgentPicker } from "../parts/agent-picker.tsx";
 import type { Column } from "../parts/data-table.tsx";
 import { FilterBar, TextFilter } from "../parts/filter-bar.tsx";
 import { ListView } from "../parts/list-view.tsx";
 import { PageFrame } from "../parts/page.tsx";
-import { Picker } from "../parts/picker.tsx";
 import { When } from "../parts/when.tsx";
 
 type Row = Session & { readonly agentId: string };
@@ -17,7 +17,6 @@ type Row = Session & { readonly agentId: string };
 export function SessionList() {
   const [filters, setFilters] = useFilters("agentId", "userId");
   const { agentId, userId } = filters;
-  const agents = useQuery({ queryKey: ["agents", "all"], queryFn: ({ signal }) => parley.agents.list({}, { signal }) });
   const list = useCursorList<Row>({
     key: ["sessions", filters],
     load: async (cursor, signal) => {
@@ -31,7 +30,7 @@ export function SessionList() {
     },
     refreshMs: 10_000,
   });
-  const nameOf = (id: string) => agents.data?.agents.find((agent) => agent.id === id)?.name ?? id;
+  const nameOf = useAgentName();
   const columns: readonly Column<Row>[] = [
     {
       name: "Session",
@@ -50,14 +49,7 @@ export function SessionList() {
   return (
     <PageFrame title="Sessions">
       <FilterBar>
-        <Picker
-          label="Agent"
-          placeholder="Any"
-          value={agentId ?? null}
-          onChange={(chosen) => setFilters({ agentId: chosen ?? "" })}
-          choices={(agents.data?.agents ?? []).map(({ id, name }) => ({ value: id, label: name }))}
-          clearable
-        />
+        <AgentPicker value={agentId} onChange={(chosen) => setFilters({ agentId: chosen })} optional />
         <TextFilter label="User" value={userId} onChange={(value) => setFilters({ userId: value })} />
       </FilterBar>
       <ListView

@@ -2,9 +2,11 @@ import { useQuery } from "@tanstack/react-query";
 import type { LibrarySkillSummary, SkillSummary } from "parley/client";
 import { useState } from "react";
 import { Link } from "wouter";
+import { useAgents } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
 import { useFilters } from "../api/filters.ts";
+import { AgentPicker } from "../parts/agent-picker.tsx";
 import { Badge } from "../parts/badge.tsx";
 import { Button } from "../parts/button.tsx";
 import { type Column, DataTable } from "../parts/data-table.tsx";
@@ -12,7 +14,6 @@ import { Dialog } from "../parts/dialog.tsx";
 import { FilterBar } from "../parts/filter-bar.tsx";
 import { ListView } from "../parts/list-view.tsx";
 import { PageFrame, Section } from "../parts/page.tsx";
-import { Picker } from "../parts/picker.tsx";
 import { Await, Empty } from "../parts/states.tsx";
 import { When } from "../parts/when.tsx";
 import { AddLibrarySkill, AddSkill } from "./add-skill.tsx";
@@ -20,7 +21,7 @@ import { AddLibrarySkill, AddSkill } from "./add-skill.tsx";
 /** One agent's skills, and the library. */
 export function SkillOverview() {
   const [filters, setFilters] = useFilters("agentId");
-  const agents = useQuery({ queryKey: ["agents", "all"], queryFn: ({ signal }) => parley.agents.list({}, { signal }) });
+  const agents = useAgents();
   const known = agents.data?.agents ?? [];
   const agentId = filters.agentId ?? known[0]?.id;
   const [adding, setAdding] = useState<"agent" | "library" | null>(null);
@@ -36,12 +37,7 @@ export function SkillOverview() {
         }
       >
         <FilterBar>
-          <Picker
-            label="Agent"
-            value={agentId ?? null}
-            onChange={(chosen) => setFilters({ agentId: chosen ?? "" })}
-            choices={known.map(({ id, name }) => ({ value: id, label: name }))}
-          />
+          <AgentPicker value={agentId} onChange={(chosen) => setFilters({ agentId: chosen })} />
         </FilterBar>
         {agentId === undefined ? (
           agents.isSuccess && <Empty>There is no agent yet.</Empty>

@@ -1,11 +1,11 @@
-import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useLocation } from "wouter";
+import { useAgents } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
 import { queryClient } from "../api/queries.ts";
+import { AgentPicker } from "../parts/agent-picker.tsx";
 import { ApiForm, useApiForm } from "../parts/form.tsx";
 import { PageFrame, Section } from "../parts/page.tsx";
-import { Picker } from "../parts/picker.tsx";
 import { toast } from "../parts/toasts.tsx";
 import { TaskControls } from "./task-controls.tsx";
 import { newTask, taskOfForm } from "./task-form.ts";
@@ -13,7 +13,7 @@ import { newTask, taskOfForm } from "./task-form.ts";
 /** Makes a task. */
 export function NewTaskPage() {
   const [, navigate] = useLocation();
-  const agents = useQuery({ queryKey: ["agents", "all"], queryFn: ({ signal }) => parley.agents.list({}, { signal }) });
+  const agents = useAgents();
   const known = agents.data?.agents ?? [];
   const [chosen, setChosen] = useState<string | null>(null);
   const agentId = chosen ?? known[0]?.id ?? null;
@@ -28,12 +28,7 @@ export function NewTaskPage() {
     <PageFrame title="New task" parent={{ title: "Tasks", to: "/tasks" }}>
       <Section title="Settings">
         <ApiForm form={form} action="Create" disabled={agentId === null}>
-          <Picker
-            label="Agent"
-            value={agentId}
-            onChange={setChosen}
-            choices={known.map(({ id, name }) => ({ value: id, label: name }))}
-          />
+          <AgentPicker value={agentId} onChange={(agent) => setChosen(agent || null)} />
           <TaskControls form={form} />
         </ApiForm>
       </Section>

@@ -1,24 +1,23 @@
-import { useQuery } from "@tanstack/react-query";
 import type { TaskSummary } from "parley/client";
 import { Link } from "wouter";
+import { useAgentName } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
 import { useFilters } from "../api/filters.ts";
+import { AgentPicker } from "../parts/agent-picker.tsx";
 import { StatusBadge } from "../parts/badge.tsx";
 import { ButtonLink } from "../parts/button.tsx";
 import type { Column } from "../parts/data-table.tsx";
 import { FilterBar } from "../parts/filter-bar.tsx";
 import { ListView } from "../parts/list-view.tsx";
 import { PageFrame } from "../parts/page.tsx";
-import { Picker } from "../parts/picker.tsx";
 import { When } from "../parts/when.tsx";
 import { scheduleText } from "./task-form.ts";
 
 /** The tasks, the newest first. */
 export function TaskOverview() {
   const [filters, setFilters] = useFilters("agentId");
-  const agents = useQuery({ queryKey: ["agents", "all"], queryFn: ({ signal }) => parley.agents.list({}, { signal }) });
-  const known = agents.data?.agents ?? [];
+  const agentName = useAgentName();
   const list = useCursorList<TaskSummary>({
     key: ["tasks", filters],
     load: async (cursor, signal) => {
@@ -41,9 +40,7 @@ export function TaskOverview() {
     { name: "Runs", cell: ({ schedule }) => scheduleText(schedule) },
     {
       name: "Agent",
-      cell: ({ agentId }) => (
-        <Link href={`/agents/${agentId}`}>{known.find(({ id }) => id === agentId)?.name ?? agentId}</Link>
-      ),
+      cell: ({ agentId }) => <Link href={`/agents/${agentId}`}>{agentName(agentId)}</Link>,
     },
     { name: "Changed", cell: ({ updatedAt }) => <When at={updatedAt} />, wideOnly: true },
   ];
@@ -57,14 +54,7 @@ export function TaskOverview() {
       }
     >
       <FilterBar>
-        <Picker
-          label="Agent"
-          placeholder="Any"
-          value={filters.agentId ?? null}
-          onChange={(chosen) => setFilters({ agentId: chosen ?? "" })}
-          choices={known.map(({ id, name }) => ({ value: id, label: name }))}
-          clearable
-        />
+        <AgentPicker value={filters.agentId} onChange={(chosen) => setFilters({ agentId: chosen })} optional />
       </FilterBar>
       <ListView
         list={list}

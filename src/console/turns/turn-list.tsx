@@ -1,16 +1,16 @@
-import { useQuery } from "@tanstack/react-query";
 import type { TurnSummary } from "parley/client";
 import { Link } from "wouter";
+import { useAgentName } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
 import { useFilters } from "../api/filters.ts";
+import { AgentPicker } from "../parts/agent-picker.tsx";
 import { StatusBadge } from "../parts/badge.tsx";
 import type { Column } from "../parts/data-table.tsx";
 import { FilterBar, SelectFilter, TextFilter } from "../parts/filter-bar.tsx";
 import { ListView } from "../parts/list-view.tsx";
 import { countText, durationText } from "../parts/moment.ts";
 import { PageFrame } from "../parts/page.tsx";
-import { Picker } from "../parts/picker.tsx";
 import { When } from "../parts/when.tsx";
 import { CancelAll } from "./cancel-all.tsx";
 import {
@@ -43,7 +43,7 @@ export function TurnList() {
   const now = Date.now();
   const rows = longest ? list.rows.toSorted((one, other) => lengthOf(other, now) - lengthOf(one, now)) : list.rows;
   const filtered = filterNames.some((name) => name !== "order" && filters[name] !== undefined);
-  const agentName = useAgentNames();
+  const agentName = useAgentName();
   return (
     <PageFrame title="Turns" actions={<CancelAll filters={filters} />}>
       <TurnFilterBar filters={filters} onChange={setFilters} />
@@ -64,7 +64,6 @@ interface TurnFilterBarProps {
 }
 
 function TurnFilterBar({ filters, onChange }: TurnFilterBarProps) {
-  const agents = useAgents();
   return (
     <FilterBar>
       <SelectFilter
@@ -73,14 +72,7 @@ function TurnFilterBar({ filters, onChange }: TurnFilterBarProps) {
         options={statusChoices}
         onChange={(status) => onChange({ status })}
       />
-      <Picker
-        label="Agent"
-        placeholder="Any"
-        value={filters.agentId ?? null}
-        onChange={(chosen) => onChange({ agentId: chosen ?? "" })}
-        choices={(agents.data?.agents ?? []).map(({ id, name }) => ({ value: id, label: name }))}
-        clearable
-      />
+      <AgentPicker value={filters.agentId} onChange={(chosen) => onChange({ agentId: chosen })} optional />
       <SelectFilter label="Kind" value={filters.kind} options={kindChoices} onChange={(kind) => onChange({ kind })} />
       <SelectFilter
         label="Time"
@@ -101,16 +93,6 @@ function TurnFilterBar({ filters, onChange }: TurnFilterBarProps) {
       </div>
     </FilterBar>
   );
-}
-
-function useAgents() {
-  return useQuery({ queryKey: ["agents", "all"], queryFn: ({ signal }) => parley.agents.list({}, { signal }) });
-}
-
-/** What an agent is called; its id while that is not known. */
-function useAgentNames(): (id: string) => string {
-  const agents = useAgents();
-  return (id) => agents.data?.agents.find((agent) => agent.id === id)?.name ?? id;
 }
 
 function columnsOf(agentName: (id: string) => string): readonly Column<TurnSummary>[] {

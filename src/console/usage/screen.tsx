@@ -1,12 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
+import { useAgentName } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
 import { useFilters } from "../api/filters.ts";
+import { AgentPicker } from "../parts/agent-picker.tsx";
 import { Button } from "../parts/button.tsx";
 import { type Column, DataTable } from "../parts/data-table.tsx";
 import { FilterBar, TextFilter } from "../parts/filter-bar.tsx";
 import { countText, durationText } from "../parts/moment.ts";
 import { PageFrame, Section } from "../parts/page.tsx";
-import { Picker } from "../parts/picker.tsx";
 import { Await, Empty } from "../parts/states.tsx";
 import { BarFigure } from "./bar-figure.tsx";
 import { DayPlots } from "./day-plots.tsx";
@@ -22,21 +23,13 @@ export default function UsageScreen() {
     ...(filters.agentId && { agentId: filters.agentId }),
     ...(filters.userId && { userId: filters.userId }),
   };
-  const agents = useQuery({ queryKey: ["agents", "all"], queryFn: ({ signal }) => parley.agents.list({}, { signal }) });
-  const agentName = (id: string) => agents.data?.agents.find((agent) => agent.id === id)?.name ?? id;
+  const agentName = useAgentName();
   return (
     <PageFrame title="Usage">
       <FilterBar>
         <TextFilter label="From" type="date" value={days.from} onChange={(from) => setFilters({ from })} />
         <TextFilter label="To" type="date" value={days.to} onChange={(to) => setFilters({ to })} />
-        <Picker
-          label="Agent"
-          placeholder="Any"
-          value={filters.agentId ?? null}
-          onChange={(chosen) => setFilters({ agentId: chosen ?? "" })}
-          choices={(agents.data?.agents ?? []).map(({ id, name }) => ({ value: id, label: name }))}
-          clearable
-        />
+        <AgentPicker value={filters.agentId} onChange={(chosen) => setFilters({ agentId: chosen })} optional />
         <TextFilter label="User" value={filters.userId} onChange={(userId) => setFilters({ userId })} />
       </FilterBar>
       <DayPlots about={about} />

@@ -1,19 +1,10 @@
-import { Button } from "../parts/button.tsx";
-import { CopyableId } from "../parts/copyable-id.tsx";
+import { ShownOnce } from "../parts/shown-once.tsx";
 
-/** A webhook's secret, which the service never shows again. */
-export function WebhookSecret({ secret, onDone }: { readonly secret: string; onDone(): void }) {
+/** A webhook's secret, with what it is for. */
+export function WebhookSecret(props: { readonly secret: string; onDone(): void }) {
   return (
-    <>
-      <p>Copy the secret now. It is not shown again. Your server checks with it that an event is from this service.</p>
-      <p>
-        <CopyableId id={secret} />
-      </p>
-      <footer>
-        <Button tone="primary" onClick={onDone}>
-          Done
-        </Button>
-      </footer>
-    </>
+    <ShownOnce {...props}>
+      Copy the secret now. It is not shown again. Your server checks with it that an event is from this service.
+    </ShownOnce>
   );
 }
