@@ -3,6 +3,7 @@ import { unaudited } from "../kernel/http/audit-trail.ts";
 import { readIdempotencyKey } from "../kernel/http/idempotency.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
 import { Id } from "../kernel/ids.ts";
+import { acceptErrors } from "../sessions/accept/errors.ts";
 import { deleteTurn, eraseTurnLogs } from "../sessions/erase/turn.ts";
 import type { StreamContext } from "../sessions/follow/respond.ts";
 import { cancelResponse, endIfWaiting, requireEnded } from "./cancel.ts";
@@ -37,26 +38,7 @@ function createRoutes(streams: StreamContext) {
       body: ResponseCreate,
       success: 200,
       response: [ResponseResponse, ResponseStream],
-      errors: [
-        "invalid_request",
-        "provider_required",
-        "usage_credit_required",
-        "merchant_subscription_required",
-        "merchant_balance_required",
-        "merchant_customer_unmapped",
-        "merchant_eligibility_unavailable",
-        "not_found",
-        "provider_missing_for_turn",
-        "version_missing_for_run",
-        "sandbox_required_for_turn",
-        "agent_disabled",
-        "tenant_deleting",
-        "quota_exceeded",
-        "too_many_turns",
-        "session_busy",
-        "tool_call_settled",
-        "idempotency_key_reused",
-      ],
+      errors: [...acceptErrors, "session_busy", "tool_call_settled"],
       handle: async ({ principal, form, body, request, requestId, tenantId }) => {
         const key = readIdempotencyKey(request, tenantId, form, body);
         const response = await createResponse(ctx, { principal, body, requestId, key });

@@ -4,6 +4,7 @@ import { readIdempotencyKey } from "../kernel/http/idempotency.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
 import { Id } from "../kernel/ids.ts";
 import { MessageStream } from "../messages/schema.ts";
+import { acceptErrors } from "./accept/errors.ts";
 import { acceptGeneration, checkGenerateMessages } from "./accept/generate.ts";
 import { acceptTurn } from "./accept/turn.ts";
 import { cancelInSession } from "./cancel.ts";
@@ -17,29 +18,14 @@ import { isSettling, settleByMessage } from "./settle.ts";
 
 const agentPath = pathIds({ agentId: Id("agent") });
 const sessionParams = pathIds(sessionPath);
-/** Errors of accepting a turn beyond those that every operation has. */
+/** Errors of accepting a turn here, and of waiting for its answer. */
 const turnErrors = [
-  "invalid_request",
-  "provider_required",
+  ...acceptErrors,
   "prompt_variable_missing",
   "prompt_variable_unknown",
-  "usage_credit_required",
-  "merchant_subscription_required",
-  "merchant_balance_required",
-  "merchant_customer_unmapped",
-  "merchant_eligibility_unavailable",
-  "not_found",
-  "provider_missing_for_turn",
-  "version_missing_for_run",
-  "sandbox_required_for_turn",
-  "agent_disabled",
-  "tenant_deleting",
-  "quota_exceeded",
-  "too_many_turns",
   "provider_error",
   "turn_canceled",
   "turn_limit_reached",
-  "idempotency_key_reused",
 ] as const;
 
 /** What is the same for all operations that accept a turn. */
