@@ -1,8 +1,7 @@
-import { randomUUID } from "node:crypto";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
-import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js";
 import { CallToolRequestSchema, ListToolsRequestSchema, type Tool } from "@modelcontextprotocol/sdk/types.js";
 import { type HttpServer, listen } from "../../src/kernel/runtime.ts";
+import { McpSessions } from "./mcp-sessions.ts";
 
 /** A call of a tool as the server saw it. */
 export interface ServerCall {
@@ -61,7 +60,7 @@ export class McpServer {
   readonly methods: string[] = [];
   /** Tokens in the order they came, one a request. */
   readonly tokens: string[] = [];
-  readonly #sessions = new Map<string, WebStandardStreamableHTTPServerTransport>();
+  readonly #sessions = new McpSessions(() => this.#newServer());
   readonly #server: HttpServer;
 
   constructor(port = 0) {
@@ -122,19 +121,10 @@ export class McpServer {
     if (request.method !== "POST") this.methods.push(request.method);
     const body = request.method === "POST" ? ((await request.json()) as { method?: string }) : undefined;
     if (body?.method !== undefined) this.methods.push(body.method);
-    const id = request.headers.get("mcp-session-id");
-    const known = id === null ? undefined : this.#sessions.get(id);
-    if (id !== null && known === undefined) return new Response("no such session", { status: 404 });
-    const transport = known ?? (await this.#newSession());
-    return transport.handleRequest(request, { parsedBody: body });
+    return this.#sessions.respond(request, body);
   }
 
-  async #newSession(): Promise<WebStandardStreamableHTTPServerTransport> {
-    const transport = new WebStandardStreamableHTTPServerTransport({
-      sessionIdGenerator: randomUUID,
-      onsessioninitialized: (id) => void this.#sessions.set(id, transport),
-      onsessionclosed: (id) => void this.#sessions.delete(id),
-    });
+  #newServer(): Server {
     const server = new Server({ name: "test-server", version: "1.2.3" }, { capabilities: { tools: {} } });
     server.setRequestHandler(ListToolsRequestSchema, ({ params }) => {
       const from = Number(params?.cursor ?? 0);
@@ -158,7 +148,6 @@ export class McpServer {
       this.calls.push(call);
       return (await this.settings.onCall(call)) as never;
     });
-    await server.connect(transport as never);
-    return transport;
+    return server;
   }
 }

@@ -1,9 +1,8 @@
-import { randomUUID } from "node:crypto";
 import { InMemoryTaskMessageQueue, InMemoryTaskStore } from "@modelcontextprotocol/sdk/experimental/tasks";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
-import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js";
 import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { type HttpServer, listen } from "../../src/kernel/runtime.ts";
+import { McpSessions } from "./mcp-sessions.ts";
 
 /** A store whose tasks any session may ask for. */
 class SharedTaskStore extends InMemoryTaskStore {
@@ -46,7 +45,7 @@ export class TaskMcpServer {
   breaks: { method: string; times: number } | null = null;
   readonly #store = new SharedTaskStore();
   readonly #queue = new InMemoryTaskMessageQueue();
-  readonly #sessions = new Map<string, WebStandardStreamableHTTPServerTransport>();
+  readonly #sessions = new McpSessions(() => this.#newServer());
   readonly #server: HttpServer;
 
   constructor() {
@@ -83,19 +82,10 @@ export class TaskMcpServer {
       this.breaks.times -= 1;
       return new Response("try again", { status: 503 });
     }
-    const id = request.headers.get("mcp-session-id");
-    const known = id === null ? undefined : this.#sessions.get(id);
-    if (id !== null && known === undefined) return new Response("no such session", { status: 404 });
-    const transport = known ?? (await this.#newSession());
-    return transport.handleRequest(request, { parsedBody: body });
+    return this.#sessions.respond(request, body);
   }
 
-  async #newSession(): Promise<WebStandardStreamableHTTPServerTransport> {
-    const transport = new WebStandardStreamableHTTPServerTransport({
-      sessionIdGenerator: randomUUID,
-      onsessioninitialized: (id) => void this.#sessions.set(id, transport),
-      onsessionclosed: (id) => void this.#sessions.delete(id),
-    });
+  #newServer(): Server {
     const tasks = { list: {}, cancel: {}, requests: { tools: { call: {} } } };
     const server = new Server(
       { name: "task-server", version: "1.0.0" },
@@ -112,8 +102,7 @@ export class TaskMcpServer {
       this.tasks.push(this.#held(task.taskId));
       return { task };
     });
-    await server.connect(transport as never);
-    return transport;
+    return server;
   }
 
   #held(taskId: string): HeldTask {
