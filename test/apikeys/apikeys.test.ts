@@ -25,6 +25,23 @@ describe("POST /v1/apikeys", () => {
     expect(JSON.stringify(row)).not.toContain(made.body.token.slice(7));
   });
 
+  test("keys of requests that come at once are told apart: two tenants', one that is gone, one nobody has", async () => {
+    const tenants = [await h.tenant(), await h.tenant()];
+    const made = await Promise.all(
+      tenants.map((tenant, n) => tenant.call("POST", "/v1/apikeys", { body: { name: `of ${n}` } })),
+    );
+    const gone = await t.call("POST", "/v1/apikeys", { body: { name: "gone" } });
+    await t.call("DELETE", `/v1/apikeys/${gone.body.apiKey.id}`);
+    const tokens = [...made.map(({ body }) => body.token), gone.body.token, `parley_${"x".repeat(40)}`];
+    const responses = await Promise.all(
+      Array.from({ length: 40 }, (_, n) => t.call("GET", "/v1/apikeys", { token: tokens[n % tokens.length] })),
+    );
+    for (const [n, { status, body }] of responses.entries()) {
+      expect(status).toBe(n % 4 < 2 ? 200 : 401);
+      if (status === 200) expect(body.apiKeys.map(({ name }: { name: string }) => name)).toContain(`of ${n % 4}`);
+    }
+  });
+
   test("400 invalid_request: past expiry, a moment that does not exist, the cap under concurrency", async () => {
     const tenant = await h.tenant();
     for (const expiresAt of [

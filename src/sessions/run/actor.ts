@@ -15,7 +15,8 @@ import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import { hasParked, parkedChannel } from "../state/parked.ts";
 import { unclaimTurn } from "../state/turn.ts";
 import { Channels } from "./channels.ts";
-import { type AskedClaim, type ClaimRefusal, claimCounted, claimTurn, releaseLock } from "./claim.ts";
+import { type AskedClaim, type ClaimRefusal, claimCounted, claimTurn } from "./claim.ts";
+import { releaseLock } from "./session-lock.ts";
 
 /** Why a running turn is told to stop. */
 export type StopReason = "canceled" | "fenced" | "drained" | "timed_out" | "limit_reached" | "too_large";

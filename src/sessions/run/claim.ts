@@ -13,6 +13,7 @@ import { type HistoryRow, historyOfRow, historyOfTurn, noHistory } from "../stat
 import { runningTurns } from "../state/parked.ts";
 import { type ClaimWay, claimMove, type TurnKind } from "../state/turn.ts";
 import type { TurnStep } from "../state/turn-step.ts";
+import { releaseLock, sendReleases, tryLock } from "./session-lock.ts";
 
 interface ClaimRow extends LoadedAgentRow, HistoryRow {
   /** The turn that was asked for. */
@@ -92,6 +93,7 @@ export function claimTurn(lockSql: Sql, workerId: IdOf<"worker">, asked: AskedCl
 }
 
 async function claimAll(lockSql: Sql, workerId: IdOf<"worker">, all: readonly AskedClaim[]): Promise<Claim[]> {
+  sendReleases(lockSql);
   const held = tryLock(lockSql, lockSql`asked.lock_key`);
   const rows = await readClaims(lockSql, workerId, all, held);
   const byTurn = new Map(rows.map((row) => [row.askedId, row]));
@@ -117,6 +119,7 @@ export async function claimCounted(
   workerId: IdOf<"worker">,
   asked: AskedClaim,
 ): Promise<Claim> {
+  sendReleases(lockSql);
   const [held] = await lockSql<{ locked: boolean }[]>`
     select ${tryLock(lockSql, lockSql`${asked.lockKey}::text`)} as locked`;
   if (held?.locked !== true) return "busy";
@@ -175,10 +178,6 @@ async function isQueued(sql: AnySql, turnId: string): Promise<boolean> {
   return rows.length > 0;
 }
 
-function tryLock(sql: AnySql, lockKey: postgres.Fragment): postgres.Fragment {
-  return sql`pg_try_advisory_lock(hashtextextended(${lockKey}, 0))`;
-}
-
 /** The row is one whose turn was claimed. */
 function toClaimedTurn(row: ClaimRow): ClaimedTurn {
   const agent = toLoadedAgent(row);
@@ -216,9 +215,4 @@ function toClaimedTurn(row: ClaimRow): ClaimedTurn {
     hasFallbacks: (agent?.config?.fallbackModels.length ?? 0) > 0,
     history: row.sessionId === null ? noHistory(row.turnMetadata) : historyOfRow(row),
   };
-}
-
-/** Releases a session's lock. */
-export async function releaseLock(lockSql: Sql, lockKey: string): Promise<void> {
-  await lockSql`select pg_advisory_unlock(hashtextextended(${lockKey}, 0))`;
 }
