@@ -1,4 +1,4 @@
-import { clearTimeout, setTimeout } from "node:timers";
+import { clearTimeout, setImmediate, setTimeout } from "node:timers";
 import type { Redis } from "ioredis";
 import { LogCursor } from "./cursor.ts";
 import { noteLag } from "./lag.ts";
@@ -25,6 +25,8 @@ const unsubscribeEveryMs = 20;
 export class Subscriptions {
   readonly #redis: Redis;
   readonly #subscriptions = new Map<string, Subscription>();
+  /** What the next SUBSCRIBE is for: followers of turns that were accepted together come in one turn of the event loop. */
+  #joining: Subscription[] = [];
   /** Names that are subscribed and have no follower. */
   readonly #leaving = new Set<string>();
   #unsubscribing: NodeJS.Timeout | null = null;
@@ -61,7 +63,7 @@ export class Subscriptions {
       subscription = { name, cursors: new Set(), subscribed: this.#leaving.delete(name) };
       this.#subscriptions.set(name, subscription);
       if (!this.#up) this.#connect();
-      else if (!subscription.subscribed) void this.#subscribe([subscription]);
+      else if (!subscription.subscribed) this.#subscribeSoon(subscription);
     }
     subscription.cursors.add(cursor);
     if (subscription.subscribed) cursor.confirm();
@@ -80,7 +82,21 @@ export class Subscriptions {
     else this.#unsubscribing ??= setTimeout(() => this.#unsubscribe(), unsubscribeEveryMs).unref();
   }
 
+  #subscribeSoon(subscription: Subscription): void {
+    if (this.#joining.length === 0) setImmediate(() => this.#subscribeJoining());
+    this.#joining.push(subscription);
+    if (this.#joining.length >= relayChunkMax) this.#subscribeJoining();
+  }
+
+  #subscribeJoining(): void {
+    const joining = this.#joining;
+    this.#joining = [];
+    if (joining.length > 0) void this.#subscribe(joining);
+  }
+
   #unsubscribe(): void {
+    // A follower that has left again must not be subscribed behind this.
+    this.#subscribeJoining();
     if (this.#unsubscribing !== null) clearTimeout(this.#unsubscribing);
     this.#unsubscribing = null;
     const names = [...this.#leaving];
@@ -112,6 +128,7 @@ export class Subscriptions {
     this.#up = true;
     this.#away = false;
     this.#stopGrace();
+    this.#joining = [];
     const subscriptions = [...this.#subscriptions.values()];
     // All at once, without waiting between the chunks: a name must not be subscribed after its UNSUBSCRIBE was sent.
     for (let start = 0; start < subscriptions.length; start += relayChunkMax) {
@@ -122,6 +139,7 @@ export class Subscriptions {
   #onClose(): void {
     this.#up = false;
     this.#leaving.clear();
+    this.#joining = [];
     this.#connection++;
     for (const subscription of this.#subscriptions.values()) subscription.subscribed = false;
     if (!this.#away) this.#startGrace();

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers";
 import { type DestinationStream, type Logger, pino } from "pino";
 
 export type { Logger };
@@ -27,5 +28,31 @@ export function createLogger(level: (typeof logLevels)[number], destination?: De
     formatters: { level: (label: string) => ({ level: label }) },
     redact: { paths: redactedPaths, censor: "[redacted]" },
   };
-  return destination === undefined ? pino(options) : pino(options, destination);
+  return pino(options, destination ?? gatheredOutput());
+}
+
+/** So many characters of lines are written at once, without waiting for more. */
+const gatheredMax = 65_536;
+let output: DestinationStream | null = null;
+
+/**
+ * Returns standard output, to which the lines of one turn of the event loop go in one write: with 50
+ * clients a line's own write was 5 % of what the HTTP process did. What waits is written when the process exits.
+ */
+function gatheredOutput(): DestinationStream {
+  if (output !== null) return output;
+  let lines = "";
+  const flush = () => {
+    if (lines !== "") process.stdout.write(lines);
+    lines = "";
+  };
+  process.on("exit", flush);
+  output = {
+    write(line) {
+      if (lines === "") setImmediate(flush);
+      lines += line;
+      if (lines.length > gatheredMax) flush();
+    },
+  };
+  return output;
 }
