@@ -198,7 +198,9 @@ describe("cancelling a turn that waits for a worker", () => {
         expect(await usageOf(quiet, live.turnId)).toMatchObject({ inputTokens: 0, outputTokens: 0 });
         const again = await own.call("POST", `${path}/${live.sessionId}/cancel`);
         expect(statusAndCode(again)).toEqual(form === "a" ? [404, "not_found"] : [409, "session_idle"]);
-        const [other] = await quiet.sql<{ sessionId: string }[]>`select session_id from turns where status = 'queued'`;
+        const queued = () => quiet.sql<{ sessionId: string }[]>`select session_id from turns where status = 'queued'`;
+        await eventually(async () => (await queued()).length === 1);
+        const [other] = await queued();
         await own.call("POST", `${path}/${other?.sessionId}/cancel`);
         expect(statusAndCode(await json)).toEqual([409, "turn_canceled"]);
 
