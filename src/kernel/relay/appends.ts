@@ -1,14 +1,30 @@
 import { Batcher } from "../async/batcher.ts";
-import { type Batch, relayGroupCharsMax, relayGroupMax } from "./relay.ts";
+import { type Appending, type Batch, relayGroupCharsMax, relayGroupMax } from "./relay.ts";
 
-/** What is to be appended to one log. */
-export interface Append {
+/** Which log is appended to. */
+interface AppendedLog {
   readonly name: string;
-  readonly batch: Batch;
   /** Whether the log ends with this batch. */
   readonly ends: boolean;
   /** Who writes. */
   readonly claim: number;
+}
+
+/** What is to be appended to one log. Its batch is taken when the group is sent that it goes with. */
+export class Append {
+  readonly log: AppendedLog;
+  #batch: Appending;
+
+  constructor(log: AppendedLog, batch: Appending) {
+    this.log = log;
+    this.#batch = batch;
+  }
+
+  /** The batch; from the first time that it is asked for, nothing is added to it. */
+  get batch(): Batch {
+    if (typeof this.#batch === "function") this.#batch = this.#batch();
+    return this.#batch;
+  }
 }
 
 /** Sends the appends of many logs; `fields` has `first, count, sse, ends, madeAt, claim` for each. Returns a result for each. */
@@ -41,7 +57,8 @@ export class Appends {
 async function sendGroup(send: SendAppends, group: readonly Append[]): Promise<readonly Result[]> {
   const names: string[] = [];
   const fields: (string | number)[] = [];
-  for (const { name, batch, ends, claim } of group) {
+  for (const { log, batch } of group) {
+    const { name, ends, claim } = log;
     const { first, count, sse, madeAtMs = "" } = batch;
     names.push(name);
     fields.push(first, count, sse, ends ? 1 : 0, madeAtMs, claim);

@@ -2,6 +2,7 @@ import { clearInterval, setInterval } from "node:timers";
 import { noteLag } from "./lag.ts";
 import {
   type Appended,
+  type Appending,
   type Batch,
   dropBefore,
   type Fenced,
@@ -71,8 +72,8 @@ export class MemoryRelay implements Relay {
     this.#sweeper = setInterval(() => this.#sweep(), Math.min(keepMs / 2, openKeepMs / 2, sweepMsMax)).unref();
   }
 
-  append(key: LogKey, batch: Batch): Promise<Appended> {
-    return Promise.resolve(this.#append(key, batch, false));
+  append(key: LogKey, batch: Appending): Promise<Appended> {
+    return Promise.resolve(this.#append(key, typeof batch === "function" ? batch() : batch, false));
   }
 
   end(key: LogKey, last: Batch | null): Promise<Appended> {

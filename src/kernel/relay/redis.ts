@@ -1,10 +1,11 @@
 import { clearInterval, setInterval } from "node:timers";
 import { Redis, type RedisOptions } from "ioredis";
 import { within } from "../async/wait.ts";
-import { Appends } from "./appends.ts";
+import { Append, Appends } from "./appends.ts";
 import type { LogCursor, LogPage } from "./cursor.ts";
 import {
   type Appended,
+  type Appending,
   type Batch,
   dropBefore,
   type Fenced,
@@ -123,7 +124,7 @@ export class RedisRelay implements Relay {
     ];
   }
 
-  append(key: LogKey, batch: Batch): Promise<Appended> {
+  append(key: LogKey, batch: Appending): Promise<Appended> {
     return this.#append(key, batch, false);
   }
 
@@ -131,14 +132,15 @@ export class RedisRelay implements Relay {
     return this.#append(key, last ?? { first: 1, count: 0, sse: "" }, true);
   }
 
-  async #append(key: LogKey, batch: Batch, ends: boolean): Promise<Appended> {
+  async #append(key: LogKey, batch: Appending, ends: boolean): Promise<Appended> {
     const name = logName(this.#prefix, key);
-    let rest: Batch | null = batch;
+    let rest: Appending | null = batch;
     while (rest !== null) {
-      const result = await this.#appends.add({ name, batch: rest, ends, claim: key.claim ?? key.attempt });
+      const append = new Append({ name, ends, claim: key.claim ?? key.attempt }, rest);
+      const result = await this.#appends.add(append);
       if (typeof result !== "number") return result as Appended;
       // It is the number of the log's last event, which is inside the batch: the rest is sent again, shorter each time.
-      rest = dropBefore(rest, result + 1);
+      rest = dropBefore(append.batch, result + 1);
     }
     return "ok";
   }

@@ -81,12 +81,17 @@ export class WriteBuffer {
     if (this.unsentBytes > this.#keptBytesMax) this.#giveUp();
   }
 
-  /** Returns the batch to send next, without events when the relay has all, and whether it is the last one so far. */
-  next(): { batch: Batch; isLast: boolean } {
+  /** Whether the batch to send next is the last one so far. */
+  get isOnLast(): boolean {
+    return this.#sent >= this.#drafts.length - 1;
+  }
+
+  /** Returns the batch to send next, without events when the relay has all. Nothing is added to it any more. */
+  next(): Batch {
     const draft = this.#drafts[this.#sent];
-    if (draft === undefined) return { batch: { first: this.#written + 1, count: 0, sse: "" }, isLast: true };
+    if (draft === undefined) return { first: this.#written + 1, count: 0, sse: "" };
     this.#cut = Math.max(this.#cut, this.#sent + 1);
-    return { batch: draft, isLast: this.#sent === this.#drafts.length - 1 };
+    return draft;
   }
 
   /** Notes that the relay has this batch, which `next` returned. */

@@ -2,6 +2,7 @@ import { Buffer } from "node:buffer";
 import { clearInterval, clearTimeout, setInterval, setTimeout } from "node:timers";
 import {
   type Appended,
+  type Batch,
   formatEvent,
   type LogKey,
   type Relay,
@@ -200,12 +201,17 @@ export class RelayWriter {
 
   /** Sends the next batch, the end, or an empty batch as a check. Returns the relay's result; `away` when it rejected. */
   async #send(): Promise<Appended | "away"> {
-    const { batch, isLast } = this.#text.next();
-    const ends = this.#ending && isLast;
+    // What is written until the relay sends is in the batch. Once the log ends, nothing more is written.
+    const ends = this.#ending && this.#text.isOnLast;
+    let sent: Batch | null = null;
+    const next = () => {
+      sent = this.#text.next();
+      return sent;
+    };
     try {
-      const result = ends ? await this.#relay.end(this.#key, batch) : await this.#relay.append(this.#key, batch);
-      if (result === "ok") {
-        this.#text.confirm(batch);
+      const result = ends ? await this.#relay.end(this.#key, next()) : await this.#relay.append(this.#key, next);
+      if (result === "ok" && sent !== null) {
+        this.#text.confirm(sent);
         this.#probing = false;
         if (ends) this.#ended = result;
       }

@@ -142,11 +142,12 @@ test("what was published of a log that vanished is not read for again and again"
 test("an empty batch that is confirmed confirms nothing written since", () => {
   const text = new WriteBuffer(1_000);
   const probe = text.next();
-  expect(probe).toMatchObject({ batch: { first: 1, count: 0 }, isLast: true });
+  expect(probe).toMatchObject({ first: 1, count: 0 });
+  expect(text.isOnLast).toBe(true);
   text.add("one", 3);
-  text.confirm(probe.batch);
+  text.confirm(probe);
   expect(text).toMatchObject({ confirmed: 0, unsent: true, unsentBytes: 3 });
-  text.confirm(text.next().batch);
+  text.confirm(text.next());
   expect(text).toMatchObject({ confirmed: 1, unsent: false, unsentBytes: 0 });
   text.rewind();
   expect(text).toMatchObject({ confirmed: 0, unsent: true, unsentBytes: 3 });
@@ -155,15 +156,15 @@ test("an empty batch that is confirmed confirms nothing written since", () => {
 test("a buffer beyond its bound keeps what is not confirmed, and gives up when that is too much", () => {
   const text = new WriteBuffer(4, { keptBytesMax: 10 });
   for (const event of ["aaaa", "bbbb"]) text.add(event, 4);
-  text.confirm(text.next().batch);
+  text.confirm(text.next());
   text.rewind();
   expect(text).toMatchObject({ confirmed: 0, unsentBytes: 8, isGivenUp: false });
-  text.confirm(text.next().batch);
+  text.confirm(text.next());
   text.add("cccc", 4);
   expect(text).toMatchObject({ confirmed: 1, unsentBytes: 8 });
-  expect(text.next().batch).toMatchObject({ first: 2, sse: "bbbb" });
-  text.confirm(text.next().batch);
-  expect(text.next().batch).toMatchObject({ first: 3, sse: "cccc" });
+  expect(text.next()).toMatchObject({ first: 2, sse: "bbbb" });
+  text.confirm(text.next());
+  expect(text.next()).toMatchObject({ first: 3, sse: "cccc" });
   text.add("dddd", 4);
   expect(text.isGivenUp).toBe(false);
   text.add("eeee", 4);
@@ -174,7 +175,7 @@ test("a buffer that has dropped its first event is given up when the relay loses
   const text = new WriteBuffer(4, { keptBytesMax: 10 });
   for (const event of ["aaaa", "bbbb", "cccc"]) {
     text.add(event, 4);
-    text.confirm(text.next().batch);
+    text.confirm(text.next());
   }
   text.rewind();
   expect(text).toMatchObject({ isGivenUp: true, unsent: false, written: 3 });

@@ -52,6 +52,20 @@ describe.skipIf(findRedisServer() === null)("relay on a Redis with faults", () =
     for (const name of names) expect(await admin.pttl(name)).toBeWithin(250_000, 300_001);
   });
 
+  test("chunks that come before their group is sent share an entry", async () => {
+    const key = newKey();
+    const writer = new RelayWriter(worker, key);
+    for (let number = 1; number <= 20; number++) {
+      writer.write(chunkOf(number));
+      // A model's stream goes on in promises, several for each chunk.
+      for (let step = 0; step < 5; step++) await Promise.resolve();
+    }
+    await writer.flush();
+    expect(await admin.xlen(`parley:{${key.logId}}:1`)).toBe(1);
+    await writer.end([]);
+    expect((await read(reader, key).done).text).toBe(batchOf(key, 1, 20).sse);
+  });
+
   test("a log takes no more memory than its bound, however long it becomes", async () => {
     const relay = new RedisRelay({ url: server.url, logBytesMax: 1024 * 1024 });
     const key = newKey();
