@@ -7,7 +7,7 @@ import type { ResponseFormat } from "../model/response-format.ts";
 import { checkResponseFormat } from "../sessions/response-format.ts";
 import type { CallerOptions } from "../sessions/state/caller-options.ts";
 import type { Echo } from "./resource.ts";
-import { type CreateBody, FunctionTool } from "./schema.ts";
+import { type CreateBody, FunctionTool, otherTools } from "./schema.ts";
 
 /** What a request adds to its agent, checked. */
 export interface AskedOptions {
@@ -36,7 +36,7 @@ function readTools({ tools }: CreateBody): Static<typeof FunctionTool>[] {
     const path = `/tools/${index}`;
     if (typeof tool !== "object" || tool === null || Array.isArray(tool)) throw invalid(path, "must be an object");
     const { type } = tool as { readonly type?: unknown };
-    if (type !== "function") throw invalid(`${path}/type`, 'must be "function": other tools are the agent\'s');
+    if (type !== "function") throw invalid(`${path}/type`, otherTools);
     return validateAt(FunctionTool, tool, path);
   });
 }

@@ -25,13 +25,20 @@ function Fixed(...values: readonly (string | number | boolean)[]) {
   return Type.Optional(Type.Union(options, { errorMessage }));
 }
 
+/** What is said of a tool that is no function. */
+export const otherTools = 'must be "function": other tools are the agent\'s, and not supported here';
+
 /** A tool that a request brings. */
 export const FunctionTool = Component("ResponseFunctionTool", {
-  type: Type.Literal("function", { errorMessage: 'must be "function": other tools are the agent\'s' }),
+  type: Type.Literal("function", { errorMessage: otherTools }),
   name: example(Type.String(), "current_location"),
   description: Maybe(Type.String()),
   parameters: Maybe(Type.Object({}, { additionalProperties: true })),
   strict: Maybe(Type.Boolean()),
+  allowed_callers: Fixed(),
+  async: Fixed(false),
+  defer_loading: Fixed(false),
+  output_schema: Fixed(),
 });
 
 const ToolChoiceField = Type.Union(
@@ -41,7 +48,7 @@ const ToolChoiceField = Type.Union(
     Type.Literal("required"),
     Closed({ type: Type.Literal("function"), name: Type.String() }),
   ],
-  { errorMessage: 'must be "auto", "none", "required", or a function by its name' },
+  { errorMessage: 'must be "auto", "none", "required", or a function by its name: other choices are not supported' },
 );
 
 const TextFormat = Type.Union(
@@ -55,7 +62,7 @@ const TextFormat = Type.Union(
       strict: Maybe(Type.Boolean()),
     }),
   ],
-  { errorMessage: 'must be of type "text" or "json_schema"' },
+  { errorMessage: 'must be of type "text", or "json_schema" with a schema: other formats are not supported' },
 );
 
 /** An item of the input, for the OpenAPI document; `input.ts` checks them. */
@@ -106,5 +113,11 @@ export const ResponseCreate = Component("ResponseCreate", {
   prompt_cache_key: Fixed(),
   conversation: Fixed(),
   prompt: Fixed(),
+  access_programs: Fixed(),
+  context_management: Fixed(),
+  image: Fixed(),
+  moderation: Fixed(),
+  prompt_cache_options: Fixed(),
+  prompt_cache_retention: Fixed(),
 });
 export type CreateBody = Static<typeof ResponseCreate>;

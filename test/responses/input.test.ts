@@ -25,13 +25,44 @@ describe("a field that is not supported is 400 by its name", () => {
     conversation: "conv_1",
     prompt: { id: "p" },
     include: ["reasoning.encrypted_content"],
-    no_such_field: 1,
+    context_management: [{ type: "compaction" }],
+    moderation: {},
+    prompt_cache_options: {},
+    prompt_cache_retention: "24h",
+    tool_choice: { type: "allowed_tools", mode: "auto", tools: [] },
   };
   for (const [name, value] of Object.entries(fields))
     test(name, async () => {
       const { status, body } = await ask({ [name]: value });
       expect([status, body.error.code, body.error.param]).toEqual([400, "validation_failed", name]);
+      expect(body.error.message).toContain("not supported");
     });
+
+  test.each([
+    ["text.format", { text: { format: { type: "json_object" } } }],
+    ["text.verbosity", { text: { verbosity: "low" } }],
+    ["stream_options.include_obfuscation", { stream_options: { include_obfuscation: true } }],
+    ["tools[0].type", { tools: [{ type: "web_search" }] }],
+    ["tools[0].defer_loading", { tools: [{ type: "function", name: "f", defer_loading: true }] }],
+  ])("%s", async (param, fields) => {
+    const { status, body } = await ask(fields);
+    expect([status, body.error.param]).toEqual([400, param]);
+    expect(body.error.message).toContain("not supported");
+  });
+
+  test("and one that nobody knows is told apart from it", async () => {
+    const { status, body } = await ask({ no_such_field: 1 });
+    expect([status, body.error.param]).toEqual([400, "no_such_field"]);
+    expect(body.error.message).toContain("is not a known field");
+  });
+
+  test("a value of another type is told what it has to be, also where null is taken too", async () => {
+    const told = async (fields: object) => (await ask(fields)).body.error.message;
+    expect(await told({ previous_response_id: "x" })).toContain("must have the shape resp_…");
+    expect(await told({ instructions: ["x"] })).toContain("must be a text of at most 100000 characters");
+    expect(await told({ store: "yes" })).toContain("expected boolean");
+    expect(await told({ tools: {} })).toContain("expected array");
+  });
 
   test("but it may be null, or say what holds anyway", async () => {
     const said = { temperature: 1, top_p: 1, parallel_tool_calls: true, truncation: "disabled", service_tier: "auto" };

@@ -52,16 +52,22 @@ function validate<T extends TSchema>(schema: T, value: unknown, show: (path: str
   throw invalidAll([...issues.values()]);
 }
 
-/** Yields errors, and for an object or a list that may also be null the errors within it. */
+/** Yields errors; where a value may also be null, what is wrong with it otherwise. */
 function* withinNullable(errors: Iterable<ValueError>): Generator<ValueError, void, undefined> {
   for (const error of errors) {
-    const options: TSchema[] = error.type === ValueErrorType.Union ? (error.schema.anyOf ?? []) : [];
-    const place = options.findIndex(({ type }) => type === "object" || type === "array");
-    const isNullable = options.length === 2 && options.some(({ type }) => type === "null") && place !== -1;
-    const within = isNullable && typeof error.value === "object" ? error.errors[place] : undefined;
+    const within = error.type === ValueErrorType.Union ? errorsBesideNull(error) : undefined;
     if (within === undefined) yield error;
-    else yield* within;
+    else yield* withinNullable(within);
   }
+}
+
+/** Returns the errors of the one choice that a value has beside null; undefined where the schema or `unionMessage` says it better. */
+function errorsBesideNull({ schema, errors }: ValueError): Iterable<ValueError> | undefined {
+  const options: TSchema[] = schema.anyOf ?? [];
+  const place = options.findIndex(({ type }) => type !== "null");
+  const only = options[place];
+  if (options.length !== 2 || only === undefined || !options.some(({ type }) => type === "null")) return undefined;
+  return "const" in only || typeof schema.errorMessage === "string" ? undefined : errors[place];
 }
 
 function compile(schema: TSchema): TypeCheck<TSchema> {
