@@ -23,6 +23,7 @@ export function memoryRoutes(ctx: Ctx) {
         body: MemoryCreate,
         success: 201,
         response: MemoryResponse,
+        headers: ["Location"],
         errors: ["not_found"],
         handle: ({ commit, tenantId, params: { agentId }, body }) =>
           commit(async (inner) => {

@@ -6,12 +6,13 @@ import { Text } from "../kernel/http/response-fields.ts";
 /**
  * UI messages of the AI SDK, their parts and the chunks they are streamed in, for the
  * OpenAPI document. Parts and chunks are open: the SDK adds fields, and a vendor's own
- * data of a part is in `providerMetadata`.
+ * data of a part is in `providerMetadata`. The document does not say so by the word
+ * `additionalProperties`, which means the same as saying nothing: generators of clients take it for
+ * fields of every name, and then `part.text` is of no type.
  */
 
 const ProviderMetadata = Type.Record(Text, Type.Record(Text, Type.Unknown()));
 const provider = { providerMetadata: Type.Optional(ProviderMetadata) };
-const open = { additionalProperties: true };
 const Anything = Type.Unknown();
 
 /** The schema of a text that begins with `prefix`, such as `tool-search`. */
@@ -21,42 +22,33 @@ function startsWith(prefix: string, value: string): TSchema {
 
 const TextPart = component(
   "TextPart",
-  Type.Object(
-    {
-      type: Type.Literal("text"),
-      text: example(Text, "What time is it in Lisbon?"),
-      state: Type.Optional(OneOf("streaming", "done")),
-      ...provider,
-    },
-    open,
-  ),
+  Type.Object({
+    type: Type.Literal("text"),
+    text: example(Text, "What time is it in Lisbon?"),
+    state: Type.Optional(OneOf("streaming", "done")),
+    ...provider,
+  }),
 );
 
 const FilePart = component(
   "FilePart",
-  Type.Object(
-    {
-      type: Type.Literal("file"),
-      mediaType: example(Text, "image/png"),
-      url: example(Text, "https://example.org/clock.png"),
-      filename: Type.Optional(Text),
-      ...provider,
-    },
-    open,
-  ),
+  Type.Object({
+    type: Type.Literal("file"),
+    mediaType: example(Text, "image/png"),
+    url: example(Text, "https://example.org/clock.png"),
+    filename: Type.Optional(Text),
+    ...provider,
+  }),
 );
 
 const ReasoningPart = component(
   "ReasoningPart",
-  Type.Object(
-    {
-      type: Type.Literal("reasoning"),
-      text: example(Text, "Lisbon is on Western European Time."),
-      state: Type.Optional(OneOf("streaming", "done")),
-      ...provider,
-    },
-    open,
-  ),
+  Type.Object({
+    type: Type.Literal("reasoning"),
+    text: example(Text, "Lisbon is on Western European Time."),
+    state: Type.Optional(OneOf("streaming", "done")),
+    ...provider,
+  }),
 );
 
 const toolStates = [
@@ -69,14 +61,11 @@ const toolStates = [
   "output-denied",
 ] as const;
 
-const Approval = Type.Object(
-  {
-    id: example(Text, "apr_0mk7q2v5c8d1f4h6j9n3p0rt"),
-    approved: Type.Optional(Type.Boolean()),
-    reason: Type.Optional(Text),
-  },
-  open,
-);
+const Approval = Type.Object({
+  id: example(Text, "apr_0mk7q2v5c8d1f4h6j9n3p0rt"),
+  approved: Type.Optional(Type.Boolean()),
+  reason: Type.Optional(Text),
+});
 
 const call = {
   toolCallId: example(Text, "call_1"),
@@ -87,48 +76,39 @@ const call = {
   approval: Type.Optional(Approval),
 };
 
-const ToolPart = component("ToolPart", Type.Object({ type: startsWith("tool-", "tool-read"), ...call }, open));
+const ToolPart = component("ToolPart", Type.Object({ type: startsWith("tool-", "tool-read"), ...call }));
 const DynamicToolPart = component(
   "DynamicToolPart",
-  Type.Object({ type: Type.Literal("dynamic-tool"), toolName: example(Text, "clock__time"), ...call }, open),
+  Type.Object({ type: Type.Literal("dynamic-tool"), toolName: example(Text, "clock__time"), ...call }),
 );
 
 const source = { sourceId: example(Text, "source-1") };
 const SourceUrlPart = component(
   "SourceUrlPart",
-  Type.Object(
-    {
-      type: Type.Literal("source-url"),
-      ...source,
-      url: example(Text, "https://example.org/time-zones"),
-      title: Type.Optional(Text),
-      ...provider,
-    },
-    open,
-  ),
+  Type.Object({
+    type: Type.Literal("source-url"),
+    ...source,
+    url: example(Text, "https://example.org/time-zones"),
+    title: Type.Optional(Text),
+    ...provider,
+  }),
 );
 const SourceDocumentPart = component(
   "SourceDocumentPart",
-  Type.Object(
-    {
-      type: Type.Literal("source-document"),
-      ...source,
-      mediaType: example(Text, "application/pdf"),
-      title: example(Text, "Time zones"),
-      filename: Type.Optional(Text),
-      ...provider,
-    },
-    open,
-  ),
+  Type.Object({
+    type: Type.Literal("source-document"),
+    ...source,
+    mediaType: example(Text, "application/pdf"),
+    title: example(Text, "Time zones"),
+    filename: Type.Optional(Text),
+    ...provider,
+  }),
 );
 const DataPart = component(
   "DataPart",
-  Type.Object(
-    { type: startsWith("data-", "data-progress"), id: Type.Optional(Text), data: example(Anything, 0.5) },
-    open,
-  ),
+  Type.Object({ type: startsWith("data-", "data-progress"), id: Type.Optional(Text), data: example(Anything, 0.5) }),
 );
-const StepStartPart = component("StepStartPart", Type.Object({ type: Type.Literal("step-start") }, open));
+const StepStartPart = component("StepStartPart", Type.Object({ type: Type.Literal("step-start") }));
 
 /** A part of a message of either role. */
 export const MessagePart = component(
@@ -158,7 +138,7 @@ export const Message = Component("UIMessage", {
 });
 
 function chunk(type: TSchema, fields: Readonly<Record<string, TSchema>> = {}): TSchema {
-  return Type.Object({ type, ...fields }, open);
+  return Type.Object({ type, ...fields });
 }
 const literal = <T extends string>(type: T) => Type.Literal(type);
 const id = { id: example(Text, "0") };

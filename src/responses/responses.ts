@@ -9,26 +9,75 @@ import { Id } from "../kernel/ids.ts";
 const Anything = Type.Object({}, { additionalProperties: true });
 const Seconds = example(Type.Integer(), 1_790_000_000);
 
+const ItemStatus = example(OneOf("in_progress", "completed", "incomplete"), "completed");
+const call = { name: example(Text, "clock__time"), arguments: example(Text, '{"zone":"Europe/Lisbon"}') };
+const hosted = { ...call, server_label: example(Text, "parley") };
+
+const MessageItem = Component("ResponseMessageItem", {
+  id: example(Text, "msg_0mk7q2v5c8d1f4h6j9n3p0rt_0"),
+  type: Type.Literal("message"),
+  status: ItemStatus,
+  role: Type.Literal("assistant"),
+  content: Type.Array(
+    Component("ResponseOutputText", {
+      type: Type.Literal("output_text"),
+      text: example(Text, "It is half past nine."),
+      annotations: example(Type.Array(Anything), []),
+      logprobs: example(Type.Array(Anything), []),
+    }),
+  ),
+});
+const ReasoningItem = Component("ResponseReasoningItem", {
+  id: example(Text, "rs_0mk7q2v5c8d1f4h6j9n3p0rt_0"),
+  type: Type.Literal("reasoning"),
+  status: ItemStatus,
+  summary: Type.Array(
+    Component("ResponseSummaryText", {
+      type: Type.Literal("summary_text"),
+      text: example(Text, "Lisbon is on Western European Time."),
+    }),
+  ),
+});
+const FunctionCallItem = Component("ResponseFunctionCallItem", {
+  id: example(Text, "fc_0mk7q2v5c8d1f4h6j9n3p0rt_1"),
+  type: Type.Literal("function_call"),
+  status: ItemStatus,
+  call_id: example(Text, "call_1"),
+  ...call,
+});
+const McpCallItem = Component("ResponseMcpCallItem", {
+  id: example(Text, "mcp_0mk7q2v5c8d1f4h6j9n3p0rt_1"),
+  type: Type.Literal("mcp_call"),
+  status: example(OneOf("in_progress", "completed", "failed"), "completed"),
+  ...hosted,
+  output: example(TextOrNull, "09:30:00"),
+  error: example(TextOrNull, null),
+  approval_request_id: example(Nullable(Id("approval")), null),
+});
+const McpApprovalRequestItem = Component("ResponseMcpApprovalRequestItem", {
+  id: Id("approval"),
+  type: Type.Literal("mcp_approval_request"),
+  status: Type.Literal("completed"),
+  ...hosted,
+});
+
 const Item = component(
   "ResponseOutputItem",
-  example(
-    Type.Object(
-      {
-        id: Text,
-        type: OneOf("message", "reasoning", "function_call", "mcp_call", "mcp_approval_request"),
-        status: Text,
-      },
-      { additionalProperties: true },
-    ),
-    {
-      id: "msg_0mk7q2v5c8d1f4h6j9n3p0rt_0",
-      type: "message",
-      status: "completed",
-      role: "assistant",
-      content: [{ type: "output_text", text: "It is half past nine.", annotations: [], logprobs: [] }],
-    },
-  ),
+  Type.Union([MessageItem, ReasoningItem, FunctionCallItem, McpCallItem, McpApprovalRequestItem]),
 );
+
+/** A function of the request, as its response says it again. */
+const Tool = Component("ResponseTool", {
+  type: Type.Literal("function"),
+  name: example(Text, "current_location"),
+  description: example(TextOrNull, null),
+  parameters: example(Nullable(Anything), { type: "object" }),
+  strict: example(Nullable(Type.Boolean()), null),
+});
+const ToolChoice = Type.Union([
+  OneOf("auto", "none", "required"),
+  Type.Object({ type: Type.Literal("function"), name: Text }),
+]);
 
 const Usage = Component("ResponseUsage", {
   input_tokens: example(Type.Integer(), 120),
@@ -73,8 +122,8 @@ export const ResponseResponse = Component("Response", {
   previous_response_id: example(Nullable(Id("response")), null),
   store: example(Type.Boolean(), true),
   text: example(Anything, { format: { type: "text" } }),
-  tool_choice: example(Type.Unknown(), "auto"),
-  tools: Type.Array(Anything),
+  tool_choice: example(ToolChoice, "auto"),
+  tools: Type.Array(Tool),
   usage: Nullable(Usage),
   user: example(TextOrNull, null),
   truncation: example(Text, "auto"),

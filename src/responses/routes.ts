@@ -38,6 +38,7 @@ function createRoutes(streams: StreamContext) {
       body: ResponseCreate,
       success: 200,
       response: [ResponseResponse, ResponseStream],
+      headers: ["X-Turn-Id"],
       errors: [...acceptErrors, "session_busy", "tool_call_settled"],
       handle: async ({ principal, form, body, request, requestId, tenantId }) => {
         const key = readIdempotencyKey(request, tenantId, form, body);

@@ -74,6 +74,7 @@ export function approvalRoutes(streams: StreamContext) {
         params: pathIds({ ...sessionPath, continuationId: Id("continuation") }),
         success: 200,
         response: MessageStream,
+        headers: ["X-Turn-Id"],
         errors: ["not_found", "session_busy"],
         clientTokens: ofOwnSession,
         handle: async ({ sql, tenantId, params, request }) => {

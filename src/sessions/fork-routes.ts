@@ -36,6 +36,7 @@ export function forkRoutes(ctx: Ctx) {
       body: SessionFork,
       success: 201,
       response: SessionResponse,
+      headers: ["Location"],
       errors: ["not_found", "fork_message_not_found", "client_token_refused"],
       clientTokens: forkOfOwn,
       handle: async ({ commit, tenantId, params, body }) => {

@@ -34,6 +34,7 @@ const turnRules = {
   streams: true,
   idempotency: "own",
   response: [MessageResponse, MessageStream],
+  headers: ["X-Turn-Id"],
 } as const;
 
 /** The operations that accept a turn of a session and respond with it. */
@@ -45,6 +46,7 @@ export function acceptRoutes(streams: StreamContext) {
       operation(ctx, {
         id: "sessions.create",
         ...turnRules,
+        headers: ["Location", "X-Turn-Id"],
         summary: "Create a session with its first turn",
         params: agentPath,
         body: TurnCreate,
@@ -143,6 +145,7 @@ export function runningTurnRoutes(streams: StreamContext) {
         params: sessionParams,
         success: 200,
         response: MessageStream,
+        headers: ["X-Turn-Id"],
         otherwise: { 204: null },
         errors: ["not_found"],
         clientTokens: ofOwnSession,

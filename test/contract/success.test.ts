@@ -11,8 +11,12 @@ import { schemaOf } from "./shapes.ts";
 import { contractOf, operations } from "./table.ts";
 import { send, useWorld } from "./world.ts";
 
+interface DescribedResponse {
+  readonly headers?: Record<string, object>;
+  readonly content?: Record<string, { schema?: object }>;
+}
 interface Described {
-  readonly responses: Record<string, { readonly content?: Record<string, { schema?: object }> }>;
+  readonly responses: Record<string, DescribedResponse>;
 }
 
 const seen = new Set<string>();
@@ -26,16 +30,20 @@ afterAll(() => {
   process.stdout.write(`contract: ${seen.size} of ${all.length} operations (each form counted) respond as described\n`);
 });
 
-/** The schemas that the service's own document gives a response, by media type. */
-function documentedContent(op: string, status: number): Record<string, { schema?: object }> {
+/** What the service's own document says of a response. */
+function documentedResponse(op: string, status: number): DescribedResponse {
   const [method = "", path = ""] = op.split(" ");
   const operation = documented[path.replace(/:([A-Za-z]+)/g, "{$1}")]?.[method.toLowerCase()];
-  return operation?.responses[String(status)]?.content ?? {};
+  return operation?.responses[String(status)] ?? {};
 }
 
-/** Compares a response with the OpenAPI document as well: its media type, and its body where that is JSON. */
+/** The headers that only some responses have, and that the document names where they come. */
+const ownHeaders = ["Location", "X-Turn-Id", "Retry-After"];
+
+/** Compares a response with the OpenAPI document as well: its headers, its media type, and its body where that is JSON. */
 function expectDocumented(op: string, form: Form, { status, headers, body }: ApiResponse): void {
-  const content = documentedContent(op, status);
+  const { headers: named = {}, content = {} } = documentedResponse(op, status);
+  expect([op, ownHeaders.filter((name) => headers.has(name))]).toEqual([op, Object.keys(named)]);
   const type = headers.get("content-type")?.split(";")[0] ?? "";
   expect([op, type === "" ? [] : Object.keys(content)]).toEqual([
     op,

@@ -275,7 +275,7 @@ export interface ClientTokenCreated {
 export interface ClientTool {
   name: string;
   description: string;
-  inputSchema: { type: "object" };
+  inputSchema: { type: "object"; [field: string]: unknown };
 }
 
 export interface ClientToolCall {
@@ -781,8 +781,8 @@ export interface Response {
   previous_response_id: string | null;
   store: boolean;
   text: Record<string, unknown>;
-  tool_choice: unknown;
-  tools: Array<Record<string, unknown>>;
+  tool_choice: "auto" | "none" | "required" | { type: "function"; name: string };
+  tools: Array<ResponseTool>;
   usage: ResponseUsage | null;
   user: string | null;
   truncation: string;
@@ -842,6 +842,12 @@ export interface ResponseCreate {
   prompt_cache_key?: null;
   conversation?: null;
   prompt?: null;
+  access_programs?: null;
+  context_management?: null;
+  image?: null;
+  moderation?: null;
+  prompt_cache_options?: null;
+  prompt_cache_retention?: null;
 }
 
 export interface ResponseDeleted {
@@ -863,12 +869,25 @@ export interface ResponseFormat {
   schema: Record<string, unknown>;
 }
 
+export interface ResponseFunctionCallItem {
+  id: string;
+  type: "function_call";
+  status: "in_progress" | "completed" | "incomplete";
+  call_id: string;
+  name: string;
+  arguments: string;
+}
+
 export interface ResponseFunctionTool {
   type: "function";
   name: string;
   description?: string | null;
   parameters?: Record<string, unknown> | null;
   strict?: boolean | null;
+  allowed_callers?: null;
+  async?: null | false;
+  defer_loading?: null | false;
+  output_schema?: null;
 }
 
 export interface ResponseIncompleteDetails {
@@ -878,12 +897,70 @@ export interface ResponseIncompleteDetails {
 
 export interface ResponseInputItem {
   type?: string;
+  [field: string]: unknown;
 }
 
-export interface ResponseOutputItem {
+export interface ResponseMcpApprovalRequestItem {
   id: string;
-  type: "message" | "reasoning" | "function_call" | "mcp_call" | "mcp_approval_request";
-  status: string;
+  type: "mcp_approval_request";
+  status: "completed";
+  name: string;
+  arguments: string;
+  server_label: string;
+}
+
+export interface ResponseMcpCallItem {
+  id: string;
+  type: "mcp_call";
+  status: "in_progress" | "completed" | "failed";
+  name: string;
+  arguments: string;
+  server_label: string;
+  output: string | null;
+  error: string | null;
+  approval_request_id: string | null;
+}
+
+export interface ResponseMessageItem {
+  id: string;
+  type: "message";
+  status: "in_progress" | "completed" | "incomplete";
+  role: "assistant";
+  content: Array<ResponseOutputText>;
+}
+
+export type ResponseOutputItem =
+  | ResponseMessageItem
+  | ResponseReasoningItem
+  | ResponseFunctionCallItem
+  | ResponseMcpCallItem
+  | ResponseMcpApprovalRequestItem;
+
+export interface ResponseOutputText {
+  type: "output_text";
+  text: string;
+  annotations: Array<Record<string, unknown>>;
+  logprobs: Array<Record<string, unknown>>;
+}
+
+export interface ResponseReasoningItem {
+  id: string;
+  type: "reasoning";
+  status: "in_progress" | "completed" | "incomplete";
+  summary: Array<ResponseSummaryText>;
+}
+
+export interface ResponseSummaryText {
+  type: "summary_text";
+  text: string;
+}
+
+export interface ResponseTool {
+  type: "function";
+  name: string;
+  description: string | null;
+  parameters: Record<string, unknown> | null;
+  strict: boolean | null;
 }
 
 export interface ResponseUsage {

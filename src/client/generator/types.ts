@@ -60,6 +60,8 @@ function objectType({ properties, required = [], additionalProperties }: Schema)
     const optional = required.includes(name) ? "" : "?";
     return `${name}${optional}: ${typeOf(field)};`;
   });
+  // What says that it is open, such as an item of an input, has fields that are not named here.
+  if (additionalProperties === true) fields.push("[field: string]: unknown;");
   return `{ ${fields.join(" ")} }`;
 }
 

@@ -18,6 +18,7 @@ import { Reply } from "./reply.ts";
 import { rememberForm, rememberProtocol, requestIdOf } from "./request.ts";
 import { Closed } from "./request-fields.ts";
 import { type Reservation, underKey } from "./reservation.ts";
+import type { ResponseHeader } from "./response-headers.ts";
 import { validateBody, validateFields } from "./validate.ts";
 
 /** What a handler is given: everything checked, in form B. */
@@ -87,6 +88,8 @@ export interface Operation<P extends TObject, Q extends TObject, B extends TSche
   /** The response of a success, described for the OpenAPI document only; left out where there is no body. */
   readonly response?: ResponseBody | readonly ResponseBody[];
   readonly responseInA?: TSchema;
+  /** The headers of a success that a caller may need, for the OpenAPI document. */
+  readonly headers?: readonly ResponseHeader[];
   /** Further statuses of success, with their bodies. */
   readonly otherwise?: Readonly<Partial<Record<202 | 204, ResponseBody | null>>>;
   /** How bodies of requests and responses differ in form A. */

@@ -1,5 +1,6 @@
 import type { TObject } from "@sinclair/typebox";
 import type { AnyOperation, ResponseBody } from "../http/operation.ts";
+import { describeHeaders } from "../http/response-headers.ts";
 import type { Components } from "./components.ts";
 import { describeErrors } from "./errors.ts";
 import { exampleOf } from "./example.ts";
@@ -90,14 +91,15 @@ function describeRequestBody(spec: AnyOperation, components: Components): object
 
 /** Successes by status, each with what it may hold. */
 function describeSuccesses(spec: AnyOperation, components: Components): Record<string, object> {
-  const { success, response, responseInA, otherwise = {} } = spec;
+  const { success, response, responseInA, otherwise = {}, headers = [] } = spec;
   const usual: readonly ResponseBody[] = response === undefined ? [] : isList(response) ? response : [response];
   const all = Object.entries({ ...otherwise, [success]: null }).map(([status, body]) => {
     const bodies = Number(status) === success ? usual : body === null || body === undefined ? [] : [body];
     if (bodies.length === 0) return [status, { description: "Done; no body." }];
     const content = Object.assign({}, ...bodies.map((one) => contentOf(one, components)));
     const inA = responseInA === undefined ? {} : { "application/json; form=a": bodyContent(responseInA, components) };
-    return [status, { description: "Done.", content: { ...content, ...inA } }];
+    const told = headers.length === 0 ? {} : { headers: describeHeaders(headers) };
+    return [status, { description: "Done.", ...told, content: { ...content, ...inA } }];
   });
   return Object.fromEntries(all);
 }

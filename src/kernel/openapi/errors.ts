@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { defaultMessage, type ErrorCause, type Form, spell } from "../errors.ts";
 import { component, example } from "../http/component.ts";
 import { type AnyOperation, keyErrors } from "../http/operation.ts";
+import { describeHeaders } from "../http/response-headers.ts";
 import type { Components } from "./components.ts";
 
 const exampleRequestId = "req_0mk7q2v5c8d1f4h6j9n3p0rt";
@@ -83,7 +84,8 @@ export function describeErrors(spec: AnyOperation, method: string, components: C
         (code) => !(code.endsWith("(form A)") && codes.has(code.replace(" (form A)", ""))),
       );
       const content = { "application/json": { schema, example: error } };
-      return [String(status), { description: shown.join(", "), content }];
+      const told = status === 429 || status === 503 ? { headers: describeHeaders(["Retry-After"]) } : {};
+      return [String(status), { description: shown.join(", "), ...told, content }];
     }),
   );
 }
