@@ -175,7 +175,7 @@ async function settleSaid(inner: Tx, request: PauseRequest, pause: Pause): Promi
 async function settledPause(inner: Tx, pause: Pause): Promise<SettledPause> {
   const { turnId, continuationId, assistantMessageId } = pause;
   const continuation = await continuationById(inner, continuationId);
-  return { turnId, assistantMessageId, continuation, message: await answerOf(inner, turnId) };
+  return { turnId, assistantMessageId, continuation, message: (await answerOf(inner, turnId)).message };
 }
 
 /** Returns the pause that the first request under the key settled something of. Throws 422 when the key stands for something else. */

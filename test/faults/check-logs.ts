@@ -25,10 +25,7 @@ export function checkLogs({ entries }: History, { turns }: Remains, redisTrouble
     const turn = turns.find(({ id }) => id === turnId);
     if (turn === undefined) faults.push(`${log}: there is no turn ${turnId}`);
     else for (const follower of followers) faults.push(...checkEnd(log, turn, follower));
-    const [live, rebuilt] = [false, true].map((built) =>
-      followers.filter(({ reading }) => isRebuilt(reading) === built),
-    );
-    for (const alike of [live, rebuilt]) faults.push(...checkAgreement(log, alike ?? [], redisTroubled));
+    faults.push(...checkAgreement(log, followers, redisTroubled));
   }
   return faults;
 }
@@ -45,7 +42,7 @@ function checkReading(entry: Entry, { from, ids, chunks, finished, left }: Readi
   const first = numbers[0] ?? 0;
   if (first !== 0 && first !== from) faults.push(`${said}: begins at event ${first} in place of ${from}`);
   if (numbers.some((number, index) => number !== first + index)) faults.push(`${said}: events ${numbers.join(" ")}`);
-  if (new Set(ids.map((id) => id.split(":")[0])).size > 1) faults.push(`${said}: events of several logs`);
+  faults.push(...checkNames(said, { ids, chunks }));
   const starts = chunks.filter(({ type }) => type === "start").length;
   if (chunks.length > 0 && starts !== (first === 0 ? 1 : 0)) faults.push(`${said}: ${starts} start chunks`);
   const ended = chunks.findIndex(({ type }) => ends.has(type));
@@ -69,24 +66,37 @@ function checkEnd(log: string, turn: TurnRecord, { entry, reading }: Follower): 
 }
 
 /**
- * A stream that was made of the stored message: the cut into deltas is another one. What stands
- * before a continuation, up to the number in the name of its log, always is.
+ * Events of a stored message, whose cut into deltas is another one, have names of their own.
+ * They may follow those of their log, never the other way around. What stands before a
+ * continuation, up to the number in the name of its log, is always made of a stored message.
  */
-function isRebuilt(reading: Reading): boolean {
-  const before = Number(logOf(reading)?.split("+")[1] ?? 0);
-  return reading.chunks.some(({ id }, index) => {
+function checkNames(said: string, reading: Pick<Reading, "ids" | "chunks">): string[] {
+  const names = reading.ids.map((id) => id.split(":")[0] ?? "");
+  const first = names[0] ?? "";
+  const log = first.split("+")[0];
+  const changed = names.findIndex((name) => name !== first);
+  const rest = new Set(changed < 0 ? [] : names.slice(changed));
+  const faults = [...rest].every((name) => rest.size === 1 && [`${log}+stored`, `${log}+now`].includes(name))
+    ? []
+    : [`${said}: events of several logs`];
+  const before = Number(first.split("+")[1] ?? 0);
+  const taken = reading.chunks.find(({ id }, index) => {
+    const isOfLog = names[index] === first && !Number.isNaN(before);
     const number = Number(reading.ids[index]?.split(":")[1]);
-    return number > before && typeof id === "string" && /^part-\d+$/.test(id);
+    return isOfLog && number > before && typeof id === "string" && /^part-\d+$/.test(id);
   });
+  if (taken !== undefined) faults.push(`${said}: ${JSON.stringify(taken)} of a stored message as an event of ${first}`);
+  return faults;
 }
 
-/** Event by event, everybody saw the same. */
+/** Event by event, everybody saw the same; but for what was stored at one moment, which may be another message at the next. */
 function checkAgreement(log: string, followers: readonly Follower[], redisTroubled: boolean): string[] {
   const seen = new Map<string, { text: string; by: string }>();
   return followers.flatMap(({ entry, reading }) =>
     reading.ids.flatMap((id, index) => {
       const chunk = reading.chunks[index];
       const text = JSON.stringify(chunk);
+      if (id.includes("+now:")) return [];
       const before = seen.get(id);
       // A follower that the relay has lost gets the end after what it has seen.
       if (redisTroubled && (chunk?.type === "error" || chunk?.type === "abort")) return [];

@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
 import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
-import { type Entry, type History, logOf, type Message, type Reading } from "./record.ts";
+import { type Entry, type History, type Message, nameOf, storedIn } from "./record.ts";
 import { type Place, Replay } from "./replay.ts";
 import type { Remains } from "./rows.ts";
 
 /** Every session holds what its turns made of it, one after another, and its messages are what clients were sent. */
 export async function checkTranscripts(history: History, remains: Remains): Promise<string[]> {
   const replay = new Replay(history, remains);
-  const responses = await answersOf(history);
+  const responses = await answersOf(history, remains);
   const faults: string[] = [];
   for (const [turnId, given] of responses) {
     // What a continuation shows at its beginning may have grown by the time that somebody joins.
@@ -56,22 +56,29 @@ function checkMessage(
 }
 
 /** What clients were sent as the whole message of a turn, or of one of its continuations, by the id of that: as JSON, or by a stream that they saw from its start to its good end. */
-async function answersOf({ entries }: History): Promise<ReadonlyMap<string, { by: string; message: Message }[]>> {
+async function answersOf(
+  { entries }: History,
+  { turns }: Remains,
+): Promise<ReadonlyMap<string, { by: string; message: Message }[]>> {
+  const lastLogs = new Map(turns.map(({ id, continuationId }) => [id, continuationId ?? id]));
   const responses = new Map<string, { by: string; message: Message }[]>();
   for (const entry of entries) {
     // As JSON it is what a continuation made of the turn's message, and does not say which continuation.
     if (entry.kind === "round trip" && entry.reading === null) continue;
     const message = entry.body?.message ?? (await assembled(entry));
-    const log = entry.reading === null ? entry.turnId : wholeLog(entry.reading);
+    const log = wholeLog(entry, lastLogs);
     if (message === null || message === undefined || log === null) continue;
     responses.set(log, [...(responses.get(log) ?? []), { by: entry.id, message }]);
   }
   return responses;
 }
 
-/** The turn or continuation whose whole message a reading shows; null where it shows a part. */
-function wholeLog(reading: Reading): string | null {
-  const [log = "", before] = logOf(reading)?.split("+") ?? [];
+/** The turn or continuation whose whole message a response shows; null where it shows a part, or what was stored before the end. */
+function wholeLog({ reading, turnId }: Entry, lastLogs: ReadonlyMap<string, string>): string | null {
+  if (reading === null) return turnId;
+  const stored = storedIn(reading);
+  if (stored !== null) return stored === "now" ? null : (lastLogs.get(turnId ?? "") ?? null);
+  const [log = "", before] = nameOf(reading)?.split("+") ?? [];
   return log.startsWith("turn_") || before !== undefined ? log : null;
 }
 

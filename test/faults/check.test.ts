@@ -3,6 +3,7 @@ import { checkTurns } from "./check.ts";
 import { checkClientTools } from "./check-client-tools.ts";
 import { checkKept } from "./check-kept.ts";
 import { checkLine } from "./check-line.ts";
+import { checkLogs } from "./check-logs.ts";
 import { checkTools } from "./check-tools.ts";
 import { checkTranscripts } from "./check-transcripts.ts";
 import { type Entry, History, type Message } from "./record.ts";
@@ -119,6 +120,43 @@ describe("what the checker must see", () => {
     expect(checkKept(history, said("so f"))).toEqual([]);
     expect(checkKept(history, said("so well"))).toHaveLength(1);
     expect(checkKept(history, said("so f", "nothing"))).toHaveLength(1);
+  });
+
+  /** What a reader saw: events by their ids, from `start` to a good end. */
+  const reading = (events: Readonly<Record<string, object>>) => ({
+    ...{ from: 0, finished: true, left: false, ids: Object.keys(events) },
+    chunks: Object.values(events) as { type: string }[],
+  });
+  const live = reading({
+    ...{ "t1:0": { type: "start" }, "t1:1": { type: "text-start", id: "txt-0" } },
+    ...{ "t1:2": { type: "text-delta", id: "txt-0", delta: "so" }, "t1:3": { type: "finish" } },
+  });
+  const saw = (...seen: object[]) =>
+    checkLogs(
+      historyOf(...seen.map((reading) => ({ turnId: "t1", reading: reading as never }))),
+      remainsOf({ turns: [turn("t1")] }),
+      true,
+    );
+
+  test("two readers of one log that saw different events", () => {
+    expect(saw(live, live)).toEqual([]);
+    const other = {
+      ...live,
+      chunks: live.chunks.map((chunk, index) => (index === 2 ? { ...chunk, delta: "no" } : chunk)),
+    };
+    expect(saw(live, other)).toHaveLength(1);
+  });
+
+  test("a stored message under the numbers of its log, and not under those of its own", () => {
+    const storedAs = (name: string, delta = "so") =>
+      reading({
+        ...{ "t1:0": { type: "start" }, [`${name}:1`]: { type: "text-start", id: "part-1" } },
+        ...{ [`${name}:2`]: { type: "text-delta", id: "part-1", delta }, [`${name}:3`]: { type: "finish" } },
+      });
+    expect(saw(storedAs("t1"))).toHaveLength(1);
+    expect(saw(live, storedAs("t1+stored"), storedAs("t1+now", "so far"), storedAs("t1+now", "so"))).toEqual([]);
+    expect(saw(storedAs("t1+stored"), storedAs("t1+stored", "so far"))).toHaveLength(1);
+    expect(saw(storedAs("t2+stored"))).toHaveLength(1);
   });
 
   test("a tool that ran twice, but for regenerations, of forks too", () => {

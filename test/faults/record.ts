@@ -96,7 +96,18 @@ export class History {
   }
 }
 
-/** The log that a reading is of, by its event ids: a turn's or a continuation's. */
-export function logOf({ ids }: Reading): string | null {
+/** The name under which a reading's events are numbered, at its beginning: that of a log, and what stands before it. */
+export function nameOf({ ids }: Reading): string | null {
   return ids[0]?.split(":")[0] ?? null;
+}
+
+/** The log that a reading is of: a turn's or a continuation's. */
+export function logOf(reading: Reading): string | null {
+  return nameOf(reading)?.split("+")[0] ?? null;
+}
+
+/** What of a reading was made of a message that was stored: `stored` of a turn that had ended, `now` of any other. Null: nothing. */
+export function storedIn({ ids }: Reading): "stored" | "now" | null {
+  const made = /\+(stored|now):/.exec(ids.at(-1) ?? "")?.[1];
+  return (made as "stored" | "now" | undefined) ?? null;
 }

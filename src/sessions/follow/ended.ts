@@ -3,7 +3,7 @@ import { completeLog } from "../../kernel/relay/complete-log.ts";
 import { type Batch, formatEvent, type LogKey, lastOf, type Relay } from "../../kernel/relay/relay.ts";
 import { chunksOf } from "../../messages/to-chunks.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
-import { type LogState, logAttemptOf } from "../state/turn-log.ts";
+import { type LogState, logAttemptOf, type StoredAnswer } from "../state/turn-log.ts";
 import { lastChunksMs } from "./follow.ts";
 import type { Following } from "./followed-log.ts";
 import { type EventPlace, nameWith, renumbered } from "./numbering.ts";
@@ -38,8 +38,7 @@ export async function* followEnded(
   const key = { logId: id, attempt: logAttemptOf(state) };
   // Null: nobody knows any more how many there were.
   const relayEvents = state.relayEvents ?? (await completeLog(relay, key, lastChunk).catch(() => null));
-  const event = (number: number, chunk: unknown) => formatEvent(nameWith(id, before), number, chunk);
-  const start = event(0, { type: "start", messageId: state.assistantMessageId });
+  const start = formatEvent(nameWith(id, before), 0, { type: "start", messageId: state.assistantMessageId });
   let position = place.next - before;
   // Beyond the end is nothing that anybody has seen.
   if (relayEvents !== null && position > relayEvents + 1) position = 0;
@@ -64,15 +63,18 @@ export async function* followEnded(
     if (stop.aborted) return;
   }
   // Of a success something is missing that nobody can give in these numbers; any other turn's last chunk says all.
-  const ending = position === relayEvents || state.status !== "succeeded" ? lastChunk : lostChunk;
-  if (given || (resumes && position === relayEvents)) yield event(position + before, ending);
+  const chunk = position === relayEvents || state.status !== "succeeded" ? lastChunk : lostChunk;
+  const isNext = position === relayEvents || (relayEvents === null && position === 1);
+  const ending = formatEvent(nameWith(id, isNext ? before : "now"), position + before, chunk);
+  if (given || (resumes && position === relayEvents)) yield ending;
   else {
     const answer = await storedAnswer(sql, turnId);
-    if (answer === null && resumes) yield event(position + before, ending);
+    const { message } = answer;
+    if (message === null && resumes) yield ending;
     else {
       // The log of a continuation goes on with what was said before it.
-      const goesOn = !isWhole && !resumes && relayEvents !== null && state.status === "succeeded" && answer !== null;
-      const said = goesOn ? await saidBefore(sql, id, answer, readRest(relay, key, 1, stop)) : null;
+      const goesOn = !isWhole && !resumes && relayEvents !== null && state.status === "succeeded" && message !== null;
+      const said = goesOn ? await saidBefore(sql, id, message, readRest(relay, key, 1, stop)) : null;
       if (stop.aborted) return;
       if (said === null) yield* storedEvents(state, answer, 0);
       else yield* followSaid({ sql, relay }, { state, place, isWhole }, said, stop);
@@ -99,18 +101,20 @@ async function* followSaid(
 }
 
 /**
- * Yields what is stored of a turn that has ended, from event `next` on. Its events have a name
- * of their own, because a log with as many events may be divided otherwise.
+ * Yields what is stored of a turn whose log has ended, from event `next` on. Its events have a
+ * name of their own (`EventPlace`), because a log with as many events may be divided otherwise.
  */
-function* storedEvents(state: LogState, answer: UiMessage | null, next: number): Generator<string> {
+function* storedEvents(state: LogState, { message, isFinal }: StoredAnswer, next: number): Generator<string> {
   const { id, status, assistantMessageId, lastChunk } = state;
-  const ending = answer === null && status === "succeeded" ? lostChunk : lastChunk;
-  const rest = answer === null ? [] : chunksOf(answer);
+  const ending = message === null && status === "succeeded" ? lostChunk : lastChunk;
+  const rest = message === null ? [] : chunksOf(message);
   const chunks = [{ type: "start", messageId: assistantMessageId }, ...rest, ending];
+  // A message that waits for results may have others by now, and one that is gone had other events.
+  const stays = isFinal && message !== null;
+  const name = nameWith(id, stays ? "stored" : "now");
   // Beyond the end is nothing that anybody has seen.
-  const from = next > chunks.length ? 0 : next;
-  for (const [number, chunk] of chunks.entries())
-    if (number >= from) yield formatEvent(nameWith(id, "stored"), number, chunk);
+  const from = !stays || next > chunks.length ? 0 : next;
+  for (const [number, chunk] of chunks.entries()) if (number >= from) yield formatEvent(name, number, chunk);
   yield doneEvent;
 }
 

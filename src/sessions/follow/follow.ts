@@ -5,7 +5,7 @@ import { dropBefore, formatEvent, type LogKey, lastOf, type Relay } from "../../
 import { followersOpen } from "../../kernel/telemetry/metrics.ts";
 import { isEnded, type LogState, logAttemptOf, logStates } from "../state/turn-log.ts";
 import type { FollowedLog, Following } from "./followed-log.ts";
-import { lastChunks } from "./stored.ts";
+import { lastEvents } from "./stored.ts";
 import { hasMoved } from "./watch.ts";
 
 /** After Postgres says that a turn ended, the relay has this long to deliver its last chunks. */
@@ -75,9 +75,7 @@ export async function* followLog(
     const state = await (losses++ === 0 ? askForMove : awaitMove)(following, log.logId, attempt, stop);
     if (state === "again") continue;
     if (state === null || isEnded(state.status) || position > 1) {
-      for (const [index, chunk] of (await lastChunks(following.sql, log, position, state)).entries()) {
-        yield formatEvent(log.logId, position + index, chunk);
-      }
+      yield* lastEvents(following, { log, attempt, position }, state);
       yield doneEvent;
       return;
     }

@@ -1,10 +1,12 @@
 import { isUnavailable } from "../../kernel/database/failure.ts";
 import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
 import { turnPatienceMs } from "../../kernel/limits.ts";
+import { completeLog } from "../../kernel/relay/complete-log.ts";
+import { formatEvent } from "../../kernel/relay/relay.ts";
 import { chunksOf, chunksSince } from "../../messages/to-chunks.ts";
-import type { UiMessage } from "../../messages/ui-message.ts";
-import { answerOf, type LogState } from "../state/turn-log.ts";
+import { answerOf, isEnded, type LogState, logAttemptOf, type StoredAnswer } from "../state/turn-log.ts";
 import type { FollowedLog, Following } from "./followed-log.ts";
+import { nameWith } from "./numbering.ts";
 
 /** Ends a stream whose rest nobody can give. */
 export const lostChunk = {
@@ -12,31 +14,69 @@ export const lostChunk = {
   errorText: "The live stream was lost. Read the session's messages for the answer.",
 } as const;
 
+/** Where a follower is that gets no more from the relay. */
+interface BrokenOff {
+  readonly log: FollowedLog;
+  /** The attempt whose log it read. */
+  readonly attempt: number;
+  /** The number of the event that it is to get next. */
+  readonly position: number;
+}
+
 /**
- * Returns the rest of a stream whose log broke off before event `position`: the last chunk
- * where no more is missing, the stored answer where nothing was sent, else an error chunk.
+ * Yields the rest of a stream whose log broke off, as SSE text: the last chunk where no more
+ * is missing, the stored answer where nothing was sent, else an error chunk. Only the last
+ * chunk of a log whose length is known has a number of the log: what others saw under the next
+ * number may be something else.
  */
-export async function lastChunks(
-  sql: Following["sql"],
-  log: FollowedLog,
-  position: number,
+export async function* lastEvents(
+  { sql, relay }: Pick<Following, "sql" | "relay">,
+  { log, attempt, position }: BrokenOff,
   state: LogState | null,
-): Promise<readonly unknown[]> {
-  if (state === null) return [lostChunk];
-  const { status, lastChunk, relayEvents } = state;
-  if (status !== "succeeded" && status !== "failed" && status !== "canceled") return [lostChunk];
-  if (status === "succeeded" && position > (relayEvents ?? 0)) return [];
-  if (position === relayEvents) return [lastChunk];
-  const answer = position === 1 ? await storedAnswer(sql, log.turnId) : null;
-  if (answer !== null) return [...chunksAfter(log.before ?? null, answer), lastChunk];
-  return [status === "succeeded" ? lostChunk : lastChunk];
+): AsyncGenerator<string> {
+  const { logId, before } = log;
+  const unknown = (chunk: unknown) => formatEvent(nameWith(logId, "now"), position, chunk);
+  if (state === null || !isEnded(state.status)) {
+    yield unknown(lostChunk);
+    return;
+  }
+  const { status, lastChunk } = state;
+  const isSame = position === 1 || logAttemptOf(state) === attempt;
+  const events = isSame ? await eventsOf(relay, state) : null;
+  if (events !== null && events > 0 && position > events) return;
+  if (position === events) {
+    yield formatEvent(logId, position, lastChunk);
+    return;
+  }
+  const { message, isFinal } = position === 1 ? await storedAnswer(sql, log.turnId) : noAnswer;
+  if (message === null) {
+    const isWhole = events === 0 && position === 1;
+    const ending = status === "succeeded" ? lostChunk : lastChunk;
+    yield isWhole ? formatEvent(logId, position, ending) : unknown(ending);
+    return;
+  }
+  const rest = before === undefined ? chunksOf(message) : chunksSince(before, message);
+  // Who has had the message up to a pause is at another place of it than its number says.
+  const name = nameWith(logId, isFinal && before === undefined ? "stored" : "now");
+  for (const [index, chunk] of [...rest, lastChunk].entries()) yield formatEvent(name, position + index, chunk);
 }
 
-function chunksAfter(before: UiMessage | null, answer: UiMessage): unknown[] {
-  return before === null ? chunksOf(answer) : chunksSince(before, answer);
+const noAnswer: StoredAnswer = { message: null, isFinal: false };
+
+/**
+ * Returns how many events a log has that has ended, and completes it where nobody did: 0 where
+ * the relay has none of it. Null: the relay is away and does not say.
+ */
+async function eventsOf(relay: Following["relay"], state: LogState): Promise<number | null> {
+  if (state.relayEvents !== null) return state.relayEvents;
+  const key = { logId: state.id, attempt: logAttemptOf(state) };
+  return completeLog(relay, key, state.lastChunk).then(
+    (events) => events ?? 0,
+    () => null,
+  );
 }
 
-/** Returns the message that a turn answered with, also when the database is away for a moment; null: none. */
-export function storedAnswer(sql: Following["sql"], turnId: string): Promise<UiMessage | null> {
+/** Returns what a turn answered with, also when the database is away for a moment. */
+export function storedAnswer(sql: Following["sql"], turnId: string): Promise<StoredAnswer> {
   return retryWhileUnavailable(() => answerOf(sql, turnId), { limitMs: turnPatienceMs, retryIf: isUnavailable });
 }

@@ -115,13 +115,22 @@ export async function clientResultsOf(sql: AnySql, continuationId: string): Prom
   return rows.map(({ toolCallId }) => toolCallId);
 }
 
-/** Returns the message a turn answered with: from the transcript, or the stateless answer. Null while there is none. */
-export async function answerOf(sql: AnySql, turnId: string): Promise<UiMessage | null> {
-  const [row] = await sql<{ content: UiMessage | null }[]>`
-    select coalesce(t.answer, m.content) as content from turns t
+/** What a turn has answered with. */
+export interface StoredAnswer {
+  /** From the transcript, or the stateless answer. Null while there is none. */
+  readonly message: UiMessage | null;
+  /** The turn has ended, so that the message stays as it is. */
+  readonly isFinal: boolean;
+}
+
+/** Returns what a turn has answered with so far. */
+export async function answerOf(sql: AnySql, turnId: string): Promise<StoredAnswer> {
+  const [row] = await sql<StoredAnswer[]>`
+    select coalesce(t.answer, m.content) as message, t.status in ('succeeded', 'failed', 'canceled') as is_final
+    from turns t
     left join messages m on m.session_id = t.session_id and m.id = t.assistant_message_id and m.role = 'assistant'
     where t.id = ${turnId}`;
-  return row?.content ?? null;
+  return row ?? { message: null, isFinal: false };
 }
 
 /** Returns whether a turn log is complete. */
