@@ -13,6 +13,7 @@ import type { IdOf } from "../src/kernel/ids.ts";
 import { isPayload, type JobName, type JobPayloads, jobNames } from "../src/kernel/queue/catalogue.ts";
 import { observeJob } from "../src/kernel/queue/observe-job.ts";
 import { spendAttempts } from "../src/kernel/queue/stored-jobs.ts";
+import { cancelLostTask } from "../src/mcp-connections/lost-tasks.ts";
 import { deliverEvents } from "../src/merchant/deliver.ts";
 import { startNext } from "../src/sessions/accept/start-next.ts";
 import { sweepGenerations } from "../src/sessions/erase/generations.ts";
@@ -21,6 +22,7 @@ import { purgeSession } from "../src/sessions/erase/session.ts";
 import { purgeSessions } from "../src/sessions/purge.ts";
 import { expirePauses } from "../src/sessions/recover/expire.ts";
 import type { Dispatcher } from "../src/sessions/run/dispatch.ts";
+import { isClaimed } from "../src/sessions/state/turn.ts";
 import { purgeLibrarySkill, purgeSkills } from "../src/skills/purge.ts";
 import { beginRun } from "../src/tasks/begin-run.ts";
 import { fireTask } from "../src/tasks/fire.ts";
@@ -67,6 +69,7 @@ function taskList({ ctx, workerId, dispatcher, lanes }: JobRunner): Record<JobNa
     "chat.deliver": (payload) => deliverThread(ctx, workerId, payload.threadId),
     "chat.purge": (payload) => purgeChatConnection(ctx, payload),
     "chat.sweep": () => sweepChatEvents(ctx.sql),
+    "mcp-task.cancel": (payload) => cancelLostTask(ctx, payload, isClaimed),
     "session.purge": (payload) => purgeSession(ctx, payload),
     "agent.purge": (payload) => purgeAgent(ctx, payload, agentPurges),
     "tenant.purge": (payload) => purgeTenant(ctx, payload.tenantId),

@@ -26,6 +26,8 @@ export interface CallRequest {
   readonly meta: Record<string, unknown>;
   readonly signal: AbortSignal | undefined;
   readonly onProgress: (progress: ToolProgress) => void;
+  /** Called when the server runs the call as a task. */
+  readonly onTask?: (taskId: string) => void;
 }
 
 /** How long a call may take. */
@@ -54,6 +56,8 @@ export class ServerCall {
   /** What the task said of itself last, and how often that has changed. */
   #said: string | null = null;
   #changes = 0;
+  /** Whether the server may run the task still, for all that is known. */
+  #mayRun = false;
   readonly #answered = new Set<string>();
 
   constructor(request: CallRequest, limits: CallLimits = { silenceMs: callSilenceMs, msMax: callMsMax }) {
@@ -83,12 +87,19 @@ export class ServerCall {
         const result = await this.#begin(session, stop.signal);
         this.#task = beganTask(result);
         if (this.#task === null) return checked(result);
+        this.#mayRun = true;
+        this.#request.onTask?.(this.#task.taskId);
       }
       return await this.#follow(session, this.#task, stop.signal);
     } finally {
       clearTimeout(limit);
       signal?.removeEventListener("abort", abort);
     }
+  }
+
+  /** Whether the server runs nothing of the call any more. */
+  get isOver(): boolean {
+    return !this.#mayRun;
   }
 
   async #begin(session: McpSession, signal: AbortSignal): Promise<Readonly<Record<string, unknown>>> {
@@ -116,20 +127,19 @@ export class ServerCall {
 
   /** Asks for a task until it has ended. One that is given up is cancelled, so that it does not run for nobody. */
   async #follow(session: McpSession, began: TaskState, signal: AbortSignal): Promise<CallToolResult> {
-    let mayRun = true;
     try {
       for (let task = began; ; task = await this.#nextState(session, task, signal)) {
         this.#note(task);
-        mayRun = task.status === "working" || task.status === "input_required";
+        this.#mayRun = task.status === "working" || task.status === "input_required";
         if (task.status === "cancelled") throw new ToolError("The MCP server cancelled the task of this call.");
         // Of revision 2025-11-25 it is the request for the result on which a server asks.
-        if (!mayRun || (task.status === "input_required" && session.hasSessions))
+        if (!this.#mayRun || (task.status === "input_required" && session.hasSessions))
           return await this.#resultOf(session, task, signal);
         if (task.status === "input_required") await this.#answer(session, task, signal);
       }
     } catch (error) {
       const isKnown = !(error instanceof SessionLostError || error instanceof ProtocolError);
-      if (mayRun && isKnown) await this.#cancel(session, began);
+      if (this.#mayRun && isKnown) await this.#cancel(session, began);
       throw error;
     }
   }
@@ -180,7 +190,12 @@ export class ServerCall {
 
   /** Tells the server that nobody waits for a task any more; it may have ended already. */
   async #cancel(session: McpSession, { taskId }: TaskState): Promise<void> {
-    const told = session.request("tasks/cancel", { taskId }, { timeout: noticeTimeoutMs }).catch(() => {});
+    const told = session.request("tasks/cancel", { taskId }, { timeout: noticeTimeoutMs }).then(
+      () => {
+        this.#mayRun = false;
+      },
+      () => {},
+    );
     await waitAtMost(told, noticeTimeoutMs);
   }
 }

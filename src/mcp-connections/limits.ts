@@ -19,6 +19,10 @@ export const taskPollMsDefault = 1_000;
 export const taskRequestMs = 30_000;
 /** So many requests about a task may fail one after another because the server is out of reach; then the call fails. */
 export const taskFailuresMax = 5;
+/** A job looks this often whether the turn whose call became a task still runs. */
+export const taskWatchMs = 60_000;
+/** The longest id of a task that such a job takes. */
+export const taskIdCharactersMax = 1_000;
 /** A message that expects no response, and the end of a session, take at most this long. */
 export const noticeTimeoutMs = 5_000;
 /** One request to an authorization server takes at most this long. */

@@ -8,6 +8,7 @@ import type { CallContext, ToolScope, TurnTool } from "../tools/tool.ts";
 import { type CallRequest, ServerCall } from "./call.ts";
 import { failureOf, type McpFailure, unreachable } from "./failure.ts";
 import { toolsAtStartMs } from "./limits.ts";
+import { TaskWatch } from "./lost-tasks.ts";
 import { toolNames } from "./names.ts";
 import { sessionPoolOf } from "./pool.ts";
 import { closedConnectionCode } from "./response-stream.ts";
@@ -102,7 +103,7 @@ function forwarded(scope: ToolScope, attachment: ToolAttachment): Record<string,
 }
 
 function turnTool(
-  { ctx, turnId }: Pick<ToolScope, "ctx" | "turnId">,
+  { ctx, turnId, attempt }: Pick<ToolScope, "ctx" | "turnId" | "attempt">,
   row: McpConnectionRow,
   offer: McpTool,
   meta: Record<string, unknown>,
@@ -114,7 +115,10 @@ function turnTool(
       const idempotencyKey = keyOf([turnId, toolCallId, messages.length]);
       const sent = { ...meta, "parley/idempotencyKey": idempotencyKey };
       const { onProgress } = (context ?? silent) as CallContext;
-      return callTool(ctx, row, { tool: offer, args: input, meta: sent, signal, onProgress });
+      const place = { tenantId: row.tenantId, connectionId: row.id, turnId, attempt, callKey: idempotencyKey };
+      const watch = new TaskWatch(ctx, place);
+      const onTask = (taskId: string) => watch.begin(taskId);
+      return callTool(ctx, row, { tool: offer, args: input, meta: sent, signal, onProgress, onTask }, watch);
     },
     toModelOutput: filedOutput,
   });
@@ -132,9 +136,14 @@ function keyOf(parts: readonly unknown[]): string {
 }
 
 /** Calls a tool and returns its result. Throws an error whose message is meant for the model, or the signal's reason. */
-async function callTool(ctx: Ctx, row: McpConnectionRow, request: CallRequest): Promise<string | FiledResult> {
+async function callTool(
+  ctx: Ctx,
+  row: McpConnectionRow,
+  request: CallRequest,
+  watch: TaskWatch,
+): Promise<string | FiledResult> {
+  const call = new ServerCall(request);
   try {
-    const call = new ServerCall(request);
     const result = await sessionPoolOf(ctx).use(row, (session) => call.runOn(session));
     if (result.isError !== true) return readToolResult(result);
     throw new ToolError(failureText(result) || "The tool failed.");
@@ -143,6 +152,8 @@ async function callTool(ctx: Ctx, row: McpConnectionRow, request: CallRequest): 
     if (error instanceof ToolError) throw error;
     if (isErrorOfCall(error)) throw new ToolError(cutText(error.message));
     throw new ToolError((await recordFailure(ctx, row, error)).message);
+  } finally {
+    if (call.isOver) watch.end();
   }
 }
 

@@ -11,6 +11,8 @@ export interface ToolScope {
   /** Null for a stateless generation. */
   readonly sessionId: string | null;
   readonly turnId: string;
+  /** Which claim of the turn it is. */
+  readonly attempt: number;
   readonly userId: string;
   /** The session's metadata. */
   readonly metadata: Readonly<Record<string, unknown>>;

@@ -16,6 +16,7 @@ export async function newScope(h: Harness, tenant: TestTenant): Promise<WorkingS
     agentId: newId("agent"),
     sessionId: newId("session"),
     turnId: newId("turn"),
+    attempt: 1,
     userId: "",
     metadata: {},
     workspaceId: workspace.id,

@@ -55,6 +55,7 @@ describe("the tool group memory", () => {
       agentId: agent,
       sessionId: null,
       turnId: newId("turn"),
+      attempt: 1,
       userId,
       metadata: {},
       workspaceId: null,

@@ -1,5 +1,5 @@
 import type postgres from "postgres";
-import { type AnySql, json, type Tx } from "../database/client.ts";
+import { type AnySql, json } from "../database/client.ts";
 import { type JobPayloads, jobKey, jobKeyPrefix, jobKind, type KeyedJobName } from "./catalogue.ts";
 
 interface AddJobOptions {
@@ -27,7 +27,7 @@ export async function addJob<N extends KeyedJobName>(
 }
 
 /** Removes the job of this key, if it waits. */
-export async function removeJob(inner: Tx, name: KeyedJobName, id: string): Promise<void> {
+export async function removeJob(inner: AnySql, name: KeyedJobName, id: string): Promise<void> {
   await inner`select graphile_worker.remove_job(${jobKey(name, id)})`;
 }
 

@@ -36,6 +36,13 @@ const kinds = {
   "chat.purge": { payload: ["connectionId", "tenantId"], attempts: 25, atOnce: 3, key: "connectionId" },
   /** Delete old events of the chat platforms. */
   "chat.sweep": { payload: [], attempts: 1, atOnce: 1, key: null },
+  /** Cancel the task of an MCP server once the claim of a turn that called it, its `attempt`, does not run any more; given up at `until`. */
+  "mcp-task.cancel": {
+    payload: ["watchKey", "connectionId", "serverTaskId", "turnId", "attempt", "until", "tenantId"],
+    attempts: 5,
+    atOnce: 4,
+    key: "watchKey",
+  },
   /** Erase a deleted session. */
   "session.purge": { payload: ["sessionId", "tenantId"], attempts: 25, atOnce: 4, key: "sessionId" },
   /** Delete what a deleted agent leaves behind. */

@@ -65,6 +65,7 @@ export async function prepareTurn(
       agentId: turn.agentId,
       sessionId: turn.sessionId,
       turnId: turn.id,
+      attempt: turn.attempt,
       userId: turn.userId,
       metadata: history.metadata,
       workspaceId: agent?.workspaceId ?? null,

@@ -274,6 +274,13 @@ export async function requireClaim(inner: Tx, turnId: string, attempt: number): 
   if (row === undefined) throw new Error(`The turn ${turnId} belongs to another worker by now.`);
 }
 
+/** Returns whether this attempt of a turn runs, or was lost without anybody having noticed. */
+export async function isClaimed(sql: AnySql, turnId: string, attempt: number): Promise<boolean> {
+  const [row] = await sql`
+    select 1 from turns where id = ${turnId} and attempt = ${attempt} and status = 'running'`;
+  return row !== undefined;
+}
+
 /** The turn of a session that has not ended. */
 export interface ActiveTurn {
   readonly id: IdOf<"turn">;
