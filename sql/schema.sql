@@ -351,6 +351,7 @@ CREATE TABLE continuations (
   created_at timestamp with time zone DEFAULT now() NOT NULL,
   started_at timestamp with time zone,
   finished_at timestamp with time zone,
+  said_parts integer,
   CONSTRAINT continuations_pkey PRIMARY KEY (id),
   CONSTRAINT continuations_status_check CHECK (status = ANY (ARRAY['waiting'::text, 'queued'::text, 'running'::text, 'succeeded'::text, 'failed'::text]))
 );

@@ -2,7 +2,6 @@ import { doneEvent } from "../../kernel/http/sse.ts";
 import { completeLog } from "../../kernel/relay/complete-log.ts";
 import { type Batch, formatEvent, type LogKey, lastOf, type Relay } from "../../kernel/relay/relay.ts";
 import { chunksOf } from "../../messages/to-chunks.ts";
-import type { UiMessage } from "../../messages/ui-message.ts";
 import { type LogState, logAttemptOf, type StoredAnswer } from "../state/turn-log.ts";
 import { lastChunksMs } from "./follow.ts";
 import type { Following } from "./followed-log.ts";
@@ -26,20 +25,20 @@ export interface EndedLog {
  */
 export async function* followEnded(
   { sql, relay }: Pick<Following, "sql" | "relay">,
-  { state, place, isWhole }: EndedLog,
+  ended: EndedLog,
   stop: AbortSignal,
 ): AsyncGenerator<string> {
+  const { state, place } = ended;
   const { id, turnId, lastChunk } = state;
-  const { before } = place;
-  if (before === "stored") {
+  const { before: stood } = place;
+  if (stood === "stored") {
     yield* storedEvents(state, await storedAnswer(sql, turnId), place.next);
     return;
   }
   const key = { logId: id, attempt: logAttemptOf(state) };
   // Null: nobody knows any more how many there were.
   const relayEvents = state.relayEvents ?? (await completeLog(relay, key, lastChunk).catch(() => null));
-  const start = formatEvent(nameWith(id, before), 0, { type: "start", messageId: state.assistantMessageId });
-  let position = place.next - before;
+  let position = place.next - stood;
   // Beyond the end is nothing that anybody has seen.
   if (relayEvents !== null && position > relayEvents + 1) position = 0;
   const resumes = position >= 1;
@@ -47,15 +46,16 @@ export async function* followEnded(
     yield doneEvent;
     return;
   }
+  const lead = resumes ? { before: stood, events: [] } : await leadOf(sql, ended);
+  const before = lead?.before ?? stood;
   let given = false;
-  if (relayEvents !== null && (resumes || (isWhole && before === 0))) {
-    const from = Math.max(position, 1);
-    for await (const batch of readRest(relay, key, from, stop)) {
+  if (relayEvents !== null && lead !== null) {
+    for await (const batch of readRest(relay, key, Math.max(position, 1), stop)) {
       if (batch === "end") {
         yield doneEvent;
         return;
       }
-      if (!given && !resumes) yield start;
+      if (!given) yield* lead.events;
       given = true;
       position = lastOf(batch) + 1;
       yield renumbered(batch.sse, id, before);
@@ -66,38 +66,33 @@ export async function* followEnded(
   const chunk = position === relayEvents || state.status !== "succeeded" ? lastChunk : lostChunk;
   const isNext = position === relayEvents || (relayEvents === null && position === 1);
   const ending = formatEvent(nameWith(id, isNext ? before : "now"), position + before, chunk);
-  if (given || (resumes && position === relayEvents)) yield ending;
-  else {
-    const answer = await storedAnswer(sql, turnId);
-    const { message } = answer;
-    if (message === null && resumes) yield ending;
-    else {
-      // The log of a continuation goes on with what was said before it.
-      const goesOn = !isWhole && !resumes && relayEvents !== null && state.status === "succeeded" && message !== null;
-      const said = goesOn ? await saidBefore(sql, id, message, readRest(relay, key, 1, stop)) : null;
-      if (stop.aborted) return;
-      if (said === null) yield* storedEvents(state, answer, 0);
-      else yield* followSaid({ sql, relay }, { state, place, isWhole }, said, stop);
-      return;
-    }
-  }
-  yield doneEvent;
+  const isAll = given || (resumes && position === relayEvents);
+  const answer = isAll ? null : await storedAnswer(sql, turnId);
+  if (answer !== null && (answer.message !== null || !resumes)) yield* storedEvents(state, answer, 0);
+  else yield ending + doneEvent;
 }
 
-/** Yields the rest of a continuation that has ended, and before it the message that it goes on with, in the numbers that both had live. */
-async function* followSaid(
-  following: Pick<Following, "sql" | "relay">,
-  { state, place, isWhole }: EndedLog,
-  said: UiMessage,
-  stop: AbortSignal,
-): AsyncGenerator<string> {
-  const { id, assistantMessageId } = state;
-  const chunks = [{ type: "start", messageId: assistantMessageId }, ...chunksOf(said)];
+/** What a reader that has none of a log's own events gets before them. */
+interface Lead {
+  /** How many events stand before the log's first. */
+  readonly before: number;
+  readonly events: readonly string[];
+}
+
+/**
+ * Returns what comes before a log's own events: `start`, and of a continuation the message that
+ * it goes on with, in the numbers that both had live. Null: nobody knows what was said.
+ */
+async function leadOf(sql: Following["sql"], { state, place, isWhole }: EndedLog): Promise<Lead | null> {
+  const { id, turnId, assistantMessageId } = state;
+  const { message } = isWhole ? { message: null } : await storedAnswer(sql, turnId);
+  const said = message === null ? null : await saidBefore(sql, id, message);
+  if (said === null && !isWhole) return null;
+  const chunks = [{ type: "start", messageId: assistantMessageId }, ...(said === null ? [] : chunksOf(said))];
   const before = chunks.length - 1;
+  const name = nameWith(id, before);
   const from = place.logId === id && place.before === before && place.next <= before ? place.next : 0;
-  for (const [number, chunk] of chunks.entries())
-    if (number >= from) yield formatEvent(nameWith(id, before), number, chunk);
-  yield* followEnded(following, { state, place: { logId: id, before, next: before + 1 }, isWhole }, stop);
+  return { before, events: chunks.map((chunk, number) => formatEvent(name, number, chunk)).slice(from) };
 }
 
 /**

@@ -1,8 +1,9 @@
 import type { AnySql } from "../../kernel/database/client.ts";
 import { newId } from "../../kernel/ids.ts";
+import { closeParts } from "../../messages/close-parts.ts";
 import { withFinishReason } from "../../messages/finish-reason.ts";
 import { previewOf, storable } from "../../messages/text.ts";
-import { clientCalls, closeCalls, pendingCalls } from "../../messages/tool-calls.ts";
+import { clientCalls, pendingCalls } from "../../messages/tool-calls.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import type { ModelResult } from "../../model/run-model.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
@@ -55,7 +56,7 @@ function clientToolNames({ tools }: PreparedTurn): ReadonlySet<string> {
 
 /**
  * Returns the outcome of a turn that failed. The transcript stays as it was, but for a
- * continuation: what its tools did is kept, and calls without a result are closed.
+ * continuation: what its tools did is kept, and what was open in it is closed.
  */
 export function failedOutcome(
   error: TurnError,
@@ -66,7 +67,7 @@ export function failedOutcome(
 ): TurnOutcome {
   const reached = prepared?.extended == null ? null : longer(prepared.extended, result?.message ?? null);
   const keeps = turn.continuationId !== null && turn.keepSeq === null && reached !== null;
-  const replaced = keeps ? storable(closeCalls(reached, error.message)) : null;
+  const replaced = keeps ? storable(closeParts(reached, error.message)) : null;
   const preview = replaced === null ? null : previewOf(replaced);
   return { ...outcomeWithoutMessages("failed", error, usage), replaced, preview };
 }
@@ -86,7 +87,7 @@ export function cutShortOutcome(
   const failed = failedOutcome(error, turn, prepared, result, usage);
   const reached = reachedMessage(prepared, result);
   if (turn.sessionId === null || failed.replaced !== null || reached.parts.length === 0) return failed;
-  const message = storable(closeCalls(reached, error.message));
+  const message = storable(closeParts(reached, error.message));
   const asked = turn.input === null || Array.isArray(turn.input) ? [] : [turn.input as UiMessage];
   return { ...failed, messages: [...asked, message], preview: previewOf(message) };
 }

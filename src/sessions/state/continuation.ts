@@ -51,7 +51,9 @@ export const expiredReason = "expired";
  * Returns the CTEs of the move *ask*: the continuation that waits (`asks`), and the
  * approvals (`asked`) and the calls of client tools (`called`) it waits for. They read `ended`.
  */
-export function askMove(sql: AnySql, { continuationId, approvals, clientCalls }: TurnOutcome) {
+export function askMove(sql: AnySql, outcome: TurnOutcome) {
+  const { continuationId, approvals, clientCalls, replaced, answer, messages } = outcome;
+  const said = replaced ?? answer ?? messages.at(-1);
   const called = sql`, called as (
       insert into client_calls (tenant_id, session_id, turn_id, continuation_id, tool, tool_call_id, input, assistant_message_id, created_at)
       select e.tenant_id, e.session_id, e.id, ${continuationId}, c ->> 'tool', c ->> 'toolCallId', c -> 'input',
@@ -61,8 +63,8 @@ export function askMove(sql: AnySql, { continuationId, approvals, clientCalls }:
       returning tool_call_id
     )`;
   return sql`, asks as (
-      insert into continuations (id, tenant_id, session_id, turn_id)
-      select ${continuationId}, e.tenant_id, e.session_id, e.id from ended e
+      insert into continuations (id, tenant_id, session_id, turn_id, said_parts)
+      select ${continuationId}, e.tenant_id, e.session_id, e.id, ${said?.parts.length ?? null} from ended e
     ), asked as (
       insert into approvals (id, tenant_id, session_id, turn_id, continuation_id, tool, tool_call_id, input, assistant_message_id, created_at)
       select a ->> 'id', e.tenant_id, e.session_id, e.id, ${continuationId}, a ->> 'tool', a ->> 'toolCallId', a -> 'input',

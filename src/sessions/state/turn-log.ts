@@ -108,11 +108,20 @@ export async function messageAtPause(sql: AnySql, turnId: string, continuationId
   return row?.message ?? null;
 }
 
-/** Returns the calls whose results a caller gave before this continuation began: they are in the message by then. */
-export async function clientResultsOf(sql: AnySql, continuationId: string): Promise<string[]> {
-  const rows = await sql<{ toolCallId: string }[]>`
-    select tool_call_id from client_calls where continuation_id = ${continuationId} and status <> 'pending'`;
-  return rows.map(({ toolCallId }) => toolCallId);
+/** How a turn had stopped to ask before a continuation. */
+export interface PauseBefore {
+  /** How many parts its message had. */
+  readonly saidParts: number;
+  /** The calls that somebody had to decide on. What a caller's tools answered was in the message before the continuation began. */
+  readonly decidedCalls: readonly string[];
+}
+
+/** Returns how a turn had stopped to ask before a continuation; null where nobody wrote it down. */
+export async function pauseBefore(sql: AnySql, continuationId: string): Promise<PauseBefore | null> {
+  const [row] = await sql<PauseBefore[]>`
+    select c.said_parts, array(select tool_call_id from approvals where continuation_id = c.id) as decided_calls
+    from continuations c where c.id = ${continuationId} and c.said_parts is not null`;
+  return row ?? null;
 }
 
 /** What a turn has answered with. */

@@ -29,8 +29,8 @@ const restOf = async (sessionId: string, lastEventId: string) => {
   return { status: stream.response.status, turnId: stream.turnId, events: await stream.rest() };
 };
 /** Plays a turn, and returns its events beside what `play` does. */
-async function played(message: object): Promise<Played & { events: LiveEvent[] }> {
-  const live = await open(h, t, "POST", sessionPath(agentId, null), { body: { message } });
+async function played(message: object, agent = agentId): Promise<Played & { events: LiveEvent[] }> {
+  const live = await open(h, t, "POST", sessionPath(agent, null), { body: { message } });
   const { sessionId, turnId } = live;
   const events = await live.rest();
   return { sessionId, turnId, events } as Played & { events: LiveEvent[] };
@@ -134,10 +134,10 @@ describe("GET …/stream with a Last-Event-ID of a turn that has ended", () => {
 
 describe("GET …/stream within a continuation", () => {
   /** A turn that was approved, and runs on until it is cancelled. */
-  async function goesOn(settings: string) {
-    const first = await played(script(settings));
-    const [, asked] = await messagesOf(t, agentId, first.sessionId);
-    const path = sessionPath(agentId, first.sessionId, "/tool-approvals");
+  async function goesOn(settings: string, agent = agentId) {
+    const first = await played(script(settings), agent);
+    const [, asked] = await messagesOf(t, agent, first.sessionId);
+    const path = sessionPath(agent, first.sessionId, "/tool-approvals");
     const { approvals } = (await t.call("GET", path)).body;
     const { body } = await t.call("POST", `${path}/${approvals[0].id}`, { body: { approved: true } });
     return { ...first, asked, continuationId: body.continuation.id as string };
@@ -204,6 +204,50 @@ describe("GET …/stream within a continuation", () => {
     expect(await assembled(gone)).toEqual(stored);
     const anew = await restOf(sessionId, events[own + 1]?.id ?? "");
     expect(await assembled(anew.events)).toEqual(stored);
+  });
+
+  const asks = 'text="First." tool=memory_save args={"text":"tea"} ;';
+  test.each([
+    ["failed", `${asks} text="one two three four" chunks=4 failAfterChunks=2 delayMs=100`, "error"],
+    ["was cancelled, and something is kept", `${asks} text="one two three four" chunks=4 hangAfterChunks=3`, "abort"],
+    [
+      "reached a limit between two steps",
+      `${asks} text="Next." delayMs=300 tool=memory_recall args={} ; text="No."`,
+      "error",
+    ],
+  ])("200 gives the same events of one that %s", async (_how, settings, ending) => {
+    const agent = await makeAgent(h, t, {
+      tools: ["memory"],
+      turnLimits: { maxModelCalls: 2 },
+      approvalInChat: {
+        default: "full",
+        overrides: [{ tool: "memory_save", mcpConnectionId: null, mode: "manual" }],
+      },
+    });
+    const { sessionId, turnId, continuationId } = await goesOn(settings, agent);
+    const joinIt = (lastEventId: string | null) =>
+      open(h, t, "GET", sessionPath(agent, sessionId, "/stream"), {
+        headers: lastEventId === null ? {} : { "last-event-id": lastEventId },
+      });
+    const live = await joinIt(null);
+    const events: LiveEvent[] = [];
+    const until = async (isSeen: () => boolean) => {
+      for (let event = await live.next(); event !== null; event = isSeen() ? null : await live.next())
+        events.push(event);
+    };
+    if (ending === "abort") {
+      await until(() => textOf(chunksIn(events) as never) === "First.one two three ");
+      await t.call("POST", sessionPath(agent, sessionId, "/cancel"), { body: { keep: "partial" } });
+    }
+    await until(() => false);
+    await idle(h, sessionId);
+    expect(typesIn(events).at(-1)).toBe(ending as never);
+    for (const [index, { id }] of events.slice(0, -1).entries())
+      expect(await (await joinIt(id)).rest()).toEqual(events.slice(index + 1));
+    expect(await (await joinIt(`${turnId}:1`)).rest()).toEqual(events);
+    await forget(continuationId);
+    const gone = await (await joinIt(`${turnId}:1`)).rest();
+    expect((await assembled(gone)).parts).toEqual((await messagesOf(t, agent, sessionId))[1].parts);
   });
 
   test.each([
