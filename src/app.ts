@@ -124,7 +124,7 @@ function refused(ctx: Ctx, request: Request, error: unknown): Response {
 
 /** The operations of every slice. */
 function sliceRoutes(ctx: Ctx) {
-  const streams = { ctx, watch: new TurnWatch(ctx.sql) };
+  const streams = { ctx, watch: new TurnWatch(ctx) };
   return new Elysia({ normalize: false })
     .use(agentRoutes(ctx))
     .use(apiKeyRoutes(ctx))

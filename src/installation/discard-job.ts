@@ -57,9 +57,10 @@ async function endTurn(inner: Tx, turnId: string): Promise<Discarded> {
     select status, attempt, continuation_id from turns where id = ${turnId}`;
   if (turn?.status === "running") return "running";
   if (turn?.status !== "queued") return "alone";
-  const fence = { turnId, attempt: turn.attempt, statuses: ["queued" as const] };
-  const ended = await endLostTurn(inner, fence, "failed", turn.continuationId !== null, { error: discarded });
-  return ended ? "turn" : "running";
+  const { attempt, continuationId } = turn;
+  const queued = { turnId, attempt, statuses: ["queued" as const], continuationId };
+  const ended = await endLostTurn(inner, queued, "failed", { error: discarded });
+  return ended === null ? "running" : "turn";
 }
 
 function isA<N extends JobName>(name: N, task: string, payload: unknown): payload is JobPayloads[N] {

@@ -56,7 +56,8 @@ export function allTurnsRoutes(ctx: Ctx) {
         success: 202,
         response: CancelResponse,
         handle: async ({ sql, commit, tenantId, body }) => {
-          const { queued, running, waiting } = await endTurnsOf(sql, tenantId, body, { endingMsMax, askingMsMax });
+          const options = { endingMsMax, askingMsMax, logs: ctx };
+          const { queued, running, waiting } = await endTurnsOf(sql, tenantId, body, options);
           return commit(async () => ({ canceled: queued + running + waiting }));
         },
       }),

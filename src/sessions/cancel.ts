@@ -3,10 +3,9 @@ import type { Tx } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import type { IdOf } from "../kernel/ids.ts";
-import { completeLog } from "../kernel/relay/complete-log.ts";
-import { formatEvent } from "../kernel/relay/relay.ts";
 import { cancelChannel } from "./run/actor.ts";
 import { finishTurn } from "./run/finish.ts";
+import { endIdleLog, eventsWithEnd, type IdleLog, idleLogOf } from "./run/idle-log.ts";
 import { storedKeptOutcome } from "./run/kept.ts";
 import { canceledOutcome } from "./run/outcome.ts";
 import { type ShownAnswer, shownOfQueued } from "./run/shown.ts";
@@ -14,7 +13,6 @@ import { type CancelKeep, requestCancel, type StoppingTurn } from "./state/cance
 import { requestCancelOfLine } from "./state/line.ts";
 import { findSession } from "./state/store.ts";
 import type { TurnOutcome } from "./state/turn-end.ts";
-import { logStates } from "./state/turn-log.ts";
 
 /** What a client asks for with a cancellation. */
 export interface CancelBody {
@@ -65,15 +63,7 @@ export async function cancelTurn(ctx: Ctx, sessionId: string, turnId: string): P
 export interface CanceledTurn {
   readonly turnId: IdOf<"turn">;
   /** The log that ended with it; null when a worker has the turn and ends it. */
-  readonly endedLog: EndedLog | null;
-}
-
-/** A turn log whose turn ended while no worker had it. */
-interface EndedLog {
-  readonly id: string;
-  readonly attempt: number;
-  /** It has events, after which another claim was to go on. */
-  readonly isBegun: boolean;
+  readonly endedLog: IdleLog | null;
 }
 
 /** Which turn of a session `cancelActive` cancels, and what is kept of it. */
@@ -119,39 +109,26 @@ async function dropLine(inner: Tx, sessionId: string): Promise<CanceledTurn[]> {
 /** Ends a turn that no worker has. */
 async function endIdle(inner: Tx, turn: StoppingTurn, shown: ShownAnswer | null = null): Promise<CanceledTurn> {
   const { id, attempt, status, continuationId, cancelKeep } = turn;
-  const logId = continuationId ?? id;
-  const [log] = status === "queued" && attempt > 0 ? await logStates(inner, [logId]) : [];
-  // A claim was lost or handed back after a completed step, and readers have what it showed.
-  const isBegun = log?.status === "running";
+  const log = await idleLogOf(inner, turn);
   const isShown = shown !== null && shown.turnId === id && shown.attempt === attempt;
   const reached = { shown: isShown ? shown.chunks : null };
   const kept = cancelKeep === "partial" ? await storedKeptOutcome(inner, id, reached) : null;
   const canceled = kept ?? (await canceledOutcome(inner, id, continuationId !== null));
   const error = { code: "turn_canceled", message: "The turn was canceled." };
-  const outcome = { ...canceled, error, relayEvents: isBegun ? null : 1 };
+  const outcome = { ...canceled, error, relayEvents: eventsWithEnd(log) };
   const endedHere = await finishTurn(inner, { turnId: id, attempt, statuses: [status] }, outcome);
-  const ended = { id: logId, attempt: isBegun ? log.attempt : attempt + 1, isBegun };
-  return { turnId: id, endedLog: endedHere ? ended : null };
+  return { turnId: id, endedLog: endedHere ? log : null };
 }
 
-/** Ends the turn's log in the relay. This is not awaited and may fail, because followers also read the turn's row. */
+/** Ends the turn's log in the relay (`endIdleLog`). */
 export function announceCancel(ctx: Ctx, { endedLog }: CanceledTurn): void {
-  if (endedLog !== null) endLog(ctx, endedLog, { type: "abort" });
+  if (endedLog !== null) endIdleLog(ctx, endedLog, { type: "abort" });
 }
 
 /** Ends a turn that waits in the line of its session, and its log. Does nothing when it has left the line. */
 export async function endUnclaimed(ctx: Ctx, turnId: IdOf<"turn">, outcome: TurnOutcome): Promise<void> {
   const fence = { turnId, attempt: 0, statuses: ["enqueued" as const] };
-  if (await finishTurn(ctx.sql, fence, { ...outcome, relayEvents: 1 }))
-    endLog(ctx, { id: turnId, attempt: 1, isBegun: false }, outcome.lastChunk as object);
-}
-
-function endLog({ relay, log }: Ctx, { id: logId, attempt, isBegun }: EndedLog, chunk: object): void {
-  const key = { logId, attempt };
-  const ended = isBegun
-    ? completeLog(relay, key, chunk)
-    : relay.end(key, { first: 1, count: 1, sse: formatEvent(logId, 1, chunk) });
-  ended.catch((error) => {
-    log.debug({ err: error, logId }, "the relay was not told of the end of a turn that nobody ran");
-  });
+  const log = { id: turnId, attempt: 1, isBegun: false };
+  if (await finishTurn(ctx.sql, fence, { ...outcome, relayEvents: eventsWithEnd(log) }))
+    endIdleLog(ctx, log, outcome.lastChunk);
 }

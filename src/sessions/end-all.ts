@@ -1,17 +1,22 @@
+import type { Ctx } from "../kernel/context.ts";
 import type { Sql } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import { endLostTurn } from "./recover/end-lost-turn.ts";
 import { cancelChannel } from "./run/actor.ts";
+import { endIdleLog } from "./run/idle-log.ts";
 import { requestCancelOfMany, type StoppingTurn, type TurnsToEnd } from "./state/cancel-request.ts";
 
 /** How many turns were ended, by the state in which they were found; those in lines were queued. */
 export type EndedTurns = { readonly [State in Exclude<StoppingTurn["status"], "enqueued">]: number };
 
-/** How long `endTurnsOf` may take; what is left out has no limit. */
-export interface EndingTime {
+/** How `endTurnsOf` goes about it. */
+export interface EndingOptions {
+  /** How long it may take; what is left out has no limit. */
   readonly endingMsMax?: number;
   readonly askingMsMax?: number;
+  /** Where it ends the logs of what it ended; left out: their readers find it in Postgres, a second later. */
+  readonly logs?: Pick<Ctx, "relay" | "log"> | undefined;
 }
 
 /** One statement asks at most this many turns to stop. */
@@ -33,7 +38,7 @@ export async function endTurnsOf(
   sql: Sql,
   tenantId: IdOf<"tenant">,
   only: TurnsToEnd,
-  { endingMsMax = Number.POSITIVE_INFINITY, askingMsMax = Number.POSITIVE_INFINITY }: EndingTime = {},
+  { endingMsMax = Number.POSITIVE_INFINITY, askingMsMax = Number.POSITIVE_INFINITY, logs }: EndingOptions = {},
 ): Promise<EndedTurns> {
   const ended = { queued: 0, running: 0, waiting: 0 };
   const endsUntil = Date.now() + endingMsMax;
@@ -47,7 +52,8 @@ export async function endTurnsOf(
       if (turns.length === 0) break;
       for (const { status } of turns) ended[status === "enqueued" ? "queued" : status] += 1;
       const idle = turns.filter(({ status }) => status !== "running");
-      await Promise.all(Array.from({ length: endedAtOnce }, (_, place) => endEach(sql, idle, { place, endsUntil })));
+      const ends = Array.from({ length: endedAtOnce }, (_, place) => endEach(sql, idle, { place, endsUntil, logs }));
+      await Promise.all(ends);
       if (Date.now() >= asksUntil) return ended;
     }
   }
@@ -74,11 +80,16 @@ function passesFor(status: TurnsToEnd["status"]) {
 async function endEach(
   sql: Sql,
   turns: readonly StoppingTurn[],
-  { place: first, endsUntil }: { readonly place: number; readonly endsUntil: number },
+  {
+    place: first,
+    endsUntil,
+    logs,
+  }: { readonly place: number; readonly endsUntil: number } & Pick<EndingOptions, "logs">,
 ): Promise<void> {
   for (let place = first; place < turns.length && Date.now() < endsUntil; place += endedAtOnce) {
-    const { id, attempt, continuationId } = turns[place] as StoppingTurn;
-    const fence = { turnId: id, attempt, statuses: ["enqueued", "queued", "waiting"] as const };
-    await endLostTurn(sql, fence, "canceled", continuationId !== null);
+    const { id: turnId, attempt, continuationId } = turns[place] as StoppingTurn;
+    const statuses = ["enqueued", "queued", "waiting"] as const;
+    const ended = await endLostTurn(sql, { turnId, attempt, statuses, continuationId }, "canceled");
+    if (logs !== undefined && ended !== null && ended.log !== null) endIdleLog(logs, ended.log, ended.lastChunk);
   }
 }

@@ -49,7 +49,8 @@ export async function* followLog(
   while (!stop.aborted) {
     let complete = false;
     const first = unproven ? position - 1 : position;
-    const items = untilMoved(following, { logId: log.logId, attempt }, first, { stop, isNew });
+    const next = () => (unproven ? null : position);
+    const items = untilMoved(following, { logId: log.logId, attempt }, first, { stop, isNew, next });
     isNew = false;
     for await (const item of items) {
       if (item.type === "batch") {
@@ -85,14 +86,15 @@ export async function* followLog(
 
 /**
  * Yields the relay's items of one attempt's log. Once Postgres says that the log has
- * moved on, the relay has `lastChunksMs` for each further item. The time that the reader
- * itself takes for an item does not count.
+ * moved on, the relay has `lastChunksMs` for each further item, none when only the log's last
+ * event is missing (`next` is the reader's next one). The time that the reader itself takes
+ * for an item does not count.
  */
 async function* untilMoved(
   { relay, watch }: Following,
   key: LogKey,
   from: number,
-  { stop, isNew }: { readonly stop: AbortSignal; readonly isNew: boolean },
+  { stop, isNew, next }: { readonly stop: AbortSignal; readonly isNew: boolean; next(): number | null },
 ): ReturnType<Relay["follow"]> {
   const relayStop = new AbortController();
   const leave = () => relayStop.abort();
@@ -104,9 +106,12 @@ async function* untilMoved(
   const allow = () => {
     if (moved && !reading) grace = setTimeout(leave, lastChunksMs);
   };
-  const forget = watch.watch(key.logId, key.attempt, () => {
+  const forget = watch.watch(key.logId, key.attempt, (state) => {
     moved = true;
-    allow();
+    // What is left is the last chunk, which the turn's row has too.
+    const last = state?.relayEvents ?? null;
+    if (!reading && last !== null && last === next()) leave();
+    else allow();
   });
   try {
     for await (const item of relay.follow(key, from, relayStop.signal, isNew)) {

@@ -43,7 +43,8 @@ export async function* lastEvents(
   const { status, lastChunk } = state;
   const isSame = position === 1 || logAttemptOf(state) === attempt;
   const events = isSame ? await eventsOf(relay, state) : null;
-  if (events !== null && events > 0 && position > events) return;
+  // It has the last chunk. One that has more has read a log that was lost and begun anew.
+  if (events !== null && events > 0 && position === events + 1) return;
   if (position === events) {
     yield formatEvent(logId, position, lastChunk);
     return;

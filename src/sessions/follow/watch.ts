@@ -1,20 +1,26 @@
+import type { Ctx } from "../../kernel/context.ts";
 import type { Sql } from "../../kernel/database/client.ts";
 import { turnWatchMs } from "../../kernel/limits.ts";
+import { completeLog } from "../../kernel/relay/complete-log.ts";
+import type { Relay } from "../../kernel/relay/relay.ts";
 import { isEnded, type LogState, logAttemptOf, logStates } from "../state/turn-log.ts";
 
 /**
  * Notifies followers when Postgres says that their log has moved on, in case the relay
  * cannot: one query a second for all followed logs of the process. A turn that ends
- * within the first second never costs a query.
+ * within the first second never costs a query. A log that nobody has ended, because no worker
+ * had its turn, is ended in the relay, so that its followers get its end from there.
  */
 export class TurnWatch {
   readonly #sql: Sql;
+  readonly #relay: Relay;
   readonly #watched = new Map<string, Set<Watcher>>();
   #timer: ReturnType<typeof setInterval> | null = null;
   #asking = false;
 
-  constructor(sql: Sql) {
+  constructor({ sql, relay }: Pick<Ctx, "sql" | "relay">) {
     this.#sql = sql;
+    this.#relay = relay;
   }
 
   /** Calls `moved` once, when the log is complete or another attempt writes it. Returns a function that stops watching. */
@@ -57,6 +63,12 @@ export class TurnWatch {
       this.#forget(logId, watcher);
       watcher.moved(state);
     }
+    if (state !== null && isEnded(state.status) && state.relayEvents === null) this.#complete(state);
+  }
+
+  /** This may fail: followers end by what Postgres says, a little later. */
+  #complete(state: LogState): void {
+    completeLog(this.#relay, { logId: state.id, attempt: logAttemptOf(state) }, state.lastChunk).catch(() => {});
   }
 }
 

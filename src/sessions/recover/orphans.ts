@@ -83,11 +83,11 @@ export async function recoverOrphan(ctx: ReaperCtx, orphan: OrphanRow, since: nu
     return;
   }
   const status = cancelRequested ? "canceled" : "failed";
-  const fence = { turnId: id, attempt, statuses: ["running" as const] };
+  const lost = { turnId: id, attempt, statuses: ["running" as const], continuationId };
   const ended =
     cancelRequested && (await keepOf(sql, id)) === "partial"
       ? await endKept(ctx, orphan, usage)
-      : await endLostTurn(sql, fence, status, continuationId !== null, { usage });
+      : await endLostTurn(sql, lost, status, { usage });
   if (!ended) return;
   reaperActions.inc({ action: "turn_ended" });
   log.warn({ turnId: id, attempt, status }, "a turn whose worker is lost was ended");

@@ -4,6 +4,7 @@ import { queuedTurnStaleMs, reapBatchRows, reapEveryMs, workerDeadMs, workerFroz
 import { hasLiveJobSql } from "../../kernel/queue/add-job.ts";
 import { forgetWorkers } from "../../kernel/queue/recover.ts";
 import { reaperActions } from "../../kernel/telemetry/metrics.ts";
+import { endIdleLog } from "../run/idle-log.ts";
 import { ringLostLines } from "../state/line.ts";
 import { addTurnJob } from "../state/turn-job.ts";
 import { endLostTurn } from "./end-lost-turn.ts";
@@ -106,9 +107,11 @@ export class Reaper {
       select id, attempt, continuation_id from turns
       where status in ('enqueued', 'queued', 'waiting') and cancel_requested_at is not null limit ${reapBatchRows}`;
     for (const { id, attempt, continuationId } of canceled) {
-      const fence = { turnId: id, attempt, statuses: ["enqueued", "queued", "waiting"] as const };
-      if (await endLostTurn(sql, fence, "canceled", continuationId !== null))
-        reaperActions.inc({ action: "turn_canceled" });
+      const statuses = ["enqueued", "queued", "waiting"] as const;
+      const ended = await endLostTurn(sql, { turnId: id, attempt, statuses, continuationId }, "canceled");
+      if (ended === null) continue;
+      reaperActions.inc({ action: "turn_canceled" });
+      if (ended.log !== null) endIdleLog(this.#ctx, ended.log, ended.lastChunk);
     }
   }
 

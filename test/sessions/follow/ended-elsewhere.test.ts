@@ -55,7 +55,7 @@ describe("a turn that had shown something, and ended while no worker had it", ()
     const turn = await handedBackTurn(h, t, agentId);
     const { sessionId, turnId, seen } = turn;
     await h.ctx.relay.seal({ logId: turnId, attempt: 1 });
-    await endLostTurn(h.sql, { turnId, attempt: 1, statuses: ["queued"] }, status, false);
+    await endLostTurn(h.sql, { turnId, attempt: 1, statuses: ["queued"], continuationId: null }, status);
     const whole = [...seen, ...chunkAfter(turn, last)];
     for (const index of [0, 1, seen.length - 2, seen.length - 1, seen.length])
       expect(await join(sessionId, whole[index]?.id as string)).toEqual(whole.slice(index + 1) as never);
@@ -90,7 +90,7 @@ test("a reader that comes with the very last event of a log that was sealed gets
   const { sessionId, turnId, seen } = turn;
   await h.ctx.relay.seal({ logId: turnId, attempt: 1 });
   const streams = await Promise.all(seen.slice(-2).map(({ id }) => resume(sessionId, id as string)));
-  await endLostTurn(h.sql, { turnId, attempt: 1, statuses: ["queued"] }, "canceled", false);
+  await endLostTurn(h.sql, { turnId, attempt: 1, statuses: ["queued"], continuationId: null }, "canceled");
   const [before, last] = await Promise.all(streams.map((stream) => stream.rest()));
   expect(last).toEqual(abortAfter(turn) as never);
   expect(before).toEqual([seen.at(-1), ...abortAfter(turn)] as never);
