@@ -11,6 +11,8 @@ export interface BellOptions {
   readonly mayAsk: () => boolean;
   /** Between two questions there is at least this time, and the more the more workers there are: together they ask as often as a few. */
   readonly restMs: number;
+  /** What is announced is asked for after this time at the earliest: most of it is claimed by then by those who heard of it. */
+  readonly afterMs: number;
 }
 
 /**
@@ -36,7 +38,7 @@ export class Bell {
     const workers = Math.max(1, this.#options.askers());
     const asksNow = this.#options.mayAsk() && isChosen(workers);
     const pauseMs = this.#options.restMs * Math.max(1, workers / chosenAtOnce);
-    const restMs = Math.max(0, this.#askedAtMs + pauseMs - Date.now());
+    const restMs = Math.max(this.#options.afterMs, this.#askedAtMs + pauseMs - Date.now());
     if (asksNow && restMs === 0) this.#ask();
     else this.#askLater(asksNow ? restMs : Math.max(restMs, lateMs(workers)));
   }

@@ -10,6 +10,8 @@ import { taskLists } from "./tasks.ts";
 const spareHands = 32;
 /** Turns that one statement fetches at most, or as many as there are slots: what waits in this process while its slots are full waits beside idle workers. */
 const turnsFetchedAtOnceMax = 10;
+/** Announced turns are claimed without their jobs (`Dispatcher`); the jobs that are left are asked for after so long. */
+const turnsAfterMs = 50;
 /** Connections for turns' jobs, one of which listens: fetching and completing jobs is batched, so few are plenty. */
 const turnConnectionsMax = 4;
 /** The same for every other kind of job. */
@@ -62,7 +64,7 @@ export async function startQueues(ctx: Ctx, { actor, dispatcher, databaseUrl }: 
     concurrency: Lanes.hands,
     fetchAtOnce: othersFetchedAtOnce,
     connectionsMax: otherConnectionsMax,
-    bell: { askers: workers, mayAsk: () => true, restMs: otherRestMs },
+    bell: { askers: workers, mayAsk: () => true, restMs: otherRestMs, afterMs: 0 },
   }).catch((error) => {
     lanes.stop();
     throw error;
@@ -82,6 +84,7 @@ export async function startQueues(ctx: Ctx, { actor, dispatcher, databaseUrl }: 
       askers: () => actor.listenersWithRoom || actor.workersListening,
       mayAsk: () => actor.hasRoom || actor.workersWithRoom === 0,
       restMs: 0,
+      afterMs: turnsAfterMs,
     },
   }).catch(async (error) => {
     await stopOthers();

@@ -3,7 +3,7 @@ import { Bell } from "../../workers/bell.ts";
 import { eventually } from "../harness/eventually.ts";
 
 /** Bells of so many workers with room; `asked` holds what each asked for. */
-function makeBells(workers: number, more: { hasRoom?: boolean; restMs?: number } = {}) {
+function makeBells(workers: number, more: { hasRoom?: boolean; restMs?: number; afterMs?: number } = {}) {
   const asked: number[] = Array.from({ length: workers }, () => 0);
   const bells = asked.map(
     (_, index) =>
@@ -14,6 +14,7 @@ function makeBells(workers: number, more: { hasRoom?: boolean; restMs?: number }
         askers: () => workers,
         mayAsk: () => more.hasRoom ?? true,
         restMs: more.restMs ?? 0,
+        afterMs: more.afterMs ?? 0,
       }),
   );
   return { bells, asked, askers: () => asked.filter((count) => count > 0).length };
@@ -41,6 +42,13 @@ describe("an announced job", () => {
     for (const bell of bells) bell.ring(1);
     expect(askers()).toBe(0);
     await eventually(() => askers() === 2);
+  });
+
+  test("is asked for later, and once, where those who hear of it may claim it before", async () => {
+    const { bells, asked } = makeBells(1, { afterMs: 20 });
+    for (let n = 0; n < 10; n++) bells[0]?.ring(1);
+    expect(asked).toEqual([0]);
+    await eventually(() => asked[0] === 10);
   });
 
   test("costs no question more often than the bell is meant to ask", async () => {

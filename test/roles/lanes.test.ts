@@ -33,7 +33,7 @@ class HeldQueue implements AsyncDisposable {
       concurrency: Lanes.hands,
       fetchAtOnce: 25,
       connectionsMax: 3,
-      bell: { askers: () => 1, mayAsk: () => true, restMs: 10 },
+      bell: { askers: () => 1, mayAsk: () => true, restMs: 10, afterMs: 0 },
       cronItems: [],
       sql: h.sql,
       log: h.ctx.log,

@@ -11,6 +11,14 @@ const lateMsPerWorker = 10;
 /** They wait no longer than this. */
 const lateMsMax = 500;
 
+/**
+ * Returns whether what has this id falls to the worker with this place among `workers`, counted from 0. All
+ * workers that know the same of each other answer so that it falls to one.
+ */
+export function fallsTo(id: string, { place, workers }: { readonly place: number; readonly workers: number }): boolean {
+  return Number.parseInt(id.slice(-4), 36) % Math.max(1, workers) === place;
+}
+
 /** Draws whether this worker is among those that react at once; `workers` is how many may. */
 export function isChosen(workers: number): boolean {
   return Math.random() * workers < chosenAtOnce;

@@ -2,7 +2,7 @@ import { jobs } from "../telemetry/metrics.ts";
 import { inSpan, type SpanFields } from "../telemetry/trace.ts";
 import type { JobName } from "./catalogue.ts";
 
-/** Runs a job while counting it. A turn's job has a span of its own, once the turn is claimed. */
+/** Runs a job, or a turn that was claimed without its job, while counting it. A turn has a span of its own, once it is claimed. */
 export async function observeJob(task: JobName, work: () => Promise<void>): Promise<void> {
   const startedAtMs = performance.now();
   const count = (result: string) => jobs.observe({ task, result }, (performance.now() - startedAtMs) / 1000);

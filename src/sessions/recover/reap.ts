@@ -134,7 +134,7 @@ export class Reaper {
         ) oldest
         where not ${hasLiveJobSql(sql, sql`oldest.id`)}
       )
-      select id, (${addTurnJob(sql)}).id as job from silent`;
+      select id, ${addTurnJob(sql)} from silent`;
     for (const turn of enqueued) {
       reaperActions.inc({ action: "turn_rung" });
       log.warn({ turnId: turn.id }, "a queued turn whose job was gone was enqueued again");

@@ -1,4 +1,3 @@
-import { hostname } from "node:os";
 import postgres from "postgres";
 import { sleep } from "../../kernel/async/wait.ts";
 import { camelCaseColumns, type Sql, withLongStartup } from "../../kernel/database/client.ts";
@@ -7,16 +6,18 @@ import { isTransient } from "../../kernel/database/failure.ts";
 import { plainlyEnding } from "../../kernel/database/socket.ts";
 import { newId } from "../../kernel/ids.ts";
 import { databaseWaitMs, lockWaitMs, workerBeatMs, workerDeadMs } from "../../kernel/limits.ts";
-import { listenersMax } from "../../kernel/queue/lot.ts";
+import { fallsTo, listenersMax } from "../../kernel/queue/lot.ts";
 import { forgetWorkers } from "../../kernel/queue/recover.ts";
 import type { Logger } from "../../kernel/telemetry/log.ts";
 import { sessionsHeld } from "../../kernel/telemetry/metrics.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
-import { hasParked, parkedChannel } from "../state/parked.ts";
+import { parkedChannel } from "../state/parked.ts";
 import { unclaimTurn } from "../state/turn.ts";
+import { type QueuedTurn, queuedChannel, readAnnouncement } from "../state/turn-job.ts";
+import { writeBeat } from "./beat.ts";
 import { Channels } from "./channels.ts";
 import { type AskedClaim, type ClaimRefusal, claimCounted, claimTurn } from "./claim.ts";
-import { releaseLock } from "./session-lock.ts";
+import { lockMissing, releaseLock } from "./session-lock.ts";
 
 /** Why a running turn is told to stop. */
 export type StopReason = "canceled" | "fenced" | "drained" | "timed_out" | "limit_reached" | "too_large";
@@ -71,6 +72,8 @@ export class Actor {
   #drainAsked = false;
   #handsOver = false;
   #listens = true;
+  /** How many older workers had room at the last beat. */
+  #place = 0;
   readonly #channels: Channels;
   /** Called once, when an operator asks this worker to take no new jobs (`queue drain`). */
   onDrainAsked: () => void = () => {};
@@ -85,6 +88,8 @@ export class Actor {
   /** Called when this worker begins or ceases to listen for jobs. */
   onListens: (listens: boolean) => void = () => {};
 
+  /** Called with a turn that was announced and falls to this worker, which has room for it. */
+  onQueued: (turn: QueuedTurn) => void = () => {};
   /** Called with the id of a tenant that has a parked turn, and with null when a beat found that there are any. */
   onParked: (tenantId: string | null) => void = () => {};
 
@@ -98,12 +103,19 @@ export class Actor {
     const hear = {
       [cancelChannel]: (turnId: string) => this.stop(turnId, "canceled"),
       [parkedChannel]: (tenantId: string) => this.onParked(tenantId),
+      [queuedChannel]: (payload: string) => this.#hearQueued(readAnnouncement(payload)),
     };
     this.#channels = new Channels(
       () => this.#sql,
       hear,
       (error) => this.#noteDeaf(error),
     );
+  }
+
+  /** Each worker that listens and has room takes its share of what is announced. */
+  #hearQueued(turn: QueuedTurn): void {
+    if (!this.#listens || !this.hasRoom) return;
+    if (fallsTo(turn.turnId, { place: this.#place, workers: this.listenersWithRoom })) this.onQueued(turn);
   }
 
   #noteDeaf(error: unknown): void {
@@ -230,7 +242,7 @@ export class Actor {
           return claimed;
         }
         // A parked turn is found again; who tries to claim it meanwhile may try others.
-        if (way !== "job" && !unsure) return claimed;
+        if ((way === "parked" || way === "counted") && !unsure) return claimed;
       } catch (error) {
         // A statement that fails keeps the lock it took; one that lost its connection lost that too.
         releaseLock(this.#sql, lockKey).catch(() => {});
@@ -280,31 +292,23 @@ export class Actor {
 
   /** Renews this worker's row, takes the locks again after a reconnect, and stops turns whose cancellation was announced while this process did not listen. */
   async #beat(): Promise<void> {
-    const ids = [...this.#running.keys()];
     const beganAt = Date.now();
-    const [row] = await this.#sql<BeatRow[]>`
-      with beat as (
-        insert into workers (id, application_name, queue_worker_ids, host, pid, slots, has_room, listens)
-        values (${this.workerId}, ${this.applicationName}, ${this.#queueNames as string[]}, ${hostname()}, ${process.pid}, ${this.#slots}, ${this.hasRoom}, ${this.#listens})
-        on conflict (id) do update set beat_at = now(), queue_worker_ids = excluded.queue_worker_ids, has_room = excluded.has_room,
-          listens = excluded.listens
-        returning drain_requested_at
-      )
-      select pg_backend_pid() as pid, (select drain_requested_at is not null from beat) as drain,
-        ${hasParked(this.#sql)} as parked,
-        (select count(*)::int from workers where ${isBeating(this.#sql)}) as beating,
-        (select count(*)::int from workers where has_room and ${isBeating(this.#sql)}) as with_room,
-        (select count(*)::int from workers where listens and ${isBeating(this.#sql)}) as listening,
-        (select count(*)::int from workers where listens and has_room and ${isBeating(this.#sql)}) as listening_with_room,
-        (select count(*)::int from workers where has_room and id < ${this.workerId} and ${isBeating(this.#sql)}) as before,
-        array(select id from turns where id = any(${ids}) and cancel_requested_at is not null) as canceled`;
-    if (row === undefined) return;
+    const row = await writeBeat(this.#sql, {
+      workerId: this.workerId,
+      applicationName: this.applicationName,
+      queueNames: this.#queueNames,
+      slots: this.#slots,
+      hasRoom: this.hasRoom,
+      listens: this.#listens,
+      turnIds: [...this.#running.keys()],
+    });
     this.#beatTakenAt = beganAt;
     for (const turnId of row.canceled) this.stop(turnId, "canceled");
     this.workersBeating = row.beating;
     this.workersWithRoom = row.withRoom;
     this.workersListening = row.listening;
     this.listenersWithRoom = row.listeningWithRoom;
+    this.#place = row.before;
     this.#setListens(row.before < listenersMax);
     if (row.parked) this.onParked(null);
     if (row.drain && !this.#drainAsked) {
@@ -351,20 +355,6 @@ export class Actor {
   }
 }
 
-/** What a beat learns. */
-interface BeatRow {
-  readonly pid: number;
-  readonly drain: boolean;
-  readonly parked: boolean;
-  readonly beating: number;
-  readonly withRoom: number;
-  readonly listening: number;
-  readonly listeningWithRoom: number;
-  /** Older workers that have room. */
-  readonly before: number;
-  readonly canceled: string[];
-}
-
 /**
  * A statement on the lock connection ends within this. It is longer than the time after
  * which a connection with a hanging beat is replaced.
@@ -374,18 +364,3 @@ const lockQueryMs = 2 * databaseWaitMs;
 const lockAgainMs = 100;
 /** A closing lock connection waits this long for its last statements. */
 const closeSeconds = 3;
-
-function isBeating(sql: Sql): postgres.Fragment {
-  return sql`beat_at > now() - ${workerDeadMs} * interval '1 millisecond'`;
-}
-
-/** Takes those locks that this connection does not hold. Returns the keys whose lock another connection holds. */
-async function lockMissing(lockSql: Sql, keys: readonly string[]): Promise<ReadonlySet<string>> {
-  const rows = await lockSql<{ key: string; locked: boolean }[]>`
-    select key, pg_try_advisory_lock(hashtextextended(key, 0)) as locked from unnest(${keys as string[]}::text[]) key
-    where not exists (
-      select 1 from pg_locks where locktype = 'advisory' and objsubid = 1 and pid = pg_backend_pid()
-        and ((classid::bigint << 32) | objid::bigint) = hashtextextended(key, 0)
-    )`;
-  return new Set(rows.filter(({ locked }) => !locked).map(({ key }) => key));
-}

@@ -12,6 +12,7 @@ import { startContinuation } from "../state/continuation.ts";
 import { type HistoryRow, historyOfRow, historyOfTurn, noHistory } from "../state/history.ts";
 import { runningTurns } from "../state/parked.ts";
 import { type ClaimWay, claimMove, type TurnKind } from "../state/turn.ts";
+import { removeTurnJobs } from "../state/turn-job.ts";
 import type { TurnStep } from "../state/turn-step.ts";
 import { releaseLock, sendReleases, tryLock } from "./session-lock.ts";
 
@@ -70,25 +71,30 @@ export type ClaimRefusal =
   | "waits";
 
 type Claim = ClaimedTurn | ClaimRefusal;
+type Claims = Batcher<AskedClaim, Claim>;
 /** Claims one after another on the lock connection: those that come while one is under way share the next. */
-const batchers = new WeakMap<Sql, Batcher<AskedClaim, Claim>>();
+const batchers = { job: new WeakMap<Sql, Claims>(), announced: new WeakMap<Sql, Claims>() };
 /** One statement claims at most so many turns: the transcripts of all of them come with it. */
 const claimGroupMax = 10;
 
 /**
  * Takes the session's lock, claims the turn and reads what it runs on, in one
- * statement on the worker's lock connection. Turns of jobs that are to be claimed at once share a statement.
+ * statement on the worker's lock connection. Turns that have jobs and are to be claimed at once share a statement.
  *
  * The statement's snapshot is older than the lock, but it has everything the turn needs:
  * what precedes the turn was committed before the turn was queued.
  */
 export function claimTurn(lockSql: Sql, workerId: IdOf<"worker">, asked: AskedClaim): Promise<Claim> {
-  if (asked.way !== "job") return claimAll(lockSql, workerId, [asked]).then(([claim]) => claim as Claim);
-  let batcher = batchers.get(lockSql);
-  if (batcher === undefined) {
-    batcher = new Batcher((all) => claimAll(lockSql, workerId, all), { countMax: claimGroupMax, gathers: true });
-    batchers.set(lockSql, batcher);
-  }
+  const { way } = asked;
+  if (way !== "job" && way !== "announced")
+    return claimAll(lockSql, workerId, [asked]).then(([claim]) => claim as Claim);
+  const known = batchers[way].get(lockSql);
+  if (known !== undefined) return known.add(asked);
+  const batcher: Claims = new Batcher((all) => claimAll(lockSql, workerId, all), {
+    countMax: claimGroupMax,
+    gathers: true,
+  });
+  batchers[way].set(lockSql, batcher);
   return batcher.add(asked);
 }
 
@@ -106,7 +112,8 @@ async function toClaim(lockSql: Sql, { turnId, lockKey, way }: AskedClaim, row: 
   await releaseLock(lockSql, lockKey);
   // Nothing waits on the lock connection, where the beat would wait too: so not for a row that another transaction holds.
   if (!row.isFree) return (await isQueued(lockSql, turnId)) ? "busy" : "gone";
-  return way === "job" && (await isQueued(lockSql, turnId)) ? "waits" : "gone";
+  const mayWait = way === "job" || way === "announced";
+  return mayWait && (await isQueued(lockSql, turnId)) ? "waits" : "gone";
 }
 
 /**
@@ -160,7 +167,7 @@ function readClaims(
       ) free on true
     ), claimed as (${claimMove(sql, { workerId, way })}
     ), continued as (${startContinuation(sql)}
-    )
+    ) ${way === "announced" ? sql`, ${removeTurnJobs(sql)}` : sql``}
     select held.turn_id as asked_id, held.locked, held.is_free, t.id, t.tenant_id, t.agent_id, t.session_id, t.kind, t.continuation_id, t.attempt, t.agent_version, t.input,
       t.keep_seq, t.assistant_message_id, t.user_id, t.metadata as turn_metadata, t.request_id, t.model_calls, t.input_tokens + t.output_tokens as used_tokens, t.run_ms, t.response_format, t.answer,
       coalesce((select c.log_attempt from continued c where c.turn_id = t.id), t.log_attempt) as log_attempt, t.steps_done, t.step_events, t.tool_events,

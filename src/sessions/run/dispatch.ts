@@ -1,8 +1,10 @@
 import { Batcher } from "../../kernel/async/batcher.ts";
 import type { Ctx } from "../../kernel/context.ts";
-import type { IdOf } from "../../kernel/ids.ts";
 import { isChosen, lateMs } from "../../kernel/queue/lot.ts";
+import { observeJob } from "../../kernel/queue/observe-job.ts";
 import { findParked, type ParkedTenant, parkTurns } from "../state/parked.ts";
+import type { ClaimWay } from "../state/turn.ts";
+import type { QueuedTurn } from "../state/turn-job.ts";
 import type { Actor, RunningTurn } from "./actor.ts";
 import { TurnSlots } from "./slots.ts";
 
@@ -68,13 +70,12 @@ export class Dispatcher {
       { countMax: parkGroupMax },
     );
     actor.onParked = (tenantId) => this.#hear(tenantId);
+    actor.onQueued = (turn) => void this.#takeAnnounced(turn);
   }
 
   /** Runs the turn of a job to its end, or parks it. Throws as `Actor.claim` and what running it throws. */
   async take({ turnId, lockKey, tenantId }: TurnJob): Promise<void> {
-    // The last slot is for the turn that is just being picked.
-    const taken = this.#picking !== null && this.#slots.open <= 1;
-    if (taken || !this.#slots.take({ tenantId, weight: this.#weightOf(tenantId) })) return this.#park(turnId, tenantId);
+    if (!this.#takeSlot(tenantId)) return this.#park(turnId, tenantId);
     let mustWait = false;
     try {
       const running = await this.#actor.claim({ turnId, lockKey, tenantId, way: "job" });
@@ -84,6 +85,17 @@ export class Dispatcher {
       this.#release(tenantId);
     }
     if (mustWait) await this.#park(turnId, tenantId);
+  }
+
+  /** Claims and runs a turn that was announced, in place of its job; leaves it to its job where it may not run here now. Never rejects. */
+  async #takeAnnounced(turn: QueuedTurn): Promise<void> {
+    if (!this.#stopped && this.#takeSlot(turn.tenantId)) await this.#claim(turn, "announced");
+  }
+
+  #takeSlot(tenantId: string): boolean {
+    // The last slot is for the turn that is just being picked.
+    if (this.#picking !== null && this.#slots.open <= 1) return false;
+    return this.#slots.take({ tenantId, weight: this.#weightOf(tenantId) });
   }
 
   /** Picks nothing more, and resolves when all that was picked has ended. Never rejects. */
@@ -213,7 +225,8 @@ export class Dispatcher {
       if (tenant === undefined || turn === undefined) return Promise.all(claims);
       const { tenantId, limited } = tenant;
       this.#slots.take(tenant);
-      const claim = () => this.#claim({ turnId: turn.id, lockKey: turn.lockKey, tenantId }, limited);
+      const claim = () =>
+        this.#claim({ turnId: turn.id, lockKey: turn.lockKey, tenantId }, limited ? "counted" : "parked");
       const claimNext = async () => {
         const known = closed.get(tenantId);
         if (known !== undefined) this.#slots.release(tenantId);
@@ -227,11 +240,11 @@ export class Dispatcher {
     }
   }
 
-  /** Claims a parked turn in the slot that was taken for it, and begins to run it. Never rejects. */
-  async #claim(job: TurnJob & { tenantId: IdOf<"tenant"> }, limited: boolean): Promise<PickOutcome> {
-    const { turnId, tenantId } = job;
+  /** Claims a turn in the slot that was taken for it, and begins to run it. Never rejects. */
+  async #claim(turn: QueuedTurn, way: ClaimWay): Promise<PickOutcome> {
+    const { turnId, tenantId } = turn;
     try {
-      const running = await this.#actor.claim({ ...job, way: limited ? "counted" : "parked" });
+      const running = await this.#actor.claim({ ...turn, way });
       if (typeof running !== "string") {
         this.#begin(running);
         return "claimed";
@@ -240,15 +253,14 @@ export class Dispatcher {
       return running;
     } catch (error) {
       this.#slots.release(tenantId);
-      this.#ctx.log.warn({ err: error, turnId }, "a parked turn could not be claimed");
+      this.#ctx.log.warn({ err: error, turnId }, "a turn could not be claimed");
       return "failed";
     }
   }
 
   #begin(running: RunningTurn): void {
     const { id, tenantId } = running.turn;
-    const run = this.#actor
-      .run(running, this.#run)
+    const run = observeJob("turn", () => this.#actor.run(running, this.#run))
       // The reaper finds the turn.
       .catch((error) => this.#ctx.log.error({ err: error, turnId: id }, "a picked turn broke off"))
       .finally(() => {

@@ -44,3 +44,14 @@ export function sendReleases(lockSql: Sql): void {
     sent.reject,
   );
 }
+
+/** Takes those locks that this connection does not hold. Returns the keys whose lock another connection holds. */
+export async function lockMissing(lockSql: Sql, keys: readonly string[]): Promise<ReadonlySet<string>> {
+  const rows = await lockSql<{ key: string; locked: boolean }[]>`
+    select key, pg_try_advisory_lock(hashtextextended(key, 0)) as locked from unnest(${keys as string[]}::text[]) key
+    where not exists (
+      select 1 from pg_locks where locktype = 'advisory' and objsubid = 1 and pid = pg_backend_pid()
+        and ((classid::bigint << 32) | objid::bigint) = hashtextextended(key, 0)
+    )`;
+  return new Set(rows.filter(({ locked }) => !locked).map(({ key }) => key));
+}

@@ -1,26 +1,61 @@
+import type postgres from "postgres";
 import type { AnySql } from "../../kernel/database/client.ts";
+import type { IdOf } from "../../kernel/ids.ts";
 import { addJobSql } from "../../kernel/queue/add-job.ts";
 import { parkedChannel } from "./parked.ts";
 
 /**
- * Returns the SQL that enqueues the job of a turn, for a query whose rows have `id`,
- * `session_id` and `tenant_id`. At most one job a turn waits at a time. With `isFirst` it is for a turn
- * that is just being written, for which there can be no job yet.
+ * The channel on which each turn is announced that gets a job; the payload is `<turn> <lock key> <tenant>`. A worker with
+ * room claims it at once and removes the job; a job that is still there a little later is fetched as any other.
  */
-export function addTurnJob(sql: AnySql, options: { readonly isFirst?: boolean } = {}) {
-  return addJobSql(
-    sql,
-    "turn",
-    { turnId: sql`id`, lockKey: sql`coalesce(session_id, id)`, tenantId: sql`tenant_id` },
-    options,
-  );
+export const queuedChannel = "parley_queued";
+
+/** A queued turn as it is announced. */
+export interface QueuedTurn {
+  readonly turnId: IdOf<"turn">;
+  /** Its session, or the turn itself when it has none. */
+  readonly lockKey: string;
+  readonly tenantId: IdOf<"tenant">;
+}
+
+/** Returns what an announcement on `queuedChannel` says. */
+export function readAnnouncement(payload: string): QueuedTurn {
+  const [turnId, lockKey, tenantId] = payload.split(" ");
+  return { turnId, lockKey, tenantId } as QueuedTurn;
 }
 
 /**
- * Returns the columns that enqueue the job of a turn that is just being written, or announce
- * it where it is parked, for a query whose rows have `id`, `session_id`, `tenant_id` and `parked_at`.
+ * Returns the columns that enqueue the job of a turn and announce it, for a query whose rows have `id`,
+ * `session_id` and `tenant_id`. At most one job a turn waits at a time.
  */
-export function addJobOrAnnounce(sql: AnySql) {
-  return sql`case when parked_at is null then (${addTurnJob(sql, { isFirst: true })}).id end as job,
-    case when parked_at is not null then pg_notify(${parkedChannel}, tenant_id)::text end as announced`;
+export function addTurnJob(sql: AnySql): postgres.Fragment {
+  return sql`${jobOf(sql)} as job, pg_notify(${queuedChannel}, ${announcement(sql)})::text as announced`;
+}
+
+/**
+ * Does the same for a turn that is just being written, for which there can be no job yet; one that is parked is announced
+ * as such. The rows have `parked_at` too.
+ */
+export function addJobOrAnnounce(sql: AnySql): postgres.Fragment {
+  return sql`case when parked_at is null then ${jobOf(sql, { isFirst: true })} end as job,
+    case when parked_at is null then pg_notify(${queuedChannel}, ${announcement(sql)}) else pg_notify(${parkedChannel}, tenant_id) end::text as announced`;
+}
+
+function jobOf(sql: AnySql, options: { readonly isFirst?: boolean } = {}): postgres.Fragment {
+  const fields = { turnId: sql`id`, lockKey: sql`coalesce(session_id, id)`, tenantId: sql`tenant_id` };
+  return sql`(${addJobSql(sql, "turn", fields, options)}).id`;
+}
+
+function announcement(sql: AnySql): postgres.Fragment {
+  return sql`id || ' ' || coalesce(session_id, id) || ' ' || tenant_id`;
+}
+
+/** Returns the CTE `unqueued`, which removes the jobs of the turns in the CTE `claimed` that no worker has fetched yet. */
+export function removeTurnJobs(sql: AnySql): postgres.Fragment {
+  return sql`unqueued as (
+      delete from graphile_worker._private_jobs where ctid = any(array(
+        select job.ctid from claimed cross join lateral (
+          select ctid from graphile_worker._private_jobs where key = claimed.id and locked_at is null for update skip locked
+        ) job))
+    )`;
 }

@@ -57,7 +57,7 @@ import type { TurnRecord } from "./turn-step.ts";
  * | enqueue | none → enqueued            | `accept/enqueue.ts`: `enqueueMove` in `line.ts` | the lock on the session's row; fewer than `lineTurnsMax` are in the line |
  * | start   | enqueued → queued          | `accept/start-next.ts`: `startMove` in `line.ts` | the lock on the session's row; no unfinished turn of it; it is the first; no cancellation was asked for |
  * | park    | queued → queued            | `run/dispatch.ts`: `parkTurns` in `parked.ts` | it is not parked |
- * | claim   | queued → running           | `run/claim.ts`: `claimMove`               | the session's advisory lock is held; no cancellation was asked for; from a job: no older turn of its tenant is parked, and its tenant's running turns have no limit; else that limit |
+ * | claim   | queued → running           | `run/claim.ts`: `claimMove`               | the session's advisory lock is held; no cancellation was asked for; with a job: no older turn of its tenant is parked, and its tenant's running turns have no limit; else that limit |
  * | end     | running → succeeded, failed, canceled; enqueued, queued, waiting → canceled; enqueued → failed (refused); queued → failed (discarded by the operator) | `run/finish.ts`: `endMove`; of several plain claims at once `endMoveOfMany` in `end-together.ts` | the attempt; for a good end also that no cancellation was asked for |
  * | ask     | running → waiting          | `run/finish.ts`: `endMove`                | as a good end |
  * | resume  | waiting → queued           | `pause.ts`: `resumeTurn`                  | it waits for this very continuation |
@@ -105,10 +105,11 @@ export interface Fence {
 /**
  * How a turn is claimed. `job`: it has not waited in its tenant's line, so older parked turns
  * go first (but a continuation's go-ahead was given already), and it is not claimed when its
- * tenant has a limit of running turns. `parked`: it is the one that a worker picked.
+ * tenant has a limit of running turns. `announced`: the same, by a worker that heard of the turn before it
+ * fetched its job, which is removed. `parked`: it is the one that a worker picked.
  * `counted`: the same, of a tenant with such a limit, which the caller has counted.
  */
-export type ClaimWay = "job" | "parked" | "counted";
+export type ClaimWay = "job" | "announced" | "parked" | "counted";
 
 /** Who claims turns, and how. */
 interface Claimant {
@@ -130,7 +131,7 @@ export function claimMove(sql: AnySql, { workerId, way }: Claimant) {
         started_at = coalesce(started_at, now()), calls_before = model_calls,
         log_attempt = case when continuation_id is null and steps_done = 0 then attempt + 1 else log_attempt end
       from held where held.is_free and id = held.turn_id and coalesce(session_id, id) = held.lock_key
-        and ${byKeyOnly(sql, sql`turns.tenant_id`)} = held.tenant_id and ${byKeyOnly(sql, sql`status`)} = 'queued' and cancel_requested_at is null ${way === "job" ? isFirst : sql``}
+        and ${byKeyOnly(sql, sql`turns.tenant_id`)} = held.tenant_id and ${byKeyOnly(sql, sql`status`)} = 'queued' and cancel_requested_at is null ${way === "job" || way === "announced" ? isFirst : sql``}
       returning turns.*`;
 }
 
@@ -188,7 +189,7 @@ export async function resumeTurn(sql: AnySql, turnId: string, continuationId: st
       where id = ${turnId} and status = 'waiting' and continuation_id = ${continuationId}
       returning id, session_id, tenant_id
     )
-    select (${addTurnJob(sql)}).id from queued`;
+    select ${addTurnJob(sql)} from queued`;
 }
 
 /**
@@ -225,14 +226,14 @@ export async function requeueTurn(
         and cancel_requested_at is null and ${runsAreLeft}
       returning id, session_id, tenant_id
     ), ${spendCredit(sql, usage, "requeued")}
-    select (${addTurnJob(sql)}).id from requeued`;
+    select ${addTurnJob(sql)} from requeued`;
   return rows.length > 0;
 }
 
 /**
  * The move *unclaim*: takes back a claim of this worker whose result was lost with the
- * connection, so that no worker runs the turn. The job of that claim is still held by
- * this worker. Returns false when there is no such claim.
+ * connection, so that no worker runs the turn. This worker holds the job of that claim, or has
+ * removed it, and claims the turn again. Returns false when there is no such claim.
  */
 export async function unclaimTurn(sql: AnySql, turnId: string, workerId: string): Promise<boolean> {
   const { count } = await sql`

@@ -110,9 +110,10 @@ describe.skipIf(sharedRedisUrl === null)("a running turn", () => {
 async function scenario(installation: Installation, startSuccessor: () => Promise<void>): Promise<void> {
   await using model = holdModel(installation.model);
   const c = await installation.client((await installation.serve()).url, model.url);
-  const doomed = await installation.work();
+  // Accepted before there is a worker, so that it takes their jobs; it would claim what it hears of without.
   const silent = await c.turn(`silent ${heldMark} [[sim: text="late answer" chunks=2]]`);
   const shown = await c.turn("shown [[sim: chunks=3000 delayMs=20]]");
+  const doomed = await installation.work();
   await hasShown(shown);
   await eventually(() => callsOf(installation.model, `silent ${heldMark}`) === 1);
   doomed.signal("SIGSTOP");
@@ -129,11 +130,11 @@ async function scenario(installation: Installation, startSuccessor: () => Promis
 
   doomed.signal("SIGCONT");
   await eventually(() => doomed.log.some(({ msg }) => msg === "the lock connection was made anew"), 20_000);
-  // It ends its old jobs by number, sooner or later; the successor's has another one. That may be the one that was
-  // given back, which has lost its key when the turn was queued again just after it was fetched.
+  // It ends its old jobs by number, sooner or later; the successor's, if it has one, has another. That may be the one that
+  // was given back, which has lost its key when the turn was queued again just after it was fetched.
   const lockedJobs = () => installation.sql`
     select 1 from graphile_worker._private_jobs where payload ->> 'turnId' = ${silent.turnId} and locked_at is not null`;
-  await eventually(async () => (await lockedJobs()).length === 1, 20_000);
+  await eventually(async () => (await lockedJobs()).length <= 1, 20_000);
   model.release();
   await silent.stream.closed;
   expectBroken(shown);

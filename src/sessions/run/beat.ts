@@ -1,0 +1,58 @@
+import { hostname } from "node:os";
+import type postgres from "postgres";
+import type { Sql } from "../../kernel/database/client.ts";
+import { workerDeadMs } from "../../kernel/limits.ts";
+import { hasParked } from "../state/parked.ts";
+
+/** What a worker says of itself with a beat. */
+interface Beat {
+  readonly workerId: string;
+  readonly applicationName: string;
+  /** The names under which the queue locks its jobs. */
+  readonly queueNames: readonly string[];
+  readonly slots: number;
+  readonly hasRoom: boolean;
+  readonly listens: boolean;
+  /** The turns that it runs. */
+  readonly turnIds: readonly string[];
+}
+
+/** What a beat learns. */
+export interface BeatRow {
+  readonly pid: number;
+  readonly drain: boolean;
+  readonly parked: boolean;
+  readonly beating: number;
+  readonly withRoom: number;
+  readonly listening: number;
+  readonly listeningWithRoom: number;
+  /** Older workers that have room. */
+  readonly before: number;
+  readonly canceled: string[];
+}
+
+/** Renews a worker's row. Returns what there is to know for it. */
+export async function writeBeat(sql: Sql, beat: Beat): Promise<BeatRow> {
+  const { workerId, applicationName, queueNames, slots, hasRoom, listens, turnIds } = beat;
+  const [row] = await sql<[BeatRow]>`
+      with beat as (
+        insert into workers (id, application_name, queue_worker_ids, host, pid, slots, has_room, listens)
+        values (${workerId}, ${applicationName}, ${queueNames as string[]}, ${hostname()}, ${process.pid}, ${slots}, ${hasRoom}, ${listens})
+        on conflict (id) do update set beat_at = now(), queue_worker_ids = excluded.queue_worker_ids, has_room = excluded.has_room,
+          listens = excluded.listens
+        returning drain_requested_at
+      )
+      select pg_backend_pid() as pid, (select drain_requested_at is not null from beat) as drain,
+        ${hasParked(sql)} as parked,
+        (select count(*)::int from workers where ${isBeating(sql)}) as beating,
+        (select count(*)::int from workers where has_room and ${isBeating(sql)}) as with_room,
+        (select count(*)::int from workers where listens and ${isBeating(sql)}) as listening,
+        (select count(*)::int from workers where listens and has_room and ${isBeating(sql)}) as listening_with_room,
+        (select count(*)::int from workers where has_room and id < ${workerId} and ${isBeating(sql)}) as before,
+        array(select id from turns where id = any(${turnIds as string[]}) and cancel_requested_at is not null) as canceled`;
+  return row;
+}
+
+function isBeating(sql: Sql): postgres.Fragment {
+  return sql`beat_at > now() - ${workerDeadMs} * interval '1 millisecond'`;
+}
