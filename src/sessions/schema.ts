@@ -40,7 +40,8 @@ export const UserMessage = Component("UserMessage", {
 const SessionMessage = Component("SessionMessage", {
   id: example(MessageId, "message-1"),
   role: Type.Union([Type.Literal("user"), Type.Literal("assistant")]),
-  parts: Type.Array(shownAs(Type.Unknown(), MessagePart), { minItems: 1 }),
+  // An assistant's without parts settles nothing, like one with other parts; `checkTurnBody` refuses a user's.
+  parts: Type.Array(shownAs(Type.Unknown(), MessagePart)),
   metadata: Type.Optional(SmallJson),
   pending: Type.Optional(Type.Literal(true)),
 });

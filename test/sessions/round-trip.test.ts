@@ -186,6 +186,7 @@ describe("an assistant message by hand", () => {
     const { path, parts, send } = await ask();
     const [, save, call] = parts;
     expect(statusOf(await send(parts))).toEqual([409, "session_busy"]);
+    expect(statusOf(await send([]))).toEqual([409, "session_busy"]);
     const half = await send([approved(save), call as object]);
     expect(half.status).toBe(202);
     expect(half.body).toEqual({ continuation: expect.objectContaining({ status: "waiting" }) });
@@ -196,7 +197,8 @@ describe("an assistant message by hand", () => {
     const chunks = chunksOf(rest.body);
     expect(chunks[0]).toEqual({ type: "start", messageId: expect.stringMatching(/^msg_/) });
     expect(chunks.at(-1)?.type).toBe("finish");
-    expect(statusOf(await send([approved(save), answered(call)]))).toEqual([409, "session_busy"]);
+    for (const late of [[approved(save), answered(call)], []])
+      expect(statusOf(await send(late))).toEqual([409, "session_busy"]);
     const calls = (await t.call("GET", `${path}/tool-calls`)).body;
     expect(calls.toolCalls[0].status).toBe("done");
   });

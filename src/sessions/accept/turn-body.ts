@@ -11,6 +11,7 @@ export function checkTurnBody(body: TurnBody, resumes: boolean): void {
   if (body.variables !== undefined && body.promptId === undefined)
     throw invalid("/variables", "is allowed only with promptId");
   checkResponseFormat(body.responseFormat);
+  if (body.message?.parts.length === 0) throw invalid("/message/parts", "must have at least 1 items");
   if (body.message !== undefined) checkParts(body.message.parts, "/message/parts");
   if (body.trigger === "regenerate-message") {
     if (!resumes) throw invalid("/trigger", "a new session has nothing to regenerate");
