@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { Component, component, example } from "../kernel/http/component.ts";
-import { Metadata, Nullable, OneOf } from "../kernel/http/request-fields.ts";
+import { Closed, Metadata, Nullable, OneOf } from "../kernel/http/request-fields.ts";
 import { Text, TextOrNull } from "../kernel/http/response-fields.ts";
 import { Id } from "../kernel/ids.ts";
 
@@ -19,7 +19,8 @@ const MessageItem = Component("ResponseMessageItem", {
   status: ItemStatus,
   role: Type.Literal("assistant"),
   content: Type.Array(
-    Component("ResponseOutputText", {
+    // Without a name: Spectral takes the example of one in a field `content` for an example of a media type.
+    Closed({
       type: Type.Literal("output_text"),
       text: example(Text, "It is half past nine."),
       annotations: example(Type.Array(Anything), []),

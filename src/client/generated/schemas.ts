@@ -926,7 +926,12 @@ export interface ResponseMessageItem {
   type: "message";
   status: "in_progress" | "completed" | "incomplete";
   role: "assistant";
-  content: Array<ResponseOutputText>;
+  content: Array<{
+    type: "output_text";
+    text: string;
+    annotations: Array<Record<string, unknown>>;
+    logprobs: Array<Record<string, unknown>>;
+  }>;
 }
 
 export type ResponseOutputItem =
@@ -935,13 +940,6 @@ export type ResponseOutputItem =
   | ResponseFunctionCallItem
   | ResponseMcpCallItem
   | ResponseMcpApprovalRequestItem;
-
-export interface ResponseOutputText {
-  type: "output_text";
-  text: string;
-  annotations: Array<Record<string, unknown>>;
-  logprobs: Array<Record<string, unknown>>;
-}
 
 export interface ResponseReasoningItem {
   id: string;
