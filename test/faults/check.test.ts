@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { checkTurns } from "./check.ts";
+import { check, checkTurns } from "./check.ts";
 import { checkClientTools } from "./check-client-tools.ts";
 import { checkKept } from "./check-kept.ts";
 import { checkLine } from "./check-line.ts";
@@ -157,6 +157,14 @@ describe("what the checker must see", () => {
     expect(saw(live, storedAs("t1+stored"), storedAs("t1+now", "so far"), storedAs("t1+now", "so"))).toEqual([]);
     expect(saw(storedAs("t1+stored"), storedAs("t1+stored", "so far"))).toHaveLength(1);
     expect(saw(storedAs("t2+stored"))).toHaveLength(1);
+  });
+
+  test("a message sent back that gets what its continuation cannot end with", async () => {
+    const sentBack = (status: number, code: string) =>
+      check(historyOf({ kind: "round trip", status, code, body: { error: { code } } }), remainsOf({}), []);
+    expect(await sentBack(409, "turn_canceled")).toEqual([]);
+    expect(await sentBack(502, "provider_error")).toEqual([]);
+    expect(await sentBack(409, "session_idle")).toHaveLength(1);
   });
 
   test("a tool that ran twice, but for regenerations, of forks too", () => {

@@ -125,8 +125,17 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   delete: ["204", "404 not_found", "409 session_busy"],
   calls: ["200", "404 not_found"],
   answer: ["202", "404 not_found", "409 tool_call_settled"],
-  // The message that waits may be another one by now, or none.
-  "round trip": ["200", "202", "400 validation_failed", "404 not_found", "409 session_busy"],
+  // The message that waits may be another one by now, or none; as JSON it is how the continuation ends.
+  "round trip": [
+    "200",
+    "202",
+    "400 validation_failed",
+    "404 not_found",
+    "404 message_not_found",
+    "409 session_busy",
+    "409 turn_canceled",
+    "502 provider_error",
+  ],
   fork: ["201", "404 not_found", "404 message_not_found"],
 };
 
