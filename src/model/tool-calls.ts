@@ -152,6 +152,10 @@ async function runCall(
  * approved and still fits its tool and the policy, and denies the rest. An approved call of a
  * client tool is the caller's now, and `waits` says so. Yields their parts for the reader, and
  * returns the message with their results for the model; null when nothing was decided.
+ *
+ * While the caller is waited for, what a person denied is not told as denied: the AI SDK's
+ * client (7.0) sends a tool's output by itself beside a call whose approval is responded to, and
+ * not beside one that is denied. The next continuation tells it.
  */
 export async function* resolveDecidedCalls(
   request: ToolCallsRequest,
@@ -166,15 +170,16 @@ export async function* resolveDecidedCalls(
     toolsContext: {},
     runtimeContext: {},
   });
+  const approved = checked.approvedToolApprovals.map(({ toolCall }) => toolCall);
+  const callers = approved.filter(({ toolName }) => isClientTool(tools, toolName));
   const refused = [...decided.deniedToolApprovals, ...checked.deniedToolApprovals];
-  for (const { toolCall } of refused) yield denied(toolCall);
+  const toldNow = callers.length === 0 ? refused : checked.deniedToolApprovals;
+  for (const { toolCall } of toldNow) yield denied(toolCall);
   const failures = checked.invalidToolApprovals.map(({ toolCall, error }) =>
     failureOf(toolCall, tools, unusableCall(error)),
   );
   yield* failures;
   const outputs: Output[] = [];
-  const approved = checked.approvedToolApprovals.map(({ toolCall }) => toolCall);
-  const callers = approved.filter(({ toolName }) => isClientTool(tools, toolName));
   for (const { toolCallId, toolName, input } of callers)
     yield { type: "tool-call", toolCallId, toolName, input } as AnswerPart;
   const ours = approved.filter((call) => !callers.includes(call));

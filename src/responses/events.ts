@@ -81,8 +81,11 @@ export class ItemEvents {
   /** `asked` are the approvals that were decided on before the response began. */
   constructor(id: IdOf<"response">, asked: readonly AskedApproval[]) {
     this.#id = id;
-    for (const approval of asked)
-      this.#begin("call", { call: approval, approvalId: approval.id, reason: approval.reason });
+    for (const approval of asked) {
+      const item = this.#begin("call", { call: approval, approvalId: approval.id, reason: approval.reason });
+      // The log may tell it later, beside what a caller's tool does.
+      if (approval.status === "denied") this.#endCall(item, denialOf(approval.reason));
+    }
   }
 
   /** Returns the output so far: the items that are complete. */

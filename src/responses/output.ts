@@ -1,6 +1,7 @@
 import {
   approvalItem,
   callOfPart,
+  denialOf,
   endOfCall,
   functionCallItem,
   hostedCallItem,
@@ -57,7 +58,8 @@ function resumedCalls(parts: readonly unknown[], { approvals }: AskedPause, afte
     if (after?.calls.some(({ toolCallId }) => toolCallId === approval.toolCallId) === true)
       return [functionCallItem(approval, "completed")];
     const call = parts.map(callOfPart).findLast((one) => one?.toolCallId === approval.toolCallId) ?? null;
-    const end = call === null ? null : endOfCall(call);
+    const isDenied = approval.status === "denied";
+    const end = isDenied ? denialOf(approval.reason) : call === null ? null : endOfCall(call);
     return end === null ? [] : [hostedCallItem(approval, end, approval.id)];
   });
 }

@@ -128,6 +128,27 @@ describe("a call that the policy holds for a person", () => {
     expect(done.previous_response_id).toBe(given.id);
     expect(await read(given.id)).toEqual(given);
   });
+
+  test("is told as denied at once beside a function that is approved", async () => {
+    const ask = '[[sim: tool=memory_save args={"text":"tea"} tool=locate args={} ; text="You are in Lisbon."]]';
+    const asked = await post({ input: ask, tools: [locate] });
+    const [save, call] = asked.output;
+    const decisions = [decide(save, false, { reason: "Not now." }), decide(call, true)];
+    const { body } = await t.call("POST", "/v1/responses", {
+      body: { model: agentId, previous_response_id: asked.id, input: decisions, stream: true },
+    });
+    const { response: given } = eventsOf(body).at(-2)?.data ?? {};
+    expect([given.status, typesOf(given)]).toEqual(["completed", ["mcp_call", "function_call"]]);
+    expect(given.output[0].error).toBe("The call was denied: Not now.");
+    expect(await read(given.id)).toEqual(given);
+    const result = { type: "function_call_output", call_id: given.output[1].call_id, output: "Lisbon" };
+    h.model.clear();
+    const done = await post({ previous_response_id: given.id, input: [result] });
+    expect([done.status, typesOf(done)]).toEqual(["completed", ["message"]]);
+    const [told] = h.model.requests().map((request) => JSON.stringify(request.body));
+    for (const words of ["Not now.", "Lisbon"]) expect(told).toContain(words);
+    expect(await read(given.id)).toEqual(given);
+  });
 });
 
 test("an approval of another turn, or none, is 400", async () => {

@@ -150,6 +150,32 @@ describe("useChat with sendAutomaticallyWhen and nothing else", () => {
     expect(partsOf(chat)[1]).toMatchObject({ state: "output-available", approval: { approved: true } });
   });
 
+  test.each([
+    [false, true],
+    [true, false],
+  ])("of two calls one is denied, and the caller's is approved and answered: %p, %p", async (saves, locates) => {
+    const opened = openChat(asking);
+    const { chat, place, path } = opened;
+    await chat.sendMessage({ text: '[[sim: tool=memory_save args={"text":"x"} tool=locate args={} ; text="Both."]]' });
+    const [, save, call] = partsOf(chat);
+    await chat.addToolApprovalResponse({ id: save?.approval?.id ?? "", approved: saves, reason: "Because" });
+    await chat.addToolApprovalResponse({ id: call?.approval?.id ?? "", approved: locates });
+    if (locates) {
+      await eventually(() => chat.status === "ready" && partsOf(chat)[2]?.state === "input-available");
+      const [turn] = (await t.call("GET", `/v1/turns?sessionId=${path().split("/").at(-1)}`)).body.data;
+      const { steps } = (await t.call("GET", `/v1/turns/${turn.id}`)).body;
+      expect(steps[0].toolCalls.map(({ status }: { status: string }) => status)).toEqual(["denied", "waiting"]);
+      await chat.addToolOutput({ tool: "locate", toolCallId: call?.toolCallId ?? "", output: "Lisbon" });
+    }
+    await endsWith(opened, "Both.");
+    expect(place.statuses).toEqual(locates ? [201, 200, 200] : [201, 200]);
+    const states = partsOf(chat).map(({ state }) => state);
+    expect(states.slice(1, 3)).toEqual(
+      locates ? ["output-denied", "output-available"] : ["output-available", "output-denied"],
+    );
+    expect(JSON.stringify(h.model.requests().at(-1)?.body)).toContain(locates ? "Lisbon" : "memoryId");
+  });
+
   test("a decision and a result of one message go back together", async () => {
     const opened = openChat(agentId);
     const { chat, place } = opened;

@@ -13,11 +13,13 @@ export async function saidBefore(sql: AnySql, logId: string, stored: UiMessage):
   const pause = await pauseBefore(sql, logId);
   if (pause === null || pause.saidParts > stored.parts.length) return null;
   const said = stored.parts.slice(0, pause.saidParts);
-  // Earlier steps may have a call with the same id.
+  // What was denied in earlier steps has ended.
   const lastStep = said.findLastIndex((part) => (part as { type?: unknown }).type === "step-start");
-  const decided = new Set(pause.decidedCalls);
+  const decided = new Set(pause.decided);
   const parts = said.map((part, index) =>
-    index > lastStep && isToolCall(part) && decided.has(part.toolCallId) ? { ...part, state: "input-available" } : part,
+    index > lastStep && isToolCall(part) && decided.has(part.approval?.id ?? "")
+      ? { ...part, state: "input-available" }
+      : part,
   );
   return { ...stored, parts };
 }

@@ -51,10 +51,12 @@ export class StepLog {
     this.#close();
   }
 
-  /** Notes the results that a caller gave since to calls of an earlier claim, which are in the answer that goes on. */
+  /** Notes what people and the caller said since to calls of an earlier claim, which is in the answer that goes on: denials and results. */
   settle(extended: UiMessage | null): void {
     for (const part of extended?.parts ?? []) {
       if (!isToolCall(part)) continue;
+      if (part.state === "approval-responded" && part.approval?.approved === false)
+        this.#set(part.toolCallId, "denied");
       if (part.state === "output-available") this.#set(part.toolCallId, "succeeded");
       if (part.state === "output-error") this.#set(part.toolCallId, "failed");
     }

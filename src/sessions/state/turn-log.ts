@@ -112,14 +112,20 @@ export async function messageAtPause(sql: AnySql, turnId: string, continuationId
 export interface PauseBefore {
   /** How many parts its message had. */
   readonly saidParts: number;
-  /** The calls that somebody had to decide on. What a caller's tools answered was in the message before the continuation began. */
-  readonly decidedCalls: readonly string[];
+  /**
+   * The approvals of calls that had not ended: what somebody decided on there, and what was denied
+   * at an earlier stop. What a caller's tools answered was in the message before the continuation began.
+   */
+  readonly decided: readonly string[];
 }
 
 /** Returns how a turn had stopped to ask before a continuation; null where nobody wrote it down. */
 export async function pauseBefore(sql: AnySql, continuationId: string): Promise<PauseBefore | null> {
   const [row] = await sql<PauseBefore[]>`
-    select c.said_parts, array(select tool_call_id from approvals where continuation_id = c.id) as decided_calls
+    select c.said_parts, array(
+      select a.id from approvals a join continuations o on o.id = a.continuation_id
+      where o.turn_id = c.turn_id and (o.id = c.id or a.status = 'denied')
+    ) as decided
     from continuations c where c.id = ${continuationId} and c.said_parts is not null`;
   return row ?? null;
 }

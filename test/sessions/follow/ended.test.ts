@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
 import { newId } from "../../../src/kernel/ids.ts";
 import { useAgent } from "../../harness/fixture.ts";
+import { eventually } from "../../harness/harness.ts";
 import { makeAgent } from "../../harness/seed.ts";
 import {
   idle,
@@ -251,15 +252,23 @@ describe("GET …/stream within a continuation", () => {
   });
 
   test.each([
-    ["the caller's tool", "tool=where args={}"],
-    ["the caller's tool and one that asks", 'tool=memory_save args={"text":"tea"} tool=where args={}'],
-  ])("200 gives the same events of it once it has ended: %s", async (_what, calls) => {
+    ["the caller's tool", "tool=where args={}", "full"],
+    ["the caller's tool and one that asks", 'tool=memory_save args={"text":"tea"} tool=where args={}', "full"],
+    [
+      "one that is denied, and the caller's that asks",
+      'tool=memory_save args={"text":"tea"} tool=where args={}',
+      "manual",
+    ],
+  ] as const)("200 gives the same events of it once it has ended: %s", async (_what, calls, mode) => {
     const agent = await makeAgent(h, t, {
       tools: ["memory"],
       clientTools: [{ name: "where", description: "Where the user is.", inputSchema: { type: "object" } }],
       approvalInChat: {
         default: "full",
-        overrides: [{ tool: "memory_save", mcpConnectionId: null, mode: "manual" }],
+        overrides: [
+          { tool: "memory_save", mcpConnectionId: null, mode: "manual" },
+          { tool: "where", mcpConnectionId: null, mode },
+        ],
       },
     });
     const message = script(`text=pre ${calls}; text="a b c d e f g h" chunks=8 delayMs=400`);
@@ -268,8 +277,14 @@ describe("GET …/stream within a continuation", () => {
     );
     const path = (rest: string) => sessionPath(agent, sessionId, rest);
     const { approvals } = (await t.call("GET", path("/tool-approvals"))).body;
-    for (const { id } of approvals) await t.call("POST", path(`/tool-approvals/${id}`), { body: { approved: true } });
-    const { toolCalls } = (await t.call("GET", path("/tool-calls"))).body;
+    for (const { id, tool } of approvals) {
+      const approved = mode === "full" || tool === "where";
+      await t.call("POST", path(`/tool-approvals/${id}`), { body: { approved } });
+    }
+    const toolCalls = await eventually(async () => {
+      const { body } = await t.call("GET", path("/tool-calls"));
+      return body.toolCalls.length > 0 ? body.toolCalls : null;
+    });
     await t.call("POST", path(`/tool-calls/${toolCalls[0].toolCallId}`), { body: { output: "here" } });
     const joinIt = (lastEventId: string | null) =>
       open(h, t, "GET", path("/stream"), { headers: lastEventId === null ? {} : { "last-event-id": lastEventId } });
