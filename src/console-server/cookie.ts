@@ -25,11 +25,18 @@ function nameAt(publicUrl: string): string {
   return publicUrl.startsWith("https:") ? securePrefix + name : name;
 }
 
-/** Returns the secret in a request's cookie; null where there is none. */
-export function secretIn(request: Request, publicUrl: string): Secret | null {
+/** A browser has one cookie of this name for each path and domain that one was set for. More than these were sent by no honest page. */
+const secretsMax = 4;
+
+/**
+ * Returns the secrets in a request's cookies: none without one, and more than one where a cookie
+ * of the same name was set for another path or domain, such as by an older installation. Which of
+ * them is of a session is the caller's to find out. Of too many none is returned.
+ */
+export function secretsIn(request: Request, publicUrl: string): Secret[] {
   const prefix = `${nameAt(publicUrl)}=`;
   const pairs = (request.headers.get("cookie") ?? "").split(";").map((pair) => pair.trim());
-  const [found, ...others] = pairs.filter((pair) => pair.startsWith(prefix));
-  // Of two, one was set by somebody who is not this server.
-  return found === undefined || others.length > 0 ? null : readSecret(found.slice(prefix.length));
+  const values = new Set(pairs.filter((pair) => pair.startsWith(prefix)).map((pair) => pair.slice(prefix.length)));
+  if (values.size > secretsMax) return [];
+  return [...values].map(readSecret).filter((secret) => secret !== null);
 }

@@ -3,7 +3,7 @@ import { retryWhileUnavailable } from "../kernel/database/retry.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { waitsUntil } from "../kernel/http/request.ts";
 import { sameText } from "../kernel/seal.ts";
-import { secretIn } from "./cookie.ts";
+import { secretsIn } from "./cookie.ts";
 import { requireCsrfToken, requireOwnOrigin } from "./own-page.ts";
 import type { Secret } from "./secret.ts";
 import { usePageSession } from "./store.ts";
@@ -23,15 +23,22 @@ export interface PageSession {
  */
 export async function requirePageSession(ctx: Ctx, request: Request): Promise<PageSession> {
   requireOwnOrigin(request, ctx.publicUrl);
-  const secret = secretIn(request, ctx.publicUrl);
-  if (secret === null) throw signedOut();
-  const stored = await retryWhileUnavailable(() => usePageSession(ctx.authSql, secret), {
-    limitMs: waitsUntil(request) - Date.now(),
-  });
-  if (stored === null) {
+  const secrets = secretsIn(request, ctx.publicUrl);
+  if (secrets.length === 0) throw signedOut();
+  const limitMs = waitsUntil(request) - Date.now();
+  const found = await Promise.all(
+    secrets.map(async (secret) => {
+      const stored = await retryWhileUnavailable(() => usePageSession(ctx.authSql, secret), { limitMs });
+      return stored === null ? [] : [{ secret, stored }];
+    }),
+  );
+  const [live, ...others] = found.flat();
+  // A left-over cookie has no session. Of two sessions one may be a stranger's, whose page could set it.
+  if (live === undefined || others.length > 0) {
     ctx.slots.refuse(request);
     throw signedOut();
   }
+  const { secret, stored } = live;
   requireCsrfToken(request, secret);
   const credential = secret.unlock(stored.lockedCredential);
   const kind = stored.tenantId === null ? "operator" : "tenant";

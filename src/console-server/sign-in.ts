@@ -14,7 +14,7 @@ import { Closed } from "../kernel/http/request-fields.ts";
 import { validateBody } from "../kernel/http/validate.ts";
 import { peerAddress } from "../kernel/runtime.ts";
 import { version } from "../kernel/version.ts";
-import { noCookie, secretIn, sessionCookie } from "./cookie.ts";
+import { noCookie, secretsIn, sessionCookie } from "./cookie.ts";
 import { requireOwnOrigin } from "./own-page.ts";
 import { newSecret, readSecret, type Secret } from "./secret.ts";
 import { isOperatorToken, requirePageSession } from "./session.ts";
@@ -44,11 +44,11 @@ export async function respondToSignIn(ctx: Ctx, request: Request): Promise<Respo
   }
   const secret = newSecret();
   const shown = who.kind === "tenant" ? await describeTenant(ctx, who.principal) : operatorShown;
-  const before = secretIn(request, ctx.publicUrl);
+  const before = secretsIn(request, ctx.publicUrl);
   const tenantId = who.kind === "tenant" ? who.principal.tenant.id : null;
   const endsAt = earlier(who.kind === "tenant" ? expiryOfToken(who) : null, shown.endsAt);
   const expiresAt = await tx(ctx.sql, async (inner) => {
-    if (before !== null) await deletePageSession(inner, before);
+    for (const secret of before) await deletePageSession(inner, secret);
     await recordAudit(inner, {
       tenantId,
       actor: who.kind === "tenant" ? who.principal.actor : consoleOperator,

@@ -101,10 +101,13 @@ function usageOf(step: Step, { inputTokens }: Conversation, reasoning: string[],
   return { inputTokens: step.inputTokens ?? inputTokens, outputTokens: step.outputTokens ?? countTokens(units) };
 }
 
-function ownWords({ prompt, images, toolResults }: Conversation): string {
+function ownWords({ prompt, images, tools, toolResults }: Conversation): string {
   if (toolResults.length > 0) return toolResults.map(sentenceAbout).join("\n");
   const seen = images === 0 ? "" : ` I see ${images === 1 ? "one picture" : `${images} pictures`} in it.`;
-  return `Hello! You said: “${shorten(prompt.trim(), echoCharsMax)}”.${seen} I am the simulated model, and I answer like this every time.`;
+  // Whoever tries an agent for the first time has no other way to know how to make it call a tool.
+  const first = tools[0];
+  const can = first === undefined ? "" : ` Write “use the ${first.name} tool” and I call it.`;
+  return `Hello! You said: “${shorten(prompt.trim(), echoCharsMax)}”.${seen} I am the simulated model, and I answer like this every time.${can}`;
 }
 
 function sentenceAbout({ tool, output }: ToolResult): string {

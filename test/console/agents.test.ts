@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { AgentVersion } from "parley/client";
-import { agentOfForm, formOfAgent, newAgent } from "../../src/console/agents/agent-form.ts";
+import { agentOfForm, formOfAgent, newAgent, newAgentLike } from "../../src/console/agents/agent-form.ts";
 import { diffLines, diffVersions } from "../../src/console/agents/version-diff.ts";
 
 const version: AgentVersion = {
@@ -15,6 +15,16 @@ const version: AgentVersion = {
 };
 
 describe("the form of an agent", () => {
+  test("of a new one has the provider and the model of the newest that has both", () => {
+    const agents = [
+      { providerId: "prv_2", model: null },
+      { providerId: "prv_1", model: "m" },
+      { providerId: "prv_0", model: "n" },
+    ];
+    expect(newAgentLike(agents)).toEqual({ ...newAgent, providerId: "prv_1", model: "m" });
+    expect(newAgentLike([])).toEqual(newAgent);
+  });
+
   test("holds all that a version holds, and gives it back", () => {
     const { agentId, tenantId, version: _number, createdAt, ...settings } = version;
     expect(agentOfForm(formOfAgent(version))).toEqual(settings);

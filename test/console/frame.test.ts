@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { hasBrowser, useConsole } from "../harness/console-browser.ts";
+import { eventually } from "../harness/harness.ts";
 import { makeAgent, userMessage } from "../harness/seed.ts";
 
 const { h, t, signedIn } = await useConsole();
@@ -40,8 +41,40 @@ describe.skipIf(!hasBrowser)("the console's pages for everybody", () => {
     await link.click();
     await person.heading("Sessions").waitFor();
     expect(await link.isVisible()).toBe(false);
-    await person.page.getByRole("button", { name: /menu/ }).click();
+    const menu = person.page.getByRole("button", { name: /menu/ });
+    await menu.click();
     expect(await person.wrongs()).toEqual([]);
+    await person.page.keyboard.press("Escape");
+    expect(await link.isVisible()).toBe(false);
+    expect(await menu.evaluate((button) => button === document.activeElement)).toBe(true);
+    await menu.click();
+    await link.focus();
+    await person.page.keyboard.press("Escape");
+    expect(await link.isVisible()).toBe(false);
+    await menu.click();
+    await person.page.mouse.click(350, 500);
+    expect(await link.isVisible()).toBe(false);
+  });
+
+  test("the playground takes the focus when it is opened from another screen, and leaves it at Escape", async () => {
+    const person = await signedIn("/playground");
+    const message = person.page.getByLabel("Message");
+    const focused = () => message.evaluate((field) => field === document.activeElement);
+    await message.waitFor();
+    expect(await focused()).toBe(false);
+    await person.go("Sessions");
+    await person.go("Playground");
+    await eventually(focused);
+    await person.page.keyboard.type("What? g s");
+    expect(await message.inputValue()).toBe("What? g s");
+    await person.page.keyboard.press("Escape");
+    await person.page.keyboard.press("?");
+    await person.page.getByRole("dialog", { name: "Keys" }).waitFor();
+    await person.page.keyboard.press("Escape");
+    await person.press("New conversation");
+    await eventually(focused);
+    expect(await message.inputValue()).toBe("What? g s");
+    expect(person.faults).toEqual([]);
   });
 
   test("can be used by keyboard alone", async () => {

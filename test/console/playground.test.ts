@@ -222,6 +222,45 @@ describe.skipIf(!hasBrowser)("the playground", () => {
     expect(JSON.stringify(await messagesOf(t, agentId, player.sessionId))).toContain("no more tea");
   });
 
+  for (const reload of [false, true])
+    test(`keeps what is typed for other calls when one of the message is decided elsewhere${reload ? ", after a reload" : ""}`, async () => {
+      const player = await Player.open();
+      const save = 'tool=memory_save args={"text":"tea"}';
+      await player.send(script(`${save} ${save} tool=where_am_i args={} ; text="Thank you."`));
+      await eventually(async () => (await player.visit.button("Approve").count()) === 2);
+      if (reload) await player.page.reload();
+      await player.page.getByLabel("Result").fill("in Lisbon");
+      await player.page.getByLabel("Reason").last().fill("one is enough");
+      const { approvals } = await t.parley.toolApprovals.list(agentId, player.sessionId);
+      await t.parley.toolApprovals.decide(agentId, player.sessionId, approvals[0]?.id ?? "", { approved: true });
+      await eventually(async () => (await player.visit.button("Approve").count()) === 1);
+      await player.looksSeldom();
+      expect(await player.page.getByLabel("Result").inputValue()).toBe("in Lisbon");
+      expect(await player.page.getByLabel("Reason").inputValue()).toBe("one is enough");
+      expect(await player.page.locator(":focus").getAttribute("aria-label")).toBe("Reason");
+      await player.visit.press("Deny");
+      await player.visit.press("Send result");
+      await player.answers("Thank you.");
+      const said = JSON.stringify(await messagesOf(t, agentId, player.sessionId));
+      for (const typed of ["in Lisbon", "one is enough"]) expect(said).toContain(typed);
+    }, 60_000);
+
+  test("what was said here to one call stays when another one is decided elsewhere, and both go on", async () => {
+    const player = await Player.open();
+    const save = (text: string) => `tool=memory_save args={"text":"${text}"}`;
+    await player.send(script(`${save("tea")} ${save("milk")} ; text="Noted."`));
+    await eventually(async () => (await player.visit.button("Approve").count()) === 2);
+    await player.page.getByLabel("Reason").first().fill("no tea");
+    await player.visit.button("Deny").first().click();
+    await eventually(async () => (await player.visit.button("Approve").count()) === 1);
+    const { approvals } = await t.parley.toolApprovals.list(agentId, player.sessionId);
+    const milk = approvals.find(({ input }) => JSON.stringify(input).includes("milk"));
+    await t.parley.toolApprovals.decide(agentId, player.sessionId, milk?.id ?? "", { approved: true });
+    await player.answers("Noted.");
+    expect(JSON.stringify(await messagesOf(t, agentId, player.sessionId))).toContain("no tea");
+    expect(await player.visit.wrongs()).toEqual([]);
+  }, 60_000);
+
   test("forks from a message, and keeps the session that it came from", async () => {
     const player = await Player.open();
     await player.send(script('text="one"'));

@@ -266,12 +266,36 @@ describe("requests of the page", () => {
 
   test("without a session are 401, whatever else they hold", async () => {
     const page = await signInToConsole(h.app, { apiKey: t.token });
-    const refused = [null, "parley_console=", `parley_console=${"A".repeat(43)}`, `${page.cookie}; ${page.cookie}`];
+    const refused = [null, "parley_console=", `parley_console=${"A".repeat(43)}`, "parley_console=1; parley_console=2"];
     for (const cookie of refused)
       for (const path of ["/session", "/agents", "/operator/queue"])
         expect((await page.call("GET", path, { headers: { cookie } })).status).toBe(401);
     const headers = { cookie: null, authorization: `Bearer ${t.token}` };
     expect((await page.call("GET", "/agents", { headers })).status).toBe(401);
+  });
+
+  test("find their session beside cookies of the same name that are left over, and refuse two that live", async () => {
+    const page = await signInToConsole(h.app, { apiKey: t.token });
+    const old = `parley_console=${"A".repeat(43)}`;
+    const asks = async (...cookies: readonly string[]) =>
+      (await page.call("GET", "/agents", { headers: { cookie: cookies.join("; ") } })).status;
+    for (const cookies of [
+      [old, page.cookie],
+      [page.cookie, old],
+      [page.cookie, "parley_console=", page.cookie],
+    ])
+      expect(await asks(...cookies)).toBe(200);
+    const many = Array.from({ length: 5 }, (_, at) => `parley_console=${String(at).repeat(43)}`);
+    expect(await asks(page.cookie, ...many)).toBe(401);
+    const other = await signInToConsole(h.app, { apiKey: t.token });
+    expect(await asks(page.cookie, other.cookie)).toBe(401);
+    const cookie = `${page.cookie}; ${other.cookie}`;
+    const again = await tryToSignIn(h.app, { apiKey: t.token }, { cookie });
+    const fresh = again.headers.get("set-cookie")?.split(";", 1)[0] as string;
+    // The browser still sends the one that this sign-in could not replace.
+    expect([await asks(page.cookie, fresh), await asks(other.cookie), await asks(page.cookie)]).toEqual([
+      200, 401, 401,
+    ]);
   });
 
   test("/v1 takes no cookie", async () => {

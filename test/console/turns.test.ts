@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { stepSpans } from "../../src/console/turns/step-spans.ts";
+import { longestPart, stepSpans } from "../../src/console/turns/step-spans.ts";
 import { cancelOf, lengthOf, queryOf } from "../../src/console/turns/turn-filters.ts";
 
 const now = Date.parse("2026-03-01T12:00:00Z");
@@ -41,6 +41,36 @@ describe("a turn as bars", () => {
       ["Step 1: m", at(1), at(4), 0, "active"],
       ["bash", at(2), at(3), 1, "bad"],
     ]);
+  });
+
+  test("what it waited for a person between a step and the call that was approved, and what took longest", () => {
+    const toolCall = (id: string, from: number, until: number) => ({
+      ...{ toolCallId: id, tool: "bash", status: "succeeded" as const },
+      ...{ startedAt: at(from), finishedAt: at(until) },
+    });
+    const steps = [
+      { ...step, startedAt: at(1), finishedAt: at(2), toolCalls: [toolCall("c1", 1.5, 2), toolCall("c2", 20, 22)] },
+      { ...step, index: 1, startedAt: at(22), finishedAt: at(30), toolCalls: [toolCall("c3", 23, 29)] },
+      { ...step, index: 2, startedAt: at(60), finishedAt: at(61), toolCalls: [] },
+    ];
+    const turn = { acceptedAt: at(0), startedAt: at(1), finishedAt: at(61), status: "succeeded" as const, steps };
+    const spans = stepSpans(turn);
+    expect(spans.map(({ label, from, until }) => [label, from, until])).toEqual([
+      ["Queued", at(0), at(1)],
+      ["Step 1: m", at(1), at(2)],
+      ["bash", at(1.5), at(2)],
+      ["Waited", at(2), at(20)],
+      ["bash", at(20), at(22)],
+      ["Step 2: m", at(22), at(30)],
+      ["bash", at(23), at(29)],
+      ["Waited", at(30), at(60)],
+      ["Step 3: m", at(60), at(61)],
+    ]);
+    expect(new Set(spans.map(({ id }) => id)).size).toBe(spans.length);
+    expect(longestPart(spans)).toEqual({ label: "Waited", milliseconds: 30_000 });
+    const second = spans.slice(5, 7);
+    expect(longestPart(second)).toEqual({ label: "bash", milliseconds: 6_000 });
+    expect(longestPart([])).toBeNull();
   });
 
   test("what broke off ends with the turn; what runs has no end", () => {

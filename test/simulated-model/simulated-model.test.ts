@@ -138,6 +138,7 @@ test("plain words call a tool, with the JSON given or with arguments made from i
   expect((await ask("Use the read tool on notes/today.md, please.")).text).toContain("content of notes/today.md");
   expect((await ask("use the read tool")).text).toContain("content of hello.txt");
   expect((await ask("use the paint tool")).text).toContain("“use the paint tool”");
+  expect((await ask("What can you do?")).text).toEndWith("Write “use the read tool” and I call it.");
   expect((await ask("Use the read tool on a.md, then use the read tool on b.md")).text).toBe(
     "The read tool answered: content of a.md\nThe read tool answered: content of b.md",
   );

@@ -39,6 +39,12 @@ export const newAgent: AgentForm = {
   ...{ fallbackModels: "", clientTools: "", metadata: "", autoCompaction: true, compactionReserveTokens: "16384" },
 };
 
+/** Returns the form of a new agent, with the provider and the model of the newest that has both. */
+export function newAgentLike(agents: readonly Pick<Agent, "providerId" | "model">[]): AgentForm {
+  const like = agents.find(({ providerId, model }) => providerId !== null && model !== null);
+  return { ...newAgent, providerId: like?.providerId ?? "", model: like?.model ?? "" };
+}
+
 const toolGroups = ["workspace", "write_todos", "memory"] as const;
 
 /** Returns the form of an agent, or of one of its versions. */

@@ -1,10 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
+import { useAgents } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
 import { FieldFrame } from "../parts/fields.tsx";
 import type { FormState } from "../parts/form.tsx";
 import type { AgentForm } from "./agent-form.ts";
 
-/** The model's id, with those that its provider lists. */
+/** The model's id, with those that other agents use and those that its provider lists. */
 export function ModelField({ form }: { readonly form: FormState<AgentForm> }) {
   const { providerId } = form.values;
   const models = useQuery({
@@ -14,6 +15,9 @@ export function ModelField({ form }: { readonly form: FormState<AgentForm> }) {
     retry: false,
     staleTime: 60_000,
   });
+  const agents = useAgents();
+  const used = agents.data?.agents.filter((agent) => agent.providerId === providerId).map(({ model }) => model) ?? [];
+  const known = new Set([...used, ...(models.data?.models.map(({ id }) => id) ?? [])].filter((id) => id !== null));
   const hint = models.isError ? "The provider's list of models cannot be read; type the model's id." : undefined;
   return (
     <FieldFrame label="Model" hint={hint} fault={form.faults.model}>
@@ -27,7 +31,7 @@ export function ModelField({ form }: { readonly form: FormState<AgentForm> }) {
             onChange={(event) => form.set("model", event.target.value)}
           />
           <datalist id={`${described.id}-list`}>
-            {models.data?.models.map(({ id }) => (
+            {[...known].map((id) => (
               <option key={id} value={id} />
             ))}
           </datalist>

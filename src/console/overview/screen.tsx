@@ -35,6 +35,7 @@ function Hour({ hour: { minutes, now } }: { readonly hour: Overview }) {
   const of = (name: Exclude<keyof Overview["minutes"][number], "at">) => minutes.map((minute) => minute[name]);
   const shared = { at, formatAt: minuteText };
   const failed = sumOf(minutes, "failed");
+  const isQuiet = sumOf(minutes, "accepted") + now.running + now.queued + now.waiting === 0;
   const median = latestOf(minutes, "firstTextMsP50");
   return (
     <>
@@ -47,6 +48,12 @@ function Hour({ hour: { minutes, now } }: { readonly hour: Overview }) {
           </li>
         ))}
       </ul>
+      {isQuiet && (
+        <p className="hint">
+          No turn in the last hour. <Link href="/playground">Talk to an agent</Link>, or{" "}
+          <Link href="/agents/new">make another one</Link>.
+        </p>
+      )}
       <div className="plots">
         <Plot
           {...shared}

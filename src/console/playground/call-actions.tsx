@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { asResult, type CallPart, callName } from "../conversation/parts-of.ts";
+import { asResult, type CallPart } from "../conversation/parts-of.ts";
 import { Button } from "../parts/button.tsx";
 import type { Talk } from "./talk.ts";
 
@@ -11,9 +11,8 @@ interface CallActionProps {
 /** Decides a call that asks for approval. */
 export function DecideHere({ talk, part }: CallActionProps) {
   const [reason, setReason] = useState("");
-  const id = part.approval?.id ?? "";
   const decide = (approved: boolean) =>
-    void talk.chat.addToolApprovalResponse({ id, approved, ...(reason.trim() !== "" && { reason: reason.trim() }) });
+    talk.say(part, { approved, ...(reason.trim() !== "" && { reason: reason.trim() }) });
   return (
     <form className="call-action" onSubmit={(event) => event.preventDefault()}>
       <input
@@ -35,10 +34,8 @@ export function DecideHere({ talk, part }: CallActionProps) {
 /** Gives the result of a tool that runs at the caller: JSON where it is JSON, else text. */
 export function AnswerHere({ talk, part }: CallActionProps) {
   const [text, setText] = useState("");
-  const about = { tool: callName(part) as never, toolCallId: part.toolCallId };
-  const send = () => void talk.chat.addToolOutput({ ...about, output: asResult(text) as never });
-  const fail = () =>
-    void talk.chat.addToolOutput({ ...about, state: "output-error", errorText: text.trim() || "It failed." });
+  const send = () => talk.say(part, { output: asResult(text) });
+  const fail = () => talk.say(part, { state: "output-error", errorText: text.trim() || "It failed." });
   return (
     <form
       className="call-action"

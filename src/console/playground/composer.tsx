@@ -1,10 +1,21 @@
 import type { FileUIPart } from "ai";
-import { type ClipboardEvent, type FormEvent, type KeyboardEvent, type ReactNode, useRef, useState } from "react";
+import {
+  type ClipboardEvent,
+  type FormEvent,
+  type KeyboardEvent,
+  type ReactNode,
+  useEffect,
+  useRef,
+  useState,
+} from "react";
+import { mayTakeFocus } from "../parts/arrival.ts";
 import { Button, IconButton } from "../parts/button.tsx";
 import { toast } from "../parts/toasts.tsx";
 import { readPictures } from "./pictures.ts";
 
 interface ComposerProps {
+  /** Another value is another conversation that was begun here: the field gets the focus. */
+  readonly fresh: number;
   /** Why nothing can be sent now; null when it can. */
   readonly hindrance: string | null;
   onSend(text: string, files: FileUIPart[]): void;
@@ -13,10 +24,14 @@ interface ComposerProps {
 }
 
 /** The field for a message, with pictures. Enter sends, Shift and Enter begins a new line. */
-export function Composer({ hindrance, onSend, children }: ComposerProps) {
+export function Composer({ fresh, hindrance, onSend, children }: ComposerProps) {
   const [text, setText] = useState("");
   const [pictures, setPictures] = useState<FileUIPart[]>([]);
   const chooser = useRef<HTMLInputElement>(null);
+  const field = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => {
+    if (fresh > 0 || mayTakeFocus()) field.current?.focus();
+  }, [fresh]);
   const isEmpty = text.trim() === "" && pictures.length === 0;
   function send(event?: FormEvent): void {
     event?.preventDefault();
@@ -31,6 +46,8 @@ export function Composer({ hindrance, onSend, children }: ComposerProps) {
     if (refused !== null) toast(refused, "bad");
   }
   function onKeyDown(event: KeyboardEvent): void {
+    // Out of the field, where keys are letters, to the keys of the page.
+    if (event.key === "Escape") field.current?.blur();
     if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
     send();
     event.preventDefault();
@@ -44,6 +61,7 @@ export function Composer({ hindrance, onSend, children }: ComposerProps) {
     <form className="composer" onSubmit={send}>
       {pictures.length > 0 && <Previews pictures={pictures} onChange={setPictures} />}
       <textarea
+        ref={field}
         aria-label="Message"
         placeholder={hindrance ?? "Message"}
         rows={2}

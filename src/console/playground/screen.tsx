@@ -1,5 +1,6 @@
 import type { FileUIPart } from "ai";
 import { useState } from "react";
+import { Link } from "wouter";
 import { useAgents } from "../api/agents.ts";
 import { Button } from "../parts/button.tsx";
 import { PageFrame } from "../parts/page.tsx";
@@ -21,6 +22,11 @@ export default function Playground() {
   const list = agents.data?.agents;
   useLastAddress(agentId === null ? list : undefined);
   const fresh = { session: null, session2: null };
+  const [begun, setBegun] = useState(0);
+  function begin(): void {
+    change(fresh, true);
+    setBegun((count) => count + 1);
+  }
   function compare(): void {
     const latest = list?.find(({ id }) => id === agentId)?.version ?? 1;
     const before = latest > 1 ? String(latest - 1) : null;
@@ -31,7 +37,7 @@ export default function Playground() {
       title="Playground"
       actions={
         <>
-          <Button icon="plus" onClick={() => change(fresh, true)}>
+          <Button icon="plus" onClick={begin}>
             New conversation
           </Button>
           <Button aria-pressed={isComparing} onClick={compare}>
@@ -43,7 +49,9 @@ export default function Playground() {
       <Await query={agents}>
         {({ agents: all }) =>
           all.length === 0 ? (
-            <Empty>There is no agent yet: make one first.</Empty>
+            <Empty>
+              There is no agent yet. <Link href="/agents/new">Make one</Link> first.
+            </Empty>
           ) : (
             <>
               <div className="talk-with">
@@ -54,7 +62,7 @@ export default function Playground() {
                 />
                 <Versions />
               </div>
-              <Columns />
+              <Columns begun={begun} />
             </>
           )
         }
@@ -84,7 +92,7 @@ function Versions() {
 }
 
 /** The one or two conversations, and the field for what is said to all of them. */
-function Columns() {
+function Columns({ begun }: { readonly begun: number }) {
   const [{ agentId, columns, isComparing }, change] = usePlaygroundAddress();
   const first = useTalk(columns[0], (session) => change({ session }));
   const second = useTalk(columns[1], (session2) => change({ session2 }));
@@ -133,7 +141,12 @@ function Columns() {
           </div>
         ))}
       </div>
-      <Composer key={agentId} hindrance={is("waiting") ? "Decide first, or stop the turn" : null} onSend={send}>
+      <Composer
+        key={agentId}
+        fresh={begun}
+        hindrance={is("waiting") ? "Decide first, or stop the turn" : null}
+        onSend={send}
+      >
         {(is("running") || is("waiting")) && (
           <Button icon="stop" onClick={stop}>
             Stop

@@ -8,7 +8,14 @@ import {
 import type { UIMessage as StoredMessage } from "parley/client";
 import { parley } from "../api/client.ts";
 import { consoleFetch } from "../api/fetch.ts";
+import { type CallPart, callName } from "../conversation/parts-of.ts";
 import { movesOf, waitingCalls } from "./phase.ts";
+
+/** What a person says to a call that waits: whether it may run, its result, or why there is none. */
+export type CallWord =
+  | { readonly approved: boolean; readonly reason?: string }
+  | { readonly output: unknown }
+  | { readonly state: "output-error"; readonly errorText: string };
 
 /** What a conversation is with: an agent, in a version of it or the present one, and its session once there is one. */
 export interface TalkWith {
@@ -29,6 +36,8 @@ export class Talk {
   readonly agentId: string;
   readonly version: number | null;
   readonly chat: Chat<UIMessage>;
+  /** What was said here to calls, by their ids: it is sent once every call of the message has its word. */
+  readonly #said = new Map<string, () => unknown>();
   readonly #onSession: (sessionId: string) => void;
   #sessionId: string | null;
   readonly #left = new AbortController();
@@ -62,6 +71,17 @@ export class Talk {
   load(): Promise<{ hasEarlier: boolean }> {
     this.#loaded ??= this.#load();
     return this.#loaded;
+  }
+
+  /** Says to a call that waits what a person decided, or what came of it. */
+  say(part: CallPart, word: CallWord): void {
+    const { toolCallId, approval } = part;
+    const act = () =>
+      "approved" in word
+        ? this.chat.addToolApprovalResponse({ id: approval?.id ?? "", ...word })
+        : this.chat.addToolOutput({ tool: callName(part), toolCallId, ...word } as never);
+    this.#said.set(toolCallId, act);
+    void act();
   }
 
   /** Ends the reading; a turn that runs goes on. */
@@ -106,6 +126,9 @@ export class Talk {
     if (!this.#isIdle) return;
     const messages = data as UIMessage[];
     this.chat.messages = messages;
+    // Somebody else decided another call of the message: what was said here to the others is not sent yet.
+    for (const { toolCallId } of waitingCalls(data)) void this.#said.get(toolCallId)?.();
+    if (!this.#isIdle) return;
     // Not awaited: the turn may run for long. What cannot be read stays as it was.
     void this.#follow(messages).catch(() => {});
   }

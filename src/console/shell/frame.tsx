@@ -1,6 +1,8 @@
 import { type ComponentType, type LazyExoticComponent, lazy, Suspense, useEffect, useRef, useState } from "react";
 import { Redirect, Route, Switch, useLocation } from "wouter";
 import type { ConsoleSession } from "../api/session.ts";
+// Watches from the beginning, before a screen asks.
+import "../parts/arrival.ts";
 import { IconButton } from "../parts/button.tsx";
 import { Empty, Loading } from "../parts/states.tsx";
 import { operatorScreens, type Screen, type ScreenGroup, tenantScreens } from "../screens.ts";
@@ -24,15 +26,32 @@ function componentOf(screen: Screen): ComponentType {
   return component;
 }
 
+/** Does something at Escape while the menu is open, wherever the focus is. */
+function useEscape(isOpen: boolean, close: () => void): void {
+  const latest = useRef(close);
+  latest.current = close;
+  useEffect(() => {
+    if (!isOpen) return;
+    const onKeyDown = ({ key }: KeyboardEvent) => key === "Escape" && latest.current();
+    document.addEventListener("keydown", onKeyDown);
+    return () => document.removeEventListener("keydown", onKeyDown);
+  }, [isOpen]);
+}
+
 /** What stands around every screen. */
 export function Frame({ session }: { readonly session: ConsoleSession }) {
   const [open, setOpen] = useState(false);
   const [location] = useLocation();
   const main = useRef<HTMLElement>(null);
+  const menuButton = useRef<HTMLButtonElement>(null);
   const groups = shownGroups(session.principal.kind);
   const screens = groups.flatMap((group) => group.screens);
   const present = `/${location.split("/")[1] ?? ""}`;
   useEffect(() => setOpen(false), [location]);
+  useEscape(open, () => {
+    setOpen(false);
+    menuButton.current?.focus();
+  });
   return (
     <div className="frame" data-menu={open ? "open" : "closed"}>
       <button type="button" className="skip" onClick={() => main.current?.focus()}>
@@ -40,6 +59,7 @@ export function Frame({ session }: { readonly session: ConsoleSession }) {
       </button>
       <header className="bar">
         <IconButton
+          ref={menuButton}
           label={open ? "Close menu" : "Open menu"}
           icon={open ? "close" : "menu"}
           aria-expanded={open}
@@ -49,6 +69,7 @@ export function Frame({ session }: { readonly session: ConsoleSession }) {
         <span className="brand">Parley</span>
       </header>
       <Navigation groups={groups} session={session} present={present} onClose={() => setOpen(false)} />
+      <div className="behind-menu" aria-hidden="true" onPointerDown={() => setOpen(false)} />
       <main id="main" ref={main} tabIndex={-1}>
         <ErrorBoundary address={location}>
           <Suspense fallback={<Loading />}>

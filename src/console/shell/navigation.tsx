@@ -27,7 +27,7 @@ export function Navigation({ groups, session, present, onClose }: NavigationProp
     if (below > 0) links.scrollTop += below + 8;
   }, [present]);
   return (
-    <nav id="navigation" ref={place} aria-label="Screens" onKeyDown={(event) => event.key === "Escape" && onClose()}>
+    <nav id="navigation" ref={place} aria-label="Screens">
       <p className="brand">Parley</p>
       <div className="links">
         {groups.map(({ title, screens }) => (

@@ -13,16 +13,23 @@ export function SignInPage() {
   const form = useApiForm({ apiKey: "" }, ({ apiKey }) => enter(apiKey.trim()));
   return (
     <main className="lonely">
-      <h1>Parley</h1>
-      <ApiForm form={form} action="Sign in" disabled={form.values.apiKey.trim() === ""}>
-        <TextField
-          form={form}
-          name="apiKey"
-          label="API key"
-          masked
-          hint="Or a dashboard token, or the operator's token. It is not kept in this browser."
-        />
-      </ApiForm>
+      <div className="sign-in">
+        <h1>Parley</h1>
+        <ApiForm form={form} action="Sign in" disabled={form.values.apiKey.trim() === ""}>
+          <TextField
+            form={form}
+            name="apiKey"
+            label="API key"
+            masked
+            hint={
+              <>
+                Or a dashboard token. An operator enters what the service has as <code>OPERATOR_TOKEN</code>. It is not
+                kept in this browser.
+              </>
+            }
+          />
+        </ApiForm>
+      </div>
     </main>
   );
 }

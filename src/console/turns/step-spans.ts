@@ -10,10 +10,15 @@ export interface StepSpan {
   readonly until: string | null;
   readonly depth: number;
   readonly tone: BadgeTone;
-  readonly detail: string;
+  readonly detail?: string;
 }
 
-/** Returns a turn as bars: its wait for a worker, each model call, and the tool calls below it. */
+/** Between one thing that a turn does and the next there are milliseconds, unless it waits for a person or for a worker. */
+const pauseMs = 1_000;
+
+type Step = TurnDetails["steps"][number];
+
+/** Returns a turn as bars: its wait for a worker, each model call, the tool calls below it, and what it waited between them. */
 export function stepSpans({
   acceptedAt,
   startedAt,
@@ -22,31 +27,57 @@ export function stepSpans({
   steps,
 }: Pick<TurnDetails, "acceptedAt" | "startedAt" | "finishedAt" | "status" | "steps">): StepSpan[] {
   const queued: StepSpan = {
-    ...{ id: "queued", label: "Queued", depth: 0, tone: "neutral", detail: "" },
+    ...{ id: "queued", label: "Queued", depth: 0, tone: "neutral" },
     from: acceptedAt,
     until: startedAt ?? finishedAt,
   };
-  const calls = steps.flatMap((step, at): StepSpan[] => [
-    {
-      id: `step-${step.index}-${at}`,
-      label: `Step ${at + 1}: ${step.model}`,
-      from: step.startedAt,
-      until: step.finishedAt ?? finishedAt,
-      depth: 0,
+  const bars = steps.flatMap((step, at): StepSpan[] => {
+    const id = `step-${step.index}-${at}`;
+    const own: StepSpan = {
+      ...{ id, label: `Step ${at + 1}: ${step.model}`, depth: 0 },
+      ...{ from: step.startedAt, until: step.finishedAt ?? finishedAt },
       tone: step.finishedAt === null && status === "failed" ? "bad" : "active",
       detail: `${step.inputTokens.toLocaleString()} tokens in, ${step.outputTokens.toLocaleString()} out`,
-    },
-    ...step.toolCalls.map(
+    };
+    const calls = step.toolCalls.map(
       (call): StepSpan => ({
-        id: `step-${step.index}-${at}-${call.toolCallId}`,
-        label: call.tool,
-        from: call.startedAt,
-        until: call.finishedAt ?? finishedAt,
-        depth: 1,
-        tone: toneOf(call.status),
-        detail: call.status,
+        ...{ id: `${id}-${call.toolCallId}`, label: call.tool, depth: 1 },
+        ...{ from: call.startedAt, until: call.finishedAt ?? finishedAt },
+        ...{ tone: toneOf(call.status), detail: call.status },
       }),
-    ),
-  ]);
-  return [queued, ...calls];
+    );
+    // A call that was decided by a person runs after its step.
+    const isLate = ({ from }: StepSpan) => step.finishedAt !== null && Date.parse(from) > Date.parse(step.finishedAt);
+    const early = calls.filter((call) => !isLate(call));
+    const late = calls.filter(isLate);
+    return [own, ...early, ...pauseBetween(step, early, late[0]?.from ?? steps[at + 1]?.startedAt), ...late];
+  });
+  return [queued, ...bars];
+}
+
+/** The time in which a turn did nothing before what came next, where that is long enough to be a pause. */
+function pauseBetween(step: Step, before: readonly StepSpan[], next: string | undefined): StepSpan[] {
+  const ends = [step.finishedAt, ...before.map(({ until }) => until)].filter((end) => end !== null);
+  const from = ends.toSorted((one, other) => Date.parse(other) - Date.parse(one))[0];
+  if (from === undefined || next === undefined || Date.parse(next) - Date.parse(from) < pauseMs) return [];
+  const id = `pause-${step.index}-${from}`;
+  return [
+    { ...{ id, label: "Waited", depth: 1, tone: "warn", detail: "for a person, or for a worker" }, from, until: next },
+  ];
+}
+
+/** What a turn spent most of its time with; null for one without bars. A step counts without the calls within it. */
+export function longestPart(
+  spans: readonly StepSpan[],
+): { readonly label: string; readonly milliseconds: number } | null {
+  const lengthOf = ({ from, until }: StepSpan) =>
+    until === null ? 0 : Math.max(0, Date.parse(until) - Date.parse(from));
+  const parts = spans.map((span) => {
+    const within = spans.filter(
+      ({ id, from }) => id.startsWith(`${span.id}-`) && span.until !== null && from < span.until,
+    );
+    const spent = Math.max(0, ...within.map(lengthOf));
+    return { label: span.label, milliseconds: Math.max(0, lengthOf(span) - spent) };
+  });
+  return parts.toSorted((one, other) => other.milliseconds - one.milliseconds)[0] ?? null;
 }

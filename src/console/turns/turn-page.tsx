@@ -13,7 +13,7 @@ import { Await, Empty } from "../parts/states.tsx";
 import { toast } from "../parts/toasts.tsx";
 import { Waterfall } from "../parts/waterfall.tsx";
 import { When } from "../parts/when.tsx";
-import { stepSpans } from "./step-spans.ts";
+import { longestPart, stepSpans } from "./step-spans.ts";
 import { lengthOf, openStatuses } from "./turn-filters.ts";
 
 /** One turn: what became of it, and what it did when. */
@@ -83,6 +83,7 @@ function TurnFacts({ turn }: { readonly turn: TurnDetails }) {
         Started: after(startedAt),
         "First text": after(firstTextAt),
         Took: finishedAt === null ? null : durationText(lengthOf(turn, Date.now())),
+        "Most of it": finishedAt === null ? undefined : mostText(turn),
         Attempts: turn.attempts,
         Tokens: `${countText(turn.inputTokens)} in, ${countText(turn.outputTokens)} out${turn.usageEstimated ? " (estimated)" : ""}`,
         "Model calls": turn.modelCalls,
@@ -90,6 +91,12 @@ function TurnFacts({ turn }: { readonly turn: TurnDetails }) {
       }}
     />
   );
+}
+
+/** Why it took so long, in a few words. */
+function mostText(turn: TurnDetails): string | null {
+  const part = longestPart(stepSpans(turn));
+  return part && `${part.label}, ${durationText(part.milliseconds)}`;
 }
 
 function Steps({ turn }: { readonly turn: TurnDetails }) {

@@ -1,11 +1,19 @@
+import type { ReactNode } from "react";
 import { countText } from "../parts/moment.ts";
 import { allTokens, type UsageRow } from "./usage-rows.ts";
 
-/** So many bars are drawn; the table below has all. */
+/** So many bars are drawn; the table has all. */
 const barsMax = 10;
 
-/** The largest rows as bars; the table that follows is its alternative. */
-export function BarFigure({ caption, rows }: { readonly caption: string; readonly rows: readonly UsageRow[] }) {
+interface BarFigureProps {
+  readonly caption: string;
+  readonly rows: readonly UsageRow[];
+  /** The table of all rows. */
+  readonly children: ReactNode;
+}
+
+/** The largest rows as bars, and all of them as a table. */
+export function BarFigure({ caption, rows, children }: BarFigureProps) {
   const most = Math.max(1, ...rows.map(allTokens));
   return (
     <figure className="plot">
@@ -21,6 +29,7 @@ export function BarFigure({ caption, rows }: { readonly caption: string; readonl
           </li>
         ))}
       </ol>
+      {children}
     </figure>
   );
 }

@@ -68,15 +68,24 @@ function Grouped({ by, about, agentName }: GroupedProps) {
       {(report) => {
         const rows = rowsOf(report, by, agentName);
         if (rows.length === 0) return <Empty>Nothing was used in these days.</Empty>;
+        const table = (
+          <DataTable caption={`Usage by ${by}`} columns={columnsOf(by)} rows={rows} rowKey={({ key }) => key} />
+        );
         return (
           <>
-            {by !== "day" && <BarFigure caption={`Tokens by ${by}`} rows={rows} />}
+            {/* The days have their plots above. */}
+            {by === "day" ? (
+              table
+            ) : (
+              <BarFigure caption={`Tokens by ${by}`} rows={rows}>
+                {table}
+              </BarFigure>
+            )}
             <p className="more">
               <Button onClick={() => download(`usage-by-${by}-${about.from}-${about.to}.csv`, csvOf(by, rows))}>
                 Download CSV
               </Button>
             </p>
-            <DataTable caption={`Usage by ${by}`} columns={columnsOf(by)} rows={rows} rowKey={({ key }) => key} />
           </>
         );
       }}
