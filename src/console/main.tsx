@@ -5,6 +5,8 @@
 import { createRoot } from "react-dom/client";
 import { signInByLink } from "./api/session.ts";
 import { ConsoleApp } from "./shell/app.tsx";
+import { loadScreenAt } from "./shell/screen-place.tsx";
 
+loadScreenAt(window.location.pathname);
 signInByLink();
 createRoot(document.getElementById("page") as HTMLElement).render(<ConsoleApp />);

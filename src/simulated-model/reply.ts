@@ -105,8 +105,8 @@ function ownWords({ prompt, images, tools, toolResults }: Conversation): string 
   if (toolResults.length > 0) return toolResults.map(sentenceAbout).join("\n");
   const seen = images === 0 ? "" : ` I see ${images === 1 ? "one picture" : `${images} pictures`} in it.`;
   // Whoever tries an agent for the first time has no other way to know how to make it call a tool.
-  const first = tools[0];
-  const can = first === undefined ? "" : ` Write “use the ${first.name} tool” and I call it.`;
+  const one = tools.find(({ name }) => name === "bash") ?? tools[0];
+  const can = one === undefined ? "" : ` Write “use the ${one.name} tool” and I call it.`;
   return `Hello! You said: “${shorten(prompt.trim(), echoCharsMax)}”.${seen} I am the simulated model, and I answer like this every time.${can}`;
 }
 

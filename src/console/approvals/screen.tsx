@@ -20,7 +20,7 @@ export default function Approvals() {
       )}
       {list.rows.length > 0 && (
         <>
-          <p className="hint">
+          <p className="hint keys-hint">
             <kbd>j</kbd> and <kbd>k</kbd> go to the next and the previous call, <kbd>a</kbd> approves it, <kbd>d</kbd>{" "}
             denies it.
           </p>

@@ -12,10 +12,9 @@ const kinds: { readonly [type: string]: string } = {
   system: "The service",
 };
 
-/** Who did something, in words: the kind, and the id where there is one. */
-export function actorText({ type, id }: Who): string {
-  const kind = kinds[type] ?? type.replaceAll("_", " ");
-  return id === null || type === "system" ? kind : `${kind} ${id}`;
+/** Who did something: the kind in words, and the id where there is one. */
+export function actorText({ type, id }: Who): { readonly kind: string; readonly id: string | null } {
+  return { kind: kinds[type] ?? type.replaceAll("_", " "), id: type === "system" ? null : id };
 }
 
 const places: { readonly [type: string]: string } = { agent: "/agents", task: "/tasks", turn: "/turns" };

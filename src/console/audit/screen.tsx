@@ -11,20 +11,30 @@ import { When } from "../parts/when.tsx";
 import { actorText, resourcePlace } from "./audit-words.ts";
 
 const columns: readonly Column<AuditEvent>[] = [
-  { name: "When", cell: ({ at }) => <When at={at} /> },
   { name: "Action", cell: ({ action }) => <strong>{action.replaceAll("_", " ").replace(".", ": ")}</strong> },
   { name: "Resource", cell: Resource },
   { name: "Changed", cell: ({ changes }) => changes.join(", ") || <span className="faint">–</span>, wideOnly: true },
-  { name: "Who", cell: ({ actor }) => actorText(actor) },
+  { name: "Who", cell: ({ actor }) => <Named {...actorText(actor)} /> },
+  { name: "When", cell: ({ at }) => <When at={at} /> },
 ];
 
 function Resource({ resourceType, resourceId }: AuditEvent) {
-  const name = resourceType.replaceAll("_", " ");
-  if (resourceId === null) return name;
-  const place = resourcePlace(resourceType, resourceId);
+  const place = resourceId === null ? null : resourcePlace(resourceType, resourceId);
+  return <Named kind={resourceType.replaceAll("_", " ")} id={resourceId} place={place} />;
+}
+
+interface NamedProps {
+  readonly kind: string;
+  readonly id: string | null;
+  readonly place?: string | null;
+}
+
+/** What something is, and its id below it: beside each other two such columns are wider than a window. */
+function Named({ kind, id, place = null }: NamedProps) {
   return (
     <>
-      {name} {place === null ? <code>{resourceId}</code> : <Link href={place}>{resourceId}</Link>}
+      {kind}
+      {id !== null && <code className="block">{place === null ? id : <Link href={place}>{id}</Link>}</code>}
     </>
   );
 }

@@ -1,6 +1,7 @@
 import type { ChatConnection } from "parley/client";
 import { useState } from "react";
 import { Link } from "wouter";
+import { useAgentName } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
 import { useCursorList } from "../api/cursor-list.ts";
 import { StatusBadge } from "../parts/badge.tsx";
@@ -15,7 +16,7 @@ import { platformText } from "./chat-words.ts";
 import { HealthBadge } from "./health-view.tsx";
 import { AddChatConnection } from "./new-chat-connection.tsx";
 
-const columns: readonly Column<ChatConnection>[] = [
+const columnsOf = (agentName: (id: string) => string): readonly Column<ChatConnection>[] => [
   {
     name: "Name",
     cell: ({ id, name }) => (
@@ -29,11 +30,7 @@ const columns: readonly Column<ChatConnection>[] = [
   { name: "Health", cell: ({ health }) => <HealthBadge health={health} /> },
   {
     name: "Agent",
-    cell: ({ agentId }) => (
-      <Link href={`/agents/${agentId}`}>
-        <code>{agentId}</code>
-      </Link>
-    ),
+    cell: ({ agentId }) => <Link href={`/agents/${agentId}`}>{agentName(agentId)}</Link>,
     wideOnly: true,
   },
   { name: "Changed", cell: ({ updatedAt }) => <When at={updatedAt} />, wideOnly: true },
@@ -42,6 +39,7 @@ const columns: readonly Column<ChatConnection>[] = [
 /** The chat connections, and a form that adds one. */
 export function ChatOverview() {
   const [creating, setCreating] = useState(false);
+  const agentName = useAgentName();
   const list = useCursorList<ChatConnection>({
     key: ["chat-connections"],
     load: async (cursor, signal) => {
@@ -63,7 +61,7 @@ export function ChatOverview() {
       <ListView
         list={list}
         caption="Chat connections"
-        columns={columns}
+        columns={columnsOf(agentName)}
         rowKey={({ id }) => id}
         empty="There is no chat connection yet. With one, people talk to an agent in Slack or Telegram."
       />

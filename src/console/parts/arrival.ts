@@ -5,10 +5,10 @@ window.addEventListener("pushState", () => {
 });
 
 /**
- * Whether the present screen was opened from another one of this page, and by somebody with a
- * mouse: then a screen for typing may take the focus. After a load the focus begins at the top,
- * and on a phone it would bring up the keyboard.
+ * Whether the present screen was opened from another one of this page, and not by touch: then a
+ * screen for typing may take the focus. After a load the focus begins at the top, and on a phone
+ * it would bring up the keyboard.
  */
 export function mayTakeFocus(): boolean {
-  return hasMovedOnce && window.matchMedia("(pointer: fine)").matches;
+  return hasMovedOnce && !window.matchMedia("(pointer: coarse)").matches;
 }

@@ -36,7 +36,11 @@ export function Waterfall({ caption, spans }: { readonly caption: string; readon
               {durationText(milliseconds)}
               {until === null && "…"}
             </span>
-            {detail !== undefined && <span className="waterfall-detail">{detail}</span>}
+            {detail !== undefined && (
+              <span className="waterfall-detail" style={{ paddingInlineStart: `${depth}rem` }}>
+                {detail}
+              </span>
+            )}
           </li>
         );
       })}

@@ -1,7 +1,7 @@
 import { useChat } from "@ai-sdk/react";
 import { useQuery } from "@tanstack/react-query";
 import type { UIMessage as StoredMessage } from "parley/client";
-import { useCallback, useEffect, useRef } from "react";
+import { useCallback, useEffect } from "react";
 import { Link } from "wouter";
 import { parley } from "../api/client.ts";
 import { MessageView } from "../conversation/message-view.tsx";
@@ -25,12 +25,14 @@ interface TalkViewProps {
 
 /** One conversation: what was said and, in place, what waits for a person. */
 export function TalkView({ talk, onPhase, onFork, renew }: TalkViewProps) {
-  const { messages, status, error } = useChat({ chat: talk.chat, throttle: 40 });
+  // The first text is drawn at once; of a stream each drawing holds what came in this many milliseconds.
+  const throttle = talk.chat.status === "submitted" ? {} : { throttle: 40 };
+  const { messages, status, error } = useChat({ chat: talk.chat, ...throttle });
   const loaded = useQuery({ queryKey: ["talk", talk.id], queryFn: () => talk.load(), staleTime: Infinity, gcTime: 0 });
   const phase = phaseOf(messages as StoredMessage[], status);
   useEffect(() => onPhase(phase), [phase, onPhase]);
   useOthersDecision(talk, phase === "waiting");
-  const place = useFollowedEnd(messages);
+  const place = useFollowedEnd();
   async function fork(throughMessageId: string): Promise<void> {
     const made = await parley.sessions.fork(talk.agentId, talk.sessionId as string, { throughMessageId });
     onFork(made.id);
@@ -99,18 +101,22 @@ function useOthersDecision(talk: Talk, isWaiting: boolean): void {
   });
 }
 
-/** Keeps the end in sight while whoever reads is at the end. */
-function useFollowedEnd(messages: readonly unknown[]) {
-  const element = useRef<HTMLDivElement | null>(null);
-  const atEnd = useRef(true);
-  const place = useCallback((found: HTMLDivElement | null) => {
-    element.current = found;
-    found?.addEventListener("scroll", () => {
-      atEnd.current = found.scrollHeight - found.scrollTop - found.clientHeight < 80;
-    });
+/** Keeps the end in sight while whoever reads is at the end. What a turn took comes after its last text. */
+function useFollowedEnd() {
+  return useCallback((element: HTMLDivElement | null) => {
+    if (element === null) return;
+    let atEnd = true;
+    const onScroll = () => {
+      atEnd = element.scrollHeight - element.scrollTop - element.clientHeight < 80;
+    };
+    const follow = () => atEnd && element.scrollTo({ top: element.scrollHeight });
+    const changes = new MutationObserver(follow);
+    changes.observe(element, { childList: true, subtree: true, characterData: true });
+    element.addEventListener("scroll", onScroll);
+    follow();
+    return () => {
+      changes.disconnect();
+      element.removeEventListener("scroll", onScroll);
+    };
   }, []);
-  useEffect(() => {
-    if (messages.length > 0 && atEnd.current) element.current?.scrollTo({ top: element.current.scrollHeight });
-  }, [messages]);
-  return place;
 }

@@ -1,29 +1,21 @@
-import { type ComponentType, type LazyExoticComponent, lazy, Suspense, useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { Redirect, Route, Switch, useLocation } from "wouter";
 import type { ConsoleSession } from "../api/session.ts";
 // Watches from the beginning, before a screen asks.
 import "../parts/arrival.ts";
 import { IconButton } from "../parts/button.tsx";
-import { Empty, Loading } from "../parts/states.tsx";
-import { operatorScreens, type Screen, type ScreenGroup, tenantScreens } from "../screens.ts";
+import { Empty } from "../parts/states.tsx";
+import { operatorScreens, type ScreenGroup, tenantScreens } from "../screens.ts";
 import { ErrorBoundary } from "./error-boundary.tsx";
 import { Keys } from "./keys.tsx";
 import { Navigation } from "./navigation.tsx";
+import { ScreenPlace } from "./screen-place.tsx";
 
 /** Screens that are there, by their groups. */
 function shownGroups(kind: ConsoleSession["principal"]["kind"]): ScreenGroup[] {
   return (kind === "operator" ? operatorScreens : tenantScreens)
     .map(({ title, screens }) => ({ title, screens: screens.filter(({ load }) => load !== null) }))
     .filter(({ screens }) => screens.length > 0);
-}
-
-const lazies = new Map<Screen, LazyExoticComponent<ComponentType>>();
-
-/** The screen's component; its code is loaded when it is first shown. */
-function componentOf(screen: Screen): ComponentType {
-  const component = lazies.get(screen) ?? lazy(screen.load as NonNullable<Screen["load"]>);
-  lazies.set(screen, component);
-  return component;
 }
 
 /** Does something at Escape while the menu is open, wherever the focus is. */
@@ -72,23 +64,19 @@ export function Frame({ session }: { readonly session: ConsoleSession }) {
       <div className="behind-menu" aria-hidden="true" onPointerDown={() => setOpen(false)} />
       <main id="main" ref={main} tabIndex={-1}>
         <ErrorBoundary address={location}>
-          <Suspense fallback={<Loading />}>
-            <Switch>
-              {screens.map((screen) => (
-                <Route
-                  key={screen.name}
-                  path={screen.path === "/" ? "/" : `${screen.path}/*?`}
-                  component={componentOf(screen)}
-                />
-              ))}
-              {session.principal.kind === "operator" && screens[0] && <Redirect to={screens[0].path} replace />}
-              <Route>
-                <Empty>
-                  <h1>There is nothing at this address.</h1>
-                </Empty>
+          <Switch>
+            {screens.map((screen) => (
+              <Route key={screen.name} path={screen.path === "/" ? "/" : `${screen.path}/*?`}>
+                <ScreenPlace screen={screen} />
               </Route>
-            </Switch>
-          </Suspense>
+            ))}
+            {session.principal.kind === "operator" && screens[0] && <Redirect to={screens[0].path} replace />}
+            <Route>
+              <Empty>
+                <h1>There is nothing at this address.</h1>
+              </Empty>
+            </Route>
+          </Switch>
         </ErrorBoundary>
       </main>
       <Keys screens={screens} />

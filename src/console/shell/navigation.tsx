@@ -4,6 +4,7 @@ import { type ConsoleSession, signOut } from "../api/session.ts";
 import { Button } from "../parts/button.tsx";
 import { toastError } from "../parts/toasts.tsx";
 import type { ScreenGroup } from "../screens.ts";
+import { loadScreen } from "./screen-place.tsx";
 
 interface NavigationProps {
   readonly groups: readonly ScreenGroup[];
@@ -34,19 +35,22 @@ export function Navigation({ groups, session, present, onClose }: NavigationProp
           <div key={title}>
             <h2>{title}</h2>
             <ul>
-              {screens.map(({ name, path, load }) => (
-                <li key={name}>
-                  <Link
-                    href={path}
-                    aria-current={path === present ? "page" : undefined}
-                    // A screen's code is on its way before the click.
-                    onPointerEnter={() => void load?.().catch(() => {})}
-                    onClick={onClose}
-                  >
-                    {name}
-                  </Link>
-                </li>
-              ))}
+              {screens.map((screen) => {
+                const { name, path } = screen;
+                return (
+                  <li key={name}>
+                    <Link
+                      href={path}
+                      aria-current={path === present ? "page" : undefined}
+                      // A screen's code is on its way before the click.
+                      onPointerEnter={() => void loadScreen(screen).catch(() => {})}
+                      onClick={onClose}
+                    >
+                      {name}
+                    </Link>
+                  </li>
+                );
+              })}
             </ul>
           </div>
         ))}
