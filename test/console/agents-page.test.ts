@@ -28,7 +28,7 @@ describe.skipIf(!hasBrowser)("the screens of agents", () => {
     await person.heading("New agent").waitFor();
     // As the newest agent has it.
     await eventually(async () => (await person.page.getByRole("combobox", { name: "Model" }).inputValue()) !== "");
-    expect(await person.page.getByLabel("Provider").inputValue()).not.toBe("");
+    await eventually(async () => (await person.page.getByLabel("Provider").inputValue()) !== "");
     await person.press("Create");
     await eventually(async () => (await person.page.getByLabel("Name").getAttribute("aria-invalid")) === "true");
     const fault = await person.page.getByLabel("Name").getAttribute("aria-describedby");

@@ -25,9 +25,7 @@ interface TalkViewProps {
 
 /** One conversation: what was said and, in place, what waits for a person. */
 export function TalkView({ talk, onPhase, onFork, renew }: TalkViewProps) {
-  // The first text is drawn at once; of a stream each drawing holds what came in this many milliseconds.
-  const throttle = talk.chat.status === "submitted" ? {} : { throttle: 40 };
-  const { messages, status, error } = useChat({ chat: talk.chat, ...throttle });
+  const { messages, status, error } = useChat({ chat: talk.chat, ...drawnEvery(talk) });
   const loaded = useQuery({ queryKey: ["talk", talk.id], queryFn: () => talk.load(), staleTime: Infinity, gcTime: 0 });
   const phase = phaseOf(messages as StoredMessage[], status);
   useEffect(() => onPhase(phase), [phase, onPhase]);
@@ -82,6 +80,13 @@ export function TalkView({ talk, onPhase, onFork, renew }: TalkViewProps) {
       {phase === "over" && talk.sessionId !== null && <LastTurn sessionId={talk.sessionId} count={messages.length} />}
     </div>
   );
+}
+
+/** The first text of an answer is drawn at once; after it each drawing holds what came in so many milliseconds. */
+function drawnEvery({ chat }: Talk): { throttle?: number } {
+  const last = chat.messages.at(-1);
+  const speaks = last?.role === "assistant" && last.parts.some((part) => part.type === "text" && part.text !== "");
+  return speaks ? { throttle: 40 } : {};
 }
 
 /** The time between two looks whether a turn that waits was decided elsewhere: at first, at last, and how it grows. */
