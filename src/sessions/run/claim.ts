@@ -75,7 +75,7 @@ type Claims = Batcher<AskedClaim, Claim>;
 /** Claims one after another on the lock connection: those that come while one is under way share the next. */
 const batchers = { job: new WeakMap<Sql, Claims>(), announced: new WeakMap<Sql, Claims>() };
 /** One statement claims at most so many turns: the transcripts of all of them come with it. */
-const claimGroupMax = 10;
+const claimGroupMax = 25;
 
 /**
  * Takes the session's lock, claims the turn and reads what it runs on, in one
