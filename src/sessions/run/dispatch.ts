@@ -42,7 +42,9 @@ export class Dispatcher {
   readonly #parker: Batcher<string, undefined>;
   /** The weights of the tenants that the last looks found; a tenant that is not here counts as 1. */
   readonly #weights = new Map<string, number>();
-  /** Turns that were picked and run now. */
+  /** Claims of announced turns that are under way. */
+  readonly #claiming = new Set<Promise<unknown>>();
+  /** Turns that were picked, or announced, and run now. */
   readonly #picked = new Set<Promise<void>>();
   /** Whether there may be parked turns. */
   #parked = false;
@@ -70,7 +72,7 @@ export class Dispatcher {
       { countMax: parkGroupMax },
     );
     actor.onParked = (tenantId) => this.#hear(tenantId);
-    actor.onQueued = (turn) => void this.#takeAnnounced(turn);
+    actor.onQueued = (turn) => this.#takeAnnounced(turn);
   }
 
   /** Runs the turn of a job to its end, or parks it. Throws as `Actor.claim` and what running it throws. */
@@ -87,9 +89,15 @@ export class Dispatcher {
     if (mustWait) await this.#park(turnId, tenantId);
   }
 
-  /** Claims and runs a turn that was announced, in place of its job; leaves it to its job where it may not run here now. Never rejects. */
-  async #takeAnnounced(turn: QueuedTurn): Promise<void> {
-    if (!this.#stopped && this.#takeSlot(turn.tenantId)) await this.#claim(turn, "announced");
+  /** Claims and runs a turn that was announced, in place of its job; leaves it to its job where it may not run here now. */
+  #takeAnnounced(turn: QueuedTurn): void {
+    if (this.#stopped || !this.#takeSlot(turn.tenantId)) return;
+    const claiming = this.#claim(turn, "announced").then((outcome) => {
+      this.#claiming.delete(claiming);
+      // Its slot is free again, and a parked turn may have waited for one.
+      if (outcome !== "claimed" && this.#parked) this.#pick();
+    });
+    this.#claiming.add(claiming);
   }
 
   #takeSlot(tenantId: string): boolean {
@@ -102,7 +110,7 @@ export class Dispatcher {
   async stop(): Promise<void> {
     this.#stopped = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
-    await this.#picking;
+    await Promise.all([this.#picking, ...this.#claiming]);
     await Promise.all(this.#picked);
   }
 
@@ -262,7 +270,7 @@ export class Dispatcher {
     const { id, tenantId } = running.turn;
     const run = observeJob("turn", () => this.#actor.run(running, this.#run))
       // The reaper finds the turn.
-      .catch((error) => this.#ctx.log.error({ err: error, turnId: id }, "a picked turn broke off"))
+      .catch((error) => this.#ctx.log.error({ err: error, turnId: id }, "a turn that was claimed without its job broke off"))
       .finally(() => {
         this.#picked.delete(run);
         this.#release(tenantId);
