@@ -17,7 +17,7 @@ import { type QueuedTurn, queuedChannel, readAnnouncement } from "../state/turn-
 import { writeBeat } from "./beat.ts";
 import { Channels } from "./channels.ts";
 import { type AskedClaim, type ClaimRefusal, claimCounted, claimTurn } from "./claim.ts";
-import { lockMissing, releaseLock } from "./session-lock.ts";
+import { lockMissing, releaseLock, sendReleases } from "./session-lock.ts";
 
 /** Why a running turn is told to stop. */
 export type StopReason = "canceled" | "fenced" | "drained" | "timed_out" | "limit_reached" | "too_large";
@@ -347,7 +347,9 @@ export class Actor {
   /** Ends the beat and the connection; locks that are still held go with it. Never rejects, whatever state Postgres is in. */
   async close(): Promise<void> {
     if (this.#beating !== null) clearInterval(this.#beating);
-    // Jobs whose end the queue could not write while Postgres was away are given back with the row. Sent now, because after `end` nothing is sent.
+    // What is to be sent is sent now, because after `end` nothing is. Locks first: they are released in groups.
+    sendReleases(this.#sql);
+    // Jobs whose end the queue could not write while Postgres was away are given back with the row.
     const gone = { names: this.#queueNames, inOrder: true };
     forgetWorkers(this.#sql, this.#sql`w.id = ${this.workerId}`, gone).then(null, () => {});
     // Ending waits for what was sent, up to its limit.
