@@ -1,6 +1,5 @@
-import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
-import { parley } from "../api/client.ts";
+import { useProviders } from "../api/providers.ts";
 import { CheckField, SelectField, TextAreaField, TextField } from "../parts/fields.tsx";
 import type { FormState } from "../parts/form.tsx";
 import type { AgentForm } from "./agent-form.ts";
@@ -54,10 +53,7 @@ export function AgentSettings({ form }: { readonly form: FormState<AgentForm> })
 }
 
 function ProviderField({ form }: { readonly form: FormState<AgentForm> }) {
-  const providers = useQuery({
-    queryKey: ["providers", "all"],
-    queryFn: ({ signal }) => parley.providers.list({}, { signal }),
-  });
+  const providers = useProviders();
   const known = providers.data?.providers ?? [];
   const hint =
     providers.data !== undefined && known.length === 0 ? (

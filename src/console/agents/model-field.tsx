@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useAgents } from "../api/agents.ts";
 import { parley } from "../api/client.ts";
+import { useProviders } from "../api/providers.ts";
 import { FieldFrame } from "../parts/fields.tsx";
 import type { FormState } from "../parts/form.tsx";
 import type { AgentForm } from "./agent-form.ts";
@@ -8,10 +9,12 @@ import type { AgentForm } from "./agent-form.ts";
 /** The model's id, with those that other agents use and those that its provider lists. */
 export function ModelField({ form }: { readonly form: FormState<AgentForm> }) {
   const { providerId } = form.values;
+  const provider = useProviders().data?.providers.find(({ id }) => id === providerId);
   const models = useQuery({
     queryKey: ["provider-models", providerId],
     queryFn: ({ signal }) => parley.providers.listModels(providerId, { signal }),
-    enabled: providerId !== "",
+    // A custom provider has no list.
+    enabled: provider !== undefined && provider.providerType !== "custom",
     retry: false,
     staleTime: 60_000,
   });

@@ -2,6 +2,7 @@ import type { ReactNode } from "react";
 
 /** One column: its heading and what it shows of a row. */
 export interface Column<Row> {
+  /** Empty above buttons and links: screen readers hear "Actions". */
   readonly name: string;
   cell(row: Row): ReactNode;
   /** Numbers stand at the right. */
@@ -30,7 +31,7 @@ export function DataTable<Row>({ caption, columns, rows, rowKey }: DataTableProp
           <tr>
             {columns.map((column) => (
               <th key={column.name} scope="col" className={classOf(column)}>
-                {column.name}
+                {column.name === "" ? <span className="unseen">Actions</span> : column.name}
               </th>
             ))}
           </tr>

@@ -43,7 +43,7 @@ export function ProviderPage({ providerId }: { readonly providerId: string }) {
               <Rename key={provider.updatedAt} provider={provider} />
             </Section>
             <Section title="Models">
-              <Models providerId={provider.id} />
+              <Models provider={provider} />
             </Section>
           </>
         )}
@@ -69,14 +69,17 @@ function Rename({ provider }: { readonly provider: Provider }) {
 /** So many models are shown at first; a router lists hundreds. */
 const shownAtFirst = 40;
 
-function Models({ providerId }: { readonly providerId: string }) {
+function Models({ provider: { id: providerId, providerType } }: { readonly provider: Provider }) {
   const [all, setAll] = useState(false);
+  const isListed = providerType !== "custom";
   const query = useQuery({
     queryKey: ["provider-models", providerId],
     queryFn: ({ signal }) => parley.providers.listModels(providerId, { signal }),
+    enabled: isListed,
     retry: false,
     staleTime: 60_000,
   });
+  if (!isListed) return <Empty>A custom provider has no list of models: an agent's settings name one by its id.</Empty>;
   return (
     <Await query={query}>
       {({ models }) =>

@@ -104,7 +104,7 @@ function columnsOf(agentName: (id: string) => string): readonly Column<TurnSumma
           <Link href={`/turns/${id}`} className="row-link">
             {id}
           </Link>
-          {error !== null && <span className="fault">{error.message}</span>}
+          {error !== null && <p className="fault">{error.message}</p>}
         </>
       ),
     },
