@@ -219,6 +219,39 @@ describe("what the checker must see", () => {
     expect(await checkTranscripts(history, holding(answer("a-t2")))).toHaveLength(1);
   });
 
+  test("a transcript of many cancelled turns of which some kept an answer", async () => {
+    const turns = Array.from({ length: 12 }, (_, place) =>
+      turn(`t${place}`, { status: "canceled", cancelKeep: "partial", finishedAt: at(place + 1) }),
+    );
+    const history = historyOf(...turns.map(({ id }) => ({ op: id, message: user(`u-${id}`) })));
+    const sessions = [{ id: "s", agentId: "a", deleted: false, op: "s" }];
+    const held = turns.flatMap(({ id }, place) => [user(`u-${id}`), ...(place % 2 === 0 ? [] : [answer(`a-${id}`)])]);
+    const holding = (list: Message[]) => remainsOf({ sessions, turns, transcripts: new Map([["s", list]]) });
+    expect(await checkTranscripts(history, holding(held))).toEqual([]);
+    expect(await checkTranscripts(history, holding(held.filter(({ id }) => id !== "u-t3")))).toHaveLength(1);
+    expect(await checkTranscripts(history, holding(held.toReversed()))).toHaveLength(1);
+  });
+
+  test("a fork of a turn that waited, and another message than was sent in its own session", async () => {
+    const sessions = ["s", "fork"].map((id) => ({ id, agentId: "a", deleted: false, op: id }));
+    const sent = answer("a-t1", { type: "text", text: "Both." });
+    const history = historyOf(
+      { op: "t1", turnId: "c1", message: user("u1"), body: { message: sent } },
+      { kind: "fork", op: "fork", status: 201, body: { id: "fork" } },
+    );
+    const holding = (own: Message) =>
+      remainsOf({
+        sessions,
+        turns: [turn("t1", { continuationId: "c1" })],
+        transcripts: new Map([
+          ["s", [user("u1"), own]],
+          ["fork", [user("u1"), answer("a-t1")]],
+        ]),
+      });
+    expect(await checkTranscripts(history, holding(sent))).toEqual([]);
+    expect(await checkTranscripts(history, holding(answer("a-t1")))).toHaveLength(1);
+  });
+
   test("a client tool's call with two results, or with another one than was taken", () => {
     const toolCall = { toolCallId: "c", assistantMessageId: "a-t1" };
     const taken = { kind: "answer", status: 202, body: { toolCall }, result: { output: 1 } };

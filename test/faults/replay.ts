@@ -12,8 +12,16 @@ export interface Place {
 
 export type Transcript = readonly Place[];
 
-/** Cancelled turns of a session that kept something give a transcript several forms; past so many they are not told apart. */
+/** Turns that may have kept something give a transcript several forms; past so many they are not told apart. */
 const formsMax = 500;
+
+/** What is known of the transcript that is looked for, so that forms which cannot become it are left out. */
+interface Goal {
+  /** The ids that it holds. */
+  readonly held: ReadonlySet<string>;
+  /** When the last regeneration ended that may have cut something out of it; null: none. */
+  readonly lastCutAt: number | null;
+}
 
 /** What a session's turns must have made of its transcript, from what it began with, in the order in which they ended. */
 export class Replay {
@@ -44,32 +52,43 @@ export class Replay {
 
   /** The transcripts that the session may have now: of a fork, one for each that its source had at some moment. */
   ends(sessionId: string): Transcript[] {
-    const turns = this.#turnsOf(sessionId);
-    return turns.reduce<Transcript[]>(
-      (forms, turn) => distinct(forms.flatMap((messages) => this.#after(messages, turn))),
-      this.#beginnings(sessionId),
+    const goal = this.#goalOf(sessionId);
+    return this.#turnsOf(sessionId).reduce<Transcript[]>(
+      (forms, turn) => distinct(forms.flatMap((messages) => this.#after(messages, turn, goal))),
+      this.#beginnings(sessionId, goal),
     );
   }
 
-  /** Every transcript that the session may have had at some moment. */
-  #moments(sessionId: string): Transcript[] {
-    let forms = this.#beginnings(sessionId);
+  #goalOf(sessionId: string): Goal {
+    const held = new Set(this.#remains.transcripts.get(sessionId)?.map(({ id }) => id));
+    const chain = new Set([sessionId]);
+    for (let source = this.sourceOf(sessionId); source !== null; source = this.sourceOf(source)) chain.add(source);
+    const cuts = this.#remains.turns.filter(
+      ({ sessionId: home, trigger }) => trigger === "regenerate-message" && chain.has(home ?? ""),
+    );
+    const ends = cuts.map(({ finishedAt }) => Number(finishedAt));
+    return { held, lastCutAt: ends.length === 0 ? null : Math.max(...ends) };
+  }
+
+  /** Every transcript that the session may have had at some moment, and that may have become what is looked for. */
+  #moments(sessionId: string, goal: Goal): Transcript[] {
+    let forms = this.#beginnings(sessionId, goal);
     const moments = [...forms];
     for (const turn of this.#turnsOf(sessionId)) {
       // While it waited, its messages were there, whatever became of it.
       if (turn.continuationId !== null && turn.trigger === "submit-message")
         moments.push(...forms.map((messages) => this.#with(messages, turn)));
-      forms = distinct(forms.flatMap((messages) => this.#after(messages, turn)));
+      forms = distinct(forms.flatMap((messages) => this.#after(messages, turn, goal)));
       moments.push(...forms);
     }
     return distinct(moments);
   }
 
-  #beginnings(sessionId: string): Transcript[] {
+  #beginnings(sessionId: string, goal: Goal): Transcript[] {
     const fork = this.#forkOf(sessionId);
     if (fork === undefined) return [[]];
     const through = fork.cutAt ?? null;
-    const whole = this.#moments(fork.sessionId ?? "");
+    const whole = this.#moments(fork.sessionId ?? "", goal);
     if (through === null) return whole;
     return distinct(
       whole.flatMap((messages) => {
@@ -93,7 +112,17 @@ export class Replay {
     return this.#remains.turns.filter(({ sessionId }) => sessionId === id);
   }
 
-  #after(messages: Transcript, turn: TurnRecord): Transcript[] {
+  #after(messages: Transcript, turn: TurnRecord, { held, lastCutAt }: Goal): Transcript[] {
+    const forms = this.#formsAfter(messages, turn);
+    const { assistantMessageId } = turn;
+    const isCut = lastCutAt !== null && lastCutAt > Number(turn.finishedAt);
+    // An answer that is held was kept; one that is not was not, unless a regeneration may have cut it away.
+    if (forms.length === 1 || (isCut && !held.has(assistantMessageId))) return forms;
+    const has = (form: Transcript) => form.some(({ id }) => id === assistantMessageId);
+    return forms.filter((form) => has(form) === held.has(assistantMessageId));
+  }
+
+  #formsAfter(messages: Transcript, turn: TurnRecord): Transcript[] {
     const regenerates = turn.trigger === "regenerate-message";
     // With the question, and the answer where it had said something; a regeneration that said nothing changes nothing.
     if (turn.status === "canceled" && turn.cancelKeep === "partial") {
