@@ -270,7 +270,9 @@ export class Dispatcher {
     const { id, tenantId } = running.turn;
     const run = observeJob("turn", () => this.#actor.run(running, this.#run))
       // The reaper finds the turn.
-      .catch((error) => this.#ctx.log.error({ err: error, turnId: id }, "a turn that was claimed without its job broke off"))
+      .catch((error) =>
+        this.#ctx.log.error({ err: error, turnId: id }, "a turn that was claimed without its job broke off"),
+      )
       .finally(() => {
         this.#picked.delete(run);
         this.#release(tenantId);
