@@ -148,7 +148,7 @@ export interface Aftermath {
   readonly messages: number;
 }
 
-/** What became of an ended turn, once the queue has forgotten its job. */
+/** What became of a turn, once it has ended and the queue has forgotten its job: a running one may have none. */
 export async function aftermathOf(sql: Sql, turnId: string): Promise<Aftermath> {
   return eventually(async () => {
     const [row] = await sql<(Aftermath & { jobs: number })[]>`
@@ -159,7 +159,8 @@ export async function aftermathOf(sql: Sql, turnId: string): Promise<Aftermath> 
       from turns t where id = ${turnId}`;
     if (row === undefined) throw new Error(`There is no turn ${turnId}.`);
     const { jobs, ...aftermath } = row;
-    return jobs === 0 ? (aftermath as Aftermath) : null;
+    const isUnderWay = ["enqueued", "queued", "running"].includes(aftermath.status);
+    return jobs === 0 && !isUnderWay ? (aftermath as Aftermath) : null;
   });
 }
 
