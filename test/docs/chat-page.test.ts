@@ -222,6 +222,8 @@ describe.skipIf(!hasBrowser)("docs/chat-page in a browser", () => {
     );
     held.release();
     await visit.shows(first, "one", second, "two");
+    // A reader has the last word a moment before it is stored.
+    await eventually(async () => (await rolesOf(visit)).length === 4);
     expect(await rolesOf(visit)).toEqual(["user", "assistant", "user", "assistant"]);
   });
 
