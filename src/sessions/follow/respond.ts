@@ -8,7 +8,8 @@ import { endStreamedResponse } from "../../kernel/runtime.ts";
 import { finishReasonOf } from "../../messages/finish-reason.ts";
 import { outputOf } from "../../model/response-format.ts";
 import type { AcceptedTurn } from "../accept/accepted.ts";
-import { endOfContinuation, endOfTurn, isEnded, type LogState, logAttemptOf, logStates } from "../state/turn-log.ts";
+import { endOfContinuation, isEnded, type LogState, logAttemptOf, logStates } from "../state/turn-log.ts";
+import { endOfTurnTogether } from "./end-together.ts";
 import { followLog } from "./follow.ts";
 import type { FollowedLog, Following } from "./followed-log.ts";
 import type { TurnWatch } from "./watch.ts";
@@ -112,7 +113,7 @@ export async function awaitEnd({ ctx, watch }: StreamContext, log: FollowedLog, 
       // The message itself is read from the transcript, where it is complete.
     }
     const end = await ask(() =>
-      log.logId === turnId ? endOfTurn(ctx.sql, turnId) : endOfContinuation(ctx.sql, log.logId),
+      log.logId === turnId ? endOfTurnTogether(ctx.sql, turnId) : endOfContinuation(ctx.sql, log.logId),
     );
     if (end === null || isEnded(end.status) || stop.aborted) return end;
     // Its log was lost with what it had shown, and the turn runs again.

@@ -1,3 +1,4 @@
+import type postgres from "postgres";
 import type { AnySql } from "../../kernel/database/client.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
@@ -44,7 +45,7 @@ export async function logStates(sql: AnySql, ids: readonly string[]): Promise<Lo
 }
 
 /** How a turn's own log ended. */
-interface EndOfTurn extends Pick<LogState, "status" | "error"> {
+export interface EndOfTurn extends Pick<LogState, "status" | "error"> {
   /** What it answered with. */
   readonly message: UiMessage | null;
   /** Whether the message's final text is JSON that was asked for. */
@@ -57,14 +58,36 @@ interface EndOfTurn extends Pick<LogState, "status" | "error"> {
  * before anybody read its message, the cancel is the end: the message is gone.
  */
 export async function endOfTurn(sql: AnySql, turnId: string): Promise<EndOfTurn | null> {
-  const [row] = await sql<EndOfTurn[]>`
-    select t.error, t.response_format is not null and t.status = 'succeeded' as has_output, coalesce(t.answer, m.content) as message,
-      case when t.continuation_id is null or (t.status = 'canceled' and coalesce(t.answer, m.content) is null)
+  const fields = endFields(sql, sql`coalesce(t.answer, m.content)`);
+  const [row] = await sql<EndOfTurn[]>`select ${fields} where t.id = ${turnId}`;
+  return row ?? null;
+}
+
+/** An end among several. */
+interface EndOfOne extends EndOfTurn {
+  readonly turnId: string;
+  /** Its message has more than the bytes that were asked for, or is not in a transcript, and is not here. */
+  readonly isLarge: boolean;
+}
+
+/** Returns the same of several turns, messages of at most `bytesMax` only. Turns that do not exist are left out. */
+export async function endsOfTurns(
+  sql: AnySql,
+  turnIds: readonly string[],
+  bytesMax: number,
+): Promise<readonly EndOfOne[]> {
+  const isLarge = sql`(t.answer is not null or coalesce(m.bytes > ${bytesMax}, false))`;
+  return sql<EndOfOne[]>`
+    select t.id as turn_id, ${isLarge} as is_large,
+      ${endFields(sql, sql`case when not ${isLarge} then m.content end`)} where t.id = any(${turnIds as string[]})`;
+}
+
+function endFields(sql: AnySql, message: postgres.Fragment): postgres.Fragment {
+  return sql`t.error, t.response_format is not null and t.status = 'succeeded' as has_output, ${message} as message,
+      case when t.continuation_id is null or (t.status = 'canceled' and t.answer is null and m.content is null)
         then t.status else 'succeeded' end as status
     from turns t
-    left join messages m on m.session_id = t.session_id and m.id = t.assistant_message_id and m.role = 'assistant'
-    where t.id = ${turnId}`;
-  return row ?? null;
+    left join messages m on m.session_id = t.session_id and m.id = t.assistant_message_id and m.role = 'assistant'`;
 }
 
 /** Returns the same for the log of a continuation. */
