@@ -2,6 +2,7 @@ import { median } from "./figures.ts";
 
 /** What a number of clients measured together. */
 export interface Measured {
+  readonly turns: number;
   readonly turnsPerSecond: number;
   /** Median time to the first text. */
   readonly firstTextMs: number;
@@ -22,9 +23,22 @@ export interface Drive {
   /** Pause of the model before each chunk after the first; 0 when left out. */
   readonly delayMs?: number;
   readonly stream: boolean;
+  /** How a turn is asked for and answered, where not in the service's way. */
+  readonly wire?: Wire;
 }
 
-const firstText = /"text-delta"/;
+/** Another system's way of being asked for a turn, and what its stream looks like. */
+export interface Wire {
+  /** Asks for a turn; what comes back is its stream. */
+  ask(url: string, text: string): Promise<Response>;
+  /** Is there once some text is. */
+  readonly firstText: RegExp;
+  /** Is there at the end of an answer that is whole. */
+  readonly end: RegExp;
+}
+
+const firstTextChunk = /"text-delta"/;
+const endOfStream = /\[DONE\]/;
 /** The last word of an answer and its end stand within so many characters of a stream. */
 const tailUnits = 20_000;
 
@@ -47,22 +61,20 @@ export async function drive(plan: Drive): Promise<Measured> {
     }),
   );
   const seconds = (performance.now() - startedAt) / 1000;
-  return { turnsPerSecond: whole.length / seconds, firstTextMs: median(first), turnMs: median(whole), failed };
+  const turns = whole.length;
+  return { turns, turnsPerSecond: turns / seconds, firstTextMs: median(first), turnMs: median(whole), failed };
 }
 
 /** One turn, read as it comes. Returns the moment its first text arrived. */
-async function turn({ url, headers, chunks, delayMs = 0, stream }: Drive): Promise<{ firstAt: number; ok: boolean }> {
-  const parts = [{ type: "text", text: `[[sim: chunks=${chunks} delayMs=${delayMs}]]` }];
-  const message = { id: "m1", role: "user", parts };
-  const response = await fetch(url, {
-    method: "POST",
-    headers,
-    body: JSON.stringify({ message, ...(stream ? {} : { stream }) }),
-  });
+async function turn(plan: Drive): Promise<{ firstAt: number; ok: boolean }> {
+  const { chunks, delayMs = 0, stream, wire } = plan;
+  const text = `[[sim: chunks=${chunks} delayMs=${delayMs}]]`;
+  const response = wire === undefined ? await askService(plan, text) : await wire.ask(plan.url, text);
   if (!stream) {
     const body = await response.text();
     return { firstAt: performance.now(), ok: response.ok && body.includes(`chunk-${chunks} `) };
   }
+  const { firstText, end } = wire ?? { firstText: firstTextChunk, end: endOfStream };
   let firstAt = 0;
   let tail = "";
   const decoder = new TextDecoder();
@@ -70,5 +82,11 @@ async function turn({ url, headers, chunks, delayMs = 0, stream }: Drive): Promi
     tail = (tail + decoder.decode(part, { stream: true })).slice(-tailUnits);
     if (firstAt === 0 && firstText.test(tail)) firstAt = performance.now();
   }
-  return { firstAt, ok: tail.includes(`chunk-${chunks} `) && tail.includes("[DONE]") };
+  return { firstAt, ok: tail.includes(`chunk-${chunks} `) && end.test(tail) };
+}
+
+function askService({ url, headers, stream }: Drive, text: string): Promise<Response> {
+  const message = { id: "m1", role: "user", parts: [{ type: "text", text }] };
+  const body = JSON.stringify({ message, ...(stream ? {} : { stream }) });
+  return fetch(url, { method: "POST", headers, body });
 }

@@ -1,4 +1,3 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,6 +8,7 @@ import { migrate } from "../src/kernel/database/migrate.ts";
 import type { IdOf } from "../src/kernel/ids.ts";
 import { createLogger } from "../src/kernel/telemetry/log.ts";
 import { startRedis } from "../test/harness/redis.ts";
+import { launchProgram, stopProgram } from "./launch.ts";
 import { processStat, type StandProcess } from "./processes.ts";
 
 /** Asks the service as the stand's tenant. Throws when the response is no success. */
@@ -60,9 +60,6 @@ export interface StandOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** A process of the stand has this long to say that it is there, on a busy machine. */
-const startMs = 60_000;
-
 /** Starts the stand. Postgres writes to disk as it does in production. */
 export async function startStand(options: StandOptions): Promise<Stand> {
   const opened = new AsyncDisposableStack();
@@ -81,11 +78,11 @@ export async function startStand(options: StandOptions): Promise<Stand> {
 
     const processes: StandProcess[] = [{ name: "redis", pid: redis.process.pid ?? 0 }];
     const run = async (name: string, args: string[], env: Record<string, string>, ready: RegExp) => {
-      const { child, match } = await launch(args, env, ready);
-      opened.defer(async () => void (await stop(child, "SIGKILL")));
+      const { child, match } = await launchService(args, env, ready);
+      opened.defer(async () => void (await stopProgram(child, "SIGKILL")));
       const pid = child.pid ?? 0;
       processes.push({ name, pid });
-      const end = () => stop(child, "SIGTERM");
+      const end = () => stopProgram(child, "SIGTERM");
       return { match, service: { name, pid, url: match[1] ?? "", end } satisfies ServiceProcess };
     };
     const modelArgs = ["src/simulated-model/main.ts", "--port", "0", "--chunk-delay-ms", "0"];
@@ -134,44 +131,14 @@ export async function startStand(options: StandOptions): Promise<Stand> {
   }
 }
 
-async function launch(args: string[], env: Record<string, string>, ready: RegExp) {
-  const child = spawn(process.execPath, args, {
-    cwd: join(import.meta.dirname, ".."),
-    env: { ...process.env, ...env },
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const match = await new Promise<RegExpExecArray>((resolve, reject) => {
-    let said = "";
-    const limit = setTimeout(() => reject(new Error(`${args.join(" ")} did not start: ${said}`)), startMs);
-    const check = () => {
-      const found = ready.exec(said);
-      if (found === null) return;
-      clearTimeout(limit);
-      resolve(found);
-    };
-    child.stdout.on("data", (data: Buffer) => {
-      if (said.length < 10_000) said += data.toString();
-      check();
-    });
-    child.once("exit", (code) => reject(new Error(`${args.join(" ")} ended with ${code}: ${said}`)));
-    check();
-  });
-  return { child, match };
-}
-
-async function stop(child: ChildProcess, signal: "SIGKILL" | "SIGTERM"): Promise<number | null> {
-  if (child.exitCode === null && child.signalCode === null) {
-    const gone = new Promise((resolve) => child.once("exit", resolve));
-    child.kill(signal);
-    await gone;
-  }
-  return child.exitCode;
+function launchService(args: string[], env: Record<string, string>, ready: RegExp) {
+  return launchProgram({ program: process.execPath, args, cwd: join(import.meta.dirname, ".."), env, ready });
 }
 
 async function makeTenant(env: Record<string, string>): Promise<{ apiKey: string; tenantId: string }> {
   const args = ["src/main.ts", "tenant", "create", "--name", "load", "--json"];
-  const { child, match } = await launch(args, env, /\{.*"token".*\}/);
-  await stop(child, "SIGKILL");
+  const { child, match } = await launchService(args, env, /\{.*"token".*\}/);
+  await stopProgram(child, "SIGKILL");
   const { tenantId, token } = JSON.parse(match[0]) as { tenantId: string; token: string };
   return { apiKey: token, tenantId };
 }
