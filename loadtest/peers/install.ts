@@ -14,7 +14,7 @@ export async function installPeer({ name, packages }: Peer): Promise<string> {
   if ((await readFile(installed, "utf8").catch(() => "")) === wanted) return folder;
   printLine(`installing ${packages.join(" ")}`);
   await writeFile(join(folder, "package.json"), JSON.stringify({ private: true, type: "module" }));
-  const args = ["install", "--save-exact", "--no-audit", "--no-fund", ...packages];
+  const args = ["install", "--save-exact", "--no-audit", "--no-fund", "--loglevel=error", ...packages];
   const { status } = spawnSync("npm", args, { cwd: folder, stdio: ["ignore", "ignore", "inherit"] });
   if (status !== 0) throw new Error(`npm ${args.join(" ")} ended with ${status}`);
   await writeFile(installed, wanted);

@@ -35,7 +35,8 @@ interface Measurable {
   readonly processes: readonly StandProcess[];
 }
 
-type Figures = Measured & { readonly cpuMs: number };
+/** With the CPU time of a turn, and of that what Postgres used. */
+type Figures = Measured & { readonly cpuMs: number; readonly postgresMs: number };
 
 const json = { "content-type": "application/json" };
 /** Chunks of an answer, as in `turns.ts`. */
@@ -77,13 +78,15 @@ function standing(stand: Stand): Measurable[] {
   return [{ name: "bare", url: stand.bareUrl, headers: json, processes: named(stand, "bare") }, parley];
 }
 
-async function measure({ processes, name: _, ...asked }: Measurable, clients: number, seconds: number) {
+async function measure(system: Measurable, clients: number, seconds: number): Promise<Figures> {
+  const { processes, name: _, ...asked } = system;
   const plan: Drive = { ...asked, clients, seconds, chunks, stream: true };
   const before = await cpuSeconds(processes);
   const measured = await drive(plan);
   const after = await cpuSeconds(processes);
-  const used = [...after].reduce((sum, [name, spent]) => sum + spent - (before.get(name) ?? 0), 0);
-  return { ...measured, cpuMs: (used * 1000) / measured.turns };
+  const aTurn = (name: string) => (((after.get(name) ?? 0) - (before.get(name) ?? 0)) * 1000) / measured.turns;
+  const cpuMs = [...after.keys()].reduce((sum, name) => sum + aTurn(name), 0);
+  return { ...measured, cpuMs, postgresMs: aTurn("postgres") };
 }
 
 async function compare(systems: readonly Measurable[], clients: number): Promise<void> {
@@ -92,12 +95,14 @@ async function compare(systems: readonly Measurable[], clients: number): Promise
   for (let round = 0; round < Number(values.rounds); round++)
     for (const system of systems) all.get(system.name)?.push(await measure(system, clients, Number(values.seconds)));
   printLine(`\n${clients} clients, ${chunks} chunks, medians of ${values.rounds} rounds of ${values.seconds} s:\n`);
-  printLine("| | turns/s | first text | whole turn | CPU ms a turn | failed |\n|---|---|---|---|---|---|");
+  printLine("| | turns/s | first text | whole turn | CPU ms a turn | of it Postgres | failed |");
+  printLine("|---|---|---|---|---|---|---|");
   for (const [name, figures] of all) {
     const middle = (what: keyof Figures, digits: number) => median(figures.map((f) => f[what])).toFixed(digits);
     const failed = figures.reduce((sum, f) => sum + f.failed, 0);
     const times = `${middle("firstTextMs", 1)} ms | ${middle("turnMs", 1)} ms`;
-    printLine(`| ${name} | ${middle("turnsPerSecond", 0)} | ${times} | ${middle("cpuMs", 2)} | ${failed} |`);
+    const cpu = `${middle("cpuMs", 2)} | ${middle("postgresMs", 2)}`;
+    printLine(`| ${name} | ${middle("turnsPerSecond", 0)} | ${times} | ${cpu} | ${failed} |`);
   }
 }
 
