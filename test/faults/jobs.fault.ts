@@ -85,6 +85,11 @@ describe.skipIf(sharedRedisUrl === null)("jobs that somebody put into the queue 
         workspaceId: `ws_${id}`,
         skillId: `skill_${id}`,
         sessionId: `ss_${id}`,
+        webhookId: `wh_${id}`,
+        watchKey: `turn_${id}:1:call`,
+        serverTaskId: "task-1",
+        attempt: "1",
+        until: new Date(Date.now() + 3_600_000).toISOString(),
       };
       const odd = Object.fromEntries(Object.keys(named).map((name) => [name, "' or true --\u0001"]));
       for (const name of jobNames) for (const payload of [named, odd]) await add(name, payload, 1);
