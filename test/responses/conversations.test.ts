@@ -84,7 +84,7 @@ describe("a response that goes on", () => {
     expect((await t.call("DELETE", `/v1/responses/${second.id}`)).body).toMatchObject({ deleted: true });
     const left = await t.call("GET", `/v1/agents/${agentId}/sessions/${session}/messages`);
     expect(left.body.data.length).toBe(6);
-    expect(JSON.stringify(left.body)).not.toContain("two");
+    expect(JSON.stringify(left.body.data.map(({ parts }: { parts: unknown }) => parts))).not.toContain("two");
     await t.call("DELETE", `/v1/responses/${third.id}`);
     expect((await t.call("GET", `/v1/agents/${agentId}/sessions/${session}`)).status).toBe(404);
   });
