@@ -183,7 +183,8 @@ describe("workers", () => {
     const held = ask(heldMark);
     const running = await eventually(async () => {
       const [worker] = await rowsOf(operator);
-      return worker?.running.length === 1 && worker;
+      // Two statements read the turns, and the number may be of a moment earlier than the list.
+      return worker?.running.length === 1 && worker.turns === 1 && worker;
     });
     expect(running).toMatchObject({ state: "working", turns: 1, tenants: [{ tenantId: t.id, turns: 1 }] });
     expect(running.running[0]).toMatchObject({ tenantId: t.id, agentId: agent, kind: "session" });
