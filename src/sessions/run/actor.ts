@@ -12,7 +12,7 @@ import type { Logger } from "../../kernel/telemetry/log.ts";
 import { sessionsHeld } from "../../kernel/telemetry/metrics.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import { parkedChannel } from "../state/parked.ts";
-import { unclaimTurn } from "../state/turn.ts";
+import { hasJob, unclaimTurn } from "../state/turn.ts";
 import { type QueuedTurn, queuedChannel, readAnnouncement } from "../state/turn-job.ts";
 import { writeBeat } from "./beat.ts";
 import { Channels } from "./channels.ts";
@@ -242,7 +242,7 @@ export class Actor {
           return claimed;
         }
         // A parked turn is found again; who tries to claim it meanwhile may try others.
-        if ((way === "parked" || way === "counted") && !unsure) return claimed;
+        if (!hasJob(way) && !unsure) return claimed;
       } catch (error) {
         // A statement that fails keeps the lock it took; one that lost its connection lost that too.
         releaseLock(this.#sql, lockKey).catch(() => {});

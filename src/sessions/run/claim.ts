@@ -11,7 +11,7 @@ import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import { startContinuation } from "../state/continuation.ts";
 import { type HistoryRow, historyOfRow, historyOfTurn, noHistory } from "../state/history.ts";
 import { runningTurns } from "../state/parked.ts";
-import { type ClaimWay, claimMove, type TurnKind } from "../state/turn.ts";
+import { type ClaimWay, claimMove, hasJob, type TurnKind } from "../state/turn.ts";
 import { removeTurnJobs } from "../state/turn-job.ts";
 import type { TurnStep } from "../state/turn-step.ts";
 import { releaseLock, sendReleases, tryLock } from "./session-lock.ts";
@@ -86,8 +86,7 @@ const claimGroupMax = 25;
  */
 export function claimTurn(lockSql: Sql, workerId: IdOf<"worker">, asked: AskedClaim): Promise<Claim> {
   const { way } = asked;
-  if (way !== "job" && way !== "announced")
-    return claimAll(lockSql, workerId, [asked]).then(([claim]) => claim as Claim);
+  if (!hasJob(way)) return claimAll(lockSql, workerId, [asked]).then(([claim]) => claim as Claim);
   const known = batchers[way].get(lockSql);
   if (known !== undefined) return known.add(asked);
   const batcher: Claims = new Batcher((all) => claimAll(lockSql, workerId, all), {
@@ -112,8 +111,7 @@ async function toClaim(lockSql: Sql, { turnId, lockKey, way }: AskedClaim, row: 
   await releaseLock(lockSql, lockKey);
   // Nothing waits on the lock connection, where the beat would wait too: so not for a row that another transaction holds.
   if (!row.isFree) return (await isQueued(lockSql, turnId)) ? "busy" : "gone";
-  const mayWait = way === "job" || way === "announced";
-  return mayWait && (await isQueued(lockSql, turnId)) ? "waits" : "gone";
+  return hasJob(way) && (await isQueued(lockSql, turnId)) ? "waits" : "gone";
 }
 
 /**

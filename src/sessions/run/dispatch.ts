@@ -1,5 +1,6 @@
 import { Batcher } from "../../kernel/async/batcher.ts";
 import type { Ctx } from "../../kernel/context.ts";
+import type { JobPayloads } from "../../kernel/queue/catalogue.ts";
 import { isChosen, lateMs } from "../../kernel/queue/lot.ts";
 import { observeJob } from "../../kernel/queue/observe-job.ts";
 import { findParked, type ParkedTenant, parkTurns } from "../state/parked.ts";
@@ -7,13 +8,6 @@ import type { ClaimWay } from "../state/turn.ts";
 import type { QueuedTurn } from "../state/turn-job.ts";
 import type { Actor, RunningTurn } from "./actor.ts";
 import { TurnSlots } from "./slots.ts";
-
-/** The payload of the job `turn`. */
-export interface TurnJob {
-  readonly turnId: string;
-  readonly lockKey: string;
-  readonly tenantId: string;
-}
 
 /** One statement parks at most this many turns. */
 const parkGroupMax = 500;
@@ -76,7 +70,7 @@ export class Dispatcher {
   }
 
   /** Runs the turn of a job to its end, or parks it. Throws as `Actor.claim` and what running it throws. */
-  async take({ turnId, lockKey, tenantId }: TurnJob): Promise<void> {
+  async take({ turnId, lockKey, tenantId }: JobPayloads["turn"]): Promise<void> {
     if (!this.#takeSlot(tenantId)) return this.#park(turnId, tenantId);
     let mustWait = false;
     try {

@@ -111,6 +111,11 @@ export interface Fence {
  */
 export type ClaimWay = "job" | "announced" | "parked" | "counted";
 
+/** Returns whether a turn that is claimed in this way has a job, and has not waited in its tenant's line. */
+export function hasJob(way: ClaimWay): way is "job" | "announced" {
+  return way === "job" || way === "announced";
+}
+
 /** Who claims turns, and how. */
 interface Claimant {
   readonly workerId: string;
@@ -131,7 +136,7 @@ export function claimMove(sql: AnySql, { workerId, way }: Claimant) {
         started_at = coalesce(started_at, now()), calls_before = model_calls,
         log_attempt = case when continuation_id is null and steps_done = 0 then attempt + 1 else log_attempt end
       from held where held.is_free and id = held.turn_id and coalesce(session_id, id) = held.lock_key
-        and ${byKeyOnly(sql, sql`turns.tenant_id`)} = held.tenant_id and ${byKeyOnly(sql, sql`status`)} = 'queued' and cancel_requested_at is null ${way === "job" || way === "announced" ? isFirst : sql``}
+        and ${byKeyOnly(sql, sql`turns.tenant_id`)} = held.tenant_id and ${byKeyOnly(sql, sql`status`)} = 'queued' and cancel_requested_at is null ${hasJob(way) ? isFirst : sql``}
       returning turns.*`;
 }
 

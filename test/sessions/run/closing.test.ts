@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { newId } from "../../../src/kernel/ids.ts";
 import { createLogger } from "../../../src/kernel/telemetry/log.ts";
 import { Actor } from "../../../src/sessions/run/actor.ts";
 import { useAgent } from "../../harness/fixture.ts";
+import { writeQueuedTurn } from "../../harness/queued-turn.ts";
 
 const { h, t, agentId } = await useAgent();
 
@@ -11,13 +11,7 @@ test("a worker that closes right after its last turn says nothing of that turn's
   const log = createLogger("warn", { write: (line) => void lines.push(line) });
   const actor = new Actor({ databaseUrl: h.databaseUrl, slots: 1, pool: h.sql, log });
   await actor.start();
-  const [sessionId, turnId] = [newId("session"), newId("turn")];
-  await h.sql`
-    insert into sessions (id, tenant_id, agent_id, visible) values (${sessionId}, ${t.id}, ${agentId}, true)`;
-  await h.sql`
-    insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, assistant_message_id)
-    values (${turnId}, ${t.id}, ${agentId}, ${sessionId}, 'session', 1, ${newId("message")})`;
-  const running = await actor.claim({ turnId, lockKey: sessionId, tenantId: t.id, way: "job" });
+  const running = await actor.claim({ ...(await writeQueuedTurn(h, t, agentId)), way: "job" });
   if (typeof running === "string") throw new Error(running);
   await actor.run(running, () => Promise.resolve());
   await actor.close();

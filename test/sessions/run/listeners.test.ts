@@ -1,10 +1,10 @@
 import { afterAll, expect, test } from "bun:test";
-import { newId } from "../../../src/kernel/ids.ts";
 import { listenersMax } from "../../../src/kernel/queue/lot.ts";
 import { createLogger } from "../../../src/kernel/telemetry/log.ts";
 import { Actor, cancelChannel } from "../../../src/sessions/run/actor.ts";
 import { useAgent } from "../../harness/fixture.ts";
 import { eventually } from "../../harness/harness.ts";
+import { writeQueuedTurn } from "../../harness/queued-turn.ts";
 
 // No worker runs beside those of the test.
 const { h, t, agentId } = await useAgent();
@@ -42,17 +42,12 @@ test("of many workers that have room the oldest listen, and others take the plac
 test("a worker that does not listen for jobs hears at once that its turn is to stop", async () => {
   const last = actors.at(-1) as Actor;
   expect(last.listens).toBe(false);
-  const [sessionId, turnId] = [newId("session"), newId("turn")];
-  await h.sql`
-    insert into sessions (id, tenant_id, agent_id, visible) values (${sessionId}, ${t.id}, ${agentId}, true)`;
-  await h.sql`
-    insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, assistant_message_id)
-    values (${turnId}, ${t.id}, ${agentId}, ${sessionId}, 'session', 1, ${newId("message")})`;
-  const running = await last.claim({ turnId, lockKey: sessionId, tenantId: t.id, way: "job" });
+  const queued = await writeQueuedTurn(h, t, agentId);
+  const running = await last.claim({ ...queued, way: "job" });
   if (typeof running === "string") throw new Error(running);
   // Only announced: its row, which a beat would read, says nothing.
   await eventually(async () => {
-    await h.sql.notify(cancelChannel, turnId);
+    await h.sql.notify(cancelChannel, queued.turnId);
     return running.stop.signal.aborted;
   });
   expect(running.stop.signal.reason).toBe("canceled");
