@@ -1,24 +1,31 @@
 import { listen } from "../../src/kernel/runtime.ts";
-import type { SimulatedModel } from "../../src/simulated-model/server.ts";
 
 /** What a user's message says whose response `holdModel` holds back. */
 export const heldMark = "(held)";
+
+/** Of a request's text: it goes on after calls of tools. */
+export const afterTools = (request: string) => request.includes('"role":"tool"');
 
 /** A model whose responses to some messages wait until the test says otherwise. */
 export interface HeldModel extends AsyncDisposable {
   /** The base URL for a provider. */
   readonly url: string;
+  readonly port: number;
   /** Lets go what is held now, and holds nothing from here on. */
   release(): void;
 }
 
 /**
  * Puts a server before a simulated model that hands requests on at once, and
- * holds responses to conversations with `heldMark` back until `release`. For
- * turns that must show nothing until something has happened: with a pause of
+ * holds responses back until `release`: those to conversations with `heldMark`,
+ * or to other requests, which `isHeld` tells by their text. For turns that must
+ * show nothing, or nothing more, until something has happened: with a pause of
  * fixed length in their script they would end before it on a busy machine.
  */
-export function holdModel(model: SimulatedModel): HeldModel {
+export function holdModel(
+  model: { readonly port: number },
+  isHeld = (request: string) => request.includes(heldMark),
+): HeldModel {
   const released = Promise.withResolvers<void>();
   const server = listen({
     hostname: "127.0.0.1",
@@ -33,12 +40,13 @@ export function holdModel(model: SimulatedModel): HeldModel {
         body: text,
         signal,
       });
-      if (text.includes(heldMark)) await released.promise;
+      if (isHeld(text)) await released.promise;
       return response;
     },
   });
   return {
     url: `http://127.0.0.1:${server.port}/v1`,
+    port: server.port,
     release: () => released.resolve(),
     [Symbol.asyncDispose]: async () => {
       released.resolve();

@@ -3,6 +3,7 @@ import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
 import { newId } from "../../../src/kernel/ids.ts";
 import { useAgent } from "../../harness/fixture.ts";
 import { eventually } from "../../harness/harness.ts";
+import { afterTools, holdModel } from "../../harness/held-model.ts";
 import { makeAgent } from "../../harness/seed.ts";
 import {
   idle,
@@ -16,15 +17,15 @@ import {
   textOf,
 } from "../../harness/turns.ts";
 
-const { h, t, agentId } = await useAgent({
-  worker: true,
-  agent: { tools: ["memory"], approvalInChat: { default: "manual" } },
-});
+const manual = { tools: ["memory" as const], approvalInChat: { default: "manual" as const } };
+const { h, t, agentId } = await useAgent({ worker: true, agent: manual });
 
-const join = (sessionId: string, lastEventId: string | null = null, rest = "/stream") =>
-  open(h, t, "GET", sessionPath(agentId, sessionId, rest), {
+const joinOf = (agent: string, sessionId: string, lastEventId: string | null, rest = "/stream") =>
+  open(h, t, "GET", sessionPath(agent, sessionId, rest), {
     headers: lastEventId === null ? {} : { "last-event-id": lastEventId },
   });
+const join = (sessionId: string, lastEventId: string | null = null, rest = "/stream") =>
+  joinOf(agentId, sessionId, lastEventId, rest);
 const restOf = async (sessionId: string, lastEventId: string) => {
   const stream = await join(sessionId, lastEventId);
   return { status: stream.response.status, turnId: stream.turnId, events: await stream.rest() };
@@ -183,41 +184,44 @@ describe("GET …/stream within a continuation", () => {
   });
 
   test("200 gives the rest of it once it has ended, in the numbers that its reader has seen", async () => {
+    await using held = holdModel(h.model, afterTools);
+    const agent = await makeAgent({ model: held }, t, manual);
+    const joinIt = (lastEventId: string | null) => joinOf(agent, sessionId, lastEventId);
+    const restOf = async (lastEventId: string) => (await joinIt(lastEventId)).rest();
     const { sessionId, continuationId } = await goesOn(
-      'text="First." tool=memory_save args={"text":"tea"} ; text="one two three four" chunks=4 delayMs=30',
+      'text="First." tool=memory_save args={"text":"tea"} ; text="one two three four" chunks=4 delayMs=1',
+      agent,
     );
-    const joined = await join(sessionId);
+    const joined = await joinIt(null);
+    held.release();
     const events = await joined.rest();
     await idle(h, sessionId);
-    const stored = (await messagesOf(t, agentId, sessionId))[1];
+    const stored = (await messagesOf(t, agent, sessionId))[1];
     expect(await assembled(events)).toEqual(stored);
     const own = events.findIndex(({ data }) => (data as { type: string }).type === "tool-output-available");
     for (const [index, { id }] of events.slice(0, -1).entries()) {
-      const rest = (await restOf(sessionId, id ?? "")).events;
+      const rest = await restOf(id ?? "");
       expect(rest).toEqual(events.slice(index + 1));
     }
     // The turn's first log is not its last one: its reader begins the message anew, with the same events.
-    const begun = (await restOf(sessionId, `${joined.turnId}:2`)).events;
+    const begun = await restOf(`${joined.turnId}:2`);
     expect(begun).toEqual(events);
     await forget(continuationId);
-    const gone = (await restOf(sessionId, events[1]?.id ?? "")).events;
+    const gone = await restOf(events[1]?.id ?? "");
     expect(gone[0]?.id).toBe(`${continuationId}+stored:0`);
     expect(await assembled(gone)).toEqual(stored);
-    const anew = await restOf(sessionId, events[own + 1]?.id ?? "");
-    expect(await assembled(anew.events)).toEqual(stored);
+    const anew = await restOf(events[own + 1]?.id ?? "");
+    expect(await assembled(anew)).toEqual(stored);
   });
 
   const asks = 'text="First." tool=memory_save args={"text":"tea"} ;';
   test.each([
-    ["failed", `${asks} text="one two three four" chunks=4 failAfterChunks=2 delayMs=100`, "error"],
+    ["failed", `${asks} text="one two three four" chunks=4 failAfterChunks=2 delayMs=1`, "error"],
     ["was cancelled, and something is kept", `${asks} text="one two three four" chunks=4 hangAfterChunks=3`, "abort"],
-    [
-      "reached a limit between two steps",
-      `${asks} text="Next." delayMs=300 tool=memory_recall args={} ; text="No."`,
-      "error",
-    ],
+    ["reached a limit between two steps", `${asks} text="Next." tool=memory_recall args={} ; text="No."`, "error"],
   ])("200 gives the same events of one that %s", async (_how, settings, ending) => {
-    const agent = await makeAgent(h, t, {
+    await using held = holdModel(h.model, afterTools);
+    const agent = await makeAgent({ model: held }, t, {
       tools: ["memory"],
       turnLimits: { maxModelCalls: 2 },
       approvalInChat: {
@@ -226,11 +230,9 @@ describe("GET …/stream within a continuation", () => {
       },
     });
     const { sessionId, turnId, continuationId } = await goesOn(settings, agent);
-    const joinIt = (lastEventId: string | null) =>
-      open(h, t, "GET", sessionPath(agent, sessionId, "/stream"), {
-        headers: lastEventId === null ? {} : { "last-event-id": lastEventId },
-      });
+    const joinIt = (lastEventId: string | null) => joinOf(agent, sessionId, lastEventId);
     const live = await joinIt(null);
+    held.release();
     const events: LiveEvent[] = [];
     const until = async (isSeen: () => boolean) => {
       for (let event = await live.next(); event !== null; event = isSeen() ? null : await live.next())
@@ -260,7 +262,8 @@ describe("GET …/stream within a continuation", () => {
       "manual",
     ],
   ] as const)("200 gives the same events of it once it has ended: %s", async (_what, calls, mode) => {
-    const agent = await makeAgent(h, t, {
+    await using held = holdModel(h.model, afterTools);
+    const agent = await makeAgent({ model: held }, t, {
       tools: ["memory"],
       clientTools: [{ name: "where", description: "Where the user is.", inputSchema: { type: "object" } }],
       approvalInChat: {
@@ -271,7 +274,7 @@ describe("GET …/stream within a continuation", () => {
         ],
       },
     });
-    const message = script(`text=pre ${calls}; text="a b c d e f g h" chunks=8 delayMs=400`);
+    const message = script(`text=pre ${calls}; text="a b c d e f g h" chunks=8 delayMs=1`);
     const { sessionId, turnId } = await open(h, t, "POST", sessionPath(agent, null), { body: { message } }).then(
       async (live) => ({ sessionId: live.sessionId, turnId: live.turnId, events: await live.rest() }),
     );
@@ -286,9 +289,10 @@ describe("GET …/stream within a continuation", () => {
       return body.toolCalls.length > 0 ? body.toolCalls : null;
     });
     await t.call("POST", path(`/tool-calls/${toolCalls[0].toolCallId}`), { body: { output: "here" } });
-    const joinIt = (lastEventId: string | null) =>
-      open(h, t, "GET", path("/stream"), { headers: lastEventId === null ? {} : { "last-event-id": lastEventId } });
-    const events = await (await joinIt(null)).rest();
+    const joinIt = (lastEventId: string | null) => joinOf(agent, sessionId, lastEventId);
+    const joined = await joinIt(null);
+    held.release();
+    const events = await joined.rest();
     await idle(h, sessionId);
     expect(await assembled(events)).toEqual((await messagesOf(t, agent, sessionId))[1]);
     for (const [index, { id }] of events.slice(0, -1).entries())

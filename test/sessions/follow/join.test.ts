@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { useAgent } from "../../harness/fixture.ts";
 import { eventually, startHarness } from "../../harness/harness.ts";
+import { afterTools, holdModel } from "../../harness/held-model.ts";
 import { inProcess } from "../../harness/runtimes.ts";
 import { makeAgent } from "../../harness/seed.ts";
 import {
@@ -150,16 +151,36 @@ describe("GET /v1/agents/:agentId/sessions/:sessionId/stream", () => {
   });
 });
 
+/** So many readers of a turn with a long answer, of which none of them has anything yet: the one that asked, and who joined. */
+async function longTurn(readers: number): Promise<LiveStream[]> {
+  const long = "size=3000000";
+  await using held = holdModel(h.model, (request) => request.includes(long));
+  const agent = await makeAgent({ model: held }, t);
+  const body = { message: script(long) };
+  const asked = await open(h, t, "POST", sessionPath(agent, null), { body });
+  const joins = Array.from({ length: readers - 1 }, () =>
+    open(h, t, "GET", sessionPath(agent, asked.sessionId, "/stream")),
+  );
+  const joined = await Promise.all(joins);
+  held.release();
+  await idle(h, asked.sessionId);
+  return [asked, ...joined];
+}
+
 describe("readers", () => {
   test("a reader that goes away never stops the turn", async () => {
-    const live = await start('text="one two three four" delayMs=20');
-    const joined = await join(live.sessionId);
+    await using held = holdModel(h.model, afterTools);
+    const agent = await makeAgent({ model: held }, t);
+    const message = script('text="one two" tool=nothing ; text="three four"');
+    const live = await open(h, t, "POST", sessionPath(agent, null), { body: { message } });
+    const joined = await open(h, t, "GET", sessionPath(agent, live.sessionId, "/stream"));
     await joined.until("text-delta");
     await joined.leave();
     await live.leave();
+    held.release();
     await idle(h, live.sessionId);
-    const [, response] = await messagesOf(t, agentId, live.sessionId);
-    expect(response.parts[1].text).toBe("one two three four");
+    const [, response] = await messagesOf(t, agent, live.sessionId);
+    expect(response.parts.map(({ text = "" }: { text?: string }) => text).join("")).toBe("one twothree four");
   });
 
   test("see the end only when the session is free: a new turn at once is 200, after finish, error and abort", async () => {
@@ -185,8 +206,7 @@ describe("readers", () => {
   });
 
   test("a slow one gets all of a long answer, although the turn ended long before", async () => {
-    const live = await start("size=3000000");
-    const joined = await join(live.sessionId);
+    const [live, joined] = (await longTurn(2)) as [LiveStream, LiveStream];
     await live.until("text-delta");
     await joined.until("text-delta");
     await idle(h, live.sessionId);
@@ -210,13 +230,12 @@ describe("readers", () => {
     await cancel(live.sessionId);
     await idle(h, live.sessionId);
     // Readers that stand still before the rest of a long answer, and never ask for it.
-    const long = await start("size=3000000");
-    const more = await Promise.all([join(long.sessionId), join(long.sessionId)]);
-    for (const stream of [long, ...more]) await stream.until("text-delta");
-    await idle(h, long.sessionId);
+    const long = await longTurn(3);
+    for (const stream of long) await stream.until("text-delta");
+    await idle(h, long[0]?.sessionId ?? "");
     // Between processes the sockets take the rest in, so that nobody stands still.
     if (inProcess) expect(await readersOf(h)).toBe(3);
-    for (const stream of [long, ...more]) await stream.leave();
+    for (const stream of long) await stream.leave();
     await eventually(async () => (await readersOf(h)) === 0);
   });
 });

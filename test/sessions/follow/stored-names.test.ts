@@ -1,9 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
 import { MemoryRelay } from "../../../src/kernel/relay/memory.ts";
-import { useAgent } from "../../harness/fixture.ts";
+import { useTenant } from "../../harness/fixture.ts";
 import { eventually } from "../../harness/harness.ts";
+import { afterTools, heldMark, holdModel } from "../../harness/held-model.ts";
 import { inProcess } from "../../harness/runtimes.ts";
+import { makeAgent } from "../../harness/seed.ts";
 import { idle, type LiveEvent, messagesOf, open, script, sessionPath } from "../../harness/turns.ts";
 
 /** Followers that come while it is away get one event, or none, and wait; then they are told that the log is lost. */
@@ -38,25 +40,35 @@ class LossyRelay extends MemoryRelay {
 
 const where = { name: "where", description: "Where the user is.", inputSchema: { type: "object" as const } };
 const relay = new LossyRelay();
-const { h, t, agentId } = await useAgent({ worker: true, relay, agent: { clientTools: [where] } });
+const { h, t } = await useTenant({ worker: true, relay });
 
-const path = (sessionId: string | null, rest = "") => sessionPath(agentId, sessionId, rest);
-const ask = (message: object) => open(h, t, "POST", path(null), { body: { message } });
-const comeBackWith = async (sessionId: string, lastEventId: string | null | undefined) =>
-  (await open(h, t, "GET", path(sessionId, "/stream"), { headers: { "last-event-id": lastEventId ?? "" } })).rest();
-
-/** Joins a turn whose log the joining process cannot read, and returns what the reader is given until the log is lost, and then. */
-async function joinLost(sessionId: string, givesOne = false) {
-  Object.assign(relay, { isAway: true, givesOne });
-  const joined = await open(h, t, "GET", path(sessionId, "/stream"));
-  const events: LiveEvent[] = [];
-  const read = (async () => {
-    for (let event = await joined.next(); event !== null; event = await joined.next()) events.push(event);
-    return events;
-  })();
-  await eventually(() => relay.waiting > 0);
-  relay.isAway = false;
-  return { rest: () => read };
+/** What tests do with turns of an agent whose model is held back until they have joined. */
+async function sceneAt(model: { readonly url: string }) {
+  const agent = await makeAgent({ model }, t, { clientTools: [where] });
+  const path = (sessionId: string | null, rest = "") => sessionPath(agent, sessionId, rest);
+  const join = (sessionId: string, headers: Record<string, string> = {}) =>
+    open(h, t, "GET", path(sessionId, "/stream"), { headers });
+  return {
+    path,
+    join,
+    ask: (message: object) => open(h, t, "POST", path(null), { body: { message } }),
+    comeBackWith: async (sessionId: string, lastEventId: string | null | undefined) =>
+      (await join(sessionId, { "last-event-id": lastEventId ?? "" })).rest(),
+    answerOf: async (sessionId: string): Promise<UIMessage> => (await messagesOf(t, agent, sessionId))[1],
+    /** Joins a turn whose log the joining process cannot read, and returns what the reader is given until the log is lost, and then. */
+    joinLost: async (sessionId: string, givesOne = false) => {
+      Object.assign(relay, { isAway: true, givesOne });
+      const joined = await join(sessionId);
+      const events: LiveEvent[] = [];
+      const read = (async () => {
+        for (let event = await joined.next(); event !== null; event = await joined.next()) events.push(event);
+        return events;
+      })();
+      await eventually(() => relay.waiting > 0);
+      relay.isAway = false;
+      return { rest: () => read };
+    },
+  };
 }
 
 const numbersOf = (events: readonly LiveEvent[]) => events.map(({ id }) => id?.split(":") ?? []);
@@ -80,9 +92,12 @@ function expectAgreement(seen: readonly LiveEvent[], others: readonly LiveEvent[
 
 describe.skipIf(!inProcess)("a reader whose log was lost", () => {
   test("is given what a waiting turn has stored under names that no other reader has seen", async () => {
-    const live = await ask(script('text="one two" chunks=2 delayMs=200 tool=where args={} tool=where args={"a":1}'));
+    await using held = holdModel(h.model);
+    const { ask, path, joinLost, comeBackWith, answerOf } = await sceneAt(held);
+    const live = await ask(script(`text="one ${heldMark}" chunks=2 tool=where args={} tool=where args={"a":1}`));
     const { turnId, sessionId } = live;
     const lost = await joinLost(sessionId);
+    held.release();
     const seen = await live.rest();
     const [call] = (await t.call("GET", path(sessionId, "/tool-calls"))).body.toolCalls;
     await t.call("POST", path(sessionId, `/tool-calls/${call.toolCallId}`), { body: { output: "here" } });
@@ -95,19 +110,22 @@ describe.skipIf(!inProcess)("a reader whose log was lost", () => {
     // What is stored may change with the other result, so who comes back begins anew.
     const anew = await comeBackWith(sessionId, own.at(2)?.id);
     expect(anew[0]?.data).toMatchObject({ type: "start" });
-    expect((await assembled(anew)).parts).toEqual((await messagesOf(t, agentId, sessionId))[1].parts);
+    expect((await assembled(anew)).parts).toEqual((await answerOf(sessionId)).parts);
     await t.call("POST", path(sessionId, "/cancel"));
   });
 
   test("goes on in the stored message of a turn that has ended", async () => {
-    const live = await ask(script('text="one two" chunks=2 delayMs=200'));
+    await using held = holdModel(h.model);
+    const { ask, joinLost, comeBackWith, answerOf } = await sceneAt(held);
+    const live = await ask(script(`text="one ${heldMark}" chunks=2`));
     const { turnId, sessionId } = live;
     const lost = await joinLost(sessionId);
+    held.release();
     const seen = await live.rest();
     relay.comeBack();
     const given = await lost.rest();
     expectAgreement(seen, given);
-    expect(await assembled(given)).toEqual((await messagesOf(t, agentId, sessionId))[1]);
+    expect(await assembled(given)).toEqual(await answerOf(sessionId));
     const own = given.slice(0, -1);
     expect(numbersOf(own.slice(1))).toEqual(own.slice(1).map((_, index) => [`${turnId}+stored`, String(index + 1)]));
     for (const [index, { id }] of own.entries())
@@ -115,20 +133,22 @@ describe.skipIf(!inProcess)("a reader whose log was lost", () => {
   });
 
   test("is given the rest of a continuation, and begins anew when it comes back", async () => {
-    const { sessionId, ...first } = await ask(
-      script('text="pre" tool=where args={} ; text="a b" chunks=2 delayMs=200'),
-    ).then(async (live) => ({ sessionId: live.sessionId, events: await live.rest() }));
-    expect(first.events.length).toBeGreaterThan(2);
+    await using held = holdModel(h.model, afterTools);
+    const { ask, path, join, joinLost, comeBackWith, answerOf } = await sceneAt(held);
+    const first = await ask(script('text="pre" tool=where args={} ; text="a b" chunks=2'));
+    const { sessionId } = first;
+    expect((await first.rest()).length).toBeGreaterThan(2);
     const [call] = (await t.call("GET", path(sessionId, "/tool-calls"))).body.toolCalls;
     await t.call("POST", path(sessionId, `/tool-calls/${call.toolCallId}`), { body: { output: "here" } });
-    const live = await open(h, t, "GET", path(sessionId, "/stream"));
+    const live = await join(sessionId);
     const lost = await joinLost(sessionId);
+    held.release();
     const seen = await live.rest();
     await idle(h, sessionId);
     relay.comeBack();
     const given = await lost.rest();
     expectAgreement(seen, given);
-    const stored = (await messagesOf(t, agentId, sessionId))[1];
+    const stored = await answerOf(sessionId);
     expect(await assembled(given)).toEqual(stored);
     const named = numbersOf(given.slice(0, -1));
     expect(named.map(([, number]) => number)).toEqual(named.map((_, index) => String(index)));
@@ -136,9 +156,12 @@ describe.skipIf(!inProcess)("a reader whose log was lost", () => {
   });
 
   test("of which it had a part is told so under no number of the log, and misses nothing when it comes back", async () => {
-    const live = await ask(script('text="one two three four" chunks=4 delayMs=100'));
+    await using held = holdModel(h.model, afterTools);
+    const { ask, joinLost, comeBackWith, answerOf } = await sceneAt(held);
+    const live = await ask(script('text="one two" tool=nothing ; text="three four" chunks=4'));
     const { turnId, sessionId } = live;
     const lost = await joinLost(sessionId, true);
+    held.release();
     const seen = await live.rest();
     relay.comeBack();
     const given = await lost.rest();
@@ -146,8 +169,6 @@ describe.skipIf(!inProcess)("a reader whose log was lost", () => {
     const last = given.at(-2);
     expect(last?.id).toStartWith(`${turnId}+now:`);
     expect(last?.data).toMatchObject({ type: "error" });
-    expect(await assembled(await comeBackWith(sessionId, last?.id))).toEqual(
-      (await messagesOf(t, agentId, sessionId))[1],
-    );
+    expect(await assembled(await comeBackWith(sessionId, last?.id))).toEqual(await answerOf(sessionId));
   });
 });

@@ -4,7 +4,8 @@ import { DefaultChatTransport, readUIMessageStream, type UIMessage, type UIMessa
 import { listen } from "../../../src/kernel/runtime.ts";
 import { useAgent } from "../../harness/fixture.ts";
 import { eventually } from "../../harness/harness.ts";
-import { userMessage } from "../../harness/seed.ts";
+import { heldMark, holdModel } from "../../harness/held-model.ts";
+import { makeAgent, userMessage } from "../../harness/seed.ts";
 import { LiveStream, messagesOf, play, readersOf, requestsOf, script, sessionPath } from "../../harness/turns.ts";
 
 const { h, t, agentId } = await useAgent({ worker: true, agent: { tools: ["memory"] } });
@@ -25,6 +26,12 @@ const post = (path: string, body: object, signal?: AbortSignal) =>
 /** The AI SDK's transport as an application sets it up, on a real connection. */
 class Chat {
   sessionId: string | null = null;
+  readonly #agentId: string;
+
+  constructor(agent: string = agentId) {
+    this.#agentId = agent;
+  }
+
   readonly transport = new DefaultChatTransport<UIMessage>({
     headers: () => ({ authorization: `Bearer ${t.token}` }),
     fetch: (async (input: string | URL | Request, init?: RequestInit) => {
@@ -33,10 +40,12 @@ class Chat {
       return response;
     }) as typeof fetch,
     prepareSendMessagesRequest: ({ messages, trigger, messageId }) => ({
-      api: `${origin}${sessionPath(agentId, this.sessionId)}`,
+      api: `${origin}${sessionPath(this.#agentId, this.sessionId)}`,
       body: { message: messages.at(-1), trigger, messageId },
     }),
-    prepareReconnectToStreamRequest: () => ({ api: `${origin}${sessionPath(agentId, this.sessionId, "/stream")}` }),
+    prepareReconnectToStreamRequest: () => ({
+      api: `${origin}${sessionPath(this.#agentId, this.sessionId, "/stream")}`,
+    }),
   });
 
   send(messages: UIMessage[], trigger: "submit-message" | "regenerate-message" = "submit-message", messageId?: string) {
@@ -79,21 +88,24 @@ describe("the AI SDK's transport on a real connection", () => {
   });
 
   test("regenerates with what the SDK sends along, and reconnects to a running turn from its start", async () => {
-    const chat = new Chat();
+    await using held = holdModel(h.model);
+    const agent = await makeAgent({ model: held }, t);
+    const chat = new Chat(agent);
     const question = script('text="one two three"') as UIMessage;
     const first = await assemble(await chat.send([question]));
     const again = await assemble(await chat.send([question], "regenerate-message", first.id));
     expect(again.id).not.toBe(first.id);
-    expect(await messagesOf(t, agentId, chat.sessionId as string)).toEqual([question, again]);
+    expect(await messagesOf(t, agent, chat.sessionId as string)).toEqual([question, again]);
     const reconnect = () => chat.transport.reconnectToStream({ chatId: "chat" });
     expect(await reconnect()).toBeNull();
 
-    const slow = script("chunks=60 delayMs=5") as UIMessage;
-    const stream = await chat.send([question, again, slow]);
+    const long = `${"one more ".repeat(60)}${heldMark}`;
+    const stream = await chat.send([question, again, script(`text="${long}" chunks=60 delayMs=1`) as UIMessage]);
     const joined = (await reconnect()) as ReadableStream<UIMessageChunk>;
+    held.release();
     const [one, two] = await Promise.all([assemble(stream), assemble(joined)]);
     expect(two).toEqual(one);
-    expect((await messagesOf(t, agentId, chat.sessionId as string)).at(-1)).toEqual(one);
+    expect((await messagesOf(t, agent, chat.sessionId as string)).at(-1)).toEqual(one);
   });
 
   test("a turn that fails is an error of the stream; a refused one is an error of the request", async () => {
@@ -187,9 +199,7 @@ describe("a quiet turn", () => {
     const message = script(`text="one two" chunks=2 delayMs=${quietMs}`);
     const live = new LiveStream(await post(sessionPath(agentId, null), { message }));
     await live.until("text-delta");
-    const startedAt = Date.now();
     await live.until("text-delta");
-    expect(Date.now() - startedAt).toBeGreaterThan(quietMs - 500);
     expect(live.pings).toBeGreaterThanOrEqual(1);
     expect((await live.rest()).at(-1)?.data).toBe("[DONE]");
   });
