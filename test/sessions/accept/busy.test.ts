@@ -3,8 +3,9 @@ import { type App, createApp } from "../../../src/app.ts";
 import { createContext } from "../../../src/kernel/context.ts";
 import { openDatabase, type Sql } from "../../../src/kernel/database/client.ts";
 import { useAgent } from "../../harness/fixture.ts";
-import type { ApiResponse, Harness } from "../../harness/harness.ts";
-import { userMessage } from "../../harness/seed.ts";
+import { type ApiResponse, eventually, type Harness } from "../../harness/harness.ts";
+import { heldMark, holdModel } from "../../harness/held-model.ts";
+import { makeAgent, userMessage } from "../../harness/seed.ts";
 import { idle, messagesOf, play, script, sessionPath } from "../../harness/turns.ts";
 
 const { h, t, agentId } = await useAgent({ worker: true });
@@ -19,10 +20,11 @@ function appOn(sql: Sql): App {
   return createApp({ ...ctx, sealer });
 }
 
-/** Sends one request to each of the two processes in turn, all at once. */
+/** Sends one request to each of the two processes in turn, all at once; `answered` is told each status. */
 function atOnce(
   count: number,
   send: (index: number) => { method: string; path: string; body?: object; form: "a" | "b" },
+  answered: (status: number) => void = () => {},
 ): Promise<ApiResponse[]> {
   return Promise.all(
     Array.from({ length: count }, async (_, index) => {
@@ -31,6 +33,7 @@ function atOnce(
       const payload = body === undefined ? null : JSON.stringify(body);
       const app = apps[index % 2] as Harness["app"];
       const response = await app(new Request(`http://parley.test${path}`, { method, headers, body: payload }));
+      answered(response.status);
       const text = await response.text();
       const isJson = response.headers.get("content-type")?.startsWith("application/json");
       return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
@@ -52,23 +55,29 @@ describe("one turn at a time per session", () => {
   for (const form of ["a", "b"] as const) {
     for (const stream of [true, false]) {
       test(`30 turns at once on two processes: one is accepted, 29 are 409 (form ${form}, stream ${stream})`, async () => {
-        const { sessionId } = await play(t, agentId, null, { message: userMessage("hi"), stream: false }, { form });
-        const path = sessionPath(agentId, sessionId);
         for (let round = 1; round <= 2; round++) {
-          // Slow enough that none of the thirty comes after the end of the one.
-          const responses = await atOnce(30, () => ({
-            method: "POST",
-            path,
-            body: { message: script('text="one two" firstDelayMs=300'), stream },
-            form,
-          }));
-          expect(tally(responses)).toEqual({ 200: 1, [form === "a" ? "409 SESSION_BUSY" : "409 session_busy"]: 29 });
+          await using held = holdModel(h.model);
+          const agent = await makeAgent({ model: held }, t);
+          const { sessionId } = await play(t, agent, null, { message: userMessage("hi"), stream: false }, { form });
+          const path = sessionPath(agent, sessionId);
+          const body = { message: userMessage(heldMark), stream };
+          let refused = 0;
+          const thirty = atOnce(
+            30,
+            () => ({ method: "POST", path, body, form }),
+            (status) => {
+              if (status === 409) refused += 1;
+            },
+          );
+          // None of the thirty comes after the end of the one that was accepted.
+          await eventually(() => refused === 29);
+          held.release();
+          expect(tally(await thirty)).toEqual({ 200: 1, [form === "a" ? "409 SESSION_BUSY" : "409 session_busy"]: 29 });
           await idle(h, sessionId);
-          expect(await messagesOf(t, agentId, sessionId)).toHaveLength(2 + 2 * round);
+          expect(await messagesOf(t, agent, sessionId)).toHaveLength(4);
+          const usage = await t.call("GET", `/v1/usage?groupBy=session&sessionId=${sessionId}`);
+          expect(usage.body.totals.requestCount).toBe(2);
         }
-        expect((await t.call("GET", `/v1/usage?groupBy=session&sessionId=${sessionId}`)).body.totals.requestCount).toBe(
-          3,
-        );
       });
     }
   }
