@@ -3,22 +3,23 @@ import { json } from "../../src/kernel/database/client.ts";
 import { listen } from "../../src/kernel/runtime.ts";
 import { useAgent } from "../harness/fixture.ts";
 import { eventually, startHarness } from "../harness/harness.ts";
+import { heldMark, holdModel } from "../harness/held-model.ts";
 import { makeAgent, userMessage } from "../harness/seed.ts";
 import { statusAndCode } from "../harness/status-and-code.ts";
 import { idle, messagesOf, open, play, requestsOf, script, sessionPath, usageOf } from "../harness/turns.ts";
 
-const muted: { abortedAt: number | null }[] = [];
+const muted: { isAborted: boolean }[] = [];
 const { h, t, agentId } = await useAgent({ worker: true });
 /** A provider that takes a request and never responds, not even with headers. */
 const mute = listen({
   hostname: "127.0.0.1",
   port: 0,
   fetch: (request) => {
-    const seen: (typeof muted)[number] = { abortedAt: null };
+    const seen: (typeof muted)[number] = { isAborted: false };
     muted.push(seen);
     return new Promise((resolve) => {
       request.signal.addEventListener("abort", () => {
-        seen.abortedAt = Date.now();
+        seen.isAborted = true;
         resolve(new Response(null));
       });
     });
@@ -46,18 +47,16 @@ async function muteAgent(): Promise<string> {
 
 describe("POST /v1/agents/:agentId/sessions/:sessionId/cancel", () => {
   for (const form of forms) {
-    test(`202 ends a running turn with abort, closes the model's request within a second, and meters it (form ${form})`, async () => {
+    test(`202 ends a running turn with abort, closes the model's request, and meters it (form ${form})`, async () => {
       const { sessionId } = await play(t, agentId, null, { message: userMessage("hi"), stream: false }, { form });
       const before = await messagesOf(t, agentId, sessionId);
       const message = script('text="one two three" hangAfterChunks=2');
       const live = await open(h, t, "POST", sessionPath(agentId, sessionId), { form, body: { message } });
       await live.until("text-delta");
-      const canceledAt = Date.now();
       const canceled = await cancel(sessionId, form);
       expect([canceled.status, canceled.body]).toEqual([202, { canceled: 1 }]);
       expect(types(await live.rest()).slice(-2)).toEqual(["abort", "[DONE]"]);
       await eventually(() => requestsOf(h, message)[0]?.aborted);
-      expect((requestsOf(h, message)[0]?.finishedAt ?? 0) - canceledAt).toBeLessThan(1_000);
       expect(await usageOf(h, live.turnId)).toMatchObject({ sessionId });
       expect(await messagesOf(t, agentId, sessionId)).toEqual(before);
       expect((await play(t, agentId, sessionId, { message: userMessage("on"), stream: false }, { form })).status).toBe(
@@ -121,21 +120,33 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId/cancel", () => {
     const agent = await muteAgent();
     const live = await open(h, t, "POST", sessionPath(agent, null), { body: { message: userMessage("hi") } });
     await eventually(() => muted.length === 1);
-    const canceledAt = Date.now();
     expect((await cancel(live.sessionId, "b", agent)).status).toBe(202);
     expect(types(await live.rest())).toEqual(["start", "abort", "[DONE]"]);
-    const abortedAt = await eventually(() => muted[0]?.abortedAt);
-    expect(abortedAt - canceledAt).toBeLessThan(1_000);
+    await eventually(() => muted[0]?.isAborted);
+  });
+
+  test("202 closes the model's request within a second", async () => {
+    const tookMs = async () => {
+      const message = script('text="one two three" hangAfterChunks=2');
+      const live = await open(h, t, "POST", sessionPath(agentId, null), { body: { message } });
+      await live.until("text-delta");
+      const canceledAt = Date.now();
+      expect((await cancel(live.sessionId)).status).toBe(202);
+      const finishedAt = await eventually(() => requestsOf(h, message)[0]?.finishedAt);
+      await live.rest();
+      return finishedAt - canceledAt;
+    };
+    // A machine that stood still for a moment is tried again: a worker that hears of it too late does so each time.
+    await eventually(async () => (await tookMs()) < 1_000);
   });
 
   test("202 while the worker waits to try a failed provider again", async () => {
     const message = script("fail=503 retryAfter=30");
     const live = await open(h, t, "POST", sessionPath(agentId, null), { body: { message } });
     await eventually(() => requestsOf(h, message).length === 1);
-    const canceledAt = Date.now();
     expect((await cancel(live.sessionId)).status).toBe(202);
     expect(types(await live.rest())).toEqual(["start", "abort", "[DONE]"]);
-    expect(Date.now() - canceledAt).toBeLessThan(1_500);
+    // Had the worker waited for the next try, that would have been made.
     expect(requestsOf(h, message)).toHaveLength(1);
   });
 
@@ -154,13 +165,16 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId/cancel", () => {
   });
 
   test("a cancellation that nobody heard of wins over an answer that is about to be kept", async () => {
-    const { sessionId } = await play(t, agentId, null, { message: userMessage("hi"), stream: false });
-    const message = script('text="one two" firstDelayMs=150');
-    const live = await open(h, t, "POST", sessionPath(agentId, sessionId), { body: { message } });
+    await using held = holdModel(h.model);
+    const agent = await makeAgent({ model: held }, t);
+    const { sessionId } = await play(t, agent, null, { message: userMessage("hi"), stream: false });
+    const message = userMessage(`an answer ${heldMark}`);
+    const live = await open(h, t, "POST", sessionPath(agent, sessionId), { body: { message } });
     await eventually(() => requestsOf(h, message).length === 1);
     await h.sql`update turns set cancel_requested_at = now() where id = ${live.turnId}`;
+    held.release();
     expect(types(await live.rest()).slice(-2)).toEqual(["abort", "[DONE]"]);
-    expect(await messagesOf(t, agentId, sessionId)).toHaveLength(2);
+    expect(await messagesOf(t, agent, sessionId)).toHaveLength(2);
     expect(await usageOf(h, live.turnId)).not.toBeNull();
   });
 
