@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import type postgres from "postgres";
 import { eventually } from "../harness/eventually.ts";
 import { useAgent } from "../harness/fixture.ts";
 import { heldMark, holdModel } from "../harness/held-model.ts";
+import { withPatientClient } from "../harness/patient-client.ts";
 import { makeAgent, makeProvider, userMessage } from "../harness/seed.ts";
 import { statusAndCode } from "../harness/status-and-code.ts";
 import { conversationOf, messagesOf, open, play, script, sessionPath } from "../harness/turns.ts";
@@ -200,12 +202,13 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId/fork", () => {
 
   test("100,000 messages are copied within the limit of one statement, and hold up no turn of the source", async () => {
     const { sessionId } = await say(null, script('text="one"'));
-    await h.sql`
+    const seed = (sql: postgres.Sql) => sql`
       insert into messages (session_id, seq, id, role, turn_id, content)
       select session_id, n, 'm' || n, case when n % 2 = 1 then 'user' else 'assistant' end, turn_id,
         json_build_object('id', 'm' || n, 'role', case when n % 2 = 1 then 'user' else 'assistant' end, 'parts',
           json_build_array(json_build_object('type', 'text', 'text', 'word ' || repeat(md5(n::text), 8))))
       from messages cross join generate_series(3, 100000) as n where session_id = ${sessionId} and seq = 1`;
+    await withPatientClient(h.databaseUrl, seed);
     await h.sql`update sessions set message_count = 100000 where id = ${sessionId}`;
     const [made, turn] = await Promise.all([fork(sessionId), say(sessionId, script('text="two"'))]);
     expect([made.status, turn.status]).toEqual([201, 200]);

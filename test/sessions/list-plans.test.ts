@@ -4,6 +4,7 @@ import type { Sql } from "../../src/kernel/database/client.ts";
 import { listLatest } from "../../src/sessions/state/store.ts";
 import { listTurns, type TurnListQuery } from "../../src/sessions/state/turn-list.ts";
 import { useAgent } from "../harness/fixture.ts";
+import { withPatientClient } from "../harness/patient-client.ts";
 import { makeAgent } from "../harness/seed.ts";
 
 const { h, t, agentId } = await useAgent();
@@ -13,12 +14,14 @@ const turns = 30_000;
 const readMax = 1_500;
 const limit = 50;
 
-beforeAll(async () => {
-  await h.sql`
+beforeAll(() => withPatientClient(h.databaseUrl, seed));
+
+async function seed(sql: postgres.Sql): Promise<void> {
+  await sql`
     insert into sessions (id, tenant_id, agent_id, visible, message_count)
     select 'ss_' || lpad(s::text, 24, '0'), ${t.id}, ${agentId}, true, 2 from generate_series(0, 4999) s`;
   // The rare ones are the oldest, so that a scan of the newest meets them last.
-  await h.sql`
+  await sql`
     insert into turns (id, tenant_id, agent_id, session_id, kind, status, user_id, agent_version, assistant_message_id, accepted_at, finished_at)
     select 'turn_' || lpad(n::text, 24, '0'), ${t.id}, case when n < 20 then ${rareAgent} else ${agentId} end,
       'ss_' || lpad((n % 100)::text, 24, '0'), case when n between 20 and 40 then 'chat' else 'session' end,
@@ -26,9 +29,9 @@ beforeAll(async () => {
       case when n between 60 and 80 then 'rare' when n % 3 = 0 then '' else 'user-' || n % 50 end, 1, 'msg_' || n,
       '2026-01-01T00:00:00Z'::timestamptz + n * interval '1 minute', now()
     from generate_series(0, ${turns - 1}) n`;
-  await h.sql`analyze turns`;
-  await h.sql`analyze sessions`;
-});
+  await sql`analyze turns`;
+  await sql`analyze sessions`;
+}
 
 /** The statements that were sent on a connection of their own. */
 const sent: { text: string; parameters: unknown[] }[] = [];

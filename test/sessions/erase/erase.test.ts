@@ -1,9 +1,11 @@
 import { describe, expect, test } from "bun:test";
+import type postgres from "postgres";
 import { newId } from "../../../src/kernel/ids.ts";
 import { RedisRelay } from "../../../src/kernel/relay/redis.ts";
 import { purgeSession } from "../../../src/sessions/erase/session.ts";
 import { useTenant } from "../../harness/fixture.ts";
 import { eventually, sharedRedisUrl } from "../../harness/harness.ts";
+import { withPatientClient } from "../../harness/patient-client.ts";
 import { makeAgent, userMessage } from "../../harness/seed.ts";
 import { redisKeysWith, tablesWith } from "../../harness/traces.ts";
 import { messagesOf, play, script, sessionPath } from "../../harness/turns.ts";
@@ -147,7 +149,7 @@ describe("DELETE of a session", () => {
   test("more turns and messages than one statement deletes, and a message larger than a step", async () => {
     const agentId = await makeAgent(h, t);
     const sessionId = newId("session");
-    await h.sql`
+    const seed = (sql: postgres.Sql) => sql`
       with session as (
         insert into sessions (id, tenant_id, agent_id, visible, message_count, deleted_at)
         values (${sessionId}, ${t.id}, ${agentId}, true, 4, now()) returning id
@@ -161,6 +163,7 @@ describe("DELETE of a session", () => {
       insert into turns (id, tenant_id, agent_id, session_id, kind, status, agent_version, assistant_message_id, finished_at)
       select 'turn_' || ${sessionId} || n, ${t.id}, ${agentId}, id, 'session', 'succeeded', 1, '', now() - interval '2 days'
       from session, generate_series(1, 25000) n`;
+    await withPatientClient(h.databaseUrl, seed);
     await purgeSession(h.ctx, { sessionId, tenantId: t.id });
     // What did not fit into one job's time goes on in the next.
     await eventually(async () => (await h.sql`select 1 from sessions where id = ${sessionId}`).length === 0);
