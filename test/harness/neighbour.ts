@@ -56,8 +56,12 @@ export class Neighbour {
   /** Waits until so many turns run and so many are parked. */
   async settled(running: number, parked: number): Promise<void> {
     await eventually(async () => {
-      const [runs, waits] = [await this.places("running"), await this.places("parked")];
-      return runs.length === running && waits.length === parked;
+      // By one statement: between two of them the last parked turn may begin to run, and be in neither.
+      const [row] = await this.#h.sql<{ runs: number; waits: number }[]>`
+        select count(*) filter (where status = 'running')::int as runs,
+          count(*) filter (where status = 'queued' and parked_at is not null)::int as waits
+        from turns where tenant_id = ${this.t.id}`;
+      return row?.runs === running && row.waits === parked;
     });
   }
 
