@@ -238,7 +238,9 @@ test("a regeneration under a quota waits for the quota before it locks its sessi
   await h.sql.begin(async (inner) => {
     await inner`select 1 from turn_quota_days where tenant_id = ${t.id} for update`;
     asked = regenerate(sessionId);
-    await eventually(async () => (await h.sql`select 1 from pg_locks where not granted`).length > 0);
+    const waiting = () => h.sql`
+      select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+    await eventually(async () => (await waiting()).length > 0);
     expect(await h.sql`select 1 from sessions where id = ${sessionId} for update nowait`).toHaveLength(1);
   });
   expect((await asked)?.status).toBe(200);

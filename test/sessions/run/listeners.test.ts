@@ -23,7 +23,8 @@ const listening = () => actors.map((actor) => actor.listens);
 /** How many connections of the workers are told of an announcement. */
 async function told(): Promise<number> {
   const [row] = await h.sql`
-    select count(*)::int as n from pg_stat_activity where application_name like 'parley-wk_%' and query ilike 'listen%'`;
+    select count(*)::int as n from pg_stat_activity
+    where datname = current_database() and application_name like 'parley-wk_%' and query ilike 'listen%'`;
   return row?.n;
 }
 
