@@ -63,6 +63,7 @@ const brokeOff = "The model provider's answer broke off.";
 const forms = ["a", "b"] as const;
 const inBoth = <T extends readonly unknown[]>(rows: readonly T[]) =>
   forms.flatMap((form) => rows.map((row) => [form, ...row] as const));
+/** A cut takes what the reader has not read yet with it, so there is a pause before it. */
 const failures: [what: string, script: string, text: string, shown: string][] = [
   ["401", "fail=401", answered(401), ""],
   ["400", "fail=400", answered(400), ""],
@@ -74,7 +75,7 @@ const failures: [what: string, script: string, text: string, shown: string][] = 
     "The model provider failed.",
     "one two ",
   ],
-  ["a connection that is cut", 'text="one two three" cutAfterChunks=2 delayMs=60', brokeOff, "one "],
+  ["a connection that is cut", 'text="one two three" cutAfterChunks=2 delayMs=1000', brokeOff, "one "],
   ["an empty stream", "emptyStream", brokeOff, ""],
 ];
 

@@ -63,7 +63,7 @@ describe("a model call that ends without usage is estimated", () => {
     ["an error in mid-stream", 'text="Äpfel, Birnen" chunks=4 failAfterChunks=2', "failed"],
     [
       "a connection that is cut",
-      'reasoning="Let me see." text="One two three." chunks=4 delayMs=5 cutAfterChunks=4',
+      'reasoning="Let me see." text="One two three." chunks=4 delayMs=300 cutAfterChunks=4',
       "failed",
     ],
     ["a provider that never says its usage", 'text="One two three." usage=none', "succeeded"],

@@ -137,7 +137,7 @@ test("a turn that is canceled while it waits keeps the step", async () => {
 
 test.each([
   ["refused", "fail=400", []],
-  ["broke off", 'text="one two three" cutAfterChunks=2 delayMs=20', []],
+  ["broke off", 'text="one two three" cutAfterChunks=2 delayMs=300', []],
   [
     "failed after a tool",
     'tool=memory_search args={"query":"x"} ; fail=400',
