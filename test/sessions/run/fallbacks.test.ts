@@ -5,7 +5,8 @@ import { makeAgent, makeProvider, userMessage } from "../../harness/seed.ts";
 import { messagesOf, play, textOf } from "../../harness/turns.ts";
 import { startVendor, type VendorRequest } from "../../servers/vendor.ts";
 
-const { h, t } = await useTenant({ worker: true, env: { MODEL_IDLE_SECONDS: "1" } });
+// A model that is silent for so long falls back; so would one that answers, on a machine that stood still for as long.
+const { h, t } = await useTenant({ worker: true, env: { MODEL_IDLE_SECONDS: "4" } });
 beforeEach(() => changeTenant(h.sql, t.id, { usageCredit: null }));
 
 type Respond = (request: VendorRequest) => Response | Promise<Response>;
