@@ -174,6 +174,9 @@ describe("a continuation", () => {
       await live.until("text-delta");
       await live.leave();
     });
+    await eventually(
+      async () => (await h.sql`select 1 from turns where id = ${turnId} and status = 'queued'`).length > 0,
+    );
     expect(await discard(turnId)).toBe("turn");
     expect(await errorOf(turnId)).toEqual(["failed", "service_unavailable"]);
     const [, answer] = await messagesOf(t, agentId, sessionId);
