@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { eventually } from "../../harness/harness.ts";
 import { heldMark, holdModel } from "../../harness/held-model.ts";
 import { lineIs, textOfMessage } from "../../harness/line.ts";
+import { withPatientClient } from "../../harness/patient-client.ts";
 import { type Client, type Installation, sharedRedisUrl, startInstallation } from "../../harness/processes.ts";
 import { StreamReader } from "../../harness/stream-reader.ts";
 import { hasShown, isClaimed } from "../../harness/turn-checks.ts";
@@ -159,9 +160,11 @@ describe.skipIf(sharedRedisUrl === null)("the line and kill -9 of a worker", () 
 });
 
 /** Runs `work` while no worker can start the next turn of a session: its row is locked once the turn has ended. */
-async function holdJobs({ sql }: Installation, sessionId: string, work: () => Promise<void>): Promise<void> {
-  await sql.begin(async (inner) => {
-    await inner`select 1 from turns where session_id = ${sessionId} and status = 'enqueued' for update`;
-    await work();
-  });
+async function holdJobs({ databaseUrl }: Installation, sessionId: string, work: () => Promise<void>): Promise<void> {
+  await withPatientClient(databaseUrl, (sql) =>
+    sql.begin(async (inner) => {
+      await inner`select 1 from turns where session_id = ${sessionId} and status = 'enqueued' for update`;
+      await work();
+    }),
+  );
 }
