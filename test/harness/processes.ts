@@ -48,6 +48,9 @@ export interface JsonResponse {
 
 export { sharedRedisUrl } from "./harness.ts";
 
+/** Longer than what a test of processes waits for takes on a busy machine: several of them start, die and recover at once. */
+export const processWaitMs = 60_000;
+
 /** A database, a Redis, a simulated model, and any number of processes on them. */
 export interface Installation extends AsyncDisposable {
   readonly databaseUrl: string;
@@ -161,7 +164,7 @@ export async function aftermathOf(sql: Sql, turnId: string): Promise<Aftermath> 
     const { jobs, ...aftermath } = row;
     const isUnderWay = ["enqueued", "queued", "running"].includes(aftermath.status);
     return jobs === 0 && !isUnderWay ? (aftermath as Aftermath) : null;
-  });
+  }, processWaitMs);
 }
 
 /** How often the model was asked with this text in the last user message. */

@@ -1,5 +1,6 @@
 import { expect } from "bun:test";
 import { CountingTool, countTool } from "./counting-tool.ts";
+import { type HeldModel, holdModel } from "./held-model.ts";
 import { type Client, type Installation, startInstallation, type Turn, textOf } from "./processes.ts";
 import { StreamReader } from "./stream-reader.ts";
 
@@ -16,18 +17,22 @@ export interface StepsScene {
   readonly installation: Installation;
   readonly c: Client;
   readonly tool: CountingTool;
+  /** What stands before the agent's model. */
+  readonly model: HeldModel;
 }
 
-/** Plays a scene on an installation with one HTTP process and an agent with the counting tool. */
+/** Plays a scene on an installation with one HTTP process and an agent with the counting tool, whose model may be held (`holdModel`). */
 export async function onStepsScene(
   play: (scene: StepsScene) => Promise<void>,
   policy: "full" | "auto" = "full",
+  isHeld: (request: string) => boolean = () => false,
 ): Promise<void> {
   await using installation = await startInstallation();
+  await using model = holdModel(installation.model, isHeld);
   await using tool = new CountingTool();
-  const c = await installation.client((await installation.serve()).url);
+  const c = await installation.client((await installation.serve()).url, model.url);
   await tool.offer(c, policy);
-  await play({ installation, c, tool });
+  await play({ installation, c, tool, model });
 }
 
 /** Joins as a client does that has seen the events up to a number. */

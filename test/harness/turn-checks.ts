@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import { eventually } from "./harness.ts";
-import { type Client, type Installation, type JsonResponse, type Turn, textOf } from "./processes.ts";
+import { type Client, type Installation, type JsonResponse, processWaitMs, type Turn, textOf } from "./processes.ts";
 
 /** A turn that succeeded, on whichever attempt: one sequence with one start, complete. */
 export function expectWhole({ stream }: Turn, text?: string): void {
@@ -45,7 +45,7 @@ export async function turnsIn({ sql }: Installation, status: string): Promise<nu
 
 /** Waits until a turn's caller has seen some text. */
 export function hasShown({ stream }: Turn): Promise<unknown> {
-  return eventually(() => stream.types.includes("text-delta"));
+  return eventually(() => stream.types.includes("text-delta"), processWaitMs);
 }
 
 /** Waits until a worker has claimed a turn. */
@@ -53,5 +53,5 @@ export function isClaimed({ sql }: Installation, turnId: string): Promise<unknow
   return eventually(async () => {
     const [row] = await sql<{ status: string }[]>`select status from turns where id = ${turnId}`;
     return row?.status === "running";
-  });
+  }, processWaitMs);
 }

@@ -7,7 +7,14 @@ import { createLogger } from "../../../src/kernel/telemetry/log.ts";
 import { startWorkerPool } from "../../../workers/main.ts";
 import { eventually } from "../../harness/harness.ts";
 import { heldMark, holdModel } from "../../harness/held-model.ts";
-import { aftermathOf, callsOf, type Installation, sharedRedisUrl, startInstallation } from "../../harness/processes.ts";
+import {
+  aftermathOf,
+  callsOf,
+  type Installation,
+  processWaitMs,
+  sharedRedisUrl,
+  startInstallation,
+} from "../../harness/processes.ts";
 import { logged } from "../../harness/service-process.ts";
 import { allClosed, countStep, expectStored, lostCall, onStepsScene, outputErrors } from "../../harness/steps-scene.ts";
 import { expectBroken, expectFree, expectWhole, hasShown } from "../../harness/turn-checks.ts";
@@ -31,7 +38,7 @@ describe.skipIf(sharedRedisUrl === null)("SIGSTOP of a worker", () => {
     await scenario(installation, async () => {
       pools.use(await startImpatientWorker(installation, 6_000));
     });
-  }, 60_000);
+  }, 120_000);
 });
 
 describe.skipIf(sharedRedisUrl === null)("SIGSTOP of a worker with a turn past its first step", () => {
@@ -43,7 +50,7 @@ describe.skipIf(sharedRedisUrl === null)("SIGSTOP of a worker with a turn past i
         const doomed = await installation.work();
         tool.hold("two");
         const turn = await c.turn(`frozen [[sim: ${countStep("one")} ; ${countStep("two")} ; text="the end" ]]`);
-        await eventually(() => tool.counts.get("two") === 1);
+        await eventually(() => tool.counts.get("two") === 1, processWaitMs);
         doomed.signal("SIGSTOP");
         pools.use(await startImpatientWorker(installation, 6_000));
         await allClosed([turn]);
@@ -52,7 +59,10 @@ describe.skipIf(sharedRedisUrl === null)("SIGSTOP of a worker with a turn past i
         const before = await rowsOf(installation, turn.turnId);
         tool.release("two");
         doomed.signal("SIGCONT");
-        await eventually(() => doomed.log.some(({ msg }) => msg === "the lock connection was made anew"), 20_000);
+        await eventually(
+          () => doomed.log.some(({ msg }) => msg === "the lock connection was made anew"),
+          processWaitMs,
+        );
         await expectFree(c, turn.sessionId);
         expect(await rowsOf(installation, turn.turnId)).toEqual(before);
         expect([...tool.counts.values()]).toEqual([1, 1]);
@@ -103,7 +113,7 @@ describe.skipIf(sharedRedisUrl === null)("a running turn", () => {
     for (const { turnId } of [quiet, pausing]) expect(await aftermathOf(installation.sql, turnId)).toEqual(ranOnce);
     for (const mark of ["long-quiet [[", "long-pause [[", "long-json [["])
       expect(callsOf(installation.model, mark)).toBe(1);
-  }, 60_000);
+  }, 120_000);
 });
 
 /** Freezes a worker with a turn that has shown chunks and one that has not, starts another, and wakes the first while the second still runs. */
@@ -115,26 +125,26 @@ async function scenario(installation: Installation, startSuccessor: () => Promis
   const shown = await c.turn("shown [[sim: chunks=3000 delayMs=20]]");
   const doomed = await installation.work();
   await hasShown(shown);
-  await eventually(() => callsOf(installation.model, `silent ${heldMark}`) === 1);
+  await eventually(() => callsOf(installation.model, `silent ${heldMark}`) === 1, processWaitMs);
   doomed.signal("SIGSTOP");
   const frozenAt = Date.now();
   await startSuccessor();
 
   await shown.stream.closed;
   const brokenMs = Date.now() - frozenAt;
-  await eventually(() => callsOf(installation.model, `silent ${heldMark}`) === 2, 60_000);
+  await eventually(() => callsOf(installation.model, `silent ${heldMark}`) === 2, processWaitMs);
   const againMs = Date.now() - frozenAt;
   process.stderr.write(`  frozen: failed after ${brokenMs} ms, run again after ${againMs} ms\n`);
   expect(Math.max(brokenMs, againMs)).toBeLessThan(limitMs);
   const before = await rowsOf(installation, shown.turnId);
 
   doomed.signal("SIGCONT");
-  await eventually(() => doomed.log.some(({ msg }) => msg === "the lock connection was made anew"), 20_000);
+  await eventually(() => doomed.log.some(({ msg }) => msg === "the lock connection was made anew"), processWaitMs);
   // It ends its old jobs by number, sooner or later; the successor's, if it has one, has another. That may be the one that
   // was given back, which has lost its key when the turn was queued again just after it was fetched.
   const lockedJobs = () => installation.sql`
     select 1 from graphile_worker._private_jobs where payload ->> 'turnId' = ${silent.turnId} and locked_at is not null`;
-  await eventually(async () => (await lockedJobs()).length <= 1, 20_000);
+  await eventually(async () => (await lockedJobs()).length <= 1, processWaitMs);
   model.release();
   await silent.stream.closed;
   expectBroken(shown);
@@ -156,7 +166,7 @@ async function scenario(installation: Installation, startSuccessor: () => Promis
     const [row] =
       await installation.sql`select 1 from turns where worker_id = ${doomed.workerId} and accepted_at > now() - interval '5 s'`;
     return row !== undefined;
-  }, 20_000);
+  }, processWaitMs);
 }
 
 async function rowsOf({ sql }: Installation, turnId: string): Promise<unknown> {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
 import { largePicture } from "../../harness/counting-tool.ts";
 import { eventually } from "../../harness/harness.ts";
-import { aftermathOf, sharedRedisUrl, type Turn, textOf } from "../../harness/processes.ts";
+import { aftermathOf, processWaitMs, sharedRedisUrl, type Turn, textOf } from "../../harness/processes.ts";
 import {
   allClosed,
   countStep,
@@ -16,6 +16,7 @@ import {
   onStepsScene,
   outputErrors,
   runningAttempt,
+  type StepsScene,
 } from "../../harness/steps-scene.ts";
 import { expectFree, expectOneSequence, expectWhole } from "../../harness/turn-checks.ts";
 
@@ -37,24 +38,26 @@ async function assembled({ stream: { chunks } }: Turn): Promise<unknown> {
 describe.skipIf(sharedRedisUrl === null)("a turn past its first step, whose worker is killed", () => {
   test.concurrent(
     "in a text: goes on in the same sequence, for all who follow",
-    () =>
-      onStepsScene(async ({ installation, c, tool }) => {
+    () => {
+      let isKilled = false;
+      const play = async ({ installation, c, tool, model }: StepsScene) => {
         const doomed = await installation.work();
-        const turn = await c.turn(
-          `text [[sim: ${countStep("one")} ; text="the whole end of it" chunks=40 delayMs=100 ]]`,
-        );
+        const end = "the whole end of it, and of all that is to be said";
+        const turn = await c.turn(`text [[sim: ${countStep("one")} ; text="${end}" chunks=50 delayMs=100 ]]`);
         const beside = await c.join(turn.sessionId);
-        await eventually(() => textOf(turn.stream.chunks).includes("the"));
+        await eventually(() => textOf(turn.stream.chunks).includes("the"), processWaitMs);
         const early = await joinAfter(c, turn, 5);
         await doomed.kill();
+        isKilled = true;
         const between = await c.join(turn.sessionId);
         await installation.work();
-        await eventually(async () => (await runningAttempt(installation, turn)) === 2);
+        await eventually(async () => (await runningAttempt(installation, turn)) === 2, processWaitMs);
         const late = await c.join(turn.sessionId);
         const resumed = await joinAfter(c, turn, turn.stream.ids.length - 1);
+        model.release();
         await allClosed([turn, beside, between, late, early, resumed]);
         expectWhole(turn);
-        expect(textOf(turn.stream.chunks)).toEndWith("the whole end of it");
+        expect(textOf(turn.stream.chunks)).toEndWith(end);
         expect(textOf(turn.stream.chunks).match(/before one/g)).toHaveLength(1);
         expectSame(turn, [beside, between, late, early, resumed]);
         expect([...tool.counts]).toEqual([["one", 1]]);
@@ -62,7 +65,9 @@ describe.skipIf(sharedRedisUrl === null)("a turn past its first step, whose work
         await expectStored(c, turn);
         await expectNoCheckpoint(installation, turn);
         await expectFree(c, turn.sessionId);
-      }),
+      };
+      return onStepsScene(play, "full", () => isKilled);
+    },
     testMs,
   );
 
@@ -73,7 +78,7 @@ describe.skipIf(sharedRedisUrl === null)("a turn past its first step, whose work
         const doomed = await installation.work();
         tool.hold("two");
         const turn = await c.turn(`tool [[sim: ${countStep("one")} ; ${countStep("two")} ; text="the end" ]]`);
-        await eventually(() => tool.counts.get("two") === 1);
+        await eventually(() => tool.counts.get("two") === 1, processWaitMs);
         await doomed.kill();
         await installation.work();
         await allClosed([turn]);
@@ -101,7 +106,7 @@ describe.skipIf(sharedRedisUrl === null)("a turn past its first step, whose work
         tool.hold("two");
         const turn = await c.turn(`rich [[sim: ${countStep("one")} ; ${countStep("two")} ; text="the end" ]]`);
         const progress = () => turn.stream.types.filter((type) => type === "data-tool-progress").length;
-        await eventually(() => tool.counts.get("two") === 1 && progress() === 2);
+        await eventually(() => tool.counts.get("two") === 1 && progress() === 2, processWaitMs);
         await doomed.kill();
         const between = await c.join(turn.sessionId);
         await installation.work();
@@ -130,7 +135,7 @@ describe.skipIf(sharedRedisUrl === null)("a turn past its first step, whose work
         let worker = await installation.work();
         const turn = await c.turn(`again [[sim: ${steps} ; text="the end" ]]`);
         for (const text of ["two", "three", "four"]) {
-          await eventually(() => tool.counts.get(text) === 1, 30_000);
+          await eventually(() => tool.counts.get(text) === 1, processWaitMs);
           await worker.kill();
           worker = await installation.work();
         }
@@ -150,10 +155,10 @@ describe.skipIf(sharedRedisUrl === null)("a turn past its first step, whose work
       onStepsScene(async ({ installation, c, tool }) => {
         const first = await installation.work();
         const turn = await c.turn(`poison [[sim: ${countStep("one")} ; text="a bit of it" hangAfterChunks=1 ]]`);
-        await eventually(() => installation.model.requests().length === 2);
+        await eventually(() => installation.model.requests().length === 2, processWaitMs);
         await first.kill();
         const second = await installation.work();
-        await eventually(() => installation.model.requests().length === 3, 30_000);
+        await eventually(() => installation.model.requests().length === 3, processWaitMs);
         await second.kill();
         await installation.work();
         await allClosed([turn]);

@@ -3,7 +3,7 @@ import { Redis } from "ioredis";
 import postgres from "postgres";
 import { lookTool } from "../../harness/counting-tool.ts";
 import { eventually } from "../../harness/harness.ts";
-import { aftermathOf, sharedRedisUrl, textOf } from "../../harness/processes.ts";
+import { aftermathOf, processWaitMs, sharedRedisUrl, textOf } from "../../harness/processes.ts";
 import {
   allClosed,
   countStep,
@@ -27,9 +27,9 @@ describe.skipIf(sharedRedisUrl === null)("a turn past its first step", () => {
         tool.hold("two");
         const worker = await installation.work();
         const turn = await c.turn(`drained [[sim: ${countStep("one")} ; ${countStep("two")} ; text="the end" ]]`);
-        await eventually(() => tool.counts.get("two") === 1);
+        await eventually(() => tool.counts.get("two") === 1, processWaitMs);
         worker.signal("SIGTERM");
-        await eventually(() => worker.log.some(({ msg }) => msg?.startsWith("draining")));
+        await eventually(() => worker.log.some(({ msg }) => msg?.startsWith("draining")), processWaitMs);
         tool.release("two");
         expect(await worker.exited).toEqual({ code: 0, signal: null });
         expect(turn.stream.types).not.toContain("finish");
@@ -52,7 +52,7 @@ describe.skipIf(sharedRedisUrl === null)("a turn past its first step", () => {
         tool.hold("two");
         const worker = await installation.work({ DRAIN_SECONDS: "1" });
         const turn = await c.turn(`cut [[sim: ${countStep("one")} ; ${countStep("two")} ; text="the end" ]]`);
-        await eventually(() => tool.counts.get("two") === 1);
+        await eventually(() => tool.counts.get("two") === 1, processWaitMs);
         worker.signal("SIGTERM");
         expect(await worker.exited).toEqual({ code: 0, signal: null });
         await installation.work();
@@ -72,23 +72,26 @@ describe.skipIf(sharedRedisUrl === null)("a turn past its first step", () => {
         tool.hold("two");
         const doomed = await installation.work();
         const turn = await c.turn(`committing [[sim: ${countStep("one")} ; ${countStep("two")} ; text="the end" ]]`);
-        await eventually(() => tool.counts.get("two") === 1);
+        await eventually(() => tool.counts.get("two") === 1, processWaitMs);
         const released = Promise.withResolvers<void>();
         const holder = postgres(installation.databaseUrl, { max: 1 });
         const held = holder.begin(async (lock) => {
           await lock`select 1 from turns where id = ${turn.turnId} for update`;
           tool.release("two");
-          await eventually(() => turn.stream.types.filter((type) => type === "finish-step").length === 2);
+          await eventually(
+            () => turn.stream.types.filter((type) => type === "finish-step").length === 2,
+            processWaitMs,
+          );
           await eventually(async () => {
             const waiting = await installation.sql`
               select 1 from pg_stat_activity
               where application_name = 'parley-worker' and wait_event_type = 'Lock' and datname = current_database()`;
             return waiting.length > 0;
-          });
+          }, processWaitMs);
           await doomed.kill();
           await released.promise;
         });
-        await eventually(() => doomed.exited);
+        await eventually(() => doomed.exited, processWaitMs);
         await installation.work();
         released.resolve();
         await held;
@@ -118,7 +121,7 @@ describe.skipIf(sharedRedisUrl === null)("a turn past its first step", () => {
         };
         const decided = await c.request("POST", `${path}/tool-approvals/${approvals[0]?.id}`, { approved: true });
         expect(decided.status).toBe(202);
-        await eventually(() => tool.counts.get("two") === 1);
+        await eventually(() => tool.counts.get("two") === 1, processWaitMs);
         await doomed.kill();
         const joined = await c.join(asking.sessionId);
         await installation.work();
@@ -146,10 +149,12 @@ describe.skipIf(sharedRedisUrl === null)("a turn past its first step", () => {
         tool.hold("two");
         const doomed = await installation.work();
         const rest =
-          where === "tool" ? `${countStep("two")} ; text="the end"` : 'text="the end of it" chunks=30 delayMs=100';
+          where === "tool"
+            ? `${countStep("two")} ; text="the end"`
+            : 'text="the end of it, and of all that is said" chunks=39 delayMs=100';
         const turn = await c.turn(`gone [[sim: ${countStep("one")} ; ${rest} ]]`);
-        if (where === "tool") await eventually(() => tool.counts.get("two") === 1);
-        else await eventually(() => textOf(turn.stream.chunks).includes("the"));
+        if (where === "tool") await eventually(() => tool.counts.get("two") === 1, processWaitMs);
+        else await eventually(() => textOf(turn.stream.chunks).includes("the"), processWaitMs);
         await doomed.kill();
         const redis = new Redis(sharedRedisUrl ?? "");
         await redis.del(`parley:{${turn.turnId}}:1`);
@@ -164,7 +169,7 @@ describe.skipIf(sharedRedisUrl === null)("a turn past its first step", () => {
         expect([...tool.counts.values()]).toEqual(where === "tool" ? [1, 1] : [1]);
         const [, answer] = await messagesOf(c, turn);
         expect(JSON.stringify(answer)).toContain("counted one");
-        if (where === "text") expect(JSON.stringify(answer)).toContain("the end of it");
+        if (where === "text") expect(JSON.stringify(answer)).toContain("the end of it, and of all that is said");
         await expectNoCheckpoint(installation, turn);
         await expectFree(c, turn.sessionId);
       }),

@@ -20,6 +20,6 @@ describe.skipIf(sharedRedisUrl === null)("how long a turn may run", () => {
         expect(over.stream.chunks.at(-1)?.errorText).toBe("The turn ran longer than a turn may.");
         expectWhole(within);
       }),
-    60_000,
+    120_000,
   );
 });
