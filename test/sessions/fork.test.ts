@@ -213,5 +213,5 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId/fork", () => {
     const [made, turn] = await Promise.all([fork(sessionId), say(sessionId, script('text="two"'))]);
     expect([made.status, turn.status]).toEqual([201, 200]);
     expect(made.body.messageCount).toBeGreaterThanOrEqual(100_000);
-  });
+  }, 60_000);
 });

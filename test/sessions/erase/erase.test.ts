@@ -166,10 +166,10 @@ describe("DELETE of a session", () => {
     await withPatientClient(h.databaseUrl, seed);
     await purgeSession(h.ctx, { sessionId, tenantId: t.id });
     // What did not fit into one job's time goes on in the next.
-    await eventually(async () => (await h.sql`select 1 from sessions where id = ${sessionId}`).length === 0);
+    await eventually(async () => (await h.sql`select 1 from sessions where id = ${sessionId}`).length === 0, 60_000);
     expect(await h.sql`select 1 from messages where session_id = ${sessionId} limit 1`).toHaveLength(0);
     expect(await h.sql`select 1 from turns where session_id = ${sessionId} limit 1`).toHaveLength(0);
-  });
+  }, 120_000);
 
   test("a response that waits for a turn's message is 404 when the session is erased the moment the turn has ended", async () => {
     const agentId = await makeAgent(h, t);
