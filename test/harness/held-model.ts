@@ -2,6 +2,8 @@ import { listen } from "../../src/kernel/runtime.ts";
 
 /** What a user's message says whose response `holdModel` holds back. */
 export const heldMark = "(held)";
+/** What one says of whose response the end alone is held back: all its text comes, as its script has it. */
+export const openEndedMark = "(open-ended)";
 
 /** Of a request's text: it goes on after calls of tools. */
 export const afterTools = (request: string) => request.includes('"role":"tool"');
@@ -18,9 +20,10 @@ export interface HeldModel extends AsyncDisposable {
 /**
  * Puts a server before a simulated model that hands requests on at once, and
  * holds responses back until `release`: those to conversations with `heldMark`,
- * or to other requests, which `isHeld` tells by their text. For turns that must
- * show nothing, or nothing more, until something has happened: with a pause of
- * fixed length in their script they would end before it on a busy machine.
+ * or to other requests, which `isHeld` tells by their text, and of those with
+ * `openEndedMark` the end. For turns that must show nothing, or nothing more, or
+ * must run, until something has happened: with pauses of fixed length in their
+ * script they would end before it on a busy machine.
  */
 export function holdModel(
   model: { readonly port: number },
@@ -41,7 +44,8 @@ export function holdModel(
         signal,
       });
       if (isHeld(text)) await released.promise;
-      return response;
+      if (!text.includes(openEndedMark) || response.body === null) return response;
+      return new Response(endHeldUntil(released.promise, response.body), response);
     },
   });
   return {
@@ -53,4 +57,22 @@ export function holdModel(
       await server.stop(true);
     },
   };
+}
+
+/** The events of a stream, those from the one that says why the answer ends only once `released` has resolved. */
+function endHeldUntil(released: Promise<void>, body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+  const [decoder, encoder] = [new TextDecoder(), new TextEncoder()];
+  let rest = "";
+  const events = new TransformStream<Uint8Array, Uint8Array>({
+    transform: async (piece, controller) => {
+      const pieces = (rest + decoder.decode(piece, { stream: true })).split(/(?<=\n\n)/);
+      rest = pieces.at(-1)?.endsWith("\n\n") === false ? (pieces.pop() ?? "") : "";
+      for (const event of pieces) {
+        if (event.includes('"finish_reason":"')) await released;
+        controller.enqueue(encoder.encode(event));
+      }
+    },
+    flush: (controller) => controller.enqueue(encoder.encode(rest)),
+  });
+  return body.pipeThrough(events);
 }
