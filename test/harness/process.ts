@@ -18,7 +18,7 @@ export interface Child {
 }
 
 /** A process starts, initialising a database included, within this. */
-const startMsMax = 30_000;
+const startMsMax = 60_000;
 /** The environment of a child is what a test gives, and what any program needs. */
 const inherited = ["PATH", "HOME", "TMPDIR", "LANG"];
 

@@ -15,7 +15,7 @@ export interface RedisServer {
   stop(): Promise<void>;
 }
 
-const startTimeoutMs = 10_000;
+const startTimeoutMs = 30_000;
 
 /** Path of `redis-server`, or null where none is installed. */
 export function findRedisServer(): string | null {

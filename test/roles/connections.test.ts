@@ -30,7 +30,7 @@ const post = (path: string, headers: readonly string[]) =>
 const limitMs = 60_000;
 
 describe("a connection", () => {
-  const silenceMs = 300;
+  const silenceMs = 2_000;
   const server = listen({
     hostname: "127.0.0.1",
     port: 0,
@@ -53,7 +53,7 @@ describe("a connection", () => {
       sent += 1;
       slow.socket.write("x");
       if (sent === 10) clearInterval(timer);
-    }, silenceMs / 6);
+    }, silenceMs / 8);
     await eventually(() => silent.state.closed, limitMs);
     expect(silent.state.received).toContain("No byte of the body came");
     await eventually(() => slow.state.received.includes("10 bytes"), limitMs);
@@ -157,7 +157,8 @@ describe("an HTTP process", () => {
     const requestId = "gone-in-mid-body";
     const credential = `Authorization: Bearer ${token}`;
     const head = ["Content-Type: application/json", "Content-Length: 100", credential, `X-Request-Id: ${requestId}`];
-    const gone = open(http.port, `${post("/v1/agents", head)}{`);
+    const gone = open(http.port);
+    await new Promise((sent) => gone.socket.write(`${post("/v1/agents", head)}{`, sent));
     // A later request that has its response shows that the first one is being read.
     await fetch(`${http.url}/v1/agents`, { headers: { authorization: `Bearer ${token}` } });
     gone.socket.destroy();

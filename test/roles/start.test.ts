@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { cloneDatabase, dropDatabase, eventually } from "../harness/harness.ts";
 import { type Child, startProcess, startRole } from "../harness/process.ts";
+import { sampleOf } from "../harness/prometheus.ts";
 import { freePort } from "../harness/redis.ts";
 import { denoCommand } from "../harness/runtimes.ts";
 
@@ -86,6 +87,10 @@ describe("npm start", () => {
     expect(streamed.trimEnd()).toEndWith("data: [DONE]");
     expect((await fetch(`${banner.url}/readyz`)).status).toBe(200);
     await signsInOnce(first, banner);
+    // The turn's reader has its last word a moment before the worker has done with it.
+    await eventually(
+      async () => sampleOf(await (await fetch(`${banner.url}/metrics`)).text(), "parley_sessions_held") === 0,
+    );
     expect((await stat(join(home, "demo.json"))).mode & 0o077).toBe(0);
     expect((await stat(join(home, "encryption-key"))).mode & 0o077).toBe(0);
     expect((await stat(join(home, "running.json"))).mode & 0o077).toBe(0);
@@ -98,7 +103,7 @@ describe("npm start", () => {
     const again = await readBanner(second);
     expect([again.token, again.agentId]).toEqual([banner.token, banner.agentId]);
     expect(await (await ask(again, "Hello again!")).text()).toContain("[DONE]");
-  }, 60_000);
+  }, 120_000);
 
   test("after kill -9 it starts again with the same key, and leaves no Postgres behind", async () => {
     const first = launch();
@@ -111,7 +116,7 @@ describe("npm start", () => {
     second.process.kill("SIGINT");
     expect(await second.ended()).toBe(0);
     await eventually(() => serversOf(home).length === 0);
-  }, 60_000);
+  }, 120_000);
 
   test("a taken port: one line that names PORT, exit 1, nothing left running", async () => {
     const server = createServer().listen(await freePort(), "127.0.0.1");
@@ -122,7 +127,7 @@ describe("npm start", () => {
     expect(child.stderr()).toMatch(new RegExp(`^parley: Port ${port} [^\\n]*PORT[^\\n]*\\n$`));
     expect(serversOf(home)).toEqual([]);
     server.close();
-  }, 60_000);
+  }, 120_000);
 
   test("a second start on the same home: one line that names the first, exit 1", async () => {
     const first = launch();
@@ -131,12 +136,12 @@ describe("npm start", () => {
     expect(await second.ended()).toBe(1);
     expect(second.stderr()).toMatch(/^parley: Another instance is using [^\n]+\(pid \d+\)[^\n]*\n$/);
     expect(second.stderr()).toContain(`(pid ${first.process.pid})`);
-  }, 60_000);
+  }, 120_000);
 
   test("SIGTERM lets a running stream finish, takes nothing new, and exits 0; a second one ends at once", async () => {
-    const child = launch();
+    const child = launch({ DRAIN_SECONDS: "30" });
     const banner = await readBanner(child);
-    const response = await ask(banner, "[[sim: chunks=40 size=400 delayMs=50]]");
+    const response = await ask(banner, "[[sim: chunks=80 size=800 delayMs=50]]");
     let streamed = "";
     for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
       const running = streamed.includes("text-delta");
@@ -152,7 +157,7 @@ describe("npm start", () => {
     }
     expect(streamed).toEndWith("data: [DONE]\n\n");
     expect(await child.ended()).toBe(0);
-    expect(child.stdout()).toEndWith("Draining: 1 turn, up to 5 s. Ctrl-C again stops at once.\n");
+    expect(child.stdout()).toEndWith("Draining: 1 turn, up to 30 s. Ctrl-C again stops at once.\n");
 
     const hasty = launch({ DRAIN_SECONDS: "60" });
     const hanging = await ask(await readBanner(hasty), "[[sim: hangAfterChunks=1 size=10 chunks=2]]");
@@ -165,14 +170,16 @@ describe("npm start", () => {
     });
     expect(await hasty.ended()).toBe(130);
     await eventually(() => serversOf(home).length === 0);
-  }, 60_000);
+  }, 120_000);
 
   test("what the operator deleted of the demo is made anew", async () => {
     const first = launch();
     const banner = await readBanner(first);
     const { tenantId } = JSON.parse(await readFile(join(home, "demo.json"), "utf8"));
     const headers = { authorization: `Bearer ${banner.token}` };
-    const keys = (await (await fetch(`${banner.url}/v1/apikeys`, { headers })).json()) as { apiKeys: { id: string }[] };
+    const keys = (await (await fetch(`${banner.url}/v1/apikeys`, { headers })).json()) as {
+      apiKeys: { id: string }[];
+    };
     await fetch(`${banner.url}/v1/agents/${banner.agentId}`, { method: "DELETE", headers });
     await fetch(`${banner.url}/v1/apikeys/${keys.apiKeys[0]?.id}`, { method: "DELETE", headers });
     first.process.kill("SIGTERM");
@@ -191,7 +198,7 @@ describe("npm start", () => {
     const third = await readBanner(launch());
     expect(third.token).not.toBe(renewed.token);
     expect(await (await ask(third, "Hello!")).text()).toContain("[DONE]");
-  }, 60_000);
+  }, 120_000);
 
   test("DATABASE_URL and REDIS_URL replace the embedded parts; each database has a demo of its own, kept too", async () => {
     const databaseUrl = await cloneDatabase();
@@ -208,7 +215,7 @@ describe("npm start", () => {
     for (const child of children.splice(0)) await child.kill();
     await dropDatabase(databaseUrl);
     await rm(elsewhere, { recursive: true, force: true });
-  }, 60_000);
+  }, 120_000);
 
   test("the same source runs on Deno, on the same home", async () => {
     const bun = launch();
@@ -226,7 +233,7 @@ describe("npm start", () => {
     expect(await deno.ended()).toBe(0);
     expect(deno.stderr()).not.toMatch(/error|parley:/i);
     await eventually(() => serversOf(home).length === 0);
-  }, 60_000);
+  }, 120_000);
 
   test.each([
     ["npm start", "npm", ["start"]],
@@ -248,7 +255,7 @@ describe("npm start", () => {
       orphaned.process.kill("SIGKILL");
       await eventually(() => serversOf(home).length === 0);
     },
-    60_000,
+    120_000,
   );
 
   test("npx passes no SIGTERM on; its shell's end is the service's", async () => {
@@ -258,5 +265,5 @@ describe("npm start", () => {
     await readBanner(child);
     child.process.kill("SIGTERM");
     await eventually(() => serversOf(home).length === 0);
-  }, 60_000);
+  }, 120_000);
 });
