@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { Form } from "../../src/kernel/errors.ts";
 import { listen } from "../../src/kernel/runtime.ts";
+import { validateTimeoutMs } from "../../src/mcp-connections/limits.ts";
 import { mcpConnectionsPerTenantMax } from "../../src/mcp-connections/schema.ts";
 import { useService } from "../harness/fixture.ts";
 import { type Harness, startHarness, type TestTenant } from "../harness/harness.ts";
@@ -84,7 +85,7 @@ describe("POST /v1/mcp-connections", () => {
     mcp.settings.intercept = () => new Promise<Response>(() => {});
     const startedAt = Date.now();
     expect(codes((await create()) as never)).toEqual([400, "mcp_connection_unreachable"]);
-    expect(Date.now() - startedAt).toBeLessThan(8_000);
+    expect(Date.now() - startedAt).toBeLessThan(2 * validateTimeoutMs);
   });
 
   test("400 mcp_connection_invalid for a redirect to an address that may not be called", async () => {

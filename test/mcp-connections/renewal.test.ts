@@ -73,7 +73,8 @@ describe("renewing tokens", () => {
 
   test("a renewal that was overtaken by a reconnect writes nothing", async () => {
     const row = await connection();
-    auth.settings.delayMs = 300;
+    const overtaken = Promise.withResolvers<void>();
+    auth.settings.until = overtaken.promise;
     const renewal = renewTokens(h.ctx, row, mcp.tokens.at(-1) as string);
     await eventually(async () => {
       const [now] = await h.sql`select renewing_until from mcp_connections where id = ${row.id}`;
@@ -81,6 +82,7 @@ describe("renewing tokens", () => {
     });
     const target = { url: mcp.url, authType: "oauth_authorization_code" };
     await t.call("POST", `/v1/mcp-connections/${row.id}/reconnect`, { body: target });
+    overtaken.resolve();
     await renewal;
     expect(await getMcpConnection(h.sql, t.id, row.id)).toMatchObject({ sealedTokens: null, status: "needs_auth" });
   });

@@ -312,7 +312,7 @@ describe("tokens of a sign-in", () => {
   });
 
   test("are refreshed before they end", async () => {
-    auth.settings.expiresInSeconds = 1;
+    auth.settings.expiresInSeconds = 3;
     const id = await signedIn();
     await eventually(async () => {
       const [row] = await h.sql`select token_expires_at - now() < interval '150 milliseconds' as is_late

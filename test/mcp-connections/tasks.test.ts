@@ -85,7 +85,7 @@ describe("a tool that only runs as a task (2025-11-25)", () => {
   });
 
   test("is cancelled when it lasts too long", async () => {
-    const { call } = await callOn(session, undefined, { silenceMs: 60_000, msMax: 700 });
+    const { call } = await callOn(session, undefined, { silenceMs: 60_000, msMax: 3_000 });
     const running = outcomeOf(call.runOn(session));
     const { taskId } = await begun();
     expect(await running).toMatchObject({ error: { message: "Request timed out" } });
@@ -114,6 +114,8 @@ describe("a tool that only runs as a task (2025-11-25)", () => {
     const { call } = await callOn(session);
     const running = outcomeOf(call.runOn(session));
     const task = await begun();
+    // The caller knows of the task by then.
+    await eventually(() => server.count("tasks/get") > 0);
     server.forgetSessions();
     expect(await running).toMatchObject({ error: expect.any(SessionLostError) });
     const second = await open(server.url);

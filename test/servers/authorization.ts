@@ -34,6 +34,8 @@ export interface AuthorizationServerSettings {
   grantError: string | null;
   /** Responses of the token endpoint take this long. */
   delayMs: number;
+  /** They wait for this, too. */
+  until: Promise<void> | null;
   /** Fields that replace those of the metadata; null takes one away. */
   metadata: Record<string, unknown>;
 }
@@ -52,6 +54,7 @@ export class AuthorizationServer {
     refuses: false,
     grantError: null,
     delayMs: 0,
+    until: null,
     metadata: {},
   };
   readonly #clients = new Map<string, Client>();
@@ -114,6 +117,7 @@ export class AuthorizationServer {
         return this.#authorize(fields);
       case "/token":
         await new Promise((resolve) => setTimeout(resolve, this.settings.delayMs));
+        await this.settings.until;
         return this.#token(request, fields);
       case "/revoke":
         return this.#revoke(request, fields);
