@@ -14,7 +14,7 @@ describe("--help", () => {
         expect(lines.filter((line) => !line.startsWith(command) && !line.startsWith(" "))).toEqual([]);
         expect(lines[0]).toStartWith(command);
       }
-    }, 60_000);
+    }, 240_000);
 
   test("without a command names them", async () => {
     const child = startRole("--help", {});

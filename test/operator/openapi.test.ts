@@ -12,4 +12,4 @@ test("openapi prints the whole document into a pipe whose reader is slow", async
     maxBuffer: 16 * 1024 * 1024,
   });
   expect(JSON.parse(stdout).openapi).toBe("3.1.0");
-});
+}, 60_000);
