@@ -64,7 +64,7 @@ async function makeTemplate(url: string): Promise<string> {
 }
 
 function runTests(env: Record<string, string>): Promise<number> {
-  const args = ["test", "--timeout", "30000", `--parallel=${filesAtOnce}`, "--no-isolate", ...words];
+  const args = ["test", "--timeout", "60000", `--parallel=${filesAtOnce}`, "--no-isolate", ...words];
   const child = spawn(process.execPath, args, { stdio: ["inherit", "pipe", "pipe"], env: { ...process.env, ...env } });
   let tail = "";
   for (const [stream, sink] of [
