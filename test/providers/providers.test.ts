@@ -3,7 +3,7 @@ import { json } from "../../src/kernel/database/client.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { findProvider, lockProvider, type ProviderRow } from "../../src/providers/store.ts";
 import { useTenant } from "../harness/fixture.ts";
-import { startHarness, type TestTenant } from "../harness/harness.ts";
+import { eventually, startHarness, type TestTenant } from "../harness/harness.ts";
 
 const { h, t } = await useTenant();
 
@@ -298,11 +298,12 @@ describe("DELETE /v1/providers/:id", () => {
     expect([response?.status, response?.body.error.details]).toEqual([409, { agentIds: [agentId] }]);
   });
 
+  /** Waits until the delete waits for the lock; the database is this file's own. */
   async function waitsForLock(): Promise<void> {
-    for (let tries = 0; tries < 500; tries++) {
-      const [row] = await h.sql`select count(*)::int as waiting from pg_locks where not granted`;
-      if (row?.waiting > 0) return;
-    }
-    throw new Error("The delete did not wait for the lock.");
+    await eventually(async () => {
+      const waiting = await h.sql`
+        select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+      return waiting.length > 0;
+    });
   }
 });

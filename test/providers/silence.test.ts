@@ -5,14 +5,14 @@ import { makeAgent, makeProvider, userMessage } from "../harness/seed.ts";
 import { play, textOf } from "../harness/turns.ts";
 import { type Silence, startSilent } from "../servers/silent.ts";
 
-const { h, t } = await useTenant({ worker: true, env: { MODEL_IDLE_SECONDS: "1" } });
+const { h, t } = await useTenant({ worker: true, env: { MODEL_IDLE_SECONDS: "2" } });
 const silences: readonly Silence[] = ["at once", "after the headers", "in its answer", "in an error"];
 const server = await startSilent(
   (body) => {
     if (body.includes("Summarise the conversation")) return "at once";
     return [...silences, "comments" as const].find((silence) => body.includes(`(${silence})`)) ?? null;
   },
-  { commentsMs: 2_500 },
+  { commentsMs: 5_000 },
 );
 afterAll(() => server.stop());
 const provider = await makeProvider(h, t, { baseUrl: server.url });
@@ -22,7 +22,7 @@ const agentId = await makeAgent(h, t, { providerId: provider.id, compactionReser
 describe("a model that sends nothing for MODEL_IDLE_SECONDS", () => {
   test.each(silences)("%s: the turn fails as provider_error, and the connection is closed", async (silence) => {
     const { chunks, turnId } = await play(t, agentId, null, { message: userMessage(`(${silence})`) });
-    expect(chunks.at(-1)).toEqual({ type: "error", errorText: "The model provider sent nothing for 1 s." });
+    expect(chunks.at(-1)).toEqual({ type: "error", errorText: "The model provider sent nothing for 2 s." });
     await eventually(() => server.open.size === 0);
     const [turn] = await h.sql`select error ->> 'code' as code from turns where id = ${turnId}`;
     expect(turn?.code).toBe("provider_error");
