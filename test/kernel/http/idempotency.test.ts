@@ -2,9 +2,19 @@ import { describe, expect, test } from "bun:test";
 import { purgeSession } from "../../../src/sessions/erase/session.ts";
 import { useAgent } from "../../harness/fixture.ts";
 import { type ApiResponse, eventually } from "../../harness/harness.ts";
+import { holdModel, openEndedMark } from "../../harness/held-model.ts";
 import { makeAgent, userMessage } from "../../harness/seed.ts";
 import { statusAndCode } from "../../harness/status-and-code.ts";
-import { messagesOf, open, type Played, play, requestsOf, script, sessionPath } from "../../harness/turns.ts";
+import {
+  messagesOf,
+  open,
+  type Played,
+  play,
+  readersOf,
+  requestsOf,
+  script,
+  sessionPath,
+} from "../../harness/turns.ts";
 
 const { h, t, agentId } = await useAgent({ worker: true });
 
@@ -40,18 +50,23 @@ for (const form of ["a", "b"] as const) {
       });
 
       test("200: a repeat joins the running turn of its session instead of being busy", async () => {
-        const { sessionId } = await play(t, agentId, null, { message: userMessage("hi"), stream: false }, { form });
+        await using model = holdModel(h.model);
+        const agent = await makeAgent({ model }, t);
+        const { sessionId } = await play(t, agent, null, { message: userMessage("hi"), stream: false }, { form });
         const headers = newKey();
-        const message = unique("delayMs=150");
-        const send = () => play(t, agentId, sessionId, { message, stream }, { form, headers });
+        const message = script(`text="${crypto.randomUUID()} ${openEndedMark}"`);
+        const send = () => play(t, agent, sessionId, { message, stream }, { form, headers });
         const first = send();
         await eventually(() => requestsOf(h, message).length === 1);
-        const busy = await play(t, agentId, sessionId, { message, stream }, { form, headers: newKey() });
+        const busy = await play(t, agent, sessionId, { message, stream }, { form, headers: newKey() });
         expect(statusAndCode(busy)).toEqual([409, form === "a" ? "SESSION_BUSY" : "session_busy"]);
-        const all = await Promise.all([first, send(), send()]);
+        const repeats = [send(), send()];
+        await eventually(async () => (await readersOf(h)) === 3);
+        model.release();
+        const all = await Promise.all([first, ...repeats]);
         all.push(await send());
         await expectOneTurn(all, message, 200);
-        expect(await messagesOf(t, agentId, sessionId)).toHaveLength(4);
+        expect(await messagesOf(t, agent, sessionId)).toHaveLength(4);
       });
 
       test("a turn that failed fails again the same way, and runs no second time", async () => {
