@@ -8,7 +8,7 @@ import { heldMark, holdModel } from "../harness/held-model.ts";
 import { startProcess } from "../harness/process.ts";
 import { inRepository } from "../harness/repository.ts";
 import { makeAgent, makeProvider } from "../harness/seed.ts";
-import { messagesOf } from "../harness/turns.ts";
+import { idle, messagesOf } from "../harness/turns.ts";
 
 /** Where Debian has it; .ci/run installs it. */
 const executablePath = "/usr/bin/chromium";
@@ -99,6 +99,20 @@ class Visit {
     return this.page.locator("article.assistant").getByText(text).last().waitFor();
   }
 
+  /** Has the last answer made anew, to its end: the button is there until the page has begun to ask. */
+  async regenerate(): Promise<void> {
+    const before = h.model.requests().length;
+    await this.press("Regenerate");
+    await eventually(() => h.model.requests().length > before);
+    await this.settled();
+    await this.ended();
+  }
+
+  /** Waits until no turn of the session runs. */
+  ended(): Promise<void> {
+    return idle(h, this.sessionId);
+  }
+
   /** Waits until the answer is over: then the page offers to make it anew. */
   settled(): Promise<void> {
     return this.page.getByRole("button", { name: "Regenerate" }).waitFor();
@@ -177,30 +191,25 @@ describe.skipIf(!hasBrowser)("docs/chat-page in a browser", () => {
     await visit.send(good);
     await visit.shows(good, "fine");
     await visit.settled();
-    await visit.press("Regenerate");
-    await eventually(async () => h.model.requests().filter((r) => JSON.stringify(r.body).includes("fine")).length >= 2);
-    await visit.settled();
+    await visit.regenerate();
     await visit.shows(good, "fine");
     await visit.reload();
     await visit.settled();
-    await visit.press("Regenerate");
+    await visit.regenerate();
     await visit.shows(good, "fine");
-    await visit.settled();
     expect(await rolesOf(visit)).toEqual(["user", "assistant"]);
     const bad = script("fail=401");
     await visit.send(bad);
     await visit.page.getByRole("alert").waitFor();
+    await visit.ended();
     expect(await rolesOf(visit)).toEqual(["user", "assistant"]);
-    const before = h.model.requests().length;
-    await visit.press("Regenerate");
-    await eventually(() => h.model.requests().length > before);
+    await visit.regenerate();
     await visit.page.getByRole("alert").waitFor();
     // What was said and failed is nowhere but on the page.
     await visit.reload();
     await visit.shows(good, "fine");
-    await visit.press("Regenerate");
+    await visit.regenerate();
     await visit.shows(good, "fine");
-    await visit.settled();
     expect(await rolesOf(visit)).toEqual(["user", "assistant"]);
   });
 

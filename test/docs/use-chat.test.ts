@@ -1,12 +1,17 @@
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { DefaultChatTransport, readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
-import { useAgent } from "../harness/fixture.ts";
+import { useTenant } from "../harness/fixture.ts";
 import { eventually } from "../harness/harness.ts";
+import { holdModel, openEndedMark } from "../harness/held-model.ts";
 import { inRepository } from "../harness/repository.ts";
+import { makeAgent } from "../harness/seed.ts";
 import { messagesOf } from "../harness/turns.ts";
 
-const { h, t, agentId } = await useAgent({ worker: true });
+const { h, t } = await useTenant({ worker: true });
+const model = holdModel(h.model);
+afterAll(() => model[Symbol.asyncDispose]());
+const agentId = await makeAgent({ model }, t);
 
 const [, shown = ""] =
   /```ts\nimport \{ DefaultChatTransport \} from "ai";\n([\s\S]*?)```/.exec(
@@ -73,10 +78,11 @@ describe("useChat over DefaultChatTransport", () => {
 
   test("reconnects to a running turn from its first chunk, and to nothing when none runs", async () => {
     const { chat, transport } = openChat();
-    const slow = user("u1", "[[sim: chunks=20 size=200 delayMs=50]]");
+    const slow = user("u1", `${openEndedMark} [[sim: chunks=20 size=200]]`);
     const sending = transport.sendMessages({ ...submit, messages: [slow] }).then(assemble);
     await eventually(() => chat.sessionUrl !== null);
     const stream = await transport.reconnectToStream({ chatId: "c" });
+    model.release();
     const joined = await assemble(stream as ReadableStream<UIMessageChunk>);
     expect(joined).toEqual(await sending);
     expect(await transport.reconnectToStream({ chatId: "c" })).toBeNull();
@@ -87,7 +93,9 @@ describe("useChat over DefaultChatTransport", () => {
     const question = user("u1", '[[sim: text="one two three" hangAfterChunks=2]]');
     for (const resumed of [false, true]) {
       const stop = new AbortController();
-      const stream = await transport.sendMessages({ ...submit, messages: [question], abortSignal: stop.signal });
+      // A page that was reloaded has the signal of its new stream only: one `stop` cancels once, and is waited for.
+      const abortSignal = resumed ? new AbortController().signal : stop.signal;
+      const stream = await transport.sendMessages({ ...submit, messages: [question], abortSignal });
       const read = resumed
         ? ((await transport.reconnectToStream({ chatId: "c", abortSignal: stop.signal })) as typeof stream)
         : stream;
