@@ -3,6 +3,7 @@ import { createApp } from "../../src/app.ts";
 import { createContext } from "../../src/kernel/context.ts";
 import { openDatabase } from "../../src/kernel/database/client.ts";
 import type { Form } from "../../src/kernel/errors.ts";
+import { databaseWaitMs } from "../../src/kernel/limits.ts";
 import { makeClientToken } from "../harness/client-tokens.ts";
 import type { ApiResponse, Harness, TestTenant } from "../harness/harness.ts";
 import { startHarness } from "../harness/harness.ts";
@@ -235,7 +236,8 @@ describe("without its database every operation returns", () => {
   test(sharedErrors.away, async () => {
     const { responses, tookMs } = await away;
     for (const { contract, form, response } of responses) expectError(contract, sharedErrors.away, form, response);
-    expect(tookMs).toBeLessThan(14_000);
+    // 10 s for all of them, and what a busy machine takes beside.
+    expect(tookMs).toBeLessThan(3 * databaseWaitMs);
   });
 });
 

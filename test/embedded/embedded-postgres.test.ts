@@ -12,10 +12,10 @@ import { findBinaries } from "../../src/embedded/binaries.ts";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/embedded/postgres.ts";
 import { inRepository } from "../harness/repository.ts";
 
-setDefaultTimeout(20_000);
+setDefaultTimeout(90_000);
 
 /** How long a test waits for a condition, in milliseconds. */
-const waitMsMax = 10_000;
+const waitMsMax = 30_000;
 const pollMs = 10;
 const isRoot = process.getuid?.() === 0;
 

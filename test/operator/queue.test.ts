@@ -4,6 +4,7 @@ import { UsageError } from "../../src/operator/command.ts";
 import { readQueueCommand } from "../../src/operator/queue.ts";
 import { useAgent } from "../harness/fixture.ts";
 import { eventually } from "../harness/harness.ts";
+import { holdModel, openEndedMark } from "../harness/held-model.ts";
 import { startRole } from "../harness/process.ts";
 import { callsOf, sharedRedisUrl, startInstallation } from "../harness/processes.ts";
 import { inProcess } from "../harness/runtimes.ts";
@@ -209,7 +210,8 @@ describe.skipIf(sharedRedisUrl === null)("queue drain", () => {
     await using installation = await startInstallation();
     const http = await installation.serve();
     const worker = await installation.work({ DRAIN_SECONDS: "0" });
-    const c = await installation.client(http.url);
+    await using model = holdModel(installation.model);
+    const c = await installation.client(http.url, model.url);
     const command = (...words: string[]) => readQueueCommand(words)(installation.sql);
     const states = async () =>
       JSON.parse(await command("workers", "--json")).map((w: { workerId: string; state: string; turns: number }) => [
@@ -217,13 +219,14 @@ describe.skipIf(sharedRedisUrl === null)("queue drain", () => {
         w.state,
         w.turns,
       ]);
-    const long = await c.turn("long [[sim: chunks=60 delayMs=50]]");
+    const long = await c.turn(`long ${openEndedMark} [[sim: chunks=60 delayMs=10]]`);
     await hasShown(long);
     expect(await states()).toEqual([[worker.workerId, "working", 1]]);
     expect(await command("drain", "--worker", worker.workerId)).toContain("takes nothing new");
     await logged(worker, "draining: nothing new is taken");
     expect(await states()).toEqual([[worker.workerId, "draining", 1]]);
     const waiting = await c.turn("waits for another worker");
+    model.release();
     await long.stream.closed;
     expect(long.stream.chunks.filter(({ type }) => type === "text-delta")).toHaveLength(60);
     expect((await worker.exited).code).toBe(0);
@@ -232,6 +235,6 @@ describe.skipIf(sharedRedisUrl === null)("queue drain", () => {
     await waiting.stream.closed;
     // An ending worker takes its row along; where it could not, the reaper does.
     const left = JSON.stringify([[other.workerId, "working", 0]]);
-    await eventually(async () => JSON.stringify(await states()) === left, 15_000);
-  }, 60_000);
+    await eventually(async () => JSON.stringify(await states()) === left);
+  }, 120_000);
 });

@@ -78,7 +78,7 @@ describe("a command that cannot be run", () => {
       expect(outcome.stderr).toContain(said);
     }
     expect(await count()).toBe(before);
-  }, 60_000);
+  }, 180_000);
 
   test("tenant set: one wrong value among right ones changes nothing", async () => {
     const t = await h.tenant();
@@ -114,7 +114,7 @@ describe("a command that cannot be run", () => {
     }
     expect((await tenant("set", "--tenant", t.id)).status).toBe(1);
     expect((await t.call("GET", "/v1/apikeys")).status).toBe(200);
-  }, 60_000);
+  }, 180_000);
 });
 
 describe("tenant key", () => {
@@ -151,7 +151,7 @@ describe("tenant key", () => {
     const after = (await t.call("GET", "/v1/apikeys")).body.apiKeys.map(({ id }: { id: string }) => id);
     expect([after.length, after.includes(last)]).toEqual([5, false]);
     expect((await actionsOf(t)).slice(-2).sort()).toEqual(["api_key.create", "api_key.delete"]);
-  }, 60_000);
+  }, 180_000);
 
   test("a tenant that is not there, or is being deleted, gets none", async () => {
     const t = await h.tenant();
@@ -341,7 +341,7 @@ describe("without DATABASE_URL", () => {
     } finally {
       await rm(home, { recursive: true, force: true });
     }
-  }, 60_000);
+  }, 180_000);
 });
 
 /** One turn of an agent of its own, to its end. */

@@ -6,7 +6,7 @@ import { generateText, isStepCount, jsonSchema, type ModelMessage, streamText, t
 import { type RecordedRequest, startSimulatedModel } from "../../src/simulated-model/server.ts";
 
 /** How long a test waits for a condition, in milliseconds. */
-const waitMsMax = 2000;
+const waitMsMax = 20_000;
 
 const server = startSimulatedModel({ chunkDelayMs: 0 });
 const keyed = startSimulatedModel({ apiKey: "secret-key-1234" });
@@ -122,7 +122,8 @@ for (const [name, model] of Object.entries(providers)) {
       abort.abort();
     }
     const request = await recorded(({ aborted }) => aborted);
-    expect(request.finishedAt! - abortedAt).toBeLessThan(1000);
+    // Nothing else ends it.
+    expect(request.finishedAt! - abortedAt).toBeLessThan(10_000);
   });
 }
 

@@ -56,7 +56,7 @@ test("a deleted tenant leaves no word; another tenant keeps all of it", async ()
   expect((await tablesWith(h.sql, other)).sort()).toEqual(before.sort());
   const [usage] = await h.sql`select count(*)::int as turns from usage where tenant_id = ${mine.id}`;
   expect(usage?.turns).toBe(3);
-}, 90_000);
+}, 180_000);
 
 test("a deleted workspace, task, library skill and chat connection leave no word of theirs", async () => {
   const t = await h.tenant();
@@ -81,7 +81,7 @@ test("a deleted workspace, task, library skill and chat connection leave no word
   });
   // The sessions of the task and the chat are ordinary ones, and stay until they are deleted.
   expect(await tablesWith(h.sql, text)).toContain("public.messages");
-}, 60_000);
+}, 120_000);
 
 test("the bot of a deleted connection can be connected at once", async () => {
   const { t, agentId } = await fixture.tenant();
@@ -100,4 +100,4 @@ test("a tenant whose turn waits for a person is erased too", async () => {
   expect(await tablesWith(h.sql, text)).toContain("public.approvals");
   expect(await deleteTenant(h.sql, t.id)).toBe("ended");
   await gone(text);
-}, 60_000);
+}, 120_000);

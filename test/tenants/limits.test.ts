@@ -114,9 +114,12 @@ describe("turns per day", () => {
 describe("rate limit", () => {
   test("429 rate_limited with Retry-After beyond so many requests a second, reads included", async () => {
     const { t, agentId } = await limited({ rateLimit: 5 });
-    const responses = await Promise.all(Array.from({ length: 25 }, () => t.call("GET", sessionPath(agentId, null))));
-    const refused = responses.filter(({ status }) => status === 429);
-    expect(refused.length).toBeGreaterThanOrEqual(15);
+    // A second may begin in between, or two where the machine is slow, so one of several tries must see so many.
+    const refused = await eventually(async () => {
+      const responses = await Promise.all(Array.from({ length: 25 }, () => t.call("GET", sessionPath(agentId, null))));
+      const some = responses.filter(({ status }) => status === 429);
+      return some.length >= 15 ? some : null;
+    });
     for (const response of refused) {
       expect(statusAndCode(response)).toEqual([429, "rate_limited"]);
       expect(Number(response.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
