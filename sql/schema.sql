@@ -352,6 +352,7 @@ CREATE TABLE continuations (
   started_at timestamp with time zone,
   finished_at timestamp with time zone,
   said_parts integer,
+  log_after_loss boolean DEFAULT false NOT NULL,
   CONSTRAINT continuations_pkey PRIMARY KEY (id),
   CONSTRAINT continuations_status_check CHECK (status = ANY (ARRAY['waiting'::text, 'queued'::text, 'running'::text, 'succeeded'::text, 'failed'::text]))
 );
@@ -764,6 +765,7 @@ CREATE TABLE turns (
   claimed_at timestamp with time zone,
   first_text_at timestamp with time zone,
   finished_at timestamp with time zone,
+  log_after_loss boolean DEFAULT false NOT NULL,
   CONSTRAINT turns_pkey PRIMARY KEY (id),
   CONSTRAINT turns_cancel_keep_check CHECK (cancel_keep = ANY (ARRAY['nothing'::text, 'partial'::text])),
   CONSTRAINT turns_input_tokens_check CHECK (input_tokens >= 0),

@@ -9,13 +9,13 @@ import { Id } from "../kernel/ids.ts";
 import { MessageStream } from "../messages/schema.ts";
 import { decideApproval, listApprovals } from "./approvals.ts";
 import { ofOwnSession } from "./client-reach.ts";
-import { placeAfter } from "./follow/numbering.ts";
+import { nextIn, placeAfter } from "./follow/numbering.ts";
 import { type StreamContext, streamTurnLog } from "./follow/respond.ts";
 import { withoutContent } from "./follow/whole.ts";
 import { ApprovalDecisionResponse, ToolApprovalListResponse } from "./responses.ts";
 import { approvalReasonCharactersMax, sessionPath } from "./schema.ts";
 import { findSession } from "./state/store.ts";
-import { logAttemptOf, logStates, messageAtPause } from "./state/turn-log.ts";
+import { logKeyOf, logStates, messageAtPause } from "./state/turn-log.ts";
 
 const Decision = Component("ToolApprovalDecide", {
   approved: Type.Boolean(),
@@ -84,14 +84,13 @@ export function approvalRoutes(streams: StreamContext) {
             select 1 from continuations where id = ${params.continuationId} and session_id = ${params.sessionId}`;
           if (log === undefined || owner === undefined) throw new ApiError("not_found");
           if (log.status === "waiting") throw new ApiError("session_busy");
-          const { id, turnId, assistantMessageId } = log;
+          const { turnId, assistantMessageId } = log;
           // Whoever follows a continuation by its id has the message up to the pause: a stored answer goes on from there.
-          const paused = await messageAtPause(sql, turnId, id);
+          const paused = await messageAtPause(sql, turnId, log.id);
           const before = paused === null ? {} : { before: withoutContent(paused) };
-          const followed = { logId: id, turnId, assistantMessageId, attempt: logAttemptOf(log), ...before };
+          const followed = { ...logKeyOf(log), turnId, assistantMessageId, ...before };
           const headers = { "X-Turn-Id": turnId };
-          const place = placeAfter(request);
-          const from = place?.logId === id && place.before === 0 ? place.next : 0;
+          const from = nextIn(placeAfter(request), followed, 0);
           return streamTurnLog(streams, followed, from, { status: 200, headers, request });
         },
       }),

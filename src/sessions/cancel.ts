@@ -128,7 +128,7 @@ export function announceCancel(ctx: Ctx, { endedLog }: CanceledTurn): void {
 /** Ends a turn that waits in the line of its session, and its log. Does nothing when it has left the line. */
 export async function endUnclaimed(ctx: Ctx, turnId: IdOf<"turn">, outcome: TurnOutcome): Promise<void> {
   const fence = { turnId, attempt: 0, statuses: ["enqueued" as const] };
-  const log = { id: turnId, attempt: 1, isBegun: false };
+  const log = { key: { logId: turnId, attempt: 1 }, isBegun: false };
   if (await finishTurn(ctx.sql, fence, { ...outcome, relayEvents: eventsWithEnd(log) }))
     endIdleLog(ctx, log, outcome.lastChunk);
 }

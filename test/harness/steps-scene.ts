@@ -36,14 +36,19 @@ export async function onStepsScene(
 }
 
 /** Joins as a client does that has seen the events up to a number. */
-export async function joinAfter(
+export async function joinAfter(c: Client, turn: Turn, event: number): Promise<Turn & { after: number }> {
+  return { ...(await comeBack(c, turn, `${turn.turnId}:${event}`)), after: event };
+}
+
+/** Joins as a client does that has seen the events up to this one. */
+export async function comeBack(
   c: Client,
   { turnId, sessionId }: Turn,
-  event: number,
-): Promise<Turn & { after: number }> {
-  const path = `/v1/agents/${c.agentId}/sessions/${sessionId}/stream`;
-  const response = await c.request("GET", path, undefined, { "Last-Event-ID": `${turnId}:${event}` });
-  return { turnId, sessionId, stream: new StreamReader(response), after: event };
+  lastEventId = "",
+  path = `/v1/agents/${c.agentId}/sessions/${sessionId}/stream`,
+): Promise<Turn> {
+  const response = await c.request("GET", path, undefined, { "Last-Event-ID": lastEventId });
+  return { turnId, sessionId, stream: new StreamReader(response) };
 }
 
 /** Waits until all streams have ended. */

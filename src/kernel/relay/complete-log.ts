@@ -1,4 +1,4 @@
-import { formatEvent, type LogKey, type Relay } from "./relay.ts";
+import { eventNameOf, formatEvent, type LogKey, type Relay } from "./relay.ts";
 
 /** Later than every claim: once a turn has ended, no worker writes its log. */
 const lastClaim = 2 ** 31 - 1;
@@ -13,7 +13,7 @@ export async function completeLog(relay: Relay, key: LogKey, lastChunk: unknown)
   const { tail, state } = await relay.fence(key, lastClaim);
   if (tail === 0) return null;
   if (state === "ended") return tail;
-  const sse = formatEvent(key.logId, tail + 1, lastChunk);
+  const sse = formatEvent(eventNameOf(key), tail + 1, lastChunk);
   if (state === "open") await relay.end({ ...key, claim: lastClaim }, { first: tail + 1, count: 1, sse });
   return tail + 1;
 }

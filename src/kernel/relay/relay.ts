@@ -67,11 +67,13 @@ export interface LogKey {
   readonly attempt: number;
   /** Who writes it, where that is a later claim than the one that began it (`Relay.fence`). */
   readonly claim?: number;
+  /** An earlier log of it was lost with what readers had seen, so the events of this one have names of their own. */
+  readonly afterLoss?: boolean;
 }
 
 /**
  * `count` events, numbered `first` … `first + count - 1`, formatted as SSE
- * text: each `id: <logId>:<n>\ndata: <json>\n\n`.
+ * text: each `id: <name>:<n>\ndata: <json>\n\n` (`eventNameOf`).
  */
 export interface Batch {
   readonly first: number;
@@ -166,9 +168,14 @@ export interface Relay {
   close(): Promise<void>;
 }
 
+/** Returns the name under which a log's events are numbered. */
+export function eventNameOf({ logId, attempt, afterLoss = false }: LogKey): string {
+  return afterLoss ? `${logId}.${attempt}` : logId;
+}
+
 /** Returns one event as SSE text. `chunk` is any JSON value; JSON has no raw line break, so one `data` line holds it. */
-export function formatEvent(logId: string, number: number, chunk: unknown): string {
-  return `id: ${logId}:${number}\ndata: ${JSON.stringify(chunk)}\n\n`;
+export function formatEvent(name: string, number: number, chunk: unknown): string {
+  return `id: ${name}:${number}\ndata: ${JSON.stringify(chunk)}\n\n`;
 }
 
 /** Returns the chunks of events, which `formatEvent` made. */

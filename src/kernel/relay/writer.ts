@@ -3,6 +3,7 @@ import { clearInterval, clearTimeout, setInterval, setTimeout } from "node:timer
 import {
   type Appended,
   type Batch,
+  eventNameOf,
   formatEvent,
   type LogKey,
   type Relay,
@@ -41,6 +42,7 @@ export interface RelayWriterOptions {
 export class RelayWriter {
   readonly #relay: Relay;
   readonly #key: LogKey;
+  readonly #eventName: string;
   readonly #text: WriteBuffer;
   readonly #queueBytesMax: number;
   readonly #onSealed: () => void;
@@ -63,6 +65,7 @@ export class RelayWriter {
   constructor(relay: Relay, key: LogKey, options: RelayWriterOptions = {}) {
     this.#relay = relay;
     this.#key = key;
+    this.#eventName = eventNameOf(key);
     this.#text = new WriteBuffer(options.batchBytesMax ?? relayBatchBytesMax, options);
     this.#queueBytesMax = options.queueBytesMax ?? relayQueueBytesMax;
     this.#onSealed = options.onSealed ?? (() => {});
@@ -145,7 +148,7 @@ export class RelayWriter {
   }
 
   #add(chunk: unknown): void {
-    const sse = formatEvent(this.#key.logId, this.#text.written + 1, chunk);
+    const sse = formatEvent(this.#eventName, this.#text.written + 1, chunk);
     this.#text.add(sse, Buffer.byteLength(sse));
   }
 

@@ -1,11 +1,11 @@
 import { doneEvent } from "../../kernel/http/sse.ts";
 import { completeLog } from "../../kernel/relay/complete-log.ts";
-import { type Batch, formatEvent, type LogKey, lastOf, type Relay } from "../../kernel/relay/relay.ts";
+import { type Batch, eventNameOf, formatEvent, type LogKey, lastOf, type Relay } from "../../kernel/relay/relay.ts";
 import { chunksOf } from "../../messages/to-chunks.ts";
-import { type LogState, logAttemptOf, type StoredAnswer } from "../state/turn-log.ts";
+import { type LogState, logKeyOf, type StoredAnswer } from "../state/turn-log.ts";
 import { lastChunksMs } from "./follow.ts";
 import type { Following } from "./followed-log.ts";
-import { type EventPlace, nameWith, renumbered } from "./numbering.ts";
+import { type EventPlace, isPlaceIn, nameWith, nextIn, renumbered } from "./numbering.ts";
 import { saidBefore } from "./said-before.ts";
 import { lostChunk, storedAnswer } from "./stored.ts";
 
@@ -35,10 +35,10 @@ export async function* followEnded(
     yield* storedEvents(state, await storedAnswer(sql, turnId), place.next);
     return;
   }
-  const key = { logId: id, attempt: logAttemptOf(state) };
+  const key = logKeyOf(state);
   // Null: nobody knows any more how many there were.
   const relayEvents = state.relayEvents ?? (await completeLog(relay, key, lastChunk).catch(() => null));
-  let position = place.next - stood;
+  let position = isPlaceIn(place, key) ? place.next - stood : 0;
   // Beyond the end is nothing that anybody has seen.
   if (relayEvents !== null && position > relayEvents + 1) position = 0;
   const resumes = position >= 1;
@@ -65,7 +65,8 @@ export async function* followEnded(
   // Of a success something is missing that nobody can give in these numbers; any other turn's last chunk says all.
   const chunk = position === relayEvents || state.status !== "succeeded" ? lastChunk : lostChunk;
   const isNext = position === relayEvents || (relayEvents === null && position === 1);
-  const ending = formatEvent(nameWith(id, isNext ? before : "now"), position + before, chunk);
+  const name = isNext ? nameWith(eventNameOf(key), before) : nameWith(id, "now");
+  const ending = formatEvent(name, position + before, chunk);
   const isAll = given || (resumes && position === relayEvents);
   const answer = isAll ? null : await storedAnswer(sql, turnId);
   if (answer !== null && (answer.message !== null || !resumes)) yield* storedEvents(state, answer, 0);
@@ -91,7 +92,8 @@ async function leadOf(sql: Following["sql"], { state, place, isWhole }: EndedLog
   const chunks = [{ type: "start", messageId: assistantMessageId }, ...(said === null ? [] : chunksOf(said))];
   const before = chunks.length - 1;
   const name = nameWith(id, before);
-  const from = place.logId === id && place.before === before && place.next <= before ? place.next : 0;
+  const next = nextIn(place, logKeyOf(state), before);
+  const from = next <= before ? next : 0;
   return { before, events: chunks.map((chunk, number) => formatEvent(name, number, chunk)).slice(from) };
 }
 

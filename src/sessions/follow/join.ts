@@ -3,9 +3,9 @@ import { ApiError } from "../../kernel/errors.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import { findSession } from "../state/store.ts";
 import { type ActiveTurn, activeTurn } from "../state/turn.ts";
-import { isEnded, lastLogOf, logAttemptOf, logStates, messageAtPause } from "../state/turn-log.ts";
+import { isEnded, lastLogOf, logKeyOf, logStates, messageAtPause } from "../state/turn-log.ts";
 import { followEnded } from "./ended.ts";
-import { type EventPlace, placeAfter } from "./numbering.ts";
+import { type EventPlace, nextIn, placeAfter } from "./numbering.ts";
 import { type StreamContext, streamEvents, streamTurnLog } from "./respond.ts";
 import { followWhole } from "./whole.ts";
 
@@ -46,10 +46,10 @@ async function joinRunning(
 ): Promise<Response | "moved"> {
   const [log] = await logStates(sql, [continuationId ?? turnId]);
   if (log === undefined) return "moved";
-  const { id: logId, assistantMessageId } = log;
-  const followed = { logId, turnId, assistantMessageId, attempt: logAttemptOf(log) };
+  const key = logKeyOf(log);
+  const followed = { ...key, turnId, assistantMessageId: log.assistantMessageId };
   const options = optionsFor(turnId, request);
-  const next = place?.logId === logId && place.before === 0 ? place.next : 0;
+  const next = nextIn(place, key, 0);
   if (continuationId === null || next > 0) return streamTurnLog(streams, followed, next, options);
   const before = await messageAtPause(sql, turnId, continuationId);
   if (before === null) return "moved";
@@ -71,7 +71,7 @@ async function joinEnded(
   const [state] = await logStates(sql, [last.logId]);
   if (state === undefined || !isEnded(state.status)) return "moved";
   const isWhole = last.logId === last.turnId;
-  const from = last.logId === place.logId ? place : { logId: last.logId, before: 0, next: 0 };
+  const from = last.logId === place.logId ? place : { logId: last.logId, claim: null, before: 0, next: 0 };
   return streamEvents(
     streams,
     (following, stop) => followEnded(following, { state, place: from, isWhole }, stop),

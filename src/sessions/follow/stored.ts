@@ -2,9 +2,9 @@ import { isUnavailable } from "../../kernel/database/failure.ts";
 import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
 import { turnPatienceMs } from "../../kernel/limits.ts";
 import { completeLog } from "../../kernel/relay/complete-log.ts";
-import { formatEvent } from "../../kernel/relay/relay.ts";
+import { eventNameOf, formatEvent } from "../../kernel/relay/relay.ts";
 import { chunksOf, chunksSince } from "../../messages/to-chunks.ts";
-import { answerOf, isEnded, type LogState, logAttemptOf, type StoredAnswer } from "../state/turn-log.ts";
+import { answerOf, isEnded, type LogState, logAttemptOf, logKeyOf, type StoredAnswer } from "../state/turn-log.ts";
 import type { FollowedLog, Following } from "./followed-log.ts";
 import { nameWith } from "./numbering.ts";
 
@@ -41,19 +41,20 @@ export async function* lastEvents(
     return;
   }
   const { status, lastChunk } = state;
+  const ofLog = (chunk: unknown) => formatEvent(eventNameOf(logKeyOf(state)), position, chunk);
   const isSame = position === 1 || logAttemptOf(state) === attempt;
   const events = isSame ? await eventsOf(relay, state) : null;
   // It has the last chunk. One that has more has read a log that was lost and begun anew.
   if (events !== null && events > 0 && position === events + 1) return;
   if (position === events) {
-    yield formatEvent(logId, position, lastChunk);
+    yield ofLog(lastChunk);
     return;
   }
   const { message, isFinal } = position === 1 ? await storedAnswer(sql, log.turnId) : noAnswer;
   if (message === null) {
     const isWhole = events === 0 && position === 1;
     const ending = status === "succeeded" ? lostChunk : lastChunk;
-    yield isWhole ? formatEvent(logId, position, ending) : unknown(ending);
+    yield isWhole ? ofLog(ending) : unknown(ending);
     return;
   }
   const rest = before === undefined ? chunksOf(message) : chunksSince(before, message);
@@ -70,8 +71,7 @@ const noAnswer: StoredAnswer = { message: null, isFinal: false };
  */
 async function eventsOf(relay: Following["relay"], state: LogState): Promise<number | null> {
   if (state.relayEvents !== null) return state.relayEvents;
-  const key = { logId: state.id, attempt: logAttemptOf(state) };
-  return completeLog(relay, key, state.lastChunk).then(
+  return completeLog(relay, logKeyOf(state), state.lastChunk).then(
     (events) => events ?? 0,
     () => null,
   );

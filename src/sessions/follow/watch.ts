@@ -3,7 +3,7 @@ import type { Sql } from "../../kernel/database/client.ts";
 import { turnWatchMs } from "../../kernel/limits.ts";
 import { completeLog } from "../../kernel/relay/complete-log.ts";
 import type { Relay } from "../../kernel/relay/relay.ts";
-import { isEnded, type LogState, logAttemptOf, logStates } from "../state/turn-log.ts";
+import { isEnded, type LogState, logAttemptOf, logKeyOf, logStates } from "../state/turn-log.ts";
 
 /**
  * Notifies followers when Postgres says that their log has moved on, in case the relay
@@ -68,7 +68,7 @@ export class TurnWatch {
 
   /** This may fail: followers end by what Postgres says, a little later. */
   #complete(state: LogState): void {
-    completeLog(this.#relay, { logId: state.id, attempt: logAttemptOf(state) }, state.lastChunk).catch(() => {});
+    completeLog(this.#relay, logKeyOf(state), state.lastChunk).catch(() => {});
   }
 }
 

@@ -3,7 +3,7 @@ import { chunksOf } from "../../messages/to-chunks.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import { followLog } from "./follow.ts";
 import type { FollowedLog, Following } from "./followed-log.ts";
-import { type EventPlace, nameWith, renumbered } from "./numbering.ts";
+import { type EventPlace, nameWith, nextIn, renumbered } from "./numbering.ts";
 
 /**
  * Yields the whole message of a turn that goes on after it stopped to ask, as SSE text: what
@@ -21,7 +21,7 @@ export async function* followWhole(
   const chunks: unknown[] = [{ type: "start", messageId: assistantMessageId }, ...chunksOf(log.before)];
   const before = chunks.length - 1;
   const name = nameWith(logId, before);
-  const from = place?.logId === logId && place.before === before ? place.next : 0;
+  const from = nextIn(place, log, before);
   for (const [number, chunk] of chunks.entries()) if (number >= from) yield formatEvent(name, number, chunk);
   // A continuation's events begin with number 1; its event 0, a `start`, says that a place in it was wrong.
   const restart = formatEvent(logId, 0, { type: "start", messageId: assistantMessageId });

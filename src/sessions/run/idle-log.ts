@@ -1,13 +1,12 @@
 import type { Ctx } from "../../kernel/context.ts";
 import type { AnySql } from "../../kernel/database/client.ts";
 import { completeLog } from "../../kernel/relay/complete-log.ts";
-import { formatEvent } from "../../kernel/relay/relay.ts";
-import { logStates } from "../state/turn-log.ts";
+import { formatEvent, type LogKey } from "../../kernel/relay/relay.ts";
+import { logKeyOf, logStates } from "../state/turn-log.ts";
 
 /** The turn log of a turn that no worker has. */
 export interface IdleLog {
-  readonly id: string;
-  readonly attempt: number;
+  readonly key: LogKey;
   /** It has events, after which another claim was to go on. */
   readonly isBegun: boolean;
 }
@@ -21,7 +20,7 @@ export async function idleLogOf(
   const [log] = turn.attempt > 0 ? await logStates(sql, [id]) : [];
   // A claim was lost or handed back after a completed step, and readers have what it showed.
   const isBegun = log?.status === "running";
-  return { id, attempt: isBegun ? log.attempt : turn.attempt + 1, isBegun };
+  return { key: isBegun ? logKeyOf(log) : { logId: id, attempt: turn.attempt + 1 }, isBegun };
 }
 
 /** Returns how many events the log has once it is complete; null where nobody knows. */
@@ -34,8 +33,8 @@ export function eventsWithEnd({ isBegun }: IdleLog): number | null {
  * followers also read the turn's row.
  */
 export function endIdleLog({ relay, log }: Pick<Ctx, "relay" | "log">, ended: IdleLog, chunk: unknown): void {
-  const { id: logId, attempt, isBegun } = ended;
-  const key = { logId, attempt };
+  const { key, isBegun } = ended;
+  const { logId } = key;
   const told = isBegun
     ? completeLog(relay, key, chunk)
     : relay.end(key, { first: 1, count: 1, sse: formatEvent(logId, 1, chunk) });

@@ -5,6 +5,7 @@ import { turnPatienceMs } from "../../kernel/limits.ts";
 import { RelayWriter } from "../../kernel/relay/writer.ts";
 import { noteNewLog } from "../state/checkpoint.ts";
 import { type ClaimedTurn, goesOn, logIdOf } from "../state/claimed-turn.ts";
+import { logStates } from "../state/turn-log.ts";
 import type { RunningTurn } from "./actor.ts";
 import { type Progress, readProgress } from "./progress.ts";
 
@@ -17,23 +18,23 @@ export interface OpenedLog {
 
 /**
  * Opens the turn log of a claim. A turn that goes on goes on with its log. Where the relay
- * has lost that, and no tool of the broken step can have run, it begins a new one with what
- * its completed steps said. Throws when Postgres is away for too long.
+ * has lost that, it begins a new one with what its completed steps said, also where it can
+ * only fail (`isBeyondKnowing`): readers are given what is kept. Throws when Postgres is away for too long.
  */
 export async function openLog(ctx: Ctx, { turn, stop }: RunningTurn): Promise<OpenedLog> {
   const logId = logIdOf(turn);
   const onSealed = () => stop.abort("fenced");
-  const begun = () => new RelayWriter(ctx.relay, { logId, attempt: turn.attempt }, { onSealed });
-  if (!goesOn(turn)) return { writer: begun(), progress: null };
-  const log = { logId, attempt: turn.logAttempt, claim: turn.attempt };
-  const { id, stepEvents, toolEvents } = turn;
+  const begun = { logId, attempt: turn.attempt };
+  if (!goesOn(turn)) return { writer: new RelayWriter(ctx.relay, begun, { onSealed }), progress: null };
+  const { id, logAttempt, stepEvents, toolEvents } = turn;
+  const [state] = await patiently(() => logStates(ctx.sql, [logId]));
+  const log = { logId, attempt: logAttempt, claim: turn.attempt, afterLoss: state?.afterLoss ?? false };
   const progress = await patiently(() => readProgress(ctx, { id, log, stepEvents, toolEvents }));
   ctx.log.info({ turnId: id, attempt: turn.attempt, steps: turn.stepsDone }, "a turn goes on after its last step");
   if (progress.broken !== null) {
     return { writer: new RelayWriter(ctx.relay, log, { onSealed, held: progress.events }), progress };
   }
-  const writer = begun();
-  if (isBeyondKnowing(progress)) return { writer, progress };
+  const writer = new RelayWriter(ctx.relay, { ...begun, afterLoss: true }, { onSealed });
   if (!(await patiently(() => noteNewLog(ctx.sql, newLogOf(turn, progress))))) onSealed();
   for (const chunk of progress.saved) await writer.write(chunk);
   return { writer, progress };

@@ -74,13 +74,13 @@ interface NewLog {
 
 /** Notes that a claim has begun the turn log anew, because the relay has lost it. Returns false when the claim is gone. */
 export async function noteNewLog(sql: AnySql, { turnId, continuationId, attempt, events }: NewLog): Promise<boolean> {
-  const own = continuationId === null ? sql`, log_attempt = attempt` : sql``;
+  const own = continuationId === null ? sql`, log_attempt = attempt, log_after_loss = true` : sql``;
   const rows = await sql`
     with moved as (
       update turns set step_events = ${events} ${own} where id = ${turnId} and attempt = ${attempt} and status = 'running'
       returning continuation_id
     ), log as (
-      update continuations c set log_attempt = ${attempt} from moved where c.id = moved.continuation_id
+      update continuations c set log_attempt = ${attempt}, log_after_loss = true from moved where c.id = moved.continuation_id
     )
     select 1 from moved`;
   return rows.length > 0;

@@ -1,6 +1,7 @@
 import type postgres from "postgres";
 import type { AnySql } from "../../kernel/database/client.ts";
 import type { IdOf } from "../../kernel/ids.ts";
+import type { LogKey } from "../../kernel/relay/relay.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import type { TurnError } from "./turn-end.ts";
 
@@ -17,6 +18,8 @@ export interface LogState {
   readonly status: LogStatus;
   /** The claim whose chunks the log holds; of a queued one, the claims so far. */
   readonly attempt: number;
+  /** An earlier log of it was lost (`LogKey`). */
+  readonly afterLoss: boolean;
   readonly assistantMessageId: IdOf<"message">;
   readonly error: TurnError | null;
   /** Events of the complete log; null while it grows, and where its worker did not end it. */
@@ -35,12 +38,12 @@ export async function logStates(sql: AnySql, ids: readonly string[]): Promise<Lo
     select id, id as turn_id,
       case when continuation_id is not null then 'succeeded' when status = 'queued' and steps_done > 0 then 'running' else status end as status,
       case when status in ('enqueued', 'queued') and continuation_id is null and steps_done = 0 then attempt else coalesce(log_attempt, attempt) end as attempt,
-      assistant_message_id, error, relay_events, last_chunk
+      log_after_loss as after_loss, assistant_message_id, error, relay_events, last_chunk
     from turns where id = any(${turnIds})
     union all
     select c.id, c.turn_id, c.status,
       case when c.status in ('waiting', 'queued') then t.attempt else coalesce(c.log_attempt, t.attempt) end,
-      t.assistant_message_id, c.error, c.relay_events, c.last_chunk
+      c.log_after_loss, t.assistant_message_id, c.error, c.relay_events, c.last_chunk
     from continuations c join turns t on t.id = c.turn_id where c.id = any(${continuationIds})`;
 }
 
@@ -182,4 +185,9 @@ const unclaimed: ReadonlySet<string> = new Set<LogStatus>(["enqueued", "queued",
 /** Returns the attempt whose chunks a turn log holds or will hold: those of a queued one will be the next claim's. */
 export function logAttemptOf(state: { readonly status: string; readonly attempt: number }): number {
   return unclaimed.has(state.status) ? state.attempt + 1 : Math.max(1, state.attempt);
+}
+
+/** Returns where the relay keeps a turn log. */
+export function logKeyOf(state: Pick<LogState, "id" | "status" | "attempt" | "afterLoss">): LogKey {
+  return { logId: state.id, attempt: logAttemptOf(state), afterLoss: state.afterLoss };
 }
