@@ -67,11 +67,13 @@ function checkEnd(log: string, turn: TurnRecord, { entry, reading }: Follower): 
 
 /**
  * Events of a stored message, whose cut into deltas is another one, have names of their own.
- * They may follow those of their log, never the other way around. What stands before a
+ * They may follow those of their log, never the other way around. So have those of a log that
+ * began anew after a loss, of which a reader has all or nothing. What stands before a
  * continuation, up to the number in the name of its log, is always made of a stored message.
  */
 function checkNames(said: string, reading: Pick<Reading, "ids" | "chunks">): string[] {
-  const names = reading.ids.map((id) => id.split(":")[0] ?? "");
+  const claims = reading.ids.map((id) => /\.\d+/.exec(id)?.[0] ?? "");
+  const names = reading.ids.map((id) => id.split(":")[0]?.replace(/\.\d+/, "") ?? "");
   const first = names[0] ?? "";
   const log = first.split("+")[0];
   const changed = names.findIndex((name) => name !== first);
@@ -85,6 +87,8 @@ function checkNames(said: string, reading: Pick<Reading, "ids" | "chunks">): str
     const number = Number(reading.ids[index]?.split(":")[1]);
     return isOfLog && number > before && typeof id === "string" && /^part-\d+$/.test(id);
   });
+  const own = claims.filter((_, index) => names[index] === first && Number(reading.ids[index]?.split(":")[1]) > before);
+  if (new Set(own).size > 1) faults.push(`${said}: events of a log that was lost and of the one after it`);
   if (taken !== undefined) faults.push(`${said}: ${JSON.stringify(taken)} of a stored message as an event of ${first}`);
   return faults;
 }

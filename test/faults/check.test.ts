@@ -159,6 +159,18 @@ describe("what the checker must see", () => {
     expect(saw(storedAs("t2+stored"))).toHaveLength(1);
   });
 
+  test("a log that was lost, and the one after it", () => {
+    const anew = (second: string, third: string) =>
+      reading({
+        ...{ "t1:0": { type: "start" }, [`${second}:1`]: { type: "text-start", id: "txt-0" } },
+        ...{ [`${third}:2`]: { type: "text-delta", id: "txt-0", delta: "so on" }, [`${third}:3`]: { type: "finish" } },
+      });
+    expect(saw(live, anew("t1.2", "t1.2"))).toEqual([]);
+    expect(saw(live, anew("t1", "t1.2"))).toHaveLength(1);
+    expect(saw(live, anew("t1.2", "t1"))).not.toEqual([]);
+    expect(saw(anew("t1.2", "t1.3"))).toHaveLength(1);
+  });
+
   test("a message sent back that gets what its continuation cannot end with", async () => {
     const sentBack = (status: number, code: string) =>
       check(historyOf({ kind: "round trip", status, code, body: { error: { code } } }), remainsOf({}), []);

@@ -103,7 +103,7 @@ export function nameOf({ ids }: Reading): string | null {
 
 /** The log that a reading is of: a turn's or a continuation's. */
 export function logOf(reading: Reading): string | null {
-  return nameOf(reading)?.split("+")[0] ?? null;
+  return nameOf(reading)?.split(/[.+]/)[0] ?? null;
 }
 
 /** What of a reading was made of a message that was stored: `stored` of a turn that had ended, `now` of any other. Null: nothing. */
