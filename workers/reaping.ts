@@ -9,6 +9,19 @@ import { recoverTasks } from "../src/tasks/recover.ts";
 import { recoverWebhooks } from "../src/webhooks/recover.ts";
 
 /**
+ * What is recovered beside turns. With each scan one of them has its turn: what they look for has waited for seconds, and
+ * all together they are nine statements, which find nothing for hours.
+ */
+const besideTurns: readonly ((ctx: Ctx) => Promise<void>)[] = [
+  async (ctx) => {
+    await recoverTasks(ctx);
+    await recoverChats(ctx);
+  },
+  recoverUsageEvents,
+  recoverWebhooks,
+];
+
+/**
  * Recovers what lost workers left every `reapEveryMs`, one scan at a time, while this worker
  * is the one that does so; else asks as often whether it is. Returns a function that stops
  * that, waits for the scan under way, and lets another worker go on.
@@ -16,16 +29,14 @@ import { recoverWebhooks } from "../src/webhooks/recover.ts";
 export function startReaping(ctx: Ctx, workerId: IdOf<"worker">, frozenMs: number): () => Promise<void> {
   const reaper = new Reaper(ctx, frozenMs);
   let leads = false;
+  let scans = 0;
   const scan = async () => {
     const led = leads;
     leads = await takeReaperLease(ctx.sql, workerId);
     if (leads !== led) ctx.log.debug({ workerId, leads }, "this worker recovers what others lose");
     if (!leads) return reaper.standBy();
     await reaper.scan();
-    await recoverTasks(ctx);
-    await recoverChats(ctx);
-    await recoverUsageEvents(ctx);
-    await recoverWebhooks(ctx);
+    await besideTurns[scans++ % besideTurns.length]?.(ctx);
   };
   let scanning: Promise<void> | null = null;
   const scanOnce = () => {

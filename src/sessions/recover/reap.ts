@@ -1,11 +1,12 @@
 import type { Ctx } from "../../kernel/context.ts";
+import type { Sql } from "../../kernel/database/client.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import { queuedTurnStaleMs, reapBatchRows, reapEveryMs, workerDeadMs, workerFrozenMs } from "../../kernel/limits.ts";
 import { hasLiveJobSql } from "../../kernel/queue/add-job.ts";
 import { forgetWorkers } from "../../kernel/queue/recover.ts";
 import { reaperActions } from "../../kernel/telemetry/metrics.ts";
 import { endIdleLog } from "../run/idle-log.ts";
-import { ringLostLines } from "../state/line.ts";
+import { isLostLine, ringLostLines } from "../state/line.ts";
 import { addTurnJob } from "../state/turn-job.ts";
 import { endLostTurn } from "./end-lost-turn.ts";
 import { findOrphans, type OrphanRow, recoverOrphan } from "./orphans.ts";
@@ -42,17 +43,34 @@ export class Reaper {
     this.#steady.note(Date.now());
   }
 
-  /** Makes one scan. Throws only what the database throws. */
+  /** Makes one scan, right after Postgres has replied to this worker. Throws only what the database throws. */
   async scan(): Promise<void> {
-    await this.#ctx.sql`select 1`;
     if (!this.#steady.note(Date.now())) return;
-    await this.#endFrozenWorkers();
-    await this.#forgetDeadWorkers();
+    const found = await this.#look();
+    if (found.frozen) await this.#endFrozenWorkers();
+    // A frozen worker may be a dead one as soon as its connections are ended.
+    if (found.dead || found.frozen) await this.#forgetDeadWorkers();
     await this.#endOrphans();
-    await this.#endCanceled();
-    await this.#ringLines();
-    await this.#enqueueAgain();
+    if (found.canceled) await this.#endCanceled();
+    if (found.lines) await this.#ringLines();
+    if (found.silent) await this.#enqueueAgain();
     this.#steady.extend(Date.now());
+  }
+
+  /** Returns which parts have something to do: nearly always none, so one statement asks in place of five. */
+  async #look(): Promise<Found> {
+    const { sql } = this.#ctx;
+    const [found] = await sql<[Found]>`
+      select exists (select 1 from workers w where ${this.#isFrozen()}) as frozen,
+        exists (select 1 from workers w where ${isDead(sql)}) as dead,
+        exists (select 1 from turns where ${isToCancel(sql)}) as canceled,
+        exists (select 1 from sessions where line > 0 and ${isLostLine(sql)}) as lines,
+        exists (${silentTurns(sql)}) as silent`;
+    return found;
+  }
+
+  #isFrozen() {
+    return this.#ctx.sql`w.beat_at < now() - ${this.#frozenMs} * interval '1 millisecond'`;
   }
 
   async #endFrozenWorkers(): Promise<void> {
@@ -60,7 +78,7 @@ export class Reaper {
     const frozen = await sql<{ id: IdOf<"worker">; ended: number }[]>`
       select w.id, count(pg_terminate_backend(a.pid))::int as ended
       from workers w join pg_stat_activity a on a.application_name = w.application_name and a.datname = current_database()
-      where w.beat_at < now() - ${this.#frozenMs} * interval '1 millisecond'
+      where ${this.#isFrozen()}
       group by w.id`;
     for (const worker of frozen) {
       reaperActions.inc({ action: "frozen_worker_ended" });
@@ -70,11 +88,7 @@ export class Reaper {
 
   async #forgetDeadWorkers(): Promise<void> {
     const { sql, log } = this.#ctx;
-    const dead = await forgetWorkers(
-      sql,
-      sql`w.beat_at < now() - ${workerDeadMs} * interval '1 millisecond'
-        and not exists (select 1 from pg_stat_activity a where a.application_name = w.application_name and a.datname = current_database())`,
-    );
+    const dead = await forgetWorkers(sql, isDead(sql));
     for (const worker of dead) {
       reaperActions.inc({ action: "dead_worker_forgotten" });
       log.warn({ workerId: worker.id }, "a dead worker's jobs were given back to the queue");
@@ -105,7 +119,7 @@ export class Reaper {
     const { sql } = this.#ctx;
     const canceled = await sql<{ id: IdOf<"turn">; attempt: number; continuationId: IdOf<"continuation"> | null }[]>`
       select id, attempt, continuation_id from turns
-      where status in ('enqueued', 'queued', 'waiting') and cancel_requested_at is not null limit ${reapBatchRows}`;
+      where ${isToCancel(sql)} limit ${reapBatchRows}`;
     for (const { id, attempt, continuationId } of canceled) {
       const statuses = ["enqueued", "queued", "waiting"] as const;
       const ended = await endLostTurn(sql, { turnId: id, attempt, statuses, continuationId }, "canceled");
@@ -126,14 +140,7 @@ export class Reaper {
   async #enqueueAgain(): Promise<void> {
     const { sql, log } = this.#ctx;
     const enqueued = await sql<{ id: IdOf<"turn"> }[]>`
-      with silent as (
-        select id, session_id, tenant_id from (
-          select id, session_id, tenant_id from turns where status = 'queued' and cancel_requested_at is null and parked_at is null
-            and accepted_at < now() - ${queuedTurnStaleMs} * interval '1 millisecond'
-          order by accepted_at limit ${reapBatchRows}
-        ) oldest
-        where not ${hasLiveJobSql(sql, sql`oldest.id`)}
-      )
+      with silent as (${silentTurns(sql)})
       select id, ${addTurnJob(sql)} from silent`;
     for (const turn of enqueued) {
       reaperActions.inc({ action: "turn_rung" });
@@ -144,6 +151,37 @@ export class Reaper {
 
 /** This many lost turns are ended in parallel. */
 const orphansAtOnce = 50;
+
+/** Which parts of a scan have something to do. */
+interface Found {
+  readonly frozen: boolean;
+  readonly dead: boolean;
+  readonly canceled: boolean;
+  readonly lines: boolean;
+  readonly silent: boolean;
+}
+
+/** The SQL of: the worker `w` has been silent for long, and has no connection either. */
+function isDead(sql: Sql) {
+  return sql`w.beat_at < now() - ${workerDeadMs} * interval '1 millisecond'
+    and not exists (select 1 from pg_stat_activity a where a.application_name = w.application_name and a.datname = current_database())`;
+}
+
+/** The SQL of: a turn was cancelled and no worker has it. */
+function isToCancel(sql: Sql) {
+  return sql`status in ('enqueued', 'queued', 'waiting') and cancel_requested_at is not null`;
+}
+
+/** The SQL of the queued turns, oldest first, that are not parked and whose job is gone. */
+function silentTurns(sql: Sql) {
+  return sql`
+    select id, session_id, tenant_id from (
+      select id, session_id, tenant_id from turns where status = 'queued' and cancel_requested_at is null and parked_at is null
+        and accepted_at < now() - ${queuedTurnStaleMs} * interval '1 millisecond'
+      order by accepted_at limit ${reapBatchRows}
+    ) oldest
+    where not ${hasLiveJobSql(sql, sql`oldest.id`)}`;
+}
 
 /**
  * Knows whether Postgres has replied to this process for long enough to treat other

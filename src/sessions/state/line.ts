@@ -1,3 +1,4 @@
+import type postgres from "postgres";
 import { type AnySql, json, type Tx } from "../../kernel/database/client.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import { addJob, addJobSql, hasLiveJobSql, jobKeySql } from "../../kernel/queue/add-job.ts";
@@ -157,14 +158,18 @@ export function ringLine(sql: AnySql, sessionId: string, tenantId: string, runAt
   return addJob(sql, "session.next", { sessionId, tenantId }, runAt === undefined ? {} : { runAt });
 }
 
-/** Adds the job of lines that no unfinished turn holds and that have none. Returns their sessions. */
-export async function ringLostLines(sql: AnySql, limit: number): Promise<{ id: IdOf<"session"> }[]> {
-  const isLost = sql`not exists (
+/** Returns the SQL of: no unfinished turn holds the line of a row of `sessions`, and no job starts its first turn. */
+export function isLostLine(sql: AnySql): postgres.Fragment {
+  return sql`not exists (
       select 1 from turns a where a.session_id = sessions.id and a.status in ('queued', 'running', 'waiting'))
     and not ${hasLiveJobSql(sql, jobKeySql(sql, "session.next", sql`sessions.id`))}`;
+}
+
+/** Adds the job of lines that no unfinished turn holds and that have none. Returns their sessions. */
+export async function ringLostLines(sql: AnySql, limit: number): Promise<{ id: IdOf<"session"> }[]> {
   return sql<{ id: IdOf<"session"> }[]>`
     with lost as materialized (
-      select id as session_id, tenant_id from sessions where line > 0 and ${isLost} limit ${limit}
+      select id as session_id, tenant_id from sessions where line > 0 and ${isLostLine(sql)} limit ${limit}
     )
     select session_id as id, (${addJobSql(sql, "session.next", { sessionId: sql`session_id`, tenantId: sql`tenant_id` })}).id as job from lost`;
 }
