@@ -32,7 +32,7 @@ export class TelegramServer extends StandInServer {
   /** What people were told who pressed a button. */
   readonly alerts: string[] = [];
   /** The signs that an answer is under way. */
-  readonly actions: object[] = [];
+  readonly actions: Record<string, string>[] = [];
   readonly acknowledged: string[] = [];
   /** The bot's standing in chats; any other is not found. */
   readonly members = new Map<string, string>();
