@@ -46,7 +46,7 @@ describe.skipIf(sharedRedisUrl === null)("kill -9 of a worker and its deliveries
     expect(second?.event.data.ids.turnId).toBe(turnId);
     const [row] = await installation.sql`select attempt_count from webhook_deliveries where webhook_id = ${hook.id}`;
     expect(row?.attemptCount).toBe(2);
-  }, 60_000);
+  }, 120_000);
 
   test.concurrent("within a backlog: everything comes, and what had a result comes once", async () => {
     await using site = await openSite("/backlog", "run.ended");
@@ -63,7 +63,7 @@ describe.skipIf(sharedRedisUrl === null)("kill -9 of a worker and its deliveries
     // At most what was under way is sent twice.
     expect(sent.length - 300).toBeLessThanOrEqual(10);
     expect(before).toBeLessThan(300);
-  }, 90_000);
+  }, 120_000);
 
   test.concurrent("two workers share a backlog, and no delivery is sent twice", async () => {
     await using site = await openSite("/shared", "run.ended");
@@ -77,7 +77,7 @@ describe.skipIf(sharedRedisUrl === null)("kill -9 of a worker and its deliveries
     await eventually(async () => (await succeeded(installation, hook)) === 300, 40_000);
     expect(new Set(idsAt(hook)).size).toBe(300);
     expect(idsAt(hook).length).toBe(300);
-  }, 90_000);
+  }, 120_000);
 
   test.concurrent("SIGTERM while a response is awaited: the result is written before the process ends", async () => {
     await using site = await openSite("/leaving");
@@ -93,5 +93,5 @@ describe.skipIf(sharedRedisUrl === null)("kill -9 of a worker and its deliveries
     expect((await leaving.exited).code).toBe(0);
     expect(await succeeded(installation, hook)).toBe(1);
     expect(receiver.asked(hook.path).length).toBe(1);
-  }, 60_000);
+  }, 120_000);
 });
