@@ -33,10 +33,14 @@ const textOfTurn = (connectionId: string, thread: string): Promise<string> =>
     return row?.first?.parts[0].text ?? null;
   });
 
+/** The seconds that a work takes at best: a busy machine puts a process aside for longer than one takes. */
 const secondsOf = (work: () => void): number => {
-  const start = performance.now();
-  work();
-  return (performance.now() - start) / 1000;
+  const times = Array.from({ length: 5 }, () => {
+    const start = performance.now();
+    work();
+    return (performance.now() - start) / 1000;
+  });
+  return Math.min(...times);
 };
 
 const directMessage = ({ bot }: Connected<SlackBot>, channel: string, text: string) =>
