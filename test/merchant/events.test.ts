@@ -300,13 +300,18 @@ describe("the ledger", () => {
     const { id: connectionId } = await m.connect("polar");
     const later = { outcome: "later", code: "http_500" } as const;
     const pauseAfter = async (triedSeconds: number, retryAfterMs: number | null = null) => {
-      const id = await insertEvent(m, connectionId, { trying_since: new Date(Date.now() - triedSeconds * 1000) });
+      const id = await insertEvent(m, connectionId);
       const { events } = await claimDue(h.sql, request(connectionId, "wk_1"));
-      await recordReceipts(h.sql, events, [{ ...later, retryAfterMs }]);
-      const [row] = await h.sql<{ seconds: number | null; issue: string | null }[]>`
-        select extract(epoch from next_attempt_at - now())::float8 as seconds, workflow_issue as issue
-        from merchant_events where id = ${id}`;
-      return row?.seconds === null ? row.issue : Math.round(row?.seconds ?? 0);
+      // Within a transaction time stands still.
+      const [row] = await h.sql.begin(async (inner) => {
+        await inner`
+          update merchant_events set trying_since = now() - make_interval(secs => ${triedSeconds}) where id = ${id}`;
+        await recordReceipts(inner, events, [{ ...later, retryAfterMs }]);
+        return inner<{ seconds: number | null; issue: string | null }[]>`
+          select extract(epoch from next_attempt_at - now())::float8 as seconds, workflow_issue as issue
+          from merchant_events where id = ${id}`;
+      });
+      return row?.seconds ?? row?.issue;
     };
     expect([await pauseAfter(0), await pauseAfter(6), await pauseAfter(60), await pauseAfter(40_000)]).toEqual([
       4, 4, 30, 3600,
