@@ -84,7 +84,7 @@ async function makeMerchant(h: Harness, polar: PolarServer, stripe: StripeServer
       const played = await play(t, agentId, null, { message: script(text), userId, stream: false });
       return played.turnId;
     },
-    event: (turnId, status, limitMs = 10_000) =>
+    event: (turnId, status, limitMs) =>
       eventually(async () => {
         const { events } = await t.parley.merchantEvents.list({ status, limit: 200 });
         return events.find((event) => event.turnId === turnId);
