@@ -157,9 +157,9 @@ describe("neighbours", () => {
     for (let made = 0; made < 20; made += 1) {
       const hook = await h.hook(hostile, ["run.ended"]);
       for (let n = 0; n < 10; n += 1) h.receiver.injectFault(hook.path, held.promise);
-      await insertDeliveries(h, hostile, hook, 50);
       hooks.push(hook);
     }
+    await Promise.all(hooks.map((hook) => insertDeliveries(h, hostile, hook, 50)));
     await eventually(() => hooks.every(({ path }) => h.receiver.asked(path).length > 0));
     const other = await h.tenant();
     const hook = await h.hook(other, ["run.ended"]);
