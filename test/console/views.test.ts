@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { Overviews, type TurnOverview } from "../../src/console-server/overview.ts";
 import { type IdOf, newId } from "../../src/kernel/ids.ts";
 import { signInToConsole } from "../harness/console-page.ts";
@@ -7,7 +7,6 @@ import { makeAgent, userMessage } from "../harness/seed.ts";
 
 const { h, t, agentId } = await useAgent({
   env: { CONSOLE: "1" },
-  worker: true,
   agent: { tools: ["memory"], approvalInChat: { default: "manual" } },
 });
 const page = await signInToConsole(h.app, { apiKey: t.token });
@@ -46,7 +45,8 @@ describe("the overview", () => {
     await insertTurn(other.id, tenMinutes, { status: "failed" });
     await insertTurn(other.id, tenMinutes, { status: "canceled" });
     await insertTurn(other.id, 2 * 3600);
-    const inLine = { status: "queued", queued_at: after(60, 50_000), first_text_at: after(60, 50_700) };
+    const queuedAt = after(60, 50_000);
+    const inLine = { status: "queued", queued_at: queuedAt, first_text_at: new Date(queuedAt.getTime() + 700) };
     await insertTurn(other.id, 60, inLine);
     const { status, body } = await mine.call("GET", "/overview");
     expect(status).toBe(200);
@@ -106,6 +106,9 @@ describe("the overview", () => {
 });
 
 describe("what waits for a person", () => {
+  // Not before: it would take the turn that the overview shows as queued.
+  beforeAll(async () => void (await h.startWorkers()));
+
   test("is listed over all sessions, oldest first, with what a decision needs, until it is decided", async () => {
     const locate = { name: "locate", description: "", inputSchema: { type: "object" as const } };
     const caller = await makeAgent(h, t, { name: "Caller", clientTools: [locate] });
