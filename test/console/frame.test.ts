@@ -85,7 +85,7 @@ describe.skipIf(!hasBrowser)("the console's pages for everybody", () => {
     await person.page.locator("body").press("Tab");
     expect(await person.page.locator(":focus").textContent()).toBe("Skip to content");
     await keyboard.press("Enter");
-    expect(await person.page.locator(":focus").getAttribute("id")).toBe("main");
+    await eventually(async () => (await person.page.locator(":focus").getAttribute("id")) === "main");
     await keyboard.press("?");
     const dialog = person.page.getByRole("dialog", { name: "Keys" });
     await dialog.getByText("Go to Sessions").waitFor();
