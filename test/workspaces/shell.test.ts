@@ -254,7 +254,8 @@ describe("bash", () => {
     await eventually(() => performance.now() - startedAt > 300);
     stop.abort(new Error("stopped"));
     expect(await failure(running)).toBe("stopped");
-    expect(performance.now() - startedAt).toBeLessThan(3_000);
+    // By itself it would be cut after 30 s.
+    expect(performance.now() - startedAt).toBeLessThan(15_000);
     expect(await filesOf(scope)).toEqual({});
     expect(await failure(bash("echo x", scope, AbortSignal.abort(new Error("stopped"))))).toBe("stopped");
   });
