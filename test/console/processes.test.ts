@@ -62,7 +62,7 @@ describe.skipIf(sharedRedisUrl === null)("the console of several HTTP processes"
     expect((await fetch(`${at(one)}/logout`, { method: "POST", headers: own })).status).toBe(204);
     for (const place of [one, other])
       expect((await fetch(`${at(place)}/agents`, { headers: { cookie } })).status).toBe(401);
-  }, 60_000);
+  }, 120_000);
 
   test("logs a request once, and a reader that leaves its stream is gone", async () => {
     await using installation = await startInstallation();
@@ -100,5 +100,5 @@ describe.skipIf(sharedRedisUrl === null)("the console of several HTTP processes"
     for (const secret of [c.token, csrfToken, cookie.split("=")[1] as string]) expect(all).not.toContain(secret);
     leave.abort();
     await eventually(async () => (await followers()) === 0);
-  }, 60_000);
+  }, 120_000);
 });

@@ -30,5 +30,5 @@ test.skipIf(sharedRedisUrl === null)(
       expect(await read.json()).toEqual(last.response);
     });
   },
-  60_000,
+  120_000,
 );

@@ -289,7 +289,7 @@ describe("skill list and withdraw", () => {
       ["skill.withdraw", null],
     ]);
     expect((await published(title)).version).toBe(1);
-  });
+  }, 120_000);
 
   test("withdraws no skill of a tenant, and none twice", async () => {
     const { body: own } = await post({ file: archive() });
@@ -300,7 +300,7 @@ describe("skill list and withdraw", () => {
       expect([status, stderr.trimEnd().split("\n").length]).toEqual([1, 1]);
     }
     expect((await get(own.id)).status).toBe(200);
-  });
+  }, 120_000);
 });
 
 describe("skill publish", () => {
@@ -317,7 +317,7 @@ describe("skill publish", () => {
     ]);
     expect(await plain.ended()).toBe(0);
     expect(plain.stdout()).toContain(first.skillId);
-  });
+  }, 120_000);
 
   test("a folder that is no skill, or a wrong word, ends with one line and changes nothing", async () => {
     const before = await listed("?filter=built-in");
@@ -343,5 +343,5 @@ describe("skill publish", () => {
       expect(stderr.trimEnd().split("\n")).toHaveLength(1);
     }
     expect(await listed("?filter=built-in")).toEqual(before);
-  });
+  }, 120_000);
 });

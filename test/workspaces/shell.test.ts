@@ -108,7 +108,7 @@ describe("bash", () => {
     // A path like any other.
     expect((await bash("echo x > /dev/tcp/127.0.0.1/80; cat /dev/tcp/127.0.0.1/80")).stdout).toBe("x\n");
     expect(await filesOf(scope)).toEqual({ "dev/tcp/127.0.0.1/80": "x\n" });
-  });
+  }, 60_000);
 
   test("nothing of one workspace or command is in another", async () => {
     await bash("echo secret > s; export LEAK=1; f() { :; }");
@@ -210,11 +210,12 @@ describe("bash", () => {
       expect(result.exitCode).toBe(124);
       expect(result.note).toContain("cut after 30 s");
     }
-    expect(performance.now() - startedAt).toBeLessThan(40_000);
-    expect(longestPauseMs).toBeLessThan(2_000);
+    // A command that is not cut ends much later or never, and one in this process would stop it for 30 s.
+    expect(performance.now() - startedAt).toBeLessThan(60_000);
+    expect(longestPauseMs).toBeLessThan(10_000);
     expect(await filesOf(scope)).toEqual({ early: "early\n" });
     expect(await filesOf(others[1] as WorkingScope)).toEqual({});
-  }, 60_000);
+  }, 120_000);
 
   test("hostile commands end soon and leave the service as it was", async () => {
     const commands = [
@@ -239,7 +240,7 @@ describe("bash", () => {
       expect(Buffer.byteLength(JSON.stringify(result))).toBeLessThanOrEqual(toolResultBytesMax);
     }
     expect(await filesOf(scope)).toEqual({});
-  }, 60_000);
+  }, 120_000);
 
   test("a command that eats memory is cut", async () => {
     const result = await bash('for i in {1..2000}; do printf -v "v$i" "%15000000d" $i; done; echo survived');
