@@ -31,9 +31,6 @@ for (const settings of [`text=${JSON.stringify(hostile)}`, "fail=401"])
 const widths = [360, 1_024, 3_840];
 const schemes = ["light", "dark"] as const;
 
-/** Colors on their way from one scheme to the other have any contrast. */
-const still = { reducedMotion: "reduce" } as const;
-
 /** What is wrong with a screen at each width, the schemes in turn. */
 async function wrongsOf(person: ConsoleVisit, path: string): Promise<string[]> {
   const found: string[] = [];
@@ -55,7 +52,7 @@ describe.skipIf(!hasBrowser)("every screen, at every width, with names that mean
     const [skill] = (await t.parley.skills.list(agentId)).data;
     const [hook] = (await t.parley.webhooks.list()).data;
     const [provider] = (await t.parley.providers.list()).providers;
-    const person = await signedIn("", still);
+    const person = await signedIn();
     const paths = [
       ...[
         "",
@@ -81,7 +78,7 @@ describe.skipIf(!hasBrowser)("every screen, at every width, with names that mean
   }, 240_000);
 
   test("of an operator", async () => {
-    const person = await visit(still);
+    const person = await visit();
     await person.open("");
     await person.signIn(operatorToken);
     const found: string[] = [];

@@ -45,7 +45,8 @@ export async function useConsole(settings: Readonly<Record<string, string>> = {}
     await service.stop(true);
   });
   const visit = async (options: BrowserContextOptions = {}) => {
-    const context = await (browser as Browser).newContext(options);
+    // Colors on their way from one to another have any contrast.
+    const context = await (browser as Browser).newContext({ reducedMotion: "reduce", ...options });
     return new ConsoleVisit(await context.newPage(), origin);
   };
   const signedIn = async (path = "", options: BrowserContextOptions = {}) => {
