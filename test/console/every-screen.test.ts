@@ -85,5 +85,5 @@ describe.skipIf(!hasBrowser)("every screen, at every width, with names that mean
     for (const path of ["", "/workers", "/dead-letters", "/tenants", `/tenants/${t.id}`])
       found.push(...(await wrongsOf(person, `/operator${path}`)));
     expect(found).toEqual([]);
-  }, 120_000);
+  });
 });

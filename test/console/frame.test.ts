@@ -137,5 +137,5 @@ describe.skipIf(!hasBrowser)("the console's pages for everybody", () => {
     // What took long to read is kept for 60 s at most, and the page asks every 5 s.
     await turns.getByText(`${row?.accepted} in the hour`).waitFor({ timeout: 90_000 });
     expect(await person.wrongs()).toEqual([]);
-  }, 120_000);
+  });
 });

@@ -205,7 +205,7 @@ describe.skipIf(!hasBrowser)("the playground", () => {
     const [, answer] = await messagesOf(t, agentId, player.sessionId);
     expect(JSON.stringify(answer.parts)).toContain("in Lisbon");
     expect(await player.visit.wrongs()).toEqual([]);
-  }, 60_000);
+  });
 
   test("keeps the reason that is typed for the second of two approvals", async () => {
     const player = await Player.open();
@@ -243,7 +243,7 @@ describe.skipIf(!hasBrowser)("the playground", () => {
       await player.answers("Thank you.");
       const said = JSON.stringify(await messagesOf(t, agentId, player.sessionId));
       for (const typed of ["in Lisbon", "one is enough"]) expect(said).toContain(typed);
-    }, 60_000);
+    });
 
   test("what was said here to one call stays when another one is decided elsewhere, and both go on", async () => {
     const player = await Player.open();
@@ -259,7 +259,7 @@ describe.skipIf(!hasBrowser)("the playground", () => {
     await player.answers("Noted.");
     expect(JSON.stringify(await messagesOf(t, agentId, player.sessionId))).toContain("no tea");
     expect(await player.visit.wrongs()).toEqual([]);
-  }, 60_000);
+  });
 
   test("forks from a message, and keeps the session that it came from", async () => {
     const player = await Player.open();

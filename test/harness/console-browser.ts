@@ -1,4 +1,4 @@
-import { afterAll } from "bun:test";
+import { afterAll, setDefaultTimeout } from "bun:test";
 import { existsSync } from "node:fs";
 import { type Browser, type BrowserContextOptions, chromium } from "playwright-core";
 import { listen } from "../../src/kernel/runtime.ts";
@@ -27,8 +27,12 @@ export interface ConsoleBench {
   signedIn(path?: string, options?: BrowserContextOptions): Promise<ConsoleVisit>;
 }
 
+/** What a person does on a screen takes up to 17 s with a browser on two cores, and may take five times as long. */
+const testMs = 120_000;
+
 /** Prepares the console for the tests of a file, with further settings of the service, and cleans up after the last. */
 export async function useConsole(settings: Readonly<Record<string, string>> = {}): Promise<ConsoleBench> {
+  setDefaultTimeout(testMs);
   const operatorToken = "operator-token-0123456789";
   const env = { CONSOLE: "1", OPERATOR_TOKEN: operatorToken, ...settings };
   const { h, t } = await useTenant({ worker: true, env });
