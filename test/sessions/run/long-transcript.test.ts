@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { transcriptBytesMax } from "../../../src/kernel/limits.ts";
 import { readHistory } from "../../../src/sessions/state/history.ts";
 import { useTenant } from "../../harness/fixture.ts";
+import { withPatientClient } from "../../harness/patient-client.ts";
 import { makeAgent, makeProvider, userMessage } from "../../harness/seed.ts";
 import { appendMessages } from "../../harness/transcript.ts";
 import { messagesOf, play } from "../../harness/turns.ts";
@@ -26,6 +27,9 @@ function weighing(bytes: number, id: string) {
   return message("x".repeat(bytes - JSON.stringify(message("")).length));
 }
 
+const append = (sessionId: string, messages: Parameters<typeof appendMessages>[2]) =>
+  withPatientClient(h.databaseUrl, (sql) => appendMessages(sql, sessionId, messages));
+
 /** A session of one short turn, whose messages are removed from its transcript. */
 async function emptySession() {
   const played = await play(t, agentId, null, { message: userMessage("first"), stream: false });
@@ -37,11 +41,11 @@ describe("the transcript that a turn reads", () => {
   test("is whole up to 32 MiB of JSON, and begins later beyond that", async () => {
     const { sessionId, turnId } = await emptySession();
     const rest = transcriptBytesMax - 4 * mib - 2 * "{}".length;
-    await appendMessages(h.sql, sessionId, [weighing(rest, "big"), weighing(4 * mib, "newest")]);
+    await append(sessionId, [weighing(rest, "big"), weighing(4 * mib, "newest")]);
     const whole = await readHistory(h.sql, turnId);
     expect(whole.isCut).toBe(false);
     expect(whole.messages).toHaveLength(4);
-    await appendMessages(h.sql, sessionId, [weighing(100, "one-more")]);
+    await append(sessionId, [weighing(100, "one-more")]);
     const cut = await readHistory(h.sql, turnId);
     expect(cut.isCut).toBe(true);
     expect(cut.messages.map(({ message }) => message.id)).toEqual(["newest", "one-more"]);
@@ -49,14 +53,14 @@ describe("the transcript that a turn reads", () => {
 
   test("has a message that alone is larger left out, with all before it", async () => {
     const { sessionId, turnId } = await emptySession();
-    await appendMessages(h.sql, sessionId, [weighing(transcriptBytesMax + 1, "huge"), weighing(100, "small")]);
+    await append(sessionId, [weighing(transcriptBytesMax + 1, "huge"), weighing(100, "small")]);
     expect((await readHistory(h.sql, turnId)).messages.map(({ message }) => message.id)).toEqual(["small"]);
   });
 
   test("begins with a user's message when it is cut", async () => {
     const { sessionId, turnId } = await emptySession();
     const answer = { ...weighing(mib, "answer"), role: "assistant" as const };
-    await appendMessages(h.sql, sessionId, [weighing(31 * mib, "asked"), answer, weighing(100, "a"), answer]);
+    await append(sessionId, [weighing(31 * mib, "asked"), answer, weighing(100, "a"), answer]);
     const { messages } = await readHistory(h.sql, turnId);
     expect(messages.map(({ message }) => [message.role, message.id])).toEqual([
       ["user", "a"],
@@ -74,7 +78,7 @@ describe("the transcript that a turn reads", () => {
       { id: `q${index}`, role: "user" as const, parts: [{ type: "text", text: `question ${index}` }, picture] },
       { id: `a${index}`, role: "assistant" as const, parts: [{ type: "text", text: `answer ${index}` }] },
     ]);
-    await appendMessages(h.sql, sessionId, turns.flat());
+    await append(sessionId, turns.flat());
     vendor.requests.length = 0;
     const played = await play(t, agent, sessionId, { message: userMessage("and now?"), stream: false });
     expect(played.status).toBe(200);

@@ -29,7 +29,7 @@ describe("sizes", () => {
     expect(await usageOf(h, waited.turnId)).not.toBeNull();
     const next = await play(t, agentId, null, { message: userMessage("x"), stream: false });
     expect(next.status).toBe(201);
-  });
+  }, 120_000);
 
   test("10,000 chunks in a burst arrive in order, streamed and stored alike", async () => {
     const sessionId = await newSession();
