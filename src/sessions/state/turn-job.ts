@@ -50,12 +50,18 @@ function announcement(sql: AnySql): postgres.Fragment {
   return sql`id || ' ' || coalesce(session_id, id) || ' ' || tenant_id`;
 }
 
-/** Returns the CTE `unqueued`, which removes the jobs of the turns in the CTE `claimed` that no worker has fetched yet. */
+/**
+ * Returns the CTE `unqueued`, which removes the jobs of the turns in the CTE `claimed` that no worker has fetched yet.
+ * They are found by their ids: for an array of row addresses Postgres reads the whole table while it believes that to be
+ * small, and under load the table has the room of all jobs since its last vacuum.
+ */
 export function removeTurnJobs(sql: AnySql): postgres.Fragment {
   return sql`unqueued as (
-      delete from graphile_worker._private_jobs where ctid = any(array(
-        select job.ctid from claimed cross join lateral (
-          select ctid from graphile_worker._private_jobs where key = claimed.id and locked_at is null for update skip locked
-        ) job))
+      delete from graphile_worker._private_jobs j using (
+        select job.id from claimed cross join lateral (
+          select id from graphile_worker._private_jobs where key = claimed.id and locked_at is null for update skip locked
+        ) job
+      ) found
+      where j.id = found.id
     )`;
 }
