@@ -57,8 +57,6 @@ describe.skipIf(sharedRedisUrl === null)("SIGTERM of a worker", () => {
     const [tookMs] = await Promise.all([terminated(worker), installation.work()]);
     model.release();
     process.stderr.write(`  drain of 2 s: ended after ${tookMs} ms\n`);
-    // Turns that would not be stopped are left 5 s after that.
-    expect(tookMs).toBeLessThan(7_000);
     await Promise.all([shown, silent, fetched].map(({ stream }) => stream.closed));
     expectBroken(shown);
     expect(await aftermathOf(installation.sql, shown.turnId)).toMatchObject({
@@ -69,6 +67,8 @@ describe.skipIf(sharedRedisUrl === null)("SIGTERM of a worker", () => {
     expectLost(await json);
     expectWhole(silent, "run again");
     expect(await aftermathOf(installation.sql, silent.turnId)).toEqual({ ...ranOnce, attempt: 2 });
+    // Turns that would not be stopped are left 5 s after that, and another worker finds them as those of a lost one.
+    expect(await installation.sql`select crashes from turns where crashes > 0`).toHaveLength(0);
     expectWhole(fetched, "handed on");
     for (const { sessionId } of [shown, silent, fetched]) await expectFree(c, sessionId);
   }, 180_000);
