@@ -68,13 +68,16 @@ for (const path of ["/v1/usage?groupBy=session", "/v1/agents/ID/usage", "/v1/mer
       const app = createApp({ ...h.ctx, reports: new Reports(reportSql) });
       const headers = { authorization: `Bearer ${t.token}` };
       const ask = (at: string) => app(new Request(`http://parley.test${at}`, { headers }));
-      const reports = Array.from({ length: 66 }, () => ask(path.replace("ID", newId("agent"))));
+      const askMore = (count: number) => Array.from({ length: count }, () => ask(path.replace("ID", newId("agent"))));
+      // 64 requests of a tenant are taken at once; the last ones come when most of the others count as reports.
+      const reports = askMore(60);
       await eventually(async () => {
         const [row] = await h.sql`
           select count(*)::int as waiting from pg_stat_activity
           where application_name = 'parley-test-reports' and wait_event_type = 'Lock'`;
         return row?.waiting === 2;
       });
+      reports.push(...askMore(6));
       expect((await ask("/v1/agents")).status).toBe(200);
       release.resolve();
       const statuses = await Promise.all(reports.map(async (report) => (await report).status));
