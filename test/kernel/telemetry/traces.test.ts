@@ -21,7 +21,7 @@ describe.skipIf(sharedRedisUrl === null)("traces", () => {
     http = await installation.serve({ ...env, OTEL_SERVICE_NAME: "parley-http" });
     worker = await installation.work(env);
     c = await installation.client(http.url);
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     await installation?.[Symbol.asyncDispose]();
     await collector?.[Symbol.asyncDispose]();
@@ -178,7 +178,7 @@ describe.skipIf(sharedRedisUrl === null)("traces", () => {
           service === "parley-http" && attributes["parley.turn.id"] === last.headers.get("x-turn-id"),
       ),
     ).toBe(true);
-  }, 60_000);
+  }, 120_000);
 });
 
 describe.skipIf(sharedRedisUrl === null)("traces with contents", () => {
@@ -230,7 +230,7 @@ describe.skipIf(sharedRedisUrl === null)("traces with contents", () => {
     expect(tool.attributes["gen_ai.tool.call.arguments"]).toBe('{"text":"likes tea"}');
     expect(String(tool.attributes["gen_ai.tool.call.result"])).not.toBe("");
     for (const body of collector.bodies) expect(body).not.toContain(c.token);
-  }, 60_000);
+  }, 120_000);
 });
 
 describe("without a collector", () => {
@@ -267,7 +267,7 @@ describe("without a collector", () => {
         { traceparent: null },
       ]);
     },
-    60_000,
+    120_000,
   );
 });
 
