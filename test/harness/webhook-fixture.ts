@@ -22,7 +22,12 @@ export interface Hooks {
   /** A webhook's deliveries, newest first. */
   deliveries(t: TestTenant, hook: Hook): Promise<WebhookDelivery[]>;
   /** A webhook's newest delivery, once it is as `check` says. */
-  delivery(t: TestTenant, hook: Hook, check: (delivery: WebhookDelivery) => boolean): Promise<WebhookDelivery>;
+  delivery(
+    t: TestTenant,
+    hook: Hook,
+    check: (delivery: WebhookDelivery) => boolean,
+    limitMs?: number,
+  ): Promise<WebhookDelivery>;
 }
 
 /** A receiver for the tests of a file, where the service runs already. */
@@ -54,11 +59,11 @@ export async function useReceiver(): Promise<Hooks> {
       expect(messages.length).toBe(count);
       return messages.map(({ event }) => event);
     },
-    delivery: (t, hook, check) =>
+    delivery: (t, hook, check, limitMs) =>
       eventually(async () => {
         const [delivery] = await deliveries(t, hook);
         return delivery !== undefined && check(delivery) ? delivery : null;
-      }),
+      }, limitMs),
   };
 }
 

@@ -31,7 +31,7 @@ describe("a receiver that is down for a while", () => {
     await eventually(async () => (await h.deliveries(t, hook)).every(({ status }) => status === "succeeded"));
     expect(messages.map(({ id }) => id).sort()).toEqual(ids.sort());
     expect(await stateOf(hook)).toMatchObject({ enabled: true, failingSince: null, disabledReason: null });
-  }, 60_000);
+  }, 120_000);
 
   test("is tried with one delivery at a time, until the first is taken", async () => {
     const hook = await h.hook(t, ["run.ended"]);
@@ -83,7 +83,7 @@ describe("a webhook that only failed for 72 hours", () => {
     expect(enabled).toMatchObject({ enabled: true, disabledReason: null, failingSince: null });
     await skipPauses(h, hook);
     await eventually(async () => (await h.deliveries(t, hook)).every(({ status }) => status === "succeeded"));
-  }, 40_000);
+  }, 120_000);
 
   test("but not before, and not where something was delivered in between", async () => {
     const hook = await failing("71 hours");
@@ -100,7 +100,7 @@ describe("a webhook that only failed for 72 hours", () => {
     );
     expect(await stateOf(hook)).toMatchObject({ enabled: true, disabledReason: null });
     await t.parley.webhooks.delete(hook.id);
-  }, 40_000);
+  }, 120_000);
 });
 
 describe("a disabled webhook", () => {
@@ -125,7 +125,7 @@ describe("a disabled webhook", () => {
     await t.parley.webhooks.update(hook.id, { enabled: true });
     await eventually(async () => (await states()).get(late) === "succeeded");
     expect((await states()).get(early)).toBe("failed");
-  }, 40_000);
+  }, 120_000);
 });
 
 describe("between commit and send", () => {
@@ -146,7 +146,7 @@ describe("between commit and send", () => {
       data: { ids: { turnId: queued.turnId }, status: "canceled" },
     });
     await still.stop();
-  }, 40_000);
+  }, 120_000);
 });
 
 describe("neighbours", () => {
@@ -170,7 +170,7 @@ describe("neighbours", () => {
     held.resolve();
     expect(states.filter(({ failingSince }) => failingSince !== null)).toEqual([]);
     for (const { id } of hooks) await hostile.parley.webhooks.delete(id);
-  }, 60_000);
+  }, 120_000);
 });
 
 describe("what is kept", () => {
@@ -201,5 +201,5 @@ describe("what is kept", () => {
     const [oldest] =
       await h.sql`select id from webhook_deliveries where webhook_id = ${hook.id} order by occurred_at limit 1`;
     expect(oldest?.id).toBe(`whd_${"1501".padStart(24, "0")}`);
-  }, 60_000);
+  }, 120_000);
 });

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { toolResultBytesMax } from "../../src/kernel/limits.ts";
 import type { ToolScope } from "../../src/tools/tool.ts";
 import { workspaceFilesMax } from "../../src/workspaces/limits.ts";
@@ -13,6 +13,9 @@ import {
   upload,
   type WorkingScope,
 } from "../harness/workspace-scope.ts";
+
+// One test takes 30 s, and others run many commands, each in a process of its own.
+setDefaultTimeout(120_000);
 
 let scope: WorkingScope;
 const { h, t } = await useTenant();
@@ -108,7 +111,7 @@ describe("bash", () => {
     // A path like any other.
     expect((await bash("echo x > /dev/tcp/127.0.0.1/80; cat /dev/tcp/127.0.0.1/80")).stdout).toBe("x\n");
     expect(await filesOf(scope)).toEqual({ "dev/tcp/127.0.0.1/80": "x\n" });
-  }, 60_000);
+  });
 
   test("nothing of one workspace or command is in another", async () => {
     await bash("echo secret > s; export LEAK=1; f() { :; }");
@@ -215,7 +218,7 @@ describe("bash", () => {
     expect(longestPauseMs).toBeLessThan(10_000);
     expect(await filesOf(scope)).toEqual({ early: "early\n" });
     expect(await filesOf(others[1] as WorkingScope)).toEqual({});
-  }, 120_000);
+  });
 
   test("hostile commands end soon and leave the service as it was", async () => {
     const commands = [
@@ -240,13 +243,13 @@ describe("bash", () => {
       expect(Buffer.byteLength(JSON.stringify(result))).toBeLessThanOrEqual(toolResultBytesMax);
     }
     expect(await filesOf(scope)).toEqual({});
-  }, 120_000);
+  });
 
   test("a command that eats memory is cut", async () => {
     const result = await bash('for i in {1..2000}; do printf -v "v$i" "%15000000d" $i; done; echo survived');
     expect(result.stdout).not.toContain("survived");
     expect(result.note).toContain("memory");
-  }, 60_000);
+  });
 
   test("an aborted call ends at once and keeps nothing", async () => {
     const stop = new AbortController();
