@@ -26,13 +26,12 @@ create table sessions (
 );
 create index sessions_agent on sessions (tenant_id, agent_id, updated_at, id)
   where visible and deleted_at is null;
--- The indexes by user hold no session without one: a turn of such a session does not write to them.
 create index sessions_agent_user on sessions (tenant_id, agent_id, user_id, updated_at, id)
-  where visible and deleted_at is null and user_id <> '';
+  where visible and deleted_at is null;
 create index sessions_latest on sessions (tenant_id, updated_at, id)
   where visible and deleted_at is null and message_count > 0;
 create index sessions_latest_user on sessions (tenant_id, user_id, updated_at, id)
-  where visible and deleted_at is null and message_count > 0 and user_id <> '';
+  where visible and deleted_at is null and message_count > 0;
 -- The sessions with a line: what recovery looks at.
 create index sessions_line on sessions (id) where line > 0;
 -- "Which sessions are pinned to a version of this agent?" (earlier use of a provider), and "Which sessions did this

@@ -105,7 +105,7 @@ create index turns_of_kind on turns (tenant_id, kind, status, accepted_at)
 create index turns_of_agent on turns (agent_id, kind, status, accepted_at)
   where status in ('waiting', 'succeeded', 'failed', 'canceled');
 create index turns_of_user on turns (tenant_id, user_id, kind, status, accepted_at)
-  where status in ('waiting', 'succeeded', 'failed', 'canceled') and user_id <> '';
+  where status in ('waiting', 'succeeded', 'failed', 'canceled');
 create index turns_session on turns (session_id, accepted_at desc) where session_id is not null;
 create index turns_accepted on turns (tenant_id, accepted_at);
 -- "Which stateless generations did this deleted agent leave?", and which are older than a tenant keeps them.

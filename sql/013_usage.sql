@@ -35,8 +35,7 @@ create table usage (
 create index usage_days on usage (tenant_id, day) include (place, input_tokens, output_tokens, duration_ms);
 create index usage_agents on usage (tenant_id, agent_id, day) include (place, input_tokens, output_tokens, duration_ms);
 create index usage_sessions on usage (tenant_id, session_id, day) include (place, input_tokens, output_tokens, duration_ms);
-create index usage_users on usage (tenant_id, user_id, day) include (place, input_tokens, output_tokens, duration_ms)
-  where user_id <> '';
+create index usage_users on usage (tenant_id, user_id, day) include (place, input_tokens, output_tokens, duration_ms);
 -- What some sum lacks: small, whatever the table's size. It serves whoever asks for one of the markers, so that the
 -- end of a turn writes to one such index only.
 create index usage_unsummed on usage (tenant_id, day) where not summed or not user_summed or not session_summed;

@@ -630,9 +630,9 @@ CREATE TABLE sessions (
   CONSTRAINT sessions_line_check CHECK (line >= 0)
 ) WITH (fillfactor=70);
 CREATE INDEX sessions_agent ON sessions USING btree (tenant_id, agent_id, updated_at, id) WHERE visible AND deleted_at IS NULL;
-CREATE INDEX sessions_agent_user ON sessions USING btree (tenant_id, agent_id, user_id, updated_at, id) WHERE visible AND deleted_at IS NULL AND user_id <> ''::text;
+CREATE INDEX sessions_agent_user ON sessions USING btree (tenant_id, agent_id, user_id, updated_at, id) WHERE visible AND deleted_at IS NULL;
 CREATE INDEX sessions_latest ON sessions USING btree (tenant_id, updated_at, id) WHERE visible AND deleted_at IS NULL AND message_count > 0;
-CREATE INDEX sessions_latest_user ON sessions USING btree (tenant_id, user_id, updated_at, id) WHERE visible AND deleted_at IS NULL AND message_count > 0 AND user_id <> ''::text;
+CREATE INDEX sessions_latest_user ON sessions USING btree (tenant_id, user_id, updated_at, id) WHERE visible AND deleted_at IS NULL AND message_count > 0;
 CREATE INDEX sessions_line ON sessions USING btree (id) WHERE line > 0;
 CREATE INDEX sessions_pinned ON sessions USING btree (agent_id, pinned_version);
 
@@ -779,7 +779,7 @@ CREATE INDEX turns_generated ON turns USING btree (finished_at) WHERE session_id
 CREATE INDEX turns_line ON turns USING btree (session_id, line_place) WHERE status = 'enqueued'::text;
 CREATE INDEX turns_of_agent ON turns USING btree (agent_id, kind, status, accepted_at) WHERE status = ANY (ARRAY['waiting'::text, 'succeeded'::text, 'failed'::text, 'canceled'::text]);
 CREATE INDEX turns_of_kind ON turns USING btree (tenant_id, kind, status, accepted_at) WHERE status = ANY (ARRAY['waiting'::text, 'succeeded'::text, 'failed'::text, 'canceled'::text]);
-CREATE INDEX turns_of_user ON turns USING btree (tenant_id, user_id, kind, status, accepted_at) WHERE (status = ANY (ARRAY['waiting'::text, 'succeeded'::text, 'failed'::text, 'canceled'::text])) AND user_id <> ''::text;
+CREATE INDEX turns_of_user ON turns USING btree (tenant_id, user_id, kind, status, accepted_at) WHERE status = ANY (ARRAY['waiting'::text, 'succeeded'::text, 'failed'::text, 'canceled'::text]);
 CREATE UNIQUE INDEX turns_one_active ON turns USING btree (session_id) WHERE status = ANY (ARRAY['queued'::text, 'running'::text, 'waiting'::text]);
 CREATE INDEX turns_parked ON turns USING btree (tenant_id, accepted_at, id) WHERE status = 'queued'::text AND parked_at IS NOT NULL AND cancel_requested_at IS NULL;
 CREATE INDEX turns_session ON turns USING btree (session_id, accepted_at DESC) WHERE session_id IS NOT NULL;
@@ -815,7 +815,7 @@ CREATE INDEX usage_agents ON usage USING btree (tenant_id, agent_id, day) INCLUD
 CREATE INDEX usage_days ON usage USING btree (tenant_id, day) INCLUDE (place, input_tokens, output_tokens, duration_ms);
 CREATE INDEX usage_sessions ON usage USING btree (tenant_id, session_id, day) INCLUDE (place, input_tokens, output_tokens, duration_ms);
 CREATE INDEX usage_unsummed ON usage USING btree (tenant_id, day) WHERE NOT summed OR NOT user_summed OR NOT session_summed;
-CREATE INDEX usage_users ON usage USING btree (tenant_id, user_id, day) INCLUDE (place, input_tokens, output_tokens, duration_ms) WHERE user_id <> ''::text;
+CREATE INDEX usage_users ON usage USING btree (tenant_id, user_id, day) INCLUDE (place, input_tokens, output_tokens, duration_ms);
 
 CREATE TABLE usage_session_tokens (
   tenant_id text NOT NULL,

@@ -1,6 +1,5 @@
 import type postgres from "postgres";
 import type { AnySql } from "../kernel/database/client.ts";
-import { ofUser } from "../kernel/database/of-user.ts";
 import type { UsageQuestion } from "./query.ts";
 
 /** Returns the four sums over the counted rows, as columns. */
@@ -24,7 +23,7 @@ export function conditions(
     tenant_id = ${tenantId} and day between ${from}::date and ${to}::date
       ${agentId === undefined ? sql`` : sql`and agent_id = ${agentId}`}
       ${sessionId === undefined ? sql`` : sql`and session_id = ${sessionId}`}
-      ${ofUser(sql, "user_id", userId)}`;
+      ${userId === undefined ? sql`` : sql`and user_id = ${userId}`}`;
 }
 
 /**

@@ -1,6 +1,5 @@
 import type { AnySql } from "../../kernel/database/client.ts";
 import { olderThan, placeInTime, type TimePlace } from "../../kernel/database/keyset.ts";
-import { ofUser } from "../../kernel/database/of-user.ts";
 import { tx } from "../../kernel/database/transaction.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { type Page, readCursor, readTimeCursor, timePage, writeCursor } from "../../kernel/http/page.ts";
@@ -90,7 +89,7 @@ export async function listSessions(
     select ${summaryColumns(sql)} from sessions s
     where s.tenant_id = ${filter.tenantId} and s.agent_id = ${agentId} and s.visible and s.deleted_at is null
       and exists (select 1 from agents a where a.id = ${agentId})
-      ${ofUser(sql, "s.user_id", filter.userId)}
+      ${filter.userId === undefined ? sql`` : sql`and s.user_id = ${filter.userId}`}
       ${filter.sessionId === undefined ? sql`` : sql`and s.id = ${filter.sessionId}`} ${olderThan(sql, place, "s.updated_at", "s.id")}
     order by s.updated_at desc, s.id desc limit ${filter.limit + 1}`;
   return timePage(list, rows, filter.limit, showSummary);
@@ -104,7 +103,7 @@ export async function listLatest(
 ): Promise<Page<LatestSession>> {
   const list = `latest:${byAgent}:${filter.userId ?? "*"}`;
   const place = readTimeCursor(list, filter.cursor);
-  const user = ofUser(sql, "s.user_id", filter.userId);
+  const user = filter.userId === undefined ? sql`` : sql`and s.user_id = ${filter.userId}`;
   const shown = sql`s.visible and s.deleted_at is null and s.message_count > 0`;
   const agentColumns = sql`a.id as agent_id, a.config ->> 'model' as model, a.config ->> 'thinkingLevel' as thinking_level, a.status`;
   // `+ 0`: so Postgres does not use the tenant's index of latest sessions for one agent's. Of an agent without sessions it

@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import type postgres from "postgres";
 import type { AnySql } from "../../kernel/database/client.ts";
 import { olderThan } from "../../kernel/database/keyset.ts";
-import { ofUser } from "../../kernel/database/of-user.ts";
 import { type Page, readTimeCursor, timePage } from "../../kernel/http/page.ts";
 import { type TurnKind, turnKinds } from "./turn.ts";
 import {
@@ -74,7 +73,7 @@ function scansOf(sql: AnySql, tenantId: string, filter: TurnFilter, newest: post
   const columns = viewColumns(sql);
   const ofKind = kind === undefined ? sql`` : sql`and t.kind = ${kind}`;
   const mine = sql`t.tenant_id = ${tenantId} ${agentId === undefined ? sql`` : sql`and t.agent_id = ${agentId}`}
-    ${ofUser(sql, "t.user_id", userId)}`;
+    ${userId === undefined ? sql`` : sql`and t.user_id = ${userId}`}`;
   const shown = status === undefined ? shownStatuses : [status];
   const resting = restingStatuses.filter((one) => shown.includes(one));
   const moving = shown.flatMap((one) => (one === "queued" || one === "running" ? movingStatuses[one] : []));
