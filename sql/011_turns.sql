@@ -121,10 +121,10 @@ create index turns_unfinished on turns (status, accepted_at) where status in ('q
 -- What the recovery ends because no worker has it: without this it would read every turn that waits for a person.
 create index turns_to_cancel on turns (cancel_requested_at)
   where status in ('enqueued', 'queued', 'waiting') and cancel_requested_at is not null;
-create index turns_agent_active on turns (agent_id) where status in ('enqueued', 'queued', 'running', 'waiting');
 -- The line of a session, in its order.
 create index turns_line on turns (session_id, line_place) where status = 'enqueued';
--- Also counts what a tenant has queued and running, for its limits.
+-- Also counts what a tenant has queued and running, for its limits, and has an agent's unfinished turns among its tenant's:
+-- with an index of their own, each turn would write to that twice for an agent that is deleted once.
 create index turns_tenant_active on turns (tenant_id, status, accepted_at)
   where status in ('enqueued', 'queued', 'running', 'waiting');
 -- The parked turns of each tenant in their order. A turn that finds a slot at once is never in it.

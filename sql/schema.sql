@@ -774,7 +774,6 @@ CREATE TABLE turns (
   CONSTRAINT turns_status_check CHECK (status = ANY (ARRAY['enqueued'::text, 'queued'::text, 'running'::text, 'waiting'::text, 'succeeded'::text, 'failed'::text, 'canceled'::text]))
 ) WITH (fillfactor=50);
 CREATE INDEX turns_accepted ON turns USING btree (tenant_id, accepted_at);
-CREATE INDEX turns_agent_active ON turns USING btree (agent_id) WHERE status = ANY (ARRAY['enqueued'::text, 'queued'::text, 'running'::text, 'waiting'::text]);
 CREATE INDEX turns_generated ON turns USING btree (finished_at) WHERE session_id IS NULL AND input IS NOT NULL;
 CREATE INDEX turns_line ON turns USING btree (session_id, line_place) WHERE status = 'enqueued'::text;
 CREATE INDEX turns_of_agent ON turns USING btree (agent_id, kind, status, accepted_at) WHERE status = ANY (ARRAY['waiting'::text, 'succeeded'::text, 'failed'::text, 'canceled'::text]);

@@ -10,7 +10,7 @@ export interface AgentPurgeScope extends Pick<Ctx, "sql" | "relay"> {
 }
 
 /** Removes what a slice holds for a deleted agent. Safe to repeat. */
-export type AgentPurge = (scope: AgentPurgeScope, agentId: string) => Promise<void>;
+export type AgentPurge = (scope: AgentPurgeScope, agentId: string, tenantId: string) => Promise<void>;
 
 /**
  * The job `agent.purge`: removes what a deleted agent left, slice by slice, and goes on
@@ -22,13 +22,13 @@ export async function purgeAgent(
   payload: JobPayloads["agent.purge"],
   purges: readonly AgentPurge[],
 ): Promise<void> {
-  const { agentId } = payload;
+  const { agentId, tenantId } = payload;
   const [agent] = await sql`select 1 from agents where id = ${agentId}`;
   if (agent !== undefined) return;
   await paced(
     async (pace) => {
       await eraseResponses(sql, [agentId], pace);
-      for (const purge of purges) await purge({ sql, relay, pace }, agentId);
+      for (const purge of purges) await purge({ sql, relay, pace }, agentId, tenantId);
     },
     () => addJob(sql, "agent.purge", payload, { keySuffix: ":on" }),
   );

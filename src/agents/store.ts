@@ -100,14 +100,15 @@ export async function saveNextVersion(
 }
 
 /** Deletes the versions before the newest `agentVersionsKept`, but those to which a session, a task or a turn that has not ended is pinned. */
-async function dropOldVersions(inner: Tx, { id, version }: AgentRow): Promise<void> {
+async function dropOldVersions(inner: Tx, { id, tenantId, version }: AgentRow): Promise<void> {
   if (version <= agentVersionsKept) return;
   await inner`
     delete from agent_versions v where agent_id = ${id} and version <= ${version - agentVersionsKept}
       and not exists (select 1 from sessions s where s.agent_id = ${id} and s.pinned_version = v.version and s.deleted_at is null)
       and not exists (select 1 from tasks k where k.agent_id = ${id} and k.agent_version = v.version and k.deleted_at is null)
       and not exists (
-        select 1 from turns t where t.agent_id = ${id} and t.status in ('queued', 'running', 'waiting') and t.agent_version = v.version)
+        select 1 from turns t where t.tenant_id = ${tenantId} and t.status in ('queued', 'running', 'waiting')
+          and t.agent_id = ${id} and t.agent_version = v.version)
       and not exists (
         select 1 from tasks k join task_runs r on r.task_id = k.id
         where k.agent_id = ${id} and r.status in ('queued', 'running') and r.agent_version = v.version)`;
@@ -178,19 +179,20 @@ export function deleteAgent(sql: AnySql, tenantId: string, id: string): Promise<
 /** Removes an agent, whoever manages it, with the jobs that erase what it leaves. */
 export async function removeAgent(inner: Tx, tenantId: string, id: string): Promise<void> {
   await inner`delete from agents where id = ${id}`;
-  await cancelTurns(inner, id);
+  await cancelTurns(inner, tenantId, id);
   await addJob(inner, "agent.purge", { agentId: id, tenantId });
   const runAt = new Date(Date.now() + latePurgeAfterMs);
   await addJob(inner, "agent.purge", { agentId: id, tenantId }, { runAt, keySuffix: ":late" });
 }
 
 /** Requests the cancellation of every unfinished turn of an agent, as the cancel operation does: a column, and a notification to the worker. */
-export async function cancelTurns(sql: AnySql, agentId: string): Promise<void> {
+export async function cancelTurns(sql: AnySql, tenantId: string, agentId: string): Promise<void> {
   await sql`
     with found as (
       -- In this order, as whoever drops the line of a session locks its turns: so neither waits for the other.
       select id from turns
-      where agent_id = ${agentId} and status in ('enqueued', 'queued', 'running', 'waiting') and cancel_requested_at is null
+      where tenant_id = ${tenantId} and status in ('enqueued', 'queued', 'running', 'waiting') and agent_id = ${agentId}
+        and cancel_requested_at is null
       order by id for no key update
     ), asked as (
       update turns t set cancel_requested_at = now() from found where t.id = found.id returning t.id

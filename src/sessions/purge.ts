@@ -18,10 +18,10 @@ const retryAfterMs = 5_000;
  * stay, because its end is still to be metered; the job `agent.purge` then runs again.
  * Safe to repeat.
  */
-export async function purgeSessions(scope: EraseScope, agentId: string): Promise<void> {
+export async function purgeSessions(scope: EraseScope, agentId: string, tenantId: string): Promise<void> {
   const { sql } = scope;
   // A turn may have been accepted while the agent was being deleted.
-  await cancelTurns(sql, agentId);
+  await cancelTurns(sql, tenantId, agentId);
   for (;;) {
     const ids = await findSessions(scope, agentId);
     for (let at = 0; at < ids.length; at += sessionsPerBatch) {
@@ -32,12 +32,12 @@ export async function purgeSessions(scope: EraseScope, agentId: string): Promise
   }
   await eraseGenerations(scope, agentId);
   // What is left had a turn that ran when it was looked for; the turn may have ended meanwhile.
-  const [left] = await sql<{ tenantId: string }[]>`
-    select tenant_id from sessions where agent_id = ${agentId} union all
-    select tenant_id from turns where agent_id = ${agentId} and session_id is null limit 1`;
+  const [left] = await sql`
+    select 1 from sessions where agent_id = ${agentId} union all
+    select 1 from turns where agent_id = ${agentId} and session_id is null limit 1`;
   if (left === undefined) return;
   const runAt = new Date(Date.now() + retryAfterMs);
-  await addJob(sql, "agent.purge", { agentId, tenantId: left.tenantId }, { runAt, keySuffix: ":again" });
+  await addJob(sql, "agent.purge", { agentId, tenantId }, { runAt, keySuffix: ":again" });
 }
 
 /** Sessions of an agent in which every turn has ended. */
