@@ -26,7 +26,7 @@ async function seed(sql: postgres.Sql): Promise<void> {
     select 'turn_' || lpad(n::text, 24, '0'), ${t.id}, case when n < 20 then ${rareAgent} else ${agentId} end,
       'ss_' || lpad((n % 100)::text, 24, '0'), case when n between 20 and 40 then 'chat' else 'session' end,
       case when n between 40 and 60 then 'canceled' when n % 100 = 0 then 'failed' else 'succeeded' end,
-      case when n between 60 and 80 then 'rare' when n % 3 = 0 then '' else 'user-' || n % 50 end, 1, 'msg_' || n,
+      case when n between 60 and 80 then 'rare' when n between 80 and 100 then '' else 'user-' || n % 50 end, 1, 'msg_' || n,
       '2026-01-01T00:00:00Z'::timestamptz + n * interval '1 minute', now()
     from generate_series(0, ${turns - 1}) n`;
   await sql`analyze turns`;
