@@ -28,7 +28,7 @@ import {
 const limitMs = 20_000;
 /** Longer than anything takes on a busy machine. */
 const waitMs = 45_000;
-const testMs = 120_000;
+const testMs = 240_000;
 
 /** A script that shows nothing until the test releases the model, then answers. */
 const silent = (mark: string) => `${mark} ${heldMark} [[sim: text="late answer" chunks=2]]`;

@@ -6,7 +6,7 @@ import { RedisRelay } from "../../../src/kernel/relay/redis.ts";
 import { createLogger } from "../../../src/kernel/telemetry/log.ts";
 import { startWorkerPool } from "../../../workers/main.ts";
 import { eventually } from "../../harness/harness.ts";
-import { heldMark, holdModel } from "../../harness/held-model.ts";
+import { heldMark, holdModel, openEndedMark } from "../../harness/held-model.ts";
 import {
   aftermathOf,
   callsOf,
@@ -30,7 +30,7 @@ describe.skipIf(sharedRedisUrl === null)("SIGSTOP of a worker", () => {
     await scenario(installation, async () => {
       await installation.work();
     });
-  }, 120_000);
+  }, 240_000);
 
   test.concurrent("with a shorter limit: the successor's job is still there when the frozen one wakes up", async () => {
     await using installation = await startInstallation();
@@ -38,7 +38,7 @@ describe.skipIf(sharedRedisUrl === null)("SIGSTOP of a worker", () => {
     await scenario(installation, async () => {
       pools.use(await startImpatientWorker(installation, 6_000));
     });
-  }, 120_000);
+  }, 240_000);
 });
 
 describe.skipIf(sharedRedisUrl === null)("SIGSTOP of a worker with a turn past its first step", () => {
@@ -69,7 +69,7 @@ describe.skipIf(sharedRedisUrl === null)("SIGSTOP of a worker with a turn past i
         expect(await aftermathOf(installation.sql, turn.turnId)).toEqual({ ...ranOnce, attempt: 2 });
         await expectStored(c, turn);
       }),
-    120_000,
+    240_000,
   );
 });
 
@@ -79,7 +79,7 @@ describe.skipIf(sharedRedisUrl === null)("a running turn", () => {
     await using model = holdModel(installation.model);
     const c = await installation.client((await installation.serve()).url, model.url);
     const worker = await installation.work();
-    const turn = await c.turn("cut [[sim: chunks=200 delayMs=100]]");
+    const turn = await c.turn(`cut ${openEndedMark} [[sim: text="one two" delayMs=1]]`);
     const silent = await c.turn(`cut-silent ${heldMark} [[sim: text="kept"]]`);
     await hasShown(turn);
     await installation.work();
@@ -89,14 +89,14 @@ describe.skipIf(sharedRedisUrl === null)("a running turn", () => {
     await cutLockConnection(installation, worker.workerId);
     model.release();
     await Promise.all([turn, silent].map(({ stream }) => stream.closed));
-    expectWhole(turn);
+    expectWhole(turn, "one two");
     expectWhole(silent, "kept");
     for (const { turnId } of [turn, silent]) expect(await aftermathOf(installation.sql, turnId)).toEqual(ranOnce);
-    expect(callsOf(installation.model, "cut [[")).toBe(1);
+    expect(callsOf(installation.model, `cut ${openEndedMark}`)).toBe(1);
     expect(callsOf(installation.model, "cut-silent ")).toBe(1);
     for (const { sessionId } of [turn, silent]) await expectFree(c, sessionId);
     await eventually(async () => (await heldLocks(installation, worker.workerId)) === 0);
-  }, 120_000);
+  }, 240_000);
 
   test.concurrent("that is quiet for longer than any limit of the reaper calls its model once", async () => {
     await using installation = await startInstallation();
@@ -113,7 +113,7 @@ describe.skipIf(sharedRedisUrl === null)("a running turn", () => {
     for (const { turnId } of [quiet, pausing]) expect(await aftermathOf(installation.sql, turnId)).toEqual(ranOnce);
     for (const mark of ["long-quiet [[", "long-pause [[", "long-json [["])
       expect(callsOf(installation.model, mark)).toBe(1);
-  }, 120_000);
+  }, 240_000);
 });
 
 /** Freezes a worker with a turn that has shown chunks and one that has not, starts another, and wakes the first while the second still runs. */

@@ -20,7 +20,7 @@ import {
 } from "../../harness/steps-scene.ts";
 import { expectFree, expectOneSequence, expectWhole } from "../../harness/turn-checks.ts";
 
-const testMs = 120_000;
+const testMs = 240_000;
 
 /** The message that a client of the AI SDK makes of a turn's stream. */
 async function assembled({ stream: { chunks } }: Turn): Promise<unknown> {

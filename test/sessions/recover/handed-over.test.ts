@@ -17,7 +17,7 @@ import {
 } from "../../harness/steps-scene.ts";
 import { expectFree, expectWhole } from "../../harness/turn-checks.ts";
 
-const testMs = 120_000;
+const testMs = 240_000;
 
 describe.skipIf(sharedRedisUrl === null)("a turn past its first step", () => {
   test.concurrent(
