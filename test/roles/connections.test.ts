@@ -110,11 +110,13 @@ describe("an HTTP process", () => {
     }, limitMs);
     await starting;
     expect([...statuses]).toEqual([401]);
-    const ready = await fetch(`http://127.0.0.1:${port}/readyz`);
-    expect([ready.status, await ready.json()]).toEqual([
-      200,
-      { status: "ready", checks: { database: "ok", relay: "ok" } },
-    ]);
+    // Each of its two services has a second or two for a probe.
+    const ready = await eventually(async () => {
+      const response = await fetch(`http://127.0.0.1:${port}/readyz`);
+      const body = (await response.json()) as { status: string; checks: object };
+      return body.status === "ready" ? [response.status, body] : null;
+    }, limitMs);
+    expect(ready).toEqual([200, { status: "ready", checks: { database: "ok", relay: "ok" } }]);
   }, 120_000);
 
   test("closes the connection of a refused request whose body never comes, and keeps that of one whose body came", async () => {

@@ -85,7 +85,7 @@ describe("npm start", () => {
     const streamed = spawnSync("sh", ["-c", banner.curl]).stdout.toString();
     expect(streamed).toContain('"type":"text-delta"');
     expect(streamed.trimEnd()).toEndWith("data: [DONE]");
-    expect((await fetch(`${banner.url}/readyz`)).status).toBe(200);
+    await eventually(async () => (await fetch(`${banner.url}/readyz`)).status === 200);
     await signsInOnce(first, banner);
     // The turn's reader has its last word a moment before the worker has done with it.
     await eventually(

@@ -185,7 +185,7 @@ describe.skipIf(sharedRedisUrl === null)("the processes of an installation", () 
     const url = `http://127.0.0.1:${portOf(worker)}`;
     const get = (path: string, headers = {}) => fetch(`${url}${path}`, { headers });
     expect(await (await get("/healthz")).json()).toEqual({ status: "ok" });
-    expect((await get("/readyz")).status).toBe(200);
+    await eventually(async () => (await get("/readyz")).status === 200);
     expect((await get("/metrics")).status).toBe(401);
     const metrics = await (await get("/metrics", { authorization: `Bearer ${token}` })).text();
     expect(sampleOf(metrics, "parley_sessions_held")).toBe(0);
