@@ -9,16 +9,15 @@ import { recoverTasks } from "../src/tasks/recover.ts";
 import { recoverWebhooks } from "../src/webhooks/recover.ts";
 
 /**
- * What is recovered beside turns. With each scan one of them has its turn: what they look for has waited for seconds, and
- * all together they are nine statements, which find nothing for hours.
+ * Recovered in every second scan each, one after the other: what they look for has waited for seconds already.
+ * They are seven statements, which find nothing for hours.
  */
-const besideTurns: readonly ((ctx: Ctx) => Promise<void>)[] = [
+const alternating: readonly ((ctx: Ctx) => Promise<void>)[] = [
   async (ctx) => {
     await recoverTasks(ctx);
     await recoverChats(ctx);
   },
   recoverUsageEvents,
-  recoverWebhooks,
 ];
 
 /**
@@ -36,7 +35,8 @@ export function startReaping(ctx: Ctx, workerId: IdOf<"worker">, frozenMs: numbe
     if (leads !== led) ctx.log.debug({ workerId, leads }, "this worker recovers what others lose");
     if (!leads) return reaper.standBy();
     await reaper.scan();
-    await besideTurns[scans++ % besideTurns.length]?.(ctx);
+    await recoverWebhooks(ctx);
+    await alternating[scans++ % alternating.length]?.(ctx);
   };
   let scanning: Promise<void> | null = null;
   const scanOnce = () => {
