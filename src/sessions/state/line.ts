@@ -158,11 +158,15 @@ export function ringLine(sql: AnySql, sessionId: string, tenantId: string, runAt
   return addJob(sql, "session.next", { sessionId, tenantId }, runAt === undefined ? {} : { runAt });
 }
 
-/** Returns the SQL of: no unfinished turn holds the line of a row of `sessions`, and no job starts its first turn. */
+/**
+ * Returns the SQL of: no unfinished turn holds the line of a row of `sessions`, and no job starts its first turn. Not by
+ * `not exists`, which Postgres makes a join of: then it would read all sessions while it believes them to be few.
+ */
 export function isLostLine(sql: AnySql): postgres.Fragment {
-  return sql`not exists (
-      select 1 from turns a where a.session_id = sessions.id and a.status in ('queued', 'running', 'waiting'))
-    and not ${hasLiveJobSql(sql, jobKeySql(sql, "session.next", sql`sessions.id`))}`;
+  const hasJob = hasLiveJobSql(sql, jobKeySql(sql, "session.next", sql`sessions.id`));
+  return sql`exists (
+      select 1 from turns a where a.session_id = sessions.id and a.status in ('queued', 'running', 'waiting')) is not true
+    and (${hasJob}) is not true`;
 }
 
 /** Adds the job of lines that no unfinished turn holds and that have none. Returns their sessions. */
