@@ -50,28 +50,31 @@ export function noHistory(metadata: Readonly<Record<string, unknown>> = {}): His
 const smallMessagesMax = 50;
 /** The same in bytes of JSON. */
 const smallBytesMax = 256 * 1024;
-/** A transcript that is not small is read in pages of about this many bytes, so that no long step is needed to take it in. */
+/**
+ * A transcript that is not small is read in pages of about this many bytes, so that no long step is needed to take it in. One
+ * that is a single page is read without being divided: of 2,000 messages that takes 2.4 ms in place of 4.7.
+ */
 const pageBytes = 1024 * 1024;
 
 /**
  * Returns the query of a session for the turn `t` in front of it: the session's metadata,
  * the transcript after the summary (up to `keep_seq` of a regeneration, which also
- * decides whether the summary still holds), and the decisions of a continuation. Where
- * only a `small` transcript is wanted, a larger one is null; `none` is always null.
+ * decides whether the summary still holds), and the decisions of a continuation. A transcript
+ * that is not `small`, or that is more than a `page`, is null.
  */
-export function historyOfTurn(sql: AnySql, size: "small" | "none") {
+export function historyOfTurn(sql: AnySql, size: "small" | "page") {
+  const read = sql`from messages m
+        where m.session_id = s.id and m.seq > coalesce(z.upto_seq, 0) and (t.keep_seq is null or m.seq <= t.keep_seq)`;
   // Two lists, because to build an object for each of 2,000 messages took half of the query's time.
   const transcript = sql`(
-        select json_build_object('seqs', json_agg(m.seq order by m.seq), 'messages', json_agg(m.content order by m.seq))
-        from messages m
-        where m.session_id = s.id and m.seq > coalesce(z.upto_seq, 0) and (t.keep_seq is null or m.seq <= t.keep_seq)
+        select json_build_object('seqs', json_agg(m.seq order by m.seq), 'messages', json_agg(m.content order by m.seq)) ${read}
       )`;
-  // The count is compared first, so that the sizes of only a few rows are ever summed.
-  const small = sql`case when s.message_count > ${smallMessagesMax} then null
-      when (select sum(m.bytes) from messages m where m.session_id = s.id) > ${smallBytesMax} then null
-      else ${transcript} end`;
+  // The count is compared first, so that a claim sums the sizes of a few rows only.
+  const isMany = size === "small" ? sql`s.message_count > ${smallMessagesMax}` : sql`false`;
+  const bytesMax = size === "small" ? smallBytesMax : pageBytes;
+  const known = sql`case when ${isMany} then null when (select sum(m.bytes) ${read}) > ${bytesMax} then null else ${transcript} end`;
   return sql`
-    select s.metadata, z.upto_seq, z.text as summary, ${size === "small" ? small : sql`null::json`} as transcript,
+    select s.metadata, z.upto_seq, z.text as summary, ${known} as transcript,
       coalesce((
         select json_agg(json_build_object('toolCallId', a.tool_call_id, 'approved', a.status = 'approved', 'reason', a.reason))
         from approvals a where a.continuation_id = t.continuation_id
@@ -119,8 +122,10 @@ interface ReadingTurn {
 export async function readHistory(sql: Sql, turnId: string): Promise<History> {
   const [row] = await sql<(HistoryRow & ReadingTurn)[]>`
     select h.*, t.session_id, t.keep_seq, t.continuation_id
-    from turns t cross join lateral (${historyOfTurn(sql, "none")}) h where t.id = ${turnId}`;
+    from turns t cross join lateral (${historyOfTurn(sql, "page")}) h where t.id = ${turnId}`;
   if (row === undefined || row.metadata === null) return noHistory();
+  const known = historyOfRow(row);
+  if (known !== null) return known;
   const { metadata, uptoSeq, summary, decisions } = row;
   const pages = await readPages(sql, row, uptoSeq ?? 0);
   const messages = pages.flatMap(placed);
