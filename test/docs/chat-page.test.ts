@@ -163,6 +163,8 @@ describe.skipIf(!hasBrowser)("docs/chat-page in a browser", () => {
     await visit.shows(question, "one two ");
     await visit.press("Stop");
     await visit.settled();
+    // A page that is loaded just while a turn ends reads its messages before and joins after that.
+    await visit.ended();
     await visit.reload();
     await visit.shows(question, "one two ");
   });
