@@ -80,3 +80,13 @@ export class Batcher<T, A> {
     return most;
   }
 }
+
+/** Returns a function that gives each object (a pool, say) a batcher of its own, made by `make` when it is first asked for. */
+export function batcherFor<K extends object, T, A>(make: (of: K) => Batcher<T, A>): (of: K) => Batcher<T, A> {
+  const made = new WeakMap<K, Batcher<T, A>>();
+  return (of) => {
+    const batcher = made.get(of) ?? make(of);
+    made.set(of, batcher);
+    return batcher;
+  };
+}

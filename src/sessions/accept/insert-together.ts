@@ -1,5 +1,5 @@
 import { runnableVersion } from "../../agents/runnable.ts";
-import { Batcher } from "../../kernel/async/batcher.ts";
+import { Batcher, batcherFor } from "../../kernel/async/batcher.ts";
 import { byKeyOnly } from "../../kernel/database/by-key-only.ts";
 import type { Sql } from "../../kernel/database/client.ts";
 import { isTransient, isUnavailable } from "../../kernel/database/failure.ts";
@@ -11,7 +11,15 @@ import { countQueued } from "./queued-turns.ts";
 
 /** Whether a turn was written; null for one that has to be written alone, which finds the reason if it fails again. */
 type Written = boolean | null;
-const batchers = new WeakMap<Sql, Batcher<PlainTurn, Written>>();
+const inserts = batcherFor(
+  (sql: Sql) =>
+    new Batcher<PlainTurn, Written>((turns) => insertGroup(sql, turns), {
+      countMax: acceptGroupMax,
+      gathers: true,
+      size: { of: ({ input }) => JSON.stringify(input).length, max: acceptGroupCharsMax },
+      patienceMs: acceptPatienceMs,
+    }),
+);
 
 /**
  * Does what `insertPlainTurn` does, under load for many turns in one statement: while one
@@ -21,17 +29,7 @@ const batchers = new WeakMap<Sql, Batcher<PlainTurn, Written>>();
  * and throws the same as `insertPlainTurn`.
  */
 export async function insertPlainTurnTogether(sql: Sql, turn: PlainTurn): Promise<boolean> {
-  let batcher = batchers.get(sql);
-  if (batcher === undefined) {
-    batcher = new Batcher((turns) => insertGroup(sql, turns), {
-      countMax: acceptGroupMax,
-      gathers: true,
-      size: { of: ({ input }) => JSON.stringify(input).length, max: acceptGroupCharsMax },
-      patienceMs: acceptPatienceMs,
-    });
-    batchers.set(sql, batcher);
-  }
-  return (await batcher.add(turn)) ?? insertPlainTurn(sql, turn);
+  return (await inserts(sql).add(turn)) ?? insertPlainTurn(sql, turn);
 }
 
 async function insertGroup(sql: Sql, turns: readonly PlainTurn[]): Promise<Written[]> {

@@ -1,4 +1,4 @@
-import { Batcher } from "../../kernel/async/batcher.ts";
+import { Batcher, batcherFor } from "../../kernel/async/batcher.ts";
 import type { Sql } from "../../kernel/database/client.ts";
 import { type EndOfTurn, endOfTurn, endsOfTurns } from "../state/turn-log.ts";
 
@@ -12,20 +12,21 @@ const sharedBytesMax = 64 * 1024;
 /** `alone`: its message is large. */
 type Found = EndOfTurn | null | "alone";
 
-const batchers = new WeakMap<Sql, Batcher<string, Found>>();
+const ends = batcherFor(
+  (sql: Sql) =>
+    new Batcher<string, Found>((turnIds) => readEnds(sql, turnIds), {
+      countMax: endsMax,
+      gathers: true,
+      patienceMs: endsPatienceMs,
+    }),
+);
 
 /**
  * Does what `endOfTurn` does, in one statement for the turns that are asked for at once: responses without a stream
  * are, as turns that end together end in one statement.
  */
 export async function endOfTurnTogether(sql: Sql, turnId: string): Promise<EndOfTurn | null> {
-  let batcher = batchers.get(sql);
-  if (batcher === undefined) {
-    const read = (turnIds: readonly string[]) => readEnds(sql, turnIds);
-    batcher = new Batcher(read, { countMax: endsMax, gathers: true, patienceMs: endsPatienceMs });
-    batchers.set(sql, batcher);
-  }
-  const found = await batcher.add(turnId);
+  const found = await ends(sql).add(turnId);
   return found === "alone" ? endOfTurn(sql, turnId) : found;
 }
 

@@ -1,4 +1,4 @@
-import { Batcher } from "../../kernel/async/batcher.ts";
+import { Batcher, batcherFor } from "../../kernel/async/batcher.ts";
 import type { Sql } from "../../kernel/database/client.ts";
 import { isUnavailable } from "../../kernel/database/failure.ts";
 import { endGroupCharsMax, endGroupMax, endPatienceMs } from "../../kernel/limits.ts";
@@ -7,24 +7,22 @@ import { finishTurn, finishTurns } from "./finish.ts";
 
 /** Whether a claim was ended; null for one that has to be ended alone, which finds out why. */
 type Ended = boolean | null;
-const batchers = new WeakMap<Sql, Batcher<PlainEnd, Ended>>();
+const ends = batcherFor(
+  (sql: Sql) =>
+    new Batcher<PlainEnd, Ended>((group) => finishGroup(sql, group), {
+      countMax: endGroupMax,
+      gathers: true,
+      size: { of: ({ outcome }) => JSON.stringify(outcome.messages).length, max: endGroupCharsMax },
+      patienceMs: endPatienceMs,
+    }),
+);
 
 /**
  * Does what `finishTurn` does for a plain claim, under load for several in one statement: while one
  * statement runs, the claims that end are collected for the next. Returns and throws the same as `finishTurn`.
  */
 export async function finishTogether(sql: Sql, end: PlainEnd): Promise<boolean> {
-  let batcher = batchers.get(sql);
-  if (batcher === undefined) {
-    batcher = new Batcher((ends) => finishGroup(sql, ends), {
-      countMax: endGroupMax,
-      gathers: true,
-      size: { of: ({ outcome }) => JSON.stringify(outcome.messages).length, max: endGroupCharsMax },
-      patienceMs: endPatienceMs,
-    });
-    batchers.set(sql, batcher);
-  }
-  return (await batcher.add(end)) ?? finishAlone(sql, end);
+  return (await ends(sql).add(end)) ?? finishAlone(sql, end);
 }
 
 function finishAlone(sql: Sql, { claim, outcome }: PlainEnd): Promise<boolean> {
