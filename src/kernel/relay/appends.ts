@@ -1,5 +1,5 @@
 import { Batcher } from "../async/batcher.ts";
-import { type Appending, type Batch, relayGroupCharsMax, relayGroupMax } from "./relay.ts";
+import { type Appending, type Batch, type OnSent, relayGroupCharsMax, relayGroupMax } from "./relay.ts";
 
 /** Which log is appended to. */
 interface AppendedLog {
@@ -13,10 +13,12 @@ interface AppendedLog {
 /** What is to be appended to one log. Its batch is taken when the group is sent that it goes with. */
 export class Append {
   readonly log: AppendedLog;
+  readonly onSent: OnSent;
   #batch: Appending;
 
-  constructor(log: AppendedLog, batch: Appending) {
+  constructor(log: AppendedLog, batch: Appending, onSent: OnSent) {
     this.log = log;
+    this.onSent = onSent;
     this.#batch = batch;
   }
 
@@ -63,5 +65,7 @@ async function sendGroup(send: SendAppends, group: readonly Append[]): Promise<r
     names.push(name);
     fields.push(first, count, sse, ends ? 1 : 0, madeAtMs, claim);
   }
-  return (await send(names, fields)) as Result[];
+  const sending = send(names, fields);
+  for (const { onSent } of group) onSent();
+  return (await sending) as Result[];
 }

@@ -9,6 +9,7 @@ import {
   type Followed,
   type LogKey,
   lastOf,
+  type OnSent,
   type Relay,
   relayEntryBytes,
   relayKeepMs,
@@ -72,8 +73,10 @@ export class MemoryRelay implements Relay {
     this.#sweeper = setInterval(() => this.#sweep(), Math.min(keepMs / 2, openKeepMs / 2, sweepMsMax)).unref();
   }
 
-  append(key: LogKey, batch: Appending): Promise<Appended> {
-    return Promise.resolve(this.#append(key, typeof batch === "function" ? batch() : batch, false));
+  append(key: LogKey, batch: Appending, onSent: OnSent = () => {}): Promise<Appended> {
+    const appended = this.#append(key, typeof batch === "function" ? batch() : batch, false);
+    onSent();
+    return Promise.resolve(appended);
   }
 
   end(key: LogKey, last: Batch | null): Promise<Appended> {

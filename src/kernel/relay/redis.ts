@@ -12,6 +12,7 @@ import {
   type Followed,
   type LogKey,
   lastOf,
+  type OnSent,
   type Relay,
   relayCheckMs,
   relayChunkMax,
@@ -124,19 +125,19 @@ export class RedisRelay implements Relay {
     ];
   }
 
-  append(key: LogKey, batch: Appending): Promise<Appended> {
-    return this.#append(key, batch, false);
+  append(key: LogKey, batch: Appending, onSent: OnSent = () => {}): Promise<Appended> {
+    return this.#append(key, batch, false, onSent);
   }
 
   end(key: LogKey, last: Batch | null): Promise<Appended> {
-    return this.#append(key, last ?? { first: 1, count: 0, sse: "" }, true);
+    return this.#append(key, last ?? { first: 1, count: 0, sse: "" }, true, () => {});
   }
 
-  async #append(key: LogKey, batch: Appending, ends: boolean): Promise<Appended> {
+  async #append(key: LogKey, batch: Appending, ends: boolean, onSent: OnSent): Promise<Appended> {
     const name = logName(this.#prefix, key);
     let rest: Appending | null = batch;
     while (rest !== null) {
-      const append = new Append({ name, ends, claim: key.claim ?? key.attempt }, rest);
+      const append = new Append({ name, ends, claim: key.claim ?? key.attempt }, rest, onSent);
       const result = await this.#appends.add(append);
       if (typeof result !== "number") return result as Appended;
       // It is the number of the log's last event, which is inside the batch: the rest is sent again, shorter each time.

@@ -86,6 +86,9 @@ export interface Batch {
 /** A batch, or what makes it, called once at the moment when it is sent: what comes until then is in it. */
 export type Appending = Batch | (() => Batch);
 
+/** Called when a batch was sent, before the relay says what became of it: a process that ends from then on has appended it. */
+export type OnSent = () => void;
+
 /**
  * `ok`: it is in the log. `sealed`: the log was sealed or ended before, nothing
  * was written. `lost`: the log's beginning is missing (Redis restarted empty, the
@@ -122,7 +125,7 @@ export interface Relay {
    * `first - 1` and postpones its expiry. Rejects when the relay is away; whether
    * the events were written is then unknown.
    */
-  append(key: LogKey, batch: Appending): Promise<Appended>;
+  append(key: LogKey, batch: Appending, onSent?: OnSent): Promise<Appended>;
   /**
    * Appends the last batch and the end mark in one step. A last batch of no
    * events still makes sure that the log is complete; `null` ends the log as it

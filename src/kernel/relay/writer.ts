@@ -6,6 +6,7 @@ import {
   eventNameOf,
   formatEvent,
   type LogKey,
+  lastOf,
   type Relay,
   relayBatchBytesMax,
   relayEndWaitMs,
@@ -58,7 +59,9 @@ export class RelayWriter {
   /** How often the log was found missing since it was complete last. */
   #rewrites = 0;
   #endResult: Promise<Appended | "away"> | null = null;
-  /** Resolvers of the promises that wait for the outcome of the append under way. */
+  /** The last event that was sent to the relay, whether it has it or not. */
+  #sentUpTo = 0;
+  /** Resolvers of the promises that wait for what becomes of the append under way. */
   #watchers: (() => void)[] = [];
   #endPause: (() => void) | null = null;
 
@@ -98,6 +101,15 @@ export class RelayWriter {
     this.#add(chunk);
     this.#run();
     return this.#full ? this.#drained() : undefined;
+  }
+
+  /**
+   * Resolves when all that is written so far was sent to the relay, or cannot be (it is away, or the log
+   * sealed). From then on it comes there without this process; that it did, `flush` waits for.
+   */
+  async sent(): Promise<void> {
+    const upTo = this.#text.written;
+    while (Math.max(this.#sentUpTo, this.#text.confirmed) < upTo && !this.away && !this.#stopped) await this.#outcome();
   }
 
   /** Resolves when all that is written so far is in the relay, or cannot be (the relay is away, or the log sealed). */
@@ -194,6 +206,7 @@ export class RelayWriter {
 
   #note(result: Appended | "away"): void {
     this.#failures = result === "away" ? this.#failures + 1 : 0;
+    if (result !== "ok") this.#sentUpTo = 0;
     if (result === "sealed") this.#seal();
     if (result === "lost") {
       this.#rewrites++;
@@ -206,15 +219,21 @@ export class RelayWriter {
   async #send(): Promise<Appended | "away"> {
     // What is written until the relay sends is in the batch. Once the log ends, nothing more is written.
     const ends = this.#ending && this.#text.isOnLast;
-    let sent: Batch | null = null;
+    let batch: Batch | null = null;
     const next = () => {
-      sent = this.#text.next();
-      return sent;
+      batch = this.#text.next();
+      return batch;
+    };
+    const onSent = () => {
+      if (batch !== null) this.#sentUpTo = lastOf(batch);
+      this.#notifyWatchers();
     };
     try {
-      const result = ends ? await this.#relay.end(this.#key, next()) : await this.#relay.append(this.#key, next);
-      if (result === "ok" && sent !== null) {
-        this.#text.confirm(sent);
+      const result = ends
+        ? await this.#relay.end(this.#key, next())
+        : await this.#relay.append(this.#key, next, onSent);
+      if (result === "ok" && batch !== null) {
+        this.#text.confirm(batch);
         this.#probing = false;
         if (ends) this.#ended = result;
       }

@@ -50,8 +50,44 @@ describe("RelayWriter", () => {
     const wait = writer.write("x".repeat(500));
     expect(wait).toBeInstanceOf(Promise);
     await wait;
-    expect((await read(relay, key, 2)).last).toBe(1);
+    const reading = read(relay, key);
+    await until(() => reading.last === 2);
     await writer.end([]);
+  });
+
+  test("what was sent is not waited for until the relay has answered; what is still here is", async () => {
+    const key = newKey();
+    const answers: (() => void)[] = [];
+    const append = relay.append.bind(relay);
+    relay.append = async (...asked) => {
+      const appended = append(...asked);
+      await new Promise<void>((resolve) => answers.push(resolve));
+      return appended;
+    };
+    const writer = new RelayWriter(relay, key);
+    writer.write(chunkOf(1));
+    await writer.sent();
+    const reading = read(relay, key);
+    await until(() => reading.last === 1);
+    // The first append is not answered, so this one waits.
+    writer.write(chunkOf(2));
+    let sent = false;
+    const sending = writer.sent().then(() => {
+      sent = true;
+    });
+    let flushed = false;
+    const flushing = writer.flush().then(() => {
+      flushed = true;
+    });
+    await until(() => answers.length === 1);
+    expect(sent).toBe(false);
+    answers[0]?.();
+    await sending;
+    expect([answers.length, flushed]).toEqual([2, false]);
+    answers[1]?.();
+    await flushing;
+    expect(await writer.end([])).toBe("ok");
+    expect((await reading.done).last).toBe(2);
   });
 
   test("a sealed writer says so, at the next append or by itself, and drops what comes", async () => {
