@@ -48,6 +48,11 @@ export function tellWebhooks(sql: AnySql, events: readonly EventRows[]): postgre
     )`;
 }
 
+/** Returns whether a tenant has webhooks that may be told of an event; the id is an expression. */
+export function hasWebhooks(sql: AnySql, tenantId: postgres.Fragment): postgres.Fragment {
+  return sql`exists (select 1 from webhooks where tenant_id = ${tenantId} and enabled)`;
+}
+
 function selectEvents(sql: AnySql, { type, from, tenantId, ids, status }: EventRows): postgres.Fragment {
   const fields = Object.entries(ids).map(
     ([name, id], index) => sql`${index === 0 ? sql`` : sql`, `}${literal(sql, name)}, ${id}`,

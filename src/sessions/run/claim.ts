@@ -11,6 +11,7 @@ import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import { startContinuation } from "../state/continuation.ts";
 import { type HistoryRow, historyOfRow, historyOfTurn, noHistory } from "../state/history.ts";
 import { runningTurns } from "../state/parked.ts";
+import { isToldOf } from "../state/told.ts";
 import { type ClaimWay, claimMove, hasJob, type TurnKind } from "../state/turn.ts";
 import { removeTurnJobs } from "../state/turn-job.ts";
 import type { TurnStep } from "../state/turn-step.ts";
@@ -49,6 +50,7 @@ interface ClaimRow extends LoadedAgentRow, HistoryRow {
   callerOptions: CallerOptions | null;
   runMs: number;
   usageCredit: number | null;
+  isToldOf: boolean;
   answer: UiMessage | null;
 }
 
@@ -171,8 +173,11 @@ function readClaims(
       coalesce((select c.log_attempt from continued c where c.turn_id = t.id), t.log_attempt) as log_attempt, t.steps_done, t.step_events, t.tool_events,
       coalesce((select c.caller_options from continued c where c.turn_id = t.id), t.caller_options) as caller_options,
       t.traceparent, t.claimed_at, t.steps, extract(epoch from now() - coalesce(t.queued_at, t.accepted_at))::float8 as waited_seconds,
-      (select n.usage_credit from tenants n where n.id = t.tenant_id) as usage_credit, agent.*, history.*
+      tenant.*, agent.*, history.*
     from held left join claimed t on t.id = held.turn_id
+    left join lateral (
+      select n.usage_credit, ${isToldOf(sql, sql`n`)} as is_told_of from tenants n where n.id = t.tenant_id
+    ) tenant on true
     left join lateral (${agentOfTurn(sql)}) agent on true
     left join lateral (${historyOfTurn(sql, "small")}) history on true`;
 }
@@ -215,6 +220,7 @@ function toClaimedTurn(row: ClaimRow): ClaimedTurn {
     callerOptions: row.callerOptions,
     runMs: row.runMs,
     usageCredit: row.usageCredit,
+    isToldOf: row.isToldOf,
     answer: row.answer,
     agent,
     hasFallbacks: (agent?.config?.fallbackModels.length ?? 0) > 0,

@@ -39,11 +39,16 @@ export async function finishTurn(sql: AnySql, fence: Fence, outcome: TurnOutcome
 /**
  * Ends several plain claims in one statement. Returns the ids of those turns that ended; to each of
  * the others happened nothing, for one of the reasons of `finishTurn`, or because another transaction holds its row.
+ * `isQuiet`: see `Fence`.
  */
-export async function finishTurns(sql: AnySql, ends: readonly PlainEnd[]): Promise<ReadonlySet<string>> {
+export async function finishTurns(
+  sql: AnySql,
+  ends: readonly PlainEnd[],
+  isQuiet: boolean,
+): Promise<ReadonlySet<string>> {
   const [{ claim, outcome }] = ends as [PlainEnd];
-  const parts = partsOf(plainFence(claim), outcome);
-  const rows = await finish(sql, endMoveOfMany(sql, ends), outcome, parts, valuesOfMany(sql, ends));
+  const parts = partsOf(plainFence(claim, isQuiet), outcome);
+  const rows = await finish(sql, endMoveOfMany(sql, ends, isQuiet), outcome, parts, valuesOfMany(sql, ends));
   for (const row of rows) countEnd(row, outcome);
   return new Set(rows.map(({ id }) => id));
 }
@@ -61,6 +66,7 @@ function finish(
   parts: Parts,
   values: EndValues,
 ): PromiseLike<EndedRow[]> {
+  if (parts.isQuiet) return finishQuietly(sql, move, outcome, parts, values);
   const rings = parts.ends && parts.inSession;
   return sql<EndedRow[]>`
     with ${move}
@@ -77,6 +83,20 @@ function finish(
     select id, kind, (select count(*) from webhook_enqueued) ${parts.mayBeChat ? sql`, (select count(*) from chat_enqueued)` : sql``} ${parts.inSession && !parts.good ? sql`, (select count(*) from hidden_purge)` : sql``}
       ${rings ? sql`, (select count(*) from rung)` : sql``}
       ${parts.ends ? sql`, (select count(*) from enqueued)` : sql``} from ended`;
+}
+
+/** Does the same for plain claims of whose end nobody is told. */
+function finishQuietly(
+  sql: AnySql,
+  move: postgres.Fragment,
+  outcome: TurnOutcome,
+  parts: Parts,
+  values: EndValues,
+): PromiseLike<EndedRow[]> {
+  return sql<EndedRow[]>`
+    with ${move} ${writeMessages(sql, outcome, parts, values)} ${updateSession(sql, outcome, parts, values)},
+      ${bookUsage(sql, values, parts.splits)} ${values.spent}
+    select id, kind from ended`;
 }
 
 function countEnd({ kind }: EndedRow, { status, error }: TurnOutcome): void {
@@ -145,7 +165,10 @@ interface Parts extends EndedParts {
   readonly leavesLine: boolean;
 }
 
-function partsOf({ claim, statuses, checkpoints = true }: Fence, { status, messages, replaced }: TurnOutcome): Parts {
+function partsOf(
+  { claim, statuses, checkpoints = true, isQuiet = false }: Fence,
+  { status, messages, replaced }: TurnOutcome,
+): Parts {
   const keeps =
     (status === "failed" && messages.length > 0) ||
     (status === "canceled" && (messages.length > 0 || replaced !== null));
@@ -156,6 +179,7 @@ function partsOf({ claim, statuses, checkpoints = true }: Fence, { status, messa
     inSession: claim === undefined || claim.sessionId !== null,
     continues,
     checkpoints,
+    isQuiet,
     cuts: (status === "succeeded" || keeps) && (claim === undefined || claim.keepSeq !== null),
     keeps,
     undoes: status === "canceled" && continues && !keeps,

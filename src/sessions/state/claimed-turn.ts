@@ -48,6 +48,8 @@ export interface ClaimedTurn extends ClaimKind {
   readonly runMs: number;
   /** The tokens that the tenant had left; null is unlimited. */
   readonly usageCredit: number | null;
+  /** Whether the tenant's webhooks or its billing are to be told of the end (`isToldOf` in `told.ts`), as the claim found it. */
+  readonly isToldOf: boolean;
   /** The answer of a regeneration as it was when the turn stopped to ask. */
   readonly answer: UiMessage | null;
   /** The agent as it was when the turn was claimed; null when it did not exist any more. */

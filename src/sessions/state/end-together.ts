@@ -2,6 +2,7 @@ import { byKeyOnly } from "../../kernel/database/by-key-only.ts";
 import type { AnySql } from "../../kernel/database/client.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { ClaimedTurn } from "./claimed-turn.ts";
+import { isNobodyTold } from "./told.ts";
 import type { Fence } from "./turn.ts";
 import { addRunTime } from "./turn-columns.ts";
 import type { TurnOutcome } from "./turn-end.ts";
@@ -26,8 +27,8 @@ export function plainEnd(claim: ClaimedTurn, outcome: TurnOutcome, checkpoints: 
 }
 
 /** Returns what names a plain claim. */
-export function plainFence(claim: PlainEnd["claim"]): Fence {
-  return { turnId: claim.id, attempt: claim.attempt, statuses: ["running"], claim, checkpoints: false };
+export function plainFence(claim: PlainEnd["claim"], isQuiet: boolean): Fence {
+  return { turnId: claim.id, attempt: claim.attempt, statuses: ["running"], claim, checkpoints: false, isQuiet };
 }
 
 /**
@@ -36,9 +37,9 @@ export function plainFence(claim: PlainEnd["claim"]): Fence {
  * transaction holds is left out, so that no claim waits for the row of another one.
  *
  * Postgres assumes that a limit it does not know lets through a tenth of ten rows, and so it finds each row by
- * its key, also while it does not know yet how many rows the tables have.
+ * its key, also while it does not know yet how many rows the tables have. `isQuiet`: see `Fence`.
  */
-export function endMoveOfMany(sql: AnySql, ends: readonly PlainEnd[]) {
+export function endMoveOfMany(sql: AnySql, ends: readonly PlainEnd[], isQuiet: boolean) {
   const texts = (of: (end: PlainEnd) => string | null) => sql`${ends.map(of)}::text[]`;
   const numbers = (of: (end: PlainEnd) => number) => sql`${ends.map((end) => String(of(end)))}::text[]`;
   return sql`
@@ -69,6 +70,7 @@ export function endMoveOfMany(sql: AnySql, ends: readonly PlainEnd[]) {
         select id, continuation_id as leg, status as before from turns
         where id = asked.turn_id and attempt = asked.attempt and ${byKeyOnly(sql, sql`status`)} = 'running'
           and continuation_id is null and cancel_requested_at is null
+          ${isQuiet ? sql`and home.line = 0 and ${isNobodyTold(sql, sql`turns.tenant_id`)}` : sql``}
         for no key update skip locked
       ) t
     ), ended as (

@@ -4,6 +4,7 @@ import type { IdOf } from "../../kernel/ids.ts";
 import { turnAttemptsMax, turnCrashesMax } from "../../kernel/limits.ts";
 import { hasOlderParkedSql } from "./parked.ts";
 import { addUsage, spendCredit } from "./spending.ts";
+import { isNobodyTold } from "./told.ts";
 import { addRunTime, recordSteps, stepBegins } from "./turn-columns.ts";
 import type { TurnOutcome, TurnUsage } from "./turn-end.ts";
 import { addTurnJob } from "./turn-job.ts";
@@ -100,6 +101,11 @@ export interface Fence {
   readonly claim?: ClaimKind;
   /** Whether the turn may have checkpoints; true when left out. */
   readonly checkpoints?: boolean;
+  /**
+   * Whether the turn may end only if nobody is told of that beside its readers: no webhook, no billing provider, no turn
+   * in the line of its session. What tells them is then not in the statement, which is half of what it takes to start it.
+   */
+  readonly isQuiet?: boolean;
 }
 
 /**
@@ -151,6 +157,8 @@ export interface EndedParts {
   readonly continues: boolean;
   /** The turn may have checkpoints. */
   readonly checkpoints: boolean;
+  /** Nobody is told of the end (`Fence`). */
+  readonly isQuiet: boolean;
 }
 
 /**
@@ -159,7 +167,7 @@ export interface EndedParts {
  * with `leg`: the continuation that the claim ran, and `before`: its status until now).
  */
 export function endMove(sql: AnySql, fence: Fence, outcome: TurnOutcome, parts: EndedParts) {
-  const { ends, good, inSession, continues, checkpoints } = parts;
+  const { ends, good, inSession, continues, checkpoints, isQuiet } = parts;
   const { error, usage, answer, relayEvents, continuationId, record } = outcome;
   const lastChunk = json(sql, outcome.lastChunk);
   // A continuation has a turn log of its own; the turn's is complete already.
@@ -175,6 +183,7 @@ export function endMove(sql: AnySql, fence: Fence, outcome: TurnOutcome, parts: 
       select id, continuation_id as leg, status as before from turns
       where id = ${fence.turnId} and attempt = ${fence.attempt} and status = any(${fence.statuses as string[]})
         ${good ? sql`and cancel_requested_at is null` : sql``} ${inSession ? sql`and (select count(*) from home) >= 0` : sql``}
+        ${isQuiet ? sql`and (select line from home) = 0 and ${isNobodyTold(sql, sql`turns.tenant_id`)}` : sql``}
       for no key update
     ), ended as (
       update turns t set status = ${outcome.status}, error = ${error === null ? null : json(sql, error)},

@@ -140,7 +140,49 @@ test("turns that end at once share a statement, each with its own answer, usage 
   expect(told.map(({ ids }) => ids.turnId).filter((id) => asked.some((turn) => turn.id === id))).toHaveLength(8);
   const [left] = await h.sql`select usage_credit from tenants where id = ${poor.id}`;
   expect(left?.usageCredit).toBe(100 - 4 * 7);
+  await h.sql`delete from webhooks`;
 });
+
+/** A tenant of its own, with an agent. */
+async function another() {
+  const tenant = await h.tenant();
+  return { tenant, agent: await makeAgent(h, tenant) };
+}
+
+test("who is to be told since the claim is told of the end, whether it comes alone or with others", async () => {
+  for (const others of [0, 2]) {
+    const [told, billed] = [await another(), await another()];
+    const withWebhook = await claimed(told.tenant, told.agent);
+    const withBilling = await claimed(billed.tenant, billed.agent);
+    const turns = [withWebhook, withBilling, ...(await Promise.all(Array.from({ length: others }, () => claimed())))];
+    expect(turns.map(({ isToldOf }) => isToldOf)).toEqual(turns.map(() => false));
+    await h.sql`
+      insert into webhooks (id, tenant_id, url, events, sealed_secret)
+      values (${`wh_${told.tenant.id}`}, ${told.tenant.id}, 'https://hooks.test', '{turn.ended}', '\\x00')`;
+    await h.sql`update tenants set monetization = true where id = ${billed.tenant.id}`;
+    await h.sql`
+      insert into merchant_connections (id, tenant_id, provider, environment, merchant_account_id, sealed_credential, key_fragment, guard)
+      values (${`mc_${billed.tenant.id}`}, ${billed.tenant.id}, 'billing_a', 'sandbox', ${billed.tenant.id}, '\\x00', 'abcd', '{}')`;
+    const ends = turns.map((turn) => end(turn, answered("said")));
+    expect(await Promise.all(ends)).toEqual(turns.map(() => true));
+    expect(await eventsOf(withWebhook)).toEqual({ deliveries: 1, bills: 0, jobs: 1, messages: 2 });
+    expect(await eventsOf(withBilling)).toEqual({ deliveries: 0, bills: 1, jobs: 0, messages: 2 });
+    const [later] = [await claimed(told.tenant, told.agent)];
+    expect(later.isToldOf).toBe(true);
+    expect(await end(later, answered("later"))).toBe(true);
+    expect(await eventsOf(later)).toMatchObject({ deliveries: 1, messages: 2 });
+  }
+});
+
+/** What the end of a turn left for webhooks and billing, and in the transcript. */
+async function eventsOf({ id, tenantId }: ClaimedTurn) {
+  const [row] = await h.sql`
+    select (select count(*)::int from webhook_deliveries where ids ->> 'turnId' = ${id}) as deliveries,
+      (select count(*)::int from merchant_events where turn_id = ${id}) as bills,
+      (select count(*)::int from messages where turn_id = ${id}) as messages,
+      (select count(*)::int from graphile_worker._private_jobs where payload ->> 'webhookId' = ${`wh_${tenantId}`}) as jobs`;
+  return { ...row };
+}
 
 test("a turn whose claim is gone, whose end was asked for, whose session is held or whose answer cannot be stored leaves the others alone", async () => {
   const [stale, canceled, held, bad, ...good] = (await Promise.all(Array.from({ length: 9 }, () => claimed()))) as [
