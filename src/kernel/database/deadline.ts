@@ -7,6 +7,8 @@ interface RunningQuery extends Promise<unknown> {
   readonly state: unknown;
   /** The driver asks `onexecute` of a query that it has sent whether more may be sent behind it on that connection. */
   readonly options: { onexecute?: () => boolean };
+  /** Whether it was handed to the pool. */
+  readonly executed: boolean;
   resolve(value: unknown): void;
   reject(error: unknown): void;
   cancel(): unknown;
@@ -76,13 +78,7 @@ export function withDeadline(
 
   const watch = (query: RunningQuery) => {
     if (!pipelined) query.options.onexecute = oneAtATime;
-    const { handle, resolve, reject } = query;
-    query.handle = () => {
-      refuseInTransaction("A second connection");
-      running.set(query, running.get(query) ?? Date.now() + waitMs);
-      timer ??= setInterval(sweep, sweepEveryMs);
-      return handle.call(query);
-    };
+    const { resolve, reject } = query;
     query.resolve = (value) => {
       running.delete(query);
       resolve(value);
@@ -91,13 +87,21 @@ export function withDeadline(
       running.delete(query);
       reject(error);
     };
-    return query;
+    running.set(query, Date.now() + waitMs);
+    timer ??= setInterval(sweep, sweepEveryMs);
   };
+  // One for all queries: a statement is put together of dozens, of which the driver handles one.
+  function handle(this: RunningQuery) {
+    refuseInTransaction("A second connection");
+    if (!this.executed) watch(this);
+    return (Object.getPrototypeOf(this) as RunningQuery).handle.call(this);
+  }
 
   return new Proxy(sql, {
     apply(target, self, args) {
       const made: unknown = Reflect.apply(target as unknown as (...all: unknown[]) => unknown, self, args);
-      return isQuery(made) ? watch(made) : made;
+      if (isQuery(made)) made.handle = handle;
+      return made;
     },
   });
 }
