@@ -7,17 +7,12 @@ import {
   type streamText,
   type ToolSet,
 } from "ai";
-import {
-  convertToLanguageModelPrompt,
-  parseToolCall,
-  prepareRetries,
-  prepareTools,
-  resolveLanguageModel,
-} from "ai/internal";
+import { parseToolCall, prepareRetries, prepareTools, resolveLanguageModel } from "ai/internal";
 import { newId } from "../kernel/ids.ts";
 import { unusableCall } from "../tools/error.ts";
 import { CallMeter, type ModelMeter } from "./call-meter.ts";
 import { haveFiles, withTakenFiles } from "./files-taken.ts";
+import { languagePrompt } from "./language-prompt.ts";
 import { formatSettings, type ResponseFormat } from "./response-format.ts";
 import type { ModelSpans } from "./spans.ts";
 import type { AnswerPart, ModelCallEnd } from "./step-record.ts";
@@ -176,8 +171,9 @@ async function startCall(
 ): Promise<ReadableStream<ModelPart>> {
   const { instructions, tools, thinking, download, signal, spans, format, files } = request;
   const messages = withTakenFiles(request.messages, model, files.refusedBy.has(model));
-  const prompt = await convertToLanguageModelPrompt({
-    prompt: { instructions: instructions === "" ? undefined : instructions, messages },
+  const prompt = await languagePrompt({
+    instructions,
+    messages,
     supportedUrls: await model.supportedUrls,
     download,
     abortSignal: signal,
