@@ -194,6 +194,7 @@ function cutTranscript(sql: AnySql) {
   return sql`, cut as (
       delete from messages m using ended e
       where e.keep_seq is not null and m.session_id = e.session_id and m.seq > e.keep_seq
+      returning 1
     ), outgrown as (
       delete from session_summaries z using ended e
       where e.keep_seq is not null and z.session_id = e.session_id and z.upto_seq > e.keep_seq
@@ -203,6 +204,7 @@ function cutTranscript(sql: AnySql) {
 function undoMessages(sql: AnySql) {
   return sql`, undone as (
       delete from messages m using ended e where e.leg is not null and m.session_id = e.session_id and m.turn_id = e.id
+      returning 1
     )`;
 }
 
@@ -230,20 +232,15 @@ function writeMessages(sql: AnySql, { messages, replaced }: TurnOutcome, { inSes
 
 function updateSession(sql: AnySql, { status }: TurnOutcome, parts: Parts, { messageCount: more, preview }: EndValues) {
   const { good, keeps, cuts, undoes, leavesLine } = parts;
-  const count = undoes
-    ? sql`case when e.leg is null then message_count
-        else (select count(*) from messages where session_id = e.session_id and turn_id <> e.id) end`
-    : cuts
-      ? sql`${more} + case when e.keep_seq is null then message_count
-          else (select count(*) from messages where session_id = e.session_id and seq <= e.keep_seq) end`
-      : sql`message_count + ${more}`;
+  // What was removed is counted as it goes: this statement may have waited for a turn's erasure, which its snapshot does not show.
+  const removed = undoes ? sql`- (select count(*) from undone)` : cuts ? sql`- (select count(*) from cut)` : sql``;
   // A session that nobody ever saw stays for the turns in its line, and for the one that runs.
   const isUseless = leavesLine
     ? sql`e.first_of_hidden_session and not visible and s.line = case when e.before = 'enqueued' then 1 else 0 end and not exists (
         select 1 from turns o where o.session_id = s.id and o.id <> e.id and o.status in ('queued', 'running', 'waiting'))`
     : sql`e.first_of_hidden_session and not visible and s.line = 0`;
   return sql`, session as (
-      update sessions s set message_count = ${count}
+      update sessions s set message_count = message_count + ${more} ${removed}
         ${status === "succeeded" || keeps ? sql`, visible = true` : sql``}
         ${good || keeps ? sql`, updated_at = now()` : sql`, deleted_at = case when ${isUseless} then now() else deleted_at end`}
         ${leavesLine ? sql`, line = s.line - case when e.before = 'enqueued' then 1 else 0 end` : sql``}
