@@ -124,5 +124,6 @@ function newTurn({ tenantId, agentId }: Stand, sessionId: IdOf<"session"> | null
     responseFormat: null,
     callerOptions: null,
     hasPlatformProvider: false,
+    recalled: null,
   };
 }

@@ -1,4 +1,5 @@
-import { findTenant, tenantPrincipal } from "../kernel/auth/authenticator.ts";
+import { tenantPrincipal } from "../kernel/auth/authenticator.ts";
+import { findTenant } from "../kernel/auth/tenant.ts";
 import type { Ctx } from "../kernel/context.ts";
 import type { Sql } from "../kernel/database/client.ts";
 import { isUnavailable } from "../kernel/database/failure.ts";

@@ -1,4 +1,4 @@
-import type { Tenant } from "../kernel/auth/authenticator.ts";
+import type { Tenant } from "../kernel/auth/tenant.ts";
 import type { Ctx } from "../kernel/context.ts";
 import type { Sql } from "../kernel/database/client.ts";
 import { ApiError } from "../kernel/errors.ts";

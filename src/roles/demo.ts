@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { prepareAgent } from "../agents/change.ts";
 import { toolGroups } from "../agents/tool-groups.ts";
 import { createApiKey } from "../apikeys/store.ts";
-import { findTenant } from "../kernel/auth/authenticator.ts";
+import { findTenant } from "../kernel/auth/tenant.ts";
 import type { Ctx } from "../kernel/context.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError, type ErrorCause } from "../kernel/errors.ts";

@@ -1,19 +1,22 @@
+import type { Static } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import type { Form } from "../kernel/errors.ts";
 import { unaudited } from "../kernel/http/audit-trail.ts";
 import { readIdempotencyKey } from "../kernel/http/idempotency.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
-import { Id } from "../kernel/ids.ts";
+import { Id, type IdOf } from "../kernel/ids.ts";
 import { MessageStream } from "../messages/schema.ts";
+import type { AcceptedTurn } from "./accept/accepted.ts";
 import { acceptErrors } from "./accept/errors.ts";
 import { acceptGeneration, checkGenerateMessages } from "./accept/generate.ts";
-import { acceptTurn } from "./accept/turn.ts";
+import { acceptRecalled, acceptTurn, type RecalledRequest } from "./accept/turn.ts";
 import { cancelInSession } from "./cancel.ts";
 import { newSessionOfOwn, ofOwnSession, turnOfOwn } from "./client-reach.ts";
 import { joinTurn } from "./follow/join.ts";
 import { respondWithTurn, type StreamContext } from "./follow/respond.ts";
 import { respondWithPause } from "./follow/respond-pause.ts";
 import { CancelResponse, MessageResponse, PauseResponse } from "./responses.ts";
-import { Generate, sessionPath, TurnCancel, TurnCreate, TurnResume } from "./schema.ts";
+import { Generate, sessionPath, type TurnBody, TurnCancel, TurnCreate, TurnResume } from "./schema.ts";
 import { isSettling, settleByMessage } from "./settle.ts";
 
 const agentPath = pathIds({ agentId: Id("agent") });
@@ -54,20 +57,14 @@ export function acceptRoutes(streams: StreamContext) {
         errors: [...turnErrors, "client_token_refused"],
         clientTokens: newSessionOfOwn,
         handle: async (input) => {
-          const { principal, form, params, body, request, requestId } = input;
+          const { principal, form, body, request } = input;
           const key = readIdempotencyKey(request, input.tenantId, form, body);
-          const materialize = form === "a" ? "on_success" : "on_accept";
-          const turn = await acceptTurn(ctx, {
-            principal,
-            agentId: params.agentId,
-            sessionId: null,
-            body,
-            materialize,
-            requestId,
-            key,
-          });
-          const location = `/v1/agents/${params.agentId}/sessions/${turn.sessionId}`;
-          return respondWithTurn(streams, turn, { status: 201, stream: body.stream ?? true, location, request });
+          const turn = await acceptTurn(ctx, { principal, key, ...newSession(input) });
+          return created(streams, turn, input);
+        },
+        recalled: async (input) => {
+          const turn = await acceptRecalled(ctx, input.key, newSession(input));
+          return turn === null ? null : () => created(streams, turn, input);
         },
       }),
     )
@@ -86,17 +83,62 @@ export function acceptRoutes(streams: StreamContext) {
         handle: async (input) => {
           const { principal, form, params, body, request, requestId } = input;
           const key = readIdempotencyKey(request, input.tenantId, form, body);
-          const asked = { principal, ...params, requestId, key };
-          const { stream = true, message, ...rest } = body;
-          if (isSettling(body))
-            return respondWithPause(streams, await settleByMessage(ctx, { ...asked, body }), { stream, request });
-          // What is left of the assistant's comes with a regeneration, which ignores it.
-          const said = message?.role === "user" ? { ...rest, message } : rest;
-          const turn = await acceptTurn(ctx, { ...asked, body: said, materialize: "on_accept" });
-          return respondWithTurn(streams, turn, { status: 200, stream, location: null, request });
+          const { stream = true } = body;
+          if (isSettling(body)) {
+            const settled = await settleByMessage(ctx, { principal, ...params, requestId, key, body });
+            return respondWithPause(streams, settled, { stream, request });
+          }
+          const turn = await acceptTurn(ctx, { principal, key, ...furtherTurn(input) });
+          return resumed(streams, turn, input);
+        },
+        recalled: async (input) => {
+          if (isSettling(input.body)) return null;
+          const turn = await acceptRecalled(ctx, input.key, furtherTurn(input));
+          return turn === null ? null : () => resumed(streams, turn, input);
         },
       }),
     );
+}
+
+/** A checked request for the first turn of a session. */
+interface CreateInput {
+  readonly form: Form;
+  readonly params: { readonly agentId: IdOf<"agent"> };
+  readonly body: Static<typeof TurnCreate>;
+  readonly request: Request;
+  readonly requestId: string;
+}
+
+function newSession({ form, params, body, requestId }: CreateInput): RecalledRequest {
+  return {
+    agentId: params.agentId,
+    sessionId: null,
+    body,
+    materialize: form === "a" ? "on_success" : "on_accept",
+    requestId,
+  };
+}
+
+function created(streams: StreamContext, turn: AcceptedTurn, { params, body, request }: CreateInput) {
+  const location = `/v1/agents/${params.agentId}/sessions/${turn.sessionId}`;
+  return respondWithTurn(streams, turn, { status: 201, stream: body.stream ?? true, location, request });
+}
+
+/** A checked request for a further turn of a session. */
+interface ResumeInput extends Pick<CreateInput, "request" | "requestId"> {
+  readonly params: { readonly agentId: IdOf<"agent">; readonly sessionId: IdOf<"session"> };
+  readonly body: TurnBody;
+}
+
+function furtherTurn({ params, body, requestId }: ResumeInput): RecalledRequest {
+  const { stream: _stream, message, ...rest } = body;
+  // What is left of the assistant's comes with a regeneration, which ignores it.
+  const said = message?.role === "user" ? { ...rest, message } : rest;
+  return { ...params, body: said, materialize: "on_accept", requestId };
+}
+
+function resumed(streams: StreamContext, turn: AcceptedTurn, { body, request }: ResumeInput) {
+  return respondWithTurn(streams, turn, { status: 200, stream: body.stream ?? true, location: null, request });
 }
 
 /** The operation that generates without a session. */

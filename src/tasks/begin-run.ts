@@ -1,4 +1,5 @@
-import { findTenant, tenantPrincipal } from "../kernel/auth/authenticator.ts";
+import { tenantPrincipal } from "../kernel/auth/authenticator.ts";
+import { findTenant } from "../kernel/auth/tenant.ts";
 import type { Ctx } from "../kernel/context.ts";
 import { ApiError, defaultMessage, type ErrorCause } from "../kernel/errors.ts";
 import { newId } from "../kernel/ids.ts";

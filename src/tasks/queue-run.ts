@@ -1,4 +1,4 @@
-import type { Tenant } from "../kernel/auth/authenticator.ts";
+import type { Tenant } from "../kernel/auth/tenant.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError, type ErrorCause } from "../kernel/errors.ts";

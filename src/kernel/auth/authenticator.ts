@@ -1,31 +1,15 @@
 import type { JWTPayload } from "jose";
 import { Batcher } from "../async/batcher.ts";
 import { type AnySql, statementTimeoutMs } from "../database/client.ts";
-import { ApiError, type Form } from "../errors.ts";
+import { ApiError } from "../errors.ts";
 import { type IdOf, isId } from "../ids.ts";
 import { userIdLengthMax } from "../limits.ts";
 import { digest } from "../seal.ts";
 import { type AuditActor, systemActor } from "./actor.ts";
 import { type ClientScope, clientTokenPrefix } from "./client-scope.ts";
 import { type DashboardJwtConfig, jwtVerifier } from "./dashboard-jwt.ts";
-
-/** What the gates need to know of a tenant, read again with every request. */
-export interface Tenant {
-  readonly id: IdOf<"tenant">;
-  readonly form: Form;
-  readonly subscription: "active" | "inactive";
-  /** Tokens left; null is unlimited. */
-  readonly usageCredit: number | null;
-  readonly quotaTurnsPerDay: number | null;
-  /** Turns that run at once, over all workers; null is unlimited. */
-  readonly runningTurns: number | null;
-  /** Turns that are accepted and do not run yet; null is unlimited. */
-  readonly queuedTurns: number | null;
-  /** Requests a second; null is unlimited. */
-  readonly rateLimit: number | null;
-  readonly monetization: boolean;
-  readonly deleting: boolean;
-}
+import { type RecalledKey, RecalledKeys } from "./recalled-keys.ts";
+import { readTenantRow, showTenant, type Tenant, type TenantRow } from "./tenant.ts";
 
 /** Who sent a request. */
 export interface Principal {
@@ -66,6 +50,8 @@ export interface Authenticator {
    * credential is not valid, 503 when that cannot be checked now.
    */
   authenticate(authorization: string | null): Promise<Principal>;
+  /** Returns whose the API key of this header was a moment ago, without looking it up; null where that is not known. */
+  recall(authorization: string | null): RecalledKey | null;
   /**
    * Returns whether client tokens are, or were a day ago, for pages of this origin: tokens of one agent, or, with
    * null, of any. A browser asks that without the token.
@@ -103,29 +89,20 @@ interface ClientTokenRow extends TenantRow {
   origins: string[];
 }
 
-interface TenantRow {
-  id: IdOf<"tenant">;
-  form: Form;
-  subscription: "active" | "inactive";
-  usageCredit: number | null;
-  quotaTurnsPerDay: number | null;
-  runningTurns: number | null;
-  queuedTurns: number | null;
-  rateLimit: number | null;
-  monetization: boolean;
-  deleting: boolean;
-  now: Date;
-}
-
 /** Returns the authenticator for API keys, client tokens and, when the configuration names a secret or a JWKS, dashboard JWTs. */
 export function createAuthenticator(sql: AnySql, config: DashboardJwtConfig): Authenticator {
   const verify = jwtVerifier(config);
   const owners = keyOwners(sql);
+  const recalled = new RecalledKeys();
   return {
+    recall(authorization) {
+      const credential = credentialOf(authorization);
+      return credential !== null && tokenPattern.test(credential) ? recalled.recall(digestOf(credential)) : null;
+    },
     async authenticate(authorization) {
-      const credential = /^Bearer +([^\s]+)$/i.exec(authorization ?? "")?.[1];
-      if (credential === undefined || credential.length > credentialLengthMax) throw new ApiError("unauthorized");
-      if (tokenPattern.test(credential)) return principalOfKey(owners, credential);
+      const credential = credentialOf(authorization);
+      if (credential === null) throw new ApiError("unauthorized");
+      if (tokenPattern.test(credential)) return principalOfKey(owners, recalled, digestOf(credential));
       if (clientTokenPattern.test(credential)) return principalOfClientToken(sql, credential);
       const claims = await verify(credential);
       return principalOfClaims(sql, claims);
@@ -163,12 +140,21 @@ function keyOwners(sql: AnySql): KeyOwners {
   return new Batcher(find, { countMax: keyGroupMax, gathers: true, patienceMs: keyPatienceMs });
 }
 
-async function principalOfKey(owners: KeyOwners, token: string): Promise<Principal> {
-  const row = await owners.add(digest(token).toString("hex"));
-  if (row === undefined) throw new ApiError("unauthorized");
+function credentialOf(authorization: string | null): string | null {
+  const credential = /^Bearer +([^\s]+)$/i.exec(authorization ?? "")?.[1];
+  return credential === undefined || credential.length > credentialLengthMax ? null : credential;
+}
+
+const digestOf = (key: string) => digest(key).toString("hex");
+
+async function principalOfKey(owners: KeyOwners, recalled: RecalledKeys, keyDigest: string): Promise<Principal> {
+  const row = await owners.add(keyDigest);
+  const tenant = row === undefined ? undefined : showTenant(row);
+  recalled.note(keyDigest, tenant, row?.now);
+  if (row === undefined || tenant === undefined) throw new ApiError("unauthorized");
   const actor = { type: "api_key", id: row.keyId } as const;
   return {
-    tenant: showTenant(row),
+    tenant,
     kind: "api_key",
     authUserId: null,
     client: null,
@@ -203,7 +189,7 @@ async function principalOfClaims(sql: AnySql, claims: JWTPayload): Promise<Princ
   if (typeof tenantId !== "string" || !isId("tenant", tenantId)) throw new ApiError("unauthorized");
   const userId = typeof authUserId === "string" && authUserId !== "" ? authUserId : null;
   if (userId !== null && !isStorableUserId(userId)) throw new ApiError("unauthorized");
-  const row = await readTenant(sql, tenantId);
+  const row = await readTenantRow(sql, tenantId);
   if (row === null) throw new ApiError("unauthorized");
   return {
     tenant: showTenant(row),
@@ -222,33 +208,4 @@ function isStorableUserId(userId: string): boolean {
 
 function writeBefore(row: TenantRow): Date {
   return new Date(row.now.getTime() + statementTimeoutMs);
-}
-
-/** Returns a tenant by its id; null when there is none (any more). */
-export async function findTenant(sql: AnySql, tenantId: string): Promise<Tenant | null> {
-  const row = await readTenant(sql, tenantId);
-  return row === null ? null : showTenant(row);
-}
-
-async function readTenant(sql: AnySql, tenantId: string): Promise<TenantRow | null> {
-  const [row] = await sql<TenantRow[]>`
-    select id, form, subscription, usage_credit, quota_turns_per_day, running_turns, queued_turns, rate_limit, monetization,
-      deleting_at is not null as deleting, clock_timestamp() as now
-    from tenants where id = ${tenantId} and deleted_at is null`;
-  return row ?? null;
-}
-
-function showTenant(row: TenantRow): Tenant {
-  return {
-    id: row.id,
-    form: row.form,
-    subscription: row.subscription,
-    usageCredit: row.usageCredit,
-    quotaTurnsPerDay: row.quotaTurnsPerDay,
-    runningTurns: row.runningTurns,
-    queuedTurns: row.queuedTurns,
-    rateLimit: row.rateLimit,
-    monetization: row.monetization,
-    deleting: row.deleting,
-  };
 }

@@ -1,7 +1,8 @@
 import { ApiError } from "../errors.ts";
 import type { IdOf } from "../ids.ts";
-import type { Principal, Tenant } from "./authenticator.ts";
+import type { Principal } from "./authenticator.ts";
 import type { RateLimiter } from "./rate-limit.ts";
+import type { Tenant } from "./tenant.ts";
 
 /** Checks every request: the tenant's subscription and its rate. Throws 402 or 429. */
 export async function requestGate(principal: Principal, limiter: RateLimiter): Promise<void> {

@@ -9,17 +9,18 @@ import { ApiError, type ErrorCause, type Form, invalidAs } from "../errors.ts";
 import type { IdOf } from "../ids.ts";
 import { type AuditNote, type AuditRule, AuditTrail } from "./audit-trail.ts";
 import { authenticateRequest } from "./authenticate.ts";
+import { jsonBodyOf, nothing, pointingIn, readBody, type SentRequest } from "./checked-body.ts";
 import type { ClientRequest, Narrowed } from "./client-reach.ts";
-import { askedForm, errorInA, type FormChange, showIn } from "./form.ts";
+import { askedForm, type FormChange, showIn } from "./form.ts";
 import { type IdempotencyKey, type KeptResponse, readIdempotencyKey } from "./idempotency.ts";
-import { readJson } from "./json-body.ts";
+
 import { queryFields } from "./query-fields.ts";
+import { type RecalledInput, tryRecalled } from "./recalled-request.ts";
 import { Reply } from "./reply.ts";
 import { rememberForm, rememberProtocol, requestIdOf } from "./request.ts";
-import { Closed } from "./request-fields.ts";
 import { type Reservation, underKey } from "./reservation.ts";
 import type { ResponseHeader } from "./response-headers.ts";
-import { validateBody, validateFields } from "./validate.ts";
+import { validateFields } from "./validate.ts";
 
 /** What a handler is given: everything checked, in form B. */
 export interface Input<P extends TObject, Q extends TObject, B extends TSchema, A extends TSchema = B> {
@@ -114,6 +115,12 @@ export interface Operation<P extends TObject, Q extends TObject, B extends TSche
   clientTokens?(
     asked: ClientRequest<Static<P>, Static<Q>, Static<B> | Static<A>>,
   ): Promise<Narrowed<Static<Q>, Static<B> | Static<A>>>;
+  /**
+   * Tried first where the request's API key is recalled, and there is no Idempotency-Key: does the work in a statement
+   * that looks the key up itself, and returns what makes the response. Where it returns null, or throws a 4xx, it has done nothing,
+   * and the request goes the usual way, on which it finds out why.
+   */
+  recalled?(input: RecalledInput<P, B, A>): Promise<(() => Promise<Response> | Response) | null>;
   /** It takes a client token in its query too (`query-token.ts`). */
   readonly queryToken?: true;
   /** What it leaves in the audit events. An operation that is no GET has to say. */
@@ -134,10 +141,8 @@ interface RouteContext {
   readonly params: Record<string, string | null>;
 }
 
-const nothing = Closed({});
-
 /**
- * Returns an Elysia handler of an operation. It checks in this order: the header
+ * Returns an Elysia handler of an operation. It checks, but for what is done for a recalled key, in this order: the header
  * `API-Form` (400), credential (401), subscription (402), request rate (429), whether a client
  * token is good for the operation (403), whether the form has it (404), path and query fields
  * (400), body (400, 413), what of it is in a client token's reach (403, 404, 400),
@@ -155,6 +160,9 @@ export function operation<
     if (spec.protocolErrors === true) rememberProtocol(request);
     const asked = askedForm(request);
     if (asked !== null) rememberForm(request, asked);
+    const sent = { request, asked, params: params ?? {}, readJsonBody: jsonBodyOf(request) };
+    const done = await tryRecalled(ctx, spec, sent);
+    if (done !== null) return done;
     const principal = await authenticateRequest(ctx, request);
     const form = asked ?? principal.tenant.form;
     rememberForm(request, form);
@@ -166,7 +174,7 @@ export function operation<
     // Who reads the body himself has it as long as he works.
     const release = spec.body === "raw" ? await takeBodyPlace(request, principal.tenant.id) : null;
     try {
-      return await respondTo(principal, form, request, params ?? {});
+      return await respondTo(principal, form, sent);
     } catch (error) {
       throw spec.invalidAs === undefined ? error : invalidAs(spec.invalidAs, error);
     } finally {
@@ -175,11 +183,13 @@ export function operation<
   };
   return Object.assign(handler, { spec: spec as unknown as AnyOperation });
 
-  async function respondTo(principal: Principal, form: Form, request: Request, params: Record<string, string | null>) {
+  async function respondTo(principal: Principal, form: Form, { request, params, readJsonBody }: SentRequest) {
     const checkedParams = validateFields(spec.params ?? nothing, Object.entries(params)) as Static<P>;
     const querySchema = (form === "a" ? spec.queryInA : undefined) ?? spec.query ?? nothing;
     const sentQuery = validateFields(querySchema, queryFields(request.url)) as Static<Q>;
-    const sentBody = (await readBody(request, spec, form, principal.tenant.id)) as Static<B> | Static<A>;
+    const sentBody = (await readBody(spec, { request, readJsonBody, form, tenantId: principal.tenant.id })) as
+      | Static<B>
+      | Static<A>;
     const asked = { params: checkedParams, query: sentQuery, body: sentBody };
     const narrowed = await narrowedFor(principal, asked);
     if (narrowed.response !== undefined) return respond(narrowed.response, spec, form);
@@ -253,32 +263,6 @@ async function respondUnder(
     throw new Error("An operation whose response is kept for an Idempotency-Key must write by `commit`.");
   });
   return fromKept(kept);
-}
-
-async function readBody(
-  request: Request,
-  spec: { body?: TSchema | "raw"; bodyInA?: TSchema; change?: FormChange },
-  form: Form,
-  tenantId: string,
-): Promise<unknown> {
-  if (spec.body === "raw") return undefined;
-  if (request.method === "GET" || request.method === "HEAD") return {};
-  const release = await takeBodyPlace(request, tenantId);
-  const value = await readJson(request, tenantId).finally(release);
-  const isFields = typeof value === "object" && value !== null && !Array.isArray(value);
-  const raised =
-    form === "a" && spec.change !== undefined && isFields ? spec.change.up(value as Record<string, unknown>) : value;
-  const schema = (form === "a" ? spec.bodyInA : undefined) ?? spec.body ?? nothing;
-  return pointingIn(form, spec.change, async () => validateBody(schema, raised));
-}
-
-/** Runs what speaks form B's field names; its errors point at the asking form's. */
-async function pointingIn<T>(form: Form, change: FormChange | undefined, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw form === "a" ? errorInA(error, change) : error;
-  }
 }
 
 type RespondedInput = Pick<Input<TObject, TObject, TObject>, "request" | "tenantId" | "form" | "audit">;

@@ -31,7 +31,7 @@ export function logAccepted(
     requestId,
     principal,
     agentId,
-  }: { readonly requestId: string; readonly principal: Principal; readonly agentId: string },
+  }: { readonly requestId: string; readonly principal: Pick<Principal, "tenant">; readonly agentId: string },
   accepted: AcceptedTurn,
   what: string,
 ): AcceptedTurn {

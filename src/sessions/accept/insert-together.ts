@@ -1,5 +1,6 @@
 import { runnableVersion } from "../../agents/runnable.ts";
 import { Batcher, batcherFor } from "../../kernel/async/batcher.ts";
+import { keyStands } from "../../kernel/auth/recalled-keys.ts";
 import { byKeyOnly } from "../../kernel/database/by-key-only.ts";
 import type { Sql } from "../../kernel/database/client.ts";
 import { isTransient, isUnavailable } from "../../kernel/database/failure.ts";
@@ -61,11 +62,17 @@ function insertAll(sql: Sql, turns: readonly PlainTurn[]): PromiseLike<{ turnId:
     version,
     hasPlatformProvider,
   });
+  const stands = keyStands(sql, {
+    digest: sql`key_digest`,
+    tenantId: sql`t.tenant_id`,
+    form: sql`t.form`,
+    queuedTurns: sql`queued_turns_max::int`,
+  });
   return sql<{ turnId: string }[]>`
     with asked as materialized (
       select turn_id, tenant_id, agent_id, session_id, kind, new_session::boolean, visible::boolean, pinned_version::int,
         trigger, input::json, assistant_message_id, user_id, metadata::json, request_id, traceparent,
-        queued_turns_max::int, is_counted::boolean, row_number() over (partition by tenant_id) as place
+        queued_turns_max::int, is_counted::boolean, key_digest, form, row_number() over (partition by tenant_id) as place
       from unnest(${texts((turn) => turn.turnId)}, ${texts((turn) => turn.tenantId)}, ${texts((turn) => turn.agentId)},
         ${texts((turn) => turn.sessionId)}, ${texts((turn) => turn.kind)}, ${texts((turn) => String(turn.newSession))},
         ${texts((turn) => String(turn.visible))}, ${texts((turn) => numberText(turn.pinnedVersion))},
@@ -73,10 +80,11 @@ function insertAll(sql: Sql, turns: readonly PlainTurn[]): PromiseLike<{ turnId:
         ${texts((turn) => turn.assistantMessageId)}, ${texts((turn) => turn.userId)},
         ${texts((turn) => JSON.stringify(turn.metadata))}, ${texts((turn) => turn.requestId)},
         ${texts((turn) => turn.traceparent)}, ${texts((turn) => turn.writeBefore.toISOString())},
-        ${texts((turn) => numberText(turn.queuedTurnsMax))}, ${texts((turn) => String(turn.isCounted))})
+        ${texts((turn) => numberText(turn.queuedTurnsMax))}, ${texts((turn) => String(turn.isCounted))},
+        ${texts(({ recalled }) => recalled?.digest ?? null)}, ${texts(({ recalled }) => recalled?.tenant.form ?? null)})
         as t(turn_id, tenant_id, agent_id, session_id, kind, new_session, visible, pinned_version, trigger, input,
-          assistant_message_id, user_id, metadata, request_id, traceparent, write_before, queued_turns_max, is_counted)
-      where clock_timestamp() < write_before::timestamptz
+          assistant_message_id, user_id, metadata, request_id, traceparent, write_before, queued_turns_max, is_counted, key_digest, form)
+      where clock_timestamp() < write_before::timestamptz and (key_digest is null or ${stands})
     ), line as materialized (
       select tenant_id, is_counted or ${hasParkedSql(sql, sql`tenants.tenant_id`)} as is_parked,
         case when queued_turns_max is not null then queued_turns_max - ${countQueued(sql, sql`tenants.tenant_id`, sql`queued_turns_max`)} end as places

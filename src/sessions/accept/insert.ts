@@ -1,6 +1,7 @@
 import type postgres from "postgres";
 import { runnableVersion } from "../../agents/runnable.ts";
 import { sleep } from "../../kernel/async/wait.ts";
+import { keyStands, type RecalledKey } from "../../kernel/auth/recalled-keys.ts";
 import { byKeyOnly } from "../../kernel/database/by-key-only.ts";
 import { type AnySql, json, type Sql } from "../../kernel/database/client.ts";
 import { isTransient, unavailable, violatedConstraint } from "../../kernel/database/failure.ts";
@@ -81,6 +82,8 @@ type TurnRow = Omit<NewTurn, "agentVersion" | "taskRunId" | "keepSeq">;
 
 /** A turn whose agent is read in the statement that writes it. */
 export interface PlainTurn extends TurnRow {
+  /** The key that is looked up in the statement, because it was not before; null: who asks is known. */
+  readonly recalled: RecalledKey | null;
   /** Whether the operator configured a provider for agents without one. */
   readonly hasPlatformProvider: boolean;
 }
@@ -131,14 +134,15 @@ function insertWithAgent(sql: AnySql, turn: PlainTurn) {
   const { tenantId, agentId, hasPlatformProvider } = turn;
   const agent = (version: postgres.Fragment) =>
     runnableVersion(sql, { tenantId: sql`${tenantId}`, agentId: sql`${agentId}`, hasPlatformProvider, version });
+  const stands = andStands(sql, turn.recalled);
   if (turn.newSession) {
-    const due = sql`select 1 from agent where clock_timestamp() < ${turn.writeBefore} ${andHasPlace(sql, turn)}`;
+    const due = sql`select 1 from agent where clock_timestamp() < ${turn.writeBefore} ${andHasPlace(sql, turn)} ${stands}`;
     return sql`
       with agent as materialized (${agent(sql`${turn.pinnedVersion}::int`)}), due as (${due}),
       session as (${newSession(sql, turn)}), ${insertRow(sql, turn, !turn.visible, sql`(select version from agent)`)}`;
   }
   return sql`
-    with session as materialized (${existingSession(sql, turn, sql`, pinned_version`)}),
+    with session as materialized (${existingSession(sql, turn, { columns: sql`, pinned_version`, conditions: stands })}),
     agent as materialized (${agent(sql`(select pinned_version from session)`)}),
     ${insertRow(sql, turn, false, sql`(select version from agent)`, sql`where exists (select 1 from agent)`)}`;
 }
@@ -181,11 +185,27 @@ function insertIntoSession(sql: AnySql, turn: NewTurn) {
 }
 
 /** The session's row is locked, so that it cannot be deleted at the same time. */
-function existingSession(sql: AnySql, turn: TurnRow, more = sql``): postgres.Fragment {
+function existingSession(
+  sql: AnySql,
+  turn: TurnRow,
+  { columns, conditions } = { columns: sql``, conditions: sql`` },
+): postgres.Fragment {
   return sql`
-    select id, user_id ${more} from sessions where id = ${turn.sessionId} and ${byKeyOnly(sql, sql`tenant_id`)} = ${turn.tenantId}
-      and ${byKeyOnly(sql, sql`agent_id`)} = ${turn.agentId} and deleted_at is null and line = 0 and clock_timestamp() < ${turn.writeBefore} ${andHasPlace(sql, turn)}
+    select id, user_id ${columns} from sessions where id = ${turn.sessionId} and ${byKeyOnly(sql, sql`tenant_id`)} = ${turn.tenantId}
+      and ${byKeyOnly(sql, sql`agent_id`)} = ${turn.agentId} and deleted_at is null and line = 0 and clock_timestamp() < ${turn.writeBefore} ${andHasPlace(sql, turn)} ${conditions}
       for no key update`;
+}
+
+/** Returns the condition, beginning with `and`, that a recalled key is still good; nothing where who asks is known. */
+function andStands(sql: AnySql, recalled: RecalledKey | null): postgres.Fragment {
+  if (recalled === null) return sql``;
+  const { id, form, queuedTurns } = recalled.tenant;
+  return sql`and ${keyStands(sql, {
+    digest: sql`${recalled.digest}`,
+    tenantId: sql`${id}`,
+    form: sql`${form}`,
+    queuedTurns: sql`${queuedTurns}::int`,
+  })}`;
 }
 
 function insertRow(

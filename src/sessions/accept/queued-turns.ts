@@ -1,6 +1,6 @@
 import type postgres from "postgres";
 import { SharedSlots } from "../../kernel/async/shared-slots.ts";
-import type { Tenant } from "../../kernel/auth/authenticator.ts";
+import type { Tenant } from "../../kernel/auth/tenant.ts";
 import type { AnySql, Sql, Tx } from "../../kernel/database/client.ts";
 import { unavailable } from "../../kernel/database/failure.ts";
 import { ApiError } from "../../kernel/errors.ts";

@@ -2,6 +2,7 @@ import { loadAgentForTurn } from "../../agents/load.ts";
 import { requireRunnable } from "../../agents/runnable.ts";
 import type { Principal } from "../../kernel/auth/authenticator.ts";
 import { turnGate } from "../../kernel/auth/gates.ts";
+import type { RecalledKey } from "../../kernel/auth/recalled-keys.ts";
 import type { Ctx } from "../../kernel/context.ts";
 import type { Tx } from "../../kernel/database/client.ts";
 import { ApiError } from "../../kernel/errors.ts";
@@ -53,7 +54,7 @@ export interface TurnRequest {
  * 429 `quota_exceeded` or `too_many_turns`, 503; then nothing is written.
  */
 export async function acceptTurn(ctx: Ctx, asked: TurnRequest): Promise<AcceptedTurn> {
-  const request = asked.body.message?.pending === undefined ? asked : { ...asked, body: withoutMark(asked.body) };
+  const request = { ...asked, body: withoutMark(asked.body) };
   const joined = request.key === null ? null : await joinByKey(ctx.sql, ctx, request.key);
   if (joined !== null) return logAccepted(ctx, request, joined, "a repeated request joined its turn");
   checkTurnBody(request.body, request.sessionId !== null);
@@ -70,10 +71,29 @@ export async function acceptTurn(ctx: Ctx, asked: TurnRequest): Promise<Accepted
   }
 }
 
+/** A request by whom an API key was recalled to be. */
+export type RecalledRequest = Omit<TurnRequest, "principal" | "key" | "taskRun" | "alongside">;
+
+/**
+ * Accepts a turn for whom an API key was recalled to be: the statement that writes it looks the key up. Returns
+ * null, having written nothing, where the key is good no more, or where it takes more than that statement to
+ * accept or refuse the turn; so do the errors that it throws, those of `acceptTurn`.
+ */
+export async function acceptRecalled(
+  ctx: Ctx,
+  key: RecalledKey,
+  { body, ...rest }: RecalledRequest,
+): Promise<AcceptedTurn | null> {
+  if ((body.onBusy ?? "reject") !== "reject" && rest.sessionId !== null) return null;
+  checkTurnBody(body, rest.sessionId !== null);
+  refuseWhileFull(ctx.sql, key.tenant);
+  return acceptPlain(ctx, { ...rest, body: withoutMark(body), principal: key, key: null }, key);
+}
+
 /** Returns the body with its message as it is stored. */
-function withoutMark({ message, ...body }: TurnRequest["body"]): TurnRequest["body"] {
-  if (message === undefined) return body;
-  const { pending: _pending, ...said } = message;
+function withoutMark(body: TurnRequest["body"]): TurnRequest["body"] {
+  if (body.message?.pending === undefined) return body;
+  const { pending: _pending, ...said } = body.message;
   return { ...body, message: said };
 }
 
@@ -82,7 +102,7 @@ async function acceptNow(ctx: Ctx, request: TurnRequest): Promise<AcceptedTurn> 
   const { principal, agentId, body } = request;
   turnGate(principal.tenant);
   refuseWhileFull(ctx.sql, principal.tenant);
-  const plain = await acceptPlain(ctx, request);
+  const plain = await acceptPlain(ctx, request, null);
   if (plain !== null) return plain;
   const session =
     request.sessionId === null ? null : await findSession(ctx.sql, principal.tenant.id, agentId, request.sessionId);
@@ -128,8 +148,11 @@ async function acceptIntoLine(ctx: Ctx, request: TurnRequest, { isSure = false }
   return logAccepted(ctx, request, accepted, "turn accepted into the line of its session");
 }
 
+/** A request, and what is to be known of who sent it. */
+type PlainRequest = Omit<TurnRequest, "principal"> & { readonly principal: Pick<Principal, "tenant" | "writeBefore"> };
+
 /** Returns the fields of a turn that depend on the request only. */
-function newTurn(request: TurnRequest) {
+function newTurn(request: PlainRequest) {
   const { principal, body } = request;
   return {
     turnId: newId("turn"),
@@ -152,10 +175,14 @@ function newTurn(request: TurnRequest) {
 
 /**
  * Accepts a turn that needs nothing but its session and its agent, in one round trip.
- * Returns null when it needs more, or when one of the two does not allow it. Throws 409
+ * Returns null when it needs more, or when one of the two, or the recalled key, does not allow it. Throws 409
  * `session_busy`, 429 `too_many_turns`.
  */
-async function acceptPlain(ctx: Ctx, request: TurnRequest): Promise<AcceptedTurn | null> {
+async function acceptPlain(
+  ctx: Ctx,
+  request: PlainRequest,
+  recalled: RecalledKey | null,
+): Promise<AcceptedTurn | null> {
   const { principal, body, sessionId } = request;
   const { quotaTurnsPerDay, monetization } = principal.tenant;
   const alone = request.key === null && request.alongside === undefined && request.taskRun === undefined;
@@ -169,6 +196,7 @@ async function acceptPlain(ctx: Ctx, request: TurnRequest): Promise<AcceptedTurn
     pinnedVersion: sessionId === null ? (body.version ?? null) : null,
     input: body.message as UiMessage,
     hasPlatformProvider: ctx.config.platformProvider !== null,
+    recalled,
   };
   const written = await insertPlainTurnTogether(ctx.sql, turn);
   if (written) return logAccepted(ctx, request, acceptedOf(turn), "turn accepted");
