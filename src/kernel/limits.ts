@@ -55,6 +55,14 @@ export const answerBytesMax = 16 * 1024 * 1024;
 export const answerChunksMax = 500_000;
 /** A turn reads at most this much of its session's transcript, as JSON, the newest messages. */
 export const transcriptBytesMax = 32 * 1024 * 1024;
+/** The transcripts of long sessions that a worker process caches take about this much memory. */
+export const cachedTranscriptsBytesMax = 32 * 1024 * 1024;
+/** Those of one tenant take at most this part of it. */
+export const cachedTranscriptsTenantPart = 1 / 4;
+/** A message counts for that as its JSON and so many bytes: what it takes as objects, as it is stored and as the model is sent it. */
+export const cachedMessageBytes = 512;
+/** A cached transcript that nobody uses for so long is dropped. */
+export const cachedTranscriptMs = 60_000;
 /** A turn makes at most this many model calls. */
 export const modelCallsPerTurnMax = 50;
 /** Models that an agent may name to be called where its own fails. */

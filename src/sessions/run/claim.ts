@@ -179,7 +179,7 @@ function readClaims(
       select n.usage_credit, ${isToldOf(sql, sql`n`)} as is_told_of from tenants n where n.id = t.tenant_id
     ) tenant on true
     left join lateral (${agentOfTurn(sql)}) agent on true
-    left join lateral (${historyOfTurn(sql, "small")}) history on true`;
+    left join lateral (${historyOfTurn(sql)}) history on true`;
 }
 
 async function isQueued(sql: AnySql, turnId: string): Promise<boolean> {

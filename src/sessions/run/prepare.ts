@@ -9,7 +9,7 @@ import type { UiMessage } from "../../messages/ui-message.ts";
 import { languageModel, type ModelProvider, openProvider } from "../../providers/client.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import type { PlacedMessage } from "../state/history.ts";
-import { readHistory } from "../state/history.ts";
+import { readHistory } from "../state/read-history.ts";
 import type { TurnError } from "../state/turn-end.ts";
 import type { ClaimUsage } from "./claim-usage.ts";
 import { claimedWrite } from "./claimed-write.ts";
@@ -57,7 +57,7 @@ export async function prepareTurn(
   const runnable = runnableOf(ctx, agent);
   if ("code" in runnable) return runnable;
   usage.uses(runnable.provider, runnable.model);
-  const history = turn.history ?? (await readHistory(ctx.sql, turn.id));
+  const history = turn.history ?? (await readHistory(ctx.sql, turn));
   const equipment = await equip(
     {
       ctx,

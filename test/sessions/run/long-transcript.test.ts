@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import type { IdOf } from "../../../src/kernel/ids.ts";
 import { transcriptBytesMax } from "../../../src/kernel/limits.ts";
-import { readHistory } from "../../../src/sessions/state/history.ts";
+import { readHistory } from "../../../src/sessions/state/read-history.ts";
 import { useTenant } from "../../harness/fixture.ts";
 import { withPatientClient } from "../../harness/patient-client.ts";
 import { makeAgent, makeProvider, userMessage } from "../../harness/seed.ts";
@@ -37,31 +38,41 @@ async function emptySession() {
   return played;
 }
 
+const read = ({ turnId, sessionId }: { readonly turnId: string; readonly sessionId: string }) =>
+  readHistory(h.sql, {
+    id: turnId as IdOf<"turn">,
+    sessionId: sessionId as IdOf<"session">,
+    tenantId: t.id as IdOf<"tenant">,
+  });
+
 describe("the transcript that a turn reads", () => {
   test("is whole up to 32 MiB of JSON, and begins later beyond that", async () => {
-    const { sessionId, turnId } = await emptySession();
+    const played = await emptySession();
+    const { sessionId } = played;
     const rest = transcriptBytesMax - 4 * mib - 2 * "{}".length;
     await append(sessionId, [weighing(rest, "big"), weighing(4 * mib, "newest")]);
-    const whole = await readHistory(h.sql, turnId);
+    const whole = await read(played);
     expect(whole.isCut).toBe(false);
     expect(whole.messages).toHaveLength(4);
     await append(sessionId, [weighing(100, "one-more")]);
-    const cut = await readHistory(h.sql, turnId);
+    const cut = await read(played);
     expect(cut.isCut).toBe(true);
     expect(cut.messages.map(({ message }) => message.id)).toEqual(["newest", "one-more"]);
   });
 
   test("has a message that alone is larger left out, with all before it", async () => {
-    const { sessionId, turnId } = await emptySession();
+    const played = await emptySession();
+    const { sessionId } = played;
     await append(sessionId, [weighing(transcriptBytesMax + 1, "huge"), weighing(100, "small")]);
-    expect((await readHistory(h.sql, turnId)).messages.map(({ message }) => message.id)).toEqual(["small"]);
+    expect((await read(played)).messages.map(({ message }) => message.id)).toEqual(["small"]);
   });
 
   test("begins with a user's message when it is cut", async () => {
-    const { sessionId, turnId } = await emptySession();
+    const played = await emptySession();
+    const { sessionId } = played;
     const answer = { ...weighing(mib, "answer"), role: "assistant" as const };
     await append(sessionId, [weighing(31 * mib, "asked"), answer, weighing(100, "a"), answer]);
-    const { messages } = await readHistory(h.sql, turnId);
+    const { messages } = await read(played);
     expect(messages.map(({ message }) => [message.role, message.id])).toEqual([
       ["user", "a"],
       ["assistant", "answer"],
