@@ -21,6 +21,7 @@ const recalledMax = 10_000;
 
 interface Known {
   readonly tenant: Tenant;
+  /** By the clock of this process, which is never set back or forward. */
   readonly foundAtMs: number;
   /** The database's clock when it was found. */
   readonly now: Date;
@@ -36,15 +37,15 @@ export class RecalledKeys {
     if (tenant === undefined || !isUnlimited(tenant)) return;
     const [oldest] = this.#known.keys();
     if (oldest !== undefined && this.#known.size >= recalledMax) this.#known.delete(oldest);
-    this.#known.set(digest, { tenant, now, foundAtMs: Date.now() });
+    this.#known.set(digest, { tenant, now, foundAtMs: performance.now() });
   }
 
   /** Returns whose a key was; null where that is not known, or too long ago. */
   recall(digest: string): RecalledKey | null {
     const known = this.#known.get(digest);
     if (known === undefined) return null;
-    const agoMs = Date.now() - known.foundAtMs;
-    if (agoMs > recalledMs || agoMs < 0) return null;
+    const agoMs = performance.now() - known.foundAtMs;
+    if (agoMs > recalledMs) return null;
     const { tenant, now } = known;
     return { tenant, digest, writeBefore: new Date(now.getTime() + agoMs + statementTimeoutMs) };
   }

@@ -31,28 +31,58 @@ export async function removeJob(inner: AnySql, name: KeyedJobName, id: string): 
   await inner`select graphile_worker.remove_job(${jobKey(name, id)})`;
 }
 
+/** An expression for each field of a job's payload. */
+type PayloadSql<N extends KeyedJobName> = { readonly [F in keyof JobPayloads[N]]: postgres.Fragment };
+
 /**
  * Returns the SQL of a call that adds a job, for a query whose rows have what the
- * payload needs; `values` has an expression for each field. With `isFirst` the queue
- * is not asked to replace a job of the same key, for where there can be none: that
- * takes 0.2 ms of Postgres' time in place of 1.2.
+ * payload needs.
  */
 export function addJobSql<N extends KeyedJobName>(
   sql: AnySql,
   name: N,
-  values: { readonly [F in keyof JobPayloads[N]]: postgres.Fragment },
-  { isFirst = false, delaySeconds = 0 }: { readonly isFirst?: boolean; readonly delaySeconds?: number } = {},
+  values: PayloadSql<N>,
+  { delaySeconds = 0 }: { readonly delaySeconds?: number } = {},
 ) {
-  const { payload, attempts, key } = jobKind(name);
+  const { attempts } = jobKind(name);
+  const { payload, key } = jobSql(sql, name, values);
+  return sql`graphile_worker.add_job(${literal(sql, name)}, ${payload}, max_attempts => ${attempts}, job_key => ${key}
+    ${delaySeconds === 0 ? sql`` : sql`, run_at => now() + make_interval(secs => ${delaySeconds})`})`;
+}
+
+/**
+ * Returns the body of a CTE that inserts jobs of a kind, one for each row of `from`, whose keys no job can have yet. It is what
+ * `add_job` does for such a job, in 0.01 ms of Postgres' time in place of 0.06; but it announces nothing, and it inserts nothing while the
+ * queue does not know the kind, which it does from its first `add_job` on.
+ */
+export function newJobsSql<N extends KeyedJobName>(
+  sql: AnySql,
+  name: N,
+  values: PayloadSql<N>,
+  from: postgres.Fragment,
+): postgres.Fragment {
+  const { attempts } = jobKind(name);
+  const { payload, key } = jobSql(sql, name, values);
+  return sql`insert into graphile_worker._private_jobs (task_id, payload, max_attempts, key)
+      select kind_id, ${payload}, ${attempts}::smallint, ${key} from (
+        select id as kind_id from graphile_worker._private_tasks where identifier = ${literal(sql, name)}
+      ) kind cross join ${from}`;
+}
+
+/** Returns the announcement of so many jobs, as the queue makes it: of one statement they are one notification. */
+export function announceJobsSql(sql: AnySql, count: postgres.Fragment): postgres.Fragment {
+  return sql`pg_notify('jobs:insert', json_build_object('count', ${count})::text)`;
+}
+
+/** Returns payload and key of a job as expressions. */
+function jobSql<N extends KeyedJobName>(sql: AnySql, name: N, values: PayloadSql<N>) {
+  const { payload, key } = jobKind(name);
   const expressionOf = (field: string) =>
     (values as Readonly<Record<string, postgres.Fragment>>)[field] as postgres.Fragment;
   const fields = payload.map((field, index) => {
     return sql`${index === 0 ? sql`` : sql`, `}${literal(sql, field)}, ${expressionOf(field)}`;
   });
-  return sql`graphile_worker.add_job(${literal(sql, name)}, json_build_object(${fields}),
-    max_attempts => ${attempts}, job_key => ${jobKeySql(sql, name, expressionOf(key as string))}
-    ${delaySeconds === 0 ? sql`` : sql`, run_at => now() + make_interval(secs => ${delaySeconds})`}
-    ${isFirst ? sql`, job_key_mode => 'unsafe_dedupe'` : sql``})`;
+  return { payload: sql`json_build_object(${fields})`, key: jobKeySql(sql, name, expressionOf(key as string)) };
 }
 
 /** Returns the SQL of a job's key; `id` is the expression of the kind's key field. */

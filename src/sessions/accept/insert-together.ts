@@ -6,7 +6,7 @@ import type { Sql } from "../../kernel/database/client.ts";
 import { isTransient, isUnavailable } from "../../kernel/database/failure.ts";
 import { acceptGroupCharsMax, acceptGroupMax, acceptPatienceMs } from "../../kernel/limits.ts";
 import { hasParkedSql } from "../state/parked.ts";
-import { addJobOrAnnounce } from "../state/turn-job.ts";
+import { newTurnJobs } from "../state/turn-job.ts";
 import { insertPlainTurn, type PlainTurn } from "./insert.ts";
 import { countQueued } from "./queued-turns.ts";
 
@@ -68,6 +68,7 @@ function insertAll(sql: Sql, turns: readonly PlainTurn[]): PromiseLike<{ turnId:
     form: sql`t.form`,
     queuedTurns: sql`queued_turns_max::int`,
   });
+  const { job, announced } = newTurnJobs(sql, "accepted");
   return sql<{ turnId: string }[]>`
     with asked as materialized (
       select turn_id, tenant_id, agent_id, session_id, kind, new_session::boolean, visible::boolean, pinned_version::int,
@@ -120,8 +121,8 @@ function insertAll(sql: Sql, turns: readonly PlainTurn[]): PromiseLike<{ turnId:
       from due
       on conflict (session_id) where status in ('queued', 'running', 'waiting') do nothing
       returning id, session_id, tenant_id, parked_at
-    )
-    select id as turn_id, ${addJobOrAnnounce(sql)} from accepted`;
+    ), ${job}
+    select id as turn_id, ${announced} from accepted`;
 }
 
 function numberText(value: number | null): string | null {

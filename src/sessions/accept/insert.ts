@@ -13,7 +13,7 @@ import type { ResponseFormat } from "../../model/response-format.ts";
 import type { CallerOptions } from "../state/caller-options.ts";
 import { hasParkedSql } from "../state/parked.ts";
 import type { TurnKind } from "../state/turn.ts";
-import { addJobOrAnnounce } from "../state/turn-job.ts";
+import { newTurnJobs } from "../state/turn-job.ts";
 import { andHasPlace, refuseIfFull, type TenantQueue } from "./queued-turns.ts";
 
 /** A turn to be written, and with it its session when that is new. */
@@ -215,6 +215,7 @@ function insertRow(
   agentVersion: postgres.Fragment,
   only = sql``,
 ): postgres.Fragment {
+  const { job, announced } = newTurnJobs(sql, "accepted");
   return sql`
     accepted as (
       insert into turns (id, tenant_id, agent_id, session_id, kind, agent_version, trigger, input, keep_seq,
@@ -228,6 +229,6 @@ function insertRow(
         ${turn.callerOptions === null ? sql`` : sql`, ${json(sql, turn.callerOptions)}`}
       from session ${only}
       returning id, session_id, tenant_id, parked_at
-    )
-    select ${addJobOrAnnounce(sql)} from accepted`;
+    ), ${job}
+    select ${announced} from accepted`;
 }

@@ -8,7 +8,7 @@ import type { CallerOptions } from "./caller-options.ts";
 import type { CancelKeep, StoppingTurn } from "./cancel-request.ts";
 import { hasParkedSql } from "./parked.ts";
 import type { TurnKind } from "./turn.ts";
-import { addJobOrAnnounce } from "./turn-job.ts";
+import { newTurnJobs } from "./turn-job.ts";
 
 /**
  * The line of a session: the turns that were accepted while another one was unfinished, in
@@ -114,6 +114,7 @@ export interface LineStart {
  * to cancel it, or it is not the first any more.
  */
 export async function startMove(inner: Tx, { turnId, agentVersion, keepSeq, isCounted }: LineStart): Promise<boolean> {
+  const { job, announced } = newTurnJobs(inner, "started");
   const rows = await inner`
     with started as (
       update turns t set status = 'queued', queued_at = now(), agent_version = ${agentVersion}, keep_seq = ${keepSeq}::bigint,
@@ -126,8 +127,8 @@ export async function startMove(inner: Tx, { turnId, agentVersion, keepSeq, isCo
       returning id, session_id, tenant_id, parked_at
     ), home as (
       update sessions s set line = line - 1 from started where s.id = started.session_id
-    )
-    select ${addJobOrAnnounce(inner)} from started`;
+    ), ${job}
+    select ${announced} from started`;
   return rows.length > 0;
 }
 

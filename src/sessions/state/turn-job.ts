@@ -1,7 +1,7 @@
 import type postgres from "postgres";
 import type { AnySql } from "../../kernel/database/client.ts";
 import type { IdOf } from "../../kernel/ids.ts";
-import { addJobSql } from "../../kernel/queue/add-job.ts";
+import { addJobSql, announceJobsSql, newJobsSql } from "../../kernel/queue/add-job.ts";
 import { parkedChannel } from "./parked.ts";
 
 /**
@@ -33,17 +33,32 @@ export function addTurnJob(sql: AnySql): postgres.Fragment {
 }
 
 /**
- * Does the same for a turn that is just being written, for which there can be no job yet; one that is parked is announced
- * as such. The rows have `parked_at` too.
+ * Does the same for turns that are just being queued, for which there can be no job yet: returns the CTE `job`, for a CTE
+ * with these columns and `parked_at`, and the columns for a query of that CTE's rows. A turn that is parked is announced as such, and has no job.
  */
-export function addJobOrAnnounce(sql: AnySql): postgres.Fragment {
-  return sql`case when parked_at is null then ${jobOf(sql, { isFirst: true })} end as job,
-    case when parked_at is null then pg_notify(${queuedChannel}, ${announcement(sql)}) else pg_notify(${parkedChannel}, tenant_id) end::text as announced`;
+export function newTurnJobs(sql: AnySql, turns: "accepted" | "started") {
+  const job = newJobsSql(
+    sql,
+    "turn",
+    payloadOf(sql),
+    sql`(select * from ${sql(turns)} where parked_at is null) queued`,
+  );
+  // The very first turn of an installation.
+  const unknownKind = sql`case when not exists (select 1 from job) then ${jobOf(sql)} end`;
+  return {
+    job: sql`job as (${job} returning key)`,
+    announced: sql`case when parked_at is null then ${unknownKind} end as job,
+    case when parked_at is null then ${announceJobsSql(sql, sql`count(*) filter (where parked_at is null) over ()`)}::text end as job_announced,
+    case when parked_at is null then pg_notify(${queuedChannel}, ${announcement(sql)}) else pg_notify(${parkedChannel}, tenant_id) end::text as announced`,
+  };
 }
 
-function jobOf(sql: AnySql, options: { readonly isFirst?: boolean } = {}): postgres.Fragment {
-  const fields = { turnId: sql`id`, lockKey: sql`coalesce(session_id, id)`, tenantId: sql`tenant_id` };
-  return sql`(${addJobSql(sql, "turn", fields, options)}).id`;
+function jobOf(sql: AnySql): postgres.Fragment {
+  return sql`(${addJobSql(sql, "turn", payloadOf(sql))}).id`;
+}
+
+function payloadOf(sql: AnySql) {
+  return { turnId: sql`id`, lockKey: sql`coalesce(session_id, id)`, tenantId: sql`tenant_id` };
 }
 
 function announcement(sql: AnySql): postgres.Fragment {
