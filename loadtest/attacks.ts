@@ -70,7 +70,12 @@ export async function startSurroundings(): Promise<Surroundings> {
       prepare: async (stand, tenant) => {
         await seedUsage(stand.databaseUrl, tenant);
         const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
-        return requestOf(stand.url, tenant, "GET", `/v1/usage?groupBy=session&from=${day(29)}&to=${day(0)}`);
+        return requestOf(
+          stand.url,
+          tenant,
+          "GET",
+          `/v1/usage?groupBy=session&agentId=${tenant.agentId}&from=${day(29)}&to=${day(0)}`,
+        );
       },
     },
     {
@@ -177,13 +182,25 @@ function hostileMessage(url: string, bot: SlackBot): Request {
   return slackRequest(bot, url, slackEvent(bot, event));
 }
 
-/** Turns of many sessions, as a year of work leaves them. */
+/** Turns of many sessions, as a year of work leaves them: summed. All of them are read where an agent's are asked for. */
 async function seedUsage(databaseUrl: string, { tenantId, agentId }: StandTenant): Promise<void> {
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} });
   await sql`
-    insert into usage (turn_id, tenant_id, agent_id, session_id, input_tokens, output_tokens, duration_ms, day)
+    insert into usage (turn_id, tenant_id, agent_id, session_id, input_tokens, output_tokens, duration_ms, day,
+      summed, user_summed, session_summed)
     select ${tenantId} || n, ${tenantId}, ${agentId}, 'session_' || (n / 2), 100, 50, 1000,
-      (now() at time zone 'UTC')::date - (n % 29)
+      (now() at time zone 'UTC')::date - (n % 29), true, true, true
     from generate_series(1, 500000) n`;
+  await sql`
+    insert into usage_sums (tenant_id, day, agent_id, turns, input_tokens, output_tokens, duration_ms)
+    select tenant_id, day, agent_id, count(*), sum(input_tokens), sum(output_tokens), sum(duration_ms)
+    from usage where tenant_id = ${tenantId} group by 1, 2, 3`;
+  await sql`
+    insert into usage_user_sums (tenant_id, day, user_id, agent_id, turns, input_tokens, output_tokens, duration_ms)
+    select tenant_id, day, user_id, agent_id, count(*), sum(input_tokens), sum(output_tokens), sum(duration_ms)
+    from usage where tenant_id = ${tenantId} group by 1, 2, 3, 4`;
+  await sql`
+    insert into usage_session_tokens (tenant_id, session_id, tokens)
+    select tenant_id, session_id, sum(input_tokens + output_tokens) from usage where tenant_id = ${tenantId} group by 1, 2`;
   await sql.end();
 }

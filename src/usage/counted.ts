@@ -8,9 +8,25 @@ export function sums(sql: AnySql, prefix: "" | "total_" = ""): postgres.Fragment
   return sql`${sum("turns")}, ${sum("input_tokens")}, ${sum("output_tokens")}, ${sum("duration_ms")}`;
 }
 
-/** Returns how many turns a row of `usage` stands for: a turn of several models counts by its first row. */
-export function turnsOfRow(sql: AnySql): postgres.Fragment {
-  return sql`case when place = 0 then 1::bigint else 0 end`;
+const numbers = (sql: AnySql) => sql`input_tokens, output_tokens, duration_ms`;
+/** How many turns a row of `usage` stands for: a turn of several models counts by its first row. */
+const turnsOfRow = (sql: AnySql) => sql`case when place = 0 then 1::bigint else 0 end as turns`;
+
+/**
+ * Returns the query of those rows of `usage` that all sums hold. The indexes by day, agent,
+ * session and user have only these, so the condition has to be in the statement.
+ */
+export function summedRows(sql: AnySql, where: postgres.Fragment): postgres.Fragment {
+  return rows(sql, sql`summed and user_summed and session_summed and ${where}`);
+}
+
+/** Returns the query of all other rows: few, of the last minutes, which the index `usage_unsummed` has, and no other. */
+export function unsummedRows(sql: AnySql, where: postgres.Fragment): postgres.Fragment {
+  return rows(sql, sql`(not summed or not user_summed or not session_summed) and ${where}`);
+}
+
+function rows(sql: AnySql, where: postgres.Fragment): postgres.Fragment {
+  return sql`select day, session_id, user_id, agent_id, provider, model, ${turnsOfRow(sql)}, ${numbers(sql)} from usage where ${where}`;
 }
 
 /** Returns the conditions of a query, for the turns and for the tables of sums that have the columns. */
@@ -35,20 +51,18 @@ export function conditions(
  */
 export function counted(sql: AnySql, tenantId: string, question: UsageQuestion): postgres.Fragment {
   const asked = conditions(sql, tenantId, question);
-  const numbers = sql`input_tokens, output_tokens, duration_ms`;
   const columns = sql`day, user_id, agent_id, provider, model`;
-  if (question.sessionId !== undefined)
-    return sql`select ${columns}, ${turnsOfRow(sql)} as turns, ${numbers} from usage where ${asked}`;
+  if (question.sessionId !== undefined) return sql`${summedRows(sql, asked)} union all ${unsummedRows(sql, asked)}`;
   if (question.groupBy === "user" || question.userId !== undefined)
     return sql`
-      select ${columns}, turns, ${numbers} from usage_user_sums where ${asked} ${eachDay(sql, question)}
+      select ${columns}, turns, ${numbers(sql)} from usage_user_sums where ${asked} ${eachDay(sql, question)}
       union all
-      select ${columns}, ${turnsOfRow(sql)}, ${numbers} from usage where not user_summed and ${asked}`;
+      select ${columns}, ${turnsOfRow(sql)}, ${numbers(sql)} from usage where not user_summed and ${asked}`;
   const withoutUser = sql`day, agent_id, provider, model`;
   return sql`
-    select ${withoutUser}, turns, ${numbers} from usage_sums where ${asked}
+    select ${withoutUser}, turns, ${numbers(sql)} from usage_sums where ${asked}
     union all
-    select ${withoutUser}, ${turnsOfRow(sql)}, ${numbers} from usage where not summed and ${asked}`;
+    select ${withoutUser}, ${turnsOfRow(sql)}, ${numbers(sql)} from usage where not summed and ${asked}`;
 }
 
 /** Lists each day of the range, so that one user's sums are found by the index and not searched among all users'. */

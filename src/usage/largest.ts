@@ -1,7 +1,7 @@
 import type postgres from "postgres";
 import type { AnySql, Tx } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
-import { conditions, counted, sums, turnsOfRow } from "./counted.ts";
+import { conditions, counted, summedRows, sums, unsummedRows } from "./counted.ts";
 import type { UsageQuestion } from "./query.ts";
 
 /** What a session used within a range. */
@@ -67,18 +67,36 @@ function totalsOf(sql: AnySql, tenantId: string, question: UsageQuestion): postg
   return sql`select ${sums(sql, "total_")} from (${counted(sql, tenantId, question)}) counted`;
 }
 
-/** Adds up every session; all sums are computed for the largest only, and the totals come from the tables of sums. */
+/**
+ * Adds up every session by its summed turns; all sums are computed for the largest only, and for those that have more
+ * turns: any other one used less than each of the largest. The totals come from the tables of sums, and are
+ * materialized because they were seen to be computed anew for each session.
+ */
 function readAll(sql: AnySql, tenantId: string, question: UsageQuestion): Promise<(SessionRow & TotalRow)[]> {
-  const asked = conditions(sql, tenantId, question);
+  const mostSummed = sql`(
+    select session_id from (${summedRows(sql, conditions(sql, tenantId, question))}) summed group by session_id
+    order by sum(input_tokens + output_tokens) desc, session_id limit ${question.limit})`;
   return sql<(SessionRow & TotalRow)[]>`
-    with totals as (${totalsOf(sql, tenantId, question)}), largest as (
-      select session_id from usage where ${asked} group by session_id
-      order by sum(input_tokens + output_tokens) desc, session_id limit ${question.limit}
-    ), buckets as (
-      select session_id, ${sums(sql)} from (select *, ${turnsOfRow(sql)} as turns from usage) counted
-      where ${asked} and session_id in (select session_id from largest) group by session_id
-    )
+    with totals as materialized (${totalsOf(sql, tenantId, question)}), ${buckets(sql, tenantId, question, mostSummed)}
     select * from buckets cross join totals order by input_tokens + output_tokens desc, session_id`;
+}
+
+/**
+ * Returns the CTE `buckets`: the largest among some sessions and all those with turns that are not summed yet. What
+ * these used before is looked up session by session, however many Postgres expects: it cannot know how many are new.
+ */
+function buckets(sql: AnySql, tenantId: string, question: UsageQuestion, some: postgres.Fragment): postgres.Fragment {
+  const asked = conditions(sql, tenantId, question);
+  return sql`
+    unsummed as materialized (${unsummedRows(sql, asked)}), among as (
+      select session_id from unsummed union ${some}
+    ), buckets as (
+      select session_id, ${sums(sql)} from (
+        select before.* from among cross join lateral (
+          ${summedRows(sql, sql`${asked} and session_id = among.session_id`)} offset 0) before
+        union all select * from unsummed
+      ) counted group by session_id order by sum(input_tokens + output_tokens) desc, session_id limit ${question.limit}
+    )`;
 }
 
 /** The last session of a step. */
@@ -99,12 +117,13 @@ async function seek(
 ): Promise<(SessionRow & TotalRow)[] | null> {
   const totals = await readTotals(sql, tenantId, question);
   if (totals === null) return [];
-  // Sessions whose totals are not complete yet, and the stateless turns, which have no session.
+  // Sessions whose totals are not complete yet, and the stateless turns, which have no session. Of such a session a
+  // step sees a part only, which never brings it in: it is found already, or the limit is full of larger ones.
   let found = await readUnordered(sql, tenantId, question);
   let last: LastSession | null = null;
   for (const step of steps) {
     const examined: Step = await examine(sql, tenantId, question, last, step);
-    found = largestOf([...found, ...examined.sessions], question.limit);
+    found = largestOf([...examined.sessions, ...found], question.limit);
     last = examined.last;
     if (last === null || examined.count < step || isComplete(found, last, question.limit))
       return found.map((session) => ({ ...session, ...totals }));
@@ -113,11 +132,7 @@ async function seek(
 }
 
 function readUnordered(sql: Tx, tenantId: string, question: UsageQuestion): Promise<SessionRow[]> {
-  return sql<SessionRow[]>`
-    select session_id, ${sums(sql)} from (select *, ${turnsOfRow(sql)} as turns from usage) counted
-    where ${conditions(sql, tenantId, question)} and session_id in (
-      select session_id from usage where tenant_id = ${tenantId} and not session_summed union select '')
-    group by session_id`;
+  return sql<SessionRow[]>`with ${buckets(sql, tenantId, question, sql`select ''`)} select * from buckets`;
 }
 
 interface Step {
@@ -126,7 +141,7 @@ interface Step {
   readonly last: LastSession | null;
 }
 
-/** Reads what the next sessions in the order used within the range; returns the largest of them. */
+/** Reads what the next sessions in the order used within the range by their summed turns; returns the largest of them. */
 async function examine(
   sql: Tx,
   tenantId: string,
@@ -144,8 +159,8 @@ async function examine(
       order by tokens desc, session_id limit ${count}
     ), used as (
       select next.session_id, within_range.* from next cross join lateral (
-        select ${sums(sql)} from (select *, ${turnsOfRow(sql)} as turns from usage u where u.session_id = next.session_id) counted
-        where ${conditions(sql, tenantId, question)} having count(*) > 0) within_range
+        select ${sums(sql)} from (${summedRows(sql, sql`${conditions(sql, tenantId, question)} and session_id = next.session_id`)}) summed
+        having count(*) > 0) within_range
     ), ends as (
       select tokens as last_tokens, session_id as last_id, (select count(*) from next) as looked
       from next order by tokens, session_id desc limit 1
@@ -165,7 +180,7 @@ async function examine(
 
 const tokensOf = ({ inputTokens, outputTokens }: SessionRow) => inputTokens + outputTokens;
 
-/** Each session once, most tokens first, by id where they are equal. */
+/** Each session once, as it comes last, most tokens first, by id where they are equal. */
 function largestOf(rows: readonly SessionRow[], limit: number): SessionRow[] {
   const sessions = [...new Map(rows.map((row) => [row.sessionId, row])).values()];
   return sessions.sort((a, b) => tokensOf(b) - tokensOf(a) || (a.sessionId < b.sessionId ? -1 : 1)).slice(0, limit);

@@ -4,6 +4,7 @@ import type { UsageQuestion } from "../../src/usage/query.ts";
 import { usageGroups } from "../../src/usage/schema.ts";
 import { readUsage } from "../../src/usage/store.ts";
 import { sumUsage } from "../../src/usage/sums.ts";
+import { type EarlierSums, sumAsEarlier } from "../harness/earlier-sums.ts";
 import { useService } from "../harness/fixture.ts";
 import { usageQuestion } from "../harness/usage-question.ts";
 
@@ -93,20 +94,18 @@ describe("sums of usage", () => {
     }
   });
 
-  test("turns that a worker of the release before has summed count by user too", async () => {
-    await meter(1, 200);
-    const before = await responses();
-    // What that worker does: it knows neither the marker nor the sums by user.
-    await h.sql`
-      with taken as (update usage set summed = true where tenant_id = ${tenantId} and input_tokens <= 150 returning *)
-      insert into usage_sums (tenant_id, day, agent_id, provider, model, turns, input_tokens, output_tokens, duration_ms)
-      select tenant_id, day, agent_id, provider, model, count(*), sum(input_tokens), sum(output_tokens), sum(duration_ms)
-      from taken group by 1, 2, 3, 4, 5`;
-    expect(await responses()).toEqual(before);
-    expect(await sumUsage(h.sql)).toBe(200);
-    expect(await responses()).toEqual(before);
-    expect(await sumUsage(h.sql)).toBe(0);
-  });
+  test.each<EarlierSums>(["day", "day and user"])(
+    "turns that a worker of an earlier release has summed by %s only count in every result too",
+    async (kept) => {
+      await meter(1, 200);
+      const before = await responses();
+      expect(await sumAsEarlier(h.sql, tenantId, kept, 150)).toBe(150);
+      expect(await responses()).toEqual(before);
+      expect(await sumUsage(h.sql)).toBe(200);
+      expect(await responses()).toEqual(before);
+      expect(await sumUsage(h.sql)).toBe(0);
+    },
+  );
 
   test("turns that a worker of the release before has summed by day and by user count for their session too", async () => {
     await meter(1, 150);
