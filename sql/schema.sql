@@ -810,11 +810,11 @@ CREATE TABLE usage (
   CONSTRAINT usage_input_tokens_check CHECK (input_tokens >= 0),
   CONSTRAINT usage_output_tokens_check CHECK (output_tokens >= 0)
 );
-CREATE INDEX usage_agents ON usage USING btree (tenant_id, agent_id, day) INCLUDE (place, input_tokens, output_tokens, duration_ms) WHERE summed AND user_summed AND session_summed;
-CREATE INDEX usage_days ON usage USING btree (tenant_id, day) INCLUDE (place, input_tokens, output_tokens, duration_ms) WHERE summed AND user_summed AND session_summed;
+CREATE INDEX usage_agents ON usage USING btree (tenant_id, agent_id, day) WHERE summed AND user_summed AND session_summed;
+CREATE INDEX usage_days ON usage USING btree (tenant_id, day) WHERE summed AND user_summed AND session_summed;
 CREATE INDEX usage_sessions ON usage USING btree (tenant_id, session_id, day) INCLUDE (place, input_tokens, output_tokens, duration_ms) WHERE summed AND user_summed AND session_summed;
 CREATE INDEX usage_unsummed ON usage USING btree (tenant_id, day) WHERE NOT summed OR NOT user_summed OR NOT session_summed;
-CREATE INDEX usage_users ON usage USING btree (tenant_id, user_id, day) INCLUDE (place, input_tokens, output_tokens, duration_ms) WHERE summed AND user_summed AND session_summed;
+CREATE INDEX usage_users ON usage USING btree (tenant_id, user_id, day) WHERE summed AND user_summed AND session_summed;
 
 CREATE TABLE usage_session_tokens (
   tenant_id text NOT NULL,
