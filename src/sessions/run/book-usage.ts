@@ -13,6 +13,9 @@ export interface UsedModel {
  * columns. Where other models than the agent's own may have answered (`splits`), each is
  * booked by itself: the CTE `booked` has a row of each model that used something, with its
  * `place`; the agent's own has what is left of the turn's sums.
+ *
+ * No row can be there already: a turn is in `ended` only in the statement that moves it out of a state in which it has
+ * not ended, and no move leads back into one (`state/turn.ts`). An `on conflict` would cost 48 bytes of WAL a turn.
  */
 export function bookUsage(sql: AnySql, { provider, providerType, model }: UsedModel, splits: boolean) {
   if (!splits)
@@ -21,7 +24,6 @@ export function bookUsage(sql: AnySql, { provider, providerType, model }: UsedMo
       select id, tenant_id, agent_id, coalesce(session_id, ''), user_id, ${provider}, ${model},
         input_tokens, output_tokens, usage_estimated, run_ms, metadata, (now() at time zone 'UTC')::date
       from ended
-      on conflict (turn_id, place) do nothing
     )`;
   return sql`booked as (
       select e.id, e.tenant_id, e.agent_id, e.agent_version, e.session_id, e.user_id, e.status, e.accepted_at, e.metadata, e.run_ms, models.*
@@ -46,6 +48,5 @@ export function bookUsage(sql: AnySql, { provider, providerType, model }: UsedMo
       select id, place, tenant_id, agent_id, coalesce(session_id, ''), user_id, used_provider, used_model,
         input_tokens, output_tokens, estimated, case when place = 0 then run_ms else 0 end, metadata, (now() at time zone 'UTC')::date
       from booked
-      on conflict (turn_id, place) do nothing
     )`;
 }
