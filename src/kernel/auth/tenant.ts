@@ -2,7 +2,7 @@ import type { AnySql } from "../database/client.ts";
 import type { Form } from "../errors.ts";
 import type { IdOf } from "../ids.ts";
 
-/** What the gates need to know of a tenant, read again with every request. */
+/** What the gates need to know of a tenant. */
 export interface Tenant {
   readonly id: IdOf<"tenant">;
   readonly form: Form;
