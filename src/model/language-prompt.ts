@@ -27,5 +27,7 @@ export async function languagePrompt({ instructions, messages, ...rest }: Prompt
 function isPlain({ role, content, providerOptions }: ModelMessage): boolean {
   if ((role !== "user" && role !== "assistant") || providerOptions !== undefined || typeof content === "string")
     return false;
-  return content.every((part) => part.type === "text" && part.text !== "" && part.providerOptions === undefined);
+  for (const part of content)
+    if (part.type !== "text" || part.text === "" || part.providerOptions !== undefined) return false;
+  return true;
 }

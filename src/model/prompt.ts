@@ -1,4 +1,4 @@
-import { convertToModelMessages, type ModelMessage, type Tool, type ToolSet, type UIMessage } from "ai";
+import { convertToModelMessages, type ModelMessage, type TextPart, type Tool, type ToolSet, type UIMessage } from "ai";
 import { asResultFile, base64Of } from "../messages/result-files.ts";
 import { isToolCall } from "../messages/tool-calls.ts";
 import type { UiMessage } from "../messages/ui-message.ts";
@@ -11,11 +11,16 @@ import { FiledResult, filedOutput } from "../tools/filed-result.ts";
  * message, which with 2,000 messages was half of the time before the model is called.
  */
 export async function modelMessages(messages: readonly UiMessage[]): Promise<ModelMessage[]> {
-  const mixedFrom = messages.findIndex((message) => !isPlain(message));
-  const plain = mixedFrom === -1 ? messages : messages.slice(0, mixedFrom);
-  const mixed = messages.slice(plain.length);
-  const rest = mixed.length === 0 ? [] : await mixedMessages(mixed);
-  return [...plain.flatMap(plainMessage), ...rest];
+  const converted: ModelMessage[] = [];
+  let done = 0;
+  for (const message of messages) {
+    const texts = textsOf(message);
+    if (texts === null) break;
+    done += 1;
+    if (texts.length > 0 || message.role === "user")
+      converted.push({ role: message.role as "user" | "assistant", content: texts });
+  }
+  return done === messages.length ? converted : [...converted, ...(await mixedMessages(messages.slice(done)))];
 }
 
 async function mixedMessages(messages: readonly UiMessage[]): Promise<ModelMessage[]> {
@@ -70,20 +75,17 @@ interface Part {
   readonly providerMetadata?: unknown;
 }
 
-/** Returns whether a message holds only text: a user's, or that of one step of the assistant. */
-function isPlain({ role, parts }: UiMessage): boolean {
-  if (role !== "user" && role !== "assistant") return false;
-  return (parts as readonly Part[]).every(
-    ({ type, providerMetadata }, index) =>
-      (type === "text" && providerMetadata === undefined) ||
-      (type === "step-start" && role === "assistant" && index === 0),
-  );
-}
-
-function plainMessage({ role, parts }: UiMessage): ModelMessage[] {
-  const content = (parts as readonly Part[]).flatMap(({ type, text }) =>
-    type === "text" ? [{ type: "text" as const, text: text as string }] : [],
-  );
-  if (role === "user") return [{ role: "user", content }];
-  return content.length === 0 ? [] : [{ role: "assistant", content }];
+/**
+ * Returns what a message says, where that is all it holds: a user's, or that of one step of the assistant. Null: it holds
+ * something else. A loop and no closures: of 2,000 messages that is half of the time.
+ */
+function textsOf({ role, parts }: UiMessage): TextPart[] | null {
+  if (role !== "user" && role !== "assistant") return null;
+  const texts: TextPart[] = [];
+  for (let index = 0; index < parts.length; index++) {
+    const { type, text, providerMetadata } = parts[index] as Part;
+    if (type === "text" && providerMetadata === undefined) texts.push({ type, text: text as string });
+    else if (type !== "step-start" || role !== "assistant" || index > 0) return null;
+  }
+  return texts;
 }
