@@ -4,7 +4,7 @@ import { camelCaseColumns, type Sql, withLongStartup } from "../../kernel/databa
 import { withDeadline } from "../../kernel/database/deadline.ts";
 import { isTransient } from "../../kernel/database/failure.ts";
 import { plainlyEnding } from "../../kernel/database/socket.ts";
-import { newId } from "../../kernel/ids.ts";
+import { type IdOf, newId } from "../../kernel/ids.ts";
 import { databaseWaitMs, lockWaitMs, workerBeatMs, workerDeadMs } from "../../kernel/limits.ts";
 import { fallsTo, listenersMax } from "../../kernel/queue/lot.ts";
 import { forgetWorkers } from "../../kernel/queue/recover.ts";
@@ -12,6 +12,7 @@ import type { Logger } from "../../kernel/telemetry/log.ts";
 import { sessionsHeld } from "../../kernel/telemetry/metrics.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import { parkedChannel } from "../state/parked.ts";
+import { readAhead } from "../state/read-history.ts";
 import { hasJob, unclaimTurn } from "../state/turn.ts";
 import { type QueuedTurn, queuedChannel, readAnnouncement } from "../state/turn-job.ts";
 import { writeBeat } from "./beat.ts";
@@ -233,10 +234,16 @@ export class Actor {
     const awayUntil = Date.now() + databaseWaitMs;
     let busyUntil = Date.now() + lockWaitMs;
     let unsure = false;
-    for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 2, 100)) {
+    // For the first try alone: what was read may be old when the turn is claimed at last.
+    let ahead = readAhead(this.#pool, {
+      turnId: turnId as IdOf<"turn">,
+      sessionId: lockKey as IdOf<"session">,
+      tenantId: asked.tenantId as IdOf<"tenant">,
+    });
+    for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 2, 100), ahead = null) {
       try {
         const claimed = await this.#tryClaim(asked);
-        if (typeof claimed !== "string") return claimed;
+        if (typeof claimed !== "string") return { ...claimed, ahead };
         if (claimed !== "busy") {
           if (unsure && (await unclaimTurn(this.#sql, turnId, this.workerId))) continue;
           return claimed;

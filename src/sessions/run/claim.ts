@@ -225,5 +225,6 @@ function toClaimedTurn(row: ClaimRow): ClaimedTurn {
     agent,
     hasFallbacks: (agent?.config?.fallbackModels.length ?? 0) > 0,
     history: row.sessionId === null ? noHistory(row.turnMetadata) : historyOfRow(row),
+    ahead: null,
   };
 }

@@ -57,7 +57,7 @@ export async function prepareTurn(
   const runnable = runnableOf(ctx, agent);
   if ("code" in runnable) return runnable;
   usage.uses(runnable.provider, runnable.model);
-  const history = turn.history ?? (await readHistory(ctx.sql, turn));
+  const history = turn.history ?? (await turn.ahead) ?? (await readHistory(ctx.sql, turn));
   const equipment = await equip(
     {
       ctx,

@@ -56,6 +56,8 @@ export interface ClaimedTurn extends ClaimKind {
   readonly agent: LoadedAgent | null;
   /** The session as the claim found it; null when it was too large for the claim and has to be read separately. */
   readonly history: History | null;
+  /** Where that is null: what was read of it beside the claim (`readAhead`); null: nothing. */
+  readonly ahead: Promise<History | null> | null;
 }
 
 /** Returns whether a claim goes on where an earlier one was lost, after the turn's last completed step. */

@@ -1,13 +1,16 @@
 import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { openDatabase } from "../../../src/kernel/database/client.ts";
 import { tx } from "../../../src/kernel/database/transaction.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import type { UiMessage } from "../../../src/messages/ui-message.ts";
 import { languagePrompt } from "../../../src/model/language-prompt.ts";
 import { modelMessages } from "../../../src/model/prompt.ts";
 import { deleteTurn } from "../../../src/sessions/erase/turn.ts";
+import { readAhead, readHistory } from "../../../src/sessions/state/read-history.ts";
 import { TranscriptCache } from "../../../src/sessions/state/transcript-cache.ts";
 import { useTenant } from "../../harness/fixture.ts";
+import { inProcess } from "../../harness/runtimes.ts";
 import { makeAgent } from "../../harness/seed.ts";
 import { appendMessages } from "../../harness/transcript.ts";
 import { conversationOf, idle, open, play, script, sessionPath } from "../../harness/turns.ts";
@@ -318,3 +321,18 @@ async function appendAs(sessionId: string, turnId: string, messages: ReturnType<
   const ids = messages.map(({ id }) => id);
   await h.sql`update messages set turn_id = ${turnId} where session_id = ${sessionId} and id = any(${ids})`;
 }
+
+test.skipIf(!inProcess)(
+  "what follows a cached transcript is read beside the claim; nothing is where nothing is cached, or Postgres is away",
+  async () => {
+    const { sessionId, turnIds } = await longSession();
+    const asked = { turnId: turnIds.at(-1) as never, sessionId: sessionId as never, tenantId: t.id as never };
+    const read = await readAhead(h.sql, asked);
+    expect(read?.messages.map(({ message }) => message)).toEqual(await stored(sessionId));
+    expect(readAhead(h.sql, { ...asked, sessionId: newId("session") })).toBeNull();
+    const gone = openDatabase({ url: h.databaseUrl, max: 1, applicationName: "parley-test-gone" });
+    await readHistory(gone, { id: asked.turnId, sessionId: asked.sessionId, tenantId: asked.tenantId });
+    await gone.end();
+    expect(await readAhead(gone, asked)).toBeNull();
+  },
+);
