@@ -125,15 +125,15 @@ export class RedisRelay implements Relay {
     ];
   }
 
-  append(key: LogKey, batch: Appending, onSent: OnSent = () => {}): Promise<Appended> {
+  append(key: LogKey, batch: Appending, onSent?: OnSent): Promise<Appended> {
     return this.#append(key, batch, false, onSent);
   }
 
   end(key: LogKey, last: Batch | null): Promise<Appended> {
-    return this.#append(key, last ?? { first: 1, count: 0, sse: "" }, true, () => {});
+    return this.#append(key, last ?? { first: 1, count: 0, sse: "" }, true);
   }
 
-  async #append(key: LogKey, batch: Appending, ends: boolean, onSent: OnSent): Promise<Appended> {
+  async #append(key: LogKey, batch: Appending, ends: boolean, onSent: OnSent = () => {}): Promise<Appended> {
     const name = logName(this.#prefix, key);
     let rest: Appending | null = batch;
     while (rest !== null) {

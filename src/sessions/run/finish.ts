@@ -66,7 +66,11 @@ function finish(
   parts: Parts,
   values: EndValues,
 ): PromiseLike<EndedRow[]> {
-  if (parts.isQuiet) return finishQuietly(sql, move, outcome, parts, values);
+  if (parts.isQuiet)
+    return sql<EndedRow[]>`
+      with ${move} ${writeMessages(sql, outcome, parts, values)} ${updateSession(sql, outcome, parts, values)},
+        ${bookUsage(sql, values, parts.splits)} ${values.spent}
+      select id, kind from ended`;
   const rings = parts.ends && parts.inSession;
   return sql<EndedRow[]>`
     with ${move}
@@ -83,20 +87,6 @@ function finish(
     select id, kind, (select count(*) from webhook_enqueued) ${parts.mayBeChat ? sql`, (select count(*) from chat_enqueued)` : sql``} ${parts.inSession && !parts.good ? sql`, (select count(*) from hidden_purge)` : sql``}
       ${rings ? sql`, (select count(*) from rung)` : sql``}
       ${parts.ends ? sql`, (select count(*) from enqueued)` : sql``} from ended`;
-}
-
-/** Does the same for plain claims of whose end nobody is told. */
-function finishQuietly(
-  sql: AnySql,
-  move: postgres.Fragment,
-  outcome: TurnOutcome,
-  parts: Parts,
-  values: EndValues,
-): PromiseLike<EndedRow[]> {
-  return sql<EndedRow[]>`
-    with ${move} ${writeMessages(sql, outcome, parts, values)} ${updateSession(sql, outcome, parts, values)},
-      ${bookUsage(sql, values, parts.splits)} ${values.spent}
-    select id, kind from ended`;
 }
 
 function countEnd({ kind }: EndedRow, { status, error }: TurnOutcome): void {
