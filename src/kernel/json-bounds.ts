@@ -1,0 +1,143 @@
+import { Buffer } from "node:buffer";
+import { setImmediate } from "node:timers/promises";
+import { jsonValuesMax } from "./limits.ts";
+
+/** JSON of another server nests at most this deep: what walks over it calls itself, and a stack has an end. */
+export const foreignJsonDepthMax = 256;
+/** Bytes that are read between two breaks in which other work goes on: about a millisecond. */
+const sliceBytes = 256 * 1024;
+
+const quote = 0x22;
+const backslash = 0x5c;
+
+/** What a byte outside of texts is: nothing, the begin or end of an object or array, a number or a word such as `true`, or a text. */
+const nothing = 0;
+const opens = 1;
+const closes = 2;
+const scalar = 3;
+const text = 4;
+const kinds = new Uint8Array(256);
+kinds[quote] = text;
+for (const character of "{[") kinds[character.charCodeAt(0)] = opens;
+for (const character of "}]") kinds[character.charCodeAt(0)] = closes;
+for (const character of "-+.0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+  kinds[character.charCodeAt(0)] = scalar;
+
+/** JSON as it comes: a text, its bytes, or its bytes in pieces. */
+export type JsonSource = string | Uint8Array | readonly Uint8Array[];
+
+/** What of a JSON text is beyond a bound; null when nothing is. */
+export type JsonExcess = "too_many_values" | "too_deep" | null;
+
+interface Bounds {
+  readonly valuesMax: number;
+  readonly depthMax: number;
+}
+
+/** Counts the values of a JSON text in slices, before anything parses it: each text, key, number, word, object and array is one. */
+class ValueCount {
+  excess: JsonExcess = null;
+  readonly #bounds: Bounds;
+  #values = 0;
+  #depth = 0;
+  #before = nothing;
+  #inText = false;
+
+  constructor(bounds: Bounds) {
+    this.#bounds = bounds;
+  }
+
+  /** Reads on from `at` to `end`. Returns where it stopped, which may be one byte further; it stops at once at an excess. */
+  read(bytes: Uint8Array, at: number, end: number): number {
+    let position = at;
+    while (position < end && this.excess === null) {
+      const byte = bytes[position] as number;
+      position += 1;
+      if (this.#inText) {
+        // What follows a backslash ends no text.
+        if (byte === backslash) position += 1;
+        else if (byte === quote) this.#inText = false;
+        continue;
+      }
+      const kind = kinds[byte] as number;
+      if (kind !== nothing) this.#count(kind);
+      this.#before = kind;
+    }
+    return position;
+  }
+
+  #count(kind: number): void {
+    this.#inText = kind === text;
+    if (kind === closes) {
+      this.#depth -= 1;
+      return;
+    }
+    if (kind === opens) {
+      this.#depth += 1;
+      if (this.#depth > this.#bounds.depthMax) this.excess = "too_deep";
+    } else if (kind === scalar && this.#before === scalar) return;
+    this.#values += 1;
+    if (this.#values > this.#bounds.valuesMax) this.excess = "too_many_values";
+  }
+}
+
+/**
+ * Returns whether a JSON text, which may be malformed, is beyond a bound: `jsonValuesMax` values
+ * and any depth where nothing else is said. It is counted before anything parses it and gives way to other
+ * work: parsing and checking millions of values stops a process for seconds, in any number of bytes.
+ */
+export async function jsonExcess(source: JsonSource, bounds: Partial<Bounds> = {}): Promise<JsonExcess> {
+  const { valuesMax = jsonValuesMax, depthMax = Number.POSITIVE_INFINITY } = bounds;
+  const pieces = piecesOf(source);
+  const bytes = pieces.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  // Each value has one byte at least, and so has each level.
+  if (bytes <= valuesMax && bytes <= depthMax) return null;
+  const count = new ValueCount({ valuesMax, depthMax });
+  let left = sliceBytes;
+  // The piece before may end with a backslash, which takes the first byte of the next.
+  let position = 0;
+  for (const piece of pieces) {
+    while (position < piece.byteLength && count.excess === null) {
+      if (left <= 0) {
+        await setImmediate();
+        left = sliceBytes;
+      }
+      const end = Math.min(position + left, piece.byteLength);
+      left -= end - position;
+      position = count.read(piece, position, end);
+    }
+    position -= piece.byteLength;
+  }
+  return count.excess;
+}
+
+function piecesOf(source: JsonSource): readonly Uint8Array[] {
+  if (typeof source === "string") return [Buffer.from(source)];
+  return source instanceof Uint8Array ? [source] : source;
+}
+
+/** What another server's JSON holds, or why it is not read. */
+export type ForeignJson =
+  | { readonly outcome: "read"; readonly value: unknown }
+  | { readonly outcome: "too_many_values" | "too_deep" | "malformed" };
+
+/**
+ * Reads JSON that another server sent, bounded in time: what has more than `jsonValuesMax` values,
+ * or nests deeper than `foreignJsonDepthMax`, is not parsed. How many bytes come is bounded by who reads them.
+ * Bytes that are not UTF-8 are malformed.
+ */
+export async function readForeignJson(source: JsonSource, bounds: Partial<Bounds> = {}): Promise<ForeignJson> {
+  const excess = await jsonExcess(source, { depthMax: foreignJsonDepthMax, ...bounds });
+  if (excess !== null) return { outcome: excess };
+  try {
+    return { outcome: "read", value: JSON.parse(typeof source === "string" ? source : utf8Text(source)) };
+  } catch {
+    return { outcome: "malformed" };
+  }
+}
+
+function utf8Text(source: Exclude<JsonSource, string>): string {
+  const bytes = source instanceof Uint8Array ? source : Buffer.concat(source);
+  // With `fatal`, so that malformed bytes are not replaced in silence; a byte order mark is left out.
+  return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+}
