@@ -1,7 +1,10 @@
 import { type CronItem, parseCronItems } from "graphile-worker";
 import { type JobName, jobKind } from "../src/kernel/queue/catalogue.ts";
 
-/** Jobs that are added by the clock, by whichever worker is first; the queue adds each once. Times are UTC. */
+/**
+ * Jobs that are added by the clock, by whichever worker is first; the queue adds each once. Times are UTC. One that failed
+ * and waits to be tried again is replaced by the next of its kind, which has all its attempts.
+ */
 const items: (CronItem & { task: JobName })[] = [
   { task: "keys.sweep", match: "17 * * * *" },
   { task: "audit.sweep", match: "27 * * * *" },
@@ -16,5 +19,5 @@ const items: (CronItem & { task: JobName })[] = [
 ];
 
 export const cronItems = parseCronItems(
-  items.map((item) => ({ ...item, options: { maxAttempts: jobKind(item.task).attempts } })),
+  items.map((item) => ({ ...item, options: { maxAttempts: jobKind(item.task).attempts, jobKey: item.task } })),
 );

@@ -12,7 +12,7 @@ import { sweepKeys } from "../src/kernel/http/idempotency.ts";
 import type { IdOf } from "../src/kernel/ids.ts";
 import { isPayload, type JobName, type JobPayloads, jobNames } from "../src/kernel/queue/catalogue.ts";
 import { observeJob } from "../src/kernel/queue/observe-job.ts";
-import { spendAttempts } from "../src/kernel/queue/stored-jobs.ts";
+import { isReplaced, spendAttempts } from "../src/kernel/queue/stored-jobs.ts";
 import { cancelLostTask } from "../src/mcp-connections/lost-tasks.ts";
 import { deliverEvents } from "../src/merchant/deliver.ts";
 import { startNext } from "../src/sessions/accept/start-next.ts";
@@ -107,7 +107,8 @@ function inLanes(ctx: Ctx, lanes: Lanes, handlers: JobHandlers): Record<JobName,
 
 /**
  * Makes a malformed job a dead letter at once, with a line in the log: another attempt
- * would fail as well, and an operator can list it (`queue list --dead`).
+ * would fail as well, and an operator can list it (`queue list --dead`). One that fails after it
+ * was replaced by a newer one is done: it would be a dead letter, although the newer one does its work.
  */
 function taskOf<N extends JobName>({ log, sql }: Ctx, lanes: Lanes, name: N, handlers: JobHandlers): Task {
   const handle: (payload: JobPayloads[N]) => Promise<unknown> = handlers[name];
@@ -115,8 +116,16 @@ function taskOf<N extends JobName>({ log, sql }: Ctx, lanes: Lanes, name: N, han
     observeJob(name, async () => void (await handle(payload as JobPayloads[N]))),
   );
   return async (payload, helpers) => {
-    if (isPayload(name, payload)) return run(payload, helpers);
-    const { id } = helpers.job;
+    const { id, key } = helpers.job;
+    if (isPayload(name, payload)) {
+      try {
+        await run(payload, helpers);
+      } catch (error) {
+        if (key === null || !(await isReplaced(sql, id).catch(() => false))) throw error;
+        log.warn({ err: error, job: id, task: name }, "a job failed whose work a newer one does");
+      }
+      return;
+    }
     log.error({ job: id, task: name }, "a malformed job is a dead letter");
     await spendAttempts(sql, id);
     throw new Error("The payload is malformed.");

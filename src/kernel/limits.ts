@@ -114,7 +114,7 @@ export const reapEveryMs = 1_500;
 export const reapBatchRows = 500;
 /** A queued turn whose job is gone gets a new one after this long. */
 export const queuedTurnStaleMs = 5_000;
-/** A worker tries this long to take a session's lock, then hands the job back. */
+/** A worker tries this long to take a session's lock; then the turn is parked. */
 export const lockWaitMs = 2_000;
 
 /** The most bytes of a tool's result as JSON; a longer one is cut, with a note. */

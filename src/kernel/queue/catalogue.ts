@@ -6,11 +6,14 @@ interface JobKind {
   readonly attempts: number;
   /** So many jobs of the kind run at once in a worker process, in slots that tenants share. Turns have slots of their own (`WORKER_CONCURRENCY`). */
   readonly atOnce: number;
-  /** The field by which jobs are told apart: of those with the same value, at most one waits. Null: jobs of this kind have no key. */
+  /** The field by which jobs are told apart: of those with the same value, at most one waits. Null: at most one of the kind waits. */
   readonly key: string | null;
   /** The text before that field in the job's key; the name of the kind and a colon when left out. */
   readonly keyPrefix?: string;
 }
+
+/** A job that comes by the clock. It is tried again until the next of its kind takes its place in the queue (`workers/crontab.ts`), so an outage leaves no dead letter. */
+const byTheClock = { payload: [], attempts: 25, atOnce: 1, key: null } as const;
 
 /** Every kind of job. */
 const kinds = {
@@ -35,7 +38,7 @@ const kinds = {
   /** Erase a deleted chat connection; where its agent or tenant was deleted, remove its webhook before. */
   "chat.purge": { payload: ["connectionId", "tenantId"], attempts: 25, atOnce: 3, key: "connectionId" },
   /** Delete old events of the chat platforms. */
-  "chat.sweep": { payload: [], attempts: 1, atOnce: 1, key: null },
+  "chat.sweep": { ...byTheClock },
   /** Cancel the task of an MCP server once the claim of a turn that called it, its `attempt`, does not run any more; given up at `until`. */
   "mcp-task.cancel": {
     payload: ["watchKey", "connectionId", "serverTaskId", "turnId", "attempt", "until", "tenantId"],
@@ -52,13 +55,13 @@ const kinds = {
   /** Delete the files of a workspace that is being deleted, then the workspace. */
   "workspace.purge": { payload: ["workspaceId", "tenantId"], attempts: 25, atOnce: 3, key: "workspaceId" },
   /** Add a job for each tenant that has something older than it keeps. */
-  "retention.sweep": { payload: [], attempts: 1, atOnce: 1, key: null },
+  "retention.sweep": { ...byTheClock },
   /** Delete what a tenant keeps no longer. */
   "retention.purge": { payload: ["tenantId"], attempts: 25, atOnce: 3, key: "tenantId" },
   /** Empty stateless generations whose answers nobody can ask for any more. */
-  "generations.sweep": { payload: [], attempts: 1, atOnce: 1, key: null },
+  "generations.sweep": { ...byTheClock },
   /** Delete counts of quotas that are over, and old dead letters. */
-  "records.sweep": { payload: [], attempts: 1, atOnce: 1, key: null },
+  "records.sweep": { ...byTheClock },
   /** Erase a deleted task and its runs. */
   "task.purge": { payload: ["taskId", "tenantId"], attempts: 25, atOnce: 3, key: "taskId" },
   /** Delete what a deleted library skill leaves behind. */
@@ -70,17 +73,17 @@ const kinds = {
   /** Erase what a deleted webhook leaves behind. */
   "webhook.purge": { payload: ["webhookId", "tenantId"], attempts: 25, atOnce: 3, key: "webhookId" },
   /** End deliveries that wait too long for a disabled webhook, and delete what webhooks keep no longer. */
-  "webhook.sweep": { payload: [], attempts: 1, atOnce: 1, key: null },
+  "webhook.sweep": { ...byTheClock },
   /** Deny the tool calls that nobody decided in time. */
-  "pauses.sweep": { payload: [], attempts: 1, atOnce: 1, key: null },
+  "pauses.sweep": { ...byTheClock },
   /** Delete old Idempotency-Keys. */
-  "keys.sweep": { payload: [], attempts: 1, atOnce: 1, key: null },
+  "keys.sweep": { ...byTheClock },
   /** Delete the console's sessions and links that are over. */
-  "console-sessions.sweep": { payload: [], attempts: 1, atOnce: 1, key: null },
+  "console-sessions.sweep": { ...byTheClock },
   /** Delete old audit events. */
-  "audit.sweep": { payload: [], attempts: 1, atOnce: 1, key: null },
+  "audit.sweep": { ...byTheClock },
   /** Add ended turns to the sums of usage. */
-  "usage.sum": { payload: [], attempts: 1, atOnce: 1, key: null },
+  "usage.sum": { ...byTheClock },
 } as const satisfies Record<string, JobKind>;
 
 export type JobName = keyof typeof kinds;
@@ -88,7 +91,7 @@ export type JobName = keyof typeof kinds;
 /** The payload of each kind of job. */
 export type JobPayloads = { readonly [N in JobName]: { readonly [F in (typeof kinds)[N]["payload"][number]]: string } };
 
-/** The kinds of job that have a key. */
+/** The kinds of job of which several wait, each with a key of its own. */
 export type KeyedJobName = { [N in JobName]: (typeof kinds)[N]["key"] extends null ? never : N }[JobName];
 
 /** The names of all kinds of job. */

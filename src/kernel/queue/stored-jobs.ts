@@ -87,6 +87,12 @@ export async function spendAttempts(sql: AnySql, id: string): Promise<void> {
   await sql`update graphile_worker._private_jobs set max_attempts = attempts where id = ${id}::bigint`;
 }
 
+/** Returns whether a running job was replaced by a newer one with its key, which does its work: the queue takes its key away, and all its attempts. */
+export async function isReplaced(sql: AnySql, id: string): Promise<boolean> {
+  const [row] = await sql`select 1 from graphile_worker._private_jobs where id = ${id}::bigint and key is null`;
+  return row !== undefined;
+}
+
 /** Deletes dead jobs that did not change for so many days, at most `rowsMax`; returns how many. */
 export async function eraseDeadJobs(sql: AnySql, days: number, rowsMax: number): Promise<number> {
   const { count } = await sql`

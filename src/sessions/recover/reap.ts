@@ -7,14 +7,14 @@ import { forgetWorkers } from "../../kernel/queue/recover.ts";
 import { reaperActions } from "../../kernel/telemetry/metrics.ts";
 import { endIdleLog } from "../run/idle-log.ts";
 import { isLostLine, ringLostLines } from "../state/line.ts";
-import { addTurnJob } from "../state/turn-job.ts";
+import { addTurnJob, removeSpentJobs, spentTurnJobs } from "../state/turn-job.ts";
 import { endLostTurn } from "./end-lost-turn.ts";
 import { findOrphans, type OrphanRow, recoverOrphan } from "./orphans.ts";
 
 /**
  * Recovers turns whose worker is lost (docs/architecture.md, "The reaper"). One worker
  * process at a time runs it (`kernel/queue/lease.ts`); all its updates are guarded, so any
- * number may. Each scan has six parts:
+ * number may. Each scan has seven parts:
  *
  * 1. Frozen workers: their connections are ended, which frees their locks.
  * 2. Dead workers: forgotten, and their jobs are given back to the queue.
@@ -24,6 +24,7 @@ import { findOrphans, type OrphanRow, recoverOrphan } from "./orphans.ts";
  * 4. Canceled turns that no worker has: ended.
  * 5. Lines of sessions that nothing holds and whose job is gone: a job is enqueued again.
  * 6. Queued turns that are not parked and whose job is gone: a job is enqueued again.
+ * 7. Jobs without attempts left of turns that are not queued any more: they are removed.
  */
 export class Reaper {
   readonly #ctx: Ctx;
@@ -54,6 +55,7 @@ export class Reaper {
     if (found.canceled) await this.#endCanceled();
     if (found.lines) await this.#ringLines();
     if (found.silent) await this.#enqueueAgain();
+    if (found.spent) await removeSpentJobs(this.#ctx.sql, reapBatchRows);
     this.#steady.extend(Date.now());
   }
 
@@ -68,7 +70,8 @@ export class Reaper {
         exists (select 1 from workers w where ${isDead(sql)}) as dead,
         (select true from turns where ${isToCancel(sql)} order by cancel_requested_at limit 1) is not null as canceled,
         (select true from sessions where line > 0 and ${isLostLine(sql)} order by id limit 1) is not null as lines,
-        exists (${silentTurns(sql)}) as silent`;
+        exists (${silentTurns(sql)}) as silent,
+        exists (${spentTurnJobs(sql, 1)}) as spent`;
     return found;
   }
 
@@ -162,6 +165,7 @@ interface Found {
   readonly canceled: boolean;
   readonly lines: boolean;
   readonly silent: boolean;
+  readonly spent: boolean;
 }
 
 /** The SQL of: the worker `w` has been silent for long, and has no connection either. */

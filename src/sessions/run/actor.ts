@@ -17,7 +17,7 @@ import { hasJob, unclaimTurn } from "../state/turn.ts";
 import { type QueuedTurn, queuedChannel, readAnnouncement } from "../state/turn-job.ts";
 import { writeBeat } from "./beat.ts";
 import { Channels } from "./channels.ts";
-import { type AskedClaim, type ClaimRefusal, claimCounted, claimTurn } from "./claim.ts";
+import { type AskedClaim, busyOrGone, type ClaimRefusal, claimCounted, claimTurn } from "./claim.ts";
 import { lockMissing, releaseLock, sendReleases } from "./session-lock.ts";
 
 /** Why a running turn is told to stop. */
@@ -61,8 +61,8 @@ export class Actor {
   readonly #pool: Sql;
   #sql: Sql;
   readonly #running = new Map<string, RunningTurn>();
-  /** Turns that are being claimed: a second job of the same turn must not treat that claim as lost. */
-  readonly #claiming = new Set<string>();
+  /** Turns that are being claimed, and what comes of it: a second claim of the same turn would take the lock that this connection holds already. */
+  readonly #claiming = new Map<string, Promise<RunningTurn | ClaimRefusal>>();
   #backendPid: number | null = null;
   #beating: ReturnType<typeof setInterval> | null = null;
   /** When the last beat that Postgres took began. */
@@ -190,16 +190,25 @@ export class Actor {
   }
 
   /**
-   * Takes the session's lock and claims the turn, for `run`. Returns why it was not claimed:
-   * also `gone` when the turn runs here already. Throws when another worker keeps the lock of
-   * a job's turn longer than `lockWaitMs`, or Postgres is away longer than `databaseWaitMs`;
-   * the queue then tries again.
+   * Takes the session's lock and claims the turn, for `run`. Returns why it was not claimed: also `gone` when
+   * somebody here has just claimed it, and `busy` when the lock of a job's turn stayed held for `lockWaitMs`. Throws when
+   * Postgres is away longer than `databaseWaitMs`; the queue then tries again.
    */
   async claim(asked: AskedClaim): Promise<RunningTurn | ClaimRefusal> {
+    const { turnId } = asked;
+    const underWay = this.#claiming.get(turnId);
+    if (underWay !== undefined) {
+      const outcome = await underWay;
+      return typeof outcome === "string" ? outcome : "gone";
+    }
+    const claiming = this.#claimToRun(asked).finally(() => this.#claiming.delete(turnId));
+    this.#claiming.set(turnId, claiming);
+    return claiming;
+  }
+
+  async #claimToRun(asked: AskedClaim): Promise<RunningTurn | ClaimRefusal> {
     const { turnId, lockKey } = asked;
-    if (this.#claiming.has(turnId) || this.#running.has(turnId)) return "gone";
-    this.#claiming.add(turnId);
-    const turn = await this.#claim(asked).finally(() => this.#claiming.delete(turnId));
+    const turn = await this.#claim(asked);
     if (typeof turn === "string") return turn;
     const running: RunningTurn = {
       turn,
@@ -249,7 +258,7 @@ export class Actor {
           return claimed;
         }
         // A parked turn is found again; who tries to claim it meanwhile may try others.
-        if (!hasJob(way) && !unsure) return claimed;
+        if ((!hasJob(way) && !unsure) || Date.now() > busyUntil) return claimed;
       } catch (error) {
         // A statement that fails keeps the lock it took; one that lost its connection lost that too.
         releaseLock(this.#sql, lockKey).catch(() => {});
@@ -257,12 +266,13 @@ export class Actor {
         unsure = true;
         busyUntil = Date.now() + lockWaitMs;
       }
-      if (Date.now() > busyUntil) throw new Error(`The session of ${turnId} stayed locked for ${lockWaitMs} ms.`);
       await sleep(pauseMs);
     }
   }
 
   #tryClaim(asked: AskedClaim): Promise<ClaimedTurn | ClaimRefusal> {
+    // An earlier claim of the turn ends here, and its lock is this connection's own.
+    if (this.#running.has(asked.turnId)) return busyOrGone(this.#sql, asked.turnId);
     if (asked.way !== "counted") return claimTurn(this.#sql, this.workerId, asked);
     return claimCounted({ lockSql: this.#sql, sql: this.#pool }, this.workerId, asked);
   }

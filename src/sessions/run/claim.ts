@@ -65,7 +65,7 @@ export interface AskedClaim {
 
 /** Why a turn was not claimed; the session's lock is not kept. */
 export type ClaimRefusal =
-  /** Another connection holds the session's lock, or the turn's row. */
+  /** It is queued, and another connection holds the session's lock, or the turn's row. */
   | "busy"
   /** The turn is not queued any more. */
   | "gone"
@@ -108,11 +108,11 @@ async function claimAll(lockSql: Sql, workerId: IdOf<"worker">, all: readonly As
 }
 
 async function toClaim(lockSql: Sql, { turnId, lockKey, way }: AskedClaim, row: ClaimRow | undefined): Promise<Claim> {
-  if (row === undefined || !row.locked) return "busy";
+  if (row === undefined || !row.locked) return busyOrGone(lockSql, turnId);
   if (row.id !== null) return toClaimedTurn(row);
   await releaseLock(lockSql, lockKey);
   // Nothing waits on the lock connection, where the beat would wait too: so not for a row that another transaction holds.
-  if (!row.isFree) return (await isQueued(lockSql, turnId)) ? "busy" : "gone";
+  if (!row.isFree) return busyOrGone(lockSql, turnId);
   return hasJob(way) && (await isQueued(lockSql, turnId)) ? "waits" : "gone";
 }
 
@@ -129,7 +129,7 @@ export async function claimCounted(
   sendReleases(lockSql);
   const [held] = await lockSql<{ locked: boolean }[]>`
     select ${tryLock(lockSql, lockSql`${asked.lockKey}::text`)} as locked`;
-  if (held?.locked !== true) return "busy";
+  if (held?.locked !== true) return busyOrGone(lockSql, asked.turnId);
   const [row] = await tx(sql, async (inner) => {
     await inner`select pg_advisory_xact_lock(hashtextextended(${`running-turns:${asked.tenantId}`}, 0))`;
     const room = inner`(
@@ -139,7 +139,7 @@ export async function claimCounted(
   });
   if (row !== undefined && row.id !== null) return toClaimedTurn(row);
   await releaseLock(lockSql, asked.lockKey);
-  if (row?.locked === true && !row.isFree) return (await isQueued(sql, asked.turnId)) ? "busy" : "gone";
+  if (row?.locked === true && !row.isFree) return busyOrGone(sql, asked.turnId);
   return row?.locked === true ? "gone" : "waits";
 }
 
@@ -180,6 +180,14 @@ function readClaims(
     ) tenant on true
     left join lateral (${agentOfTurn(sql)}) agent on true
     left join lateral (${historyOfTurn(sql)}) history on true`;
+}
+
+/**
+ * Returns why a turn cannot be claimed whose lock or row somebody else holds. Mostly that is the worker that has just
+ * claimed it: then it is not queued any more, and its job is done.
+ */
+export async function busyOrGone(sql: AnySql, turnId: string): Promise<"busy" | "gone"> {
+  return (await isQueued(sql, turnId)) ? "busy" : "gone";
 }
 
 async function isQueued(sql: AnySql, turnId: string): Promise<boolean> {

@@ -80,3 +80,22 @@ export function removeTurnJobs(sql: AnySql): postgres.Fragment {
       where j.id = found.id
     )`;
 }
+
+/**
+ * Returns the SQL of the numbers of jobs that have no attempts left and whose turn runs, waits or has ended: an outage used
+ * the attempts up while it was claimed without them. Nobody needs such a job, and as a dead letter it would call for an operator.
+ */
+export function spentTurnJobs(sql: AnySql, rowsMax: number): postgres.Fragment {
+  return sql`
+    select j.id from graphile_worker._private_jobs j
+    where j.task_id = (select id from graphile_worker._private_tasks where identifier = 'turn')
+      and j.attempts >= j.max_attempts and j.locked_at is null
+      and exists (select 1 from turns t where t.id = j.key and t.status <> 'queued')
+    limit ${rowsMax}`;
+}
+
+/** Removes such jobs, so many at most. */
+export async function removeSpentJobs(sql: AnySql, rowsMax: number): Promise<void> {
+  await sql`
+    delete from graphile_worker._private_jobs where locked_at is null and id in (${spentTurnJobs(sql, rowsMax)})`;
+}

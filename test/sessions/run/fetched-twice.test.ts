@@ -1,0 +1,140 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { openDatabase } from "../../../src/kernel/database/client.ts";
+import { createLogger } from "../../../src/kernel/telemetry/log.ts";
+import { Actor } from "../../../src/sessions/run/actor.ts";
+import { addTurnJob } from "../../../src/sessions/state/turn-job.ts";
+import { useAgent } from "../../harness/fixture.ts";
+import { eventually } from "../../harness/harness.ts";
+import { heldMark, holdModel } from "../../harness/held-model.ts";
+import { aftermathOf, sharedRedisUrl, startInstallation } from "../../harness/processes.ts";
+import { writeQueuedTurn } from "../../harness/queued-turn.ts";
+import type { LogLine } from "../../harness/service-process.ts";
+import { expectWhole, turnsIn } from "../../harness/turn-checks.ts";
+
+// No worker runs beside those of the test.
+const { h, t, agentId } = await useAgent();
+const outside = openDatabase({ url: h.databaseUrl, max: 1, applicationName: "parley-test-outside" });
+const actors: Actor[] = [];
+afterAll(async () => {
+  await Promise.all(actors.map((actor) => actor.close()));
+  await outside.end();
+});
+
+async function start(): Promise<Actor> {
+  const actor = new Actor({ databaseUrl: h.databaseUrl, slots: 4, pool: h.sql, log: createLogger("error") });
+  actors.push(actor);
+  await actor.start();
+  return actor;
+}
+
+/** Holds a session's lock on a connection of the test's until `work` has resolved. */
+const withLock = <T>(lockKey: string, work: () => Promise<T>) =>
+  outside.begin(async (inner) => {
+    await inner`select pg_advisory_xact_lock(hashtextextended(${lockKey}, 0))`;
+    return work();
+  });
+
+const outcomeOf = (result: unknown) => (typeof result === "string" ? result : "claimed");
+
+describe("a turn's job that is fetched", () => {
+  test("while another worker runs the turn is done at once", async () => {
+    const [first, second] = [await start(), await start()];
+    const queued = await writeQueuedTurn(h, t, agentId);
+    const running = await first.claim({ ...queued, way: "announced" });
+    if (typeof running === "string") throw new Error(running);
+    for (const way of ["job", "announced", "parked", "counted"] as const)
+      expect(await second.claim({ ...queued, way })).toBe("gone");
+    expect(await first.claim({ ...queued, way: "job" })).toBe("gone");
+    await first.run(running, async () => {});
+  });
+
+  test("while this worker claims the turn shares what becomes of that", async () => {
+    const actor = await start();
+    const queued = await writeQueuedTurn(h, t, agentId);
+    const [announced, job] = await withLock(queued.lockKey, () =>
+      Promise.all([actor.claim({ ...queued, way: "announced" }), actor.claim({ ...queued, way: "job" })]),
+    );
+    // Were it done while the other one failed, nobody would run the turn.
+    expect([announced, job]).toEqual(["busy", "busy"]);
+    const both = await Promise.all([
+      actor.claim({ ...queued, way: "announced" }),
+      actor.claim({ ...queued, way: "job" }),
+    ]);
+    expect(both.map(outcomeOf)).toEqual(["claimed", "gone"]);
+  });
+
+  test("while the turn's last claim still ends here is not taken for done", async () => {
+    const actor = await start();
+    const queued = await writeQueuedTurn(h, t, agentId);
+    const running = await actor.claim({ ...queued, way: "job" });
+    if (typeof running === "string") throw new Error(running);
+    const ending = Promise.withResolvers<void>();
+    const ran = actor.run(running, () => ending.promise);
+    await h.sql`update turns set status = 'queued', worker_id = null, claimed_at = null where id = ${queued.turnId}`;
+    const again = actor.claim({ ...queued, way: "job" });
+    ending.resolve();
+    await ran;
+    expect(outcomeOf(await again)).toBe("claimed");
+    const [row] = await h.sql`select attempt from turns where id = ${queued.turnId}`;
+    expect(row?.attempt).toBe(2);
+  });
+});
+
+const isAlarm = ({ level }: LogLine) => level === "warn" || level === "error";
+
+test.skipIf(sharedRedisUrl === null)(
+  "two workers leave nothing behind of turns whose jobs both fetch while they run, or whose session stays locked",
+  async () => {
+    await using installation = await startInstallation();
+    await using model = holdModel(installation.model);
+    const { sql } = installation;
+    const c = await installation.client((await installation.serve()).url, model.url);
+    const workers = await Promise.all([installation.work(), installation.work()]);
+    const alarms = () => workers.flatMap(({ log }) => log.filter(isAlarm));
+    const jobs = () => sql<{ lastError: string | null }[]>`
+      select last_error from graphile_worker._private_jobs where payload ->> 'turnId' is not null`;
+
+    const first = await c.turn('first [[sim: text="one"]]');
+    await aftermathOf(sql, first.turnId);
+    const turns = await Promise.all(Array.from({ length: 24 }, () => c.turn(`long ${heldMark} [[sim: text="done"]]`)));
+    await eventually(async () => (await turnsIn(installation, "running")) === turns.length);
+    for (let round = 0; round < 4; round++) {
+      await sql`
+        select ${addTurnJob(sql)} from (select id, session_id, tenant_id from turns where status = 'running') running`;
+      await eventually(async () => {
+        const left = await jobs();
+        // None fails, to be tried again.
+        expect(left.filter(({ lastError }) => lastError !== null)).toEqual([]);
+        return left.length === 0;
+      });
+    }
+
+    // As after an outage that used up the attempts of a job while its turn was claimed without it.
+    const spent = turns[0]?.turnId ?? "";
+    await sql`
+      select graphile_worker.add_job('turn', '{}', job_key => ${spent}, run_at => now() + interval '1 hour', max_attempts => 1)`;
+    await sql`update graphile_worker._private_jobs set attempts = 1 where key = ${spent}`;
+
+    const next = await sql.begin(async (inner) => {
+      await inner`select pg_advisory_xact_lock(hashtextextended(${first.sessionId}, 0))`;
+      const turn = await c.turn('second [[sim: text="two"]]', first.sessionId);
+      await eventually(async () => {
+        const [parked] = await sql`select 1 from turns where id = ${turn.turnId} and parked_at is not null`;
+        return parked !== undefined;
+      });
+      return turn;
+    });
+    await next.stream.closed;
+    expectWhole(next, "two");
+    model.release();
+    await Promise.all(turns.map(({ stream }) => stream.closed));
+    for (const { turnId } of [...turns, next])
+      expect(await aftermathOf(sql, turnId)).toEqual({ status: "succeeded", attempt: 1, metered: 1, messages: 2 });
+    await eventually(async () => (await jobs()).length === 0);
+    await eventually(
+      async () => (await sql`select 1 from graphile_worker._private_jobs where key = ${spent}`).length === 0,
+    );
+    expect(alarms()).toEqual([]);
+  },
+  120_000,
+);
