@@ -309,6 +309,7 @@ CREATE TABLE client_tokens (
   origins text[] NOT NULL,
   expires_at timestamp with time zone NOT NULL,
   created_at timestamp with time zone DEFAULT now() NOT NULL,
+  can text[] DEFAULT '{approvals,clientTools}'::text[] NOT NULL,
   CONSTRAINT client_tokens_pkey PRIMARY KEY (id),
   CONSTRAINT client_tokens_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id)
 );

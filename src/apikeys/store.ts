@@ -1,4 +1,5 @@
-import { tokenBodyLength, tokenPrefix } from "../kernel/auth/authenticator.ts";
+import { tokenBodyLength } from "../kernel/auth/authenticator.ts";
+import { keyPrefix } from "../kernel/auth/bearer.ts";
 import { randomToken } from "../kernel/auth/random-token.ts";
 import type { AnySql } from "../kernel/database/client.ts";
 import { newerThan, placeInTime, type TimePlace } from "../kernel/database/keyset.ts";
@@ -27,7 +28,7 @@ export function createApiKey(
   name: string,
   expiresAt: Date | null,
 ): Promise<{ apiKey: ApiKey; token: string }> {
-  const token = randomToken(tokenPrefix, tokenBodyLength);
+  const token = randomToken(keyPrefix, tokenBodyLength);
   return tx(sql, async (inner) => {
     // The tenant's row is the lock that makes the count hold.
     await inner`select 1 from tenants where id = ${tenantId} for no key update`;

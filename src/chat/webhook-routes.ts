@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
+import { StrangeBodies } from "../kernel/admission/strange-bodies.ts";
 import { SharedSlots } from "../kernel/async/shared-slots.ts";
 import { rateGate } from "../kernel/auth/gates.ts";
-import { readBytes } from "../kernel/bounded-read.ts";
 import type { Ctx } from "../kernel/context.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { limitValues } from "../kernel/http/count-values.ts";
@@ -21,19 +21,31 @@ export function chatWebhookRoutes(ctx: Ctx) {
   );
 }
 
+/** Bodies of one connection's webhooks that come at once, each of at most `webhookBytesMax`; platforms send at most some dozens. */
+const bodiesPerConnectionMax = 64;
+const bodies = new StrangeBodies(bodiesPerConnectionMax);
+
 /**
  * Verifies a request, stores what it says and responds at once; a job begins the
  * turn. Throws 401 for a request that is not verifiably the platform's: it stores
  * nothing, and does not reveal whether there is such a connection. Throws 429 for one
  * too many in a second; a request that is not the platform's uses up none of them.
+ * The connection is looked up first: whoever invents one is refused before its body has come, and the requests of
+ * each that there is share nothing with others. While the body comes, nothing is held but its bytes.
  * Nothing is read for a disabled connection: whatever the body, the response is 200.
  */
 async function receive(ctx: Ctx, request: Request, label: string, connectionId: string): Promise<Response> {
-  const body = await readBytes(request, webhookBytesMax);
   const name = chatPlatforms.find((known) => known === label);
   const known = name !== undefined && isId("chatConnection", connectionId);
   const connection = known ? await findWebhookConnection(ctx.sql, name, connectionId) : null;
-  if (connection === null) throw new ApiError("unauthorized");
+  if (connection === null) {
+    ctx.slots.refuse(request);
+    throw new ApiError("unauthorized");
+  }
+  await ctx.slots.identify(request, { id: connection.id, form: "b" });
+  ctx.slots.pause(request);
+  const body = await bodies.read(connection.id, request, webhookBytesMax);
+  await ctx.slots.resume(request);
   const platform = platforms[connection.platform];
   if (!platform.verify(openChatCredentials(ctx.sealer, connection), request.headers, body))
     throw new ApiError("unauthorized");

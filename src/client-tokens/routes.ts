@@ -7,7 +7,7 @@ import { operation, pathIds } from "../kernel/http/operation.ts";
 import { Id } from "../kernel/ids.ts";
 import { databaseWaitMs } from "../kernel/limits.ts";
 import { ClientTokenCreatedResponse } from "./responses.ts";
-import { ClientTokenCreate, tokenSecondsDefault } from "./schema.ts";
+import { abilitiesDefault, ClientTokenCreate, tokenSecondsDefault } from "./schema.ts";
 import { createClientToken, deleteClientToken } from "./store.ts";
 
 /** Tokens that a process makes at once. Those of a tenant wait for one another in the database, each with a connection. */
@@ -25,20 +25,22 @@ export function clientTokenRoutes(ctx: Ctx) {
         audit: "client_token.create",
         summary: "Create a token for a page of one end user",
         description:
-          "The token is good for the turns, streams, transcripts, approvals and client tools of `userId` with `agentId`, or of the one session `sessionId`, and for nothing else. Browsers may use it on pages of `origins`. It ends with the API key that made it.",
+          "The token is good for the turns, streams, transcripts, approvals and client tools of `userId` with `agentId`, or of the one session `sessionId`, and for nothing else. `can` says whether it decides approvals, answers calls of client tools and forks sessions; left out, it does all but fork. Browsers may use it on pages of `origins`. It ends with the API key that made it.",
         body: ClientTokenCreate,
         success: 201,
         response: ClientTokenCreatedResponse,
         errors: ["not_found", "invalid_request"],
         handle: async ({ commit, tenantId, principal, body }) => {
-          const { agentId, userId, sessionId = null, expiresInSeconds = tokenSecondsDefault, origins = [] } = body;
+          const { agentId, userId, sessionId = null, expiresInSeconds = tokenSecondsDefault } = body;
+          const { can = abilitiesDefault, origins = [] } = body;
           checkOrigins(origins);
           const keyId = principal.kind === "api_key" ? principal.actor.id : null;
-          const asked = { tenantId, keyId, agentId, userId, sessionId, expiresInSeconds };
+          const sets = { can: [...new Set(can)], origins: [...new Set(origins)] };
+          const asked = { tenantId, keyId, agentId, userId, sessionId, expiresInSeconds, ...sets };
           const release = await slots.take(tenantId, AbortSignal.timeout(databaseWaitMs)).catch(() => {
             throw tooMany("The tenant makes too many client tokens at once.");
           });
-          const made = commit((inner) => createClientToken(inner, { ...asked, origins: [...new Set(origins)] }));
+          const made = commit((inner) => createClientToken(inner, asked));
           return made.finally(release);
         },
       }),

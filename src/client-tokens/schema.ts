@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
+import { type ClientAbility, clientAbilities } from "../kernel/auth/client-scope.ts";
 import { Component, example } from "../kernel/http/component.ts";
-import { Characters } from "../kernel/http/request-fields.ts";
+import { Characters, OneOf } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
 import { userIdLengthMax } from "../kernel/limits.ts";
 
@@ -9,6 +10,10 @@ export const tokenSecondsMin = 60;
 export const tokenSecondsMax = 86_400;
 /** How long it is where nothing is said. */
 export const tokenSecondsDefault = 3_600;
+/** What a token may do where nothing is said: a fork costs its tenant space. */
+export const abilitiesDefault: readonly ClientAbility[] = ["approvals", "clientTools"];
+/** One of the abilities of a client token. */
+export const ClientAbilityField = OneOf(...clientAbilities);
 /** Valid client tokens of a tenant. They are counted with each new one, which takes 3 to 7 ms for so many. */
 export const clientTokensPerTenantMax = 20_000;
 /** Origins that one token is for. */
@@ -25,6 +30,12 @@ export const ClientTokenCreate = Component("ClientTokenCreate", {
   sessionId: Type.Optional(Id("session")),
   expiresInSeconds: Type.Optional(
     Type.Integer({ minimum: tokenSecondsMin, maximum: tokenSecondsMax, default: tokenSecondsDefault }),
+  ),
+  can: Type.Optional(
+    example(Type.Array(ClientAbilityField, { maxItems: clientAbilities.length, default: [...abilitiesDefault] }), [
+      "approvals",
+      "clientTools",
+    ]),
   ),
   origins: Type.Optional(
     example(Type.Array(Characters({ min: 1, max: originCharactersMax }), { maxItems: originsPerTokenMax }), [

@@ -1,5 +1,6 @@
 import { tokenBodyLength } from "../kernel/auth/authenticator.ts";
-import { type ClientScope, clientTokenPrefix } from "../kernel/auth/client-scope.ts";
+import { clientTokenPrefix } from "../kernel/auth/bearer.ts";
+import type { ClientAbility, ClientScope } from "../kernel/auth/client-scope.ts";
 import { randomToken } from "../kernel/auth/random-token.ts";
 import type { AnySql, Sql, Tx } from "../kernel/database/client.ts";
 import { eraseRowsMax, type Pace } from "../kernel/database/pace.ts";
@@ -23,6 +24,7 @@ export interface ClientTokenRequest extends ClientScope {
 export interface ClientToken {
   readonly id: IdOf<"clientToken">;
   readonly token: string;
+  readonly can: readonly ClientAbility[];
   readonly expiresAt: string;
 }
 
@@ -32,7 +34,7 @@ export interface ClientToken {
  * `invalid_request` at the tenant's limits of tokens and origins.
  */
 export async function createClientToken(inner: Tx, asked: ClientTokenRequest): Promise<ClientToken> {
-  const { tenantId, keyId, agentId, userId, sessionId, expiresInSeconds, origins } = asked;
+  const { tenantId, keyId, agentId, userId, sessionId, expiresInSeconds, can, origins } = asked;
   // The lock makes the counts hold.
   await inner`select pg_advisory_xact_lock(hashtextextended(${`client-tokens:${tenantId}`}, 0))`;
   const keyEndsAt = keyId === null ? null : await requireKey(inner, tenantId, keyId);
@@ -40,13 +42,13 @@ export async function createClientToken(inner: Tx, asked: ClientTokenRequest): P
   await requireRoom(inner, tenantId);
   const [id, token] = [newId("clientToken"), randomToken(clientTokenPrefix, tokenBodyLength)];
   const [row] = await inner<{ expiresAt: Date }[]>`
-    insert into client_tokens (id, tenant_id, key_id, digest, agent_id, user_id, session_id, origins, expires_at)
-    values (${id}, ${tenantId}, ${keyId}, ${digest(token)}, ${agentId}, ${userId}, ${sessionId}, ${origins as string[]},
+    insert into client_tokens (id, tenant_id, key_id, digest, agent_id, user_id, session_id, can, origins, expires_at)
+    values (${id}, ${tenantId}, ${keyId}, ${digest(token)}, ${agentId}, ${userId}, ${sessionId}, ${can as string[]}, ${origins as string[]},
       least(now() + make_interval(secs => ${expiresInSeconds}), ${keyEndsAt}::timestamptz))
     returning expires_at`;
   const { expiresAt } = row as { expiresAt: Date };
   await keepOrigins(inner, asked, expiresAt);
-  return { id, token, expiresAt: expiresAt.toISOString() };
+  return { id, token, can, expiresAt: expiresAt.toISOString() };
 }
 
 /** Returns when the key expires, if it does. Throws 401 for one that was deleted meanwhile. */

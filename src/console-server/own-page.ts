@@ -6,7 +6,7 @@ import type { Secret } from "./secret.ts";
 /**
  * Checks that a request comes from the console's own page, by what browsers say of it: `Origin`
  * has to be the address of the console, and `Sec-Fetch-Site` the same origin. A program that
- * is no browser sends neither. Throws 403 `foreign_request`.
+ * is no browser sends neither, and may sign in. Throws 403 `foreign_request`.
  */
 export function requireOwnOrigin(request: Request, publicUrl: string): void {
   const { headers } = request;
@@ -15,6 +15,16 @@ export function requireOwnOrigin(request: Request, publicUrl: string): void {
   const origin = headers.get("origin");
   if (!isOwnSite || (origin !== null && !isOwn(origin, publicUrl, headers.get("host"))))
     throw new ApiError("foreign_request");
+}
+
+/**
+ * Checks what `requireOwnOrigin` does of a request with a session, and that one that changes something says where it comes from at
+ * all: every browser that can show the page sends `Origin` with it, or `Sec-Fetch-Site`. Throws 403 `foreign_request`.
+ */
+export function requireOwnPage(request: Request, publicUrl: string): void {
+  requireOwnOrigin(request, publicUrl);
+  const saysNothing = !request.headers.has("origin") && !request.headers.has("sec-fetch-site");
+  if (saysNothing && !isRead(request)) throw new ApiError("foreign_request");
 }
 
 /** A console is opened at PUBLIC_URL, or at another name that reaches this process: the browser names that one in `Host` too. */

@@ -4,7 +4,7 @@ import { ApiError } from "../kernel/errors.ts";
 import { waitsUntil } from "../kernel/http/request.ts";
 import { sameText } from "../kernel/seal.ts";
 import { secretsIn } from "./cookie.ts";
-import { requireCsrfToken, requireOwnOrigin } from "./own-page.ts";
+import { requireCsrfToken, requireOwnPage } from "./own-page.ts";
 import type { Secret } from "./secret.ts";
 import { usePageSession } from "./store.ts";
 
@@ -22,7 +22,7 @@ export interface PageSession {
  * `foreign_request` for a request from elsewhere or without the page's token.
  */
 export async function requirePageSession(ctx: Ctx, request: Request): Promise<PageSession> {
-  requireOwnOrigin(request, ctx.publicUrl);
+  requireOwnPage(request, ctx.publicUrl);
   const secrets = secretsIn(request, ctx.publicUrl);
   if (secrets.length === 0) throw signedOut();
   const limitMs = waitsUntil(request) - Date.now();

@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { decodeJwt } from "jose";
 import { consoleOperator } from "../installation/operator-audit.ts";
+import { StrangeBodies } from "../kernel/admission/strange-bodies.ts";
 import { recordAudit } from "../kernel/audit/record.ts";
 import type { Principal } from "../kernel/auth/authenticator.ts";
 import { requestGate } from "../kernel/auth/gates.ts";
@@ -8,7 +9,7 @@ import type { Ctx } from "../kernel/context.ts";
 import { retryWhileUnavailable } from "../kernel/database/retry.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
-import { readJson } from "../kernel/http/json-body.ts";
+import { jsonOfPieces } from "../kernel/http/json-body.ts";
 import { requestIdOf, waitsUntil } from "../kernel/http/request.ts";
 import { Closed } from "../kernel/http/request-fields.ts";
 import { validateBody } from "../kernel/http/validate.ts";
@@ -28,6 +29,10 @@ const SignIn = Closed({
   code: Type.Optional(Type.String({ minLength: 1 })),
 });
 
+/** Sign-ins whose bodies come at once: 16 MiB at most, and each within milliseconds where nobody delays it. */
+const bodiesMax = 1_024;
+const bodies = new StrangeBodies(bodiesMax);
+
 /** Whom a credential stands for. */
 type SignedIn =
   | { readonly kind: "operator"; readonly credential: string }
@@ -37,7 +42,14 @@ type SignedIn =
 export async function respondToSignIn(ctx: Ctx, request: Request): Promise<Response> {
   requireOwnOrigin(request, ctx.publicUrl);
   const given = await readSignIn(request);
-  const who = await countingGuesses(ctx, request, (mayGuess) => findWho(ctx, request, given, mayGuess));
+  const operator = "credential" in given && isOperatorToken(ctx, given.credential) ? given.credential : null;
+  // Right away, and with a place of their own: nothing that strangers do keeps operators out when they are needed.
+  if (operator !== null) await ctx.slots.identify(request, { id: "operator", form: "b" });
+  await ctx.slots.resume(request);
+  const who: SignedIn =
+    operator === null
+      ? await countingGuesses(ctx, request, () => findWho(ctx, request, given))
+      : { kind: "operator", credential: operator };
   if (who.kind === "tenant") {
     await ctx.slots.identify(request, who.principal.tenant);
     await requestGate(who.principal, ctx.rateLimiter);
@@ -86,7 +98,8 @@ export async function respondToSignOut(ctx: Ctx, request: Request): Promise<Resp
 type Given = { readonly credential: string } | { readonly code: Secret | null };
 
 async function readSignIn(request: Request): Promise<Given> {
-  const body = await readJson(request, "console", signInBytesMax);
+  const sent = await bodies.read("sign-in", request, signInBytesMax);
+  const body = await jsonOfPieces(request, "console", [sent]);
   const bearer = /^Bearer +([^\s]+)$/i.exec(request.headers.get("authorization") ?? "")?.[1];
   if (body === undefined && bearer !== undefined) return { credential: bearer };
   const fields = validateBody(SignIn, body);
@@ -99,14 +112,14 @@ async function readSignIn(request: Request): Promise<Given> {
 
 /**
  * Counts a sign-in as a guess of its address unless it is right. Beyond the limit a wrong one is
- * 429, and OPERATOR_TOKEN is not compared any more, because a person may have chosen it. Keys, tokens
- * and codes cannot be guessed, so who has one can still sign in while others try from the same address.
+ * 429. Keys, tokens and codes cannot be guessed, OPERATOR_TOKEN with its 16 bytes or more included: so who has one
+ * signs in while others try from the same address, which behind a proxy is one for everybody.
  */
-async function countingGuesses<T>(ctx: Ctx, request: Request, find: (mayGuess: boolean) => Promise<T>): Promise<T> {
+async function countingGuesses<T>(ctx: Ctx, request: Request, find: () => Promise<T>): Promise<T> {
   const address = peerAddress(request) ?? "unknown";
   const waitSeconds = await ctx.guesses.count(address);
   try {
-    const found = await find(waitSeconds === 0);
+    const found = await find();
     if (waitSeconds === 0) await ctx.guesses.forgive(address);
     return found;
   } catch (error) {
@@ -120,9 +133,9 @@ async function countingGuesses<T>(ctx: Ctx, request: Request, find: (mayGuess: b
   }
 }
 
-async function findWho(ctx: Ctx, request: Request, given: Given, mayGuess: boolean): Promise<SignedIn> {
+async function findWho(ctx: Ctx, request: Request, given: Given): Promise<SignedIn> {
   const credential = "credential" in given ? given.credential : await credentialOf(ctx, given.code);
-  if (mayGuess && isOperatorToken(ctx, credential)) return { kind: "operator", credential };
+  if (isOperatorToken(ctx, credential)) return { kind: "operator", credential };
   return { kind: "tenant", credential, principal: await authenticate(ctx, request, credential) };
 }
 

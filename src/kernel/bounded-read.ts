@@ -2,31 +2,49 @@ import { clearTimeout, setTimeout } from "node:timers";
 import { ApiError } from "./errors.ts";
 import { bodySilenceMsMax } from "./limits.ts";
 
+/** How long a body may take. */
+export interface BodyTimes {
+  /** Without a byte. */
+  readonly silenceMsMax?: number;
+  /** In all; left out: as long as bytes come. */
+  readonly wholeMsMax?: number;
+  /** Gives it up at once, for another one. */
+  readonly signal?: AbortSignal;
+}
+
 /**
  * Returns a request's body of at most `bytesMax` bytes, whatever its
- * `Content-Length` is. Throws 413 `payload_too_large` beyond that, and 400 for a body that
- * breaks off, or sends nothing for `silenceMsMax`; the connection is closed then.
+ * `Content-Length` is. Throws 413 `payload_too_large` beyond that, 415 for one with a `Content-Encoding`, and 400 for one that
+ * breaks off, or takes longer than `times`; the connection is closed then.
  */
-export async function readBytes(request: Request, bytesMax: number, silenceMsMax?: number): Promise<Uint8Array> {
-  return joined(await readPieces(request, bytesMax, silenceMsMax));
+export async function readBytes(request: Request, bytesMax: number, times?: BodyTimes): Promise<Uint8Array> {
+  return joined(await readPieces(request, bytesMax, times));
 }
 
 /** Does what `readBytes` does, and returns the pieces in which the body came: to join those of a large body takes milliseconds. */
 export async function readPieces(
   request: Request,
   bytesMax: number,
-  silenceMsMax: number = bodySilenceMsMax,
+  { silenceMsMax = bodySilenceMsMax, wholeMsMax, signal }: BodyTimes = {},
 ): Promise<readonly Uint8Array[]> {
   const announced = Number(request.headers.get("content-length") ?? 0);
   if (announced > bytesMax) throw new ApiError("payload_too_large");
   if (request.body === null) return [];
+  requirePlain(request);
   const reader = request.body.getReader();
-  let isSilent = false;
-  const timer = setTimeout(() => {
-    isSilent = true;
+  let given: string | null = null;
+  const giveUp = (message: string) => {
+    given ??= message;
     // The read that waits returns then.
     reader.cancel().catch(() => {});
-  }, silenceMsMax);
+  };
+  const timer = setTimeout(() => giveUp(`No byte of the body came for ${silenceMsMax / 1000} s.`), silenceMsMax);
+  const whole =
+    wholeMsMax === undefined
+      ? undefined
+      : setTimeout(() => giveUp(`The body did not come within ${wholeMsMax / 1000} s.`), wholeMsMax);
+  const makeWay = () => giveUp("The body came too slowly, while others waited.");
+  signal?.addEventListener("abort", makeWay, { once: true });
   const parts: Uint8Array[] = [];
   let bytes = 0;
   try {
@@ -34,7 +52,7 @@ export async function readPieces(
       const { done, value } = await reader.read().catch(() => {
         throw brokenOff("The body broke off.");
       });
-      if (isSilent) throw brokenOff(`No byte of the body came for ${silenceMsMax / 1000} s.`);
+      if (given !== null) throw brokenOff(given);
       if (done) return parts;
       timer.refresh();
       bytes += value.byteLength;
@@ -43,7 +61,17 @@ export async function readPieces(
     }
   } finally {
     clearTimeout(timer);
+    clearTimeout(whole);
+    signal?.removeEventListener("abort", makeWay);
   }
+}
+
+/** Throws 415 for a body that is not sent as it is: what it holds, and how much of it there is, cannot be known before it is unpacked. */
+export function requirePlain({ headers }: Request): void {
+  const isPlain = (headers.get("content-encoding") ?? "")
+    .split(",")
+    .every((name) => /^(?:|identity)$/i.test(name.trim()));
+  if (!isPlain) throw new ApiError("content_encoding_unsupported", { headers: { "Accept-Encoding": "identity" } });
 }
 
 function brokenOff(message: string): ApiError {

@@ -11,6 +11,8 @@ export const jsonDepthMax = 64;
 export const jsonValuesMax = 100_000;
 /** A request whose body sends no byte for this long is given up. */
 export const bodySilenceMsMax = 30_000;
+/** A body that comes before it is known who sends it is waited for so long in all. */
+export const strangeBodyMsMax = 10_000;
 /** The body of a refused request, which nobody reads, is dropped as it comes; without a byte for this long, its connection is closed. */
 export const unreadBodySilenceMsMax = 1_000;
 /** So long a body that nobody reads is waited for in all; then its connection is closed. */

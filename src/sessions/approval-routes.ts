@@ -8,7 +8,7 @@ import { Characters } from "../kernel/http/request-fields.ts";
 import { Id } from "../kernel/ids.ts";
 import { MessageStream } from "../messages/schema.ts";
 import { decideApproval, listApprovals } from "./approvals.ts";
-import { ofOwnSession } from "./client-reach.ts";
+import { ofOwnSession, ofOwnSessionWith } from "./client-reach.ts";
 import { nextIn, placeAfter } from "./follow/numbering.ts";
 import { type StreamContext, streamTurnLog } from "./follow/respond.ts";
 import { withoutContent } from "./follow/whole.ts";
@@ -52,8 +52,8 @@ export function approvalRoutes(streams: StreamContext) {
         body: Decision,
         success: 202,
         response: ApprovalDecisionResponse,
-        errors: ["not_found", "approval_decided"],
-        clientTokens: ofOwnSession,
+        errors: ["not_found", "approval_decided", "client_token_refused"],
+        clientTokens: ofOwnSessionWith("approvals"),
         handle: async ({ sql, commit, tenantId, principal, params, body }) => {
           await requireSession(sql, tenantId, params);
           const { approved, reason = null } = body;

@@ -7,7 +7,7 @@ import { storable } from "../messages/text.ts";
 import type { CallResult } from "../messages/tool-calls.ts";
 import { requireSession } from "./approval-routes.ts";
 import { listClientCalls, settleCall } from "./client-calls.ts";
-import { ofOwnSession } from "./client-reach.ts";
+import { ofOwnSession, ofOwnSessionWith } from "./client-reach.ts";
 import type { StreamContext } from "./follow/respond.ts";
 import { ToolCallListResponse, ToolCallSettledResponse } from "./responses.ts";
 import { type ClientResult, ClientResultBody, sessionPath } from "./schema.ts";
@@ -44,8 +44,8 @@ export function clientCallRoutes({ ctx }: StreamContext) {
         body: ClientResultBody,
         success: 202,
         response: ToolCallSettledResponse,
-        errors: ["not_found", "tool_call_settled"],
-        clientTokens: ofOwnSession,
+        errors: ["not_found", "tool_call_settled", "client_token_refused"],
+        clientTokens: ofOwnSessionWith("clientTools"),
         handle: async ({ sql, commit, tenantId, params, body }) => {
           const result = resultOf(params.toolCallId, body);
           await requireSession(sql, tenantId, params);

@@ -1,4 +1,4 @@
-import type { ClientScope } from "../kernel/auth/client-scope.ts";
+import type { ClientAbility, ClientScope } from "../kernel/auth/client-scope.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
 import type { ClientRequest, Narrowed } from "../kernel/http/client-reach.ts";
 import type { IdOf } from "../kernel/ids.ts";
@@ -36,6 +36,22 @@ export async function ofOwnSession<P extends SessionPath, Q, B>({
   return {};
 }
 
+/** An operation on one session that takes a token with an ability. Throws 403, 404. */
+export function ofOwnSessionWith(ability: ClientAbility): typeof ofOwnSession {
+  return (asked) => {
+    requireAbility(asked.client, ability);
+    return ofOwnSession(asked);
+  };
+}
+
+/** Throws 403 for a client token that was made without an ability. Null: another credential, which has them all. */
+export function requireAbility(client: ClientScope | null, ability: ClientAbility): void {
+  if (client === null || client.can.includes(ability)) return;
+  throw new ApiError("client_token_refused", {
+    message: `This client token was made without \`${ability}\` in \`can\`.`,
+  });
+}
+
 /** A turn of an existing session. Throws 404, and 400 for what only the agent's owner may choose. */
 export async function turnOfOwn<P extends SessionPath, Q, B extends AskedTurn>(
   asked: ClientRequest<P, Q, B>,
@@ -55,10 +71,11 @@ export async function newSessionOfOwn<P extends Pick<SessionPath, "agentId">, Q,
   return { body: ownTurnBody(client, body) };
 }
 
-/** A copy of the user's session, which is the user's too. Throws 404, 403 for the token of one session, 400 for another user. */
+/** A copy of the user's session, which is the user's too. Throws 404, 403 for a token without `forks` or of one session, 400 for another user. */
 export async function forkOfOwn<P extends SessionPath, Q, B extends Pick<AskedTurn, "userId">>(
   asked: ClientRequest<P, Q, B>,
 ): Promise<Narrowed<Q, B>> {
+  requireAbility(asked.client, "forks");
   await ofOwnSession(asked);
   requireAllSessions(asked.client);
   return { body: { ...asked.body, userId: ownUserId(asked.client, asked.body.userId) } };

@@ -10,6 +10,7 @@ import type { CallResult } from "../messages/tool-calls.ts";
 import type { UiMessage } from "../messages/ui-message.ts";
 import { type ApprovalRow, decisionOf } from "./approvals.ts";
 import type { ClientCallRow } from "./client-calls.ts";
+import { requireAbility } from "./client-reach.ts";
 import { type Continuation, continuationById } from "./continuations.ts";
 import { applySettled, type Pause } from "./pause.ts";
 import type { TurnBody } from "./schema.ts";
@@ -96,7 +97,7 @@ export async function settleByMessage(ctx: Ctx, request: SettlingRequest): Promi
 /**
  * Settles what a request says of the session's pause, and queues the continuation when nothing is
  * left to wait for. A repeat under the same Idempotency-Key returns the pause as it is by then.
- * Throws what `read` throws, 404, 409 `session_busy` when nothing is settled, or no turn waits, and 422.
+ * Throws what `read` throws, 403 for a client token that may not, 404, 409 `session_busy` when nothing is settled, or no turn waits, and 422.
  */
 export async function settlePause(ctx: Ctx, request: PauseRequest): Promise<SettledPause> {
   const { principal, agentId, sessionId, key } = request;
@@ -157,6 +158,8 @@ async function settleSaid(inner: Tx, request: PauseRequest, pause: Pause): Promi
     select * from client_calls where continuation_id = ${continuationId} and status = 'pending' order by id`;
   const { decided, results } = request.read(pause, { approvals, calls });
   if (decided.length + results.length === 0) throw new ApiError("session_busy");
+  if (decided.length > 0) requireAbility(principal.client, "approvals");
+  if (results.length > 0) requireAbility(principal.client, "clientTools");
   const decisions: ApprovalRow[] = [];
   for (const { approval, decision: said } of decided) {
     const decision = { ...said, decidedBy: principal.actor, name: null };

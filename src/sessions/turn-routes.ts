@@ -78,7 +78,7 @@ export function acceptRoutes(streams: StreamContext) {
         body: TurnResume,
         success: 200,
         otherwise: { 202: PauseResponse },
-        errors: [...turnErrors, "message_not_found", "session_busy"],
+        errors: [...turnErrors, "message_not_found", "session_busy", "client_token_refused"],
         clientTokens: turnOfOwn,
         handle: async (input) => {
           const { principal, form, params, body, request, requestId } = input;

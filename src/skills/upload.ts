@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Static } from "@sinclair/typebox";
-import { readBytes } from "../kernel/bounded-read.ts";
+import { readBytes, requirePlain } from "../kernel/bounded-read.ts";
 import { ApiError, type ErrorCause, invalid } from "../kernel/errors.ts";
 import { readJsonField } from "../kernel/http/json-body.ts";
 import { readFileForm } from "../kernel/http/multipart.ts";
@@ -87,6 +87,7 @@ async function readMetadata(text: string): Promise<Readonly<Record<string, unkno
 
 /** Returns the raw body of a file write. Throws 400 for another media type, 413 `skill_uncompressed_too_large`. */
 export async function readFileBody(request: Request): Promise<Uint8Array> {
+  requirePlain(request);
   const mediaType = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
   if (mediaType !== undefined && mediaType !== "application/octet-stream")
     throw new ApiError("validation_failed", {

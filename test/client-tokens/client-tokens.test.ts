@@ -21,6 +21,7 @@ describe("POST /v1/client-tokens", () => {
       {
         id: expect.stringMatching(/^ctk_[0-9a-z]{24}$/),
         token: expect.stringMatching(/^parleyc_[A-Za-z0-9]{40}$/),
+        can: ["approvals", "clientTools"],
         expiresAt: expect.any(String),
       },
     ]);

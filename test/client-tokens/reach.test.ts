@@ -9,7 +9,7 @@ import { play, script, sessionPath } from "../harness/turns.ts";
 const locate = { name: "locate", description: "Where the user is.", inputSchema: { type: "object" as const } };
 const agent = { tools: ["memory" as const], clientTools: [locate], approvalInChat: { default: "manual" as const } };
 const { h, t, agentId } = await useAgent({ worker: true, agent });
-const anna = await makeClientToken(t, { agentId });
+const anna = await makeClientToken(t, { agentId, can: ["approvals", "clientTools", "forks"] });
 const sessions = sessionPath(agentId, null);
 
 interface Described {
@@ -153,6 +153,63 @@ describe("a user's own conversation", () => {
   });
 });
 
+describe("what a token was made without", () => {
+  const ask = { message: userMessage('[[sim: tool=memory_save args={"text":"tea"} ; text="Noted."]]') };
+  const settling = (message: { parts: readonly { approval?: { id: string } }[] }) => ({
+    ...message,
+    parts: message.parts.map((part) =>
+      part.approval === undefined
+        ? part
+        : { ...part, state: "approval-responded", approval: { ...part.approval, approved: true } },
+    ),
+  });
+
+  test("is 403, by each way, and nothing is changed; what it was made with goes on", async () => {
+    const session = await anna.call("POST", sessions, { body: ask });
+    const path = session.headers.get("location") ?? "";
+    const { approvals } = (await anna.call("GET", `${path}/tool-approvals`)).body;
+    const message = (await anna.call("GET", `${path}/messages`)).body.data.at(-1);
+    const attempts = {
+      approvals: [
+        [`${path}/tool-approvals/${approvals[0].id}`, { approved: true }],
+        [path, { message: settling(message) }],
+      ],
+      clientTools: [[`${path}/tool-calls/call_1`, { output: 1 }]],
+      forks: [[`${path}/fork`, {}]],
+    } as const;
+    for (const [without, ways] of Object.entries(attempts)) {
+      const can = (["approvals", "clientTools", "forks"] as const).filter((ability) => ability !== without);
+      const holder = await makeClientToken(t, { agentId, can });
+      for (const [url, body] of ways)
+        expect([without, url, ...statusAndCode(await holder.call("POST", url, { body }))]).toEqual([
+          without,
+          url,
+          ...refused,
+        ]);
+      expect((await holder.call("GET", `${path}/tool-approvals`)).body.approvals[0].status).toBe("pending");
+    }
+    const decider = await makeClientToken(t, { agentId, can: ["approvals"] });
+    expect((await decider.call("POST", path, { body: { message: settling(message), stream: false } })).status).toBe(
+      200,
+    );
+  });
+
+  test("is shown, is all but forks where nothing is said, and is a list of known words", async () => {
+    const make = (fields: object) =>
+      t.call("POST", "/v1/client-tokens", { body: { agentId, userId: "anna", ...fields } });
+    expect((await make({})).body.can).toEqual(["approvals", "clientTools"]);
+    expect((await make({ can: ["forks", "forks"] })).body.can).toEqual(["forks"]);
+    expect((await make({ can: [] })).body.can).toEqual([]);
+    for (const can of [["everything"], ["Forks"], "forks", null, { forks: true }])
+      expect(statusAndCode(await make({ can }))).toEqual([400, "validation_failed"]);
+    const { sessionId } = await say("anna");
+    const usual = await makeClientToken(t, { agentId });
+    expect(statusAndCode(await usual.call("POST", `${sessions}/${sessionId}/fork`, { body: {} }))).toEqual([
+      ...refused,
+    ]);
+  });
+});
+
 describe("what is not the token's", () => {
   /** All that a session can be asked for. */
   function requestsFor(path: string): readonly (readonly [string, string, object?])[] {
@@ -205,7 +262,11 @@ describe("what is not the token's", () => {
 
   test("a token of one session reaches that one, and makes no other", async () => {
     const [mine, other] = [await say("anna"), await say("anna")];
-    const one = await makeClientToken(t, { agentId, sessionId: mine.sessionId });
+    const one = await makeClientToken(t, {
+      agentId,
+      sessionId: mine.sessionId,
+      can: ["approvals", "clientTools", "forks"],
+    });
     const path = `${sessions}/${mine.sessionId}`;
     expect((await one.call("GET", `${path}/messages`)).body.data).toHaveLength(2);
     expect((await one.call("POST", path, { body: { message: script('text="More"') } })).status).toBe(200);

@@ -58,6 +58,7 @@ export const access: readonly Contract[] = [
       number("/expiresInSeconds", 60, 86_400),
       cap("valid client tokens per tenant", 20_000, "400 invalid_request"),
       cap("origins of a tenant's client tokens", 10_000, "400 invalid_request"),
+      { field: "/can", unit: "items", max: 3 },
       { field: "/origins", unit: "items", max: 20 },
       { field: "/origins/0", unit: "ascii", max: 300 },
     ],

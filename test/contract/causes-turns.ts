@@ -245,6 +245,33 @@ export const turnCauses: readonly Cause[] = [
     },
   },
   {
+    ops: [
+      "POST /v1/agents/:agentId/sessions/:sessionId/tool-calls/:toolCallId",
+      "POST /v1/agents/:agentId/sessions/:sessionId/tool-approvals/:approvalId",
+    ],
+    row: clientRefused,
+    async meet(s, form, op) {
+      const { agentId, sessionId, approvalId } = await s.theWaiting();
+      const { token } = await makeClientToken(s.t, { agentId, can: [] });
+      const isCall = op.endsWith("toolCallId");
+      const own = isCall ? { toolCallId: "call" } : { approvalId };
+      return send(s.t, op, form, {
+        token,
+        params: { agentId, sessionId, ...own },
+        body: isCall ? { output: 1 } : { approved: true },
+      });
+    },
+  },
+  {
+    ops: [resume],
+    row: clientRefused,
+    async meet(s, form, op) {
+      const { message, ...at } = await s.newHalfSettled("anna");
+      const { token } = await makeClientToken(s.t, { agentId: at.agentId, can: ["approvals"] });
+      return send(s.t, op, form, { token, params: at, body: { message, stream: false } });
+    },
+  },
+  {
     ops: ["POST /v1/agents/:agentId/sessions/:sessionId/fork"],
     row: "404 message_not_found",
     meet: async (s, form, op) =>

@@ -113,6 +113,8 @@ export const clientRefused = "403 invalid_request";
 const invalid = "400 validation_failed | 400 invalid_request";
 export const invalidRow = ({ plainInvalid }: Contract): string => (plainInvalid ? "400 invalid_request" : invalid);
 const tooLarge = "413 payload_too_large";
+/** What a body with a Content-Encoding is. */
+export const encoded = "415 unsupported_media_type | 415 invalid_request";
 const keyReused = "422 idempotency_key_reused";
 const keyBusy = "409 idempotency_in_progress";
 
@@ -125,6 +127,7 @@ export function errorsOf(contract: Contract): string[] {
     invalidRow(contract),
     ...(client === true ? [] : [clientRefused]),
     ...(body === "json" ? [tooLarge] : []),
+    ...(body === undefined ? [] : [encoded]),
     ...(key === undefined ? [] : [keyReused]),
     ...(key === "response" ? [keyBusy] : []),
     ...missing,

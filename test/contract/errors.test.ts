@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { gzipSync } from "node:zlib";
 import { createApp } from "../../src/app.ts";
 import { createContext } from "../../src/kernel/context.ts";
 import { openDatabase } from "../../src/kernel/database/client.ts";
@@ -13,7 +14,16 @@ import { agentCauses } from "./causes-agents.ts";
 import { restCauses } from "./causes-rest.ts";
 import { turnCauses } from "./causes-turns.ts";
 import { webhookCauses } from "./causes-webhooks.ts";
-import { type Contract, clientRefused, errorsOf, invalidRow, pathOf, sharedErrors, spelled } from "./contract.ts";
+import {
+  type Contract,
+  clientRefused,
+  encoded,
+  errorsOf,
+  invalidRow,
+  pathOf,
+  sharedErrors,
+  spelled,
+} from "./contract.ts";
 import { formsWith, Ledger } from "./ledger.ts";
 import { Scene } from "./scene.ts";
 import { contractOf, operations } from "./table.ts";
@@ -183,6 +193,12 @@ describe("a body of more than 100,000 values", () => {
   for (const contract of operations)
     if (contract.body === "json")
       each(contract, "413 payload_too_large", (form) => send(s.t, contract.op, form, { ...emptyCall(contract), body }));
+});
+
+describe("a body with a Content-Encoding", () => {
+  const compressed = { body: gzipSync("{}"), headers: { "content-encoding": "gzip" } };
+  for (const contract of operations)
+    if (contract.body !== undefined) each(contract, encoded, (form) => ask(s, contract.op, form, compressed));
 });
 
 describe("an id that nothing has", () => {

@@ -73,6 +73,7 @@ export const preparations: Readonly<Record<string, Prepare>> = {
     const providerId = await s.theProvider();
     return { body: { fallbackModels: (value as unknown[]).map((_, n) => ({ providerId, model: `m${n}` })) } };
   },
+  "/can": (_, value) => ({ body: { can: (value as unknown[]).map(() => "forks") } }),
   "/clientTools": (_, value) => ({
     body: {
       clientTools: (value as unknown[]).map((_one, n) => ({

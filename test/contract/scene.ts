@@ -100,16 +100,20 @@ export class Scene {
       return this.newAgent({ clientTools: [{ name: "locate", description: "Where the user is.", inputSchema }] });
     });
   /** A session whose turn waits for the result of a client tool. */
-  newCalling = async (calls = "tool=locate args={}"): Promise<SessionIds & { readonly toolCallId: string }> => {
+  newCalling = async (
+    calls = "tool=locate args={}",
+    userId = "",
+  ): Promise<SessionIds & { readonly toolCallId: string }> => {
     const agentId = await this.theCaller();
-    const { sessionId } = await this.newSession({ message: userMessage(`[[sim: ${calls} ; text="Done."]]`) }, agentId);
+    const message = userMessage(`[[sim: ${calls} ; text="Done."]]`);
+    const { sessionId } = await this.newSession({ message, userId }, agentId);
     const { toolCalls } = await this.parley.toolCalls.list(agentId, sessionId);
     return { agentId, sessionId, toolCallId: toolCalls[0]?.toolCallId ?? "" };
   };
 
   /** One whose turn waits for two, and its message with the result of the first. */
-  newHalfSettled = async () => {
-    const ids = await this.newCalling("tool=locate args={} tool=locate args={}");
+  newHalfSettled = async (userId = "") => {
+    const ids = await this.newCalling("tool=locate args={} tool=locate args={}", userId);
     const { data } = await this.parley.sessions.listMessages(ids.agentId, ids.sessionId);
     const message = data.at(-1) as { readonly parts: readonly { readonly toolCallId?: string }[] };
     const parts = message.parts.map((part) =>

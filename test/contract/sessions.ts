@@ -71,7 +71,7 @@ export const sessions: readonly Contract[] = [
     ids: session,
     body: "json",
     key: "turn",
-    errors: [...gates, ...prompts, canceled, busy, "404 message_not_found | 404 not_found"],
+    errors: [...gates, ...prompts, canceled, busy, "404 message_not_found | 404 not_found", clientRefused],
     limits: [messageId("/message/id"), metadata, metadataOf("/message"), ...responseFormat],
   },
   {
@@ -206,7 +206,7 @@ export const sessions: readonly Contract[] = [
     ids: session,
     body: "json",
     key: "response",
-    errors: ["409 tool_call_settled"],
+    errors: ["409 tool_call_settled", clientRefused],
     limits: [{ field: "/output", unit: "json", max: 256 * 1024 }, characters("/errorText", 0, 4096)],
   },
   {
@@ -226,7 +226,7 @@ export const sessions: readonly Contract[] = [
     body: "json",
     required: ["approved"],
     key: "response",
-    errors: ["409 approval_decided | 409 invalid_request"],
+    errors: ["409 approval_decided | 409 invalid_request", clientRefused],
     limits: [characters("/reason", 0, 1000)],
   },
   {

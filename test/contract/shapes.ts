@@ -205,7 +205,7 @@ const shapes: Readonly<Record<string, Fields>> = {
   LibrarySkillList: { skills: "[#LibrarySkill]" },
   ApiKey: { id: "ak_", name: "text", keyFragment: "text", createdAt: "time", expiresAt: "time?" },
   ApiKeyMade: { apiKey: "#ApiKey", token: "text" },
-  ClientTokenMade: { id: "ctk_", token: "text", expiresAt: "time" },
+  ClientTokenMade: { id: "ctk_", token: "text", can: "[=approvals,clientTools,forks]", expiresAt: "time" },
   ApiKeyList: { apiKeys: "[#ApiKey]", "nextCursor?": "text?" },
   ProviderItem: provider,
   ProviderList: { providers: "[#ProviderItem]", "nextCursor?": "text?" },

@@ -30,11 +30,11 @@ export class ChatFixture {
     this.telegram = telegram;
   }
 
-  static async start(): Promise<ChatFixture> {
+  static async start(variables: Readonly<Record<string, string>> = {}): Promise<ChatFixture> {
     const slack = new SlackServer();
     const telegram = new TelegramServer();
     await Promise.all([slack.start(), telegram.start()]);
-    const env = { CHAT_A_API_URL: slack.apiUrl, CHAT_B_API_URL: telegram.url };
+    const env = { CHAT_A_API_URL: slack.apiUrl, CHAT_B_API_URL: telegram.url, ...variables };
     return new ChatFixture(await startHarness({ worker: true, env }), slack, telegram);
   }
 
@@ -166,8 +166,8 @@ export class ChatFixture {
 }
 
 /** The same for the tests of a file. */
-export async function useChat(): Promise<ChatFixture> {
-  const fixture = await ChatFixture.start();
+export async function useChat(variables: Readonly<Record<string, string>> = {}): Promise<ChatFixture> {
+  const fixture = await ChatFixture.start(variables);
   afterAll(() => fixture.stop());
   return fixture;
 }

@@ -6,6 +6,7 @@ interface TokenFields {
   readonly userId?: string;
   readonly sessionId?: string;
   readonly expiresInSeconds?: number;
+  readonly can?: readonly ("approvals" | "clientTools" | "forks")[];
   readonly origins?: readonly string[];
 }
 

@@ -36,7 +36,9 @@ describe("a connection", () => {
     port: 0,
     fetch: async (request) => {
       try {
-        return new Response(`${(await readBytes(request, 1_000, silenceMs)).byteLength} bytes`);
+        const wholeMsMax = request.url.endsWith("/strange") ? 2 * silenceMs : 100 * silenceMs;
+        const body = await readBytes(request, 1_000, { silenceMsMax: silenceMs, wholeMsMax });
+        return new Response(`${body.byteLength} bytes`);
       } catch (error) {
         const { message, headers } = error as { message: string; headers: Record<string, string> };
         return new Response(message, { status: 400, headers });
@@ -44,6 +46,14 @@ describe("a connection", () => {
     },
   });
   afterAll(() => server.stop(true));
+
+  test.concurrent("whose body may take so long in all is closed then, however often a byte comes", async () => {
+    const slow = open(server.port, post("/strange", ["Content-Length: 500"]));
+    const timer = setInterval(() => slow.socket.write("x"), silenceMs / 8);
+    await eventually(() => slow.state.closed, limitMs);
+    clearInterval(timer);
+    expect(slow.state.received).toContain("did not come within 4 s");
+  });
 
   test.concurrent("whose body stops coming is closed; one whose body comes slowly is not", async () => {
     const silent = open(server.port, `${post("/", ["Content-Length: 4"])}a`);

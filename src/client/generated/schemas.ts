@@ -263,12 +263,14 @@ export interface ClientTokenCreate {
   userId: string;
   sessionId?: string;
   expiresInSeconds?: number;
+  can?: Array<"approvals" | "clientTools" | "forks">;
   origins?: Array<string>;
 }
 
 export interface ClientTokenCreated {
   id: string;
   token: string;
+  can: Array<"approvals" | "clientTools" | "forks">;
   expiresAt: string;
 }
 

@@ -1,14 +1,16 @@
 import { TickShares } from "../async/tick-shares.ts";
-import type { Form } from "../errors.ts";
+import { bearerOf, clientTokenPrefix, keyPrefix } from "../auth/bearer.ts";
+import type { ApiError, Form } from "../errors.ts";
 import type { IdOf } from "../ids.ts";
 import { digest } from "../seal.ts";
 import { FairStart } from "./fair-start.ts";
 import { Places } from "./places.ts";
 import { tooMany } from "./too-many.ts";
 
-/** Whose requests share a bound: a tenant's, the operators', a chat platform's webhooks, browsers' questions what a page may send, or those whose sender is not known (yet). */
-type Sender = IdOf<"tenant"> | "operator" | "webhooks" | Stranger;
-type Stranger = "preflights" | "unknown";
+/** Whose requests share a bound: a tenant's, the operators', a chat connection's webhooks, or those whose sender is not known (yet). */
+type Sender = KnownSender["id"] | Stranger;
+/** Senders that are not known, by what they send: a flood of one kind takes nothing from the others. */
+type Stranger = "preflights" | "webhooks" | "sign-ins" | "keys" | "client tokens" | "JWTs" | "unknown";
 
 /** How many requests and streams of a sender one process has open (docs/configuration.md, "Limits"). */
 export interface SlotLimits {
@@ -32,25 +34,28 @@ const readsPerRound = 4;
 const requestBeginningMs = 100;
 /** Credentials whose tenant is remembered. It tells whose bound a request counts for, nothing else. */
 const credentialsKnownMax = 10_000;
+/** An id is shorter; of what is none, so much is remembered. */
+const connectionLengthMax = 64;
 
 /** What a request holds of the process. */
 interface Held {
   sender: Sender;
   credential: string | null;
-  /** False once the request does not count as in flight any more. */
-  inFlight: boolean;
+  /** Whether the request counts as in flight: not yet or not for now, yes, or not any more, because it has ended or was one too many. */
+  place: "none" | "taken" | "over" | "refused";
   endStart: () => void;
   streamOf: IdOf<"tenant"> | null;
 }
 
-/** What a credential stood for the last time. */
+/** What a credential, or the address of a webhook, stood for the last time. */
 interface KnownSender {
-  readonly id: IdOf<"tenant"> | "operator";
+  readonly id: IdOf<"tenant"> | IdOf<"chatConnection"> | "operator";
   readonly form: Form;
 }
 
 const consolePath = /^[a-z]+:\/\/[^/]*\/console\/api\//;
-const webhookPath = /^[a-z]+:\/\/[^/]*\/v1\/chat\/webhooks\//;
+const signInPath = /^[a-z]+:\/\/[^/]*\/console\/api\/login\/?(?:\?|$)/;
+const webhookPath = /^[a-z]+:\/\/[^/]*\/v1\/chat\/webhooks\/[^/]+\/([^/?]+)/;
 
 /**
  * Shares an HTTP process among its senders (docs/decisions.md,
@@ -59,7 +64,9 @@ const webhookPath = /^[a-z]+:\/\/[^/]*\/v1\/chat\/webhooks\//;
  *
  * A request counts for the tenant that its credential stood for the last time, until it is
  * authenticated; one whose credential is new, missing or was refused counts with all others of
- * that kind, so a flood of invented credentials takes no more of the process than one tenant.
+ * its kind, so a flood of invented credentials takes no more of the process than one tenant.
+ * What nobody vouches for yet holds no place while its body comes (`pause`, and sign-ins from the
+ * first on): who sends a byte now and then would keep others of its kind out.
  */
 export class RequestSlots {
   readonly #limits: SlotLimits;
@@ -85,32 +92,49 @@ export class RequestSlots {
     return known?.form ?? null;
   }
 
-  /** Counts a request as in flight until `end`. Throws 429 `rate_limited` when its sender has too many and none ends within a second. */
+  /** Counts a request as in flight until `end`; a sign-in only from `resume` on. Throws 429 `rate_limited` when its sender has too many and none ends within a second. */
   async begin(request: Request): Promise<void> {
     const credential = credentialOf(request);
     const known = credential === null ? undefined : this.#known.get(credential);
-    const sender = webhookPath.test(request.url) ? "webhooks" : (known?.id ?? strangerOf(request));
+    const sender = known?.id ?? strangerOf(request);
     // From the first on, so that the log names the tenant of a request that is refused here.
-    const held: Held = { sender, credential, inFlight: false, endStart: () => {}, streamOf: null };
+    const held: Held = { sender, credential, place: "none", endStart: () => {}, streamOf: null };
     this.#held.set(request, held);
-    await this.#take(sender);
-    held.inFlight = true;
+    if (sender === "sign-ins") return;
+    await this.#take(held);
     held.endStart = await this.#start.begin(sender);
     const round = request.method === "GET" ? this.#rounds.turn(sender, 1) : null;
     if (round !== null) await round;
   }
 
-  /** Counts a request for the tenant that its credential turned out to be of. Throws 429 as `begin`. */
-  async identify(request: Request, tenant: KnownSender): Promise<void> {
+  /**
+   * Counts a request for the tenant that its credential turned out to be of, or the chat connection that it is sent to. Throws
+   * 429 as `begin`, at once where that was thrown before.
+   */
+  async identify(request: Request, sender: KnownSender): Promise<void> {
     const held = this.#held.get(request);
     if (held === undefined) return;
-    if (held.credential !== null) this.#remember(held.credential, tenant);
-    if (held.sender === tenant.id || !held.inFlight) return;
-    this.#places.give(held.sender);
-    held.inFlight = false;
-    held.sender = tenant.id;
-    await this.#take(tenant.id);
-    held.inFlight = true;
+    if (held.place === "refused") throw tooManyInFlight();
+    if (held.credential !== null) this.#remember(held.credential, sender);
+    if (held.sender === sender.id || held.place === "over") return;
+    const counted = held.place === "taken";
+    this.#giveUp(held, "none");
+    held.sender = sender.id;
+    if (counted) await this.#take(held);
+  }
+
+  /** A request gives its place up until `resume`: it waits for what a stranger sends. */
+  pause(request: Request): void {
+    const held = this.#held.get(request);
+    if (held === undefined) return;
+    held.endStart();
+    this.#giveUp(held, "none");
+  }
+
+  /** Counts a request that has no place as in flight. Throws 429 as `begin`. */
+  async resume(request: Request): Promise<void> {
+    const held = this.#held.get(request);
+    if (held?.place === "none") await this.#take(held);
   }
 
   /** Lets a request that stands for another one hold what that one holds. */
@@ -140,9 +164,7 @@ export class RequestSlots {
     const held = this.#held.get(request);
     if (held === undefined) return;
     held.endStart();
-    if (!held.inFlight) return;
-    held.inFlight = false;
-    this.#places.give(held.sender);
+    this.#giveUp(held, "over");
   }
 
   /** Returns the tenant that a request counts for; null where it is not known. */
@@ -162,10 +184,17 @@ export class RequestSlots {
     else this.#streams.set(tenantId, left);
   }
 
-  async #take(sender: Sender): Promise<void> {
-    const taken = this.#places.take(sender);
-    if (taken === true || (await taken)) return;
-    throw tooMany("Too many requests are in flight.");
+  async #take(held: Held): Promise<void> {
+    const taken = this.#places.take(held.sender);
+    const isTaken = taken === true || (await taken);
+    held.place = isTaken ? "taken" : "refused";
+    if (!isTaken) throw tooManyInFlight();
+  }
+
+  #giveUp(held: Held, place: "none" | "over"): void {
+    if (held.place === "refused") return;
+    if (held.place === "taken") this.#places.give(held.sender);
+    held.place = place;
   }
 
   #remember(credential: string, { id, form }: KnownSender): void {
@@ -178,14 +207,32 @@ export class RequestSlots {
   }
 }
 
-/** A browser's preflight has no credential; counted apart, it finds room beside a flood of invented ones. */
-function strangerOf({ method }: Request): Stranger {
-  return method === "OPTIONS" ? "preflights" : "unknown";
+function tooManyInFlight(): ApiError {
+  return tooMany("Too many requests are in flight.");
 }
 
-/** Returns what a credential is remembered by; never itself. */
+/** Who sends what, where the sender is not known: a browser's preflight has no credential; a new client token finds room beside a flood of invented keys. */
+function strangerOf({ method, url, headers }: Request): Stranger {
+  if (method === "OPTIONS") return "preflights";
+  if (webhookPath.test(url)) return "webhooks";
+  if (method === "POST" && signInPath.test(url)) return "sign-ins";
+  const token = bearerOf(headers.get("authorization"));
+  if (token === null) return "unknown";
+  if (token.startsWith(clientTokenPrefix)) return "client tokens";
+  if (token.startsWith(keyPrefix)) return "keys";
+  return jwtPattern.test(token) ? "JWTs" : "unknown";
+}
+
+const jwtPattern = /^[\w-]+\.[\w-]+\.[\w-]*$/;
+
+/** Returns what a credential, or a webhook's address, is remembered by: of a credential never itself, and the same however it is spelt. */
 function credentialOf(request: Request): string | null {
-  const { headers, url } = request;
-  const header = headers.get("authorization") ?? (consolePath.test(url) ? headers.get("cookie") : null);
-  return header === null ? null : digest(header).toString("base64");
+  const { headers, url, method } = request;
+  const connection = webhookPath.exec(url)?.[1];
+  if (connection !== undefined) return `webhook:${connection.slice(0, connectionLengthMax)}`;
+  // Who signs in says who he is in the body.
+  if (method === "POST" && signInPath.test(url)) return null;
+  const authorization = headers.get("authorization");
+  const secret = authorization === null && consolePath.test(url) ? headers.get("cookie") : bearerOf(authorization);
+  return secret === null ? null : digest(secret).toString("base64");
 }

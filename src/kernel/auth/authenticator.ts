@@ -6,7 +6,8 @@ import { type IdOf, isId } from "../ids.ts";
 import { userIdLengthMax } from "../limits.ts";
 import { digest } from "../seal.ts";
 import { type AuditActor, systemActor } from "./actor.ts";
-import { type ClientScope, clientTokenPrefix } from "./client-scope.ts";
+import { bearerOf, clientTokenPrefix, keyPrefix } from "./bearer.ts";
+import type { ClientAbility, ClientScope } from "./client-scope.ts";
 import { type DashboardJwtConfig, jwtVerifier } from "./dashboard-jwt.ts";
 import { type RecalledKey, RecalledKeys } from "./recalled-keys.ts";
 import { readTenantRow, showTenant, type Tenant, type TenantRow } from "./tenant.ts";
@@ -59,16 +60,11 @@ export interface Authenticator {
   knowsOrigin(origin: string, agentId: IdOf<"agent"> | null): Promise<boolean>;
 }
 
-/** Every token of the service begins with this. */
-export const tokenPrefix = "parley_";
 /** Characters of a token behind its prefix. */
 export const tokenBodyLength = 40;
 
-const tokenPattern = patternOf(tokenPrefix);
+const tokenPattern = patternOf(keyPrefix);
 const clientTokenPattern = patternOf(clientTokenPrefix);
-/** Credentials are far shorter; a longer text is refused before it costs time to hash or parse. */
-const credentialLengthMax = 8_192;
-
 interface KeyOwnerRow extends TenantRow {
   keyId: IdOf<"apiKey">;
   digest: string;
@@ -77,15 +73,20 @@ interface KeyOwnerRow extends TenantRow {
 /** Finds the owner of a key by its digest in hexadecimal digits; undefined when there is none. */
 type KeyOwners = Batcher<string, KeyOwnerRow | undefined>;
 
+/** Finds a client token by its digest; undefined when there is none. */
+type ClientTokens = Batcher<string, ClientTokenRow | undefined>;
+
 /** One statement looks up at most so many keys. */
 const keyGroupMax = 100;
 /** A look-up waits at most this long for the one before it, so that a connection that does not answer holds up nobody else. */
 const keyPatienceMs = 50;
 
 interface ClientTokenRow extends TenantRow {
+  digest: string;
   agentId: IdOf<"agent">;
   userId: string;
   sessionId: IdOf<"session"> | null;
+  can: ClientAbility[];
   origins: string[];
 }
 
@@ -93,17 +94,18 @@ interface ClientTokenRow extends TenantRow {
 export function createAuthenticator(sql: AnySql, config: DashboardJwtConfig): Authenticator {
   const verify = jwtVerifier(config);
   const owners = keyOwners(sql);
+  const clientTokens = clientTokensOf(sql);
   const recalled = new RecalledKeys();
   return {
     recall(authorization) {
-      const credential = credentialOf(authorization);
+      const credential = bearerOf(authorization);
       return credential !== null && tokenPattern.test(credential) ? recalled.recall(digestOf(credential)) : null;
     },
     async authenticate(authorization) {
-      const credential = credentialOf(authorization);
+      const credential = bearerOf(authorization);
       if (credential === null) throw new ApiError("unauthorized");
       if (tokenPattern.test(credential)) return principalOfKey(owners, recalled, digestOf(credential));
-      if (clientTokenPattern.test(credential)) return principalOfClientToken(sql, credential);
+      if (clientTokenPattern.test(credential)) return principalOfClientToken(clientTokens, digestOf(credential));
       const claims = await verify(credential);
       return principalOfClaims(sql, claims);
     },
@@ -140,11 +142,6 @@ function keyOwners(sql: AnySql): KeyOwners {
   return new Batcher(find, { countMax: keyGroupMax, gathers: true, patienceMs: keyPatienceMs });
 }
 
-function credentialOf(authorization: string | null): string | null {
-  const credential = /^Bearer +([^\s]+)$/i.exec(authorization ?? "")?.[1];
-  return credential === undefined || credential.length > credentialLengthMax ? null : credential;
-}
-
 const digestOf = (key: string) => digest(key).toString("hex");
 
 async function principalOfKey(owners: KeyOwners, recalled: RecalledKeys, keyDigest: string): Promise<Principal> {
@@ -163,22 +160,36 @@ async function principalOfKey(owners: KeyOwners, recalled: RecalledKeys, keyDige
   };
 }
 
-/** A client token is valid as long as its agent, and the key that made it, exist. */
-async function principalOfClientToken(sql: AnySql, token: string): Promise<Principal> {
-  const [row] = await sql<ClientTokenRow[]>`
-    select c.agent_id, c.user_id, c.session_id, c.origins, t.id, t.form, t.subscription, t.usage_credit, t.quota_turns_per_day,
-      t.running_turns, t.queued_turns, t.rate_limit, t.monetization, t.deleting_at is not null as deleting, clock_timestamp() as now
-    from client_tokens c join tenants t on t.id = c.tenant_id
-    where c.digest = ${digest(token)} and c.expires_at > now() and t.deleted_at is null
-      and exists (select 1 from agents a where a.id = c.agent_id)
-      and (c.key_id is null or exists (select 1 from api_keys k where k.id = c.key_id))`;
+/**
+ * Client tokens are looked up together too: so a flood of invented ones costs a statement for a hundred, and new ones
+ * wait for little. One is valid as long as its agent, and the key that made it, exist.
+ */
+function clientTokensOf(sql: AnySql): ClientTokens {
+  const find = async (digests: readonly string[]) => {
+    const rows = await sql<ClientTokenRow[]>`
+      select encode(c.digest, 'hex') as digest, c.agent_id, c.user_id, c.session_id, c.can, c.origins, t.id, t.form, t.subscription,
+        t.usage_credit, t.quota_turns_per_day, t.running_turns, t.queued_turns, t.rate_limit, t.monetization,
+        t.deleting_at is not null as deleting, clock_timestamp() as now
+      from client_tokens c join tenants t on t.id = c.tenant_id
+      where c.digest = any(array(select decode(asked, 'hex') from unnest(${digests as string[]}::text[]) asked))
+        and c.expires_at > now() and t.deleted_at is null
+        and exists (select 1 from agents a where a.id = c.agent_id)
+        and (c.key_id is null or exists (select 1 from api_keys k where k.id = c.key_id))`;
+    const byDigest = new Map(rows.map((row) => [row.digest, row]));
+    return digests.map((asked) => byDigest.get(asked));
+  };
+  return new Batcher(find, { countMax: keyGroupMax, gathers: true, patienceMs: keyPatienceMs });
+}
+
+async function principalOfClientToken(tokens: ClientTokens, tokenDigest: string): Promise<Principal> {
+  const row = await tokens.add(tokenDigest);
   if (row === undefined) throw new ApiError("unauthorized");
-  const { agentId, userId, sessionId, origins } = row;
+  const { agentId, userId, sessionId, can, origins } = row;
   return {
     tenant: showTenant(row),
     kind: "client_token",
     authUserId: null,
-    client: { agentId, userId, sessionId, origins },
+    client: { agentId, userId, sessionId, can, origins },
     actor: { type: "chat_user", id: userId },
     writeBefore: writeBefore(row),
   };

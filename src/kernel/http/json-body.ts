@@ -11,7 +11,15 @@ import { limitValues } from "./count-values.ts";
  * surrogates, numbers without bounds, 413 above `bytesMax` or `jsonValuesMax`.
  */
 export async function readJson(request: Request, tenantId: string, bytesMax = jsonBodyBytesMax): Promise<unknown> {
-  const pieces = await readPieces(request, bytesMax);
+  return jsonOfPieces(request, tenantId, await readPieces(request, bytesMax));
+}
+
+/** Does what `readJson` does with a body that was read. */
+export async function jsonOfPieces(
+  request: Request,
+  tenantId: string,
+  pieces: readonly Uint8Array[],
+): Promise<unknown> {
   const size = pieces.reduce((sum, { byteLength }) => sum + byteLength, 0);
   const mediaType = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
   if (size === 0) return undefined;

@@ -1,5 +1,5 @@
 import type { Static, TObject } from "@sinclair/typebox";
-import { readBytes } from "../bounded-read.ts";
+import { readBytes, requirePlain } from "../bounded-read.ts";
 import { ApiError, invalid, invalidAll } from "../errors.ts";
 import { checkString } from "./json-body.ts";
 import { validateBody } from "./validate.ts";
@@ -9,6 +9,7 @@ const envelopeBytesMax = 128 * 1024;
 
 /** Reads a multipart form of at most `bytesMax`, whatever the request announces. Throws 400 `validation_failed`, 413. */
 export async function readForm(request: Request, bytesMax: number): Promise<FormData> {
+  requirePlain(request);
   const contentType = request.headers.get("content-type") ?? "";
   if (!/^multipart\/form-data *;/i.test(contentType)) throw malformed("The body must be multipart/form-data.");
   const bytes = await readBytes(request, bytesMax);

@@ -42,9 +42,10 @@ export async function tryRecalled<P extends TObject, B extends TSchema, A extend
   if (key === null) return null;
   const form = asked ?? key.tenant.form;
   rememberForm(request, form);
+  // One too many is refused here: on the usual way it counts for the tenant already, and would not be counted again.
+  await ctx.slots.identify(request, key.tenant);
+  ctx.slots.openStream(request, key.tenant.id);
   const respond = await unlessRefused(form, async () => {
-    await ctx.slots.identify(request, key.tenant);
-    ctx.slots.openStream(request, key.tenant.id);
     const checkedParams = validateFields(spec.params ?? nothing, Object.entries(params)) as Static<P>;
     validateFields(nothing, queryFields(request.url));
     const sent = await readBody(spec, { request, readJsonBody, form, tenantId: key.tenant.id });

@@ -61,6 +61,7 @@ function impliedCauses(
     ...(clientTokens === undefined ? (["client_token_refused"] as const) : []),
     ...(onlyForm === undefined ? [] : (["not_found"] as const)),
     ...(body === undefined || body === "raw" ? [] : (["payload_too_large"] as const)),
+    ...(body === undefined ? [] : (["content_encoding_unsupported"] as const)),
     ...(method === "POST" && idempotency !== "own" ? keyErrors : []),
   ];
 }

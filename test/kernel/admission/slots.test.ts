@@ -98,11 +98,11 @@ describe("over HTTP", () => {
       ...limits,
     });
     const app = createApp({ ...h.ctx, slots });
-    return (method: string, path: string, body?: unknown, form = "b") =>
+    return (method: string, path: string, body?: unknown, form = "b", scheme = "Bearer ") =>
       app(
         new Request(`http://parley.test${path}`, {
           method,
-          headers: { authorization: `Bearer ${t.token}`, "content-type": "application/json", "api-form": form },
+          headers: { authorization: `${scheme}${t.token}`, "content-type": "application/json", "api-form": form },
           ...(body === undefined ? {} : { body: body instanceof ReadableStream ? body : JSON.stringify(body) }),
         }),
       );
@@ -132,6 +132,35 @@ describe("over HTTP", () => {
       expect((await ask("GET", "/v1/agents", undefined, form)).status).toBe(200);
     });
   }
+
+  test("a turn too many is 429 however its credential is spelt, also where its key is known from before", async () => {
+    const agentId = await makeAgent(h, t);
+    const ask = appWith({ requestsInFlightMax: 1 });
+    const sessions = `/v1/agents/${agentId}/sessions`;
+    const turn = { message: message("hi"), stream: false };
+    expect((await ask("POST", sessions, turn)).status).toBe(201);
+    let finish = () => {};
+    const body = new ReadableStream({
+      start(controller) {
+        finish = () => controller.close();
+      },
+    });
+    const slow = ask("POST", sessions, body);
+    for (const scheme of ["Bearer ", "bearer ", "BEARER ", "Bearer  ", "beareR   "])
+      for (const [method, path, sent] of [
+        ["POST", sessions, turn],
+        ["GET", "/v1/agents", undefined],
+      ] as const)
+        expect([scheme, ...(await codeOf(await ask(method, path, sent, "b", scheme)))]).toEqual([
+          scheme,
+          429,
+          "rate_limited",
+          "1",
+        ]);
+    finish();
+    await slow;
+    expect((await ask("POST", sessions, turn, "b", "bearer ")).status).toBe(201);
+  });
 
   test("turns that run, streamed or not, count as streams and not as requests", async () => {
     await using held = holdModel(h.model);
