@@ -1,9 +1,17 @@
 import { TickShares } from "../kernel/async/tick-shares.ts";
+import { joined } from "../kernel/bounded-read.ts";
+import type { ProviderType } from "../kernel/config.ts";
+import { readForeignJson } from "../kernel/json-bounds.ts";
+import { jsonValuesMax } from "../kernel/limits.ts";
 import type { Fetch } from "../kernel/outbound/fetch.ts";
 import { watchBody, withBody } from "../kernel/outbound/watched-body.ts";
 import { ModelBoundsError } from "./bounds-error.ts";
 import { CallClock } from "./call-clock.ts";
-import { modelErrorBytesMax, modelEventBytesMax, modelResponseBytesMax } from "./limits.ts";
+import { fieldsOf } from "./events/fields.ts";
+import { eventReader } from "./events/protocols.ts";
+import { readableEvents } from "./events/readable-events.ts";
+import { readableAnswer } from "./events/whole-answers.ts";
+import { modelErrorBytesMax, modelEventBytesMax, modelResponseBytesMax, modelWholeAnswerBytesMax } from "./limits.ts";
 
 /**
  * A model that sends as fast as it can keeps a worker busy: 1 MiB of events that say nothing
@@ -19,18 +27,25 @@ export interface ModelFetchBounds {
   readonly idleMs: number;
   /** Who chose the provider; null for the operator's own. */
   readonly tenantId: string | null;
+  /** Says in which protocol it answers. */
+  readonly providerType: ProviderType;
 }
+
+/** What is asked for: a model's answer as a stream of events, its answer in one piece, or something else, such as a list of models. */
+type Asked = "events" | "answer" | "other";
 
 /**
  * Returns a fetch for a model provider whose responses are bounded, in bytes as they are
  * decoded: a response ends with a `ModelBoundsError`, and its connection is closed, after
  * `modelResponseBytesMax`, or where one event of a stream has more than
  * `modelEventBytesMax`. Of an error's body only the first `modelErrorBytesMax` are kept.
- * Silence and length of a request are bounded by `CallClock`.
+ * An answer that is no stream has at most `modelWholeAnswerBytesMax` and `jsonValuesMax` values.
+ * Of both only what the vendor's client uses is handed on (`events/`), so that an odd event or
+ * field costs itself and not the answer. Silence and length of a request are bounded by `CallClock`.
  * It asks for no compression, and refuses a response that is compressed all the same,
  * unless `send` unpacks it as it is read (`guardedFetch`).
  */
-export function boundedModelFetch(send: Fetch, { idleMs, tenantId }: ModelFetchBounds): Fetch {
+export function boundedModelFetch(send: Fetch, { idleMs, tenantId, providerType }: ModelFetchBounds): Fetch {
   return async (input, init) => {
     const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined));
     headers.set("accept-encoding", "identity");
@@ -49,11 +64,10 @@ export function boundedModelFetch(send: Fetch, { idleMs, tenantId }: ModelFetchB
       // nothing when a request has the header above.
       const whole: RequestInit & { decompress: boolean } = { ...init, headers, signal: stop.signal, decompress: false };
       const response = await send(input, whole);
-      return await boundedResponse(response, asksForEvents(input, init, headers), {
-        clock,
-        over,
-        holder: tenantId ?? "",
-      });
+      const asked = askedFor(input, init, headers);
+      const bounded = await boundedResponse(response, asked, { clock, over, holder: tenantId ?? "" });
+      const url = input instanceof Request ? input.url : String(input);
+      return await readable(bounded, asked, { providerType, url });
     } catch (error) {
       over();
       throw clock.overdue ?? error;
@@ -64,7 +78,7 @@ export function boundedModelFetch(send: Fetch, { idleMs, tenantId }: ModelFetchB
 /** Returns the response with its body bounded. `over` is called when the body is at its end. */
 async function boundedResponse(
   response: Response,
-  isStream: boolean,
+  asked: Asked,
   { clock, over, holder }: { readonly clock: CallClock; readonly over: () => void; readonly holder: string },
 ): Promise<Response> {
   if (response.body === null) {
@@ -78,7 +92,7 @@ async function boundedResponse(
     over();
     return withBody(response, null);
   }
-  const look = response.ok ? sizeCheck(isStream ? new EventSize() : null) : firstBytes(modelErrorBytesMax);
+  const look = response.ok ? sizeCheck(asked) : firstBytes(modelErrorBytesMax);
   clock.waits();
   const body = watchBody(response.body, {
     look: (piece) => {
@@ -104,12 +118,13 @@ function firstBytes(bytesMax: number): (piece: Uint8Array) => Uint8Array | undef
 }
 
 /** Returns a function for `watchBody` that counts the pieces of a response, and throws when one exceeds a bound. */
-function sizeCheck(event: EventSize | null): (piece: Uint8Array) => undefined {
+function sizeCheck(asked: Asked): (piece: Uint8Array) => undefined {
+  const bytesMax = asked === "answer" ? modelWholeAnswerBytesMax : modelResponseBytesMax;
+  const event = asked === "events" ? new EventSize() : null;
   let bytes = 0;
   return (piece) => {
     bytes += piece.byteLength;
-    if (bytes > modelResponseBytesMax)
-      throw new ModelBoundsError(`The model provider's answer is larger than ${inMiB(modelResponseBytesMax)}.`);
+    if (bytes > bytesMax) throw new ModelBoundsError(`The model provider's answer is larger than ${inMiB(bytesMax)}.`);
     if (event?.exceeds(piece, modelEventBytesMax))
       throw new ModelBoundsError(
         `An event of the model provider's answer is larger than ${inMiB(modelEventBytesMax)}.`,
@@ -120,19 +135,39 @@ function sizeCheck(event: EventSize | null): (piece: Uint8Array) => undefined {
 
 const inMiB = (bytes: number) => `${bytes / 1024 / 1024} MiB`;
 
+/** Returns a good response as the vendor's client can read it; any other one as it is. */
+async function readable(
+  response: Response,
+  asked: Asked,
+  { providerType, url }: { readonly providerType: ProviderType; readonly url: string },
+): Promise<Response> {
+  if (!response.ok || response.body === null || asked === "other") return response;
+  if (asked === "events") return withBody(response, readableEvents(response.body, eventReader(providerType, url)));
+  const pieces: Uint8Array[] = [];
+  for await (const piece of response.body as unknown as AsyncIterable<Uint8Array>) pieces.push(piece);
+  const read = await readForeignJson(pieces);
+  if (read.outcome === "too_many_values" || read.outcome === "too_deep")
+    throw new ModelBoundsError(`The model provider's answer has more than ${jsonValuesMax} values, or nests too deep.`);
+  const answer = read.outcome === "read" ? fieldsOf(read.value) : undefined;
+  const { status, statusText, headers } = response;
+  // What is no answer is told by the client, as a failure.
+  const body = answer === undefined ? joined(pieces) : JSON.stringify(readableAnswer(providerType, url, answer));
+  return new Response(body as BodyInit, { status, statusText, headers });
+}
+
 /**
- * Returns whether a request asks for a stream of events, as the vendors' clients do: by
- * a field of the body, by the URL (Google), or by a header (Vercel AI Gateway). It is
- * the request that counts: the clients read what comes as events, whatever media type
- * the response names.
+ * Returns what a request asks for. The vendors' clients ask for a stream by a field of the body,
+ * by the URL (Google), or by a header (Vercel AI Gateway). It is the request that counts: the
+ * clients read what comes as events, whatever media type the response names.
  */
-function asksForEvents(input: string | URL | Request, init: RequestInit | undefined, headers: Headers): boolean {
+function askedFor(input: string | URL | Request, init: RequestInit | undefined, headers: Headers): Asked {
   const url = input instanceof Request ? input.url : String(input);
-  return (
+  const asksForEvents =
     (typeof init?.body === "string" && init.body.includes('"stream":true')) ||
     url.includes(":streamGenerateContent") ||
-    headers.get("ai-language-model-streaming") === "true"
-  );
+    headers.get("ai-language-model-streaming") === "true";
+  if (asksForEvents) return "events";
+  return init?.method === "POST" ? "answer" : "other";
 }
 
 const lineFeed = 10;

@@ -49,14 +49,17 @@ export function baseUrlOf(provider: Pick<ModelProvider, "providerType" | "baseUr
 
 /**
  * Returns the fetch function for a provider: `tenantFetch` where a tenant chose the
- * address, unless that is the process's own simulated model. Its responses are bounded
- * (`boundedModelFetch`).
+ * address, unless that is the process's own simulated model. Its responses are bounded, and
+ * what its client cannot read is left out of answers (`boundedModelFetch`).
  */
-export function providerFetch(ctx: Ctx, provider: Pick<ModelProvider, "id" | "tenantId" | "baseUrl">): Fetch {
-  const { id, tenantId, baseUrl } = provider;
+export function providerFetch(
+  ctx: Ctx,
+  provider: Pick<ModelProvider, "id" | "tenantId" | "baseUrl" | "providerType">,
+): Fetch {
+  const { id, tenantId, baseUrl, providerType } = provider;
   const direct = id === null || baseUrl === null || baseUrl === ctx.simulatedModelUrl;
   const send = withUsualError(direct ? directFetch : tenantFetch(ctx.config, tenantId));
-  return boundedModelFetch(send, { idleMs: ctx.config.modelIdleSeconds * 1000, tenantId });
+  return boundedModelFetch(send, { idleMs: ctx.config.modelIdleSeconds * 1000, tenantId, providerType });
 }
 
 /**

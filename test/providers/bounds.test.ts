@@ -2,7 +2,12 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { constants, deflateRawSync } from "node:zlib";
 import { boundedModelFetch } from "../../src/providers/bounds.ts";
 import { findBoundsError } from "../../src/providers/bounds-error.ts";
-import { modelErrorBytesMax, modelEventBytesMax, modelResponseBytesMax } from "../../src/providers/limits.ts";
+import {
+  modelErrorBytesMax,
+  modelEventBytesMax,
+  modelResponseBytesMax,
+  modelWholeAnswerBytesMax,
+} from "../../src/providers/limits.ts";
 import { useAgent } from "../harness/fixture.ts";
 import { eventually } from "../harness/harness.ts";
 import { makeAgent, userMessage } from "../harness/seed.ts";
@@ -113,6 +118,7 @@ describe("boundedModelFetch", () => {
     const fetch = boundedModelFetch(() => Promise.resolve(new Response(stream as unknown as BodyInit, init)), {
       idleMs: 60_000,
       tenantId: null,
+      providerType: "custom",
     });
     let bytes = 0;
     try {
@@ -139,11 +145,26 @@ describe("boundedModelFetch", () => {
     },
   );
 
-  test("64 MiB pass, one byte more does not; what is no stream has no events", async () => {
-    const pieces = Array.from({ length: 64 }, () => Buffer.alloc(MiB, "a"));
-    expect(await read(pieces, "{}")).toEqual({ bytes: modelResponseBytesMax, error: null, isCanceled: false });
-    const over = await read([...pieces, "a", "b"], "{}");
+  test("a stream may have 64 MiB, and not a byte more", async () => {
+    const pieces = Array.from({ length: 64 }, () => Buffer.alloc(MiB, `${"a".repeat(1_023)}\n`));
+    pieces[0]?.fill(" ", 0, MiB - 2);
+    const spaced = pieces.flatMap((piece) => [piece.subarray(0, -2), "\n\n"]);
+    expect(await read(spaced)).toMatchObject({ error: null, isCanceled: false });
+    const over = await read([...spaced, "a", "b"]);
     expect(over).toMatchObject({ error: "The model provider's answer is larger than 64 MiB.", isCanceled: true });
+    expect(modelResponseBytesMax).toBe(64 * MiB);
+  });
+
+  test("an answer that is asked for in one piece has at most 1 MiB and 100,000 values", async () => {
+    const said = (content: string, more = "") =>
+      `{"choices":[{"message":{"content":${JSON.stringify(content)}},"finish_reason":"stop"}]${more}}`;
+    const whole = said("a".repeat(modelWholeAnswerBytesMax - said("").length));
+    expect(await read([whole], "{}")).toMatchObject({ error: null, isCanceled: false });
+    const larger = "The model provider's answer is larger than 1 MiB.";
+    expect(await read([whole, " "], "{}")).toMatchObject({ error: larger });
+    const values = said("a", `,"more":[${"[],".repeat(100_000)}[]]`);
+    const error = "The model provider's answer has more than 100000 values, or nests too deep.";
+    expect(await read([values], "{}")).toMatchObject({ error });
   });
 
   test("of an error's body 64 KiB are read", async () => {

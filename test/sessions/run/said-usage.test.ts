@@ -125,15 +125,18 @@ describe("token counts of a provider", () => {
     expect(await creditLeft()).toBe(credit - 12 - inputTokens - outputTokens);
   });
 
-  test.each(['"5"', "[5]", "{}", "true"])(
-    "%s in a stream that has a schema fails the turn, which is estimated",
+  test.each(['"5"', "[5]", "{}", "true", "1e999"])(
+    "%s cannot be read: it costs the estimate, and no answer",
     async (count) => {
-      said = `{"prompt_tokens":${count},"completion_tokens":7}`;
-      const played = await play(t, agentId, null, { message: userMessage("x"), stream: false });
-      const [inputTokens, outputTokens] = await used(played.turnId);
-      expect(inputTokens).toBeGreaterThan(0);
-      expect(outputTokens).toBe(1);
-      expect(await creditLeft()).toBe(credit - inputTokens - outputTokens);
+      for (const usage of [`{"prompt_tokens":${count},"completion_tokens":7}`, count]) {
+        said = usage;
+        const played = await play(t, agentId, null, { message: userMessage("x"), stream: false });
+        expect([usage, played.status]).toEqual([usage, 201]);
+        const [inputTokens, outputTokens] = await used(played.turnId);
+        expect(inputTokens).toBeGreaterThan(0);
+        expect(outputTokens).toBe(usage === count ? 1 : 7);
+        expect(await isEstimate(played.turnId)).toBe(true);
+      }
     },
   );
 });

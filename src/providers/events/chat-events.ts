@@ -1,0 +1,136 @@
+import { ChatCalls } from "./chat-calls.ts";
+import type { EventReader } from "./event-reader.ts";
+import { type Fields, failureIn, fieldsOf, numberIn, numbersIn, objectsIn, placeIn, textIn, wordIn } from "./fields.ts";
+
+/** Reads the stream of Chat Completions, which OpenAI, OpenRouter and most others speak. */
+export class ChatEvents implements EventReader {
+  readonly #calls = new ChatCalls();
+  #hasReason = false;
+  /** How many events had a blank reason, and whether the last one had it. */
+  #blankReasons = 0;
+  #endsBlank = false;
+  #gave = false;
+
+  read(event: Fields, name: string): readonly object[] {
+    const failure = failureIn(event.error) ?? (name === "error" ? (failureIn(event) ?? { message: "" }) : undefined);
+    if (failure !== undefined) return [{ error: failure }];
+    const choice = firstChoice(event.choices);
+    const usage = chatUsageIn(event.usage ?? fieldsOf(event.x_groq)?.usage ?? choice?.usage);
+    const said = choice === undefined ? undefined : this.#choice(choice);
+    if (said === undefined && usage === undefined) return [];
+    return [{ ...aboutOf(event), choices: said === undefined ? [] : [said], usage }];
+  }
+
+  end(isMarked: boolean): readonly object[] {
+    const left = this.#calls.end();
+    const delta = left.length === 0 ? {} : { tool_calls: left };
+    // A vendor that says that the answer has ended but not why: with `[DONE]`, or with a reason that is blank.
+    const isEnded = !this.#hasReason && (isMarked || (this.#blankReasons === 1 && this.#endsBlank));
+    if (left.length === 0 && !isEnded) return [];
+    return [{ choices: [{ index: 0, delta, ...(isEnded ? { finish_reason: "" } : {}) }] }];
+  }
+
+  #choice(choice: Fields): object | undefined {
+    const delta = this.#delta(fieldsOf(choice.delta) ?? (this.#gave ? undefined : fieldsOf(choice.message)));
+    const reason = wordIn(choice.finish_reason);
+    this.#hasReason ||= reason !== undefined;
+    this.#endsBlank = choice.finish_reason === "";
+    if (this.#endsBlank) this.#blankReasons += 1;
+    if (delta === undefined && reason === undefined) return undefined;
+    this.#gave ||= delta !== undefined;
+    return { index: 0, delta, finish_reason: reason };
+  }
+
+  #delta(delta: Fields | undefined): object | undefined {
+    if (delta === undefined) return undefined;
+    const { content, thought } = contentIn(delta.content);
+    const reasoning = textIn(delta.reasoning_content) ?? textIn(delta.reasoning) ?? thought;
+    const calls = this.#calls.read(delta.tool_calls);
+    const details = objectsIn(delta.reasoning_details).flatMap(detailIn);
+    const images = objectsIn(delta.images).flatMap(imageIn);
+    const annotations = objectsIn(delta.annotations).flatMap(citationIn);
+    const read = {
+      content,
+      // Each client reads one of the two names.
+      ...(reasoning === undefined ? {} : { reasoning_content: reasoning, reasoning }),
+      ...(details.length === 0 ? {} : { reasoning_details: details }),
+      ...(calls.length === 0 ? {} : { tool_calls: calls }),
+      ...(images.length === 0 ? {} : { images }),
+      ...(annotations.length === 0 ? {} : { annotations }),
+    };
+    const refusal = textIn(delta.refusal);
+    return refusal === undefined ? read : { ...read, refusal };
+  }
+}
+
+function aboutOf({ id, model }: Fields): object {
+  return { id: wordIn(id), model: wordIn(model) };
+}
+
+/** Returns the choice that is read: one is asked for. */
+export function firstChoice(choices: unknown): Fields | undefined {
+  return objectsIn(choices).find(({ index }) => (placeIn(index) ?? 0) === 0);
+}
+
+/** Returns what is said and what is thought; Mistral sends both as a list of parts. */
+export function contentIn(content: unknown): {
+  readonly content: string | undefined;
+  readonly thought: string | undefined;
+} {
+  if (!Array.isArray(content)) return { content: textIn(content), thought: undefined };
+  const parts = objectsIn(content);
+  const joined = (texts: readonly string[]) => (texts.length === 0 ? undefined : texts.join(""));
+  return {
+    content: joined(parts.flatMap(({ type, text }) => (type === "text" ? (textIn(text) ?? []) : []))),
+    thought: joined(
+      parts.flatMap(({ type, thinking }) =>
+        type === "thinking" ? (textIn(thinking) ?? objectsIn(thinking).flatMap(({ text }) => textIn(text) ?? [])) : [],
+      ),
+    ),
+  };
+}
+
+/** What OpenRouter wants back of a thought, as it came. */
+function detailIn(detail: Fields): object[] {
+  const { type } = detail;
+  const about = {
+    id: wordIn(detail.id),
+    format: wordIn(detail.format),
+    index: placeIn(detail.index),
+  };
+  if (type === "reasoning.text")
+    return [{ type, text: textIn(detail.text), signature: textIn(detail.signature), ...about }];
+  if (type === "reasoning.summary") return [{ type, summary: textIn(detail.summary) ?? "", ...about }];
+  const data = textIn(detail.data);
+  return type === "reasoning.encrypted" && data !== undefined ? [{ type, data, ...about }] : [];
+}
+
+function imageIn({ image_url }: Fields): object[] {
+  const url = wordIn(fieldsOf(image_url)?.url);
+  // A picture at an address would be taken for base64.
+  return url?.startsWith("data:") === true ? [{ type: "image_url", image_url: { url } }] : [];
+}
+
+function citationIn({ url_citation }: Fields): object[] {
+  const cited = fieldsOf(url_citation);
+  const url = wordIn(cited?.url);
+  if (url === undefined) return [];
+  const place = { start_index: numberIn(cited?.start_index) ?? 0, end_index: numberIn(cited?.end_index) ?? 0 };
+  return [{ type: "url_citation", url_citation: { url, title: textIn(cited?.title) ?? "", ...place } }];
+}
+
+/** Returns token counts; what cannot be read of them is 0, which says nothing. */
+export function chatUsageIn(value: unknown): object | undefined {
+  const usage = fieldsOf(value);
+  if (usage === undefined) return undefined;
+  const cached = numbersIn(usage.prompt_tokens_details, ["cached_tokens", "cache_write_tokens"]);
+  const parts = numbersIn(usage.completion_tokens_details, ["reasoning_tokens"]);
+  return {
+    prompt_tokens: 0,
+    completion_tokens: 0,
+    total_tokens: 0,
+    ...numbersIn(usage, ["prompt_tokens", "completion_tokens", "total_tokens", "prompt_cache_hit_tokens"]),
+    ...(cached === undefined ? {} : { prompt_tokens_details: { cached_tokens: 0, ...cached } }),
+    ...(parts === undefined ? {} : { completion_tokens_details: { reasoning_tokens: 0, ...parts } }),
+  };
+}
