@@ -6,6 +6,7 @@ import { chatRoutes } from "./chat/routes.ts";
 import { chatWebhookRoutes } from "./chat/webhook-routes.ts";
 import { clientTokenRoutes } from "./client-tokens/routes.ts";
 import { consoleRoutes } from "./console-server/routes.ts";
+import { docsRoutes } from "./docs-site/routes.ts";
 import { sleep } from "./kernel/async/wait.ts";
 import type { Ctx } from "./kernel/context.ts";
 import { isTransient, isUnavailable, unavailable } from "./kernel/database/failure.ts";
@@ -24,7 +25,7 @@ import { takeQueryToken } from "./kernel/http/query-token.ts";
 import { formOf, isProbe, rememberForm, rememberRoute, requestIdOf, waitsUntil } from "./kernel/http/request.ts";
 import { streamHeaders } from "./kernel/http/sse.ts";
 import type { MountedOperation } from "./kernel/openapi/describe-operation.ts";
-import { docsRoutes } from "./kernel/openapi/docs-page.ts";
+import { documentRoute } from "./kernel/openapi/document-route.ts";
 import { mcpConnectionRoutes } from "./mcp-connections/routes.ts";
 import { memoryRoutes } from "./memories/routes.ts";
 import { merchantEventRoutes } from "./merchant/event-routes.ts";
@@ -62,6 +63,7 @@ export function createApp(ctx: Ctx): App {
     })
     .use(healthRoutes(ctx))
     .use(metricsRoutes(ctx))
+    .use(documentRoute(ctx, () => operations))
     .use(docsRoutes(ctx, () => operations))
     .use(consoleRoutes(ctx, respond))
     .use(sliceRoutes(ctx));

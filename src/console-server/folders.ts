@@ -3,6 +3,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Config } from "../kernel/config.ts";
 
+/** The one page, which every build writes. */
+export const pageOfConsole = "index.html";
+
 /** Where `npm install` and `npm run build:console` put the pages. */
 const builtFolder = fileURLToPath(new URL("../../dist/console", import.meta.url).href);
 
@@ -13,5 +16,5 @@ export function pageFolders({ home }: Pick<Config, "home">): readonly string[] {
 
 /** Returns whether a folder holds the pages. */
 export function hasPages(folder: string): boolean {
-  return existsSync(join(folder, "index.html"));
+  return existsSync(join(folder, pageOfConsole));
 }
