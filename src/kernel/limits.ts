@@ -83,7 +83,7 @@ export const recordedNameLengthMax = 256;
 export const queuedTurnsDefault = 10_000;
 /** So many turns of a session wait at once until the one before them has ended. */
 export const lineTurnsMax = 100;
-/** A turn that workers hand back unfinished, when they stop, is run at most this often; then it fails. Runs whose worker died do not count. */
+/** A turn whose worker lost its hold is run at most this often in one step; then it fails. Runs whose worker was stopped in order, or died, do not count. */
 export const turnAttemptsMax = 3;
 /** A turn whose worker died is run again this often; what has killed more workers than this fails. */
 export const turnCrashesMax = 1;

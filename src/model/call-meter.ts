@@ -7,6 +7,8 @@ import { type CallUsage, callUsage, type SaidUsage } from "./token-counts.ts";
 export interface ModelMeter {
   /** Called, and waited for, before each model call. When it rejects, the call is not made, and the answer fails with that error. */
   readonly beforeCall: () => Promise<void>;
+  /** Called, and waited for, before calls are made that an earlier model call asked for and people decided on since. When it rejects, they are not made. */
+  readonly beforeDecided?: () => Promise<void>;
   /** Called once for each model call that was made, as soon as it has ended, however it ended. */
   readonly onCall: (usage: CallUsage) => void;
 }

@@ -6,7 +6,15 @@ import type { ModelCallRequest, ToolChoice } from "./model-call.ts";
 import type { ModelChain } from "./model-chain.ts";
 import { AnswerMisfitError, askAgain, finalText } from "./response-format.ts";
 import { type AnswerPart, StepRecord } from "./step-record.ts";
-import { type ApprovalOf, classifyCall, cutOffCall, refuseCall, resolveDecidedCalls, runCalls } from "./tool-calls.ts";
+import {
+  type ApprovalOf,
+  areDecided,
+  classifyCall,
+  cutOffCall,
+  refuseCall,
+  resolveDecidedCalls,
+  runCalls,
+} from "./tool-calls.ts";
 import { readerParts } from "./turn-files.ts";
 
 /**
@@ -39,8 +47,9 @@ export interface StepsRequest extends ModelCallRequest {
 export async function* answerSteps(request: StepsRequest): AsyncGenerator<AnswerPart, void, undefined> {
   const { tools, signal, modelCallsMax, meter, format, takenIds, afterStep } = request;
   if (signal.aborted) return;
-  await meter.beforeCall();
   const messages = [...request.messages];
+  const hasDecided = areDecided(messages);
+  await (hasDecided ? meter.beforeDecided?.() : meter.beforeCall());
   const { answered, waits } = yield* resolveDecidedCalls({ ...request, messages });
   if (waits) {
     yield mark("finish", { finishReason: "tool-calls" });
@@ -55,7 +64,7 @@ export async function* answerSteps(request: StepsRequest): AsyncGenerator<Answer
   let askedAgain = false;
   for (let step = 1; !signal.aborted; step++) {
     // Meanwhile tools have run.
-    if (step > 1 || answered !== null) await meter.beforeCall();
+    if (step > 1 || hasDecided) await meter.beforeCall();
     const record = new StepRecord();
     yield* oneStep({ ...request, messages, toolChoice: choiceOfStep(request, step) }, record, ids);
     if (signal.aborted) return;

@@ -147,6 +147,12 @@ async function runCall(
   }
 }
 
+/** Returns whether people have decided on calls since the model made them. */
+export function areDecided(messages: ModelMessage[]): boolean {
+  const { approvedToolApprovals, deniedToolApprovals } = collectToolApprovals<ToolSet>({ messages });
+  return approvedToolApprovals.length + deniedToolApprovals.length > 0;
+}
+
 /**
  * Handles the calls that people have decided on since the model made them: runs what was
  * approved and still fits its tool and the policy, and denies the rest. An approved call of a

@@ -111,6 +111,9 @@ export class ClaimUsage implements ModelMeter {
     if (this.#credit !== null && this.#credit <= 0) throw new CreditSpentError("The usage credit is spent.");
   };
 
+  /** Asks the credit before calls that people decided on: they may have waited for days. */
+  readonly beforeDecided = (): Promise<void> => this.beforeCall();
+
   /** Writes what the row does not have yet, and takes it from the credit; nothing for a tenant without one. */
   async write(): Promise<void> {
     if (this.#turn.usageCredit === null || this.#isClosed) return;

@@ -132,10 +132,10 @@ async function handBack(
   if (checkpoints.any) {
     // The next claim closes what was open, for the readers that have it.
     await writer.flush();
-    return requeueTurn(ctx.sql, claim, "handed_back", { usage, record });
+    return requeueTurn(ctx.sql, claim, "drained", { usage, record });
   }
   if (writer.written > 0) return false;
   const sealed = await ctx.relay.seal({ logId: turn.id, attempt: turn.attempt }).catch(() => "empty" as const);
   if (sealed !== "empty") return false;
-  return requeueTurn(ctx.sql, claim, "handed_back", { usage, record });
+  return requeueTurn(ctx.sql, claim, "drained", { usage, record });
 }

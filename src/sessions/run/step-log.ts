@@ -65,6 +65,7 @@ export class StepLog {
   /** Returns a meter that does what `meter` does and tells this record of each model call. */
   metered(meter: ModelMeter): ModelMeter {
     return {
+      ...meter,
       beforeCall: async () => {
         await meter.beforeCall();
         this.#open = null;
@@ -180,8 +181,6 @@ export class StepLog {
 
   /** Moves the newest call with this id that has no result, which may be one of an earlier claim. */
   #set(toolCallId: string, status: StepCallStatus): void {
-    // A continuation is allowed its model call before it runs what was approved, and again after that.
-    this.#allowedAt = null;
     const call = this.#openCall(toolCallId);
     if (call === undefined) return;
     call.status = status;

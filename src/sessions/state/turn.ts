@@ -207,12 +207,24 @@ export async function resumeTurn(sql: AnySql, turnId: string, continuationId: st
 }
 
 /**
- * Why a turn goes back into the queue. `handed_back`: its worker stops or has lost its
- * hold, which may happen `turnAttemptsMax` times. `crashed`: its worker died, perhaps of
- * this very turn, which may happen `turnCrashesMax` times; that is counted apart, so that
- * what kills workers does not kill more of them, and restarts do not count as crashes.
+ * Why a turn goes back into the queue. `drained`: its worker stops, which is no fault of the turn, so it may
+ * happen any number of times; `turnRunMsMax` bounds all claims together. `handed_back`: its worker has lost its hold, which may happen
+ * `turnAttemptsMax` times. `crashed`: its worker died, perhaps of this very turn, which may happen `turnCrashesMax` times.
+ * Each is counted apart, so that what kills workers does not kill more of them, and restarts do not count as crashes.
  */
-export type RequeueCause = "handed_back" | "crashed";
+export type RequeueCause = "drained" | "handed_back" | "crashed";
+
+/** Returns what each cause asks of the turn, and what it counts. */
+function causeSql(sql: AnySql, cause: RequeueCause) {
+  switch (cause) {
+    case "drained":
+      return { runsAreLeft: sql`true`, counts: sql`, attempts_before = attempts_before + 1` };
+    case "handed_back":
+      return { runsAreLeft: sql`attempt - attempts_before - crashes < ${turnAttemptsMax}`, counts: sql`` };
+    case "crashed":
+      return { runsAreLeft: sql`crashes < ${turnCrashesMax}`, counts: sql`, crashes = crashes + 1` };
+  }
+}
 
 /**
  * The move *requeue*: puts a turn that has shown nothing, or has completed a step, back
@@ -227,15 +239,11 @@ export async function requeueTurn(
   cause: RequeueCause,
   { usage, record = null }: { readonly usage: TurnUsage; readonly record?: TurnRecord | null },
 ): Promise<boolean> {
-  const crashed = cause === "crashed";
-  const runsAreLeft = crashed
-    ? sql`crashes < ${turnCrashesMax}`
-    : sql`attempt - attempts_before - crashes < ${turnAttemptsMax}`;
+  const { runsAreLeft, counts } = causeSql(sql, cause);
   const rows = await sql`
     with requeued as (
       update turns set status = 'queued', worker_id = null, claimed_at = null, shown_at = null, ${addRunTime(sql)},
-        ${recordSteps(sql, record)} ${addUsage(sql, usage)}
-        ${crashed ? sql`, crashes = crashes + 1` : sql``}
+        ${recordSteps(sql, record)} ${addUsage(sql, usage)} ${counts}
       where id = ${turnId} and attempt = ${attempt} and status = 'running' and (shown_at is null or steps_done > 0)
         and cancel_requested_at is null and ${runsAreLeft}
       returning id, session_id, tenant_id

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { discardJob } from "../../../src/installation/discard-job.ts";
+import { turnRunMsMax } from "../../../src/kernel/limits.ts";
 import { useTenant } from "../../harness/fixture.ts";
 import { handedBackTurn } from "../../harness/handed-back.ts";
 import { eventually } from "../../harness/harness.ts";
@@ -79,25 +80,6 @@ describe("a turn that was handed back after a completed step keeps it", () => {
     await expectKept(agentId, sessionId, ["First."]);
   });
 
-  test("when it was handed back so often in one step that it may not run again", async () => {
-    const agentId = await makeAgent(h, t, { tools });
-    const { sessionId, turnId } = await handedBackTurn(h, t, agentId);
-    for (const attempt of [2, 3]) {
-      await work(() =>
-        eventually(async () => {
-          const [turn] =
-            await h.sql`select 1 from turns where id = ${turnId} and attempt = ${attempt} and shown_at is not null`;
-          return turn !== undefined;
-        }),
-      );
-    }
-    await idle(h, sessionId);
-    expect(await errorOf(turnId)).toEqual(["failed", "service_unavailable"]);
-    const [, answer] = await messagesOf(t, agentId, sessionId);
-    expect(textsOf(answer.parts)[0]).toBe("First.");
-    expect(await h.sql`select 1 from turn_checkpoints`).toHaveLength(0);
-  });
-
   test("when the operator takes it out of the queue", async () => {
     const agentId = await makeAgent(h, t, { tools });
     const turn = await handedBackTurn(h, t, agentId);
@@ -105,6 +87,66 @@ describe("a turn that was handed back after a completed step keeps it", () => {
     expect(await errorOf(turn.turnId)).toEqual(["failed", "service_unavailable"]);
     await expectKept(agentId, turn.sessionId, ["First."]);
     expect((await turn.rest()).at(-2)?.data).toMatchObject({ type: "error" });
+  });
+});
+
+describe("a drain is no fault of the turn: it is run again as often as its worker stops", () => {
+  /** Drains a worker once more as soon as it has begun the turn's next claim. */
+  const drained = (turnId: string, attempt: number, hasBegun: () => Promise<boolean>) =>
+    work(async () => {
+      await eventually(async () => (await t.call("GET", `/v1/turns/${turnId}`)).body.attempts === attempt);
+      await eventually(hasBegun);
+    });
+
+  test("in one step", async () => {
+    await using held = holdModel(h.model, (request) => request.includes('"role":"tool"'));
+    const { id: providerId } = await makeProvider(h, t, { baseUrl: held.url });
+    const agentId = await makeAgent(h, t, { tools, providerId });
+    const message = script('text="First." tool=write_todos args={"todos":[]} ; text=Second');
+    const asked = (attempt: number) => async () => {
+      const sent = h.model.requests().filter(({ body }) => JSON.stringify(body).includes('"role":"tool"'));
+      return sent.length >= attempt;
+    };
+    h.model.clear();
+    const live = await work(async () => {
+      const opened = await open(h, t, "POST", sessionPath(agentId, null), { body: { message } });
+      await eventually(asked(1));
+      return opened;
+    });
+    for (const attempt of [2, 3, 4, 5]) await drained(live.turnId, attempt, asked(attempt));
+    held.release();
+    await work(() => live.rest());
+    expect(await errorOf(live.turnId)).toEqual(["succeeded", undefined]);
+    const [, answer] = await messagesOf(t, agentId, live.sessionId);
+    expect(textsOf(answer.parts)).toEqual(["First.", "Second"]);
+  });
+
+  test("until it has run as long as a turn may", async () => {
+    const agentId = await makeAgent(h, t, { tools });
+    const { sessionId, turnId } = await handedBackTurn(h, t, agentId);
+    await h.sql`update turns set run_ms = ${turnRunMsMax} where id = ${turnId}`;
+    await work(() => idle(h, sessionId));
+    expect(await errorOf(turnId)).toEqual(["failed", "provider_error"]);
+    expect(await h.sql`select 1 from turn_checkpoints`).toHaveLength(0);
+  });
+
+  test("before anything was shown", async () => {
+    await using held = holdModel(h.model);
+    const { id: providerId } = await makeProvider(h, t, { baseUrl: held.url });
+    const agentId = await makeAgent(h, t, { providerId });
+    const message = script(`text="${heldMark}"`);
+    const asked = (attempt: number) => async () => h.model.requests().length >= attempt;
+    h.model.clear();
+    const live = await work(async () => {
+      const opened = await open(h, t, "POST", sessionPath(agentId, null), { body: { message } });
+      await eventually(asked(1));
+      return opened;
+    });
+    for (const attempt of [2, 3, 4]) await drained(live.turnId, attempt, asked(attempt));
+    held.release();
+    await work(() => live.rest());
+    const { status, attempts } = (await t.call("GET", `/v1/turns/${live.turnId}`)).body;
+    expect([status, attempts]).toEqual(["succeeded", 5]);
   });
 });
 

@@ -106,22 +106,42 @@ describe("turnLimits", () => {
     expect(await messagesOf(t, agentId, sessionId)).toHaveLength(0);
   });
 
-  test("limits span continuations, and waiting for a person is no time", async () => {
-    const approvalInChat = { default: "manual" as const, overrides: [] };
-    const approve = async (agentId: string, sessionId: string) => {
-      const path = sessionPath(agentId, sessionId, "/tool-approvals");
-      const { approvals } = (await t.call("GET", path)).body;
-      expect((await t.call("POST", `${path}/${approvals[0].id}`, { body: { approved: true } })).status).toBe(202);
-      await idle(h, sessionId);
-    };
-    const message = script('text=Before tool=write args={"path":"a.txt","content":"x"}; text=After');
-    const byCalls = await limited({ maxModelCalls: 1 }, { tools: ["workspace"], approvalInChat });
-    const first = await play(t, byCalls, null, { message });
-    await approve(byCalls, first.sessionId);
-    expect(await errorOf(first.turnId)).toEqual(reached);
-    const [, answer] = await messagesOf(t, byCalls, first.sessionId);
-    expect(answer.parts.find(({ type }: Part) => type === "tool-write")).toMatchObject({ state: "output-error" });
+  const approvalInChat = { default: "manual" as const, overrides: [] };
+  const approve = async (agentId: string, sessionId: string, approved = true) => {
+    const path = sessionPath(agentId, sessionId, "/tool-approvals");
+    const { approvals } = (await t.call("GET", path)).body;
+    expect((await t.call("POST", `${path}/${approvals[0].id}`, { body: { approved } })).status).toBe(202);
+    await idle(h, sessionId);
+  };
+  const asking = script('text=Before tool=write args={"path":"a.txt","content":"x"}; text=After');
 
+  test.each([{ maxModelCalls: 1 }, { maxTokens: 1 }])(
+    "%o: a call of a model call within it is made once it is approved, and then the limit is asked",
+    async (limits) => {
+      const agentId = await limited(limits, { tools: ["workspace"], approvalInChat });
+      h.model.clear();
+      const { sessionId, turnId } = await play(t, agentId, null, { message: asking });
+      await approve(agentId, sessionId);
+      expect(await errorOf(turnId)).toEqual(reached);
+      expect(h.model.requests()).toHaveLength(1);
+      const [, answer] = await messagesOf(t, agentId, sessionId);
+      expect(answer.parts.find(({ type }: Part) => type === "tool-write")).toMatchObject({ state: "output-available" });
+      // What it wrote is there, as it is without an approval.
+      const read = await t.call("GET", `/v1/turns/${turnId}`);
+      expect(read.body.steps).toMatchObject([{ toolCalls: [{ tool: "write", status: "succeeded" }] }]);
+    },
+  );
+
+  test("a step that follows denials alone is in the turn's record", async () => {
+    const agentId = await limited({ maxModelCalls: 3 }, { tools: ["workspace"], approvalInChat });
+    const { sessionId, turnId } = await play(t, agentId, null, { message: asking });
+    await approve(agentId, sessionId, false);
+    const { steps, status } = (await t.call("GET", `/v1/turns/${turnId}`)).body;
+    expect([status, steps.length]).toEqual(["succeeded", 2]);
+  });
+
+  test("limits span continuations, and waiting for a person is no time", async () => {
+    const message = asking;
     const bySeconds = await limited({ maxSeconds: 30 }, { tools: ["workspace"], approvalInChat });
     const second = await play(t, bySeconds, null, { message });
     // As if it had been asked an hour ago.
