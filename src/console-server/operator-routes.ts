@@ -172,7 +172,7 @@ function tenantRoutes(ctx: Ctx) {
         status: 202,
         handle: async ({ params: { tenantId }, body: { agentId }, operator }) => {
           const ended = await endWorkOf(sql, operator, tenantId, agentId ?? null);
-          if (ended === null) throw new ApiError("not_found");
+          if (typeof ended === "string") throw new ApiError("not_found");
           return ended;
         },
       }),

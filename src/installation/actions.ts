@@ -76,14 +76,18 @@ export function setTenant(
 /** What of a tenant was ended: its turns, and runs of tasks that had not begun. */
 export type EndedWork = EndedTurns & { readonly runs: number };
 
-/** Cancels everything of a tenant that is queued, running or waiting; only an agent's where one is named. Returns null when there is no such tenant. */
+/**
+ * Cancels everything of a tenant that is queued, running or waiting; only an agent's where one is named. Returns what is
+ * missing, having written nothing, when there is no such tenant, or it has no such agent.
+ */
 export async function endWorkOf(
   sql: Sql,
   operator: Operator,
   tenantId: IdOf<"tenant">,
   agentId: IdOf<"agent"> | null,
-): Promise<EndedWork | null> {
-  if ((await readTenantLoad(sql, tenantId)) === null) return null;
+): Promise<EndedWork | "tenant" | "agent"> {
+  if ((await readTenantLoad(sql, tenantId)) === null) return "tenant";
+  if (agentId !== null && !(await hasAgent(sql, tenantId, agentId))) return "agent";
   // Its many steps have no transaction in common: what is written down is that they began.
   const [action, resourceId] =
     agentId === null ? (["tenant.end_turns", tenantId] as const) : (["agent.end_turns", agentId] as const);
@@ -92,4 +96,10 @@ export async function endWorkOf(
   const runs = await cancelQueuedRuns(sql, tenantId, agentId);
   const turns = await endTurnsOf(sql, tenantId, agentId === null ? {} : { agentId });
   return { ...turns, runs };
+}
+
+/** Returns whether the tenant has the agent, one that is being deleted too: its turns may not have ended yet. */
+async function hasAgent(sql: AnySql, tenantId: string, agentId: string): Promise<boolean> {
+  const [row] = await sql`select 1 from agents where tenant_id = ${tenantId} and id = ${agentId}`;
+  return row !== undefined;
 }

@@ -23,7 +23,8 @@ export function readEnd(values: Values): Command {
   return async (sql) => {
     if ("savepoint" in sql) throw new Error("A command of bounded steps runs in no transaction.");
     const ended = await endWorkOf(sql, commandOperator(), tenantId, agentId);
-    if (ended === null) throw new UsageError(`There is no tenant ${tenantId}.`);
+    if (ended === "tenant") throw new UsageError(`There is no tenant ${tenantId}.`);
+    if (ended === "agent") throw new UsageError(`The tenant ${tenantId} has no agent ${agentId}.`);
     return values.json === true ? `${JSON.stringify(ended)}\n` : textOfEnd(ended);
   };
 }

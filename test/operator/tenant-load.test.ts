@@ -65,7 +65,8 @@ describe.skipIf(!inProcess)("a bad neighbour", async () => {
   });
 
   test("is stopped: everything of it ends as canceled, and nothing of others", async () => {
-    const elsewhere = await runJson("end", "--tenant", a.t.id, "--agent", newId("agent"));
+    const unused = await makeAgent(h, a.t);
+    const elsewhere = await runJson("end", "--tenant", a.t.id, "--agent", unused);
     expect(elsewhere).toEqual({ queued: 0, running: 0, waiting: 0, runs: 0 });
     expect(await run("end", "--tenant", a.t.id)).toBe("11 turns are canceled: 6 queued, 4 running, 1 waiting.\n");
     const ends = await Promise.all(a.turns.map((turn) => turn.rest()));
@@ -76,6 +77,16 @@ describe.skipIf(!inProcess)("a bad neighbour", async () => {
     expect(left).toEqual({ statuses: ["canceled"], metered: true });
     expect(await b.places("running")).toEqual([0]);
     expect(await runJson("end", "--tenant", a.t.id)).toMatchObject({ queued: 0, running: 0, waiting: 0 });
+  });
+
+  test("an agent that the tenant does not have is refused in one line, and nothing is written", async () => {
+    const events = async () => (await h.sql`select 1 from audit_events where tenant_id = ${a.t.id}`).length;
+    const before = await events();
+    for (const agentId of [newId("agent"), await makeAgent(h, b.t)]) {
+      const message = `The tenant ${a.t.id} has no agent ${agentId}.`;
+      await expect(run("end", "--tenant", a.t.id, "--agent", agentId)).rejects.toThrow(new UsageError(message));
+    }
+    expect(await events()).toBe(before);
   });
 
   test("words that mean nothing are refused", async () => {
