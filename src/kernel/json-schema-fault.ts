@@ -1,4 +1,14 @@
 import type { Misfit } from "./json-schema.ts";
+import { isRegExp, namedGroupsOf } from "./regexp-syntax.ts";
+
+/** A list anywhere in a schema has at most this many entries: each may be compared with each value of an answer. */
+const listEntriesMax = 1_000;
+/** A schema has at most this many patterns, those of `patternProperties` included. */
+const patternsMax = 100;
+/** A pattern has at most this many characters, as many as are matched at all. */
+const patternCharactersMax = 2_048;
+/** And so many named groups: the cost of compiling them grows with the square of their number (JavaScriptCore; 20 s for 8,000). */
+const namedGroupsMax = 10;
 
 const types = new Set(["null", "boolean", "object", "array", "number", "string", "integer"]);
 
@@ -17,24 +27,10 @@ const isType: Rule = (value) => {
   return all.length > 0 && all.every((name) => types.has(name as string)) ? null : "must name types of JSON Schema";
 };
 
-const isPattern: Rule = (value) => {
-  if (typeof value !== "string") return "must be a text";
-  return isExpression(value, "u") || isExpression(value, "") ? null : "must be a regular expression";
-};
-
-function isExpression(pattern: string, flags: string): boolean {
-  try {
-    return new RegExp(pattern, flags) !== null;
-  } catch {
-    return false;
-  }
-}
-
 const rules: Readonly<Record<string, Rule>> = {
   type: isType,
   enum: isList,
   required: isTexts,
-  pattern: isPattern,
   format: isText,
   description: isText,
   title: isText,
@@ -71,47 +67,94 @@ const mapKeywords = new Set(["properties", "patternProperties", "$defs", "defini
 const listKeywords = new Set(["allOf", "anyOf", "oneOf", "prefixItems"]);
 
 /**
- * Returns the first fault of a JSON Schema, with a pointer into it; null when there is none.
- * Keywords that are not known are left to whoever reads them. `refRule` says what a `$ref` may be.
+ * Returns the first fault of a JSON Schema, with a pointer into it; null when there is none. It is bounded
+ * in what its checks cost later: lists, patterns and named groups have limits. Keywords that are not known are left to
+ * whoever reads them. `refRule` says what a `$ref` may be.
  */
 export function schemaFault(schema: unknown, path = "", refRule: Rule = isText): Misfit | null {
-  if (typeof schema === "boolean") return null;
-  if (typeof schema !== "object" || schema === null || Array.isArray(schema))
-    return { path, message: "must be a JSON Schema: an object, true or false" };
-  for (const [keyword, value] of Object.entries(schema)) {
-    const fault = keywordFault(keyword, value, `${path}/${pointer(keyword)}`, refRule);
+  return longListFault(schema, path) ?? new Reading(refRule).schemaFault(schema, path);
+}
+
+/** Returns the first list of a value that is too long. */
+function longListFault(value: unknown, path: string): Misfit | null {
+  if (typeof value !== "object" || value === null) return null;
+  if (Array.isArray(value) && value.length > listEntriesMax)
+    return { path, message: `must have at most ${listEntriesMax} entries` };
+  for (const [name, inner] of Object.entries(value)) {
+    const fault = typeof inner === "object" ? longListFault(inner, `${path}/${pointer(name)}`) : null;
     if (fault !== null) return fault;
   }
   return null;
 }
 
-function keywordFault(keyword: string, value: unknown, path: string, refRule: Rule): Misfit | null {
-  const rule = keyword === "$ref" ? refRule : Object.hasOwn(rules, keyword) ? rules[keyword] : undefined;
-  const message = rule?.(value) ?? null;
-  if (message !== null) return { path, message };
-  if (schemaKeywords.has(keyword)) return schemaFault(value, path, refRule);
-  if (keyword === "items")
-    return Array.isArray(value) ? listFault(value, path, refRule) : schemaFault(value, path, refRule);
-  if (listKeywords.has(keyword))
-    return Array.isArray(value) && value.length > 0
-      ? listFault(value, path, refRule)
-      : { path, message: "must be a list of schemas" };
-  if (!mapKeywords.has(keyword)) return null;
-  if (typeof value !== "object" || value === null || Array.isArray(value))
-    return { path, message: "must be an object of schemas" };
-  for (const [name, schema] of Object.entries(value)) {
-    const fault = schemaFault(schema, `${path}/${pointer(name)}`, refRule);
-    if (fault !== null) return fault;
-  }
-  return null;
-}
+/** One reading of a schema from its begin to its first fault. */
+class Reading {
+  readonly #refRule: Rule;
+  #patterns = 0;
 
-function listFault(schemas: readonly unknown[], path: string, refRule: Rule): Misfit | null {
-  for (const [index, schema] of schemas.entries()) {
-    const fault = schemaFault(schema, `${path}/${index}`, refRule);
-    if (fault !== null) return fault;
+  constructor(refRule: Rule) {
+    this.#refRule = refRule;
   }
-  return null;
+
+  schemaFault(schema: unknown, path: string): Misfit | null {
+    if (typeof schema === "boolean") return null;
+    if (typeof schema !== "object" || schema === null || Array.isArray(schema))
+      return { path, message: "must be a JSON Schema: an object, true or false" };
+    for (const [keyword, value] of Object.entries(schema)) {
+      const fault = this.#keywordFault(keyword, value, `${path}/${pointer(keyword)}`);
+      if (fault !== null) return fault;
+    }
+    return null;
+  }
+
+  #keywordFault(keyword: string, value: unknown, path: string): Misfit | null {
+    const message = this.#ruleOf(keyword)?.(value) ?? null;
+    if (message !== null) return { path, message };
+    if (schemaKeywords.has(keyword)) return this.schemaFault(value, path);
+    if (keyword === "items") return Array.isArray(value) ? this.#listFault(value, path) : this.schemaFault(value, path);
+    if (listKeywords.has(keyword))
+      return Array.isArray(value) && value.length > 0
+        ? this.#listFault(value, path)
+        : { path, message: "must be a list of schemas" };
+    return mapKeywords.has(keyword) ? this.#mapFault(keyword, value, path) : null;
+  }
+
+  #ruleOf(keyword: string): Rule | undefined {
+    if (keyword === "$ref") return this.#refRule;
+    if (keyword === "pattern") return (value) => this.#patternFault(value);
+    return Object.hasOwn(rules, keyword) ? rules[keyword] : undefined;
+  }
+
+  #mapFault(keyword: string, value: unknown, path: string): Misfit | null {
+    if (typeof value !== "object" || value === null || Array.isArray(value))
+      return { path, message: "must be an object of schemas" };
+    for (const [name, schema] of Object.entries(value)) {
+      const unread = keyword === "patternProperties" ? this.#patternFault(name) : null;
+      // What is too long to be a pattern is too long for a message.
+      if (unread !== null) return { path, message: `has a name that is no pattern: it ${unread}` };
+      const fault = this.schemaFault(schema, `${path}/${pointer(name)}`);
+      if (fault !== null) return fault;
+    }
+    return null;
+  }
+
+  #listFault(schemas: readonly unknown[], path: string): Misfit | null {
+    for (const [index, schema] of schemas.entries()) {
+      const fault = this.schemaFault(schema, `${path}/${index}`);
+      if (fault !== null) return fault;
+    }
+    return null;
+  }
+
+  /** Its text is bounded before anything compiles it. */
+  #patternFault(pattern: unknown): string | null {
+    if (typeof pattern !== "string") return "must be a text";
+    this.#patterns += 1;
+    if (this.#patterns > patternsMax) return `is one pattern too many: a schema has at most ${patternsMax}`;
+    if (pattern.length > patternCharactersMax) return `must be at most ${patternCharactersMax} characters long`;
+    if (namedGroupsOf(pattern) > namedGroupsMax) return `must have at most ${namedGroupsMax} named groups`;
+    return isRegExp(pattern) ? null : "must be a regular expression";
+  }
 }
 
 function pointer(name: string): string {

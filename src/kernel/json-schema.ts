@@ -1,5 +1,8 @@
-import { RE2JS } from "re2js";
+import { inSlices, OutOfTimeError, type SliceClock, type SlicedWork } from "./async/slices.ts";
 import { canonicalJson } from "./http/canonical-json.ts";
+import { isFields, isNumber, isOfType, numberFault, quoted, typeNamed } from "./json-schema-facts.ts";
+import { resolved } from "./json-schema-refs.ts";
+import { LinearPattern } from "./linear-pattern.ts";
 
 /** A JSON Schema (2020-12, and draft 7 where it spells the same): an object, or `true` or `false`. */
 export type ValueSchema = boolean | { readonly [keyword: string]: unknown };
@@ -11,300 +14,299 @@ export interface Misfit {
   readonly message: string;
 }
 
-/** A check ends undecided after so many steps (a keyword of a subschema, or a few bytes compared or matched): a schema's writer is nobody's friend. */
-const stepsMax = 500_000;
-/** Schemas that lead into each other are followed this deep. */
-const schemaDepthMax = 400;
-/** A pattern of more characters is not matched. */
-const patternCharactersMax = 2_048;
-/** A message quotes at most so many characters of a name. */
-const quotedCharactersMax = 100;
+/** A check may take this much time of the event loop, in all of its slices together. An answer of 100,000 values takes some 0.1 s with a common schema. */
+const checkMsMax = 2_000;
+/** Schemas that lead into each other are followed this deep; each level of a value takes two or three. */
+const schemaDepthMax = 1_000;
+/** The patterns of a check that stay compiled have so many instructions together, each of which takes some 200 bytes. */
+const keptPatternsSizeMax = 50_000;
 
-/** Thrown when a check takes too long. */
-class UndecidedError extends Error {}
+/** A check of a value that took longer than it may, or led into itself. */
+export class UncheckedError extends Error {
+  override readonly name = "UncheckedError";
+}
+
+/** Returns whether an error is, or has as a cause, that a check took too long. */
+export function isUnchecked(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause instanceof UncheckedError) return true;
+  return false;
+}
 
 /**
- * Returns what of a JSON value does not fit a JSON Schema; null when it fits. A check is bounded
- * in time: one that would take longer counts as a fit. Nothing is fetched: a `$ref` beyond the
- * schema itself fits everything, and so do `format`, `unevaluated…`, and a `pattern` that only a
- * backtracking matcher understands (patterns are matched in linear time).
+ * Returns what of a JSON value does not fit a JSON Schema; null when it fits. Others go on meanwhile: it is
+ * done in slices, in which tenants take turns. Nothing is fetched: a `$ref` beyond the schema itself fits
+ * everything, and so do `format`, `unevaluated…`, and a `pattern` that is too large or that only a backtracking matcher
+ * understands (patterns are matched in linear time). Throws `UncheckedError` for a check that takes more than `checkMsMax`.
  */
-export function misfitOf(schema: ValueSchema, value: unknown): Misfit | null {
+export async function misfitOf(schema: ValueSchema, value: unknown, signal?: AbortSignal): Promise<Misfit | null> {
   try {
-    return new Check(schema).fit(schema, value, "", 0);
+    return await inSlices({ msMax: checkMsMax, ...(signal && { signal }) }, (clock) => check(schema, value, clock));
   } catch (error) {
-    if (error instanceof UndecidedError) return null;
-    throw error;
+    throw error instanceof OutOfTimeError ? new UncheckedError() : error;
   }
+}
+
+/** Does what `misfitOf` does, as sliced work. */
+export function* check(schema: ValueSchema, value: unknown, clock: SliceClock): SlicedWork<Misfit | null> {
+  const found = yield* new Check(schema, clock).fit(schema, value, "", 0);
+  return found === null ? null : { path: found.path, message: found.message() };
+}
+
+/** A misfit whose message is put together only when it is the one that is told: of most schemas of `anyOf` it is not. */
+interface Found {
+  readonly path: string;
+  readonly message: () => string;
 }
 
 type Keywords = Exclude<ValueSchema, boolean>;
 type Fields = Readonly<Record<string, unknown>>;
+type Message = () => string;
 
 class Check {
   readonly #root: ValueSchema;
-  readonly #patterns = new Map<string, RE2JS | null>();
-  #steps = 0;
+  readonly #clock: SliceClock;
+  readonly #refs = new Map<string, unknown>();
+  readonly #patterns = new Map<string, LinearPattern | null>();
+  #patternsSize = 0;
 
-  constructor(root: ValueSchema) {
+  constructor(root: ValueSchema, clock: SliceClock) {
     this.#root = root;
+    this.#clock = clock;
   }
 
-  fit(schema: unknown, value: unknown, path: string, depth: number): Misfit | null {
-    this.#spend(1);
-    if (depth > schemaDepthMax) throw new UndecidedError();
-    if (schema === false) return { path, message: "is not allowed" };
+  *fit(schema: unknown, value: unknown, path: string, depth: number): SlicedWork<Found | null> {
+    if (this.#clock.isOver(8)) yield;
+    if (depth > schemaDepthMax) throw new UncheckedError();
+    if (schema === false) return { path, message: () => "is not allowed" };
     if (!isFields(schema)) return null;
-    const own = this.#ownFault(schema, value);
+    const own = yield* this.#ownFault(schema, value);
     if (own !== null) return { path, message: own };
     return (
-      this.#fitRef(schema, value, path, depth) ??
-      (isFields(value) ? this.#fitFields(schema, value, path, depth) : null) ??
-      (Array.isArray(value) ? this.#fitItems(schema, value, path, depth) : null) ??
-      this.#fitCombined(schema, value, path, depth)
+      (yield* this.#fitRef(schema, value, path, depth)) ??
+      (isFields(value) ? yield* this.#fitFields(schema, value, path, depth) : null) ??
+      (Array.isArray(value) ? yield* this.#fitItems(schema, value, path, depth) : null) ??
+      (yield* this.#fitCombined(schema, value, path, depth))
     );
   }
 
-  #spend(steps: number): void {
-    this.#steps += steps;
-    if (this.#steps > stepsMax) throw new UndecidedError();
-  }
-
   /** What is wrong with a value by itself, whatever is in it. */
-  #ownFault(schema: Keywords, value: unknown): string | null {
-    this.#spend(Object.keys(schema).length);
-    const { type } = schema;
-    const types = typeof type === "string" ? [type] : Array.isArray(type) ? type : null;
-    if (types !== null && !types.some((name) => isOfType(name, value)))
-      return `must be ${types.map(named).join(" or ")}`;
-    if (Object.hasOwn(schema, "const") && !this.#equal(schema.const, value))
-      return `must be ${quoted(JSON.stringify(schema.const) ?? "")}`;
-    if (Array.isArray(schema.enum) && !schema.enum.some((choice) => this.#equal(choice, value)))
-      return `must be one of ${quoted(schema.enum.map((choice) => JSON.stringify(choice)).join(", "))}`;
+  *#ownFault(schema: Keywords, value: unknown): SlicedWork<Message | null> {
+    const { type, enum: choices } = schema;
+    if (typeof type === "string" && !isOfType(type, value)) return () => `must be ${typeNamed(type)}`;
+    if (Array.isArray(type) && !(yield* this.#has(type, (name) => isOfType(name, value))))
+      return () => `must be ${quoted(type.slice(0, 20).map(typeNamed).join(" or "))}`;
+    if (Object.hasOwn(schema, "const") && !(yield* this.#isEqual(schema.const, value)))
+      return () => `must be ${quoted(JSON.stringify(schema.const) ?? "")}`;
+    if (Array.isArray(choices) && !(yield* this.#isOneOf(choices, value)))
+      return () => `must be one of ${quoted(choices.map((choice) => JSON.stringify(choice)).join(", "))}`;
     if (typeof value === "number") return numberFault(schema, value);
-    if (typeof value === "string") return this.#textFault(schema, value);
-    if (Array.isArray(value)) return this.#arrayFault(schema, value);
-    return isFields(value) ? fieldsFault(schema, value) : null;
+    if (typeof value === "string") return yield* this.#textFault(schema, value);
+    if (Array.isArray(value)) return yield* this.#arrayFault(schema, value);
+    return isFields(value) ? yield* this.#fieldsFault(schema, value) : null;
   }
 
-  #equal(left: unknown, right: unknown): boolean {
-    if (typeof left !== "object" || typeof right !== "object" || left === null || right === null) return left === right;
-    const texts = [canonicalJson(left), canonicalJson(right)] as const;
-    this.#spend((texts[0].length + texts[1].length) / 8);
-    return texts[0] === texts[1];
+  /** Returns whether one of a list is so, which is soon seen. */
+  *#has(list: readonly unknown[], isSo: (item: unknown) => boolean): SlicedWork<boolean> {
+    for (let index = 0; index < list.length; index++) {
+      if (isSo(list[index])) return true;
+      if ((index & 0x7f) === 0x7f && this.#clock.isOver(0x7f)) yield;
+    }
+    return false;
   }
 
-  #textFault(schema: Keywords, value: string): string | null {
+  *#isOneOf(choices: readonly unknown[], value: unknown): SlicedWork<boolean> {
+    if (typeof value !== "object" || value === null) return yield* this.#has(choices, (choice) => choice === value);
+    for (const choice of choices) if (yield* this.#isEqual(choice, value)) return true;
+    return false;
+  }
+
+  *#isEqual(left: unknown, right: unknown): SlicedWork<boolean> {
+    if (this.#clock.isOver(4)) yield;
+    if (left === right) return true;
+    if (Array.isArray(left) && Array.isArray(right)) {
+      if (left.length !== right.length) return false;
+      for (const [index, item] of left.entries()) if (!(yield* this.#isEqual(item, right[index]))) return false;
+      return true;
+    }
+    if (!isFields(left) || !isFields(right)) return false;
+    const names = Object.keys(left);
+    if (names.length !== Object.keys(right).length) return false;
+    if (this.#clock.isOver(names.length)) yield;
+    for (const name of names)
+      if (!Object.hasOwn(right, name) || !(yield* this.#isEqual(left[name], right[name]))) return false;
+    return true;
+  }
+
+  *#textFault(schema: Keywords, value: string): SlicedWork<Message | null> {
     const { minLength, maxLength, pattern } = schema;
     if (isNumber(minLength) || isNumber(maxLength)) {
-      this.#spend(value.length / 8);
-      const characters = value.length <= 1 ? value.length : [...value].length;
-      if (isNumber(minLength) && characters < minLength) return `must have at least ${minLength} characters`;
-      if (isNumber(maxLength) && characters > maxLength) return `must have at most ${maxLength} characters`;
+      const characters = yield* this.#charactersOf(value);
+      if (isNumber(minLength) && characters < minLength) return () => `must have at least ${minLength} characters`;
+      if (isNumber(maxLength) && characters > maxLength) return () => `must have at most ${maxLength} characters`;
     }
-    if (typeof pattern === "string" && !this.#matches(pattern, value))
-      return `must match the pattern ${quoted(pattern)}`;
+    if (typeof pattern === "string" && !(yield* this.#matches(pattern, value)))
+      return () => `must match the pattern ${quoted(pattern)}`;
     return null;
   }
 
-  #arrayFault(schema: Keywords, value: readonly unknown[]): string | null {
+  *#charactersOf(text: string): SlicedWork<number> {
+    let characters = text.length;
+    for (let at = 0; at < text.length; at++) {
+      // The second half of a pair is no character of its own.
+      if ((text.charCodeAt(at) & 0xfc00) === 0xdc00 && (text.charCodeAt(at - 1) & 0xfc00) === 0xd800) characters -= 1;
+      if ((at & 0xff) === 0xff && this.#clock.isOver(64)) yield;
+    }
+    return characters;
+  }
+
+  *#arrayFault(schema: Keywords, value: readonly unknown[]): SlicedWork<Message | null> {
     const { minItems, maxItems } = schema;
-    if (isNumber(minItems) && value.length < minItems) return `must have at least ${minItems} items`;
-    if (isNumber(maxItems) && value.length > maxItems) return `must have at most ${maxItems} items`;
-    if (schema.uniqueItems !== true) return null;
-    const texts = value.map((item) => canonicalJson(item));
-    this.#spend(texts.reduce((sum, text) => sum + text.length, 0) / 8);
-    return new Set(texts).size < texts.length ? "must not have an item twice" : null;
+    if (isNumber(minItems) && value.length < minItems) return () => `must have at least ${minItems} items`;
+    if (isNumber(maxItems) && value.length > maxItems) return () => `must have at most ${maxItems} items`;
+    if (schema.uniqueItems !== true || value.length < 2) return null;
+    const texts = new Set<string>();
+    for (const item of value) {
+      const text = canonicalJson(item);
+      texts.add(text);
+      if (this.#clock.isOver(8 + text.length)) yield;
+    }
+    return texts.size < value.length ? () => "must not have an item twice" : null;
+  }
+
+  *#fieldsFault(schema: Keywords, value: Fields): SlicedWork<Message | null> {
+    const { required, minProperties, maxProperties } = schema;
+    const missing: unknown[] = [];
+    for (const name of Array.isArray(required) ? required : []) {
+      if (this.#clock.isOver(4)) yield;
+      if (!Object.hasOwn(value, name)) missing.push(name);
+    }
+    if (missing.length > 0) return () => `must have ${quoted(missing.join(", "))}`;
+    if (!isNumber(minProperties) && !isNumber(maxProperties)) return null;
+    const count = Object.keys(value).length;
+    if (this.#clock.isOver(count)) yield;
+    if (isNumber(minProperties) && count < minProperties) return () => `must have at least ${minProperties} fields`;
+    return isNumber(maxProperties) && count > maxProperties ? () => `must have at most ${maxProperties} fields` : null;
   }
 
   /** Returns whether a text matches; true for a pattern that cannot be matched in linear time. */
-  #matches(pattern: string, value: string): boolean {
+  *#matches(pattern: string, value: string): SlicedWork<boolean> {
     let matcher = this.#patterns.get(pattern);
     if (matcher === undefined) {
-      this.#spend(pattern.length * 20);
-      matcher = compiled(pattern);
+      matcher = LinearPattern.compile(pattern);
+      this.#patternsSize += 100 + (matcher?.size ?? 0);
+      if (this.#patternsSize > keptPatternsSizeMax) {
+        this.#patterns.clear();
+        this.#patternsSize = 0;
+      }
       this.#patterns.set(pattern, matcher);
+      // To compile it took up to some milliseconds.
+      if (this.#clock.isOver(pattern.length + 100 * (matcher?.size ?? 0))) yield;
     }
-    if (matcher === null) return true;
-    this.#spend((value.length * matcher.programSize()) / 4);
-    return matcher.test(value);
+    return matcher === null ? true : yield* matcher.isIn(value, this.#clock);
   }
 
-  #fitRef(schema: Keywords, value: unknown, path: string, depth: number): Misfit | null {
+  *#fitRef(schema: Keywords, value: unknown, path: string, depth: number): SlicedWork<Found | null> {
     const { $ref } = schema;
     if (typeof $ref !== "string") return null;
-    const target = resolved(this.#root, $ref);
-    return target === undefined ? null : this.fit(target, value, path, depth + 1);
+    if (!this.#refs.has($ref)) {
+      this.#refs.set($ref, resolved(this.#root, $ref));
+      if (this.#clock.isOver($ref.length)) yield;
+    }
+    const target = this.#refs.get($ref);
+    return target === undefined ? null : yield* this.fit(target, value, path, depth + 1);
   }
 
-  #fitFields(schema: Keywords, value: Fields, path: string, depth: number): Misfit | null {
+  *#fitFields(schema: Keywords, value: Fields, path: string, depth: number): SlicedWork<Found | null> {
     const { properties, patternProperties, additionalProperties, propertyNames } = schema;
     const known = isFields(properties) ? properties : {};
     const patterns = isFields(patternProperties) ? Object.entries(patternProperties) : [];
+    if (this.#clock.isOver(patterns.length)) yield;
     for (const [name, field] of Object.entries(value)) {
-      this.#spend(1);
-      const at = `${path}/${quoted(name).replaceAll("~", "~0").replaceAll("/", "~1")}`;
-      const isKnown = Object.hasOwn(known, name);
-      const matching = patterns.filter(([pattern]) => this.#matches(pattern, name));
-      const schemas = [...(isKnown ? [known[name]] : []), ...matching.map(([, inner]) => inner)];
+      if (this.#clock.isOver(8)) yield;
+      const at = `${path}/${pointer(quoted(name))}`;
+      const schemas: unknown[] = Object.hasOwn(known, name) ? [known[name]] : [];
+      for (const [pattern, inner] of patterns) if (yield* this.#matches(pattern, name)) schemas.push(inner);
       if (schemas.length === 0 && additionalProperties !== undefined) schemas.push(additionalProperties);
-      if (schemas.length === 1 && schemas[0] === false) return { path: at, message: "is not a known field" };
+      if (schemas.length === 1 && schemas[0] === false) return { path: at, message: () => "is not a known field" };
       for (const inner of schemas) {
-        const misfit = this.fit(inner, field, at, depth + 1);
+        const misfit = yield* this.fit(inner, field, at, depth + 1);
         if (misfit !== null) return misfit;
       }
-      const unnamed = propertyNames === undefined ? null : this.fit(propertyNames, name, at, depth + 1);
+      const unnamed = propertyNames === undefined ? null : yield* this.fit(propertyNames, name, at, depth + 1);
       if (unnamed !== null) return unnamed;
     }
-    return this.#fitDependents(schema, value, path, depth);
+    return yield* this.#fitDependents(schema, value, path, depth);
   }
 
-  #fitDependents(schema: Keywords, value: Fields, path: string, depth: number): Misfit | null {
+  *#fitDependents(schema: Keywords, value: Fields, path: string, depth: number): SlicedWork<Found | null> {
     for (const keyword of ["dependentRequired", "dependentSchemas", "dependencies"]) {
       const rules = schema[keyword];
       if (!isFields(rules)) continue;
       for (const [name, rule] of Object.entries(rules)) {
+        if (this.#clock.isOver(8)) yield;
         if (!Object.hasOwn(value, name)) continue;
-        const missing = Array.isArray(rule) ? rule.find((other) => !Object.hasOwn(value, other)) : undefined;
-        if (missing !== undefined) return { path: `${path}/${quoted(String(missing))}`, message: "is required" };
-        const misfit = Array.isArray(rule) ? null : this.fit(rule, value, path, depth + 1);
+        if (Array.isArray(rule) && (yield* this.#has(rule, (other) => !Object.hasOwn(value, other as string)))) {
+          const missing = rule.find((other) => !Object.hasOwn(value, other));
+          return { path: `${path}/${pointer(quoted(String(missing)))}`, message: () => "is required" };
+        }
+        const misfit = Array.isArray(rule) ? null : yield* this.fit(rule, value, path, depth + 1);
         if (misfit !== null) return misfit;
       }
     }
     return null;
   }
 
-  #fitItems(schema: Keywords, value: readonly unknown[], path: string, depth: number): Misfit | null {
+  *#fitItems(schema: Keywords, value: readonly unknown[], path: string, depth: number): SlicedWork<Found | null> {
     const { items, prefixItems, additionalItems, contains } = schema;
     // Draft 7 has the schemas of the first items in `items`, and that of the rest in `additionalItems`.
     const first = Array.isArray(prefixItems) ? prefixItems : Array.isArray(items) ? items : [];
     const rest = Array.isArray(items) ? additionalItems : items;
     for (const [index, item] of value.entries()) {
       const inner = index < first.length ? first[index] : rest;
-      const misfit = inner === undefined ? null : this.fit(inner, item, `${path}/${index}`, depth + 1);
+      if (inner === undefined) break;
+      const misfit = yield* this.fit(inner, item, `${path}/${index}`, depth + 1);
       if (misfit !== null) return misfit;
     }
     if (contains === undefined) return null;
-    const found = value.filter((item) => this.fit(contains, item, path, depth + 1) === null).length;
+    let found = 0;
+    for (const item of value) if ((yield* this.fit(contains, item, path, depth + 1)) === null) found += 1;
     const least = isNumber(schema.minContains) ? schema.minContains : 1;
     const most = isNumber(schema.maxContains) ? schema.maxContains : Number.POSITIVE_INFINITY;
-    return found < least || found > most ? { path, message: "does not contain the items that it must" } : null;
+    return found < least || found > most ? { path, message: () => "does not contain the items that it must" } : null;
   }
 
-  #fitCombined(schema: Keywords, value: unknown, path: string, depth: number): Misfit | null {
+  *#fitCombined(schema: Keywords, value: unknown, path: string, depth: number): SlicedWork<Found | null> {
     const { allOf, anyOf, oneOf, not } = schema;
-    const fits = (inner: unknown) => this.fit(inner, value, path, depth + 1) === null;
     for (const inner of Array.isArray(allOf) ? allOf : []) {
-      const misfit = this.fit(inner, value, path, depth + 1);
+      const misfit = yield* this.fit(inner, value, path, depth + 1);
       if (misfit !== null) return misfit;
     }
-    if (Array.isArray(anyOf) && !anyOf.some(fits)) return { path, message: "fits none of the schemas of anyOf" };
-    if (Array.isArray(oneOf) && oneOf.filter(fits).length !== 1)
-      return { path, message: "must fit exactly one of the schemas of oneOf" };
-    if (not !== undefined && fits(not)) return { path, message: "fits a schema that it must not fit" };
+    if (Array.isArray(anyOf) && (yield* this.#countFits(anyOf, value, { path, depth, enough: 1 })) === 0)
+      return { path, message: () => "fits none of the schemas of anyOf" };
+    if (Array.isArray(oneOf) && (yield* this.#countFits(oneOf, value, { path, depth, enough: 2 })) !== 1)
+      return { path, message: () => "must fit exactly one of the schemas of oneOf" };
+    if (not !== undefined && (yield* this.fit(not, value, path, depth + 1)) === null)
+      return { path, message: () => "fits a schema that it must not fit" };
     if (schema.if === undefined) return null;
-    const then = fits(schema.if) ? schema.then : schema.else;
-    return then === undefined ? null : this.fit(then, value, path, depth + 1);
+    const then = (yield* this.fit(schema.if, value, path, depth + 1)) === null ? schema.then : schema.else;
+    return then === undefined ? null : yield* this.fit(then, value, path, depth + 1);
+  }
+
+  /** Returns how many of some schemas a value fits, counted up to `enough`. */
+  *#countFits(
+    schemas: readonly unknown[],
+    value: unknown,
+    { path, depth, enough }: { readonly path: string; readonly depth: number; readonly enough: number },
+  ): SlicedWork<number> {
+    let fitting = 0;
+    for (const inner of schemas) {
+      if ((yield* this.fit(inner, value, path, depth + 1)) === null) fitting += 1;
+      if (fitting === enough) break;
+    }
+    return fitting;
   }
 }
 
-function numberFault(schema: Keywords, value: number): string | null {
-  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema;
-  if (isNumber(minimum) && value < minimum) return `must be at least ${minimum}`;
-  if (isNumber(maximum) && value > maximum) return `must be at most ${maximum}`;
-  if (isNumber(exclusiveMinimum) && value <= exclusiveMinimum) return `must be more than ${exclusiveMinimum}`;
-  if (isNumber(exclusiveMaximum) && value >= exclusiveMaximum) return `must be less than ${exclusiveMaximum}`;
-  if (!isNumber(multipleOf) || multipleOf <= 0) return null;
-  // 0.3 is a multiple of 0.1, although 0.3 / 0.1 is not whole in binary.
-  const times = value / multipleOf;
-  const isMultiple = Math.abs(times - Math.round(times)) <= 1e-9 * Math.max(1, Math.abs(times));
-  return isMultiple ? null : `must be a multiple of ${multipleOf}`;
-}
-
-function fieldsFault(schema: Keywords, value: Fields): string | null {
-  const { required, minProperties, maxProperties } = schema;
-  const missing = Array.isArray(required) ? required.filter((name) => !Object.hasOwn(value, name)) : [];
-  if (missing.length > 0) return `must have ${quoted(missing.join(", "))}`;
-  if (!isNumber(minProperties) && !isNumber(maxProperties)) return null;
-  const count = Object.keys(value).length;
-  if (isNumber(minProperties) && count < minProperties) return `must have at least ${minProperties} fields`;
-  return isNumber(maxProperties) && count > maxProperties ? `must have at most ${maxProperties} fields` : null;
-}
-
-/** Returns a rule for the references of a schema: each has to lead to a part of it, because nothing is fetched. */
-export function refsWithin(root: ValueSchema): (ref: unknown) => string | null {
-  return (ref) =>
-    typeof ref === "string" && resolved(root, ref) !== undefined
-      ? null
-      : "must lead to a part of this schema, as #/$defs/name does; nothing is fetched";
-}
-
-/** Returns the subschema that a reference within a schema names; undefined for any other reference. */
-function resolved(root: ValueSchema, ref: string): unknown {
-  if (ref === "#") return root;
-  if (!ref.startsWith("#/")) return undefined;
-  let found: unknown = root;
-  for (const step of ref.slice(2).split("/")) {
-    const name = decoded(step).replaceAll("~1", "/").replaceAll("~0", "~");
-    if (typeof found !== "object" || found === null || !Object.hasOwn(found, name)) return undefined;
-    found = (found as Fields)[name];
-  }
-  return found;
-}
-
-function decoded(step: string): string {
-  try {
-    return decodeURIComponent(step);
-  } catch {
-    return step;
-  }
-}
-
-function compiled(pattern: string): RE2JS | null {
-  if (pattern.length > patternCharactersMax) return null;
-  try {
-    return RE2JS.compile(RE2JS.translateRegExp(pattern));
-  } catch {
-    return null;
-  }
-}
-
-function isOfType(name: unknown, value: unknown): boolean {
-  switch (name) {
-    case "null":
-      return value === null;
-    case "array":
-      return Array.isArray(value);
-    case "object":
-      return isFields(value);
-    case "integer":
-      return Number.isInteger(value);
-    default:
-      return typeof value === name;
-  }
-}
-
-const names: Fields = {
-  string: "a text",
-  number: "a number",
-  integer: "a whole number",
-  boolean: "true or false",
-  object: "an object",
-  array: "a list",
-};
-
-function named(type: unknown): string {
-  return Object.hasOwn(names, String(type)) ? String(names[String(type)]) : String(type);
-}
-
-function quoted(text: string): string {
-  return text.length <= quotedCharactersMax ? text : `${text.slice(0, quotedCharactersMax).toWellFormed()}…`;
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function isNumber(value: unknown): value is number {
-  return typeof value === "number";
+function pointer(name: string): string {
+  return name.replaceAll("~", "~0").replaceAll("/", "~1");
 }

@@ -9,6 +9,7 @@ import {
 } from "ai";
 import { parseToolCall, prepareRetries, prepareTools, resolveLanguageModel } from "ai/internal";
 import { newId } from "../kernel/ids.ts";
+import { isUnchecked } from "../kernel/json-schema.ts";
 import { unusableCall } from "../tools/error.ts";
 import { CallMeter, type ModelMeter } from "./call-meter.ts";
 import { haveFiles, withTakenFiles } from "./files-taken.ts";
@@ -234,13 +235,15 @@ async function* readParts<T>(stream: ReadableStream<T>, signal: AbortSignal): As
 
 /**
  * Returns a tool call with its input parsed. One that names no known tool, or whose input
- * does not fit the tool, is `invalid` and has an `error`.
+ * does not fit the tool, is `invalid` and has an `error`. Throws for one whose check takes too long.
  */
 async function readCall(
   toolCall: Extract<ModelPart, { type: "tool-call" }>,
   { tools, messages, instructions }: ModelCallRequest,
 ): Promise<ToolCallPart> {
   const call = await parseToolCall({ toolCall, tools, messages, instructions, repairToolCall: undefined });
+  // The model is not told, or it would make the call again, and the check take as long again.
+  if (call.invalid === true && isUnchecked(call.error)) throw call.error;
   return call.invalid === true ? { ...call, error: unusableCall(call.error) } : call;
 }
 

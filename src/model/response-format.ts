@@ -1,5 +1,6 @@
 import type { ModelMessage } from "ai";
-import { type Misfit, misfitOf } from "../kernel/json-schema.ts";
+import { jsonExcess } from "../kernel/json-bounds.ts";
+import { type Misfit, misfitOf, UncheckedError } from "../kernel/json-schema.ts";
 import type { UiMessage } from "../messages/ui-message.ts";
 
 /** A JSON Schema that an answer's final text has to fit, as JSON. */
@@ -19,14 +20,23 @@ export class AnswerMisfitError extends Error {
   override readonly name = "AnswerMisfitError";
 }
 
-/** Returns the value of an answer's final text, or why it is none that fits. Only what `JSON.parse` takes fits. */
-function readOutput({ schema }: ResponseFormat, text: string | null): { readonly output: unknown } | Misfit {
+/**
+ * Returns the value of an answer's final text, or why it is none that fits. Only what `JSON.parse` takes fits.
+ * Throws `UncheckedError` for one that cannot be checked in time, as none of more than `jsonValuesMax` values can.
+ */
+async function readOutput(
+  { schema }: ResponseFormat,
+  text: string | null,
+  signal: AbortSignal,
+): Promise<{ readonly output: unknown } | Misfit> {
   if (text === null) return { path: "", message: "there is no text" };
   if (text.length > outputCharactersMax) return { path: "", message: "is too long" };
+  const excess = await jsonExcess(text, { depthMax: outputDepthMax });
+  if (excess === "too_deep") return { path: "", message: "nests too deep" };
+  if (excess !== null) throw new UncheckedError();
   const parsed = parse(text);
   if (parsed === null) return { path: "", message: "is not JSON, and nothing but JSON may be in it" };
-  if (!nestsWithin(parsed.output, outputDepthMax)) return { path: "", message: "nests too deep" };
-  return misfitOf(schema, parsed.output) ?? parsed;
+  return (await misfitOf(schema, parsed.output, signal)) ?? parsed;
 }
 
 function parse(text: string): { readonly output: unknown } | null {
@@ -37,14 +47,16 @@ function parse(text: string): { readonly output: unknown } | null {
   }
 }
 
-function nestsWithin(value: unknown, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return true;
-  return levels > 0 && Object.values(value).every((inner) => nestsWithin(inner, levels - 1));
-}
-
-/** Returns the message that asks for the answer once more, when its final text does not fit; null when it does. */
-export function askAgain(format: ResponseFormat, text: string | null): ModelMessage | null {
-  const read = readOutput(format, text);
+/**
+ * Returns the message that asks for the answer once more, when its final text does not fit; null when it does.
+ * Throws `UncheckedError`, and the signal's reason.
+ */
+export async function askAgain(
+  format: ResponseFormat,
+  text: string | null,
+  signal: AbortSignal,
+): Promise<ModelMessage | null> {
+  const read = await readOutput(format, text, signal);
   if ("output" in read) return null;
   const fault = read.path === "" ? `It ${read.message}.` : `At ${read.path}: ${read.message}.`;
   const asked =
@@ -93,8 +105,8 @@ function isClosed(schema: unknown, levels: number): boolean {
   if (levels === 0) return false;
   const { type, properties, required, additionalProperties } = schema as Readonly<Record<string, unknown>>;
   if (type === "object" || (typeof properties === "object" && properties !== null)) {
-    const all = Array.isArray(required) ? required : [];
-    const isWhole = Object.keys(properties ?? {}).every((field) => all.includes(field));
+    const all = new Set<unknown>(Array.isArray(required) ? required : []);
+    const isWhole = Object.keys(properties ?? {}).every((field) => all.has(field));
     if (additionalProperties !== false || !isWhole) return false;
   }
   return Object.values(schema).every((inner) => isClosed(inner, levels - 1));

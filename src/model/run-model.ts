@@ -8,6 +8,7 @@ import {
   toUIMessageChunk,
   type UIMessageChunk,
 } from "ai";
+import { isUnchecked } from "../kernel/json-schema.ts";
 import { inSpan, recordsContent, type SpanFields } from "../kernel/telemetry/trace.ts";
 import { cleanText, storable } from "../messages/text.ts";
 import { resultChunks } from "../messages/to-chunks.ts";
@@ -279,6 +280,7 @@ export function describeModelError(error: unknown): string {
   const beyond = findBoundsError(cause);
   if (beyond !== null) return beyond.message;
   if (cause instanceof AnswerMisfitError) return cause.message;
+  if (isUnchecked(cause)) return "The model's answer could not be checked against its schema in time.";
   if (DownloadError.isInstance(cause)) return "A picture of the message cannot be fetched.";
   if (InvalidResponseDataError.isInstance(cause)) return brokenOff;
   if (!APICallError.isInstance(cause)) return "The model provider failed.";

@@ -71,7 +71,8 @@ export async function* answerSteps(request: StepsRequest): AsyncGenerator<Answer
     yield mark("finish-step", {});
     lastText = finalText(record.content) ?? lastText;
     const goesOn = record.continues && step < modelCallsMax;
-    const again = goesOn || format === null || record.failed || record.awaits ? null : askAgain(format, lastText);
+    const again =
+      goesOn || format === null || record.failed || record.awaits ? null : await askAgain(format, lastText, signal);
     if (!goesOn && again === null) {
       yield mark("finish", { finishReason: record.finishReason });
       return;

@@ -3,8 +3,8 @@ import { Type } from "@sinclair/typebox";
 import { invalid } from "../kernel/errors.ts";
 import { Component, example } from "../kernel/http/component.ts";
 import { Characters } from "../kernel/http/request-fields.ts";
-import { refsWithin } from "../kernel/json-schema.ts";
 import { schemaFault } from "../kernel/json-schema-fault.ts";
+import { refsWithin } from "../kernel/json-schema-refs.ts";
 import type { ResponseFormat } from "../model/response-format.ts";
 
 /** A response format's schema has at most this many bytes as JSON. */

@@ -18,9 +18,9 @@ interface DescribedTool {
  */
 export function clientTool({ name, description, inputSchema }: DescribedTool): TurnTool {
   const schema = jsonSchema(inputSchema as JSONSchema7, {
-    validate: (sent) => {
+    validate: async (sent) => {
       const value = storable(sent);
-      const misfit = misfitOf(inputSchema, value);
+      const misfit = await misfitOf(inputSchema, value);
       if (misfit === null) return { success: true, value };
       return { success: false, error: invalid(misfit.path, misfit.message) };
     },

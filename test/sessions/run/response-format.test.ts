@@ -3,6 +3,7 @@ import type { Form } from "../../../src/kernel/errors.ts";
 import { useTenant } from "../../harness/fixture.ts";
 import { eventually } from "../../harness/harness.ts";
 import { makeAgent, makeProvider, userMessage } from "../../harness/seed.ts";
+import { longestStallMs } from "../../harness/stall.ts";
 import { statusAndCode } from "../../harness/status-and-code.ts";
 import { messagesOf, play, sessionPath, textOf } from "../../harness/turns.ts";
 import { startVendor, type VendorRequest } from "../../servers/vendor.ts";
@@ -38,7 +39,7 @@ function respond(said: string | { readonly call: string }): Response {
   return new Response(body, { headers: { "content-type": "text/event-stream" } });
 }
 
-const inputs: Readonly<Record<string, object>> = { write_todos: { todos: [] }, write: { path: "a.txt", content: "x" } };
+const inputs: Record<string, object> = { write_todos: { todos: [] }, write: { path: "a.txt", content: "x" } };
 const choice = (delta: object, finish_reason: string | null) => ({
   id: "c",
   choices: [{ index: 0, delta, finish_reason }],
@@ -115,6 +116,37 @@ describe("responseFormat", () => {
     expect(chunks.at(-1)).toEqual({ type: "error", errorText });
     expect(await messagesOf(t, agentId, sessionId)).toHaveLength(0);
   });
+
+  test("one that cannot be checked in time fails at once, is not asked for again, and stops nobody", async () => {
+    const enums = Array(20).fill({ enum: [...Array(900).fill(2), 1] });
+    const slow = { type: "json_schema", schema: { type: "array", items: { allOf: enums } } };
+    const ones = (count: number) => `[${Array(count).fill(1).join(",")}]`;
+    const errorText = "The model's answer could not be checked against its schema in time.";
+    for (const answer of [ones(90_000), ones(240_000)]) {
+      vendor.requests.splice(0);
+      says = [answer];
+      const stood = await longestStallMs(async () => {
+        const { chunks } = await run({ stream: true, responseFormat: slow });
+        expect(chunks.at(-1)).toEqual({ type: "error", errorText });
+      });
+      expect(vendor.requests).toHaveLength(1);
+      expect(stood).toBeLessThan(500);
+    }
+    expect(statusAndCode(await run({ responseFormat: slow }))).toEqual([502, "provider_error"]);
+  }, 30_000);
+
+  test("a client tool's input that cannot be checked in time fails the turn, and the model is not asked again", async () => {
+    const enums = Array(8).fill({ enum: [...Array(900).fill(2), 1] });
+    const inputSchema = { type: "object", properties: { list: { items: { allOf: enums } } } } as const;
+    const clientTools = [{ name: "locate", description: "", inputSchema }];
+    const withTool = await makeAgent(h, t, { providerId: provider.id, clientTools });
+    inputs.locate = { list: Array(90_000).fill(1) };
+    says = [{ call: "locate" }];
+    const played = await play(t, withTool, null, { message: userMessage("x") });
+    const errorText = "The model's answer could not be checked against its schema in time.";
+    expect(played.chunks.at(-1)).toEqual({ type: "error", errorText });
+    expect(vendor.requests).toHaveLength(1);
+  }, 30_000);
 
   test("with tools in the same turn only the final text counts, and each answer is asked for once more", async () => {
     says = [{ call: "write_todos" }, "no", '{"age": 9}'];
@@ -240,6 +272,10 @@ describe("responseFormat", () => {
 });
 
 describe("a responseFormat that is none", () => {
+  /** Some 8,000 groups: to compile them takes JavaScriptCore 20 s. */
+  const namedGroups = Array.from({ length: 8_000 }, (_, n) => `(?<${n.toString(36).replace(/^/, "g")}>)`)
+    .join("")
+    .slice(0, 60_000);
   const padded = (bytes: number) => ({ description: "é".repeat(Math.floor((bytes - 18) / 2)) + "x".repeat(bytes % 2) });
   const cases: [object, string][] = [
     [{ type: "text", schema: {} }, "/responseFormat/type"],
@@ -255,6 +291,8 @@ describe("a responseFormat that is none", () => {
     [{ type: "json_schema", schema: { $ref: "https://example.com/s" } }, "/responseFormat/schema/$ref"],
     [{ type: "json_schema", schema: { anyOf: [{ $ref: "#/$defs/gone" }] } }, "/responseFormat/schema/anyOf/0/$ref"],
     [{ type: "json_schema", schema: padded(64 * 1024 + 1) }, "/responseFormat/schema"],
+    [{ type: "json_schema", schema: { items: { enum: Array(1_001).fill(1) } } }, "/responseFormat/schema/items/enum"],
+    [{ type: "json_schema", schema: { pattern: `${namedGroups}(` } }, "/responseFormat/schema/pattern"],
   ];
 
   test.each(forms)("is 400 that names it, at each door; form %s", async (form) => {
@@ -272,6 +310,27 @@ describe("a responseFormat that is none", () => {
         expect([status, body.error?.details?.issues?.[0]?.path]).toEqual([400, path]);
     }
     expect(vendor.requests).toHaveLength(0);
+  });
+
+  test("patterns that would take long to compile are refused before, in tools too", async () => {
+    const inputSchema = { type: "object", properties: { a: { pattern: namedGroups.slice(0, 16_000) } } };
+    const tools = Array.from({ length: 50 }, (_, n) => ({ name: `t${n}`, description: "", inputSchema }));
+    const asked = tools.map(({ name }) => ({ type: "function", name, parameters: inputSchema }));
+    const stood = await longestStallMs(async () => {
+      const made = await t.call("POST", "/v1/agents", { body: { name: "n", clientTools: tools } });
+      expect([made.status, made.body.error?.details?.issues?.[0]?.path]).toEqual([
+        400,
+        "/clientTools/0/inputSchema/properties/a/pattern",
+      ]);
+      const response = await t.call("POST", "/v1/responses", { body: { model: agentId, input: "x", tools: asked } });
+      expect(response.status).toBe(400);
+      const format = { type: "json_schema", name: "n", schema: { pattern: namedGroups } };
+      const formatted = await t.call("POST", "/v1/responses", {
+        body: { model: agentId, input: "x", text: { format } },
+      });
+      expect(formatted.status).toBe(400);
+    });
+    expect(stood).toBeLessThan(400);
   });
 
   test("a schema of 64 KiB is taken, and no reference is fetched", async () => {
