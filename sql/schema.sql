@@ -451,6 +451,7 @@ CREATE TABLE mcp_sign_ins (
   started_by json NOT NULL,
   sealed_flow bytea,
   expires_at timestamp with time zone NOT NULL,
+  browser_digest bytea,
   CONSTRAINT mcp_sign_ins_pkey PRIMARY KEY (digest),
   CONSTRAINT mcp_sign_ins_mcp_connection_id_fkey FOREIGN KEY (mcp_connection_id) REFERENCES mcp_connections(id) ON DELETE CASCADE
 );

@@ -19,6 +19,7 @@ export interface ErrorRow {
 }
 
 const invalidInA: Spelling = [400, "invalid_request"];
+const internalInA: Spelling = [500, "internal"];
 
 /** The rows, by cause. */
 export const errorTable = {
@@ -66,6 +67,11 @@ export const errorTable = {
     b: [400, "mcp_connection_invalid"],
     a: invalidInA,
     message: "The MCP connection is not valid.",
+  },
+  sign_in_not_awaited: {
+    b: [400, "mcp_connection_invalid"],
+    a: internalInA,
+    message: "The MCP connection does not wait for a sign-in.",
   },
   mcp_connection_authentication_failed: {
     b: [400, "mcp_connection_authentication_failed"],
@@ -133,6 +139,7 @@ export const errorTable = {
   },
   // 404: what is asked for (another tenant's resource gets the same errors)
   not_found: { b: [404, "not_found"], message: "There is no such resource." },
+  sign_in_missing: { b: [404, "not_found"], a: internalInA, message: "There is no such MCP connection." },
   provider_not_found: { b: [404, "provider_not_found"], message: "There is no such provider." },
   provider_missing_for_agent: { b: [404, "provider_not_found"], a: invalidInA, message: "There is no such provider." },
   provider_missing_for_turn: {

@@ -2,8 +2,9 @@ import { clearTimeout, setTimeout } from "node:timers";
 import { sleep, waitAtMost } from "../kernel/async/wait.ts";
 import type { ToolProgress } from "../messages/tool-progress.ts";
 import { ToolError } from "../tools/error.ts";
-import { failureOf, notMcp } from "./failure.ts";
-import { declineInput } from "./input-requests.ts";
+import { failureOf, UnreadableAnswer } from "./failure.ts";
+import { asFields, asText, Unreadable } from "./fields.ts";
+import { declined, declineInput, questionsIn } from "./input-requests.ts";
 import {
   callMsMax,
   callSilenceMs,
@@ -14,10 +15,11 @@ import {
   taskPollMsMin,
   taskRequestMs,
 } from "./limits.ts";
-import { cutText } from "./result.ts";
-import { type CallToolResult, ProtocolError, SdkError, SdkErrorCode, type Tool } from "./sdk.ts";
-import { type McpSession, type McpTool, SessionLostError } from "./session.ts";
-import { asTask, asToolResult, beganTask, type TaskState } from "./tasks.ts";
+import { asCallResult, cutText, type ReadResult } from "./result.ts";
+import { ProtocolError, SdkError, SdkErrorCode, type Tool } from "./sdk.ts";
+import { type McpSession, SessionLostError } from "./session.ts";
+import { asTask, beganTask, type TaskState } from "./tasks.ts";
+import type { McpTool } from "./tool-list.ts";
 
 /** What a call is made with. */
 export interface CallRequest {
@@ -73,7 +75,7 @@ export class ServerCall {
    * task without a result and as `declineInput`, `SessionLostError`, and errors that
    * `failureOf` reads.
    */
-  async runOn(session: McpSession): Promise<CallToolResult> {
+  async runOn(session: McpSession): Promise<ReadResult> {
     const { signal } = this.#request;
     signal?.throwIfAborted();
     // The SDK never removes its listener from a signal, so it gets a signal that lives as long as the call.
@@ -86,7 +88,7 @@ export class ServerCall {
       if (this.#task === null) {
         const result = await this.#begin(session, stop.signal);
         this.#task = beganTask(result);
-        if (this.#task === null) return checked(result);
+        if (this.#task === null) return readResult("tools/call", result);
         this.#mayRun = true;
         this.#request.onTask?.(this.#task.taskId);
       }
@@ -102,7 +104,7 @@ export class ServerCall {
     return !this.#mayRun;
   }
 
-  async #begin(session: McpSession, signal: AbortSignal): Promise<Readonly<Record<string, unknown>>> {
+  async #begin(session: McpSession, signal: AbortSignal): Promise<unknown> {
     const { tool, args, meta } = this.#request;
     const { name, inputSchema, runsAsTask } = tool;
     const params = { name, arguments: args, ...(Object.keys(meta).length === 0 ? {} : { _meta: meta }) };
@@ -126,7 +128,7 @@ export class ServerCall {
   }
 
   /** Asks for a task until it has ended. One that is given up is cancelled, so that it does not run for nobody. */
-  async #follow(session: McpSession, began: TaskState, signal: AbortSignal): Promise<CallToolResult> {
+  async #follow(session: McpSession, began: TaskState, signal: AbortSignal): Promise<ReadResult> {
     try {
       for (let task = began; ; task = await this.#nextState(session, task, signal)) {
         this.#note(task);
@@ -151,7 +153,7 @@ export class ServerCall {
       if (signal.aborted) throw signal.reason;
       try {
         const state = asTask(await session.request("tasks/get", { taskId }, { signal, timeout: taskRequestMs }));
-        if (state === null) throw notMcp("The server's answers about a task are not those of an MCP server.");
+        if (state === null) throw new UnreadableAnswer("tasks/get", "it is not the state of a task");
         return state;
       } catch (error) {
         failures += 1;
@@ -169,23 +171,23 @@ export class ServerCall {
     this.#request.onProgress({ progress: this.#changes, total: null, message: statusMessage });
   }
 
-  async #resultOf(session: McpSession, task: TaskState, signal: AbortSignal): Promise<CallToolResult> {
+  async #resultOf(session: McpSession, task: TaskState, signal: AbortSignal): Promise<ReadResult> {
     if (!session.hasSessions && task.status === "failed") throw new ToolError(cutText(errorText(task.error)));
-    const given = session.hasSessions
-      ? await session.request("tasks/result", { taskId: task.taskId }, this.#watched(signal))
-      : task.result;
-    return checked(given);
+    if (!session.hasSessions) return readResult("tasks/get", task.result);
+    return readResult(
+      "tasks/result",
+      await session.request("tasks/result", { taskId: task.taskId }, this.#watched(signal)),
+    );
   }
 
   /** Nobody can be asked: a question to a person is declined, as in `declineInput`. */
   async #answer(session: McpSession, { taskId, inputRequests }: TaskState, signal: AbortSignal): Promise<void> {
-    const asked = Object.entries(inputRequests).filter(([key]) => !this.#answered.has(key));
+    const isNew = ([key]: [string, unknown]) => !this.#answered.has(key);
+    const asked = questionsIn(Object.fromEntries(Object.entries(inputRequests).filter(isNew)));
     if (asked.length === 0) return;
-    if (asked.some(([, { method }]) => method !== "elicitation/create"))
-      throw new ToolError("The MCP server asks for something that this client does not do.");
-    const inputResponses = Object.fromEntries(asked.map(([key]) => [key, { action: "decline" }]));
+    const inputResponses = declined(asked);
     await session.request("tasks/update", { taskId, inputResponses }, { signal, timeout: taskRequestMs });
-    for (const [key] of asked) this.#answered.add(key);
+    for (const key of asked) this.#answered.add(key);
   }
 
   /** Tells the server that nobody waits for a task any more; it may have ended already. */
@@ -200,11 +202,13 @@ export class ServerCall {
   }
 }
 
-/** Returns a value of a server as the result of a call. Throws `McpFailure` when it is none. */
-function checked(value: unknown): CallToolResult {
-  const result = asToolResult(value);
-  if (result === null) throw notMcp("The result of a call is not that of a tool.");
-  return result;
+/** Returns a value of a server as the result of a call. Throws `UnreadableAnswer`. */
+function readResult(method: string, value: unknown): ReadResult {
+  try {
+    return asCallResult(value);
+  } catch (error) {
+    throw error instanceof Unreadable ? new UnreadableAnswer(method, error.message) : error;
+  }
 }
 
 /** Whether a request about a task may be made again: its server was out of reach, and the task goes on without. */
@@ -214,6 +218,5 @@ function isPassing(error: unknown): boolean {
 }
 
 function errorText(error: unknown): string {
-  const { message } = (error ?? {}) as { readonly message?: unknown };
-  return typeof message === "string" && message !== "" ? message : "The task of this call failed.";
+  return asText(asFields(error)?.message) ?? asText(error) ?? "The task of this call failed.";
 }

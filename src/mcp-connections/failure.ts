@@ -1,6 +1,5 @@
 import { RefusedAddressError } from "../kernel/outbound/fetch.ts";
 import { SealError } from "../kernel/seal.ts";
-import { closedConnectionCode } from "./response-stream.ts";
 import {
   InsufficientScopeError,
   IssuerMismatchError,
@@ -31,6 +30,17 @@ export class McpFailure extends Error {
     super(message);
     this.code = code;
     this.missingScope = missingScope;
+  }
+}
+
+/** An answer of an MCP server that came and cannot be read. */
+export class UnreadableAnswer extends McpFailure {
+  /** What is wrong with it, and where. */
+  readonly fault: string;
+
+  constructor(method: string, fault: string) {
+    super("mcp_connection_discovery_failed", `The MCP server's answer to \`${method}\` cannot be read: ${fault}.`);
+    this.fault = fault;
   }
 }
 
@@ -101,7 +111,6 @@ function failureOfGrant(error: OAuthError): McpFailure {
 }
 
 function failureOfProtocol(error: ProtocolError): McpFailure {
-  if (error.code === closedConnectionCode) return unreachable("The MCP server closed the connection.");
   return notMcp(`The MCP server answered with the error ${error.code}.`);
 }
 

@@ -1,5 +1,5 @@
 import { ToolError } from "../tools/error.ts";
-import { isInputRequiredResult } from "./sdk.ts";
+import { asFields, type Fields } from "./fields.ts";
 
 /** A call may ask so often for input before it is given up. */
 const inputRoundsMax = 3;
@@ -16,20 +16,31 @@ interface InputAnswer {
  * go on or not as it likes. Throws `ToolError` for anything else it asks for, and when it does
  * not stop asking.
  */
-export async function declineInput<T>(call: (answer: InputAnswer) => Promise<T>): Promise<T> {
+export async function declineInput(call: (answer: InputAnswer) => Promise<unknown>): Promise<unknown> {
   let answer: InputAnswer = {};
   for (let round = 0; round <= inputRoundsMax; round++) {
     const result = await call(answer);
-    if (!isInputRequiredResult(result)) return result;
-    const asked = Object.entries(result.inputRequests ?? {});
-    const other = asked.find(([, { method }]) => method !== "elicitation/create");
-    if (other !== undefined) throw new ToolError("The MCP server asks for something that this client does not do.");
+    const fields = asFields(result);
+    if (fields?.resultType !== "input_required") return result;
+    const { requestState } = fields;
+    const asked = questionsIn(asFields(fields.inputRequests) ?? {});
     answer = {
-      ...(asked.length === 0
-        ? {}
-        : { inputResponses: Object.fromEntries(asked.map(([key]) => [key, { action: "decline" as const }])) }),
-      ...(result.requestState === undefined ? {} : { requestState: result.requestState }),
+      ...(asked.length === 0 ? {} : { inputResponses: declined(asked) }),
+      ...(typeof requestState === "string" ? { requestState } : {}),
     };
   }
   throw new ToolError("The MCP server asks a person again and again, and nobody can be asked here.");
+}
+
+/** Returns the keys of a server's questions to a person. Throws `ToolError` when it asks for anything else. */
+export function questionsIn(inputRequests: Fields): string[] {
+  const asked = Object.entries(inputRequests);
+  if (asked.some(([, request]) => asFields(request)?.method !== "elicitation/create"))
+    throw new ToolError("The MCP server asks for something that this client does not do.");
+  return asked.map(([key]) => key);
+}
+
+/** Returns the answer to questions that nobody can be asked. */
+export function declined(keys: readonly string[]): Record<string, { readonly action: "decline" }> {
+  return Object.fromEntries(keys.map((key) => [key, { action: "decline" as const }]));
 }

@@ -34,6 +34,8 @@ export const signInTimeoutMs = 15_000;
 export const responseBytesMax = 8 * 1024 * 1024;
 /** A stream of events has at most so many bytes in all: an hour of progress is in it. */
 export const streamBytesMax = 64 * 1024 * 1024;
+/** Of the body of a refusal so many bytes are looked at. */
+export const refusalBytesMax = 64 * 1024;
 /** One response of an authorization server has at most so many bytes. */
 export const oauthResponseBytesMax = 256 * 1024;
 /** The model gets at most so many bytes of a tool's result. */
@@ -41,10 +43,12 @@ export const resultBytesMax = 256 * 1024;
 
 /** A server's tool list has at most this many pages, */
 export const toolPagesMax = 20;
-/** this many tools, */
+/** this many tools, and as many that are left out, */
 export const toolsMax = 512;
 /** and so many bytes as JSON, all pages together; the rest is left out. */
 export const toolListBytesMax = 8 * 1024 * 1024;
+/** A tool's name has at most so many characters; the protocol suggests 128. */
+export const toolNameLengthMax = 256;
 /** A process keeps tool lists of so many bytes in all; beyond that the least recently used are read again when they are needed. */
 export const toolListsBytesMax = 64 * 1024 * 1024;
 /** A tool list is used for this long, then read again. */

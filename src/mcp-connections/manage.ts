@@ -16,9 +16,15 @@ import {
   type McpConnectionRow,
   type NewMcpConnection,
   showMcpConnection,
-  type ValidatedTarget,
 } from "./store.ts";
-import { probeServer, validateTarget } from "./validation.ts";
+import type { LeftOutTool } from "./tool-list.ts";
+import { type CheckedTarget, probeServer, validateTarget } from "./validation.ts";
+
+/** A connection that is not stored yet, and the tools of its server that cannot be used. */
+export interface CheckedConnection {
+  readonly made: NewMcpConnection;
+  readonly leftOut: readonly LeftOutTool[];
+}
 
 /**
  * Returns the connection of `POST /v1/mcp-connections`, to be inserted, once its server has
@@ -30,11 +36,11 @@ export async function validateNewMcpConnection(
   sql: Sql,
   tenantId: string,
   { name, ...target }: TargetFields & { name: string },
-): Promise<NewMcpConnection> {
+): Promise<CheckedConnection> {
   await checkNewMcpConnection(sql, tenantId, name);
   const id = newId("mcpConnection");
-  const made = await validateTarget(ctx, id, target);
-  return { ...made, id, tenantId, name };
+  const { made, leftOut } = await validateTarget(ctx, id, target);
+  return { made: { ...made, id, tenantId, name }, leftOut };
 }
 
 /**
@@ -45,14 +51,14 @@ export async function validateNewMcpConnection(
 export async function reconnectMcpConnection(
   inner: Tx,
   before: McpConnectionRow,
-  made: ValidatedTarget,
-): Promise<{ status: string; connection: McpConnection }> {
+  { made, leftOut }: CheckedTarget,
+): Promise<{ status: string; connection: McpConnection; leftOut: readonly LeftOutTool[] }> {
   const row = await replaceTarget(inner, before, made);
   if (row === null) {
     await getMcpConnection(inner, before.tenantId, before.id);
     throw new ApiError("mcp_connection_stale_credential_version");
   }
-  return { status: row.status, connection: showMcpConnection(row) };
+  return { status: row.status, connection: showMcpConnection(row), leftOut };
 }
 
 /** The result of `POST /v1/mcp-connections/:id/test` (docs/decisions.md, "MCP"). */
@@ -63,6 +69,8 @@ export type TestResult =
       readonly server: { readonly name: string; readonly version: string };
       readonly toolCount: number;
       readonly toolNames: readonly string[];
+      /** Tools that cannot be used; the numbers before are without them. */
+      readonly leftOut: readonly LeftOutTool[];
     }
   | { readonly ok: false; readonly error: { readonly code: McpFailureCode; readonly message: string } };
 
@@ -76,8 +84,16 @@ export async function testMcpConnection(
   if (probe instanceof McpFailure)
     return { result: { ok: false, error: { code: probe.code, message: probe.message } }, failure: probe };
   const latencyMs = Math.round(performance.now() - startedAt);
-  const toolNames = probe.tools.map((tool) => tool.name);
-  const result = { ok: true, latencyMs, server: probe.server, toolCount: toolNames.length, toolNames } as const;
+  const { tools, leftOut } = probe.list;
+  const toolNames = tools.map((tool) => tool.name);
+  const result = {
+    ok: true,
+    latencyMs,
+    server: probe.server,
+    toolCount: toolNames.length,
+    toolNames,
+    leftOut,
+  } as const;
   return { result, failure: null };
 }
 

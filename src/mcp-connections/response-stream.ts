@@ -1,84 +1,267 @@
-import { watchBody } from "../kernel/outbound/watched-body.ts";
-
-/** The id of a JSON-RPC request. */
-export type RequestId = string | number;
+import { Buffer } from "node:buffer";
+import { setImmediate } from "node:timers/promises";
+import { type ForeignJson, readForeignJson } from "../kernel/json-bounds.ts";
+import { jsonValuesMax } from "../kernel/limits.ts";
+import { withBody } from "../kernel/outbound/watched-body.ts";
+import { EventReader, type StreamEvent } from "./event-stream.ts";
+import { McpFailure, UnreadableAnswer } from "./failure.ts";
+import { Unreadable } from "./fields.ts";
+import { refusalBytesMax } from "./limits.ts";
+import { type AskedRequest, faultMessage, type ReadMessage, readMessages } from "./messages.ts";
 
 /** A request whose response has not come yet, or whose streams are still open. */
-export interface OpenRequest {
-  readonly id: RequestId;
+export interface OpenRequest extends AskedRequest {
   /** Closes its streams. */
   readonly stop: AbortController;
   /** The id of the last event on its streams, by which the SDK resumes it; null: no event had one. */
   lastEventId: string | null;
 }
 
-/** JSON-RPC's code of a connection that was closed before the response came; a server may send it too. */
-export const closedConnectionCode = -32_000;
-/** An event's id that is longer is cut, so that the request cannot be resumed from it. */
-const eventIdLengthMax = 1_024;
+/** Takes the result of a request, which goes past the client library. */
+export type TakeResult = (request: AskedRequest, result: Result) => void;
+
+/** The result of a request as the server sent it. */
+export interface Result {
+  readonly value: unknown;
+  /** So many bytes of JSON it came in. */
+  readonly bytes: number;
+}
+
+/** What says that nothing more comes for a request. */
+export const connectionClosed = "The connection closed before the answer.";
+/** The reading of a stream gives way to other work after this long. */
+const sliceMs = 5;
+/** At most so many bytes of a stream are read between two looks at that. */
+const sliceBytes = 16 * 1024;
+/** Requests that the SDK makes to find out what it talks to; it waits for their answers without a look at what else comes. */
+const handshakes = new Set(["initialize", "server/discover"]);
 
 /**
- * Returns the body of the response to a request. When an event stream ends without
- * the JSON-RPC response, the SDK waits until the request times out. So an error is
- * appended to such a stream; the SDK ignores it when the response has come. A
- * stream whose events have ids can be resumed, and stays as it is. `forget` is called
- * when nothing more can come for the request.
+ * Returns the response to a request as the client library is handed it (`messages.ts`): JSON of
+ * whatever media type, or a stream of events. A stream that ends without the answer gets an error
+ * in its place; one whose events have ids can be resumed, and stays as it is. `forget` is called
+ * when nothing more can come for the request. Throws `UnreadableAnswer`, and what reading throws.
  */
-export function streamOf(response: Response, request: OpenRequest, forget: () => void): ReadableStream<Uint8Array> {
+export async function readableResponse(
+  response: Response,
+  request: OpenRequest,
+  take: TakeResult,
+  forget: () => void,
+): Promise<Response> {
+  if (!response.ok) return refusalOf(response, request, forget);
   const isStream = response.headers.get("content-type")?.toLowerCase().startsWith("text/event-stream") ?? false;
-  const reader = (response.body as ReadableStream<Uint8Array>).getReader();
-  const noteIds = eventIds(request);
-  const mayResume = () => !isStream || request.lastEventId !== null;
+  try {
+    if (!isStream || response.body === null) return jsonResponse(response, await readWhole(response, request, take));
+    if (handshakes.has(request.method)) return jsonResponse(response, await firstAnswer(response.body, request, take));
+  } catch (error) {
+    // What does not answer this as the newest revision has it may speak an older one, which is asked next.
+    if (request.method !== "server/discover" || !(error instanceof UnreadableAnswer)) throw error;
+    return jsonResponse(response, [noSuchMethod(request)]);
+  } finally {
+    if (!isStream || response.body === null) forget();
+  }
+  return withBody(response, answerStream(response.body, request, take, forget));
+}
+
+/** Returns the body of a resumed stream; it may be resumed again. */
+export function resumedStream(
+  body: ReadableStream<Uint8Array>,
+  request: OpenRequest,
+  take: TakeResult,
+): ReadableStream<Uint8Array> {
+  return answerStream(body, request, take, () => {});
+}
+
+function noSuchMethod({ id }: AskedRequest): object {
+  return { jsonrpc: "2.0", id, error: { code: -32_601, message: "No such method." } };
+}
+
+function jsonResponse(response: Response, messages: readonly object[]): Response {
+  const headers = new Headers(response.headers);
+  headers.set("content-type", "application/json");
+  for (const name of ["content-encoding", "content-length"]) headers.delete(name);
+  const [only] = messages;
+  return new Response(JSON.stringify(messages.length === 1 ? only : messages), { status: 200, headers });
+}
+
+/** Returns a refusal with no more of its body than is looked at: an error of JSON-RPC in it is the answer. */
+async function refusalOf(response: Response, request: OpenRequest, forget: () => void): Promise<Response> {
+  const { status } = response;
+  const bytes = await readBody(response, refusalBytesMax).catch(() => Buffer.from(""));
+  forget();
+  const read = await readForeignJson(bytes);
+  const passed = withBody(response, null);
+  // These are about the request's credentials, its session, or the moment.
+  const isOfTransport = status < 400 || [401, 403, 404, 405, 429, 503].includes(status);
+  if (isOfTransport || read.outcome !== "read") return passed;
+  const [answer] = readMessages(read.value, request, false).filter(({ isAnswer }) => isAnswer);
+  if (answer === undefined || !("error" in answer.message)) return passed;
+  // A session that is not known is often told so, too, with a code of the server's own.
+  const { code } = answer.message.error as { readonly code: number };
+  return status === 400 && !callCodes.has(code) ? passed : jsonResponse(response, [answer.message]);
+}
+
+/** Codes of errors that are about one request and nothing around it. */
+const callCodes = new Set([-32_601, -32_602, -32_603]);
+
+/** Reads a response that is no stream to its end. Throws `UnreadableAnswer`. */
+async function readWhole(response: Response, request: OpenRequest, take: TakeResult): Promise<object[]> {
+  const bytes = await readBody(response, Number.POSITIVE_INFINITY).catch((error: unknown) => {
+    throw error instanceof McpFailure && error.code === "mcp_connection_discovery_failed"
+      ? new UnreadableAnswer(request.method, "it is longer than is read")
+      : error;
+  });
+  if (bytes.byteLength === 0) throw new UnreadableAnswer(request.method, `it is empty (HTTP ${response.status})`);
+  const read = await readForeignJson(bytes);
+  const messages = messagesOf(read, request, take, bytes.byteLength, true);
+  if (messages.some(({ isAnswer }) => isAnswer)) return messages.map(({ message }) => message);
+  if (beginsAsStream(bytes))
+    return firstAnswer(new Response(new Uint8Array(bytes)).body as ReadableStream<Uint8Array>, request, take);
+  const isPage = response.headers.get("content-type")?.toLowerCase().startsWith("text/html") ?? false;
+  const fault = read.outcome === "read" ? "it is no response of JSON-RPC" : "it is no JSON";
+  throw new UnreadableAnswer(request.method, isPage ? `${fault} but a web page` : fault);
+}
+
+/** Some servers send events with the media type of JSON. */
+function beginsAsStream(bytes: Buffer): boolean {
+  return /^\ufeff?(:|data|event|id|retry)/.test(bytes.toString("utf8", 0, 16));
+}
+
+async function readBody(response: Response, bytesMax: number): Promise<Buffer> {
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  if (response.body !== null)
+    for await (const piece of response.body as unknown as AsyncIterable<Uint8Array>) {
+      bytes += piece.byteLength;
+      if (bytes > bytesMax) break;
+      pieces.push(piece);
+    }
+  return Buffer.concat(pieces);
+}
+
+/** Returns the messages in JSON that was read, none in what is no JSON. Throws `UnreadableAnswer` for an answer that cannot be read. */
+function messagesOf(
+  read: ForeignJson,
+  request: OpenRequest,
+  take: TakeResult,
+  bytes: number,
+  isAlone: boolean,
+): ReadMessage[] {
+  if (read.outcome === "too_many_values")
+    throw new UnreadableAnswer(request.method, `it has more than ${jsonValuesMax} values`);
+  if (read.outcome === "too_deep") throw new UnreadableAnswer(request.method, "it nests too deep");
+  if (read.outcome !== "read") return [];
+  try {
+    const messages = readMessages(read.value, request, isAlone);
+    // The answer to a handshake is for the library alone.
+    if (!handshakes.has(request.method))
+      for (const { message, result } of messages) if ("result" in message) take(request, { value: result, bytes });
+    return messages;
+  } catch (error) {
+    throw error instanceof Unreadable ? new UnreadableAnswer(request.method, error.message) : error;
+  }
+}
+
+/** Reads a stream until the answer has come. Throws `UnreadableAnswer`. */
+async function firstAnswer(
+  body: ReadableStream<Uint8Array>,
+  request: OpenRequest,
+  take: TakeResult,
+): Promise<object[]> {
+  for await (const { messages } of readEvents(body, request, take)) {
+    const answer = messages.find(({ isAnswer }) => isAnswer);
+    if (answer !== undefined) return [answer.message];
+  }
+  return [faultMessage(request, connectionClosed)];
+}
+
+/** Returns a stream of what the library is handed: each event, with no more of its data than is used. */
+function answerStream(
+  body: ReadableStream<Uint8Array>,
+  request: OpenRequest,
+  take: TakeResult,
+  forget: () => void,
+): ReadableStream<Uint8Array> {
+  const pieces = answerPieces(body, request, take, forget);
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const piece = await reader.read().catch((error: unknown) => {
-          if (mayResume()) controller.error(error);
-          return { done: true, value: undefined, failed: true } as const;
-        });
-        if (!piece.done) {
-          if (isStream) noteIds(piece.value);
-          return controller.enqueue(piece.value);
-        }
-        if (request.lastEventId === null) forget();
-        if (mayResume() && "failed" in piece) return;
-        if (!mayResume()) controller.enqueue(lostResponse(request.id));
-        controller.close();
+        const { done, value } = await pieces.next();
+        if (done) controller.close();
+        else controller.enqueue(value);
       },
-      cancel(reason) {
+      async cancel() {
         forget();
-        return reader.cancel(reason);
+        await pieces.return(undefined);
       },
     },
     { highWaterMark: 0 },
   );
 }
 
-/** Returns the body of a resumed stream; the ids of its events are noted, because it may be resumed again. */
-export function resumedStream(body: ReadableStream<Uint8Array>, request: OpenRequest): ReadableStream<Uint8Array> {
-  const noteIds = eventIds(request);
-  const look = (piece: Uint8Array) => {
-    noteIds(piece);
-    return undefined;
-  };
-  return watchBody(body, { look });
-}
-
-/** Returns a function that notes the ids of a stream's events as its bytes come. */
-function eventIds(request: OpenRequest): (piece: Uint8Array) => void {
-  let line = "";
-  return (piece) => {
-    const lines = (line + Buffer.from(piece).toString("latin1")).split(/[\r\n]/);
-    line = (lines.pop() ?? "").slice(0, eventIdLengthMax);
-    for (const text of lines) {
-      if (!text.startsWith("id:")) continue;
-      request.lastEventId = Buffer.from(text.slice("id:".length).replace(/^ /, ""), "latin1").toString();
+async function* answerPieces(
+  body: ReadableStream<Uint8Array>,
+  request: OpenRequest,
+  take: TakeResult,
+  forget: () => void,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let isAnswered = false;
+  let fault = connectionClosed;
+  try {
+    for await (const { event, messages } of readEvents(body, request, take)) {
+      isAnswered ||= messages.some(({ isAnswer }) => isAnswer);
+      yield eventText(event, messages);
     }
-  };
+  } catch (error) {
+    const isFault = error instanceof UnreadableAnswer;
+    if (!isFault && request.lastEventId !== null) throw error;
+    if (isFault) fault = error.fault;
+    // Nobody is to resume a stream whose answer is there and cannot be read.
+    if (isFault) request.lastEventId = null;
+  }
+  if (request.lastEventId !== null) return;
+  forget();
+  if (!isAnswered) yield new TextEncoder().encode(`data: ${JSON.stringify(faultMessage(request, fault))}\n\n`);
 }
 
-function lostResponse(id: RequestId): Uint8Array {
-  const error = { code: closedConnectionCode, message: "The connection closed before the answer." };
-  // The first empty line ends an event that may have been cut in the middle.
-  return new TextEncoder().encode(`\n\ndata: ${JSON.stringify({ jsonrpc: "2.0", id, error })}\n\n`);
+function eventText({ id, retryMs }: StreamEvent, messages: readonly ReadMessage[]): Uint8Array {
+  const about = `${id === null ? "" : `id: ${id}\n`}${retryMs === null ? "" : `retry: ${retryMs}\n`}`;
+  const events = messages.map(({ message }) => `data: ${JSON.stringify(message)}\n\n`);
+  return new TextEncoder().encode(`${about}${events.length === 0 ? "data: \n\n" : events.join("")}`);
+}
+
+interface ReadEvent {
+  readonly event: StreamEvent;
+  readonly messages: readonly ReadMessage[];
+}
+
+/** Reads the events of a stream and gives way to other work between them. Events of which nothing is used are passed over. Throws `UnreadableAnswer`. */
+async function* readEvents(
+  body: ReadableStream<Uint8Array>,
+  request: OpenRequest,
+  take: TakeResult,
+): AsyncGenerator<ReadEvent, void, undefined> {
+  const events = new EventReader();
+  let sliceEnds = performance.now() + sliceMs;
+  const giveWay = async () => {
+    if (performance.now() < sliceEnds) return;
+    await setImmediate();
+    sliceEnds = performance.now() + sliceMs;
+  };
+  for await (const piece of body as unknown as AsyncIterable<Uint8Array>)
+    for (let at = 0; at < piece.byteLength; at += sliceBytes) {
+      await giveWay();
+      for (const event of events.read(piece.subarray(at, at + sliceBytes))) {
+        if (event.id !== null) request.lastEventId = event.id;
+        const messages = await messagesIn(event, request, take);
+        if (event.id !== null || event.retryMs !== null || messages.length > 0) yield { event, messages };
+        await giveWay();
+      }
+    }
+}
+
+async function messagesIn(event: StreamEvent, request: OpenRequest, take: TakeResult): Promise<ReadMessage[]> {
+  if (event.data === null) throw new UnreadableAnswer(request.method, "it is longer than is read");
+  if (event.data.byteLength === 0) return [];
+  return messagesOf(await readForeignJson(event.data), request, take, event.data.byteLength, false);
 }

@@ -6,7 +6,7 @@ import { Id } from "../kernel/ids.ts";
 import { authTypes } from "./schema.ts";
 
 /** What operations on MCP connections respond with, for the OpenAPI document. */
-export const McpConnectionResponse = Component("McpConnection", {
+const connection = {
   id: Id("mcpConnection"),
   name: example(Text, "Clock"),
   url: example(Text, "https://mcp.example.org/mcp"),
@@ -18,11 +18,24 @@ export const McpConnectionResponse = Component("McpConnection", {
   oauthResource: example(TextOrNull, null),
   tokenExpiresAt: example(MomentOrNull, null),
   ...times,
-});
+};
+/** Tools of the server that cannot be used, and why; empty where there are none. */
+const leftOut = example(
+  Type.Array(
+    Component("McpToolLeftOut", {
+      name: example(Text, "#3"),
+      reason: example(Text, "`inputSchema.type` is not `object`."),
+    }),
+  ),
+  [],
+);
+export const McpConnectionResponse = Component("McpConnection", connection);
+export const McpConnectionCreatedResponse = Component("McpConnectionCreated", { ...connection, leftOut });
 export const McpConnectionListResponse = listPartOf("McpConnectionList", "mcpConnections", McpConnectionResponse);
 export const McpReconnectResponse = Component("McpReconnected", {
   status: OneOf("connected", "needs_auth"),
   connection: McpConnectionResponse,
+  leftOut,
 });
 export const SignInLinkResponse = Component("McpSignInLink", {
   url: example(Text, "https://parley.example.org/connect/mcp/0mk7q2v5c8d1f4h6j9n3p0rt"),
@@ -36,6 +49,7 @@ export const McpConnectionTestResponse = component(
       server: Closed({ name: example(Text, "clock"), version: example(Text, "1.0.0") }),
       toolCount: Type.Integer(),
       toolNames: example(Type.Array(Text), ["time"]),
+      leftOut,
     }),
     Closed({ ok: Type.Literal(false), error: Failure }),
   ]),

@@ -1,15 +1,38 @@
 import { Buffer } from "node:buffer";
 import { toolFileBytesMax } from "../kernel/limits.ts";
 import { FiledResult, type ResultFile } from "../tools/filed-result.ts";
+import { asFields, asText, type Fields, Unreadable } from "./fields.ts";
 import { resultBytesMax } from "./limits.ts";
-import type { CallToolResult, ContentBlock } from "./sdk.ts";
+
+/** The result of a tool's call: blocks of text and of other things, as the server sent them, and whether they tell of a failure. */
+export interface ReadResult {
+  readonly content: readonly unknown[];
+  readonly structuredContent: unknown;
+  readonly isError: boolean;
+}
+
+/** Reads a value of a server as the result of a call. Throws `Unreadable`. */
+export function asCallResult(value: unknown): ReadResult {
+  const fields = asFields(value);
+  if (fields === null) throw new Unreadable("`result` is no object");
+  const structuredContent = fields.structuredContent ?? fields.toolResult ?? undefined;
+  const isError = fields.isError === true || fields.isError === "true";
+  return { content: readContent(fields.content, structuredContent), structuredContent, isError };
+}
+
+function readContent(content: unknown, structuredContent: unknown): readonly unknown[] {
+  if (content === undefined || content === null) return [];
+  if (Array.isArray(content)) return content;
+  if (structuredContent !== undefined) return [];
+  throw new Unreadable("`result.content` is no list");
+}
 
 /**
  * Returns a tool's result: the text that the model reads, at most `resultBytesMax` bytes (a
  * cut text ends in a note), and its pictures and sounds, each of which the text names where
  * it stands. One that is larger than `toolFileBytesMax`, or is none, is in the text alone.
  */
-export function readToolResult(result: CallToolResult): string | FiledResult {
+export function readCallResult(result: ReadResult): string | FiledResult {
   const blocks = result.content.map(readBlock);
   const files = blocks.flatMap(({ file }) => file ?? []);
   const text = textOf(
@@ -20,16 +43,17 @@ export function readToolResult(result: CallToolResult): string | FiledResult {
 }
 
 /** Returns the text of a result that says that the call failed: nobody is shown its files. */
-export function failureText(result: CallToolResult): string {
+export function failureText(result: ReadResult): string {
   return textOf(
     result,
     result.content.map((block) => readBlock(block).text),
   );
 }
 
-function textOf({ structuredContent }: CallToolResult, texts: readonly string[]): string {
+function textOf({ structuredContent }: ReadResult, texts: readonly string[]): string {
   const text = texts.join("\n");
-  return cutText(text !== "" || structuredContent === undefined ? text : JSON.stringify(structuredContent));
+  if (text !== "" || structuredContent === undefined) return cutText(text);
+  return cutText(typeof structuredContent === "string" ? structuredContent : JSON.stringify(structuredContent));
 }
 
 interface ReadBlock {
@@ -37,35 +61,65 @@ interface ReadBlock {
   readonly file?: ResultFile;
 }
 
-function readBlock(block: ContentBlock): ReadBlock {
+/** Returns what is shown of a block: what cannot be read of it costs that block alone. */
+function readBlock(value: unknown): ReadBlock {
+  if (typeof value === "string") return { text: value };
+  const block = asFields(value) ?? {};
+  return readKnown(block) ?? { text: `[${typeOf(block)}, not shown]` };
+}
+
+/** A block's type is repeated up to so many characters. */
+const typeLengthMax = 40;
+
+function typeOf({ type }: Fields): string {
+  const name = (asText(type) ?? "").replaceAll(/[^\w.:/+-]+/g, " ").trim();
+  return name.slice(0, typeLengthMax) || "a block without a type";
+}
+
+/** Returns null for a block of another type, or one that lacks what it is there for. */
+function readKnown(block: Fields): ReadBlock | null {
   switch (block.type) {
     case "text":
-      return { text: block.text };
+      return typeof block.text === "string" ? { text: block.text } : null;
     case "image":
     case "audio":
       return readFile(block.type, block.mimeType, block.data);
-    case "resource": {
-      const { resource } = block;
-      if ("text" in resource) return { text: resource.text };
-      return readFile(`file ${resource.uri}`, resource.mimeType ?? "application/octet-stream", resource.blob);
-    }
-    case "resource_link": {
-      const { name, uri, description, mimeType } = block;
-      const about = [mimeType, description].filter((word) => word !== undefined && word !== "").join(", ");
-      return { text: `[${name}](${uri})${about === "" ? "" : ` (${about})`}` };
-    }
+    case "resource":
+      return readResource(asFields(block.resource));
+    case "resource_link":
+      return readLink(block);
     default:
-      return { text: `[${(block as { readonly type: string }).type}, not shown]` };
+      return null;
   }
 }
 
-const shownType = /^(image|audio)\/[a-z0-9][a-z0-9.+-]{0,99}$/;
+function readResource(resource: Fields | null): ReadBlock | null {
+  if (resource === null) return null;
+  if (typeof resource.text === "string") return { text: resource.text };
+  const mimeType = asText(resource.mimeType) ?? "application/octet-stream";
+  return readFile(`file ${asText(resource.uri) ?? ""}`.trim(), mimeType, resource.blob);
+}
 
-/** Returns bytes as the file that is shown, and what the text says of it. */
-function readFile(what: string, mimeType: string, data: string): ReadBlock {
-  const mediaType = mimeType.split(";", 1)[0]?.trim().toLowerCase() ?? "";
-  const bytes = Buffer.from(data, "base64");
-  const about = `${what}, ${cutText(mimeType.slice(0, mimeLengthMax))}, ${bytes.byteLength} bytes`;
+function readLink({ name, title, uri, description, mimeType }: Fields): ReadBlock | null {
+  const address = asText(uri);
+  if (address === null) return null;
+  const about = [mimeType, description].flatMap((word) => asText(word) ?? []).join(", ");
+  const shown = asText(name) ?? asText(title) ?? address;
+  return { text: `[${shown}](${address})${about === "" ? "" : ` (${about})`}` };
+}
+
+const shownType = /^(image|audio)\/[a-z0-9][a-z0-9.+-]{0,99}$/;
+/** Some servers write the data as a URL. */
+const dataUrlStart = /^data:[^,]{0,200};base64,/i;
+
+/** Returns bytes as the file that is shown, and what the text says of it; null where its type or its data is missing. */
+function readFile(what: string, type: unknown, base64: unknown): ReadBlock | null {
+  const mimeType = asText(type);
+  if (mimeType === null || typeof base64 !== "string") return null;
+  const mediaType = mimeType.slice(0, mimeLengthMax).split(";", 1)[0]?.trim().toLowerCase() ?? "";
+  const start = dataUrlStart.exec(base64.slice(0, 300))?.[0].length ?? 0;
+  const bytes = Buffer.from(start === 0 ? base64 : base64.slice(start), "base64");
+  const about = `${what}, ${mimeType.slice(0, mimeLengthMax)}, ${bytes.byteLength} bytes`;
   if (!shownType.test(mediaType)) return { text: `[${about}, not shown: only pictures and sounds are]` };
   if (bytes.byteLength === 0) return { text: `[${about}, not shown: it is empty]` };
   if (bytes.byteLength > toolFileBytesMax)

@@ -6,6 +6,7 @@ import { Id } from "../kernel/ids.ts";
 import { clientDocument } from "./client-document.ts";
 import { reconnectMcpConnection, revokeDeleted, testMcpConnection, validateNewMcpConnection } from "./manage.ts";
 import {
+  McpConnectionCreatedResponse,
   McpConnectionListResponse,
   McpConnectionResponse,
   McpConnectionTestResponse,
@@ -13,7 +14,7 @@ import {
   SignInLinkResponse,
 } from "./responses.ts";
 import { McpConnectionCreate, McpConnectionListQuery, McpConnectionReconnect, McpConnectionRename } from "./schema.ts";
-import { createSignInLink, finishSignIn, startSignIn } from "./sign-in.ts";
+import { createSignInLink, finishSignIn, showSignIn, startSignIn } from "./sign-in.ts";
 import { recordTest } from "./status.ts";
 import {
   getMcpConnection,
@@ -64,11 +65,11 @@ function collectionRoutes(ctx: Ctx) {
         summary: "Create an MCP connection",
         body: McpConnectionCreate,
         success: 201,
-        response: McpConnectionResponse,
+        response: McpConnectionCreatedResponse,
         errors: [...targetErrors, "mcp_connection_limit_reached", "mcp_connection_name_conflict"],
         handle: async ({ sql, commit, tenantId, body }) => {
-          const made = await validateNewMcpConnection(ctx, sql, tenantId, body);
-          return commit(async (inner) => showMcpConnection(await insertMcpConnection(inner, made)));
+          const { made, leftOut } = await validateNewMcpConnection(ctx, sql, tenantId, body);
+          return commit(async (inner) => ({ ...showMcpConnection(await insertMcpConnection(inner, made)), leftOut }));
         },
       }),
     );
@@ -163,8 +164,8 @@ function serverRoutes(ctx: Ctx) {
         errors: [...targetErrors, "not_found", "mcp_connection_stale_credential_version"],
         handle: async ({ sql, commit, tenantId, params: { id }, body }) => {
           const before = await getMcpConnection(sql, tenantId, id);
-          const made = await validateTarget(ctx, id, body);
-          return commit((inner) => reconnectMcpConnection(inner, before, made));
+          const checked = await validateTarget(ctx, id, body);
+          return commit((inner) => reconnectMcpConnection(inner, before, checked));
         },
       }),
     )
@@ -177,7 +178,7 @@ function serverRoutes(ctx: Ctx) {
         params,
         success: 200,
         response: SignInLinkResponse,
-        errors: ["dashboard_required"],
+        errors: ["dashboard_required", "sign_in_missing", "sign_in_not_awaited"],
         handle: ({ commit, principal, params: { id } }) =>
           commit((inner) => createSignInLink(ctx, inner, principal, id)),
       }),
@@ -187,7 +188,8 @@ function serverRoutes(ctx: Ctx) {
 /** Pages for a person's browser, authorized by the link's token and the flow's `state`. */
 function signInRoutes(ctx: Ctx) {
   return new Elysia({ prefix: "/connect" })
-    .get("/mcp/:token", ({ params }) => startSignIn(ctx, params.token))
+    .get("/mcp/:token", ({ params, request }) => showSignIn(ctx, params.token, request))
+    .post("/mcp/:token", ({ params, request }) => startSignIn(ctx, params.token, request), { parse: "none" })
     .get("/mcp-client", () => Response.json(clientDocument(ctx)))
-    .get("/mcp-callback", ({ request }) => finishSignIn(ctx, new URL(request.url).searchParams));
+    .get("/mcp-callback", ({ request }) => finishSignIn(ctx, request));
 }

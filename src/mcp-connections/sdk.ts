@@ -1,10 +1,4 @@
-import { type CallToolResult, type StandardSchemaV1, specTypeSchemas } from "@modelcontextprotocol/client";
-
-/** Returns whether a value of a server is the result of a tool. */
-export function isToolResult(value: unknown): value is CallToolResult {
-  const checked = specTypeSchemas.CallToolResult["~standard"].validate(value);
-  return !(checked instanceof Promise) && checked.issues === undefined;
-}
+import type { StandardSchemaV1 } from "@modelcontextprotocol/client";
 
 /** Takes any result; who asked for it looks at it. */
 export const anyResult: StandardSchemaV1<unknown, Record<string, unknown>> = {
@@ -14,19 +8,15 @@ export const anyResult: StandardSchemaV1<unknown, Record<string, unknown>> = {
 /** The parts of the official MCP client in use. */
 export {
   type AuthorizationServerMetadata,
-  type CallToolResult,
   Client,
-  type ContentBlock,
   checkResourceAllowed,
   computeScopeUnion,
   discoverOAuthServerInfo,
   exchangeAuthorization,
   extractWWWAuthenticateParams,
   fetchToken,
-  type InputRequiredResult,
   InsufficientScopeError,
   IssuerMismatchError,
-  isInputRequiredResult,
   type JSONRPCMessage,
   type jsonSchemaValidator,
   LATEST_PROTOCOL_VERSION,
@@ -38,6 +28,7 @@ export {
   type OAuthMetadata,
   type OAuthTokens,
   ProtocolError,
+  ProtocolErrorCode,
   RegistrationRejectedError,
   type RequestOptions,
   refreshAuthorization,
@@ -46,7 +37,9 @@ export {
   SdkError,
   SdkErrorCode,
   SdkHttpError,
+  SERVER_INFO_META_KEY,
   StreamableHTTPClientTransport,
+  SUPPORTED_PROTOCOL_VERSIONS,
   selectClientAuthMethod,
   startAuthorization,
   type Tool,

@@ -1,41 +1,23 @@
 import { waitAtMost } from "../kernel/async/wait.ts";
 import type { Fetch } from "../kernel/outbound/fetch.ts";
 import { version } from "../kernel/version.ts";
-import {
-  connectTimeoutMs,
-  listTimeoutMs,
-  noticeTimeoutMs,
-  toolListBytesMax,
-  toolPagesMax,
-  toolsFreshMs,
-  toolsMax,
-} from "./limits.ts";
-import { hasValidHeaders } from "./param-headers.ts";
+import { UnreadableAnswer, unreachable } from "./failure.ts";
+import { asFields, Unreadable } from "./fields.ts";
+import { connectTimeoutMs, listTimeoutMs, noticeTimeoutMs, toolPagesMax, toolsFreshMs } from "./limits.ts";
+import { answerFaultOf, resultKey } from "./messages.ts";
+import { connectionClosed, type Result } from "./response-stream.ts";
 import {
   anyResult,
-  type CallToolResult,
   Client,
-  type InputRequiredResult,
   type jsonSchemaValidator,
   ProtocolError,
   type RequestOptions,
   SdkHttpError,
   StreamableHTTPClientTransport,
 } from "./sdk.ts";
-import { tasksExtension, withTaskInMeta } from "./tasks.ts";
+import { tasksExtension } from "./tasks.ts";
+import { type LeftOutTool, type McpTool, ToolListReader } from "./tool-list.ts";
 import { type Authorization, type TransportFetch, transportFetch } from "./transport.ts";
-
-/** A tool as an MCP server offers it. */
-export interface McpTool {
-  /** The server's own name for it. */
-  readonly name: string;
-  readonly description: string;
-  readonly inputSchema: Record<string, unknown>;
-  /** The server says that the tool changes nothing. */
-  readonly readOnly: boolean;
-  /** A call of it has to be asked for as a task (revision 2025-11-25). */
-  readonly runsAsTask: boolean;
-}
 
 /** Where a server is and how to authenticate there. */
 export interface McpSessionTarget {
@@ -67,14 +49,20 @@ const noValidation: jsonSchemaValidator = {
 /** From this revision on the protocol has no sessions. */
 const firstWithoutSessions = "2026-07-28";
 
-/** A server's tools as they were read, or are being read. */
-interface ToolList {
-  readonly tools: Promise<McpTool[]>;
+/** A server's tools as they were read. */
+export interface ToolList {
+  readonly tools: readonly McpTool[];
+  /** Those that cannot be used. */
+  readonly leftOut: readonly LeftOutTool[];
+}
+
+/** A list as it was read, or is being read. */
+interface ListReading {
+  readonly list: Promise<ToolList>;
   readonly readAt: number;
   /** The reading stops then. */
   readonly deadline: number;
-  /** Of what was read so far. */
-  bytes: number;
+  readonly reader: ToolListReader;
 }
 
 /** One initialised MCP session over Streamable HTTP. */
@@ -82,7 +70,8 @@ export class McpSession {
   readonly #client: Client;
   readonly #transport: StreamableHTTPClientTransport;
   readonly #answered: TransportFetch["answered"];
-  #list: ToolList | null = null;
+  readonly #withResult: TransportFetch["withResult"];
+  #reading: ListReading | null = null;
 
   private constructor({ url, send, authorization, protocolVersion }: McpSessionTarget) {
     this.#client = new Client(clientInfo, {
@@ -90,9 +79,10 @@ export class McpSession {
       jsonSchemaValidator: noValidation,
       versionNegotiation: { mode: hadSessions(protocolVersion) ? "legacy" : "auto" },
     });
-    const { fetch, answered } = transportFetch({ send, authorization });
+    const { fetch, answered, withResult } = transportFetch({ send, authorization });
     this.#transport = new StreamableHTTPClientTransport(new URL(url), { fetch });
     this.#answered = answered;
+    this.#withResult = withResult;
     this.#client.setNotificationHandler("notifications/tools/list_changed", () => this.forgetTools());
   }
 
@@ -108,11 +98,11 @@ export class McpSession {
       // It had sessions when it was last connected to; it may have been replaced by one without.
       if (hadSessions(target.protocolVersion) && speaksOtherwise(error))
         return McpSession.open({ ...target, protocolVersion: null }, signal);
-      throw error;
+      throw withFault(error, "initialize");
     }
     const deliver = session.#transport.onmessage;
     session.#transport.onmessage = (message) => {
-      deliver?.(withTaskInMeta(message));
+      deliver?.(session.#withResult(message));
       if (!("method" in message) && message.id !== undefined) session.#answered(message.id);
     };
     return session;
@@ -139,91 +129,94 @@ export class McpSession {
     return { name, version };
   }
 
+  /** Returns the tools of `list`. Throws as that. */
+  async tools(deadline?: number): Promise<readonly McpTool[]> {
+    return (await this.list(deadline)).tools;
+  }
+
   /**
    * Returns the server's tools, from a list that is at most `toolsFreshMs` old, or that is
    * read until `deadline` at most. Throws errors that `failureOf` reads, and
    * `SessionLostError`.
    */
-  async tools(deadline = Date.now() + listTimeoutMs): Promise<McpTool[]> {
-    const list = this.#currentList(deadline);
+  async list(deadline = Date.now() + listTimeoutMs): Promise<ToolList> {
+    const reading = this.#currentReading(deadline);
     try {
-      return await list.tools;
+      return await reading.list;
     } catch (error) {
       // Whoever began this reading waited for less time than this caller does.
-      if (list.deadline >= deadline || Date.now() >= deadline) throw error;
-      return this.#currentList(deadline).tools;
+      if (reading.deadline >= deadline || Date.now() >= deadline) throw error;
+      return this.#currentReading(deadline).list;
     }
   }
 
-  /** How many bytes the list of tools takes that is kept here. */
+  /** About how many bytes of memory the list of tools takes that is kept here. */
   get listBytes(): number {
-    return this.#list?.bytes ?? 0;
+    return this.#reading?.reader.bytes ?? 0;
   }
 
-  /** Makes the next `tools()` read the list from the server. */
+  /** Makes the next `list()` read the list from the server. */
   forgetTools(): void {
-    this.#list = null;
+    this.#reading = null;
   }
 
-  #currentList(deadline: number): ToolList {
-    if (this.#list !== null && this.#list.readAt + toolsFreshMs >= Date.now()) return this.#list;
-    const tools = new Map<string, McpTool>();
-    const reading = Promise.withResolvers<McpTool[]>();
-    const list: ToolList = { tools: reading.promise, readAt: Date.now(), deadline, bytes: 0 };
-    this.#list = list;
-    this.#readTools(tools, list).then(
-      () => reading.resolve([...tools.values()]),
-      (error) => {
-        if (this.#list === list) this.#list = null;
-        reading.reject(error);
-      },
-    );
-    return list;
+  #currentReading(deadline: number): ListReading {
+    const known = this.#reading;
+    if (known !== null && known.readAt + toolsFreshMs >= Date.now()) return known;
+    const reader = new ToolListReader({ hasTasks: this.#hasTasks, hasHeaders: !this.hasSessions });
+    const list = this.#readPages(reader, deadline).then(() => ({ tools: reader.tools, leftOut: reader.leftOut }));
+    const reading: ListReading = { list, readAt: Date.now(), deadline, reader };
+    this.#reading = reading;
+    list.catch(() => {
+      if (this.#reading === reading) this.#reading = null;
+    });
+    return reading;
   }
 
-  async #readTools(tools: Map<string, McpTool>, list: ToolList): Promise<void> {
-    if (this.#client.getServerCapabilities()?.tools === undefined) return;
-    let cursor: string | undefined;
-    for (let page = 0; page < toolPagesMax && tools.size < toolsMax; page++) {
-      const params = cursor === undefined ? {} : { cursor };
-      const timeout = Math.max(1, Math.min(listTimeoutMs, list.deadline - Date.now()));
-      const read = await this.#wait(() => this.#client.request({ method: "tools/list", params }, { timeout }));
-      const bytes = Buffer.byteLength(JSON.stringify(read));
-      if (list.bytes + bytes > toolListBytesMax) break;
-      list.bytes += bytes;
-      for (const { name, description = "", inputSchema, annotations, execution } of read.tools) {
-        if (tools.size >= toolsMax || tools.has(name)) continue;
-        if (!this.hasSessions && !hasValidHeaders(inputSchema)) continue;
-        const runsAsTask = this.#hasTasks && execution?.taskSupport === "required";
-        tools.set(name, { name, description, inputSchema, readOnly: annotations?.readOnlyHint === true, runsAsTask });
+  async #readPages(reader: ToolListReader, deadline: number): Promise<void> {
+    let cursor: string | null = null;
+    for (let page = 0; page < toolPagesMax; page++) {
+      try {
+        cursor = reader.read(await this.#readPage(cursor, deadline));
+      } catch (error) {
+        const fault = error instanceof Unreadable ? new UnreadableAnswer("tools/list", error.message) : error;
+        // What was read before it can be used.
+        if (page === 0 || !(fault instanceof UnreadableAnswer)) throw fault;
+        return reader.leaveOutRest(`A further page of the list cannot be read (${fault.fault})`);
       }
-      if (read.nextCursor === undefined || read.nextCursor === cursor) break;
-      cursor = read.nextCursor;
+      if (cursor === null) return;
     }
+    reader.leaveOutRest(`The list has more than ${toolPagesMax} pages`);
   }
 
-  /** Calls a tool once. Throws as `request`. */
-  callTool(params: CallParams, options: CallOptions): Promise<CallToolResult | InputRequiredResult> {
-    return this.#wait(() => this.#client.callTool(params, { ...options, allowInputRequired: true }));
+  async #readPage(cursor: string | null, deadline: number): Promise<Result> {
+    const params = cursor === null ? {} : { cursor };
+    const timeout = Math.max(1, Math.min(listTimeoutMs, deadline - Date.now()));
+    const read = () => this.#client.request({ method: "tools/list", params }, anyResult, { timeout });
+    if (this.#client.getServerCapabilities()?.tools !== undefined) return this.#wait("tools/list", read);
+    // A server that does not say that it has tools may have some, or refuse the question in any way.
+    return read().then(resultIn, () => ({ value: {}, bytes: 0 }));
+  }
+
+  /** Calls a tool once, and returns its result as it came. Throws as `request`. */
+  async callTool(params: CallParams, options: CallOptions): Promise<unknown> {
+    return (await this.#wait("tools/call", () => this.#client.callTool(params, options))).value;
   }
 
   /**
    * Makes a request, and returns its result as it came. Throws `ProtocolError` for an error
    * that the server returns, `SessionLostError`, and errors that `failureOf` reads.
    */
-  request(
-    method: string,
-    params: Readonly<Record<string, unknown>>,
-    options: RequestOptions,
-  ): Promise<Readonly<Record<string, unknown>>> {
-    return this.#wait(() => this.#client.request({ method, params: { ...params } }, anyResult, options));
+  async request(method: string, params: Readonly<Record<string, unknown>>, options: RequestOptions): Promise<unknown> {
+    const make = () => this.#client.request({ method, params: { ...params } }, anyResult, options);
+    return (await this.#wait(method, make)).value;
   }
 
-  async #wait<T>(request: () => Promise<T>): Promise<T> {
+  async #wait(method: string, request: () => Promise<unknown>): Promise<Result> {
     try {
-      return await request();
+      return resultIn(await request());
     } catch (error) {
-      throw this.#isLost(error) ? new SessionLostError() : error;
+      throw this.#isLost(error) ? new SessionLostError() : withFault(error, method);
     }
   }
 
@@ -252,4 +245,17 @@ function hadSessions(protocolVersion: string | null): boolean {
 function speaksOtherwise(error: unknown): boolean {
   if (error instanceof SdkHttpError) return [400, 404, 405].includes(error.status);
   return error instanceof ProtocolError;
+}
+
+/** Returns the result that went past the client library. */
+function resultIn(handed: unknown): Result {
+  return asFields(asFields(handed)?._meta)?.[resultKey] as Result;
+}
+
+/** Returns the failure of an answer that did not come or cannot be read in place of the error by which the client library was told so. */
+function withFault(error: unknown, method: string): unknown {
+  const fault = error instanceof ProtocolError ? answerFaultOf(error.data) : null;
+  if (fault === null) return error;
+  if (fault === connectionClosed) return unreachable("The MCP server closed the connection.");
+  return new UnreadableAnswer(method, fault);
 }

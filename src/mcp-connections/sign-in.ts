@@ -10,6 +10,7 @@ import type { IdOf } from "../kernel/ids.ts";
 import { tenantUrlFault } from "../kernel/outbound/address.ts";
 import type { Fetch } from "../kernel/outbound/fetch.ts";
 import { fixedAuthorization } from "./authorization.ts";
+import { browserCookie, browserSecretIn, isFromOwnPage, newBrowserSecret } from "./browser-cookie.ts";
 import { callbackUrl, clientMetadata, documentedClientId } from "./client-document.ts";
 import {
   type McpCredentials,
@@ -25,7 +26,15 @@ import { grantForCode, informationOf, registerClient } from "./grants.ts";
 import { signInTimeoutMs } from "./limits.ts";
 import { htmlPage, redirect } from "./page.ts";
 import { computeScopeUnion, startAuthorization } from "./sdk.ts";
-import { consumeFlow, consumeLink, type SignIn, type SignInFlow, storeFlow, storeLink } from "./sign-in-store.ts";
+import {
+  claimLink,
+  consumeFlow,
+  findLink,
+  type SignIn,
+  type SignInFlow,
+  storeFlow,
+  storeLink,
+} from "./sign-in-store.ts";
 import { recordSignIn } from "./status.ts";
 import { findMcpConnection, type McpConnectionRow } from "./store.ts";
 import { probeServer, sealedTokens, shownServer } from "./validation.ts";
@@ -35,9 +44,9 @@ const secretBytes = 32;
 
 /**
  * `POST /v1/mcp-connections/:id/connect`: returns a link to this service where a
- * person signs in. Throws 403 for every caller but a dashboard user; and 500
- * `internal`, as the interface demands, for a connection that is missing, another
- * tenant's, or does not wait for a sign-in.
+ * person signs in. Throws 403 for every caller but a dashboard user; 404 for a connection that
+ * is missing or another tenant's, and 400 for one that does not wait for a sign-in. In form A
+ * both are 500 `internal`, as its interface demands.
  */
 export async function createSignInLink(
   ctx: Pick<Ctx, "publicUrl">,
@@ -47,28 +56,66 @@ export async function createSignInLink(
 ): Promise<{ url: string }> {
   if (principal.kind !== "dashboard" || principal.authUserId === null) throw new ApiError("dashboard_required");
   const row = await findMcpConnection(inner, principal.tenant.id, id);
-  if (row === null || row.authType !== "oauth_authorization_code" || row.status === "connected")
-    throw new ApiError("internal");
+  if (row === null) throw new ApiError("sign_in_missing");
+  if (row.authType !== "oauth_authorization_code" || row.status === "connected")
+    throw new ApiError("sign_in_not_awaited");
   const token = secret();
   const { id: connectionId, credentialVersion } = row;
   await storeLink(inner, token, { connectionId, credentialVersion, startedBy: principal.actor });
   return { url: `${ctx.publicUrl}/connect/mcp/${token}` };
 }
 
-/** Consumes a link: finds the authorization server and redirects the browser there. Returns a page when that fails. */
-export async function startSignIn(ctx: Ctx, token: string): Promise<Response> {
-  const link = await consumeLink(ctx.sql, token);
+/**
+ * Returns the page behind a link: it says who asks for what, and has the button that begins the
+ * sign-in. It changes nothing, because programs that look at links ahead of people open it too.
+ */
+export async function showSignIn(ctx: Ctx, token: string, request: Request): Promise<Response> {
+  const known = browserSecretIn(request, ctx.publicUrl);
+  const link = await findLink(ctx.sql, token, known);
   const row = link === null ? null : await connectionOf(ctx, link);
-  if (link === null || row === null)
-    return htmlPage(410, "This link is no longer valid", "It was used before or is too old. Ask for a new one.");
+  if (link === null || row === null) return noLink();
+  const asks = `${link.tenantName} asks you to sign in to the server ${new URL(row.url).origin} for its connection "${row.name}".`;
+  const warns =
+    "Its agents will act there as you, with the rights that you grant. Go on only if you expected this request.";
+  return htmlPage(200, `Sign in to ${row.name}`, `${asks} ${warns}`, {
+    button: "Continue",
+    headers: browserCookie(ctx.publicUrl, known ?? newBrowserSecret()),
+  });
+}
+
+/**
+ * Begins the sign-in of a link whose button was pressed: finds the authorization server and
+ * redirects the browser there. From now on the link is good in this browser only, as often as it
+ * is pressed there. Returns a page when that fails.
+ */
+export async function startSignIn(ctx: Ctx, token: string, request: Request): Promise<Response> {
+  if (!isFromOwnPage(request, ctx.publicUrl))
+    return htmlPage(403, "This is not our page", "Open the link itself, and press the button there.");
+  const browser = browserSecretIn(request, ctx.publicUrl) ?? newBrowserSecret();
+  const link = await findLink(ctx.sql, token, browser);
+  const row = link === null ? null : await connectionOf(ctx, link);
+  if (link === null || row === null || !(await claimLink(ctx.sql, token, browser))) return noLink();
   try {
-    return redirect(await startFlow(ctx, row, link.startedBy));
+    const url = await startFlow(ctx, row, { startedBy: link.startedBy, browser });
+    return redirect(url, browserCookie(ctx.publicUrl, browser));
   } catch (error) {
     return failedPage(ctx, row, failureOf(error));
   }
 }
 
-async function startFlow(ctx: Ctx, row: McpConnectionRow, startedBy: AuditActor): Promise<string> {
+function noLink(): Response {
+  return htmlPage(
+    410,
+    "This link is no longer valid",
+    "It was used before, in another browser perhaps, or is too old. Ask for a new one.",
+  );
+}
+
+async function startFlow(
+  ctx: Ctx,
+  row: McpConnectionRow,
+  { startedBy, browser }: { readonly startedBy: AuditActor; readonly browser: string },
+): Promise<string> {
   const fetch = oauthFetch(ctx, AbortSignal.timeout(signInTimeoutMs));
   const { client: given, scope: givenScope } = openCredentials(ctx.sealer, row.id, row.sealedCredentials);
   const server = await discoverAuthorizationServer(fetch, row.url);
@@ -89,19 +136,27 @@ async function startFlow(ctx: Ctx, row: McpConnectionRow, startedBy: AuditActor)
     throw new McpFailure("mcp_connection_invalid", "The authorization server's address is not one to send people to.");
   const flow: SignInFlow = { codeVerifier, client, server };
   const { id: connectionId, credentialVersion } = row;
-  await storeFlow(ctx.sql, ctx.sealer, state, { connectionId, credentialVersion, startedBy }, flow);
+  await storeFlow(ctx.sql, ctx.sealer, { state, browser }, { connectionId, credentialVersion, startedBy }, flow);
   return authorizationUrl.href;
 }
 
-/** Finishes a sign-in: exchanges the code, probes the MCP server and stores the tokens. Always returns a page. */
-export async function finishSignIn(ctx: Ctx, query: URLSearchParams): Promise<Response> {
-  const found = await consumeFlow(ctx.sql, ctx.sealer, query.get("state") ?? "");
+/**
+ * Finishes a sign-in in the browser in which it began: exchanges the code, probes the MCP server
+ * and stores the tokens. Always returns a page.
+ */
+export async function finishSignIn(ctx: Ctx, request: Request): Promise<Response> {
+  const query = new URL(request.url).searchParams;
+  const browser = browserSecretIn(request, ctx.publicUrl);
+  // Only a person's browser asks for the page itself.
+  const isAsked = browser !== null && request.method === "GET";
+  const state = query.get("state") ?? "";
+  const found = isAsked ? await consumeFlow(ctx.sql, ctx.sealer, { state, browser }) : null;
   const row = found === null ? null : await connectionOf(ctx, found.signIn);
   if (found === null || row === null)
     return htmlPage(
       400,
       "This sign-in is not known",
-      "It was finished before, took too long, or the connection changed.",
+      "It began in another browser, was finished before, took too long, or the connection changed.",
     );
   const { client, server, codeVerifier } = found.flow;
   const refusal = refusalOf(query, server);

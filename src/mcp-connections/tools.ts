@@ -6,17 +6,18 @@ import { ToolError } from "../tools/error.ts";
 import { type FiledResult, filedOutput } from "../tools/filed-result.ts";
 import type { CallContext, ToolScope, TurnTool } from "../tools/tool.ts";
 import { type CallRequest, ServerCall } from "./call.ts";
-import { failureOf, type McpFailure, unreachable } from "./failure.ts";
+import { CallKeys } from "./call-keys.ts";
+import { failureOf, type McpFailure, UnreadableAnswer, unreachable } from "./failure.ts";
 import { toolsAtStartMs } from "./limits.ts";
 import { TaskWatch } from "./lost-tasks.ts";
 import { toolNames } from "./names.ts";
 import { sessionPoolOf } from "./pool.ts";
-import { closedConnectionCode } from "./response-stream.ts";
-import { cutText, failureText, readToolResult } from "./result.ts";
+import { cutText, failureText, readCallResult } from "./result.ts";
 import { ProtocolError, SdkError, SdkErrorCode } from "./sdk.ts";
-import { type McpTool, SessionLostError } from "./session.ts";
+import { SessionLostError } from "./session.ts";
 import { recordRuntimeFailure } from "./status.ts";
 import { findMcpConnections, type McpConnectionRow } from "./store.ts";
+import type { McpTool } from "./tool-list.ts";
 
 /** An MCP connection that an agent uses, and what of a turn's session is sent to its server with every call (`mcpAttachments` of `POST /v1/agents`). */
 export interface ToolAttachment {
@@ -78,16 +79,17 @@ export async function mcpTools(
   );
   const offers = found.flat();
   const names = toolNames(offers, takenNames);
+  const keys = new CallKeys(scope.turnId);
   const tools = offers.map(({ offer, row, meta, ...named }, index): TurnTool => {
     const name = names.get(offers[index] as (typeof offers)[number]) as string;
     const source = { kind: "mcp" as const, mcpConnectionId: named.mcpConnectionId, serverTool: offer.name };
-    return { name, tool: turnTool(scope, row, offer, meta), source, readOnly: offer.readOnly };
+    return { name, tool: turnTool(scope, row, { name, offer, meta, keys }), source, readOnly: offer.readOnly };
   });
   return { tools, failures };
 }
 
 /** Lists a connection's tools through the process's session with it, for as long as a turn waits for them. Throws errors that `failureOf` reads. */
-function listTools(ctx: Ctx, row: McpConnectionRow): Promise<McpTool[]> {
+function listTools(ctx: Ctx, row: McpConnectionRow): Promise<readonly McpTool[]> {
   const deadline = Date.now() + toolsAtStartMs;
   return sessionPoolOf(ctx).use(row, (session) => session.tools(deadline));
 }
@@ -102,36 +104,49 @@ function forwarded(scope: ToolScope, attachment: ToolAttachment): Record<string,
   };
 }
 
+/** What a tool of a turn is made of. */
+interface Offered {
+  /** Its name for the model. */
+  readonly name: string;
+  readonly offer: McpTool;
+  readonly meta: Record<string, unknown>;
+  readonly keys: CallKeys;
+}
+
 function turnTool(
   { ctx, turnId, attempt }: Pick<ToolScope, "ctx" | "turnId" | "attempt">,
   row: McpConnectionRow,
-  offer: McpTool,
-  meta: Record<string, unknown>,
+  { name, offer, meta, keys }: Offered,
 ): TurnTool["tool"] {
   return tool({
     description: offer.description,
     inputSchema: jsonSchema<Record<string, unknown>>(offer.inputSchema as JSONSchema7),
-    execute: (input, { abortSignal: signal, toolCallId, messages, context }) => {
-      const idempotencyKey = keyOf([turnId, toolCallId, messages.length]);
-      const sent = { ...meta, "parley/idempotencyKey": idempotencyKey };
+    execute: async (input, { abortSignal: signal, toolCallId, messages, context }) => {
+      const keyed = { toolName: name, input, toolCallId, messages };
+      const sent = { ...meta, "parley/idempotencyKey": keys.keyOf(keyed) };
       const { onProgress } = (context ?? silent) as CallContext;
-      const place = { tenantId: row.tenantId, connectionId: row.id, turnId, attempt, callKey: idempotencyKey };
-      const watch = new TaskWatch(ctx, place);
+      const place = { tenantId: row.tenantId, connectionId: row.id, turnId, attempt };
+      const watch = new TaskWatch(ctx, { ...place, callKey: watchKeyOf([turnId, toolCallId, messages.length]) });
       const onTask = (taskId: string) => watch.begin(taskId);
-      return callTool(ctx, row, { tool: offer, args: input, meta: sent, signal, onProgress, onTask }, watch);
+      try {
+        return await callTool(ctx, row, { tool: offer, args: input, meta: sent, signal, onProgress, onTask }, watch);
+      } catch (error) {
+        if (error instanceof UnknownOutcomeError) keys.noteUnknown(keyed);
+        throw error;
+      }
     },
     toModelOutput: filedOutput,
   });
 }
 
+/** A call failed, and nobody knows what it did at the server. */
+class UnknownOutcomeError extends ToolError {}
+
 /** Nobody is shown how far a call has come. */
 const silent: CallContext = { onProgress: () => {} };
 
-/**
- * Returns the key by which a server can tell a call that is sent again from a new one. Some
- * models name their calls anew in each step (`call_0`), so the step's place counts as well.
- */
-function keyOf(parts: readonly unknown[]): string {
+/** Some models name their calls anew in each step (`call_0`), so the step's place counts as well. */
+function watchKeyOf(parts: readonly unknown[]): string {
   return createHash("sha256").update(JSON.stringify(parts)).digest("base64url");
 }
 
@@ -145,22 +160,28 @@ async function callTool(
   const call = new ServerCall(request);
   try {
     const result = await sessionPoolOf(ctx).use(row, (session) => call.runOn(session));
-    if (result.isError !== true) return readToolResult(result);
+    if (result.isError !== true) return readCallResult(result);
     throw new ToolError(failureText(result) || "The tool failed.");
   } catch (error) {
     request.signal?.throwIfAborted();
     if (error instanceof ToolError) throw error;
-    if (isErrorOfCall(error)) throw new ToolError(cutText(error.message));
-    throw new ToolError((await recordFailure(ctx, row, error)).message);
+    if (error instanceof ProtocolError) throw new ToolError(cutText(error.message));
+    if (error instanceof UnreadableAnswer) throw new UnknownOutcomeError(ranUnread(error));
+    if (isTimeout(error)) throw new UnknownOutcomeError(cutText(error.message));
+    throw new UnknownOutcomeError((await recordFailure(ctx, row, error)).message);
   } finally {
     if (call.isOver) watch.end();
   }
 }
 
-/** Whether the server returned an error for this one call, or took too long for it: then the connection is all right. */
-function isErrorOfCall(error: unknown): error is Error {
-  if (error instanceof SdkError) return error.code === SdkErrorCode.RequestTimeout;
-  return error instanceof ProtocolError && error.code !== closedConnectionCode;
+/** What the model is told of a call whose answer came and cannot be read: it is not to make the call again for that. The connection is all right. */
+function ranUnread({ message }: UnreadableAnswer): string {
+  return `The tool ran, but its result cannot be read. Do not call it again for that reason. ${message}`;
+}
+
+/** Whether the server took too long for this one call: then the connection is all right. */
+function isTimeout(error: unknown): error is SdkError {
+  return error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout;
 }
 
 /** Moves the connection's status, and logs that once. */

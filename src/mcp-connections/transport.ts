@@ -2,7 +2,8 @@ import { sleep } from "../kernel/async/wait.ts";
 import type { Fetch } from "../kernel/outbound/fetch.ts";
 import { withBody } from "../kernel/outbound/watched-body.ts";
 import { noticeTimeoutMs, resumePauseMs } from "./limits.ts";
-import { type OpenRequest, type RequestId, resumedStream, streamOf } from "./response-stream.ts";
+import { type RequestId, resultKey } from "./messages.ts";
+import { type OpenRequest, type Result, readableResponse, resumedStream, type TakeResult } from "./response-stream.ts";
 import { extractWWWAuthenticateParams, InsufficientScopeError, type JSONRPCMessage } from "./sdk.ts";
 
 /** How a session authenticates. */
@@ -23,9 +24,14 @@ interface TransportOptions {
 /** What the SDK's transport is given, and what it has to tell. */
 export interface TransportFetch {
   readonly fetch: Fetch;
+  /** Returns a message of the transport with the result that went past it, as `Result` in its `_meta`, which the SDK does not look into. */
+  readonly withResult: (message: JSONRPCMessage) => JSONRPCMessage;
   /** To be called when the response to a request has come: its streams, which a server may leave open, are closed. */
   readonly answered: (id: RequestId) => void;
 }
+
+/** Statuses of a refused message that say something about the session; any other is the server's own affair. */
+const refusedStatuses = new Set([401, 403]);
 
 /**
  * Returns the fetch that the SDK's Streamable HTTP transport uses. It adds the token
@@ -37,6 +43,8 @@ export interface TransportFetch {
  */
 export function transportFetch({ send, authorization }: TransportOptions): TransportFetch {
   const inFlight = new Map<RequestId, OpenRequest>();
+  const results = new Map<RequestId, Result>();
+  const take: TakeResult = ({ id }, result) => results.set(id, result);
   let resumedAt = 0;
 
   const authorized: Fetch = async (input, init) => {
@@ -58,32 +66,46 @@ export function transportFetch({ send, authorization }: TransportOptions): Trans
     resumedAt = Date.now() + waitMs;
     await sleep(waitMs);
     const response = await authorized(input, limited(init, request.stop.signal));
-    return response.body === null ? response : withBody(response, resumedStream(response.body, request));
+    return response.body === null ? response : withBody(response, resumedStream(response.body, request, take));
   };
 
   const post: Fetch = async (input, init) => {
     const message = JSON.parse(String(init?.body)) as JSONRPCMessage;
     if (!("method" in message) || !("id" in message)) {
       if ("method" in message && message.method === "notifications/cancelled") cancelled(message.params?.requestId);
-      return authorized(input, limited(init, AbortSignal.timeout(noticeTimeoutMs)));
+      return notice(input, init);
     }
-    const { id } = message;
-    const request: OpenRequest = { id, stop: new AbortController(), lastEventId: null };
+    const { id, method } = message;
+    const request: OpenRequest = { id, method, stop: new AbortController(), lastEventId: null };
     inFlight.set(id, request);
     const forget = () => inFlight.delete(id);
     try {
       const response = await authorized(input, limited(init, request.stop.signal));
-      if (response.body === null) forget();
-      return response.body === null ? response : withBody(response, streamOf(response, request, forget));
+      return await readableResponse(response, request, take, forget);
     } catch (error) {
       forget();
       throw error;
     }
   };
 
+  /** Sends a message that expects no response. Servers have been seen to refuse `notifications/initialized` and to work all the same. */
+  const notice: Fetch = async (input, init) => {
+    const response = await authorized(input, limited(init, AbortSignal.timeout(noticeTimeoutMs)));
+    if (refusedStatuses.has(response.status)) return response;
+    void response.body?.cancel().catch(() => {});
+    return new Response(null, { status: 202 });
+  };
+
   const cancelled = (id: unknown) => {
     inFlight.get(id as RequestId)?.stop.abort();
     inFlight.delete(id as RequestId);
+    results.delete(id as RequestId);
+  };
+
+  const withResult = (message: JSONRPCMessage): JSONRPCMessage => {
+    if (!("result" in message)) return message;
+    const went = results.get(message.id);
+    return { ...message, result: { ...message.result, _meta: { [resultKey]: went } } };
   };
 
   const fetch: Fetch = (input, init) => {
@@ -92,7 +114,7 @@ export function transportFetch({ send, authorization }: TransportOptions): Trans
       ? post(input, init)
       : authorized(input, limited(init, AbortSignal.timeout(noticeTimeoutMs)));
   };
-  return { fetch, answered: cancelled };
+  return { fetch, withResult, answered: cancelled };
 }
 
 /** Throws `InsufficientScopeError` for a refusal that names scopes which the token does not have (RFC 6750). */

@@ -16,14 +16,15 @@ import { oauthFetch, serverFetch } from "./fetches.ts";
 import { grantToClient } from "./grants.ts";
 import { validateTimeoutMs } from "./limits.ts";
 import type { TargetFields } from "./schema.ts";
-import { McpSession, type McpTool } from "./session.ts";
+import { McpSession, type ToolList } from "./session.ts";
 import type { ValidatedTarget } from "./store.ts";
+import type { LeftOutTool } from "./tool-list.ts";
 import type { Authorization } from "./transport.ts";
 
 /** What a probe learned of a server. */
 export interface ServerProbe {
   readonly server: { readonly name: string; readonly version: string };
-  readonly tools: readonly McpTool[];
+  readonly list: ToolList;
   /** The revision of the protocol that it speaks: a date. */
   readonly protocolVersion: string;
 }
@@ -39,14 +40,20 @@ export async function probeServer(
   try {
     const session = await McpSession.open(target, signal);
     try {
-      const tools = await orAbort(session.tools(), signal);
-      return { server: session.server, tools, protocolVersion: session.protocolVersion };
+      const list = await orAbort(session.list(), signal);
+      return { server: session.server, list, protocolVersion: session.protocolVersion };
     } finally {
       void session.close();
     }
   } catch (error) {
     throw failureOf(error);
   }
+}
+
+/** A target whose servers were asked, and the tools that it has and that cannot be used. */
+export interface CheckedTarget {
+  readonly made: ValidatedTarget;
+  readonly leftOut: readonly LeftOutTool[];
 }
 
 /**
@@ -58,12 +65,12 @@ export async function validateTarget(
   ctx: Ctx,
   id: IdOf<"mcpConnection">,
   fields: TargetFields,
-): Promise<ValidatedTarget> {
+): Promise<CheckedTarget> {
   const given = readCredentials(fields, ctx.config.allowPrivateNetwork);
-  const { credentials, tokens } = await obtain(ctx, fields, given).catch((error: unknown) => {
+  const { credentials, tokens, leftOut } = await obtain(ctx, fields, given).catch((error: unknown) => {
     throw asApiError(failureOf(error));
   });
-  return {
+  const made: ValidatedTarget = {
     url: fields.url,
     authType: fields.authType,
     status: fields.authType === "oauth_authorization_code" ? "needs_auth" : "connected",
@@ -72,24 +79,27 @@ export async function validateTarget(
     ...sealedTokens(ctx, id, tokens),
     ...shownServer(credentials),
   };
+  return { made, leftOut };
 }
 
-async function obtain(
-  ctx: Ctx,
-  { url, authType }: TargetFields,
-  given: McpCredentials,
-): Promise<{ credentials: McpCredentials; tokens: StoredTokens | null }> {
-  if (authType === "oauth_authorization_code") return { credentials: given, tokens: null };
+interface Obtained {
+  readonly credentials: McpCredentials;
+  readonly tokens: StoredTokens | null;
+  readonly leftOut: readonly LeftOutTool[];
+}
+
+async function obtain(ctx: Ctx, { url, authType }: TargetFields, given: McpCredentials): Promise<Obtained> {
+  if (authType === "oauth_authorization_code") return { credentials: given, tokens: null, leftOut: [] };
   const signal = AbortSignal.timeout(validateTimeoutMs);
   if (authType !== "oauth_client_credentials" || given.client === null) {
-    await probeServer(ctx, url, fixedAuthorization(given.bearerToken), signal);
-    return { credentials: given, tokens: null };
+    const { list } = await probeServer(ctx, url, fixedAuthorization(given.bearerToken), signal);
+    return { credentials: given, tokens: null, leftOut: list.leftOut };
   }
   const fetch = oauthFetch(ctx, signal);
   const server = await discoverAuthorizationServer(fetch, url);
   const tokens = await grantToClient({ fetch, server, client: given.client }, given.scope);
-  await probeServer(ctx, url, fixedAuthorization(tokens.accessToken), signal);
-  return { credentials: { ...given, server }, tokens };
+  const { list } = await probeServer(ctx, url, fixedAuthorization(tokens.accessToken), signal);
+  return { credentials: { ...given, server }, tokens, leftOut: list.leftOut };
 }
 
 /** Returns tokens as a row stores them. */

@@ -117,6 +117,9 @@ const mcpConnections: readonly Cause[] = [
     params: { id: (await s.theAttached()).mcpConnectionId },
   })),
   changed(["POST /v1/mcp-connections/:id/connect"], "403 invalid_request", (_, s) => ({ token: s.t.token })),
+  changed(["POST /v1/mcp-connections/:id/connect"], "400 mcp_connection_invalid | 500 internal", async (_, s) => ({
+    params: { id: await s.theMcp() },
+  })),
   {
     ops: ["POST /v1/mcp-connections/:id/reconnect"],
     row: "409 mcp_connection_stale_credential_version",

@@ -29,7 +29,7 @@ export const mcpConnections: readonly Contract[] = [
   {
     op: "POST /v1/mcp-connections",
     success: [201],
-    shape: "McpConnection",
+    shape: "McpConnectionCreated",
     body: "json",
     required: ["name", "url", "authType"],
     key: "response",
@@ -77,9 +77,9 @@ export const mcpConnections: readonly Contract[] = [
     op: "POST /v1/mcp-connections/:id/connect",
     success: [200],
     shape: "McpConnect",
-    ids: { id: ["mcp", "500 internal"] },
+    ids: { id: ["mcp", "404 not_found | 500 internal"] },
     key: "response",
-    errors: ["403 invalid_request"],
+    errors: ["403 invalid_request", "400 mcp_connection_invalid | 500 internal"],
   },
 ];
 

@@ -120,6 +120,20 @@ const perForm: Readonly<Record<Form, Readonly<Record<string, Fields>>>> = {
   },
 };
 
+const mcpConnection = {
+  id: "mcp_",
+  name: "text",
+  url: "text",
+  authType: "=none,bearer,oauth_client_credentials,oauth_authorization_code",
+  status: "=connected,needs_auth,error",
+  credentialFragment: "text",
+  lastAuthErrorCode: "text?",
+  oauthIssuer: "text?",
+  oauthResource: "text?",
+  tokenExpiresAt: "time?",
+  ...made,
+} as const;
+
 const shapes: Readonly<Record<string, Fields>> = {
   AgentList: { agents: "[#Agent]", "nextCursor?": "text?" },
   AgentVersionPage: page("AgentVersion"),
@@ -213,21 +227,11 @@ const shapes: Readonly<Record<string, Fields>> = {
   Model: { id: "text" },
   ModelList: { models: "[#Model]" },
   ThinkingLevels: { known: "bool", levels: "[text]" },
-  McpConnection: {
-    id: "mcp_",
-    name: "text",
-    url: "text",
-    authType: "=none,bearer,oauth_client_credentials,oauth_authorization_code",
-    status: "=connected,needs_auth,error",
-    credentialFragment: "text",
-    lastAuthErrorCode: "text?",
-    oauthIssuer: "text?",
-    oauthResource: "text?",
-    tokenExpiresAt: "time?",
-    ...made,
-  },
+  McpConnection: mcpConnection,
+  McpConnectionCreated: { ...mcpConnection, leftOut: "[#McpToolLeftOut]" },
+  McpToolLeftOut: { name: "text", reason: "text" },
   McpConnectionList: { mcpConnections: "[#McpConnection]", "nextCursor?": "text?" },
-  McpReconnect: { status: "=connected,needs_auth", connection: "#McpConnection" },
+  McpReconnect: { status: "=connected,needs_auth", connection: "#McpConnection", leftOut: "[#McpToolLeftOut]" },
   McpConnect: { url: "text" },
   McpTest: {
     ok: "bool",
@@ -235,6 +239,7 @@ const shapes: Readonly<Record<string, Fields>> = {
     "server?": "#McpServer",
     "toolCount?": "int",
     "toolNames?": "[text]",
+    "leftOut?": "[#McpToolLeftOut]",
     "error?": "#CopyError",
   },
   McpServer: { name: "text", version: "text" },

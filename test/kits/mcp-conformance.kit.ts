@@ -13,6 +13,7 @@ import { type HttpServer, listen } from "../../src/kernel/runtime.ts";
 import { useService } from "../harness/fixture.ts";
 import { inRepository } from "../harness/repository.ts";
 import { makeAgent } from "../harness/seed.ts";
+import { SignInBrowser } from "../harness/sign-in-browser.ts";
 import { fetchKit } from "./fetch-kit.ts";
 
 const kit = "@modelcontextprotocol/conformance@0.2.0-alpha.12";
@@ -119,7 +120,8 @@ async function play({ serverUrl, scenario, context }: Scene): Promise<string> {
       .setExpirationTime("5m")
       .sign(new TextEncoder().encode(jwtSecret));
     const { body } = await t.call("POST", `/v1/mcp-connections/${id}/connect`, { token });
-    return followRedirects(body.url);
+    const { text } = await new SignInBrowser(h.app).follow(body.url);
+    return text.replaceAll(/<[^>]+>|\s+/g, " ");
   };
   const said: string[] = [];
   if (isAuth) said.push(await signIn());
@@ -168,18 +170,6 @@ function argumentsOf(tool: string): object {
 
 interface ModelBody {
   readonly tools?: readonly { readonly function: { readonly name: string; readonly parameters: object } }[];
-}
-
-async function followRedirects(from: string): Promise<string> {
-  for (let url = from, step = 0; step < 10; step++) {
-    const isOurs = new URL(url).origin === "http://parley.test";
-    const response = await (isOurs ? h.app(new Request(url)) : fetch(url, { redirect: "manual" }));
-    const location = response.headers.get("location");
-    const text = await response.text();
-    if (location === null) return text.replaceAll(/<[^>]+>|\s+/g, " ");
-    url = new URL(location, url).href;
-  }
-  return "too many redirects";
 }
 
 /** Runs the kit. */

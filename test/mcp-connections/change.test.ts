@@ -76,7 +76,7 @@ describe("/v1/mcp-connections/:id", () => {
     }
 
   test("GET 200", async () => {
-    const { body } = await create();
+    const { leftOut: _, ...body } = (await create()).body;
     expect(await t.call("GET", `${path}/${body.id}`, { form: "a" })).toMatchObject({ status: 200, body });
   });
 
@@ -133,6 +133,7 @@ describe("POST /v1/mcp-connections/:id/test", () => {
         server: { name: "test-server", version: "1.2.3" },
         toolCount: 2,
         toolNames: ["echo", "write"],
+        leftOut: [],
       },
     ]);
   });

@@ -54,6 +54,7 @@ describe("POST /v1/mcp-connections", () => {
         tokenExpiresAt: null,
         createdAt: expect.any(String),
         updatedAt: expect.any(String),
+        leftOut: [],
       },
     ]);
     expect(mcp.methods).toContain("tools/list");

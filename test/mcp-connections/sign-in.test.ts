@@ -4,6 +4,7 @@ import { createApp } from "../../src/app.ts";
 import type { Form } from "../../src/kernel/errors.ts";
 import { useService } from "../harness/fixture.ts";
 import { eventually, type TestTenant } from "../harness/harness.ts";
+import { SignInBrowser } from "../harness/sign-in-browser.ts";
 import { AuthorizationServer } from "../servers/authorization.ts";
 import { McpServer } from "../servers/mcp.ts";
 
@@ -56,24 +57,17 @@ async function link(id: string): Promise<string> {
   return body.url;
 }
 
-/** One step of a browser: our pages from the app, everything else over the network. */
-async function visit(
-  url: string,
-): Promise<{ status: number; location: string | null; text: string; headers: Headers }> {
-  const isOurs = new URL(url).origin === "http://parley.test";
-  const response = await (isOurs ? h.app(new Request(url)) : fetch(url, { redirect: "manual" }));
-  const location = response.headers.get("location");
-  return { status: response.status, location, text: await response.text(), headers: response.headers };
-}
-
-/** Follows redirects to the page at the end. */
-async function follow(url: string) {
-  const visited = [url];
-  for (;;) {
-    const step = await visit(visited.at(-1) as string);
-    if (step.location === null) return { ...step, visited };
-    visited.push(step.location);
-  }
+/** The browser of this test's person. */
+let browser: SignInBrowser;
+beforeEach(() => {
+  browser = new SignInBrowser(h.app);
+});
+const visit = (url: string) => browser.visit(url);
+const follow = (url: string) => browser.follow(url);
+/** Opens a link and presses its button. */
+async function begin(url: string) {
+  expect((await browser.visit(url)).status).toBe(200);
+  return browser.press(url);
 }
 
 async function show(id: string) {
@@ -92,16 +86,24 @@ describe("POST /v1/mcp-connections/:id/connect", () => {
       expect([asNobody.status, asNobody.body.error.code]).toEqual([403, "invalid_request"]);
     });
 
-    test(`500 internal for a missing, foreign, or unsuitable connection (form ${form})`, async () => {
+    const missingRow = form === "a" ? [500, "internal"] : [404, "not_found"];
+    const unsuitableRow = form === "a" ? [500, "internal"] : [400, "mcp_connection_invalid"];
+    test(`${missingRow.join(" ")} for a missing or foreign connection, ${unsuitableRow.join(" ")} for an unsuitable one (form ${form})`, async () => {
       mcp.settings.accepts = null;
       const unsuitable = await made({ authType: "none" });
       const foreign = await made();
       await h.sql`update mcp_connections set tenant_id = ${(await h.tenant()).id} where id = ${foreign}`;
       const connected = await made();
       await h.sql`update mcp_connections set status = 'connected' where id = ${connected}`;
-      for (const id of [`mcp_${"0".repeat(24)}`, unsuitable, foreign, connected]) {
+      const asked = [
+        [`mcp_${"0".repeat(24)}`, missingRow],
+        [foreign, missingRow],
+        [unsuitable, unsuitableRow],
+        [connected, unsuitableRow],
+      ] as const;
+      for (const [id, row] of asked) {
         const { status, body } = await connect(id, form);
-        expect([id, status, body.error.code]).toEqual([id, 500, "internal"]);
+        expect([id, status, body.error.code]).toEqual([id, ...row] as never);
       }
     });
   }
@@ -157,9 +159,10 @@ describe("a sign-in", () => {
     expect((await visit(end.visited.at(-1) as string)).status).toBe(400);
   });
 
-  test("of two visitors of one link, one gets through", async () => {
+  test("of two browsers in which a link's button is pressed, one gets through", async () => {
     const url = await link(await made());
-    const statuses = (await Promise.all([visit(url), visit(url), visit(url)])).map(({ status }) => status);
+    const presses = [1, 2, 3].map(() => new SignInBrowser(h.app).press(url));
+    const statuses = (await Promise.all(presses)).map(({ status }) => status);
     expect(statuses.sort()).toEqual([302, 410, 410]);
   });
 
@@ -177,7 +180,7 @@ describe("a sign-in", () => {
     expect([unknown.status, callback.status]).toEqual([410, 400]);
     expect(unknown.text + callback.text).not.toContain("<script>");
     expect(unknown.headers.get("content-security-policy")).toContain("default-src 'none'");
-    expect(unknown.headers.get("referrer-policy")).toBe("no-referrer");
+    expect(unknown.headers.get("referrer-policy")).toBe("same-origin");
   });
 
   test("a person who refuses leaves the connection as it was", async () => {
@@ -189,7 +192,7 @@ describe("a sign-in", () => {
   });
 
   test("a response in another server's name is refused", async () => {
-    const step = await visit(await link(await made()));
+    const step = await begin(await link(await made()));
     const back = await visit(step.location as string);
     const mixed = new URL(back.location as string);
     mixed.searchParams.set("iss", "https://elsewhere.test");
@@ -200,7 +203,8 @@ describe("a sign-in", () => {
   test("names its document as the client's id where the server takes that", async () => {
     auth.settings.metadata = { client_id_metadata_document_supported: true };
     const app = createApp({ ...h.ctx, publicUrl: "https://parley.test" });
-    const begun = await app(new Request(await link(await made())));
+    const pressed = { origin: "https://parley.test" };
+    const begun = await new SignInBrowser(app).press(await link(await made()), pressed);
     const to = new URL(begun.headers.get("location") as string);
     const clientId = to.searchParams.get("client_id") as string;
     const document = await (await app(new Request(clientId.replace("https:", "http:")))).json();
@@ -245,14 +249,14 @@ describe("a sign-in", () => {
 
   test("a hostile authorization endpoint is nowhere to send a person to", async () => {
     auth.settings.metadata = { authorization_endpoint: "ftp://elsewhere.test/authorize" };
-    const end = await visit(await link(await made()));
+    const end = await begin(await link(await made()));
     expect([end.status, end.location]).toEqual([502, null]);
   });
 
   test("an MCP server that is down ends in a page", async () => {
     const url = await link(await made());
     await mcp.stop();
-    expect((await visit(url)).status).toBe(502);
+    expect((await begin(url)).status).toBe(502);
   });
 
   test("tokens that the MCP server refuses leave it needs_auth, with the code", async () => {
@@ -267,7 +271,7 @@ describe("a sign-in", () => {
 
   test("a connection that was changed meanwhile keeps its new credentials", async () => {
     const id = await made();
-    const step = await visit(await link(id));
+    const step = await begin(await link(id));
     const back = await visit(step.location as string);
     const target = { url: mcp.url, authType: "oauth_authorization_code", scope: "other" };
     expect((await t.call("POST", `${path}/${id}/reconnect`, { body: target })).status).toBe(200);

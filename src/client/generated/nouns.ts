@@ -44,6 +44,7 @@ import type {
   McpAttachmentUpdate,
   McpConnection,
   McpConnectionCreate,
+  McpConnectionCreated,
   McpConnectionList,
   McpConnectionReconnect,
   McpConnectionTest,
@@ -930,7 +931,7 @@ class McpConnectionsClient {
   }
 
   /** Create an MCP connection: `POST /v1/mcp-connections`. */
-  create(body: McpConnectionCreate, options: CallOptions = {}): Promise<McpConnection> {
+  create(body: McpConnectionCreate, options: CallOptions = {}): Promise<McpConnectionCreated> {
     return this.#transport.call("POST", "/v1/mcp-connections", { body, ...options });
   }
 

@@ -492,6 +492,22 @@ export interface McpConnectionCreate {
   scope?: string;
 }
 
+export interface McpConnectionCreated {
+  id: string;
+  name: string;
+  url: string;
+  authType: "none" | "bearer" | "oauth_client_credentials" | "oauth_authorization_code";
+  status: "connected" | "needs_auth" | "error";
+  credentialFragment: string;
+  lastAuthErrorCode: string | null;
+  oauthIssuer: string | null;
+  oauthResource: string | null;
+  tokenExpiresAt: string | null;
+  createdAt: string;
+  updatedAt: string;
+  leftOut: Array<McpToolLeftOut>;
+}
+
 export interface McpConnectionList {
   mcpConnections: Array<McpConnection>;
   nextCursor?: string | null;
@@ -513,6 +529,7 @@ export type McpConnectionTest =
       server: { name: string; version: string };
       toolCount: number;
       toolNames: Array<string>;
+      leftOut: Array<McpToolLeftOut>;
     }
   | { ok: false; error: Failure };
 
@@ -523,10 +540,16 @@ export interface McpConnectionUpdate {
 export interface McpReconnected {
   status: "connected" | "needs_auth";
   connection: McpConnection;
+  leftOut: Array<McpToolLeftOut>;
 }
 
 export interface McpSignInLink {
   url: string;
+}
+
+export interface McpToolLeftOut {
+  name: string;
+  reason: string;
 }
 
 export interface Memory {

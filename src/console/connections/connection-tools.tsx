@@ -46,7 +46,7 @@ export function ConnectionTools({ connectionId }: { readonly connectionId: strin
 }
 
 function Found({ result }: { readonly result: Extract<McpConnectionTest, { ok: true }> }) {
-  const { server, latencyMs, toolCount, toolNames } = result;
+  const { server, latencyMs, toolCount, toolNames, leftOut } = result;
   return (
     <>
       <p>
@@ -63,6 +63,18 @@ function Found({ result }: { readonly result: Extract<McpConnectionTest, { ok: t
             </li>
           ))}
         </ul>
+      )}
+      {leftOut.length > 0 && (
+        <>
+          <p>Tools that cannot be used:</p>
+          <ul aria-label="Tools left out">
+            {leftOut.map(({ name, reason }) => (
+              <li key={`${name} ${reason}`}>
+                <code>{name}</code>: {reason}
+              </li>
+            ))}
+          </ul>
+        </>
       )}
     </>
   );
