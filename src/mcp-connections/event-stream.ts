@@ -28,7 +28,7 @@ const dataLinesMax = 2 * jsonValuesMax;
  * or both, a byte order mark at the begin is passed over, and so are comments and names of events.
  * How long a line may be is bounded by who reads the bytes.
  */
-export class EventReader {
+export class StreamReader {
   /** Of the line that has not ended yet. */
   #line: Buffer[] = [];
   #isFirstLine = true;

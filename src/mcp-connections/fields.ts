@@ -4,7 +4,7 @@
  */
 
 /** An object of JSON. */
-export type Fields = Readonly<Record<string, unknown>>;
+export type JsonFields = Readonly<Record<string, unknown>>;
 
 /** An answer, or a part of it, that cannot be read. The message says which field and why, never what it holds. */
 export class Unreadable extends Error {
@@ -12,8 +12,8 @@ export class Unreadable extends Error {
 }
 
 /** Returns an object of JSON; null for anything else, lists too. */
-export function asFields(value: unknown): Fields | null {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : null;
+export function asFields(value: unknown): JsonFields | null {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonFields) : null;
 }
 
 /** Returns a text that is not empty; null for anything else. */
@@ -28,7 +28,7 @@ export function asTexts(value: unknown): string[] | null {
 }
 
 /** Returns a text that has to be there. Throws `Unreadable`. */
-export function requiredText(fields: Fields, name: string): string {
+export function requiredText(fields: JsonFields, name: string): string {
   const value = fields[name];
   if (value === undefined || value === null) throw new Unreadable(`\`${name}\` is missing`);
   if (typeof value !== "string") throw new Unreadable(`\`${name}\` is no text`);

@@ -1,5 +1,5 @@
 import { ToolError } from "../tools/error.ts";
-import { asFields, type Fields } from "./fields.ts";
+import { asFields, type JsonFields } from "./fields.ts";
 
 /** A call may ask so often for input before it is given up. */
 const inputRoundsMax = 3;
@@ -33,7 +33,7 @@ export async function declineInput(call: (answer: InputAnswer) => Promise<unknow
 }
 
 /** Returns the keys of a server's questions to a person. Throws `ToolError` when it asks for anything else. */
-export function questionsIn(inputRequests: Fields): string[] {
+export function questionsIn(inputRequests: JsonFields): string[] {
   const asked = Object.entries(inputRequests);
   if (asked.some(([, request]) => asFields(request)?.method !== "elicitation/create"))
     throw new ToolError("The MCP server asks for something that this client does not do.");

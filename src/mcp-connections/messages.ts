@@ -1,4 +1,4 @@
-import { asFields, asText, asTexts, type Fields, requiredText, Unreadable } from "./fields.ts";
+import { asFields, asText, asTexts, type JsonFields, requiredText, Unreadable } from "./fields.ts";
 import { resultBytesMax } from "./limits.ts";
 import { ProtocolErrorCode, SERVER_INFO_META_KEY, SUPPORTED_PROTOCOL_VERSIONS } from "./sdk.ts";
 
@@ -20,7 +20,7 @@ export interface AskedRequest {
 
 /** A message as the library is handed it, and the result that goes past it. */
 export interface ReadMessage {
-  readonly message: Fields;
+  readonly message: JsonFields;
   /** It answers the request. */
   readonly isAnswer: boolean;
   readonly result?: unknown;
@@ -39,7 +39,7 @@ const serverNameLengthMax = 256;
 const revisionsMax = 100;
 
 /** Returns the error that tells the library, and through it whoever waits, why a request has no answer that can be read. */
-export function faultMessage({ id }: AskedRequest, fault: string): Fields {
+export function faultMessage({ id }: AskedRequest, fault: string): JsonFields {
   return { jsonrpc: "2.0", id, error: { code: ownErrorCode, message: fault, data: { [faultKey]: fault } } };
 }
 
@@ -77,7 +77,7 @@ function readMessage(value: unknown, request: AskedRequest, isAlone: boolean): R
 }
 
 /** What a server sends of its own accord: signs of life, and questions, which the library answers. */
-function fromServer({ id, params }: Fields, method: string, request: AskedRequest): ReadMessage[] | null {
+function fromServer({ id, params }: JsonFields, method: string, request: AskedRequest): ReadMessage[] | null {
   if (typeof id === "string" || Number.isSafeInteger(id))
     return [{ message: { jsonrpc: "2.0", id, method }, isAnswer: false }];
   if (method === "notifications/tools/list_changed") return [{ message: { jsonrpc: "2.0", method }, isAnswer: false }];
@@ -99,7 +99,7 @@ function readNumber(value: unknown): number | null {
 }
 
 /** Reads an error in whatever shape: some servers send a text, a code that is a text, or no message. */
-function readError(error: unknown): Fields {
+function readError(error: unknown): JsonFields {
   const { code, message, data } = asFields(error) ?? { message: error };
   const number = readNumber(code);
   const text = typeof message === "string" ? message : "";
@@ -111,7 +111,7 @@ function readError(error: unknown): Fields {
 }
 
 /** What a server that does not speak a revision says about those that it does. */
-function supportedIn(data: unknown): Fields {
+function supportedIn(data: unknown): JsonFields {
   const { supported, requested } = asFields(data) ?? {};
   return { supported: asTexts(supported)?.slice(0, revisionsMax) ?? [], requested: asText(requested) ?? "" };
 }
@@ -120,7 +120,7 @@ function supportedIn(data: unknown): Fields {
 const emptyResult = { resultType: "complete", content: [], tools: [], ttlMs: 0, cacheScope: "private", _meta: {} };
 
 /** Returns the result that the library is handed: what it reads itself, as far as it reads it. Throws `Unreadable`. */
-function resultFor({ method }: AskedRequest, result: unknown): Fields {
+function resultFor({ method }: AskedRequest, result: unknown): JsonFields {
   if (method !== "initialize" && method !== "server/discover") return emptyResult;
   const fields = asFields(result);
   if (fields === null) throw new Unreadable("`result` is no object");
@@ -133,14 +133,14 @@ function resultFor({ method }: AskedRequest, result: unknown): Fields {
   return { ...emptyResult, supportedVersions, capabilities, _meta: meta };
 }
 
-function readRevision(fields: Fields): string {
+function readRevision(fields: JsonFields): string {
   const revision = requiredText(fields, "protocolVersion");
   if (!SUPPORTED_PROTOCOL_VERSIONS.includes(revision))
     throw new Unreadable("`protocolVersion` names a revision that this client does not speak");
   return revision;
 }
 
-function readServer(value: unknown): Fields {
+function readServer(value: unknown): JsonFields {
   const { name, version } = asFields(value) ?? {};
   return { name: shortText(name), version: shortText(version) };
 }
@@ -150,7 +150,7 @@ function shortText(value: unknown): string {
 }
 
 /** Of what a server can do, whether it has tools and takes calls of them as tasks. */
-function readCapabilities(value: unknown): Fields {
+function readCapabilities(value: unknown): JsonFields {
   const capabilities = asFields(value) ?? {};
   const requests = asFields(asFields(capabilities.tasks)?.requests);
   const takesTasks = isSaid(asFields(requests?.tools)?.call);

@@ -3,7 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import { type ForeignJson, readForeignJson } from "../kernel/json-bounds.ts";
 import { jsonValuesMax } from "../kernel/limits.ts";
 import { withBody } from "../kernel/outbound/watched-body.ts";
-import { EventReader, type StreamEvent } from "./event-stream.ts";
+import { type StreamEvent, StreamReader } from "./event-stream.ts";
 import { McpFailure, UnreadableAnswer } from "./failure.ts";
 import { Unreadable } from "./fields.ts";
 import { refusalBytesMax } from "./limits.ts";
@@ -241,7 +241,7 @@ async function* readEvents(
   request: OpenRequest,
   take: TakeResult,
 ): AsyncGenerator<ReadEvent, void, undefined> {
-  const events = new EventReader();
+  const events = new StreamReader();
   let sliceEnds = performance.now() + sliceMs;
   const giveWay = async () => {
     if (performance.now() < sliceEnds) return;

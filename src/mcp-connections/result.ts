@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { toolFileBytesMax } from "../kernel/limits.ts";
 import { FiledResult, type ResultFile } from "../tools/filed-result.ts";
-import { asFields, asText, type Fields, Unreadable } from "./fields.ts";
+import { asFields, asText, type JsonFields, Unreadable } from "./fields.ts";
 import { resultBytesMax } from "./limits.ts";
 
 /** The result of a tool's call: blocks of text and of other things, as the server sent them, and whether they tell of a failure. */
@@ -71,13 +71,13 @@ function readBlock(value: unknown): ReadBlock {
 /** A block's type is repeated up to so many characters. */
 const typeLengthMax = 40;
 
-function typeOf({ type }: Fields): string {
+function typeOf({ type }: JsonFields): string {
   const name = (asText(type) ?? "").replaceAll(/[^\w.:/+-]+/g, " ").trim();
   return name.slice(0, typeLengthMax) || "a block without a type";
 }
 
 /** Returns null for a block of another type, or one that lacks what it is there for. */
-function readKnown(block: Fields): ReadBlock | null {
+function readKnown(block: JsonFields): ReadBlock | null {
   switch (block.type) {
     case "text":
       return typeof block.text === "string" ? { text: block.text } : null;
@@ -93,14 +93,14 @@ function readKnown(block: Fields): ReadBlock | null {
   }
 }
 
-function readResource(resource: Fields | null): ReadBlock | null {
+function readResource(resource: JsonFields | null): ReadBlock | null {
   if (resource === null) return null;
   if (typeof resource.text === "string") return { text: resource.text };
   const mimeType = asText(resource.mimeType) ?? "application/octet-stream";
   return readFile(`file ${asText(resource.uri) ?? ""}`.trim(), mimeType, resource.blob);
 }
 
-function readLink({ name, title, uri, description, mimeType }: Fields): ReadBlock | null {
+function readLink({ name, title, uri, description, mimeType }: JsonFields): ReadBlock | null {
   const address = asText(uri);
   if (address === null) return null;
   const about = [mimeType, description].flatMap((word) => asText(word) ?? []).join(", ");

@@ -1,4 +1,4 @@
-import { asFields, asText, type Fields } from "./fields.ts";
+import { asFields, asText, type JsonFields } from "./fields.ts";
 
 /**
  * Tasks: calls that a server runs beside the request that began them. Revision 2025-11-25 has
@@ -20,7 +20,7 @@ export interface TaskState {
   readonly result: unknown;
   readonly error: unknown;
   /** By the server's key for each. */
-  readonly inputRequests: Fields;
+  readonly inputRequests: JsonFields;
 }
 
 const statuses = new Set<unknown>(["working", "input_required", "completed", "failed", "cancelled"]);

@@ -1,5 +1,5 @@
 import { jsonValuesMax } from "../kernel/limits.ts";
-import { asFields, asText, type Fields, Unreadable } from "./fields.ts";
+import { asFields, asText, type JsonFields, Unreadable } from "./fields.ts";
 import { toolListBytesMax, toolNameLengthMax, toolsMax } from "./limits.ts";
 import { hasValidHeaders } from "./param-headers.ts";
 import type { Result } from "./response-stream.ts";
@@ -149,7 +149,7 @@ function readInputSchema(value: unknown, count: () => void): Record<string, unkn
   const { type } = schema;
   const isObject = Array.isArray(type) ? type.includes("object") : [undefined, null, "object"].includes(type as null);
   if (!isObject) throw new Unreadable("`inputSchema.type` is not `object`");
-  return { ...(withoutNulls(schema, count) as Fields), type: "object" };
+  return { ...(withoutNulls(schema, count) as JsonFields), type: "object" };
 }
 
 /** Keywords whose values are values and no schemas: null is one of those. */
