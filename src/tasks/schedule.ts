@@ -3,7 +3,7 @@ import { invalid } from "../kernel/errors.ts";
 import { MomentText, readDateTime } from "../kernel/http/date-time.ts";
 import { Closed, OneOf } from "../kernel/http/request-fields.ts";
 import { validateBody } from "../kernel/http/validate.ts";
-import { openCron } from "./cron.ts";
+import { everMatches, openCron } from "./cron.ts";
 
 /** The shortest interval (docs/configuration.md, "Limits"). */
 const intervalMsMin = 60_000;
@@ -81,6 +81,7 @@ function checkCron({ expression, timezone }: { expression: string; timezone: str
   } catch {
     throw invalid(path, "is not a valid cron expression");
   }
+  if (!everMatches(expression)) throw invalid(path, "matches no moment to come");
 }
 
 /** Returns whether this is the name of a time zone. The runtimes also accept offsets, which have no daylight saving. */
