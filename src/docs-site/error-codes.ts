@@ -32,7 +32,7 @@ function quotedOf({ description }: { readonly description: string }): string[] {
 }
 
 /** All codes as a table, closed. A code with several statuses is linked to by its first row. */
-export function errorTable(operations: readonly ShownOperation[]): Html {
+export function errorCodesTable(operations: readonly ShownOperation[]): Html {
   const named = new Set<string>();
   const rows = errorRows(operations).map(({ status, code, messages, inA }) => {
     const id = named.has(code) ? null : html` id="error-${code}"`;

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { operationsOf, type ShownDocument, type ShownOperation, titleOf } from "./document.ts";
-import { errorTable } from "./error-codes.ts";
+import { errorCodesTable } from "./error-codes.ts";
 import { framed } from "./frame.ts";
 import { type Html, html } from "./html.ts";
 import { operationHtml } from "./operation.ts";
@@ -56,7 +56,7 @@ function describedSections(document: ShownDocument, operations: readonly ShownOp
       case "Credentials":
         return [{ id: "authentication", title: "Authentication", body: html`${body}${credentialSamples(document)}` }];
       case "Errors":
-        return [{ id: "errors", title: word, body: html`${body}${errorTable(operations)}` }];
+        return [{ id: "errors", title: word, body: html`${body}${errorCodesTable(operations)}` }];
       default:
         return [{ id: word.toLowerCase(), title: word, body }];
     }

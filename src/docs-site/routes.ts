@@ -26,6 +26,12 @@ export function docsRoutes(ctx: Ctx, operations: () => readonly MountedOperation
   const searched = kept("application/json", () => JSON.stringify(searchedOperations(document())));
   const assets = pageAssets();
   const files = new StaticFiles(docsFolders(ctx.config), searchFile);
+  const file = async (request: Request, name: string) => {
+    const response = await files.respond(request, name);
+    if (response !== null) return response;
+    if (!files.isBuilt) return unbuilt("The pages", "npm run build:docs");
+    throw new ApiError("not_found");
+  };
   return new Elysia()
     .get(
       "/",
@@ -35,15 +41,11 @@ export function docsRoutes(ctx: Ctx, operations: () => readonly MountedOperation
     .get("/docs/operations.json", ({ request }) => searched.respond(request))
     .get("/docs/assets/:name", ({ request, params }) => {
       const asset = assets.get(params.name);
-      if (asset === undefined) throw new ApiError("not_found");
-      return asset.respond(request);
+      return asset === undefined ? file(request, `assets/${params.name}`) : asset.respond(request);
     })
-    .get("/docs/*", async ({ request, params }) => {
+    .get("/docs/*", ({ request, params }) => {
       const path = params["*"];
-      if (!files.isBuilt) return unbuilt("The pages", "npm run build:docs");
-      const response = await files.respond(request, path === searchFile ? path : `${path}.html`);
-      if (response === null) throw new ApiError("not_found");
-      return response;
+      return file(request, path === searchFile ? path : `${path}.html`);
     });
 }
 

@@ -1,6 +1,5 @@
 import { startWorkerPool, type WorkerPool } from "../../workers/main.ts";
 import { createApp } from "../app.ts";
-import { pageFolders } from "../console-server/folders.ts";
 import { createLink } from "../console-server/store.ts";
 import type { Config } from "../kernel/config.ts";
 import { migrate } from "../kernel/database/migrate.ts";
@@ -8,7 +7,7 @@ import type { Logger } from "../kernel/telemetry/log.ts";
 import { startSimulatedModel } from "../simulated-model/server.ts";
 import { warnIfUnconfined } from "../workspaces/shell/process.ts";
 import { banner } from "./banner.ts";
-import { ensureConsolePages } from "./console-pages.ts";
+import { ensurePages, servedPages } from "./built-pages.ts";
 import { reach } from "./database.ts";
 import { findDemo } from "./demo.ts";
 import { tellDraining } from "./draining.ts";
@@ -36,7 +35,7 @@ export const start: Role = async (config, log, opened) => {
   const workers = await startWorkerPool(openWorkerContext(foundation, opened), shared);
   void warnIfUnconfined(log);
   opened.defer(() => drainBoth(http, workers, config.drainSeconds * 1000));
-  await ensureConsolePages(config, log, pageFolders(config));
+  for (const pages of servedPages(config)) await ensurePages(log, pages);
   http.open(createApp(ctx));
   const code = config.console && demo.token !== null ? await createLink(ctx.sql, demo.tenantId, demo.token) : null;
   process.stdout.write(banner({ publicUrl, demo, database: shown, page: config.console ? { code } : null }));

@@ -1,11 +1,15 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Browser, BrowserContextOptions } from "playwright-core";
+import { buildDocs } from "../../src/docs-site/build.ts";
+import { builtDocsFolder } from "../../src/docs-site/folders.ts";
 import { listen } from "../../src/kernel/runtime.ts";
 import { hasBrowser, startBrowser } from "../harness/browser.ts";
 import { ConsoleVisit } from "../harness/console-visit.ts";
 import { useService } from "../harness/fixture.ts";
 import { eventually } from "../harness/harness.ts";
 
+// The pages as they are now, whatever was built before.
+if (hasBrowser) await buildDocs(builtDocsFolder);
 const h = await useService();
 const service = listen({ hostname: "127.0.0.1", port: 0, fetch: h.app });
 const origin = `http://127.0.0.1:${service.port}`;
@@ -88,6 +92,33 @@ describe.skipIf(!hasBrowser)("the page of operations in a browser", () => {
       await seen.page.getByRole("link", { name: "Errors", exact: true }).click();
       await seen.hasAddress("#errors");
       await seen.page.locator("#contents").waitFor({ state: "hidden" });
+    }
+    expect(found).toEqual([]);
+  });
+});
+
+describe.skipIf(!hasBrowser)("the pages in a browser", () => {
+  test("are found by their words, fit every window, and lead to each other", async () => {
+    const seen = await visit("/docs/readme");
+    await seen.page.keyboard.press("Control+k");
+    await seen.page.keyboard.type("backup restore");
+    await eventually(async () => (await hits(seen)).some((hit) => hit.startsWith("Backup and restore")));
+    await seen.page
+      .getByRole("option", { name: /^Backup and restore/ })
+      .first()
+      .click();
+    await seen.hasAddress("/docs/deployment#backup-and-restore");
+    await seen.page.locator("#search").waitFor({ state: "hidden" });
+    const found: string[] = [];
+    for (const [path, width, colorScheme] of [
+      ["/docs/readme", 390, "light"],
+      ["/docs/examples", 1_280, "dark"],
+      ["/docs/configuration", 2_560, "light"],
+    ] as const) {
+      await seen.page.setViewportSize({ width, height: 900 });
+      await seen.page.emulateMedia({ colorScheme });
+      await seen.page.goto(`${origin}${path}`);
+      found.push(...(await seen.wrongs()).map((wrong) => `${path} at ${width}: ${wrong}`));
     }
     expect(found).toEqual([]);
   });
