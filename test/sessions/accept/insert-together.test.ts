@@ -1,6 +1,8 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { openDatabase, type Sql, type Tx } from "../../../src/kernel/database/client.ts";
 import { newId } from "../../../src/kernel/ids.ts";
+import type { PlainTurn } from "../../../src/sessions/accept/insert.ts";
+import { insertPlainTurnTogether } from "../../../src/sessions/accept/insert-together.ts";
 import { useAgent } from "../../harness/fixture.ts";
 import { eventually, type TestTenant } from "../../harness/harness.ts";
 import { makeAgent } from "../../harness/seed.ts";
@@ -207,3 +209,42 @@ async function hold(take: (inner: Tx) => PromiseLike<unknown>): Promise<() => Pr
     await holding;
   };
 }
+
+test("the statement that several share is planned once, not for each group", async () => {
+  const sql = openDatabase({ url: h.databaseUrl, max: 1, applicationName: "parley-test-plans" });
+  const turn = (): PlainTurn => ({
+    turnId: newId("turn"),
+    tenantId: t.id,
+    agentId,
+    sessionId: newId("session"),
+    kind: "session",
+    newSession: true,
+    visible: true,
+    pinnedVersion: null,
+    trigger: "submit-message",
+    input: { id: newId("message"), role: "user", parts: [{ type: "text", text: "Hello" }] },
+    assistantMessageId: newId("message"),
+    userId: "",
+    metadata: {},
+    responseFormat: null,
+    callerOptions: null,
+    requestId: newId("request"),
+    traceparent: null,
+    writeBefore: new Date(Date.now() + 600_000),
+    queuedTurnsMax: 10_000,
+    isCounted: false,
+    recalled: null,
+    hasPlatformProvider: false,
+  });
+  for (let round = 0; round < 10; round++)
+    for (const size of [2, 3, 4])
+      await Promise.all(Array.from({ length: size }, () => insertPlainTurnTogether(sql, turn())));
+  const plans = await sql<{ custom: number; generic: number }[]>`
+    select custom_plans::int as custom, generic_plans::int as generic from pg_prepared_statements
+    where statement ilike '%with asked as materialized%' and generic_plans + custom_plans > 5`;
+  await sql.end();
+  expect(plans).toHaveLength(1);
+  // Postgres plans a statement anew five times before it compares.
+  expect(plans[0]?.custom).toBeLessThanOrEqual(5);
+  expect(plans[0]?.generic).toBeGreaterThan(0);
+});
