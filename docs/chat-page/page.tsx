@@ -1,14 +1,8 @@
 import { type UseChatHelpers, useChat } from "@ai-sdk/react";
-import {
-  lastAssistantMessageIsCompleteWithToolCalls as allAnswered,
-  lastAssistantMessageIsCompleteWithApprovalResponses as allDecided,
-  getToolName,
-  isToolUIPart,
-  type UIMessage,
-} from "ai";
-import { type FormEvent, useState } from "react";
+import { getToolName, isToolUIPart, type UIMessage } from "ai";
+import { type FormEvent, useEffect, useState } from "react";
 import { createRoot } from "react-dom/client";
-import { load, transport } from "./chat.ts";
+import { goesOn, load, transport, whenIdle } from "./chat.ts";
 
 type Part = UIMessage["parts"][number];
 type Call = Extract<Part, { toolCallId: string }>;
@@ -20,8 +14,17 @@ function Page({ messages }: { messages: UIMessage[] | null }) {
     messages: messages ?? [],
     resume: messages !== null,
     // With the last decision, or result, the hook sends the message back, and the turn goes on.
-    sendAutomaticallyWhen: (state) => allDecided(state) || allAnswered(state),
+    sendAutomaticallyWhen: goesOn,
   });
+  const { setMessages } = chat;
+  useEffect(() => {
+    const lastId = messages?.at(-1)?.id;
+    whenIdle(async () => {
+      const stored = (await load()) ?? [];
+      // Unless something was sent meanwhile.
+      setMessages((shown) => (shown.at(-1)?.id === lastId ? stored : shown));
+    });
+  }, [messages, setMessages]);
   const busy = chat.status === "submitted" || chat.status === "streaming";
   return (
     <>

@@ -254,6 +254,46 @@ describe.skipIf(!hasBrowser)("docs/chat-page in a browser", () => {
     }
   });
 
+  test("a question that is sent while an approval waits is answered behind it, and the decision arrives", async () => {
+    for (const press of ["Approve", "Deny"] as const) {
+      const visit = await Visit.open();
+      await visit.send(script('text="First." tool=memory_save args={"text":"tea"} ; text="Noted."'));
+      await visit.page.getByRole("button", { name: "Approve" }).waitFor();
+      await visit.send(script('text="Second."'));
+      // It is refused, and not lost.
+      await visit.page.getByRole("alert").waitFor();
+      await visit.press(press);
+      await visit.sees("Second.");
+      await visit.settled();
+      await eventually(async () => (await rolesOf(visit)).length === 4);
+      const [, first, , second] = await messagesOf(t, agentId, visit.sessionId);
+      expect([first.parts.at(-1).text, second.parts.at(-1).text]).toEqual(["Noted.", "Second."]);
+      const state = press === "Approve" ? "output-available" : "output-denied";
+      expect(first.parts.find(({ type }: { type: string }) => type === "tool-memory_save").state).toBe(state);
+      expect(await visit.shown()).toHaveLength(4);
+      expect(await visit.page.getByRole("alert").count()).toBe(0);
+    }
+  });
+
+  test("an answer that ends between the reading of its messages and the join is there", async () => {
+    const visit = await Visit.open();
+    const question = script('text="one two" delayMs=1 hangAfterChunks=1');
+    await visit.send(question);
+    await visit.sees("one");
+    const joins = Promise.withResolvers<void>();
+    await visit.page.route("**/stream", async (route) => {
+      joins.resolve();
+      await visit.ended();
+      await route.continue();
+    });
+    await visit.reload();
+    await joins.promise;
+    const { sessionId } = visit;
+    const path = `/v1/agents/${agentId}/sessions/${sessionId}/cancel`;
+    expect((await t.call("POST", path, { body: { keep: "partial" } })).status).toBe(202);
+    await visit.shows(question, "one ");
+  });
+
   test("a reload within a continuation shows the whole message", async () => {
     const visit = await Visit.open();
     await visit.send(

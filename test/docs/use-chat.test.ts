@@ -1,6 +1,14 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { DefaultChatTransport, readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
+import { Chat } from "@ai-sdk/react";
+import {
+  DefaultChatTransport,
+  isToolUIPart,
+  lastAssistantMessageIsCompleteWithApprovalResponses,
+  readUIMessageStream,
+  type UIMessage,
+  type UIMessageChunk,
+} from "ai";
 import { useTenant } from "../harness/fixture.ts";
 import { eventually } from "../harness/harness.ts";
 import { holdModel, openEndedMark } from "../harness/held-model.ts";
@@ -20,7 +28,7 @@ const [, shown = ""] =
 const code = new Bun.Transpiler({ loader: "ts" }).transformSync(`${shown}\nexport { transport, sessionUrl };`);
 
 /** The very transport that the README shows, on this process's service. */
-function openChat() {
+function openChat(agent: string = agentId) {
   const make = new Function(
     "DefaultChatTransport",
     "fetch",
@@ -34,7 +42,7 @@ function openChat() {
     DefaultChatTransport,
     send,
     "http://parley.test",
-    agentId,
+    agent,
     t.token,
   );
   return { chat, transport: chat.transport };
@@ -113,6 +121,36 @@ describe("useChat over DefaultChatTransport", () => {
       const stored: UIMessage[] = (await messagesOf(t, agentId, sessionId)).slice(-4);
       expect(stored.map(textOf)).toEqual([textOf(question), "one two ", textOf(next), "Two"]);
     }
+  });
+
+  test("a question that is sent while an approval waits keeps the decision from nobody, and both are answered", async () => {
+    const asking = await makeAgent({ model }, t, {
+      tools: ["memory"],
+      approvalInChat: { default: "manual", overrides: [] },
+    });
+    const { transport } = openChat(asking);
+    const chat = new Chat<UIMessage>({
+      transport,
+      // As the README says: of the messages up to the last answer.
+      sendAutomaticallyWhen: ({ messages }) =>
+        lastAssistantMessageIsCompleteWithApprovalResponses({
+          messages: messages.slice(0, messages.findLastIndex(({ role }) => role === "assistant") + 1),
+        }),
+    });
+    const callOf = () => chat.messages[1]?.parts.find(isToolUIPart);
+    await chat.sendMessage({ text: '[[sim: tool=memory_save args={"text":"tea"} ; text="Noted."]]' });
+    expect(callOf()?.state).toBe("approval-requested");
+    await chat.sendMessage({ text: '[[sim: text="Second."]]' });
+    expect(chat.status).toBe("error");
+    await chat.addToolApprovalResponse({ id: callOf()?.approval?.id ?? "", approved: true });
+    await eventually(() => chat.status === "ready" && callOf()?.state === "output-available");
+    await chat.sendMessage();
+    expect(chat.messages.map(textOf)).toEqual([
+      expect.stringContaining("memory_save"),
+      "Noted.",
+      expect.stringContaining("Second."),
+      "Second.",
+    ]);
   });
 
   test("tries again what failed, and what was the first to be said", async () => {
