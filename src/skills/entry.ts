@@ -13,7 +13,11 @@ export interface ArchiveEntry {
   content(): Promise<AsyncIterable<Uint8Array>>;
 }
 
-/** Returns the error 400 `skill_invalid_archive` with the reason. */
-export function invalidArchive(reason: string): ApiError {
-  return new ApiError("skill_invalid_archive", { message: `The archive is not valid: ${reason}.` });
+/** A name in a message is cut to this many characters. */
+const shownCharactersMax = 120;
+
+/** Returns the error 400 `skill_invalid_archive` with the reason, and the entry that it is about. */
+export function invalidArchive(reason: string, name?: string): ApiError {
+  const entry = name === undefined ? "" : `the entry ${JSON.stringify(name.slice(0, shownCharactersMax))}: `;
+  return new ApiError("skill_invalid_archive", { message: `The archive is not valid: ${entry}${reason}.` });
 }

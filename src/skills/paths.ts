@@ -1,4 +1,5 @@
-import { ApiError, invalid } from "../kernel/errors.ts";
+import { invalid } from "../kernel/errors.ts";
+import { invalidArchive } from "./entry.ts";
 import { skillPathBytesMax } from "./schema.ts";
 
 /** Returns what is wrong with a file's path relative to a skill's root; null when it is valid. */
@@ -23,12 +24,35 @@ export function checkFilePath(path: string): string {
 
 /**
  * Returns the path that an archive's entry stands for, without `./` at its start and
- * `/` at its end. Null for the root itself. Throws 400 `skill_invalid_archive`.
+ * `/` at its end. Null for the root itself, which some write as `/`. Throws 400
+ * `skill_invalid_archive`.
  */
 export function entryPath(name: string): string | null {
+  if (name === "/") return null;
   const path = name.replace(/^(?:\.\/+)+/, "").replace(/\/$/, "");
   if ((path === "" && name !== "" && !name.startsWith("/")) || path === ".") return null;
   const fault = faultOf(path);
   if (fault === null) return path;
-  throw new ApiError("skill_invalid_archive", { message: `The archive is not valid: a path ${fault}.` });
+  throw invalidArchive(`its path ${fault}`, name);
+}
+
+/** What macOS and Windows put beside people's files, in lower case; with `._` before its name, a file holds another one's attributes. */
+const systemNames = new Set([
+  "__macosx",
+  ".ds_store",
+  ".appledouble",
+  ".spotlight-v100",
+  ".trashes",
+  ".fseventsd",
+  "icon\r",
+  "thumbs.db",
+  "ehthumbs.db",
+  "desktop.ini",
+  "$recycle.bin",
+  "system volume information",
+]);
+
+/** Whether a path is one that an operating system added by itself. */
+export function isSystemPath(path: string): boolean {
+  return path.split("/").some((name) => name.startsWith("._") || systemNames.has(name.toLowerCase()));
 }

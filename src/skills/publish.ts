@@ -6,7 +6,7 @@ import { ApiError } from "../kernel/errors.ts";
 import type { IdOf } from "../kernel/ids.ts";
 import { insertLibrarySkill, type LibraryContent, replaceContent } from "./library.ts";
 import { readManifest } from "./manifest.ts";
-import { entryPath } from "./paths.ts";
+import { entryPath, isSystemPath } from "./paths.ts";
 import { filesPerSkillMax, manifestPath, type SkillFolder, skillBytesMax } from "./schema.ts";
 
 /** A folder that cannot be a skill. Its message is one line for the operator. */
@@ -59,7 +59,7 @@ async function collect(root: string): Promise<SkillFolder> {
   let bytes = 0;
   for await (const name of filesIn(root, "")) {
     const path = entryPath(name);
-    if (path === null) continue;
+    if (path === null || isSystemPath(path)) continue;
     if (folder.size === filesPerSkillMax) throw new FolderError(`A skill has at most ${filesPerSkillMax} files.`);
     bytes += (await lstat(join(root, name))).size;
     if (bytes > skillBytesMax) throw new FolderError(`A skill weighs at most ${skillBytesMax} bytes.`);

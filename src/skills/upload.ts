@@ -37,6 +37,8 @@ const brokenSkill: readonly ErrorCause[] = [
 ];
 const typeOfEnding: readonly (readonly [ending: string, ArchiveType])[] = [
   [".zip", "zip"],
+  // What the skill makers of Claude's apps call their zips.
+  [".skill", "zip"],
   [".tar", "tar"],
   [".tar.gz", "tar.gz"],
   [".tgz", "tar.gz"],
@@ -69,7 +71,7 @@ export async function readLibraryUpload(
   const { file, fields } = await readFileForm(request, schema, archiveBytesMax);
   const { filename = filenameDefault, userId = "" }: Static<typeof LibraryCreateFields> = fields;
   const type = typeOfEnding.find(([ending]) => filename.toLowerCase().endsWith(ending))?.[1];
-  if (type === undefined) throw invalid("/filename", "must end with .zip, .tar, .tar.gz or .tgz");
+  if (type === undefined) throw invalid("/filename", "must end with .zip, .skill, .tar, .tar.gz or .tgz");
   const metadata = fields.metadata === undefined ? null : await readMetadata(fields.metadata);
   const meaning = [filename, userId, metadata, digest(file)];
   try {

@@ -23,6 +23,10 @@ export interface ZipFile {
   readonly crc?: number;
   readonly offset?: number;
   readonly localName?: string;
+  /** Extra fields of the directory. */
+  readonly extra?: Uint8Array;
+  /** Packed bytes that unpack to nothing. */
+  readonly packed?: Uint8Array;
 }
 
 const bytesOf = (data: string | Uint8Array) => (typeof data === "string" ? Buffer.from(data) : Buffer.from(data));
@@ -35,7 +39,8 @@ export function zip(files: readonly ZipFile[], end: { count?: number; size?: num
   for (const file of files) {
     const data = bytesOf(file.data ?? "");
     const method = file.method ?? 8;
-    const packed = method === 8 ? deflateRawSync(data) : data;
+    const packed = file.packed ? bytesOf(file.packed) : (method === 8 ? deflateRawSync(data) : data);
+    const extra = bytesOf(file.extra ?? "");
     const name = bytesOf(file.name);
     const flags = (file.flags ?? 0x800) | (file.streamed ? 0x8 : 0);
     const fields = [file.crc ?? crc32(data), file.compressedSize ?? packed.length, file.size ?? data.length];
@@ -52,9 +57,12 @@ export function zip(files: readonly ZipFile[], end: { count?: number; size?: num
     const local = [uint32(0x04034b50), common(file.streamed ? [0, 0, 0] : fields, localName.length), localName, packed];
     if (file.streamed) local.push(uint32(0x08074b50), ...fields.map(uint32));
     const central = Buffer.alloc(14);
+    // After the length of the name stands that of the extra fields.
+    const entry = common(fields, name.length);
+    entry.writeUInt16LE(extra.length, 24);
     central.writeUInt32LE(((file.mode ?? 0) << 16) >>> 0, 6);
     central.writeUInt32LE(file.offset ?? at, 10);
-    directory.push(uint32(0x02014b50), Buffer.from([20, 3]), common(fields, name.length), central, name);
+    directory.push(uint32(0x02014b50), Buffer.from([20, 3]), entry, central, Buffer.from(name), Buffer.from(extra));
     parts.push(...local);
     at += Buffer.concat(local).length;
   }

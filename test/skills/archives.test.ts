@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { gzipSync } from "node:zlib";
+import { crc32, gzipSync } from "node:zlib";
 import { ApiError } from "../../src/kernel/errors.ts";
 import { unpack } from "../../src/skills/archive.ts";
 import type { ArchiveType } from "../../src/skills/schema.ts";
@@ -17,6 +17,16 @@ const noise = (length: number) => {
     bytes[at] = value >>> 16;
   }
   return bytes;
+};
+
+/** Info-ZIP's field for the name of an entry in Unicode, made for the name `beside` it. */
+const unicodePath = (beside: string, name: string) => {
+  const field = Buffer.concat([Buffer.alloc(9), Buffer.from(name)]);
+  field.writeUInt16LE(0x7075, 0);
+  field.writeUInt16LE(field.length - 4, 2);
+  field[4] = 1;
+  field.writeUInt32LE(crc32(beside), 5);
+  return field;
 };
 
 /** The files of an archive by path, or the cause it is refused with. */
@@ -99,6 +109,58 @@ describe("archives that are accepted", () => {
     expect(await outcome("tar", tar([inTar], false))).toEqual({ "SKILL.md": md });
   });
 
+  test("one folder around everything, and what macOS and Windows add, are taken away", async () => {
+    const expected = { "SKILL.md": md, "docs/a.md": "A" };
+    const files = [
+      { name: "Tea/SKILL.md", data: md },
+      { name: "Tea/docs/a.md", data: "A" },
+    ];
+    const added = [
+      { name: "__MACOSX/Tea/._SKILL.md", data: "x" },
+      { name: "Tea/.DS_Store", data: "x" },
+      { name: "Tea/docs/._a.md", data: "x" },
+      { name: "Tea/Thumbs.db", data: "x" },
+      { name: "Tea/docs/Desktop.ini", data: "x" },
+      { name: "._Tea", data: "x" },
+    ];
+    expect(await outcome("zip", zip([{ name: "Tea/" }, ...files, ...added, { name: "__MACOSX/" }]))).toEqual(expected);
+    const inTars: TarFile[] = [{ name: "./", type: "5" }, { name: "Tea/", type: "5" }, ...added, ...files];
+    expect(await outcome("tar", tar(inTars))).toEqual(expected);
+    expect(await outcome("tar.gz", tarGz(inTars))).toEqual(expected);
+    // A second folder or file beside it makes it a folder like others.
+    for (const beside of ["README.md", "Coffee/SKILL.md"])
+      expect(await outcome("zip", zip([...files, { name: beside, data: "x" }]))).toBe("skill_invalid_archive");
+    expect(await zipped(...files)).toEqual({ "SKILL.md": md, "Tea/SKILL.md": md, "Tea/docs/a.md": "A" });
+    // They count for nothing: not as files, not as duplicates.
+    const many = Array.from({ length: 150 }, (_, index) => ({ name: `__MACOSX/._${index}`, data: "x" }));
+    expect(await zipped(...many, { name: ".DS_Store" }, { name: ".DS_Store" })).toEqual({ "SKILL.md": md });
+  });
+
+  test("zip: names with backslashes, in old code pages, in a field of their own, and an entry /", async () => {
+    const expected = { "SKILL.md": md, "docs/größe.md": "A" };
+    const cp437 = Buffer.from("docs/gr\x94\xe1e.md", "latin1");
+    const dos = { flags: 0, data: "A" };
+    expect(await outcome("zip", zip([{ name: "/" }, inZip, { name: cp437, ...dos }]))).toEqual(expected);
+    expect(await outcome("zip", zip([inZip, { name: "docs/größe.md", ...dos }]))).toEqual(expected);
+    expect(
+      await outcome(
+        "zip",
+        zip([{ name: "Tea\\" }, { name: "Tea\\SKILL.md", data: md }, { name: "Tea\\docs\\größe.md", data: "A" }]),
+      ),
+    ).toEqual(expected);
+    const named = (name: string, beside: string): ZipFile => ({
+      ...dos,
+      name,
+      extra: unicodePath(beside, "docs/größe.md"),
+    });
+    expect(await outcome("zip", zip([inZip, named("docs/gr__e.md", "docs/gr__e.md")]))).toEqual(expected);
+    // Of a field for another name nothing is known.
+    expect(await outcome("zip", zip([inZip, named("renamed.md", "docs/gr__e.md")]))).toEqual({
+      "SKILL.md": md,
+      "renamed.md": "A",
+    });
+  });
+
   test("exactly 100 files and exactly 10 MiB", async () => {
     const files = Array.from({ length: 99 }, (_, index) => ({ name: `f${index}`, data: "x" }));
     expect(Object.keys((await zipped(...files)) as object)).toHaveLength(100);
@@ -120,8 +182,9 @@ describe("archives that are refused: skill_invalid_archive", () => {
     "/etc/passwd",
     "//x",
     "C:/x",
-    "a\\b",
+    "C:\\x",
     "..\\up",
+    "\\x",
     "a//b",
     "a/./b",
     "n".repeat(1_025),
@@ -170,6 +233,22 @@ describe("archives that are refused: skill_invalid_archive", () => {
     expect(await zipped({ name: "./SKILL.md", data: "other" })).toBe("skill_invalid_archive");
     expect(await tarred(inTar)).toBe("skill_invalid_archive");
     expect(await tarred(pax({ path: "./SKILL.md" }), { name: "x", data: "x" })).toBe("skill_invalid_archive");
+    expect(await zipped({ name: "a/b", data: "1" }, { name: "a\\b", data: "2" })).toBe("skill_invalid_archive");
+    expect(await tarred({ name: "a\\b", data: "x" })).toBe("skill_invalid_archive");
+  });
+
+  test("the reason names the entry", async () => {
+    const reasons: [ZipFile, string][] = [
+      [{ name: "a/../b", data: "x" }, "a/../b"],
+      [{ name: "link", data: "/etc/passwd", mode: 0o120777 }, "link"],
+      [{ name: "secret", data: "x", flags: 0x801 }, "secret"],
+      [{ name: "odd", data: "x", method: 12 }, "odd"],
+      [{ name: "sum", data: "x", crc: 1 }, "sum"],
+      [{ name: "SKILL.md", data: "x" }, "SKILL.md"],
+    ];
+    for (const [file, named] of reasons)
+      await expect(unpack("zip", zip([inZip, file]))).rejects.toThrow(JSON.stringify(named));
+    await expect(unpack("zip", zip([{ name: "x/y/Skill.md", data: md }]))).rejects.toThrow('"x/y/Skill.md"');
   });
 
   test("links and special files", async () => {
@@ -224,7 +303,7 @@ describe("archives that are refused: skill_invalid_archive", () => {
     }
     expect(await outcome("zip", zip([]))).toBe("skill_invalid_archive");
     expect(await outcome("tar", Buffer.alloc(1024))).toBe("skill_invalid_archive");
-    for (const name of ["skill.md", "tea/SKILL.md", "SKILL.md/"])
+    for (const name of ["skill.md", "a/b/SKILL.md", "SKILL.md/"])
       expect(await outcome("zip", zip([{ name, data: name.endsWith("/") ? "" : md }]))).toBe("skill_invalid_archive");
   });
 
@@ -277,6 +356,24 @@ describe("archives that are too much", () => {
       expect((user + system) / 1_000_000).toBeLessThan(2);
       expect(process.memoryUsage().rss - before).toBeLessThan(100 * mib);
     }
+  });
+
+  test("headers without end are not read, and a file that unpacks to nothing holds up nobody", async () => {
+    const records = "6 a=b\n".repeat(200_000);
+    expect(await outcome("tar", tar([{ name: "p", type: "x", data: records }, inTar]))).toBe("skill_invalid_archive");
+    const extra = Buffer.alloc(60_000);
+    const extras = Array.from({ length: 10 }, (_, index) => ({ name: `f${index}`, data: "x", extra }));
+    expect(await zipped(...extras)).toBe("skill_invalid_archive");
+    // Blocks of no content, of ten bits each: 5 MiB of them take some 80 ms.
+    const empty = Buffer.concat([
+      Buffer.alloc(5 * mib, Buffer.from([0x02, 0x08, 0x20, 0x80, 0x00])),
+      Buffer.from([3, 0]),
+    ]);
+    let rounds = 0;
+    const count = setInterval(() => rounds++, 0);
+    expect(await zipped({ name: "none", packed: empty })).toEqual({ "SKILL.md": md, none: "" });
+    clearInterval(count);
+    expect(rounds).toBeGreaterThan(1);
   });
 
   test("entries that all point at the same data count each time", async () => {

@@ -1,0 +1,209 @@
+import { type Document, isAlias, isMap, isNode, isScalar, Lexer, type ParsedNode, parseDocument, visit } from "yaml";
+import { checkText } from "../kernel/http/json-body.ts";
+import { type Part, partsOf, plainText } from "./frontmatter-lines.ts";
+import { broken, isBroken, type Place, placeAt } from "./frontmatter-place.ts";
+
+/** The size limit of the frontmatter, as YAML and as JSON. */
+const frontmatterBytesMax = 16 * 1024;
+/**
+ * So many tokens of YAML are given to its parser, whose time grows with them and not with the bytes: 16 KiB of `[`
+ * are 16,000 tokens. 4,000 take 20 ms at worst; a line `key: value` is five of them.
+ */
+const tokensMax = 4_000;
+/** Collections may nest so deep, and so many keys may be written with `?`: the parser's time grows faster than these (1,900 `? ` took 1.9 s). */
+const depthMax = 64;
+/** YAML aliases may repeat this many nodes in all; real frontmatter stays far below. */
+const aliasedNodesMax = 50;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What stands between the two lines of `---`. */
+export interface Frontmatter {
+  /** All of it, as plain JSON. */
+  readonly fields: Fields;
+  /** Returns a field as it was written, where it is a single value: `1.10` and not 1.1. Null for lists, maps and null. */
+  written(key: string): string | null;
+  /** Returns where a field's value stands; where there is none, the begin of the frontmatter. */
+  place(key: string): Place;
+}
+
+/** The tags of YAML's core schema, the only ones that may be written out: what others stand for (`!!binary`, `!!timestamp`) cannot be written as JSON. */
+const coreTags = ["str", "int", "float", "bool", "null", "map", "seq"].map((name) => `tag:yaml.org,2002:${name}`);
+
+/**
+ * Returns the frontmatter of a SKILL.md. What YAML refuses is read line by line, where
+ * that can only mean one thing (docs/decisions.md, "Skills"). Throws 400
+ * `skill_invalid_markdown` that names the line, the column and what to do.
+ */
+export function readFrontmatter(markdown: string): Frontmatter {
+  const source = sourceOf(markdown);
+  limitTokens(source);
+  const document = parseYaml(source.text);
+  const fault = faultOf(document);
+  if (fault === null) return ofYaml(document, source);
+  return ofLines(source, placeAt(source, fault.at), fault.reason);
+}
+
+/** Returns why YAML has no map of fields here; null where it has one. */
+function faultOf(document: Document.Parsed): { readonly at: number; readonly reason: string } | null {
+  const [error] = document.errors;
+  if (error !== undefined) return { at: error.pos[0], reason: error.message.slice(0, 160).replace(/[.:\s]+$/, "") };
+  const { contents } = document;
+  if (!isMap(contents)) return { at: contents?.range?.[0] ?? 0, reason: "there is no map of fields" };
+  // The library sees an alias of nothing only when it is asked for the values.
+  const anchors = new Set<string>();
+  let fault: { at: number; reason: string } | null = null;
+  visit(contents, {
+    Node(_key, node) {
+      if (!isAlias(node)) {
+        if (node.anchor !== undefined) anchors.add(node.anchor);
+      } else if (!anchors.has(node.source)) {
+        fault = { at: node.range?.[0] ?? 0, reason: "an alias names nothing" };
+        return visit.BREAK;
+      }
+      return undefined;
+    },
+  });
+  return fault;
+}
+
+interface Source {
+  readonly text: string;
+  /** The number of its first line within the file. */
+  readonly line: number;
+}
+
+function sourceOf(markdown: string): Source {
+  const opening = /^---[ \t]*\r?\n/.exec(markdown);
+  if (opening === null)
+    throw broken({ line: 1, column: 1 }, "YAML frontmatter is missing", "make --- the whole of the first line");
+  const rest = markdown.slice(opening[0].length, opening[0].length + frontmatterBytesMax);
+  const closing = /^---[ \t]*\r?$/m.exec(rest);
+  if (closing === null)
+    throw broken(
+      { line: 1, column: 1 },
+      `the frontmatter has no end within ${frontmatterBytesMax} characters`,
+      "put a line of --- after its last field",
+    );
+  return { text: rest.slice(0, closing.index), line: 2 };
+}
+
+/** Refuses what would keep the parser busy, before it sees it. Reading tokens alone takes a time that grows with the bytes. */
+function limitTokens(source: Source): void {
+  let tokens = 0;
+  let at = 0;
+  let flows = 0;
+  let keys = 0;
+  for (const token of new Lexer().lex(source.text)) {
+    tokens += 1;
+    if (token === "[" || token === "{") flows += 1;
+    if (token === "]" || token === "}") flows -= 1;
+    if (token === "?") keys += 1;
+    if (tokens > tokensMax)
+      throw broken(placeAt(source, at), "the frontmatter has too many fields and signs", "move what is long below it");
+    if (flows > depthMax || keys > depthMax) throw tooDeep(placeAt(source, at));
+    at += token.length;
+  }
+}
+
+const tooDeep = (place: Place) => broken(place, `fields nest deeper than ${depthMax} levels`, "nest them less");
+
+function parseYaml(text: string): Document.Parsed {
+  return parseDocument(text, { schema: "core", logLevel: "silent", prettyErrors: false });
+}
+
+function ofYaml(document: Document.Parsed, source: Source): Frontmatter {
+  const start: Place = { line: source.line, column: 1 };
+  const node = (key: string) => {
+    const value = document.has(key) ? document.get(key, true) : undefined;
+    return isNode(value) ? (value as ParsedNode) : undefined;
+  };
+  return {
+    fields: toFields(document, source),
+    written: (key) => {
+      const value = node(key);
+      if (!isScalar(value) || value.value === null) return null;
+      return typeof value.value === "string" ? value.value : (value.source ?? null);
+    },
+    place: (key) => {
+      const from = node(key)?.range?.[0];
+      return from === undefined ? start : placeAt(source, from);
+    },
+  };
+}
+
+/** Returns the document as plain JSON. */
+function toFields(document: Document.Parsed, source: Source): Fields {
+  const start: Place = { line: source.line, column: 1 };
+  refuseBeyondJson(document, source);
+  try {
+    const json = JSON.stringify(document.toJS({ maxAliasCount: aliasedNodesMax })) ?? "null";
+    if (json.length > frontmatterBytesMax)
+      throw broken(start, `the frontmatter has more than ${frontmatterBytesMax} characters`, "shorten it");
+    const value = JSON.parse(json, (key, field) => {
+      // An own `__proto__` field would turn into a prototype wherever an object is copied field by field.
+      if (key === "__proto__") throw broken(start, "__proto__ is not a name for a field", "rename it");
+      return field;
+    });
+    checkText(value, "");
+    return value as Fields;
+  } catch (error) {
+    // Aliases that expand to too much or to a cycle, nesting too deep for the stack, a text that cannot be stored.
+    if (isBroken(error)) throw error;
+    throw broken(start, "the frontmatter holds what cannot be stored", "take aliases, NUL and half characters out");
+  }
+}
+
+/** Refuses tags outside the core schema, and numbers (`.nan`, `.inf`) that JSON would silently turn into null. */
+function refuseBeyondJson(document: Document.Parsed, source: Source): void {
+  visit(document, {
+    Node(_key, node, path) {
+      const place = () => placeAt(source, node.range?.[0] ?? 0);
+      // Each level is a collection and its pair.
+      if (path.length > depthMax * 2) throw tooDeep(place());
+      if ("tag" in node && node.tag !== undefined && !coreTags.includes(node.tag))
+        throw broken(place(), "a tag is not one of YAML's core schema", "put the value in double quotes");
+      if ("value" in node && typeof node.value === "number" && !Number.isFinite(node.value))
+        throw broken(place(), "a number is not finite", "put it in double quotes");
+    },
+  });
+}
+
+/** The fields without which there is no skill. */
+const needed = ["name", "description"];
+
+/** Reads what YAML refused, each field for itself. Throws YAML's own fault where that does not give name and description. */
+function ofLines(source: Source, fault: Place, reason: string): Frontmatter {
+  const parts = new Map<string, Part>();
+  for (const part of partsOf(source)) {
+    if (needed.includes(part.key) && parts.has(part.key))
+      throw broken(part.place, `${part.key} stands there twice`, "keep one of them");
+    parts.set(part.key, part);
+  }
+  if (!needed.every((key) => parts.has(key)))
+    throw broken(fault, `this is not valid YAML (${reason})`, "put the value in double quotes, or correct it");
+  const fields = new Map([...parts].map(([key, part]) => [key, readPart(part)]));
+  return {
+    // As a field of its own, `__proto__` is no name here either.
+    fields: Object.fromEntries(
+      [...fields].filter(([key]) => key !== "__proto__").map(([key, { json }]) => [key, json]),
+    ),
+    written: (key) => fields.get(key)?.written ?? null,
+    place: (key) => parts.get(key)?.place ?? { line: source.line, column: 1 },
+  };
+}
+
+/** Returns a field's value by YAML, where YAML takes the field alone, and else its text. */
+function readPart(part: Part): { readonly json: unknown; readonly written: string | null } {
+  const document = parseYaml(part.yaml);
+  if (faultOf(document) === null) {
+    const alone = ofYaml(document, { text: part.yaml, line: part.place.line });
+    return { json: alone.fields[part.key] ?? null, written: alone.written(part.key) };
+  }
+  if (needed.includes(part.key)) {
+    const text = plainText(part);
+    return { json: text, written: text };
+  }
+  // Of `metadata` only a map is anything, so one that cannot be read is none.
+  return { json: part.key === "metadata" ? null : part.lines.join("\n").trim(), written: null };
+}
