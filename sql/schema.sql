@@ -468,6 +468,8 @@ CREATE TABLE memories (
   last_accessed_at timestamp with time zone DEFAULT now() NOT NULL,
   created_at timestamp with time zone DEFAULT now() NOT NULL,
   updated_at timestamp with time zone DEFAULT now() NOT NULL,
+  terms tsvector,
+  terms_at timestamp with time zone,
   CONSTRAINT memories_pkey PRIMARY KEY (id),
   CONSTRAINT memories_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agents(id) ON DELETE CASCADE
 );

@@ -7,7 +7,9 @@ import { ApiError, invalid } from "../kernel/errors.ts";
 import { eraseResponses } from "../kernel/http/erase-keys.ts";
 import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
 import { type IdOf, newId } from "../kernel/ids.ts";
+import { indexTerms } from "./index-terms.ts";
 import { type Memory, memoriesPerAgentMax, memoryTextBytesMax } from "./schema.ts";
+import { queryOf, termsOf } from "./terms.ts";
 import { wordsOf } from "./words.ts";
 
 interface MemoryRow {
@@ -55,9 +57,9 @@ export function createMemory(
     // The clock, not the transaction's start: those that waited for the lock come later.
     const [row] = await inner<MemoryRow[]>`
       insert into memories
-        (id, tenant_id, agent_id, user_id, text, words, last_accessed_at, created_at, updated_at)
+        (id, tenant_id, agent_id, user_id, text, words, terms, last_accessed_at, created_at, updated_at, terms_at)
       select ${newId("memory")}, ${tenantId}, ${agentId}, ${userId}, ${text}, to_tsvector('simple', ${wordsOf(text)}),
-        moment, moment, moment
+        array_to_tsvector(${termsOf(text)}::text[]), moment, moment, moment, moment
       from clock_timestamp() as moment
       returning ${columns(inner)}`;
     return showMemory(row as MemoryRow);
@@ -81,7 +83,7 @@ async function makeRoom(inner: Tx, agentId: string): Promise<void> {
 export interface MemoryFilter {
   /** Undefined: all; the empty string: the tenant-level ones. */
   readonly userId: string | undefined;
-  /** All its words must occur, in any order and case. A text without words finds nothing. */
+  /** All its words must begin one of the memory, in any order, case and spelling. A text without words finds nothing. */
   readonly search: string | undefined;
   readonly cursor: string | undefined;
   readonly limit: number;
@@ -98,10 +100,13 @@ export async function listMemories(
     .digest("base64url");
   const list = `memories:${agentId}:${filters}`;
   const place = readTimeCursor(list, cursor);
+  const query = search === undefined ? undefined : queryOf(search);
+  if (query === null) return { data: [], nextCursor: null };
+  if (query !== undefined) await indexTerms(sql, agentId);
   const rows = await sql<MemoryRow[]>`
     select ${columns(sql)} from memories where tenant_id = ${tenantId} and agent_id = ${agentId}
       ${userId === undefined ? sql`` : sql`and user_id = ${userId}`}
-      ${search === undefined ? sql`` : sql`and words @@ plainto_tsquery('simple', ${wordsOf(search)})`}
+      ${query === undefined ? sql`` : sql`and terms @@ ${query}::tsquery`}
       ${olderThan(sql, place, "created_at", "id")}
     order by created_at desc, id desc limit ${limit + 1}`;
   return timePage(list, rows, limit, showMemory);
@@ -118,7 +123,9 @@ export async function updateMemory(sql: AnySql, scope: MemoryScope, id: string, 
   checkMemoryText(text);
   const [row] = await sql<MemoryRow[]>`
     update memories set text = ${text}, words = to_tsvector('simple', ${wordsOf(text)}),
-      last_accessed_at = clock_timestamp(), updated_at = clock_timestamp()
+      terms = array_to_tsvector(${termsOf(text)}::text[]),
+      last_accessed_at = moment, updated_at = moment, terms_at = moment
+    from clock_timestamp() as moment
     where ${reached(sql, scope, id)} returning ${columns(sql)}`;
   return found(row);
 }
@@ -133,7 +140,7 @@ export function deleteMemory(sql: AnySql, scope: MemoryScope, id: string): Promi
 }
 
 /**
- * Returns the newest memories that hold all words of a search, at most `limit` of
+ * Returns the newest memories in which each word of a search begins one, at most `limit` of
  * them. Being found counts as an access.
  */
 export async function recallMemories(
@@ -142,12 +149,15 @@ export async function recallMemories(
   search: string,
   limit: number,
 ): Promise<Memory[]> {
+  const query = queryOf(search);
+  if (query === null) return [];
+  await indexTerms(sql, agentId);
   // Rows are locked by id, so that two searches that find the same memories wait for each other in one order.
   const rows = await sql<MemoryRow[]>`
     with hits as (
       select id from memories
       where tenant_id = ${tenantId} and agent_id = ${agentId} and user_id = any(${userIds as string[]})
-        and words @@ plainto_tsquery('simple', ${wordsOf(search)})
+        and terms @@ ${query}::tsquery
       order by created_at desc, id desc limit ${limit}
     ), locked as (
       select id from memories where id in (select id from hits) order by id for no key update

@@ -30,7 +30,7 @@ export function memoryTools({ ctx: { sql }, tenantId, agentId, userId, write }: 
     }),
     builtinTool({
       name: "memory_search",
-      description: "Find what was remembered. All words of the query must occur in a memory, in any order.",
+      description: "Find what was remembered. Each word of the query must begin a word of the memory, in any order.",
       input: Closed({ query: Type.String({ minLength: 1 }) }),
       readOnly: true,
       execute: async ({ query }) => {

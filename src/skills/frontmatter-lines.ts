@@ -1,16 +1,16 @@
-import { broken, type Place } from "./frontmatter-place.ts";
+import { broken, type FilePlace } from "./frontmatter-place.ts";
 
 /** A field of a frontmatter that YAML refused as a whole: its line, and those that belong to it. */
 export interface Part {
   readonly key: string;
   /** Where its value begins. */
-  readonly place: Place;
+  readonly place: FilePlace;
   /** What follows the colon, and the lines below it, without the indentation of the frontmatter. */
   readonly lines: readonly string[];
   /** The same with its key, for YAML. */
   readonly yaml: string;
   /** A line below it that has neither a key nor an indentation. */
-  readonly stray: Place | null;
+  readonly stray: FilePlace | null;
 }
 
 /** `key: rest of the line`; the key may be in quotes. */
@@ -27,7 +27,7 @@ export function partsOf({ text, line: first }: { readonly text: string; readonly
     return untabbed.trim() === "" ? "" : untabbed;
   });
   const indent = Math.min(...lines.filter((line) => line !== "" && !/^\s*#/.test(line)).map(indentOf));
-  const parts: { key: string; place: Place; lines: string[]; yaml: string; stray: Place | null }[] = [];
+  const parts: { key: string; place: FilePlace; lines: string[]; yaml: string; stray: FilePlace | null }[] = [];
   for (const [index, whole] of lines.entries()) {
     const line = whole.slice(Math.min(indent, indentOf(whole)));
     const head = neededLine.exec(line) ?? fieldLine.exec(line);
@@ -49,7 +49,7 @@ export function partsOf({ text, line: first }: { readonly text: string; readonly
 const indentOf = (line: string): number => line.length - line.trimStart().length;
 
 /** Returns a field's text as it stands, where YAML refuses even the field alone. Throws 400 where it may mean several things. */
-export function plainText({ key, lines, place, stray }: Part): string {
+export function verbatim({ key, lines, place, stray }: Part): string {
   if (stray !== null)
     throw broken(stray, `this line has no key, and may belong to ${key}`, "indent it by two spaces, or remove it");
   const [head = "", ...below] = lines.map((line) => line.trim());
@@ -64,7 +64,7 @@ export function plainText({ key, lines, place, stray }: Part): string {
  * that YAML does not know, stay (`"Reads C:\Users"`). A text that only begins with a
  * quoted word keeps its quotes.
  */
-function withoutQuotes(text: string, quote: string, place: Place): string {
+function withoutQuotes(text: string, quote: string, place: FilePlace): string {
   const end = text.lastIndexOf(quote);
   if (end === 0) throw broken(place, "a quote is not closed", `end the value with ${quote}, or take the quote away`);
   const inner = text.slice(1, -1);

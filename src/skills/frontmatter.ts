@@ -1,7 +1,7 @@
 import { type Document, isAlias, isMap, isNode, isScalar, Lexer, type ParsedNode, parseDocument, visit } from "yaml";
 import { checkText } from "../kernel/http/json-body.ts";
-import { type Part, partsOf, plainText } from "./frontmatter-lines.ts";
-import { broken, isBroken, type Place, placeAt } from "./frontmatter-place.ts";
+import { type Part, partsOf, verbatim } from "./frontmatter-lines.ts";
+import { broken, type FilePlace, isBroken, placeAt } from "./frontmatter-place.ts";
 
 /** The size limit of the frontmatter, as YAML and as JSON. */
 const frontmatterBytesMax = 16 * 1024;
@@ -24,7 +24,7 @@ export interface Frontmatter {
   /** Returns a field as it was written, where it is a single value: `1.10` and not 1.1. Null for lists, maps and null. */
   written(key: string): string | null;
   /** Returns where a field's value stands; where there is none, the begin of the frontmatter. */
-  place(key: string): Place;
+  place(key: string): FilePlace;
 }
 
 /** The tags of YAML's core schema, the only ones that may be written out: what others stand for (`!!binary`, `!!timestamp`) cannot be written as JSON. */
@@ -106,14 +106,14 @@ function limitTokens(source: Source): void {
   }
 }
 
-const tooDeep = (place: Place) => broken(place, `fields nest deeper than ${depthMax} levels`, "nest them less");
+const tooDeep = (place: FilePlace) => broken(place, `fields nest deeper than ${depthMax} levels`, "nest them less");
 
 function parseYaml(text: string): Document.Parsed {
   return parseDocument(text, { schema: "core", logLevel: "silent", prettyErrors: false });
 }
 
 function ofYaml(document: Document.Parsed, source: Source): Frontmatter {
-  const start: Place = { line: source.line, column: 1 };
+  const start: FilePlace = { line: source.line, column: 1 };
   const node = (key: string) => {
     const value = document.has(key) ? document.get(key, true) : undefined;
     return isNode(value) ? (value as ParsedNode) : undefined;
@@ -134,7 +134,7 @@ function ofYaml(document: Document.Parsed, source: Source): Frontmatter {
 
 /** Returns the document as plain JSON. */
 function toFields(document: Document.Parsed, source: Source): Fields {
-  const start: Place = { line: source.line, column: 1 };
+  const start: FilePlace = { line: source.line, column: 1 };
   refuseBeyondJson(document, source);
   try {
     const json = JSON.stringify(document.toJS({ maxAliasCount: aliasedNodesMax })) ?? "null";
@@ -173,7 +173,7 @@ function refuseBeyondJson(document: Document.Parsed, source: Source): void {
 const needed = ["name", "description"];
 
 /** Reads what YAML refused, each field for itself. Throws YAML's own fault where that does not give name and description. */
-function ofLines(source: Source, fault: Place, reason: string): Frontmatter {
+function ofLines(source: Source, fault: FilePlace, reason: string): Frontmatter {
   const parts = new Map<string, Part>();
   for (const part of partsOf(source)) {
     if (needed.includes(part.key) && parts.has(part.key))
@@ -201,7 +201,7 @@ function readPart(part: Part): { readonly json: unknown; readonly written: strin
     return { json: alone.fields[part.key] ?? null, written: alone.written(part.key) };
   }
   if (needed.includes(part.key)) {
-    const text = plainText(part);
+    const text = verbatim(part);
     return { json: text, written: text };
   }
   // Of `metadata` only a map is anything, so one that cannot be read is none.

@@ -39,7 +39,7 @@ export function zip(files: readonly ZipFile[], end: { count?: number; size?: num
   for (const file of files) {
     const data = bytesOf(file.data ?? "");
     const method = file.method ?? 8;
-    const packed = file.packed ? bytesOf(file.packed) : (method === 8 ? deflateRawSync(data) : data);
+    const packed = file.packed ? bytesOf(file.packed) : method === 8 ? deflateRawSync(data) : data;
     const extra = bytesOf(file.extra ?? "");
     const name = bytesOf(file.name);
     const flags = (file.flags ?? 0x800) | (file.streamed ? 0x8 : 0);
