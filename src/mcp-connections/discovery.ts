@@ -1,20 +1,20 @@
 import type { Fetch } from "../kernel/outbound/fetch.ts";
-import { notMcp } from "./failure.ts";
+import { failureOfStatus, type McpFailure, notMcp } from "./failure.ts";
+import { type Discovered, discoveryReaders, readingFetch } from "./oauth-documents.ts";
 import {
-  type AuthorizationServerMetadata,
   checkResourceAllowed,
   discoverOAuthServerInfo,
   extractWWWAuthenticateParams,
   LATEST_PROTOCOL_VERSION,
-  type OAuthMetadata,
   resourceUrlFromServerUrl,
 } from "./sdk.ts";
+import type { ServerMetadata } from "./server-metadata.ts";
 import { clientInfo } from "./session.ts";
 
 /** What tokens need to know of an MCP server's authorization server. It is stored, so that credentials are never sent to another one. */
 export interface AuthorizationServer {
   readonly issuer: string;
-  readonly metadata: OAuthMetadata;
+  readonly metadata: ServerMetadata;
   /** The `resource` that tokens are asked for (RFC 8707). */
   readonly resource: string;
   /** The scope that the MCP server named when it refused the request without a token; null when it named none. */
@@ -32,25 +32,32 @@ export interface AuthorizationServer {
  */
 export async function discoverAuthorizationServer(fetch: Fetch, url: string): Promise<AuthorizationServer> {
   const { resourceMetadataUrl, scope } = await challenge(fetch, url);
-  const { authorizationServerUrl, authorizationServerMetadata, resourceMetadata } = await discoverOAuthServerInfo(url, {
-    fetchFn: fetch,
-    ...(resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }),
-  });
   const requestedResource = resourceUrlFromServerUrl(url);
+  const found: Discovered = { metadata: null, scopesSupported: [], fault: null };
+  const { authorizationServerUrl, resourceMetadata } = await discoverOAuthServerInfo(url, {
+    fetchFn: readingFetch(fetch, discoveryReaders(requestedResource, found)),
+    ...(resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }),
+  }).catch((error: unknown) => {
+    throw found.fault ?? statusFailure(error) ?? error;
+  });
+  if (found.fault !== null) throw found.fault;
   const resource = resourceMetadata?.resource ?? requestedResource.href;
   if (!checkResourceAllowed({ requestedResource, configuredResource: resource }))
-    throw notMcp("The server's metadata describe another resource.");
-  const metadata =
-    authorizationServerMetadata === undefined
-      ? metadataByConvention(authorizationServerUrl)
-      : pickMetadata(authorizationServerMetadata);
+    throw notMcp("The MCP server's resource metadata: `resource` is another one.");
+  const metadata = found.metadata ?? metadataByConvention(authorizationServerUrl);
   return {
     issuer: metadata.issuer,
     metadata,
     resource,
     askedScope: scope ?? null,
-    scopesSupported: resourceMetadata?.scopes_supported ?? [],
+    scopesSupported: found.scopesSupported,
   };
+}
+
+/** The library tells of a status in the text of its error alone. */
+function statusFailure(error: unknown): McpFailure | null {
+  const status = error instanceof Error ? /^HTTP (\d{3}) trying to load/.exec(error.message)?.[1] : undefined;
+  return status === undefined ? null : failureOfStatus(Number(status), "The authorization server");
 }
 
 /** Sends a request without a credential: the refusal says where the metadata are; without a response, the server is unreachable. */
@@ -69,35 +76,7 @@ async function challenge(fetch: Fetch, url: string): Promise<ReturnType<typeof e
   return extractWWWAuthenticateParams(response);
 }
 
-/** Keeps only what tokens need, because it is sealed and stored. */
-function pickMetadata(metadata: AuthorizationServerMetadata): OAuthMetadata {
-  const {
-    issuer,
-    authorization_endpoint,
-    token_endpoint,
-    registration_endpoint,
-    response_types_supported,
-    code_challenge_methods_supported,
-    token_endpoint_auth_methods_supported,
-  } = metadata;
-  // Fields that the SDK's type for OpenID providers does not name; both documents may hold them.
-  const { revocation_endpoint, authorization_response_iss_parameter_supported, client_id_metadata_document_supported } =
-    metadata as Record<string, unknown>;
-  return {
-    issuer,
-    authorization_endpoint,
-    token_endpoint,
-    registration_endpoint,
-    revocation_endpoint: typeof revocation_endpoint === "string" ? revocation_endpoint : undefined,
-    response_types_supported,
-    code_challenge_methods_supported,
-    token_endpoint_auth_methods_supported,
-    authorization_response_iss_parameter_supported: authorization_response_iss_parameter_supported === true,
-    client_id_metadata_document_supported: client_id_metadata_document_supported === true,
-  };
-}
-
-function metadataByConvention(authorizationServerUrl: string): OAuthMetadata {
+function metadataByConvention(authorizationServerUrl: string): ServerMetadata {
   const at = (path: string) => new URL(path, authorizationServerUrl).href;
   return {
     issuer: new URL(authorizationServerUrl).origin,

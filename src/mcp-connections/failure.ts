@@ -83,7 +83,7 @@ export function failureOf(error: unknown): McpFailure {
   if (error instanceof InsufficientScopeError) return scopeMissing(error.requiredScope ?? "");
   if (error instanceof IssuerMismatchError)
     return notMcp("The authorization server's metadata name another issuer than the address they were found under.");
-  if (error instanceof RegistrationRejectedError) return failureOfStatus(error.status, "The authorization server");
+  if (error instanceof RegistrationRejectedError) return failureOfRegistration(error);
   if (error instanceof SdkHttpError) return failureOfStatus(error.status, "The MCP server");
   if (error instanceof OAuthError) return failureOfGrant(error);
   if (error instanceof ProtocolError) return failureOfProtocol(error);
@@ -92,18 +92,26 @@ export function failureOf(error: unknown): McpFailure {
   return notMcp("The server's answers are not those of an MCP server.");
 }
 
-function failureOfStatus(status: number, who: string): McpFailure {
+/** Returns the failure that a status of the MCP server or of its authorization server means. */
+export function failureOfStatus(status: number, who: string): McpFailure {
   if (status === 401 || status === 403) return authenticationFailed(`${who} refused the credentials (HTTP ${status}).`);
   if (passingStatuses.has(status)) return unreachable(`${who} cannot serve right now (HTTP ${status}).`);
   if (status >= 300) return notMcp(`${who} answered HTTP ${status}.`);
   return notMcp("The address answers, but not as an MCP server.");
 }
 
+function failureOfRegistration({ status, body }: RegistrationRejectedError): McpFailure {
+  // The body is the one that `readingFetch` makes: an error's code, or nothing.
+  const { error } = JSON.parse(body ?? "{}") as { readonly error?: string };
+  if (status !== 400 || error === undefined) return failureOfStatus(status, "The authorization server");
+  return notMcp(`The authorization server refused to register this service (${shownCode(error)}).`);
+}
+
 function failureOfGrant(error: OAuthError): McpFailure {
   if (passingCodes.has(error.code))
     return unreachable(`The authorization server cannot serve right now (${error.code}).`);
   if (error.code !== OAuthErrorCode.ServerError)
-    return authenticationFailed(`The authorization server refused the credentials (${knownCode(error)}).`);
+    return authenticationFailed(`The authorization server refused the credentials (${shownCode(error.code)}).`);
   // The SDK throws this when the body is no OAuth error; its text begins with the status.
   const status = /^HTTP (\d{3}):/.exec(error.message)?.[1];
   if (status !== undefined) return failureOfStatus(Number(status), "The authorization server");
@@ -122,8 +130,8 @@ function failureOfConnection(error: SdkError): McpFailure {
 }
 
 /** A code is repeated only when it has the form of one; other text from the server is not. */
-function knownCode(error: OAuthError): string {
-  return /^[a-z_]{1,40}$/.test(error.code) ? error.code : "unknown";
+function shownCode(code: string): string {
+  return /^[a-z_]{1,40}$/.test(code) ? code : "unknown";
 }
 
 function isTimeout(error: unknown): boolean {

@@ -1,17 +1,21 @@
 import type { Fetch } from "../kernel/outbound/fetch.ts";
 import type { OAuthClient, StoredTokens } from "./credentials.ts";
 import type { AuthorizationServer } from "./discovery.ts";
+import { notMcp } from "./failure.ts";
+import { readingFetch, registrationAnswer, tokenAnswer } from "./oauth-documents.ts";
 import {
   exchangeAuthorization,
   fetchToken,
   type OAuthClientInformationMixed,
   type OAuthClientMetadata,
   type OAuthClientProvider,
+  type OAuthMetadata,
   type OAuthTokens,
   refreshAuthorization,
   registerClient as register,
   selectClientAuthMethod,
 } from "./sdk.ts";
+import type { ServerMetadata } from "./server-metadata.ts";
 
 /** Tokens are renewed this long before they expire, */
 const renewBeforeMs = 30_000;
@@ -41,8 +45,8 @@ export async function grantToClient(
         ...(requestedScope === null ? {} : { scope: requestedScope }),
       }),
   } as unknown as OAuthClientProvider;
-  const { metadata, resource } = server;
-  return toTokens(await fetchToken(provider, server.issuer, { metadata, resource, fetchFn: fetch }), null);
+  const { resource } = server;
+  return toTokens(await fetchToken(provider, server.issuer, { ...asked(fetch, server), resource }), null);
 }
 
 /** What a sign-in brought back. */
@@ -60,14 +64,13 @@ export async function grantForCode(
   { code, issuer, codeVerifier, redirectUri }: SignInAnswer,
 ): Promise<StoredTokens> {
   const tokens = await exchangeAuthorization(server.issuer, {
-    metadata: server.metadata,
+    ...asked(fetch, server),
     clientInformation: informationOf(client),
     authorizationCode: code,
     ...(issuer === null ? {} : { iss: issuer }),
     codeVerifier,
     redirectUri,
     resource: server.resource,
-    fetchFn: fetch,
   });
   return toTokens(tokens, null);
 }
@@ -78,13 +81,22 @@ export async function grantForRefresh(
   refreshToken: string,
 ): Promise<StoredTokens> {
   const tokens = await refreshAuthorization(server.issuer, {
-    metadata: server.metadata,
+    ...asked(fetch, server),
     clientInformation: informationOf(client),
     refreshToken,
     resource: server.resource,
-    fetchFn: fetch,
   });
   return toTokens(tokens, refreshToken);
+}
+
+/** Where tokens are asked for, and by which fetch. */
+function asked(fetch: Fetch, { metadata }: AuthorizationServer) {
+  return { metadata: asLibraryHasIt(metadata), fetchFn: readingFetch(fetch, () => tokenAnswer) };
+}
+
+/** Returns metadata as the library's types have them; it reads the endpoint that is asked for and no other. */
+export function asLibraryHasIt(metadata: ServerMetadata): OAuthMetadata {
+  return metadata as OAuthMetadata;
 }
 
 /** Registers a client for one connection (RFC 7591). Throws errors that `failureOf` reads. */
@@ -94,11 +106,15 @@ export async function registerClient(
   clientMetadata: OAuthClientMetadata,
   scope: string | null,
 ): Promise<OAuthClient> {
+  if (server.metadata.registration_endpoint === undefined)
+    throw notMcp(
+      "The authorization server's metadata: `registration_endpoint` is missing, so the connection needs a client id and secret.",
+    );
   const made = await register(server.issuer, {
-    metadata: server.metadata,
+    metadata: asLibraryHasIt(server.metadata),
     clientMetadata,
     ...(scope === null ? {} : { scope }),
-    fetchFn: fetch,
+    fetchFn: readingFetch(fetch, () => registrationAnswer),
   });
   return {
     clientId: made.client_id,

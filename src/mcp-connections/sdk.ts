@@ -7,7 +7,6 @@ export const anyResult: StandardSchemaV1<unknown, Record<string, unknown>> = {
 
 /** The parts of the official MCP client in use. */
 export {
-  type AuthorizationServerMetadata,
   Client,
   checkResourceAllowed,
   computeScopeUnion,

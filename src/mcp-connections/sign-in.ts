@@ -20,9 +20,9 @@ import {
   sealCredentials,
 } from "./credentials.ts";
 import { type AuthorizationServer, discoverAuthorizationServer } from "./discovery.ts";
-import { failureOf, McpFailure } from "./failure.ts";
+import { failureOf, McpFailure, notMcp } from "./failure.ts";
 import { oauthFetch } from "./fetches.ts";
-import { grantForCode, informationOf, registerClient } from "./grants.ts";
+import { asLibraryHasIt, grantForCode, informationOf, registerClient } from "./grants.ts";
 import { signInTimeoutMs } from "./limits.ts";
 import { htmlPage, redirect } from "./page.ts";
 import { computeScopeUnion, startAuthorization } from "./sdk.ts";
@@ -121,10 +121,11 @@ async function startFlow(
   const server = await discoverAuthorizationServer(fetch, row.url);
   const asked = givenScope ?? server.askedScope ?? (server.scopesSupported.join(" ") || null);
   const scope = computeScopeUnion(asked ?? undefined, row.missingScope ?? undefined) ?? null;
+  checkCanSignIn(server);
   const client = given === null || given.registered ? await ownClient(ctx, fetch, server, scope) : given;
   const state = secret();
   const { authorizationUrl, codeVerifier } = await startAuthorization(server.issuer, {
-    metadata: server.metadata,
+    metadata: asLibraryHasIt(server.metadata),
     clientInformation: informationOf(client),
     redirectUrl: callbackUrl(ctx),
     ...(scope === null ? {} : { scope }),
@@ -138,6 +139,16 @@ async function startFlow(
   const { id: connectionId, credentialVersion } = row;
   await storeFlow(ctx.sql, ctx.sealer, { state, browser }, { connectionId, credentialVersion, startedBy }, flow);
   return authorizationUrl.href;
+}
+
+/** Throws `McpFailure`, which names the field, for an authorization server where nobody can sign in as this service does. */
+function checkCanSignIn({ metadata }: AuthorizationServer): void {
+  const fault = (field: string, why: string) => notMcp(`The authorization server's metadata: \`${field}\` ${why}.`);
+  const { authorization_endpoint, response_types_supported, code_challenge_methods_supported: challenges } = metadata;
+  if (authorization_endpoint === undefined) throw fault("authorization_endpoint", "is missing");
+  if (!response_types_supported.includes("code")) throw fault("response_types_supported", "does not have `code`");
+  if (challenges !== undefined && !challenges.includes("S256"))
+    throw fault("code_challenge_methods_supported", "does not have `S256`");
 }
 
 /**
