@@ -561,6 +561,7 @@ CREATE TABLE messages (
   CONSTRAINT messages_pkey PRIMARY KEY (session_id, seq)
 );
 CREATE INDEX messages_id ON messages USING btree (session_id, id);
+CREATE INDEX messages_turn ON messages USING btree (turn_id);
 
 CREATE TABLE prompts (
   id text NOT NULL,

@@ -1,4 +1,5 @@
 import type { Principal } from "../kernel/auth/authenticator.ts";
+import { turnGate } from "../kernel/auth/gates.ts";
 import type { Ctx } from "../kernel/context.ts";
 import type { Tx } from "../kernel/database/client.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
@@ -7,7 +8,9 @@ import type { UiMessage } from "../messages/ui-message.ts";
 import type { AcceptedTurn } from "../sessions/accept/accepted.ts";
 import { beginWith, isLastAnswer, type SessionBegin } from "../sessions/accept/begin-with.ts";
 import { acceptGeneration } from "../sessions/accept/generate.ts";
+import { joinByKey } from "../sessions/accept/join-by-key.ts";
 import { acceptTurn } from "../sessions/accept/turn.ts";
+import { withCopy } from "../sessions/copy-transcript.ts";
 import type { FollowedLog } from "../sessions/follow/followed-log.ts";
 import type { CallerOptions } from "../sessions/state/caller-options.ts";
 import { answer } from "./answer.ts";
@@ -105,8 +108,8 @@ async function acceptStored(ctx: Ctx, request: AskedResponse): Promise<AcceptedT
     const turn = await acceptAtEnd(ctx, request, previous, question);
     if (turn !== null) return turn;
   }
-  const source = previous === null ? null : { sessionId: previous.sessionId, turnId: previous.response.turnId };
-  return acceptNew(ctx, request, question, { source, messages: earlier });
+  if (previous === null) return acceptNew(ctx, request, question, { copy: null, messages: earlier });
+  return acceptBranch(ctx, request, question, previous, earlier);
 }
 
 function lastItemError(last: UiMessage | undefined): ApiError {
@@ -160,16 +163,46 @@ async function isUnfinished({ sql }: Ctx, turnId: IdOf<"turn">): Promise<boolean
   return rows.length > 0;
 }
 
+/** Accepts the first turn of a session that begins with the transcript of another one, which is copied for it. */
+async function acceptBranch(
+  ctx: Ctx,
+  request: AskedResponse,
+  question: UiMessage,
+  { sessionId, response }: Previous,
+  messages: readonly UiMessage[],
+): Promise<AcceptedTurn> {
+  const { principal, body, key } = request;
+  // What refuses the turn in any case, or needs no copy, comes first.
+  const joined = key === null ? null : await joinByKey(ctx.sql, ctx, key);
+  if (joined !== null) return joined;
+  turnGate(principal.tenant);
+  const through = { turnId: response.turnId };
+  const source = {
+    tenantId: principal.tenant.id,
+    agentId: body.model,
+    sessionId,
+    through,
+    missing: "not_found",
+  } as const;
+  const startedMs = performance.now();
+  return withCopy(ctx.sql, source, (copy) => {
+    // The caller waits for the copy too.
+    const writeBefore = new Date(principal.writeBefore.getTime() + performance.now() - startedMs);
+    return acceptNew(ctx, { ...request, principal: { ...principal, writeBefore } }, question, { copy, messages });
+  });
+}
+
 /** Accepts the first turn of a session that begins with what comes before. */
 function acceptNew(ctx: Ctx, request: AskedResponse, question: UiMessage, begin: SessionBegin): Promise<AcceptedTurn> {
   const { previous } = request;
   const turn = turnOf(request, question);
   const version = previous?.pinnedVersion ?? null;
   const userId = request.body.user ?? previous?.response.userId ?? "";
-  const begins = begin.source !== null || begin.messages.length > 0;
+  const begins = begin.copy !== null || begin.messages.length > 0;
   return acceptTurn(ctx, {
     ...turn,
     sessionId: null,
+    ...(begin.copy === null ? {} : { newSessionId: begin.copy.sessionId }),
     body: { ...turn.body, userId, ...(version === null ? {} : { version }) },
     ...(begins
       ? {

@@ -4,7 +4,7 @@ import { readIdempotencyKey } from "../kernel/http/idempotency.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
 import { Id } from "../kernel/ids.ts";
 import { acceptErrors } from "../sessions/accept/errors.ts";
-import { deleteTurn, eraseTurnLogs } from "../sessions/erase/turn.ts";
+import { deleteTurn, eraseTurnElsewhere, eraseTurnLogs } from "../sessions/erase/turn.ts";
 import type { StreamContext } from "../sessions/follow/respond.ts";
 import { cancelResponse, endIfWaiting, requireEnded } from "./cancel.ts";
 import { createResponse } from "./create.ts";
@@ -90,7 +90,7 @@ function oneResponseRoutes({ ctx }: StreamContext) {
         audit: "response.delete",
         summary: "Delete a response",
         description:
-          "Its turn leaves the conversation, with all that it said and did. The last turn of a session takes the session along.",
+          "Its turn leaves the conversation, with all that it said and did, and those that branched from it. The last turn of a session takes the session along.",
         params: responsePath,
         success: 200,
         response: ResponseDeletedResponse,
@@ -102,6 +102,7 @@ function oneResponseRoutes({ ctx }: StreamContext) {
           const turn = { tenantId, agentId: found.agentId, sessionId: found.sessionId, turnId: found.turnId };
           await requireEnded(sql, turn.turnId);
           await eraseTurnLogs(ctx, turn.turnId);
+          await eraseTurnElsewhere(sql, turn);
           return commit(async (inner) => {
             await deleteTurn(inner, turn);
             return { id, object: "response", deleted: true };

@@ -1,15 +1,13 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { tooMany } from "../kernel/admission/too-many.ts";
-import { SharedSlots } from "../kernel/async/shared-slots.ts";
 import type { Ctx } from "../kernel/context.ts";
 import { Component } from "../kernel/http/component.ts";
 import { operation, pathIds } from "../kernel/http/operation.ts";
 import { Reply } from "../kernel/http/reply.ts";
 import { Metadata, UserId } from "../kernel/http/request-fields.ts";
-import { databaseWaitMs } from "../kernel/limits.ts";
 import { forkOfOwn } from "./client-reach.ts";
-import { forkSession } from "./fork.ts";
+import { withCopy } from "./copy-transcript.ts";
+import { forkSession, forkSource } from "./fork.ts";
 import { SessionResponse } from "./responses.ts";
 import { MessageId, sessionPath } from "./schema.ts";
 
@@ -19,13 +17,8 @@ const SessionFork = Component("SessionFork", {
   metadata: Type.Optional(Metadata),
 });
 
-/** Sessions that a process copies at once; one of 100,000 messages takes a connection and a processor of Postgres for some seconds. */
-const forksMax = 4;
-const forksPerTenantMax = 2;
-
 /** The operation that copies a session. */
 export function forkRoutes(ctx: Ctx) {
-  const slots = new SharedSlots(forksMax, forksPerTenantMax);
   return new Elysia({ prefix: "/v1" }).post(
     "/agents/:agentId/sessions/:sessionId/fork",
     operation(ctx, {
@@ -40,15 +33,13 @@ export function forkRoutes(ctx: Ctx) {
       errors: ["not_found", "fork_message_not_found", "client_token_refused"],
       clientTokens: forkOfOwn,
       handle: async ({ commit, tenantId, params, body }) => {
-        const copy = () =>
+        const request = { tenantId, ...params, ...body };
+        return withCopy(ctx.sql, forkSource(request), (copy) =>
           commit(async (inner) => {
-            const made = await forkSession(inner, { tenantId, ...params, ...body });
+            const made = await forkSession(inner, copy, request);
             return new Reply(made, { headers: { Location: `/v1/agents/${params.agentId}/sessions/${made.id}` } });
-          });
-        const release = await slots.take(tenantId, AbortSignal.timeout(databaseWaitMs)).catch(() => {
-          throw tooMany("The tenant forks too many sessions at once.");
-        });
-        return copy().finally(release);
+          }),
+        );
       },
     }),
   );

@@ -248,6 +248,64 @@ test("a stream of a turn that is cancelled ends as incomplete, and says so", asy
   expect([last?.name, last?.data.response.status]).toEqual(["response.incomplete", "cancelled"]);
 });
 
+describe("a deleted response", () => {
+  const holding = async (secret: string) => {
+    const rows = await h.sql<{ id: string }[]>`
+      select session_id as id from messages where content::text like ${`%${secret}%`}
+      union select session_id from session_summaries where text like ${`%${secret}%`}
+      union select id from sessions where last_message_preview like ${`%${secret}%`}`;
+    return rows.map(({ id }) => id);
+  };
+
+  test("leaves what branched from it, and from that, and forks, which go on", async () => {
+    const secret = `heron-${crypto.randomUUID()}`;
+    const first = await post({ input: say(secret) });
+    await post({ previous_response_id: first.id, input: say("second") });
+    const branch = await post({ previous_response_id: first.id, input: say("third") });
+    const fork = await t.call("POST", `/v1/agents/${agentId}/sessions/${await sessionOf(branch)}/fork`, { body: {} });
+    const through = await h.sql`select id from messages where session_id = ${fork.body.id} order by seq limit 2`;
+    const cut = await t.call("POST", `/v1/agents/${agentId}/sessions/${fork.body.id}/fork`, {
+      body: { throughMessageId: through[1]?.id },
+    });
+    expect(cut.body.lastMessagePreview).toContain(secret);
+    await h.sql`insert into session_summaries (session_id, upto_seq, text) values (${fork.body.id}, 2, ${secret})`;
+    expect((await t.call("DELETE", `/v1/responses/${first.id}`)).status).toBe(200);
+    expect(await holding(secret)).toEqual([]);
+    for (const [id, messages] of [
+      [await sessionOf(branch), 2],
+      [fork.body.id, 2],
+      [cut.body.id, 0],
+    ]) {
+      const { body } = await t.call("GET", `/v1/agents/${agentId}/sessions/${id}`);
+      expect([body.id, body.messageCount]).toEqual([id, messages]);
+    }
+    expect((await post({ previous_response_id: branch.id, input: say("fourth") })).status).toBe("completed");
+    expect(told().join("\n")).not.toContain(secret);
+  });
+
+  test("leaves them too where it is the last of its session, and while branches are made of it", async () => {
+    const secret = `heron-${crypto.randomUUID()}`;
+    const first = await post({ input: say(secret) });
+    const branch = () =>
+      ask({
+        previous_response_id: first.id,
+        input: [
+          { role: "user", content: "x" },
+          { role: "user", content: "y" },
+        ],
+      });
+    const made = await branch();
+    expect(made.status).toBe(200);
+    const others = Array.from({ length: 6 }, branch);
+    const deleted = await t.call("DELETE", `/v1/responses/${first.id}`);
+    const statuses = (await Promise.all(others)).map(({ status }) => status);
+    expect(deleted.status).toBe(200);
+    expect(statuses.filter((status) => status !== 200 && status !== 404)).toEqual([]);
+    // What a worker was telling its model may still end; nothing of it is kept.
+    await eventually(async () => (await holding(secret)).length === 0);
+  });
+});
+
 test("what a deleted response said is gone from the database", async () => {
   const secret = `tea-${crypto.randomUUID()}`;
   const fields = { instructions: secret, metadata: { secret }, tools: [{ ...locate, description: secret }] };

@@ -200,18 +200,32 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId/fork", () => {
     });
   });
 
-  test("100,000 messages are copied within the limit of one statement, and hold up no turn of the source", async () => {
-    const { sessionId } = await say(null, script('text="one"'));
+  test("20,000 messages are copied in steps, by a fork and for a response, and hold up no turn of the source", async () => {
+    const { sessionId, turnId } = await say(null, script('text="one"'));
     const seed = (sql: postgres.Sql) => sql`
       insert into messages (session_id, seq, id, role, turn_id, content)
       select session_id, n, 'm' || n, case when n % 2 = 1 then 'user' else 'assistant' end, turn_id,
         json_build_object('id', 'm' || n, 'role', case when n % 2 = 1 then 'user' else 'assistant' end, 'parts',
           json_build_array(json_build_object('type', 'text', 'text', 'word ' || repeat(md5(n::text), 8))))
-      from messages cross join generate_series(3, 100000) as n where session_id = ${sessionId} and seq = 1`;
+      from messages cross join generate_series(3, 20000) as n where session_id = ${sessionId} and seq = 1`;
     await withPatientClient(h.databaseUrl, seed);
-    await h.sql`update sessions set message_count = 100000 where id = ${sessionId}`;
+    await h.sql`update sessions set message_count = 20000 where id = ${sessionId}`;
+    const branch = {
+      model: agentId,
+      input: '[[sim: text="three"]]',
+      previous_response_id: turnId.replace("turn_", "resp_"),
+    };
     const [made, turn] = await Promise.all([fork(sessionId), say(sessionId, script('text="two"'))]);
     expect([made.status, turn.status]).toEqual([201, 200]);
-    expect(made.body.messageCount).toBeGreaterThanOrEqual(100_000);
+    expect(made.body.messageCount).toBeGreaterThanOrEqual(20_000);
+    const branched = await t.call("POST", "/v1/responses", { body: branch });
+    expect([branched.status, branched.body.status]).toEqual([200, "completed"]);
+    const [row] = await h.sql`
+      select message_count, (select count(*)::int from messages m where m.session_id = s.id) as rows from sessions s
+      where id = (select session_id from turns where id = ${branched.body.id.replace("resp_", "turn_")})`;
+    expect(row).toEqual({ messageCount: 20_002, rows: 20_002 });
+    // Nothing is left to erase of what was used.
+    const jobs = await h.sql`select 1 from graphile_worker.jobs where task_identifier = 'session.purge'`;
+    expect(jobs.length).toBe(0);
   }, 60_000);
 });

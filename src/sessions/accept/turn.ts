@@ -32,6 +32,8 @@ export interface TurnRequest {
   readonly agentId: IdOf<"agent">;
   /** Null: a new session. */
   readonly sessionId: IdOf<"session"> | null;
+  /** The id of the new session, where something of it is stored already. */
+  readonly newSessionId?: IdOf<"session">;
   readonly body: TurnBody & { readonly version?: number };
   readonly materialize: Materialize;
   /** Left out: the agent as it is. */
@@ -158,7 +160,7 @@ function newTurn(request: PlainRequest) {
     turnId: newId("turn"),
     ...queueOf(principal.tenant),
     agentId: request.agentId,
-    sessionId: request.sessionId ?? newId("session"),
+    sessionId: request.sessionId ?? request.newSessionId ?? newId("session"),
     kind: request.kind ?? "session",
     visible: request.materialize === "on_accept",
     trigger: body.trigger ?? "submit-message",

@@ -7,7 +7,7 @@ import { closeSessions, eraseSessions } from "./rows.ts";
 
 /**
  * The job `session.purge`: erases a deleted session, or one that nobody ever saw because its
- * first turn failed, in bounded statements and jobs. Does
+ * first turn failed, or what was copied for one that never came (`withCopy`), in bounded statements and jobs. Does
  * nothing while the session exists. Safe to repeat.
  */
 export function purgeSession(
@@ -17,11 +17,12 @@ export function purgeSession(
   const { sessionId } = payload;
   return paced(
     async (pace) => {
-      const [deleted] = await sql<{ visible: boolean }[]>`
-        select visible from sessions where id = ${sessionId} and deleted_at is not null`;
-      if (deleted === undefined) return;
-      if (!deleted.visible) await freeKeysOf(sql, sessionId);
-      await eraseSessions({ sql, relay, pace }, await closeSessions(sql, [sessionId]));
+      const [session] = await sql<{ visible: boolean; isDeleted: boolean }[]>`
+        select visible, deleted_at is not null as is_deleted from sessions where id = ${sessionId}`;
+      if (session?.isDeleted === false) return;
+      if (session?.visible === false) await freeKeysOf(sql, sessionId);
+      const closed = session === undefined ? [sessionId] : await closeSessions(sql, [sessionId]);
+      await eraseSessions({ sql, relay, pace }, closed);
     },
     () => addJob(sql, "session.purge", payload, { keySuffix: ":on" }),
   );

@@ -1,5 +1,6 @@
 import { generateText, type LanguageModel } from "ai";
 import type { Sql } from "../../kernel/database/client.ts";
+import { tx } from "../../kernel/database/transaction.ts";
 import type { Logger } from "../../kernel/telemetry/log.ts";
 import { cleanText } from "../../messages/text.ts";
 import { isToolCall } from "../../messages/tool-calls.ts";
@@ -74,7 +75,7 @@ export async function compact(request: CompactionRequest): Promise<Compacted> {
     const uptoSeq = messages[cut - 1]?.seq;
     const made = { uptoSeq: uptoSeq ?? 0, text };
     request.signal.throwIfAborted();
-    if (uptoSeq != null) await saveSummary(request, made);
+    if (uptoSeq != null) await saveSummary(request, made, messages.slice(0, cut));
     return { earlier: earlierText(made, false), messages: kept };
   } catch (error) {
     if (request.signal.aborted) throw error;
@@ -173,13 +174,28 @@ export function tokensOf(text: string): number {
   return Math.ceil(text.length / charactersPerToken);
 }
 
-/** Stores a summary, unless the claim that made it is gone: another one may have cut the transcript meanwhile. */
-async function saveSummary({ sql, sessionId, claim }: CompactionRequest, summary: Summary): Promise<void> {
-  // The lock keeps a worker that was thought to be lost from writing beside the session's deletion.
-  await sql`
-    with session as materialized (select id from sessions where id = ${sessionId} and deleted_at is null for key share)
-    insert into session_summaries (session_id, upto_seq, text)
-    select session.id, ${summary.uptoSeq}::bigint, ${summary.text}::text from session
-    join turns t on t.id = ${claim.id} and t.attempt = ${claim.attempt} and t.status = 'running'
-    on conflict (session_id) do update set upto_seq = excluded.upto_seq, text = excluded.text, created_at = now()`;
+/**
+ * Stores a summary, unless the claim that made it is gone: another one may have cut the transcript meanwhile. Nor is one
+ * stored that tells of a turn which was erased meanwhile, so that something of what it was made of is there no more.
+ */
+async function saveSummary(
+  { sql, sessionId, claim, summary: before }: CompactionRequest,
+  made: Summary,
+  older: readonly PlacedMessage[],
+): Promise<void> {
+  await tx(sql, async (inner) => {
+    // The lock keeps a worker that was thought to be lost from writing beside the session's deletion. What was erased before it is
+    // seen by the next statement only.
+    await inner`select 1 from sessions where id = ${sessionId} for key share`;
+    await inner`
+      insert into session_summaries (session_id, upto_seq, text)
+      select s.id, ${made.uptoSeq}::bigint, ${made.text}::text from sessions s
+      join turns t on t.id = ${claim.id} and t.attempt = ${claim.attempt} and t.status = 'running'
+      where s.id = ${sessionId} and s.deleted_at is null
+        and (select count(*) from messages m where m.session_id = s.id
+          and m.seq between ${older[0]?.seq ?? 0}::bigint and ${made.uptoSeq}::bigint) = ${older.length}
+        and (${before === null} or exists (
+          select 1 from session_summaries z where z.session_id = s.id and z.upto_seq = ${before?.uptoSeq ?? null}::bigint))
+      on conflict (session_id) do update set upto_seq = excluded.upto_seq, text = excluded.text, created_at = now()`;
+  });
 }
