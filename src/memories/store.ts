@@ -9,7 +9,7 @@ import { type Page, readTimeCursor, timePage } from "../kernel/http/page.ts";
 import { type IdOf, newId } from "../kernel/ids.ts";
 import { indexTerms } from "./index-terms.ts";
 import { type Memory, memoriesPerAgentMax, memoryTextBytesMax } from "./schema.ts";
-import { queryOf, termsOf } from "./terms.ts";
+import { searchQuery, termsOf } from "./terms.ts";
 import { wordsOf } from "./words.ts";
 
 interface MemoryRow {
@@ -100,7 +100,7 @@ export async function listMemories(
     .digest("base64url");
   const list = `memories:${agentId}:${filters}`;
   const place = readTimeCursor(list, cursor);
-  const query = search === undefined ? undefined : queryOf(search);
+  const query = search === undefined ? undefined : searchQuery(search);
   if (query === null) return { data: [], nextCursor: null };
   if (query !== undefined) await indexTerms(sql, agentId);
   const rows = await sql<MemoryRow[]>`
@@ -149,7 +149,7 @@ export async function recallMemories(
   search: string,
   limit: number,
 ): Promise<Memory[]> {
-  const query = queryOf(search);
+  const query = searchQuery(search);
   if (query === null) return [];
   await indexTerms(sql, agentId);
   // Rows are locked by id, so that two searches that find the same memories wait for each other in one order.

@@ -58,7 +58,7 @@ export function termsOf(text: string): string[] {
 }
 
 /** Returns a search as Postgres' `tsquery`: every word has to be in the text. Null when it has no words. */
-export function queryOf(search: string): string | null {
+export function searchQuery(search: string): string | null {
   const parts = new Set<string>();
   for (const [word, isRun] of wordsIn(search)) {
     const letters = [...word];
