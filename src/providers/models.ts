@@ -1,3 +1,5 @@
+import { tooMany } from "../kernel/admission/too-many.ts";
+import { SharedSlots } from "../kernel/async/shared-slots.ts";
 import type { Ctx } from "../kernel/context.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { type ThinkingLevels, thinkingLevels } from "./catalog.ts";
@@ -6,14 +8,26 @@ import { fetchModelIds } from "./discovery.ts";
 import type { ProviderRow } from "./store.ts";
 import { baseUrlOf, providerFetch, shownModelId, upstreamModelId } from "./vendors.ts";
 
-/** Requests for model lists in progress: callers that need the same list meanwhile share the result. */
-const underWay = new WeakMap<Ctx, Map<string, Promise<string[]>>>();
+/** Model lists that a process reads at once, and those of one tenant; each may have 20 pages of 2 MiB. */
+const listsMax = 8;
+const listsPerTenantMax = 2;
+/** A further one waits this long for its place. */
+const listWaitMs = 6_000;
+
+/** The reading of model lists by one process. */
+interface Lists {
+  readonly slots: SharedSlots;
+  /** Those in progress: callers that need the same list meanwhile share the result. */
+  readonly underWay: Map<string, Promise<string[]>>;
+}
+
+const lists = new WeakMap<Ctx, Lists>();
 
 /**
  * Returns the ids of a provider's models as agents name them, deduplicated and
  * sorted: `GET /v1/providers/:id/models`. Throws 422
  * `model_discovery_unsupported` for `custom`, 503 `model_validation_unavailable`
- * when the provider cannot be reached or refuses the key.
+ * when the provider cannot be reached or refuses the key, and 429 when the tenant has too many lists read at once.
  */
 export async function listModels(ctx: Ctx, provider: ProviderRow): Promise<string[]> {
   if (provider.providerType === "custom") throw new ApiError("model_discovery_unsupported");
@@ -41,17 +55,29 @@ export async function thinkingLevelsOf(_ctx: Ctx, provider: ProviderRow, model: 
 }
 
 function upstreamIds(ctx: Ctx, row: ProviderRow): Promise<string[]> {
-  let shared = underWay.get(ctx);
-  if (shared === undefined) {
-    shared = new Map();
-    underWay.set(ctx, shared);
-  }
-  const running = shared.get(row.id);
+  const { slots, underWay } = listsOf(ctx);
+  const running = underWay.get(row.id);
   if (running !== undefined) return running;
-  const provider = openProvider(ctx, row);
-  const asked = fetchModelIds(providerFetch(ctx, provider), { ...provider, baseUrl: baseUrlOf(provider) }).finally(() =>
-    shared.delete(row.id),
-  );
-  shared.set(row.id, asked);
+  const asked = inSlot(slots, row, () => {
+    const provider = openProvider(ctx, row);
+    return fetchModelIds(providerFetch(ctx, provider), { ...provider, baseUrl: baseUrlOf(provider) });
+  }).finally(() => underWay.delete(row.id));
+  underWay.set(row.id, asked);
   return asked;
+}
+
+async function inSlot<T>(slots: SharedSlots, { tenantId }: ProviderRow, read: () => Promise<T>): Promise<T> {
+  const release = await slots.take(tenantId, AbortSignal.timeout(listWaitMs)).catch(() => {
+    throw tooMany("The tenant has too many lists of models read at once.");
+  });
+  return read().finally(release);
+}
+
+function listsOf(ctx: Ctx): Lists {
+  let kept = lists.get(ctx);
+  if (kept === undefined) {
+    kept = { slots: new SharedSlots(listsMax, listsPerTenantMax), underWay: new Map() };
+    lists.set(ctx, kept);
+  }
+  return kept;
 }
