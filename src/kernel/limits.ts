@@ -119,6 +119,11 @@ export const queuedTurnStaleMs = 5_000;
 /** A worker tries this long to take a session's lock; then the turn is parked. */
 export const lockWaitMs = 2_000;
 
+/** The input of a tool call that a model writes has at most so many bytes, counted as UTF-16 units, and nests at most so deep; the model is told of one that is larger. */
+export const toolInputBytesMax = 1024 * 1024;
+export const toolInputDepthMax = 256;
+/** An answer has at most this many parts: texts, thoughts, tool calls, files, sources and steps. */
+export const answerPartsMax = 10_000;
 /** The most bytes of a tool's result as JSON; a longer one is cut, with a note. */
 export const toolResultBytesMax = 256 * 1024;
 /** A picture or a sound that a tool returns has at most so many bytes; of a larger one the model and the reader get a note. */

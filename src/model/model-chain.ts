@@ -9,9 +9,12 @@ import {
   RetryError,
   UnsupportedFunctionalityError,
 } from "ai";
+import { ToolError } from "../tools/error.ts";
 import { promptBytes } from "./call-meter.ts";
-import { callModel, type ModelCallRequest } from "./model-call.ts";
-import type { AnswerPart, ModelCallEnd } from "./step-record.ts";
+import { EndedWrongError } from "./ended-wrong.ts";
+import { callModel } from "./model-call.ts";
+import type { ModelCallRequest } from "./model-call-request.ts";
+import type { AnswerPart, ModelCallEnd, ModelCallVoid } from "./step-record.ts";
 import type { ThinkingSettings } from "./thinking.ts";
 import { estimatedTokens } from "./token-counts.ts";
 import { withoutItem, withoutItems } from "./vendor-items.ts";
@@ -34,8 +37,8 @@ export type OpenModel = (failure: unknown) => Promise<ChainedModel | null>;
 
 /**
  * The models of an answer in the order in which they are tried. A call that fails before it
- * gave text, reasoning or a tool call is made by the next one, within the same step; the one
- * that answered is called first in the next step, so that a provider that is down is waited
+ * gave text, reasoning or a tool call is made by the next one, within the same step, and so is one
+ * that ended wrong after thoughts alone; the one that answered is called first in the next step, so that a provider that is down is waited
  * for once. Each model is called once a step: where there is another one, nothing is gained
  * by waiting for the same.
  */
@@ -49,32 +52,30 @@ export class ModelChain {
   }
 
   /** Does what `callModel` does, by the first model that gives something; throws the failure of the last one tried. */
-  async *call(request: ModelCallRequest): AsyncGenerator<AnswerPart | ModelCallEnd, void, undefined> {
+  async *call(request: ModelCallRequest): AsyncGenerator<CallPart, void, undefined> {
     const count = this.#models.length;
     if (count === 0) {
       yield* callModel(request);
       return;
     }
     let failure: unknown = null;
+    let isBegun = false;
     for (let tried = 0; tried < count; tried++) {
       const at = (this.#current + tried) % count;
       const asked = await this.#requestOf(at, request, failure);
       if (asked === null) continue;
       if (failure !== null) await request.meter.beforeCall();
-      const ended = yield* this.#try(at, asked.request, asked.isForeign);
+      const ended: CallEnd = yield* this.#try(at, { ...asked, isBegun });
       if (ended === "over" || request.signal.aborted) return;
       failure = ended.failure;
+      isBegun ||= ended.isBegun;
       request.spans.close(failure);
       if (!mayFallBack(failure)) break;
     }
     throw failure;
   }
 
-  async #requestOf(
-    at: number,
-    request: ModelCallRequest,
-    failure: unknown,
-  ): Promise<{ readonly request: ModelCallRequest; readonly isForeign: boolean } | null> {
+  async #requestOf(at: number, request: ModelCallRequest, failure: unknown): Promise<AskedModel | null> {
     const opened = await (this.#models[at] as OpenModel)(failure);
     if (opened === null) return null;
     const { model, thinking, roomTokens, isForeign } = opened;
@@ -86,16 +87,19 @@ export class ModelChain {
   /** Makes one call. Its parts are held back until it gives something; a failure before that is returned, one after it thrown. */
   async *#try(
     at: number,
-    request: ModelCallRequest,
-    isForeign: boolean,
-  ): AsyncGenerator<AnswerPart | ModelCallEnd, "over" | { readonly failure: unknown }, undefined> {
-    const held: (AnswerPart | ModelCallEnd)[] = [];
+    { request, isForeign, isBegun }: AskedModel & { readonly isBegun: boolean },
+  ): AsyncGenerator<CallPart, CallEnd, undefined> {
+    const held: CallPart[] = [];
+    const open = new OpenParts();
     let gave = false;
     try {
       for await (const said of callModel(request)) {
         const part = isForeign ? withoutItem(said) : said;
+        // The step has begun with the call before.
+        if (part.type === "start-step" && isBegun) continue;
+        open.note(part);
         if (!gave) {
-          if (part.type === "error") return { failure: part.error };
+          if (part.type === "error") return { failure: part.error, isBegun };
           held.push(part);
           if (!gives(part)) continue;
           gave = true;
@@ -104,16 +108,54 @@ export class ModelChain {
         } else yield part;
       }
     } catch (failure) {
-      if (gave) throw failure;
-      return { failure };
+      if (!gave) return { failure, isBegun };
+      if (!(failure instanceof EndedWrongError)) throw failure;
+      yield* open.closed();
+      yield { type: "call-void" };
+      return { failure, isBegun: true };
     }
     if (gave || request.signal.aborted) return "over";
-    return { failure: new NoOutputGeneratedError({ message: "The model's stream ended without an answer." }) };
+    const failure = new NoOutputGeneratedError({ message: "The model's stream ended without an answer." });
+    return { failure, isBegun };
   }
 }
 
+type CallPart = AnswerPart | ModelCallEnd | ModelCallVoid;
+
+/** How a call ended: with what it gave, or with a failure; then, whether a reader has the beginning of the step. */
+type CallEnd = "over" | { readonly failure: unknown; readonly isBegun: boolean };
+
+interface AskedModel {
+  readonly request: ModelCallRequest;
+  readonly isForeign: boolean;
+}
+
+/** Thoughts and inputs of calls that a model has begun and not ended. */
+class OpenParts {
+  readonly #ends = new Map<string, AnswerPart>();
+
+  note(part: CallPart): void {
+    if (part.type === "reasoning-start")
+      this.#ends.set(`reasoning:${part.id}`, { type: "reasoning-end", id: part.id } as AnswerPart);
+    else if (part.type === "reasoning-end") this.#ends.delete(`reasoning:${part.id}`);
+    else if (part.type === "tool-input-start") this.#ends.set(`call:${part.id}`, notMade(part));
+    else if (part.type === "tool-call") this.#ends.delete(`call:${part.toolCallId}`);
+  }
+
+  /** Returns the parts that end them. */
+  closed(): readonly AnswerPart[] {
+    return [...this.#ends.values()];
+  }
+}
+
+function notMade({ id, toolName }: { readonly id: string; readonly toolName: string }): AnswerPart {
+  const error = new ToolError("This call was not made: the model ended its answer with an error.");
+  const call = { type: "tool-call", toolCallId: id, toolName, input: {}, invalid: true, dynamic: true, error };
+  return call as unknown as AnswerPart;
+}
+
 /** Returns whether a part is something of the answer: text, reasoning, a call, a file, or its good end. */
-function gives(part: AnswerPart | ModelCallEnd): boolean {
+function gives(part: CallPart): boolean {
   switch (part.type) {
     case "text-delta":
     case "reasoning-delta":

@@ -22,7 +22,8 @@ import type { TurnTool } from "../tools/tool.ts";
 import { Assembly } from "./assembly.ts";
 import type { ModelMeter } from "./call-meter.ts";
 import { PartCleaner } from "./clean.ts";
-import type { DownloadFiles, ToolChoice } from "./model-call.ts";
+import { EndedWrongError } from "./ended-wrong.ts";
+import type { DownloadFiles, ToolChoice } from "./model-call-request.ts";
 import { ModelChain, type OpenModel } from "./model-chain.ts";
 import { modelMessages } from "./prompt.ts";
 import { AnswerMisfitError, finalText, type ResponseFormat } from "./response-format.ts";
@@ -212,6 +213,8 @@ function* toChunks(
       yield progressChunk(part.toolCallId, part);
       continue;
     }
+    // Version 6 of the AI SDK's client knows no such chunk, and gives the stream up; the denial that follows says the same.
+    if (part.type === "tool-approval-response") continue;
     const chunk = toUIMessageChunk(part, { ...options, sendSources: true });
     if (chunk !== undefined) yield deltas.has(chunk.type) ? chunk : storable(chunk);
   }
@@ -279,7 +282,7 @@ export function describeModelError(error: unknown): string {
   const cause = RetryError.isInstance(error) ? error.lastError : error;
   const beyond = findBoundsError(cause);
   if (beyond !== null) return beyond.message;
-  if (cause instanceof AnswerMisfitError) return cause.message;
+  if (cause instanceof AnswerMisfitError || cause instanceof EndedWrongError) return cause.message;
   if (isUnchecked(cause)) return "The model's answer could not be checked against its schema in time.";
   if (DownloadError.isInstance(cause)) return "A picture of the message cannot be fetched.";
   if (InvalidResponseDataError.isInstance(cause)) return brokenOff;

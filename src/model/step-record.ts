@@ -12,6 +12,13 @@ type TextContent = Extract<Content[number], { type: "text" | "reasoning" }>;
 export interface ModelCallEnd {
   readonly type: "call-end";
   readonly finishReason: FinishReason;
+  /** Whether a tool call was cut off with the answer. */
+  readonly isCut: boolean;
+}
+
+/** What the model call said so far is no part of the answer for the model: it failed, and another one is made in its place. */
+export interface ModelCallVoid {
+  readonly type: "call-void";
 }
 
 /** The record of one step of an answer; its content becomes part of the prompt of the next step. */
@@ -25,6 +32,7 @@ export class StepRecord {
   #ended = false;
   #failed = false;
   #hasOutput = false;
+  #isCut = false;
 
   /** How many tools the model has called in this step, those aside that its provider runs. */
   get calledTools(): number {
@@ -47,9 +55,14 @@ export class StepRecord {
     return this.#failed;
   }
 
-  /** Whether calls wait for somebody: they were made, not cut off, and have no result. */
+  /** Whether calls wait for somebody: they were made, and have no result. */
   get awaits(): boolean {
-    return this.#calledTools > this.#settledTools && this.isWhole;
+    return this.#calledTools > this.#settledTools && !this.#failed;
+  }
+
+  /** Whether a call was cut off with the answer. */
+  get isCut(): boolean {
+    return this.#isCut;
   }
 
   /** Returns the content without calls that have no result, which a provider refuses to be sent. */
@@ -85,6 +98,8 @@ export class StepRecord {
       case "tool-error":
         if (part.providerExecuted !== true) this.#settledTools += 1;
         this.content.push(part);
+        // One that the model made and that was cut off.
+        this.#calls = this.#calls.filter(({ toolCallId }) => toolCallId !== part.toolCallId);
         break;
       case "tool-approval-response":
         if (!part.approved) this.#settledTools += 1;
@@ -112,14 +127,20 @@ export class StepRecord {
   }
 
   /** Records how the model call ended. */
-  end({ finishReason }: ModelCallEnd): void {
+  end({ finishReason, isCut }: ModelCallEnd): void {
     this.#ended = true;
+    this.#isCut = isCut;
     if (!this.#failed) this.finishReason = finishReason;
   }
 
-  /** Whether the answer came whole; where it was cut off, so may be the input of a call. */
-  get isWhole(): boolean {
-    return this.finishReason === "stop" || this.finishReason === "tool-calls";
+  /** Forgets what was said so far. */
+  clear(): void {
+    this.content.length = 0;
+    this.#open.clear();
+    this.#calls = [];
+    this.#calledTools = 0;
+    this.#settledTools = 0;
+    this.#hasOutput = false;
   }
 
   /** Returns the tool calls to run and forgets them. */

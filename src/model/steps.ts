@@ -2,19 +2,11 @@ import { generateId, NoOutputGeneratedError } from "ai";
 import { toResponseMessages } from "ai/internal";
 import { toolCallsPerStepMax } from "../kernel/limits.ts";
 import { isClientTool } from "../tools/client-tool.ts";
-import type { ModelCallRequest, ToolChoice } from "./model-call.ts";
+import type { ModelCallRequest, ToolChoice } from "./model-call-request.ts";
 import type { ModelChain } from "./model-chain.ts";
 import { AnswerMisfitError, askAgain, finalText } from "./response-format.ts";
 import { type AnswerPart, StepRecord } from "./step-record.ts";
-import {
-  type ApprovalOf,
-  areDecided,
-  classifyCall,
-  cutOffCall,
-  refuseCall,
-  resolveDecidedCalls,
-  runCalls,
-} from "./tool-calls.ts";
+import { type ApprovalOf, areDecided, classifyCall, refuseCall, resolveDecidedCalls, runCalls } from "./tool-calls.ts";
 import { readerParts } from "./turn-files.ts";
 
 /**
@@ -62,6 +54,7 @@ export async function* answerSteps(request: StepsRequest): AsyncGenerator<Answer
   const ids = { text: new UniqueIds(takenIds), reasoning: new UniqueIds(takenIds) };
   let { lastText } = request;
   let askedAgain = false;
+  let toldCut = false;
   for (let step = 1; !signal.aborted; step++) {
     // Meanwhile tools have run.
     if (step > 1 || hasDecided) await meter.beforeCall();
@@ -70,7 +63,9 @@ export async function* answerSteps(request: StepsRequest): AsyncGenerator<Answer
     if (signal.aborted) return;
     yield mark("finish-step", {});
     lastText = finalText(record.content) ?? lastText;
-    const goesOn = record.continues && step < modelCallsMax;
+    // A model whose call was cut off is told so once: it may well be cut off again.
+    const goesOn = record.continues && step < modelCallsMax && !(record.isCut && toldCut);
+    toldCut ||= record.isCut;
     const again =
       goesOn || format === null || record.failed || record.awaits ? null : await askAgain(format, lastText, signal);
     if (!goesOn && again === null) {
@@ -105,6 +100,10 @@ async function* oneStep(
       record.end(received);
       continue;
     }
+    if (received.type === "call-void") {
+      record.clear();
+      continue;
+    }
     const part = withUniqueId(received, ids);
     record.add(part);
     yield part;
@@ -119,17 +118,9 @@ async function* oneStep(
   if (request.signal.aborted) return;
   if (record.isEmpty) throw new NoOutputGeneratedError({ message: "The model's stream ended without an answer." });
   const calls = record.takeCalls();
-  const isCallers = ({ toolName }: { readonly toolName: string }) => isClientTool(request.tools, toolName);
-  if (record.isWhole)
-    yield* recorded(
-      record,
-      runCalls(
-        calls.filter((call) => !isCallers(call)),
-        request,
-      ),
-    );
-  // Told to the reader alone: nobody is to wait for it, and the model is not called again.
-  else yield* calls.filter(isCallers).map((call) => cutOffCall(call, request));
+  // Whatever the vendor calls the reason of the end: the input of these is whole.
+  const ours = calls.filter(({ toolName }) => !isClientTool(request.tools, toolName));
+  if (!record.failed) yield* recorded(record, runCalls(ours, request));
 }
 
 /** Yields parts and adds them to the record. */

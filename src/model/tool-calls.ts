@@ -49,10 +49,12 @@ interface ClassifiedCall {
 export function classifyCall(call: Call, { tools, approvalOf }: ToolCallsRequest): ClassifiedCall {
   const classified: ClassifiedCall = { runs: false, failure: null, told: [] };
   const ours = call.providerExecuted !== true;
-  if (call.invalid === true) return ours ? { ...classified, failure: failureOf(call, tools, call.error) } : classified;
+  // The vendor has run it already, also where a tool of ours has its name.
+  if (!ours) return classified;
+  if (call.invalid === true) return { ...classified, failure: failureOf(call, tools, call.error) };
   if (!Object.hasOwn(tools, call.toolName)) return classified;
   const status = approvalOf(call.toolName);
-  if (status === undefined) return { ...classified, runs: ours };
+  if (status === undefined) return { ...classified, runs: true };
   const approvalId = newId("approval");
   const request = { type: "tool-approval-request", approvalId, toolCall: call } as const;
   if (status.type !== "denied") return { ...classified, told: [request] };
@@ -69,11 +71,6 @@ export function refuseCall(call: Call, { tools }: ToolCallsRequest): ClassifiedC
     `This call was not made: at most ${toolCallsPerStepMax} tools can be called at once. Call the others afterwards.`,
   );
   return { runs: false, failure: null, told: [failureOf(call, tools, error)] };
-}
-
-/** Returns the end of a client tool's call that nobody is asked to run, because the answer was cut off in it or after it. */
-export function cutOffCall(call: Call, { tools }: ToolCallsRequest): AnswerPart {
-  return failureOf(call, tools, new ToolError("This call was not made: the model's answer was cut off."));
 }
 
 /**

@@ -2,7 +2,7 @@ import type { Static } from "@sinclair/typebox";
 import { type ClientTool, clientToolDescriptionCharactersMax, clientToolIssues } from "../agents/client-tools.ts";
 import { invalid, invalidAll } from "../kernel/errors.ts";
 import { validateAt } from "../kernel/http/validate.ts";
-import type { ToolChoice } from "../model/model-call.ts";
+import type { ToolChoice } from "../model/model-call-request.ts";
 import type { ResponseFormat } from "../model/response-format.ts";
 import { checkResponseFormat } from "../sessions/response-format.ts";
 import type { CallerOptions } from "../sessions/state/caller-options.ts";

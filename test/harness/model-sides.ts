@@ -121,10 +121,11 @@ async function bySdk(stage: Stage, scene: Scene): Promise<Side> {
   return play.side(stage, used, ended);
 }
 
-/** Parts of the SDK that say nothing new: a reader has a `start` from the turn, and an unusable call's error with the call. */
+/** Parts of the SDK that say nothing new: a reader has a `start` from the turn, and an unusable call's error with the call. Those of a vendor's bookkeeping are for nobody, and an automatic denial is told once. */
 function isSaid(part: TextStreamPart<ToolSet>, invalid: Set<string>): boolean {
   if (part.type === "tool-call" && part.invalid === true) invalid.add(part.toolCallId);
-  return part.type === "start" || (part.type === "tool-error" && invalid.has(part.toolCallId));
+  const told = ["start", "custom", "tool-approval-response"];
+  return told.includes(part.type) || (part.type === "tool-error" && invalid.has(part.toolCallId));
 }
 
 function wordsOf(error: unknown): string {

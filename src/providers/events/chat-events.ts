@@ -25,7 +25,7 @@ export class ChatEvents implements EventReader {
     const left = this.#calls.end();
     const delta = left.length === 0 ? {} : { tool_calls: left };
     // A vendor that says that the answer has ended but not why: with `[DONE]`, or with a reason that is blank.
-    const isEnded = !this.#hasReason && (isMarked || (this.#blankReasons === 1 && this.#endsBlank));
+    const isEnded = this.#gave && !this.#hasReason && (isMarked || (this.#blankReasons === 1 && this.#endsBlank));
     if (left.length === 0 && !isEnded) return [];
     return [{ choices: [{ index: 0, delta, ...(isEnded ? { finish_reason: "" } : {}) }] }];
   }

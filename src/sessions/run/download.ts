@@ -3,7 +3,7 @@ import { SharedSlots } from "../../kernel/async/shared-slots.ts";
 import { readBounded } from "../../kernel/bounded-read.ts";
 import type { Config } from "../../kernel/config.ts";
 import { type Fetch, tenantFetch } from "../../kernel/outbound/fetch.ts";
-import type { DownloadFiles } from "../../model/model-call.ts";
+import type { DownloadFiles } from "../../model/model-call-request.ts";
 import { ModelBoundsError } from "../../providers/bounds-error.ts";
 
 /** The size limit of a picture that a message gives as a URL. */

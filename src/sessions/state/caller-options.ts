@@ -1,5 +1,5 @@
 import type { ClientTool } from "../../agents/client-tools.ts";
-import type { ToolChoice } from "../../model/model-call.ts";
+import type { ToolChoice } from "../../model/model-call-request.ts";
 
 /** What the request for a turn adds to its agent, for this turn alone. */
 export interface CallerOptions {

@@ -1,0 +1,35 @@
+import type { LanguageModel, ModelMessage, streamText, ToolSet } from "ai";
+import type { ModelMeter } from "./call-meter.ts";
+import type { ResponseFormat } from "./response-format.ts";
+import type { ModelSpans } from "./spans.ts";
+import type { ThinkingSettings } from "./thinking.ts";
+import type { TurnFiles } from "./turn-files.ts";
+
+/**
+ * Fetches files given as URLs: those of messages, for providers that do not accept URLs,
+ * and those that a model made.
+ */
+export type DownloadFiles = NonNullable<Parameters<typeof streamText>[0]["experimental_download"]>;
+
+/** Which tools the model may call, or has to call first; a choice of one tool names it. */
+export type ToolChoice = "auto" | "none" | "required" | { readonly tool: string };
+
+/** The input of one model call. */
+export interface ModelCallRequest {
+  readonly model: LanguageModel;
+  readonly instructions: string;
+  readonly messages: ModelMessage[];
+  readonly tools: ToolSet;
+  readonly thinking: ThinkingSettings;
+  readonly download: DownloadFiles;
+  readonly signal: AbortSignal;
+  readonly spans: ModelSpans;
+  readonly meter: ModelMeter;
+  readonly files: TurnFiles;
+  /** What the final text has to fit; null: any text is an answer. */
+  readonly format: ResponseFormat | null;
+  /** `auto` where it is not given. */
+  readonly toolChoice?: ToolChoice;
+  /** How often a request that failed before its response began is sent again; `providerRetriesMax` where it is not given. */
+  readonly retriesMax?: number;
+}
