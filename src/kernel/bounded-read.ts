@@ -1,6 +1,7 @@
 import { clearTimeout, setTimeout } from "node:timers";
 import { ApiError } from "./errors.ts";
 import { bodySilenceMsMax } from "./limits.ts";
+import { noteDoing } from "./telemetry/work.ts";
 
 /** How long a body may take. */
 export interface BodyTimes {
@@ -53,7 +54,10 @@ export async function readPieces(
         throw brokenOff("The body broke off.");
       });
       if (given !== null) throw brokenOff(given);
-      if (done) return parts;
+      if (done) {
+        noteDoing("body of a request");
+        return parts;
+      }
       timer.refresh();
       bytes += value.byteLength;
       if (bytes > bytesMax) throw new ApiError("payload_too_large");

@@ -1,6 +1,7 @@
 import { Buffer } from "node:buffer";
 import { setImmediate } from "node:timers/promises";
 import { jsonValuesMax } from "./limits.ts";
+import { noteDoing } from "./telemetry/work.ts";
 
 /** JSON of another server nests at most this deep: what walks over it calls itself, and a stack has an end. */
 export const foreignJsonDepthMax = 256;
@@ -129,6 +130,7 @@ export type ForeignJson =
 export async function readForeignJson(source: JsonSource, bounds: Partial<Bounds> = {}): Promise<ForeignJson> {
   const excess = await jsonExcess(source, { depthMax: foreignJsonDepthMax, ...bounds });
   if (excess !== null) return { outcome: excess };
+  noteDoing("JSON of a server");
   try {
     return { outcome: "read", value: JSON.parse(typeof source === "string" ? source : utf8Text(source)) };
   } catch {

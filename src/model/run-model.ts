@@ -10,6 +10,7 @@ import {
 } from "ai";
 import { isUnchecked } from "../kernel/json-schema.ts";
 import { inSpan, recordsContent, type SpanFields } from "../kernel/telemetry/trace.ts";
+import { noteDoing } from "../kernel/telemetry/work.ts";
 import { cleanText, storable } from "../messages/text.ts";
 import { resultChunks } from "../messages/to-chunks.ts";
 import { isStreamOnly, progressChunk } from "../messages/tool-progress.ts";
@@ -138,6 +139,7 @@ export async function runModel(
       afterStep: () => request.afterStep(answer.take()),
     });
     for await (const received of parts) {
+      noteDoing("model's answer");
       for (const chunk of toChunks(received, cleaner, { tools, onError })) {
         if (chunk.type === "error") {
           ended = "failed";

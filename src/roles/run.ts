@@ -1,5 +1,6 @@
 import { type Config, ConfigError, readConfig } from "../kernel/config.ts";
 import { createLogger, type Logger } from "../kernel/telemetry/log.ts";
+import { watchForStalls } from "../kernel/telemetry/stalls.ts";
 import { OperatorError } from "./operator-error.ts";
 import { listenForStop } from "./signals.ts";
 
@@ -36,6 +37,7 @@ export async function runRole(role: Role, options: RoleOptions = { logLevel: "in
     const opened = new AsyncDisposableStack();
     const ended = Promise.withResolvers<string>();
     try {
+      opened.defer(watchForStalls(log));
       if (config.collectorUrl !== null) await traceTo({ ...config, endpoint: config.collectorUrl }, opened);
       await role(config, log, opened, ended.resolve);
     } catch (error) {

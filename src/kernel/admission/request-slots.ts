@@ -3,6 +3,7 @@ import { bearerOf, clientTokenPrefix, keyPrefix } from "../auth/bearer.ts";
 import type { ApiError, Form } from "../errors.ts";
 import type { IdOf } from "../ids.ts";
 import { digest } from "../seal.ts";
+import { workHere } from "../telemetry/work.ts";
 import { FairStart } from "./fair-start.ts";
 import { Places } from "./places.ts";
 import { tooMany } from "./too-many.ts";
@@ -112,6 +113,8 @@ export class RequestSlots {
    * 429 as `begin`, at once where that was thrown before.
    */
   async identify(request: Request, sender: KnownSender): Promise<void> {
+    const work = workHere();
+    if (work !== null) work.tenantId = sender.id;
     const held = this.#held.get(request);
     if (held === undefined) return;
     if (held.place === "refused") throw tooManyInFlight();

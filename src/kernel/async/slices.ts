@@ -1,4 +1,5 @@
 import { setImmediate } from "node:timers";
+import { noteDoing, workHere } from "../telemetry/work.ts";
 
 /** Sliced work of a process takes so long together in one round of the event loop, in milliseconds. */
 const roundMs = 5;
@@ -49,12 +50,16 @@ export class SliceClock {
 
 /**
  * Runs work whose time depends on what strangers sent: in slices, of which one round of the event loop
- * runs some milliseconds, however much work there is. Among several holders (tenants) slices go in
- * turn. Throws `OutOfTimeError` when the work takes more than `msMax` of its own, the signal's reason, and what
+ * runs some milliseconds, however much work there is. Among several holders slices go in
+ * turn; the holder is the tenant for whom it is done. Throws `OutOfTimeError` when the work takes more than `msMax` of its own, the signal's reason, and what
  * the work throws.
  */
 export async function inSlices<T>(
-  { holder = "", msMax, signal }: { readonly holder?: string; readonly msMax: number; readonly signal?: AbortSignal },
+  {
+    holder = workHere()?.tenantId ?? "",
+    msMax,
+    signal,
+  }: { readonly holder?: string; readonly msMax: number; readonly signal?: AbortSignal },
   work: (clock: SliceClock) => SlicedWork<T>,
 ): Promise<T> {
   const clock = new SliceClock(msMax);
@@ -63,6 +68,7 @@ export async function inSlices<T>(
     const turn = rounds.turn(holder);
     if (turn !== null) await turn;
     clock.begin();
+    noteDoing("sliced work");
     try {
       signal?.throwIfAborted();
       const { done, value } = steps.next();

@@ -1,5 +1,6 @@
 import { httpRequests } from "../telemetry/metrics.ts";
 import { inSpan, type SpanFields } from "../telemetry/trace.ts";
+import { workFor } from "../telemetry/work.ts";
 import { isProbe, requestIdOf, routeOf } from "./request.ts";
 
 /** Methods that have a label of their own; a client may send any word. */
@@ -13,7 +14,7 @@ export function observeRequest(request: Request, respond: () => Promise<Response
     method,
     () => requestSpan(request, method),
     async (span) => {
-      const response = await respond();
+      const response = await workFor({ requestId: requestIdOf(request) }, "request", respond);
       const route = routeOf(request);
       const status = `${Math.floor(response.status / 100)}xx`;
       httpRequests.observe({ method, route, status }, (performance.now() - startedAtMs) / 1000);

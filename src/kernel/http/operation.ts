@@ -7,13 +7,13 @@ import type { Sql, Tx } from "../database/client.ts";
 import { tx } from "../database/transaction.ts";
 import { ApiError, type ErrorCause, type Form, invalidAs } from "../errors.ts";
 import type { IdOf } from "../ids.ts";
+import { noteDoing } from "../telemetry/work.ts";
 import { type AuditNote, type AuditRule, AuditTrail } from "./audit-trail.ts";
 import { authenticateRequest } from "./authenticate.ts";
 import { jsonBodyOf, nothing, pointingIn, readBody, type SentRequest } from "./checked-body.ts";
 import type { ClientRequest, Narrowed } from "./client-reach.ts";
 import { askedForm, type FormChange, showIn } from "./form.ts";
 import { type IdempotencyKey, type KeptResponse, readIdempotencyKey } from "./idempotency.ts";
-
 import { queryFields } from "./query-fields.ts";
 import { type RecalledInput, tryRecalled } from "./recalled-request.ts";
 import { Reply } from "./reply.ts";
@@ -295,6 +295,7 @@ function toKept(result: unknown, spec: ResponseRules, form: Form): KeptResponse 
 
 function respond(result: unknown, spec: ResponseRules, form: Form): Response {
   if (result instanceof Response) return result;
+  noteDoing("response to a request");
   return fromKept(result instanceof Committed ? result.response : toKept(result, spec, form));
 }
 

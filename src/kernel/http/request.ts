@@ -2,6 +2,7 @@ import type { ClientScope } from "../auth/client-scope.ts";
 import type { Form } from "../errors.ts";
 import { newId } from "../ids.ts";
 import { databaseWaitMs } from "../limits.ts";
+import { workHere } from "../telemetry/work.ts";
 
 const ids = new WeakMap<Request, string>();
 /** A caller may name its own request id, if it is harmless in logs and headers. */
@@ -19,9 +20,11 @@ export function requestIdOf(request: Request): string {
 
 const routes = new WeakMap<Request, string>();
 
-/** Notes which route a request took, for the metrics and traces of requests. */
+/** Notes which route a request took, for the metrics and traces of requests, and the watchdog. */
 export function rememberRoute(request: Request, route: string): void {
   routes.set(request, route);
+  const work = workHere();
+  if (work !== null) work.route = `${request.method} ${route}`;
 }
 
 /** Returns the pattern of the route that a request took; `unmatched` where there is none. */

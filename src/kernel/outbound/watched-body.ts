@@ -1,3 +1,5 @@
+import { noteDoing } from "../telemetry/work.ts";
+
 /** Returns the same response with another body. */
 export function withBody(response: Response, body: ReadableStream<Uint8Array> | null): Response {
   const headers = new Headers(response.headers);
@@ -57,6 +59,7 @@ export function watchBody(
         }
         const turn = pace?.turn(piece.byteLength) ?? null;
         if (turn !== null) await turn;
+        noteDoing("response of a server");
         try {
           const last = look(piece);
           controller.enqueue(last ?? piece);

@@ -1,5 +1,6 @@
 import { jobs } from "../telemetry/metrics.ts";
 import { inSpan, type SpanFields } from "../telemetry/trace.ts";
+import { workFor } from "../telemetry/work.ts";
 import type { JobName } from "./catalogue.ts";
 
 /** Runs a job, or a turn that was claimed without its job, while counting it. A turn has a span of its own, once it is claimed. */
@@ -9,7 +10,7 @@ export async function observeJob(task: JobName, work: () => Promise<void>): Prom
   const span = (): SpanFields | null =>
     task === "turn" ? null : { kind: "consumer", attributes: { "parley.task": task } };
   try {
-    await inSpan(`job ${task}`, span, work);
+    await workFor({ task }, "job", () => inSpan(`job ${task}`, span, work));
     count("done");
   } catch (error) {
     count("failed");

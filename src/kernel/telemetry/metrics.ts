@@ -111,6 +111,12 @@ export const reaperActions = new Counter({
   registers,
 });
 
+export const eventLoopStalls = new Counter({
+  name: "parley_event_loop_stalls_total",
+  help: "How often the event loop of this process stood for more than 200 ms; the log says in what.",
+  registers,
+});
+
 /** Begins to measure process and runtime: memory, processor time, file descriptors, event loop lag. For processes that are scraped. */
 export function measureProcess(): void {
   if (registry.getSingleMetric("process_cpu_seconds_total") === undefined)

@@ -6,6 +6,7 @@ import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
 import { answerBytesMax, answerChunksMax, turnPatienceMs, turnRunMsMax } from "../../kernel/limits.ts";
 import { SealError } from "../../kernel/seal.ts";
 import { inSpan } from "../../kernel/telemetry/trace.ts";
+import { workFor } from "../../kernel/telemetry/work.ts";
 import { isStreamOnly } from "../../messages/tool-progress.ts";
 import { type ReachedAnswer, runModel } from "../../model/run-model.ts";
 import { thinkingSettings } from "../../model/thinking.ts";
@@ -31,11 +32,14 @@ import { limitedMeter, modelCallsLeft, watchSeconds } from "./turn-limits.ts";
 
 /** Runs a claimed turn, or its continuation, to its end (docs/architecture.md, "A turn's way through the code"). */
 export function runTurn(ctx: Ctx, running: RunningTurn): Promise<void> {
-  return inSpan(
-    "turn",
-    () => claimSpan(running.turn),
-    (span) => runClaim(ctx, running, new ClaimMeter(running.turn, span)),
-  );
+  const { id: turnId, sessionId, tenantId, requestId } = running.turn;
+  const run = () =>
+    inSpan(
+      "turn",
+      () => claimSpan(running.turn),
+      (span) => runClaim(ctx, running, new ClaimMeter(running.turn, span)),
+    );
+  return workFor({ turnId, tenantId, requestId, ...(sessionId === null ? {} : { sessionId }) }, "turn", run);
 }
 
 async function runClaim(ctx: Ctx, running: RunningTurn, meter: ClaimMeter): Promise<void> {
