@@ -87,7 +87,8 @@ describe("GET /docs", () => {
     await mkdir(inRepository("dist"), { recursive: true });
     const folder = await mkdtemp(inRepository("dist", "samples-"));
     try {
-      const config = { extends: "../../tsconfig.json", include: ["."], exclude: [] };
+      const compilerOptions = { incremental: false };
+      const config = { extends: "../../tsconfig.json", compilerOptions, include: ["."], exclude: [] };
       await writeFile(join(folder, "tsconfig.json"), JSON.stringify(config));
       const head = 'import type { Parley } from "parley/client";\ndeclare const parley: Parley;\n';
       await writeFile(join(folder, "samples.ts"), `${head}${samples.join("\n")}`);
