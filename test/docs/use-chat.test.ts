@@ -1,14 +1,9 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { Chat } from "@ai-sdk/react";
-import {
-  DefaultChatTransport,
-  isToolUIPart,
-  lastAssistantMessageIsCompleteWithApprovalResponses,
-  readUIMessageStream,
-  type UIMessage,
-  type UIMessageChunk,
-} from "ai";
+import { isToolUIPart, readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
+import { goesOn, ParleyChat } from "parley/use-chat";
+import { listen } from "../../src/kernel/runtime.ts";
 import { useTenant } from "../harness/fixture.ts";
 import { eventually } from "../harness/harness.ts";
 import { holdModel, openEndedMark } from "../harness/held-model.ts";
@@ -21,30 +16,13 @@ const model = holdModel(h.model);
 afterAll(() => model[Symbol.asyncDispose]());
 const agentId = await makeAgent({ model }, t);
 
-const [, shown = ""] =
-  /```ts\nimport \{ DefaultChatTransport \} from "ai";\n([\s\S]*?)```/.exec(
-    readFileSync(inRepository("README.md"), "utf8"),
-  ) ?? [];
-const code = new Bun.Transpiler({ loader: "ts" }).transformSync(`${shown}\nexport { transport, sessionUrl };`);
-
-/** The very transport that the README shows, on this process's service. */
+/** A chat on this process's service. */
 function openChat(agent: string = agentId) {
-  const make = new Function(
-    "DefaultChatTransport",
-    "fetch",
-    "baseUrl",
-    "agentId",
-    "apiKey",
-    code.replace(/export \{[^}]*\};/, "return { transport, get sessionUrl() { return sessionUrl; } };"),
-  );
-  const send = (input: string, init: RequestInit) => h.app(new Request(input, init));
-  const chat: { transport: DefaultChatTransport<UIMessage>; readonly sessionUrl: string | null } = make(
-    DefaultChatTransport,
-    send,
-    "http://parley.test",
-    agent,
-    t.token,
-  );
+  const chat = new ParleyChat({
+    agentUrl: `http://parley.test/v1/agents/${agent}`,
+    apiKey: t.token,
+    fetch: (input, init) => h.app(new Request(input, init)),
+  });
   return { chat, transport: chat.transport };
 }
 
@@ -61,7 +39,7 @@ async function assemble(stream: ReadableStream<UIMessageChunk>): Promise<UIMessa
 const textOf = (message: UIMessage) =>
   message.parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("");
 
-describe("useChat over DefaultChatTransport", () => {
+describe("useChat over the transport of parley/use-chat", () => {
   const submit = { chatId: "c", trigger: "submit-message" as const, messageId: undefined, abortSignal: undefined };
 
   test("sends, resumes and regenerates; the assembled message is the stored one", async () => {
@@ -129,22 +107,15 @@ describe("useChat over DefaultChatTransport", () => {
       approvalInChat: { default: "manual", overrides: [] },
     });
     const { transport } = openChat(asking);
-    const chat = new Chat<UIMessage>({
-      transport,
-      // As the README says: of the messages up to the last answer.
-      sendAutomaticallyWhen: ({ messages }) =>
-        lastAssistantMessageIsCompleteWithApprovalResponses({
-          messages: messages.slice(0, messages.findLastIndex(({ role }) => role === "assistant") + 1),
-        }),
-    });
+    const chat = new Chat<UIMessage>({ transport, sendAutomaticallyWhen: goesOn });
     const callOf = () => chat.messages[1]?.parts.find(isToolUIPart);
     await chat.sendMessage({ text: '[[sim: tool=memory_save args={"text":"tea"} ; text="Noted."]]' });
     expect(callOf()?.state).toBe("approval-requested");
     await chat.sendMessage({ text: '[[sim: text="Second."]]' });
     expect(chat.status).toBe("error");
     await chat.addToolApprovalResponse({ id: callOf()?.approval?.id ?? "", approved: true });
-    await eventually(() => chat.status === "ready" && callOf()?.state === "output-available");
-    await chat.sendMessage();
+    // The question that was refused meanwhile is sent again by itself.
+    await eventually(() => chat.status === "ready" && chat.messages.length === 4);
     expect(chat.messages.map(textOf)).toEqual([
       expect.stringContaining("memory_save"),
       "Noted.",
@@ -171,4 +142,26 @@ describe("useChat over DefaultChatTransport", () => {
     );
     expect(textOf(first)).toBe("One");
   });
+});
+
+test("the README's lines are a chat", async () => {
+  const [, shown = ""] =
+    /```ts\nimport \{ useChat \}.*\n.*parley\/use-chat";\n([\s\S]*?)```/.exec(
+      readFileSync(inRepository("README.md"), "utf8"),
+    ) ?? [];
+  const server = listen({ hostname: "127.0.0.1", port: 0, fetch: h.app });
+  try {
+    const names = ["useChat", "goesOn", "ParleyChat", "baseUrl", "agentId", "apiKey"];
+    const make = new Function(...names, `${shown}\nreturn { chat, parley };`);
+    // The hook is made of this.
+    const useChat = (options: ConstructorParameters<typeof Chat>[0]) => new Chat(options);
+    const baseUrl = `http://127.0.0.1:${server.port}`;
+    const { chat, parley } = make(useChat, goesOn, ParleyChat, baseUrl, agentId, t.token);
+    await chat.sendMessage({ text: '[[sim: text="One"]]' });
+    expect(chat.messages.map(textOf)).toEqual([expect.anything(), "One"]);
+    const reloaded = new ParleyChat({ agentUrl: "", apiKey: t.token, sessionUrl: parley.sessionUrl });
+    expect(((await reloaded.load()) as UIMessage[]).map(textOf)).toEqual(chat.messages.map(textOf));
+  } finally {
+    await server.stop(true);
+  }
 });

@@ -174,7 +174,7 @@ export class Talk {
     });
   }
 
-  /** As the README's transport does it: the hook's `stop()` ends the reading, and here the turn, which keeps what it said. */
+  /** As `src/client/use-chat.ts` does it: the hook's `stop()` ends the reading, and here the turn, which keeps what it said. */
   async #send(path: string, { signal, ...init }: RequestInit): Promise<Response> {
     const response = await consoleFetch(path, { ...init, signal: this.#left.signal });
     const sessionId = response.headers.get("Location")?.split("/").at(-1);
