@@ -1,6 +1,7 @@
 import type { LanguageModel, ModelMessage, streamText, ToolSet } from "ai";
 import type { ModelMeter } from "./call-meter.ts";
 import type { ResponseFormat } from "./response-format.ts";
+import type { Refusals } from "./sending/refusals.ts";
 import type { ModelSpans } from "./spans.ts";
 import type { ThinkingSettings } from "./thinking.ts";
 import type { TurnFiles } from "./turn-files.ts";
@@ -26,6 +27,7 @@ export interface ModelCallRequest {
   readonly spans: ModelSpans;
   readonly meter: ModelMeter;
   readonly files: TurnFiles;
+  readonly refusals: Refusals;
   /** What the final text has to fit; null: any text is an answer. */
   readonly format: ResponseFormat | null;
   /** `auto` where it is not given. */

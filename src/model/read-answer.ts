@@ -5,6 +5,8 @@ import { EndedWrongError, isGoodEnd } from "./ended-wrong.ts";
 import { GiveWay } from "./give-way.ts";
 import type { DownloadFiles, ModelCallRequest } from "./model-call-request.ts";
 import type { Model, ModelPart } from "./model-part.ts";
+import type { OpenedCall } from "./open-call.ts";
+import type { ThoughtName } from "./sending/said.ts";
 import type { AnswerPart, ModelCallEnd } from "./step-record.ts";
 import { withoutBookkeeping } from "./vendor-metadata.ts";
 
@@ -20,13 +22,14 @@ type TextPart = Extract<ModelPart, { type: `${"text" | "reasoning"}-${"start" | 
 export async function* readAnswer(
   model: Model,
   request: ModelCallRequest,
-  stream: ReadableStream<ModelPart>,
+  { stream, said }: OpenedCall,
   meter: CallMeter,
 ): AsyncGenerator<AnswerPart | ModelCallEnd, void, undefined> {
-  const answer = new Answer(model, request, meter);
+  const answer = new Answer(model, request, said.nameOfThoughts, meter);
   let started = false;
   const giveWay = new GiveWay();
-  for await (const part of readParts(stream, request.signal)) {
+  for await (const received of readParts(stream, request.signal)) {
+    const part = said.read(received);
     const pause = giveWay.part(part.type === "tool-call" || part.type === "tool-result");
     if (pause !== null) await pause;
     if (answer.isOver || part.type === "stream-start" || part.type === "raw") continue;
@@ -48,10 +51,13 @@ class Answer {
   readonly #response: { id: string; modelId: string };
   /** Texts and thoughts that have begun, by kind and id, and how they end. */
   readonly #open = new Map<string, AnswerPart>();
+  /** What an unsigned thought is told with, so that no other vendor is sent it; null: nothing. */
+  readonly #nameOfThoughts: ThoughtName | null;
   #gave = false;
   #failed = false;
 
-  constructor(model: Model, request: ModelCallRequest, meter: CallMeter) {
+  constructor(model: Model, request: ModelCallRequest, nameOfThoughts: ThoughtName | null, meter: CallMeter) {
+    this.#nameOfThoughts = nameOfThoughts;
     this.#request = request;
     this.#meter = meter;
     this.#calls = new AnswerCalls(request);
@@ -108,7 +114,9 @@ class Answer {
     const key = `${kind}:${part.id}`;
     const open = this.#open.get(key);
     const told = withoutBookkeeping(part);
-    const end = { type: `${kind}-end`, id: part.id } as AnswerPart;
+    const plain = { type: `${kind}-end`, id: part.id } as AnswerPart;
+    const isNamed = kind === "text" || this.#nameOfThoughts === null || told.providerMetadata !== undefined;
+    const end = isNamed ? plain : ({ ...plain, providerMetadata: this.#nameOfThoughts } as AnswerPart);
     switch (part.type) {
       case "text-start":
       case "reasoning-start":
@@ -117,13 +125,13 @@ class Answer {
       case "text-end":
       case "reasoning-end":
         this.#open.delete(key);
-        return open === undefined ? [] : [told as AnswerPart];
+        return open === undefined ? [] : [told.providerMetadata === undefined ? open : (told as AnswerPart)];
       default: {
         this.#meter.came(part.delta);
         if (part.type === "text-delta") this.#gave ||= part.delta.trim() !== "";
         const { delta: text, ...rest } = told as typeof part;
         const begun = open === undefined ? [{ type: `${kind}-start`, id: part.id } as AnswerPart] : [];
-        if (open === undefined) this.#open.set(key, end);
+        if (open === undefined || told.providerMetadata !== undefined) this.#open.set(key, end);
         return [
           ...begun,
           ...(text !== "" || rest.providerMetadata !== undefined ? [{ ...rest, text }] : []),

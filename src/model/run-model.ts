@@ -28,6 +28,8 @@ import type { DownloadFiles, ToolChoice } from "./model-call-request.ts";
 import { ModelChain, type OpenModel } from "./model-chain.ts";
 import { modelMessages } from "./prompt.ts";
 import { AnswerMisfitError, finalText, type ResponseFormat } from "./response-format.ts";
+import type { LeftOutTool } from "./sending/fit-tools.ts";
+import { Refusals } from "./sending/refusals.ts";
 import { inputContent, resultContent } from "./span-content.ts";
 import { ModelSpans } from "./spans.ts";
 import type { AnswerPart } from "./step-record.ts";
@@ -65,6 +67,8 @@ export interface ModelRequest {
   readonly format: ResponseFormat | null;
   /** `auto` where it is not given. */
   readonly toolChoice?: ToolChoice;
+  /** Told of each tool that a vendor was not offered. */
+  readonly onToolLeftOut?: (tool: LeftOutTool) => void;
   /** Called, and waited for, before a tool runs. */
   readonly beforeTool: (toolCallId: string) => Promise<void>;
   /** Called, and waited for, when a step is complete and the model is called again, with the chunks since the last such step. */
@@ -131,6 +135,7 @@ export async function runModel(
       modelCallsMax: request.modelCallsMax,
       meter: request.meter,
       files: new TurnFiles(shownOf(request)),
+      refusals: new Refusals(request.onToolLeftOut ?? (() => {})),
       format: request.format,
       toolChoice: choiceOf(request),
       lastText: request.extended === null ? null : finalText(request.extended.parts),

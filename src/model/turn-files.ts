@@ -4,12 +4,10 @@ import { asResultFile, base64Bytes, base64Of, resultFileMetadata } from "../mess
 import { FiledResult } from "../tools/filed-result.ts";
 import type { AnswerPart } from "./step-record.ts";
 
-/** The pictures and sounds that the tools of one turn return: how many there may be, and which models take none. */
+/** The pictures and sounds that the tools of one turn return: how many there may be. */
 export class TurnFiles {
   #count = 0;
   #bytes = 0;
-  /** Models that refused a prompt with such files, and took it without. */
-  readonly refusedBy = new WeakSet<object>();
 
   /** `shown` are parts or chunks of the answer that was begun before. */
   constructor(shown: Iterable<unknown>) {

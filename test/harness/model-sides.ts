@@ -206,7 +206,8 @@ class Play {
   }
 
   side(stage: Stage, used: Side["used"], ended: Side["ended"]): Side {
-    const { chunks, bodies } = withoutIds({ chunks: this.chunks, bodies: stage.bodies() });
+    // A call is sent with an id that the vendor takes, which may be another one than the reader's.
+    const [chunks, bodies] = [withoutIds(this.chunks), withoutIds(stage.bodies())];
     return { chunks, bodies, ran: this.#ran, used, ended };
   }
 
@@ -262,6 +263,7 @@ function inputOf(name: string) {
   );
 }
 
+const idFields = new Set(["id", "approvalId", "tool_call_id", "call_id"]);
 const madeUp = /\b(?:call|msg|rs|fc|resp)_[0-9a-f-]{20,}/g;
 const unusable =
   /^(?:(?:{"error":")?(?:The tool's input is not valid|There is no tool)|.*Invalid input for tool|.*unavailable tool)/s;
@@ -277,7 +279,7 @@ function withoutIds<T>(value: T): T {
     JSON.stringify(value, (key, field) => {
       if (typeof field !== "string") return field;
       if (unusable.test(field)) return "(an unusable call)";
-      return key === "id" || key === "approvalId" ? numbered(field) : field.replace(madeUp, (id) => `${numbered(id)}`);
+      return idFields.has(key) ? numbered(field) : field.replace(madeUp, (id) => `${numbered(id)}`);
     }),
   );
 }

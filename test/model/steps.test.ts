@@ -375,7 +375,7 @@ describe("runModel differs from the SDK's streamText on purpose:", () => {
   test("an approved call of a tool that is gone has failed, and the answer goes on", async () => {
     const played = decided('tool=ask; text="I see." inputTokens=9', [{ tool: "gone", input: {}, approved: true }]);
     const { ours, sdk } = await bothSides(chat, played);
-    const told = { role: "tool", tool_call_id: "made-0", content: "(an unusable call)" };
+    const told = { role: "tool", tool_call_id: "id-1", content: "(an unusable call)" };
     expect(ours.bodies).toEqual([{ ...(ours.bodies[0] as object), messages: expect.arrayContaining([told]) }]);
     expect(ours.chunks[0]).toMatchObject({ type: "tool-output-error", toolCallId: "made-0" });
     expect(ours.ended).toBe("finished");

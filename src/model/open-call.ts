@@ -1,0 +1,197 @@
+import type { ModelMessage } from "ai";
+import { prepareRetries } from "ai/internal";
+import { isBlank } from "../messages/text.ts";
+import type { CallMeter } from "./call-meter.ts";
+import { haveFiles, withTakenFiles } from "./files-taken.ts";
+import { languagePrompt } from "./language-prompt.ts";
+import type { ModelCallRequest, ToolChoice } from "./model-call-request.ts";
+import type { Model, ModelPart } from "./model-part.ts";
+import { formatSettings, type ResponseFormat } from "./response-format.ts";
+import { fitMessages } from "./sending/fit-prompt.ts";
+import { type FitTool, type FitTools, fitTools, type ToolDefinition } from "./sending/fit-tools.ts";
+import { isOfThoughts, mayBeOfTools, otherThoughts, type Refusal, refusalOf, type Way } from "./sending/refusals.ts";
+import { withOwnFields } from "./sending/renamed-fields.ts";
+import { rulesOf, type VendorRules } from "./sending/rules.ts";
+import { SaidParts } from "./sending/said.ts";
+import { neverTaken, noteTaken } from "./sending/taken-tools.ts";
+import type { ThinkingSettings } from "./thinking.ts";
+
+/** A call whose response has begun. */
+export interface OpenedCall {
+  readonly stream: ReadableStream<ModelPart>;
+  readonly said: SaidParts;
+}
+
+/** A request to the provider that failed before its response began is tried once more. */
+const providerRetriesMax = 1;
+/** A request that the provider refuses is sent in at most this many other ways. */
+const otherWaysMax = 3;
+
+/**
+ * Sends a request, made fit for the model's vendor, and returns the call once its response begins. A request that
+ * the vendor refuses is sent again without what may be the reason: thoughts and signatures where its words are
+ * about them, tools that it has never taken, files that tools returned. What helped is kept for the turn. Throws what
+ * the provider's client threw first.
+ */
+export async function openCall(model: Model, request: ModelCallRequest, meter: CallMeter): Promise<OpenedCall> {
+  const { signal, refusals } = request;
+  const rules = rulesOf(model);
+  const tools = await fitTools(request.tools, rules);
+  refusals.leftOut(tools.leftOut);
+  const { retry } = prepareRetries({ maxRetries: request.retriesMax ?? providerRetriesMax, abortSignal: signal });
+  const asked = new Asked(model, request, { rules, tools });
+  const send = (way: Way) => retry(() => asked.send(way, meter));
+  const said = new SaidParts(tools, rules);
+  let way = refusals.wayOf(model);
+  try {
+    return { stream: withOwnFields(await send(way), tools), said };
+  } catch (first) {
+    let refusal = refusalOf(first);
+    for (let other = 0; other < otherWaysMax && refusal !== null && !signal.aborted; other++) {
+      const next = asked.otherWay(way, refusal);
+      if (next === null) break;
+      try {
+        const stream = await send(next);
+        asked.keep(next);
+        return { stream: withOwnFields(stream, tools), said };
+      } catch (error) {
+        const again = refusalOf(error);
+        // Its words are about something else now, so that much was right.
+        if (again !== null && next.thoughts !== way.thoughts && !isOfThoughts(again)) way = next;
+        refusal = again;
+      }
+    }
+    throw first;
+  }
+}
+
+/** One request, in the ways in which it is sent. */
+class Asked {
+  readonly #model: Model;
+  readonly #request: ModelCallRequest;
+  readonly #rules: VendorRules;
+  readonly #tools: FitTools;
+  readonly #tried = new Set<"thoughts" | "tools" | "files">();
+  /** Whether the messages that were sent last hold what their vendor signed or thought. */
+  #hasThoughts = false;
+
+  constructor(model: Model, request: ModelCallRequest, { rules, tools }: { rules: VendorRules; tools: FitTools }) {
+    this.#model = model;
+    this.#request = request;
+    this.#rules = rules;
+    this.#tools = tools;
+  }
+
+  async send(way: Way, meter: CallMeter): Promise<ReadableStream<ModelPart>> {
+    const model = this.#model;
+    const { instructions, thinking, download, signal, spans, format, toolChoice = "auto" } = this.#request;
+    const messages = this.#messages(way);
+    const prompt = await languagePrompt({
+      instructions: isBlank(instructions) ? "" : instructions,
+      messages,
+      supportedUrls: await model.supportedUrls,
+      download,
+      abortSignal: signal,
+      provider: model.provider.split(".", 1)[0] as string,
+    });
+    const offered = this.#offered(way);
+    const stubs = offered.length === 0 && this.#rules.callsNeedTools ? stubsOf(messages) : [];
+    const tools = offered.length === 0 ? stubs : offered.map(({ definition }) => definition);
+    spans.start(model, prompt);
+    const settings = settingsOf(thinking, format);
+    meter.begin({ prompt, tools: tools.length === 0 ? undefined : tools, format: settings.responseFormat });
+    try {
+      const { stream } = await model.doStream({
+        prompt,
+        abortSignal: signal,
+        toolChoice: stubs.length > 0 ? { type: "none" } : choiceFor(toolChoice, offered),
+        ...(tools.length === 0 ? {} : { tools }),
+        ...settings,
+      });
+      noteTaken(model, offered);
+      return stream;
+    } catch (error) {
+      meter.fail(error);
+      throw error;
+    }
+  }
+
+  /** Returns another way to send what was refused; null where there is none that may help. */
+  otherWay(way: Way, refusal: Refusal): Way | null {
+    if (isOfThoughts(refusal) && !this.#tried.has("thoughts")) {
+      const thoughts = otherThoughts(refusal, way.thoughts);
+      const changes = thoughts === "each" ? this.#rules.thoughts === "chat" : this.#hasThoughts || thoughts === "own";
+      this.#tried.add("thoughts");
+      if (changes) return { ...way, thoughts };
+    }
+    if (mayBeOfTools(refusal) && !this.#tried.has("tools")) {
+      const never = neverTaken(this.#model, this.#offered(way)).map(({ name }) => name);
+      this.#tried.add("tools");
+      if (never.length > 0) return { ...way, withoutTools: new Set([...way.withoutTools, ...never]) };
+    }
+    if (way.files && !this.#tried.has("files")) {
+      this.#tried.add("files");
+      if (haveFiles(withTakenFiles(this.#request.messages, this.#model, false))) return { ...way, files: false };
+    }
+    return null;
+  }
+
+  /** The vendor took the request in this way. */
+  keep(way: Way): void {
+    const { refusals } = this.#request;
+    refusals.keep(this.#model, way, this.#tried.has("thoughts") && this.#rules.thoughts === "chat");
+    const reason = "The vendor refused a request with it.";
+    refusals.leftOut([...way.withoutTools].map((tool) => ({ tool, reason })));
+  }
+
+  #offered({ withoutTools }: Way): readonly FitTool[] {
+    const { offered } = this.#tools;
+    return withoutTools.size === 0 ? offered : offered.filter(({ name }) => !withoutTools.has(name));
+  }
+
+  #messages({ files, thoughts }: Way): ModelMessage[] {
+    const taken = withTakenFiles(this.#request.messages, this.#model, !files);
+    const messages = fitMessages(taken, { rules: this.#rules, names: this.#tools.names, thoughts });
+    this.#hasThoughts = messages.some(
+      ({ role, content }) => role === "assistant" && typeof content !== "string" && content.some(isSigned),
+    );
+    return messages;
+  }
+}
+
+function isSigned(part: { readonly type: string; readonly providerOptions?: unknown }): boolean {
+  return part.type === "reasoning" || part.providerOptions !== undefined;
+}
+
+/** Returns definitions of the tools that were called, for a vendor that takes no call without them. */
+function stubsOf(messages: readonly ModelMessage[]): ToolDefinition[] {
+  const names = new Set<string>();
+  for (const { role, content } of messages)
+    if (role === "tool") for (const part of content) if (part.type === "tool-result") names.add(part.toolName);
+  return [...names].map((name) => ({
+    type: "function",
+    name,
+    description: "No longer available.",
+    inputSchema: { type: "object", properties: {} },
+  }));
+}
+
+function choiceFor(choice: ToolChoice, offered: readonly FitTool[]) {
+  if (typeof choice === "string")
+    return { type: choice === "required" && offered.length === 0 ? ("auto" as const) : choice };
+  const tool = offered.find(({ name }) => name === choice.tool);
+  return tool === undefined ? { type: "auto" as const } : { type: "tool" as const, toolName: tool.definition.name };
+}
+
+/** Returns the settings of a call that are not its prompt. */
+function settingsOf(
+  thinking: ThinkingSettings,
+  format: ResponseFormat | null,
+): ThinkingSettings & Partial<Pick<ReturnType<typeof formatSettings>, "responseFormat">> {
+  if (format === null) return thinking;
+  const { responseFormat, providerOptions } = formatSettings(format);
+  const named = { ...thinking.providerOptions } as Record<string, object>;
+  for (const [provider, options] of Object.entries(providerOptions))
+    named[provider] = { ...named[provider], ...options };
+  return { ...thinking, responseFormat, providerOptions: named as NonNullable<ThinkingSettings["providerOptions"]> };
+}

@@ -1,0 +1,82 @@
+import { createHash } from "node:crypto";
+
+/** Ids of calls as one request sends them: each once, and the same for a call and its result. */
+export class CallIds {
+  readonly #fits: RegExp;
+  readonly #taken = new Set<string>();
+
+  /** `fits` is what the vendor takes. */
+  constructor(fits: RegExp) {
+    this.#fits = fits;
+  }
+
+  /**
+   * Returns the id for the next call of a transcript. One that fits stays; any other one, and one that an earlier
+   * call has, becomes nine letters and digits that are made of it, so that the same transcript is sent the same way
+   * in every turn.
+   */
+  take(callId: string): string {
+    let id = callId;
+    for (let round = 0; !this.#fits.test(id) || this.#taken.has(id); round++)
+      id = nineCharacters(`${callId}\n${round}`);
+    this.#taken.add(id);
+    return id;
+  }
+}
+
+/** Names of tools as one vendor is sent them. Those of offered tools stand for the tool; any other one is only made to fit. */
+export class ToolNames {
+  readonly #fits: RegExp;
+  readonly #sent = new Map<string, string>();
+  readonly #real = new Map<string, string>();
+
+  /** `fits` is what the vendor takes. */
+  constructor(fits: RegExp) {
+    this.#fits = fits;
+  }
+
+  /** Returns the name by which a tool is offered: its own, or one that no other offered tool has. */
+  offer(name: string): string {
+    let sent = this.#fitting(name);
+    for (let round = 0; this.#real.has(sent); round++)
+      sent = `${this.#fitting(name).slice(0, distinctLength)}_${nineCharacters(`${name}\n${round}`)}`;
+    this.#sent.set(name, sent);
+    this.#real.set(sent, name);
+    return sent;
+  }
+
+  /** Returns the name that a call in the transcript is sent with. */
+  sentOf(name: string): string {
+    return this.#sent.get(name) ?? this.#fitting(name);
+  }
+
+  /** Returns the tool that the model means with a name. */
+  realOf(sent: string): string {
+    return this.#real.get(sent) ?? sent;
+  }
+
+  #fitting(name: string): string {
+    return this.#fits.test(name) ? name : fittingName(name);
+  }
+}
+
+const nameLengthMax = 64;
+const idLength = 9;
+/** What of a name is left beside what tells it from another one. */
+const distinctLength = nameLengthMax - idLength - 1;
+/** The fewest characters of a name that any vendor asks for. */
+const nameLengthMin = 3;
+
+/** Returns a name that every vendor takes: letters, digits, `_` and `-`, a letter or `_` first. */
+function fittingName(name: string): string {
+  const letters = name.slice(0, nameLengthMax).replaceAll(/[^a-zA-Z0-9_-]/g, "_");
+  const led = /^[a-zA-Z_]/.test(letters) ? letters : `_${letters}`;
+  return led.slice(0, nameLengthMax).padEnd(nameLengthMin, "_");
+}
+
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+
+function nineCharacters(text: string): string {
+  const digest = createHash("sha256").update(text).digest();
+  return Array.from(digest.subarray(0, idLength), (byte) => alphabet[byte % alphabet.length]).join("");
+}

@@ -1,0 +1,83 @@
+import { APICallError } from "ai";
+import type { SentThoughts } from "./fit-prompt.ts";
+import type { LeftOutTool } from "./fit-tools.ts";
+
+/** How a model is asked: with all that fits it, or without what it has refused. */
+export interface Way {
+  readonly thoughts: SentThoughts;
+  /** Whether it is sent the pictures and sounds that tools returned. */
+  readonly files: boolean;
+  /** The tools that are left out, by name. */
+  readonly withoutTools: ReadonlySet<string>;
+}
+
+/**
+ * What the models of a turn have refused, so that the next step does not ask them for it again; and the tools that
+ * were left out.
+ */
+export class Refusals {
+  readonly #ways = new WeakMap<object, Way>();
+  readonly #onLeftOut: (tool: LeftOutTool) => void;
+
+  /** `onLeftOut` is told of each tool that a vendor was not offered, more than once where several requests went without it. */
+  constructor(onLeftOut: (tool: LeftOutTool) => void) {
+    this.#onLeftOut = onLeftOut;
+  }
+
+  wayOf(model: object): Way {
+    return (
+      this.#ways.get(model) ?? { thoughts: wantedThoughts.get(model) ?? "own", files: true, withoutTools: noTools }
+    );
+  }
+
+  /** The model took a request in this way. `lasts`: so it will other turns' requests. */
+  keep(model: object, way: Way, lasts: boolean): void {
+    this.#ways.set(model, way);
+    if (lasts) wantedThoughts.set(model, way.thoughts);
+  }
+
+  leftOut(tools: Iterable<LeftOutTool>): void {
+    for (const tool of tools) this.#onLeftOut(tool);
+  }
+}
+
+const noTools: ReadonlySet<string> = new Set();
+/** What models of Chat Completions do with thoughts does not change: some refuse the field, others want it. */
+const wantedThoughts = new WeakMap<object, SentThoughts>();
+
+/** What a vendor said when it refused a request: its status and its words, which are looked at and not shown. */
+export interface Refusal {
+  readonly status: number;
+  readonly words: string;
+}
+
+/** Words of a refusal that are looked at. */
+const wordsMax = 10_000;
+
+/** Returns what a vendor said when it refused a request as it was; null for any other failure. */
+export function refusalOf(error: unknown): Refusal | null {
+  if (!APICallError.isInstance(error) || error.statusCode === undefined || !refusing.has(error.statusCode)) return null;
+  return { status: error.statusCode, words: `${error.message} ${error.responseBody ?? ""}`.slice(0, wordsMax) };
+}
+
+/** A model without eyes, a type that it does not know, a prompt that is too large, a field that it does not have. */
+const refusing: ReadonlySet<number> = new Set([400, 404, 413, 415, 422]);
+
+/** Returns whether a refusal may be about tools: a router says by 404 that no server of a model takes any. */
+export function mayBeOfTools({ status, words }: Refusal): boolean {
+  return status === 400 || status === 422 || (status === 404 && /tool|function/i.test(words));
+}
+
+/** Returns whether a refusal is about thoughts, signatures, or what the vendor keeps of its answers. */
+export function isOfThoughts({ status, words }: Refusal): boolean {
+  if (status !== 400 && status !== 404 && status !== 422) return false;
+  return /reason|think|thought|signature|encrypted|\bitems?\b.*(not found|without|expired|required)/is.test(words);
+}
+
+/** Returns what to send of thoughts in place of what was refused. */
+export function otherThoughts({ words }: Refusal, refused: SentThoughts): SentThoughts {
+  const isMissed =
+    /missing|must (be|include|contain)|required|expected/i.test(words) && /reasoning_content/.test(words);
+  if (isMissed && refused !== "each") return "each";
+  return refused === "none" ? "own" : "none";
+}
