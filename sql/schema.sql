@@ -771,6 +771,7 @@ CREATE TABLE turns (
   first_text_at timestamp with time zone,
   finished_at timestamp with time zone,
   log_after_loss boolean DEFAULT false NOT NULL,
+  tools_left_out json,
   CONSTRAINT turns_pkey PRIMARY KEY (id),
   CONSTRAINT turns_cancel_keep_check CHECK (cancel_keep = ANY (ARRAY['nothing'::text, 'partial'::text])),
   CONSTRAINT turns_input_tokens_check CHECK (input_tokens >= 0),

@@ -79,6 +79,8 @@ export const toolCallsPerStepMax = 128;
 export const recordedCallsMax = 1_000;
 /** A tool's name, and the id of a call, are kept in that record up to this many UTF-16 units: a provider chooses them. */
 export const recordedNameLengthMax = 256;
+/** The record of the tools that a turn's vendors were not offered has at most so many, the first ones. */
+export const recordedToolsMax = 1_000;
 /** So many turns of a tenant may be queued where the operator set nothing else; the column `queued_turns` of `tenants` begins with it. */
 export const queuedTurnsDefault = 10_000;
 /** So many turns of a session wait at once until the one before them has ended. */

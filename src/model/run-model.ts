@@ -28,7 +28,7 @@ import type { DownloadFiles, ToolChoice } from "./model-call-request.ts";
 import { ModelChain, type OpenModel } from "./model-chain.ts";
 import { modelMessages } from "./prompt.ts";
 import { AnswerMisfitError, finalText, type ResponseFormat } from "./response-format.ts";
-import type { LeftOutTool } from "./sending/fit-tools.ts";
+import type { UnofferedTool } from "./sending/fit-tools.ts";
 import { Refusals } from "./sending/refusals.ts";
 import { inputContent, resultContent } from "./span-content.ts";
 import { ModelSpans } from "./spans.ts";
@@ -68,7 +68,7 @@ export interface ModelRequest {
   /** `auto` where it is not given. */
   readonly toolChoice?: ToolChoice;
   /** Told of each tool that a vendor was not offered. */
-  readonly onToolLeftOut?: (tool: LeftOutTool) => void;
+  readonly onToolLeftOut?: (tool: UnofferedTool) => void;
   /** Called, and waited for, before a tool runs. */
   readonly beforeTool: (toolCallId: string) => Promise<void>;
   /** Called, and waited for, when a step is complete and the model is called again, with the chunks since the last such step. */

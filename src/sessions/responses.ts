@@ -99,7 +99,16 @@ const StepResponse = Component("TurnStep", {
   outputTokens: example(Type.Integer(), 40),
   toolCalls: Type.Array(StepCallResponse),
 });
-export const TurnDetailsResponse = Component("TurnDetails", { ...turnView, steps: Type.Array(StepResponse) });
+const ToolLeftOut = Component("ToolLeftOut", {
+  tool: example(Text, "files__render"),
+  reason: example(Text, "The vendor takes at most 128 tools."),
+});
+export const TurnDetailsResponse = Component("TurnDetails", {
+  ...turnView,
+  steps: Type.Array(StepResponse),
+  // Tools that a model's vendor was not offered, and why.
+  toolsLeftOut: Type.Array(ToolLeftOut),
+});
 
 export const MessageResponse = Component("Turn", {
   message: Message,

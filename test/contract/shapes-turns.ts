@@ -24,7 +24,8 @@ const turn = {
 export const turnShapes: Readonly<Record<string, Fields>> = {
   TurnSummaryPage: { data: "[#TurnSummary]", nextCursor: "text?" },
   TurnSummary: turn,
-  TurnDetails: { ...turn, steps: "[#TurnStep]" },
+  TurnDetails: { ...turn, steps: "[#TurnStep]", toolsLeftOut: "[#ToolLeftOut]" },
+  ToolLeftOut: { tool: "text", reason: "text" },
   TurnStep: {
     index: "int",
     startedAt: "time",

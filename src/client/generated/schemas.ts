@@ -1303,6 +1303,11 @@ export interface ToolApprovals {
   continuation: Continuation | null;
 }
 
+export interface ToolLeftOut {
+  tool: string;
+  reason: string;
+}
+
 export interface ToolPart {
   type: `tool-${string}`;
   toolCallId: string;
@@ -1376,6 +1381,7 @@ export interface TurnDetails {
   usageEstimated: boolean;
   modelCalls: number;
   steps: Array<TurnStep>;
+  toolsLeftOut: Array<ToolLeftOut>;
 }
 
 export interface TurnLimits {

@@ -22,7 +22,7 @@ export interface FitTool {
 }
 
 /** A tool that a vendor was not offered, and why. */
-export interface LeftOutTool {
+export interface UnofferedTool {
   readonly tool: string;
   readonly reason: string;
 }
@@ -31,7 +31,7 @@ export interface LeftOutTool {
 export interface FitTools {
   readonly offered: readonly FitTool[];
   readonly names: ToolNames;
-  readonly leftOut: readonly LeftOutTool[];
+  readonly leftOut: readonly UnofferedTool[];
 }
 
 /** Tools are made fit for so long, in milliseconds, before others have a turn. */
@@ -57,7 +57,7 @@ export function fitTools(tools: ToolSet, rules: VendorRules): Promise<FitTools> 
 async function makeFit(tools: ToolSet, { name: vendor, toolName, toolsMax, schemas }: VendorRules): Promise<FitTools> {
   const names = new ToolNames(toolName);
   const offered: FitTool[] = [];
-  const leftOut: LeftOutTool[] = [];
+  const leftOut: UnofferedTool[] = [];
   let began = performance.now();
   for (const prepared of (await prepareTools({ tools })) ?? []) {
     if (prepared.type !== "function") continue;

@@ -1,6 +1,6 @@
 import { APICallError } from "ai";
 import type { SentThoughts } from "./fit-prompt.ts";
-import type { LeftOutTool } from "./fit-tools.ts";
+import type { UnofferedTool } from "./fit-tools.ts";
 
 /** How a model is asked: with all that fits it, or without what it has refused. */
 export interface Way {
@@ -17,10 +17,10 @@ export interface Way {
  */
 export class Refusals {
   readonly #ways = new WeakMap<object, Way>();
-  readonly #onLeftOut: (tool: LeftOutTool) => void;
+  readonly #onLeftOut: (tool: UnofferedTool) => void;
 
   /** `onLeftOut` is told of each tool that a vendor was not offered, more than once where several requests went without it. */
-  constructor(onLeftOut: (tool: LeftOutTool) => void) {
+  constructor(onLeftOut: (tool: UnofferedTool) => void) {
     this.#onLeftOut = onLeftOut;
   }
 
@@ -36,7 +36,7 @@ export class Refusals {
     if (lasts) wantedThoughts.set(model, way.thoughts);
   }
 
-  leftOut(tools: Iterable<LeftOutTool>): void {
+  leftOut(tools: Iterable<UnofferedTool>): void {
     for (const tool of tools) this.#onLeftOut(tool);
   }
 }

@@ -38,7 +38,8 @@ export class ClaimCheckpoints {
     const { running, writer, gate, usage, steps } = this.#claim;
     await writer.flush();
     if (running.stop.signal.aborted) return;
-    const record = { steps: steps.steps, firstTextAt: steps.firstTextAt };
+    const { firstTextAt, toolsLeftOut } = steps;
+    const record = { steps: steps.steps, firstTextAt, toolsLeftOut };
     await usage.writeStep(this.#done, { chunks, events: writer.written, record });
     this.#done += 1;
     gate.nextStep();

@@ -14,7 +14,7 @@ import { runningTurns } from "../state/parked.ts";
 import { isToldOf } from "../state/told.ts";
 import { type ClaimWay, claimMove, hasJob, type TurnKind } from "../state/turn.ts";
 import { removeTurnJobs } from "../state/turn-job.ts";
-import type { TurnStep } from "../state/turn-step.ts";
+import type { LeftOutTool, TurnStep } from "../state/turn-step.ts";
 import { releaseLock, sendReleases, tryLock } from "./session-lock.ts";
 
 interface ClaimRow extends LoadedAgentRow, HistoryRow {
@@ -38,6 +38,7 @@ interface ClaimRow extends LoadedAgentRow, HistoryRow {
   requestId: string | null;
   claimedAt: Date;
   steps: TurnStep[] | null;
+  toolsLeftOut: LeftOutTool[] | null;
   waitedSeconds: number;
   traceparent: string | null;
   logAttempt: number;
@@ -172,7 +173,7 @@ function readClaims(
       t.keep_seq, t.assistant_message_id, t.user_id, t.metadata as turn_metadata, t.request_id, t.model_calls, t.input_tokens + t.output_tokens as used_tokens, t.run_ms, t.response_format, t.answer,
       coalesce((select c.log_attempt from continued c where c.turn_id = t.id), t.log_attempt) as log_attempt, t.steps_done, t.step_events, t.tool_events,
       coalesce((select c.caller_options from continued c where c.turn_id = t.id), t.caller_options) as caller_options,
-      t.traceparent, t.claimed_at, t.steps, extract(epoch from now() - coalesce(t.queued_at, t.accepted_at))::float8 as waited_seconds,
+      t.traceparent, t.claimed_at, t.steps, t.tools_left_out, extract(epoch from now() - coalesce(t.queued_at, t.accepted_at))::float8 as waited_seconds,
       tenant.*, agent.*, history.*
     from held left join claimed t on t.id = held.turn_id
     left join lateral (
@@ -216,6 +217,7 @@ function toClaimedTurn(row: ClaimRow): ClaimedTurn {
     requestId: row.requestId,
     claimedAt: row.claimedAt,
     steps: row.steps ?? [],
+    toolsLeftOut: row.toolsLeftOut ?? [],
     waitedSeconds: row.waitedSeconds,
     traceparent: row.traceparent,
     logAttempt: row.logAttempt,

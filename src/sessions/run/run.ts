@@ -149,6 +149,7 @@ async function runToOutcome(ctx: Ctx, running: RunningTurn, told: ToldClaim): Pr
       format: turn.responseFormat,
       toolChoice: turn.callerOptions?.toolChoice ?? "auto",
       modelCallsMax: modelCallsLeft(turn, usage),
+      onToolLeftOut: (tool) => steps.leavesOut(tool),
       meter: limitedMeter(steps.metered(usage), turn, usage),
       beforeTool: async (toolCallId) => {
         await writer.flush();

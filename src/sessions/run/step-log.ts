@@ -1,12 +1,12 @@
 import type { UIMessageChunk } from "ai";
-import { recordedCallsMax, recordedNameLengthMax } from "../../kernel/limits.ts";
+import { recordedCallsMax, recordedNameLengthMax, recordedToolsMax } from "../../kernel/limits.ts";
 import { cleanText } from "../../messages/text.ts";
 import { isToolCall } from "../../messages/tool-calls.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import type { ModelMeter } from "../../model/call-meter.ts";
 import type { ModelProvider } from "../../providers/client.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
-import type { StepCall, StepCallStatus, TurnRecord, TurnStep } from "../state/turn-step.ts";
+import type { LeftOutTool, StepCall, StepCallStatus, TurnRecord, TurnStep } from "../state/turn-step.ts";
 
 type Changing<T> = { -readonly [Key in keyof T]: T[Key] };
 type OpenStep = Omit<Changing<TurnStep>, "toolCalls"> & { readonly toolCalls: Changing<StepCall>[] };
@@ -30,9 +30,11 @@ export class StepLog {
   #allowedAt: string | null = null;
   #open: OpenStep | null = null;
   #calls: number;
+  readonly #leftOut: Map<string, LeftOutTool>;
   #firstTextAt: Date | null = null;
 
-  constructor({ steps, claimedAt }: Pick<ClaimedTurn, "steps" | "claimedAt">) {
+  constructor({ steps, toolsLeftOut, claimedAt }: Pick<ClaimedTurn, "steps" | "toolsLeftOut" | "claimedAt">) {
+    this.#leftOut = new Map(toolsLeftOut.map((tool) => [tool.tool, tool]));
     this.#steps = structuredClone(steps) as OpenStep[];
     this.#calls = this.#steps.reduce((count, { toolCalls }) => count + toolCalls.length, 0);
     this.#claimedAtMs = claimedAt.getTime();
@@ -118,6 +120,16 @@ export class StepLog {
     this.#set(toolCallId, "running");
   }
 
+  /** A vendor was not offered a tool; the first reason stays. */
+  leavesOut(tool: LeftOutTool): void {
+    if (this.#leftOut.size < recordedToolsMax && !this.#leftOut.has(tool.tool)) this.#leftOut.set(tool.tool, tool);
+  }
+
+  /** The tools that were left out of any request of the turn so far. */
+  get toolsLeftOut(): readonly LeftOutTool[] {
+    return [...this.#leftOut.values()];
+  }
+
   /** When the first text of this claim came; null before that. */
   get firstTextAt(): Date | null {
     return this.#firstTextAt;
@@ -133,7 +145,7 @@ export class StepLog {
     // A call that the provider refused, or that never reached it, is a step too.
     this.#step();
     this.#close();
-    return { steps: this.#steps, firstTextAt: this.#firstTextAt };
+    return { steps: this.#steps, firstTextAt: this.#firstTextAt, toolsLeftOut: this.toolsLeftOut };
   }
 
   /** Returns the step under way; one begins when a model call was allowed since the last. */

@@ -22,6 +22,7 @@ export function plainEnd(claim: ClaimedTurn, outcome: TurnOutcome, checkpoints: 
   const isPlainOutcome = status === "succeeded" && error === null && replaced === null && answer === null;
   const isWhole = preview !== null && usageKnown && usage.others.length === 0;
   if (checkpoints || sessionId === null || record === null || relayEvents === null) return null;
+  if (record.toolsLeftOut.length > 0) return null;
   if (!isPlainClaim || !isPlainOutcome || !isWhole) return null;
   return { claim: { ...claim, sessionId }, outcome: { ...outcome, record, relayEvents } };
 }

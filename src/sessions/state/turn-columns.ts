@@ -20,6 +20,7 @@ export function stepBegins(sql: AnySql) {
 /** Returns the assignments that write what is known of a turn's steps, each with a comma behind it. */
 export function recordSteps(sql: AnySql, record: TurnRecord | null) {
   if (record === null) return sql``;
-  const { steps, firstTextAt } = record;
-  return sql`steps = ${json(sql, steps)}, first_text_at = coalesce(first_text_at, ${firstTextAt}),`;
+  const { steps, firstTextAt, toolsLeftOut } = record;
+  const leftOut = toolsLeftOut.length === 0 ? sql`` : sql`tools_left_out = ${json(sql, toolsLeftOut)},`;
+  return sql`steps = ${json(sql, steps)}, ${leftOut} first_text_at = coalesce(first_text_at, ${firstTextAt}),`;
 }

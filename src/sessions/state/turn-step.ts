@@ -36,10 +36,18 @@ export interface TurnStep {
   readonly toolCalls: readonly StepCall[];
 }
 
+/** A tool that a vendor was not offered, by the name that the model has for it, and why. */
+export interface LeftOutTool {
+  readonly tool: string;
+  readonly reason: string;
+}
+
 /** What a claim adds to the record of its turn. */
 export interface TurnRecord {
   /** All steps of the turn, those of earlier claims included. */
   readonly steps: readonly TurnStep[];
   /** When this claim showed its first text; null: none. */
   readonly firstTextAt: Date | null;
+  /** The tools that were left out of any request of the turn. */
+  readonly toolsLeftOut: readonly LeftOutTool[];
 }

@@ -4,7 +4,7 @@ import { ApiError } from "../../kernel/errors.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import type { TurnKind, TurnStatus } from "./turn.ts";
 import type { TurnError } from "./turn-end.ts";
-import type { TurnStep } from "./turn-step.ts";
+import type { LeftOutTool, TurnStep } from "./turn-step.ts";
 
 /** How the interface says the state of a turn: one that waits in its session's line is `queued`. */
 export const shownStatuses = ["queued", "running", "waiting", "succeeded", "failed", "canceled"] as const;
@@ -37,6 +37,7 @@ export interface TurnView {
 /** A turn as it is read by its id. */
 export interface TurnDetails extends TurnView {
   readonly steps: readonly TurnStep[];
+  readonly toolsLeftOut: readonly LeftOutTool[];
 }
 
 /** A row of `viewColumns`. */
@@ -104,15 +105,17 @@ export function showTurn(row: TurnViewRow): TurnView {
 
 /** Returns a turn of a tenant with its steps. Throws 404. */
 export async function readTurn(sql: AnySql, tenantId: string, turnId: string): Promise<TurnDetails> {
-  const [row] = await sql<(TurnViewRow & { steps: TurnStep[] | null })[]>`
-    select ${viewColumns(sql)}, t.steps from turns t
+  const [row] = await sql<(TurnViewRow & { steps: TurnStep[] | null; toolsLeftOut: LeftOutTool[] | null })[]>`
+    select ${viewColumns(sql)}, t.steps, t.tools_left_out from turns t
     where t.id = ${turnId} and t.tenant_id = ${tenantId} and ${isVisible(sql)}`;
   if (row === undefined) throw new ApiError("not_found");
   const steps = row.steps ?? [];
+  const toolsLeftOut = row.toolsLeftOut ?? [];
   // While no worker has the turn, nothing runs: what has no result waits for one, or will get none.
-  if (row.status === "running") return { ...showTurn(row), steps };
+  if (row.status === "running") return { ...showTurn(row), steps, toolsLeftOut };
   return {
     ...showTurn(row),
+    toolsLeftOut,
     steps: steps.map((step) => resting(step, row.finishedAt === null ? "waiting" : "canceled")),
   };
 }

@@ -56,7 +56,7 @@ function answered(text: string, fields: Partial<TurnOutcome> = {}): TurnOutcome 
     preview: text,
     relayEvents: text.length,
     lastChunk: { type: "finish", text },
-    record: { steps: [], firstTextAt: new Date("2026-01-02T03:04:05.678Z") },
+    record: { steps: [], firstTextAt: new Date("2026-01-02T03:04:05.678Z"), toolsLeftOut: [] },
     ...fields,
   };
 }

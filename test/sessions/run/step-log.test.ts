@@ -182,7 +182,7 @@ test("a stateless generation is recorded as well", async () => {
 });
 
 test("the record has so many tool calls, and so much of a name, and no more", async () => {
-  const log = new StepLog({ steps: [], claimedAt: new Date() });
+  const log = new StepLog({ steps: [], toolsLeftOut: [], claimedAt: new Date() });
   log.uses({ id: null }, "m");
   const meter = log.metered({ beforeCall: async () => {}, onCall: () => {} });
   await meter.beforeCall();
