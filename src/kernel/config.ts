@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { apiKeyFault } from "./api-key-fault.ts";
 import { logLevels } from "./telemetry/log.ts";
 
 /** A configuration value that cannot be used. Its message names the variable; the process ends with it. */
@@ -246,6 +247,8 @@ function platformProvider(text: (name: string) => string | null): PlatformProvid
     );
   }
   if (apiKey === null) throw new ConfigError("PLATFORM_PROVIDER_API_KEY is missing beside PLATFORM_PROVIDER_TYPE.");
+  const fault = apiKeyFault(apiKey);
+  if (fault !== null) throw new ConfigError(`PLATFORM_PROVIDER_API_KEY ${fault}.`);
   if (providerType === "custom" && baseUrl === null)
     throw new ConfigError("PLATFORM_PROVIDER_BASE_URL is required for PLATFORM_PROVIDER_TYPE=custom.");
   if (providerType === "gateway" && baseUrl !== null)

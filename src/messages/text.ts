@@ -17,14 +17,6 @@ export function previewOf(message: UiMessage): string {
   return [...line.slice(0, previewLengthMax * 2)].slice(0, previewLengthMax).join("");
 }
 
-/** Anything that can be seen: no white space, no control character, and none that is never drawn, such as U+200B. */
-const visible = /[^\p{White_Space}\p{Default_Ignorable_Code_Point}\p{Cc}\u2800]/u;
-
-/** Returns whether a text says nothing. Vendors of models refuse such a text, and a person sees none. */
-export function isBlank(text: string): boolean {
-  return !visible.test(text);
-}
-
 /** Half of a surrogate pair, or NUL, as `JSON.stringify` spells them: Postgres cannot store them as text. */
 const unstorable = /\\u(?:0000|d[89a-f][0-9a-f]{2})/i;
 

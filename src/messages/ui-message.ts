@@ -1,4 +1,5 @@
 import { invalid } from "../kernel/errors.ts";
+import { isBlank } from "./blank.ts";
 
 /** A UI message as it is stored, and as clients send and receive it. */
 export interface UiMessage {
@@ -16,10 +17,11 @@ const imageDataUrl = /^data:image\/[A-Za-z0-9.+-]+;base64,[A-Za-z0-9+/]{2,}={0,2
 
 /**
  * Checks the parts of a user's message: text, or an image as a data URL or an
- * https URL (docs/decisions.md, "Turns"). Throws 400 naming the part.
+ * https URL (docs/decisions.md, "Turns"), and not only blank texts, which no vendor takes. Throws 400 naming the part.
  */
 export function checkParts(parts: readonly unknown[], pointer: string): void {
   for (const [index, part] of parts.entries()) checkPart(part, `${pointer}/${index}`);
+  if (parts.every(isBlankText)) throw invalid(pointer, "must have a text that is not blank, or a picture");
   checkPictureCount(parts, pointer);
 }
 
@@ -32,6 +34,11 @@ export function checkPictureCount(parts: readonly unknown[], pointer: string): v
     if (pictures > picturesPerMessageMax)
       throw invalid(`${pointer}/${index}`, `is one too many: a message has at most ${picturesPerMessageMax} pictures`);
   }
+}
+
+function isBlankText(part: unknown): boolean {
+  const { type, text } = part as { readonly type?: unknown; readonly text?: unknown };
+  return type === "text" && isBlank(String(text));
 }
 
 function checkPart(part: unknown, pointer: string): void {

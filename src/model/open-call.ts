@@ -1,6 +1,6 @@
 import type { ModelMessage } from "ai";
 import { prepareRetries } from "ai/internal";
-import { isBlank } from "../messages/text.ts";
+import { isBlank } from "../messages/blank.ts";
 import type { CallMeter } from "./call-meter.ts";
 import { haveFiles, withTakenFiles } from "./files-taken.ts";
 import { languagePrompt } from "./language-prompt.ts";

@@ -1,4 +1,5 @@
 import { Elysia } from "elysia";
+import { apiKeyFault } from "../kernel/api-key-fault.ts";
 import { type ProviderType, providerTypeOf } from "../kernel/config.ts";
 import type { Ctx } from "../kernel/context.ts";
 import type { AnySql } from "../kernel/database/client.ts";
@@ -67,6 +68,8 @@ function collectionRoutes(ctx: Ctx) {
           const providerType = providerTypeOf(body.providerType) as ProviderType;
           const baseUrl = body.baseUrl ?? null;
           checkBaseUrl(providerType, baseUrl, ctx.config.allowPrivateNetwork);
+          const fault = apiKeyFault(body.apiKey);
+          if (fault !== null) throw invalid("/apiKey", fault);
           const id = newId("provider");
           const sealedKey = ctx.sealer.seal(body.apiKey, id);
           const keyFragment = fragment(body.apiKey);

@@ -1,8 +1,10 @@
 import { Elysia } from "elysia";
 import type { Ctx } from "../kernel/context.ts";
+import { invalid } from "../kernel/errors.ts";
 import { operation } from "../kernel/http/operation.ts";
 import { readLimit } from "../kernel/http/page.ts";
 import { Reply } from "../kernel/http/reply.ts";
+import { isBlank } from "../messages/blank.ts";
 import { queueRun, startErrors } from "./queue-run.ts";
 import { TaskCreatedResponse, TaskListResponse, TaskResponse } from "./responses.ts";
 import { runRoutes } from "./run-routes.ts";
@@ -45,6 +47,7 @@ function recordRoutes(ctx: Ctx) {
         errors: ["invalid_request", ...startErrors],
         handle: ({ commit, tenantId, principal, body, requestId }) =>
           commit(async (inner) => {
+            checkPrompt(body.prompt);
             const task = await createTask(inner, tenantId, body, new Date());
             if (body.submit !== true) return { task: showTask(task), runId: null };
             const run = { tenant: principal.tenant, taskId: task.id, idempotencyKey: null, requestId };
@@ -84,6 +87,7 @@ function oneTaskRoutes(ctx: Ctx) {
         handle: ({ commit, tenantId, params, body }) =>
           commit(async (inner, note) => {
             note.before = showTask(await getTask(inner, tenantId, params.taskId));
+            checkPrompt(body.prompt);
             return showTask(await updateTask(inner, tenantId, params.taskId, body, new Date()));
           }),
       }),
@@ -100,4 +104,9 @@ function oneTaskRoutes(ctx: Ctx) {
         handle: ({ commit, tenantId, params }) => commit((inner) => deleteTask(inner, tenantId, params.taskId)),
       }),
     );
+}
+
+/** Throws 400 for a prompt without a word, which no run could send to a model. */
+function checkPrompt(prompt: string | undefined): void {
+  if (prompt !== undefined && isBlank(prompt)) throw invalid("/prompt", "must have a text that is not blank");
 }

@@ -1,5 +1,5 @@
 import type { AssistantModelMessage, ToolResultPart, UserModelMessage } from "ai";
-import { isBlank } from "../../messages/text.ts";
+import { isBlank } from "../../messages/blank.ts";
 import type { ThoughtMaker, VendorRules } from "./rules.ts";
 
 export type UserPart = Exclude<UserModelMessage["content"], string>[number];

@@ -6,7 +6,7 @@ import type {
   ToolResultPart,
   UserModelMessage,
 } from "ai";
-import { isBlank } from "../../messages/text.ts";
+import { isBlank } from "../../messages/blank.ts";
 import { CallIds, type ToolNames } from "./call-names.ts";
 import {
   type AssistantPart,

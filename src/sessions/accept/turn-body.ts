@@ -1,6 +1,7 @@
 import type { AnySql } from "../../kernel/database/client.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { newId } from "../../kernel/ids.ts";
+import { isBlank } from "../../messages/blank.ts";
 import { checkParts, type UiMessage } from "../../messages/ui-message.ts";
 import { renderPrompt } from "../../prompts/render.ts";
 import { checkResponseFormat } from "../response-format.ts";
@@ -33,5 +34,6 @@ export async function messageOf(sql: AnySql, tenantId: string, body: TurnBody): 
   if (body.trigger === "regenerate-message") return null;
   if (body.promptId === undefined) return body.message as UiMessage;
   const text = await renderPrompt(sql, tenantId, body.promptId, body.variables ?? {});
+  if (isBlank(text)) throw invalid("/variables", "leave the prompt without a word");
   return { id: newId("message"), role: "user", parts: [{ type: "text", text }] };
 }

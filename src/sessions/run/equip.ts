@@ -4,6 +4,7 @@ import type { AgentConfig } from "../../agents/schema.ts";
 import { mcpTools } from "../../mcp-connections/tools.ts";
 import { injectedMemories } from "../../memories/inject.ts";
 import { memoryTools } from "../../memories/tools.ts";
+import { isBlank } from "../../messages/blank.ts";
 import { noSkills, skillsForTurn } from "../../skills/turn.ts";
 import { clientTool } from "../../tools/client-tool.ts";
 import { todoTools } from "../../tools/todos.ts";
@@ -48,7 +49,8 @@ export async function equip(
     ...remote,
   ];
   const texts = [config.instructions, options?.instructions ?? "", skills.instructions, memories];
-  return { instructions: texts.filter((text) => text !== "").join("\n\n"), tools };
+  // A vendor refuses a blank text.
+  return { instructions: texts.filter((text) => !isBlank(text)).join("\n\n"), tools };
 }
 
 async function memoriesOf({ ctx, tenantId, agentId, userId }: ToolScope, config: AgentConfig): Promise<string> {
