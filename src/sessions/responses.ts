@@ -99,7 +99,7 @@ const StepResponse = Component("TurnStep", {
   outputTokens: example(Type.Integer(), 40),
   toolCalls: Type.Array(StepCallResponse),
 });
-const ToolLeftOut = Component("ToolLeftOut", {
+const ToolLeftOutResponse = Component("ToolLeftOut", {
   tool: example(Text, "files__render"),
   reason: example(Text, "The vendor takes at most 128 tools."),
 });
@@ -107,7 +107,7 @@ export const TurnDetailsResponse = Component("TurnDetails", {
   ...turnView,
   steps: Type.Array(StepResponse),
   // Tools that a model's vendor was not offered, and why.
-  toolsLeftOut: Type.Array(ToolLeftOut),
+  toolsLeftOut: Type.Array(ToolLeftOutResponse),
 });
 
 export const MessageResponse = Component("Turn", {

@@ -14,7 +14,7 @@ import { runningTurns } from "../state/parked.ts";
 import { isToldOf } from "../state/told.ts";
 import { type ClaimWay, claimMove, hasJob, type TurnKind } from "../state/turn.ts";
 import { removeTurnJobs } from "../state/turn-job.ts";
-import type { LeftOutTool, TurnStep } from "../state/turn-step.ts";
+import type { ToolLeftOut, TurnStep } from "../state/turn-step.ts";
 import { releaseLock, sendReleases, tryLock } from "./session-lock.ts";
 
 interface ClaimRow extends LoadedAgentRow, HistoryRow {
@@ -38,7 +38,7 @@ interface ClaimRow extends LoadedAgentRow, HistoryRow {
   requestId: string | null;
   claimedAt: Date;
   steps: TurnStep[] | null;
-  toolsLeftOut: LeftOutTool[] | null;
+  toolsLeftOut: ToolLeftOut[] | null;
   waitedSeconds: number;
   traceparent: string | null;
   logAttempt: number;

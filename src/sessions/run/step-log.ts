@@ -6,7 +6,7 @@ import type { UiMessage } from "../../messages/ui-message.ts";
 import type { ModelMeter } from "../../model/call-meter.ts";
 import type { ModelProvider } from "../../providers/client.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
-import type { LeftOutTool, StepCall, StepCallStatus, TurnRecord, TurnStep } from "../state/turn-step.ts";
+import type { StepCall, StepCallStatus, ToolLeftOut, TurnRecord, TurnStep } from "../state/turn-step.ts";
 
 type Changing<T> = { -readonly [Key in keyof T]: T[Key] };
 type OpenStep = Omit<Changing<TurnStep>, "toolCalls"> & { readonly toolCalls: Changing<StepCall>[] };
@@ -30,7 +30,7 @@ export class StepLog {
   #allowedAt: string | null = null;
   #open: OpenStep | null = null;
   #calls: number;
-  readonly #leftOut: Map<string, LeftOutTool>;
+  readonly #leftOut: Map<string, ToolLeftOut>;
   #firstTextAt: Date | null = null;
 
   constructor({ steps, toolsLeftOut, claimedAt }: Pick<ClaimedTurn, "steps" | "toolsLeftOut" | "claimedAt">) {
@@ -121,12 +121,12 @@ export class StepLog {
   }
 
   /** A vendor was not offered a tool; the first reason stays. */
-  leavesOut(tool: LeftOutTool): void {
+  leavesOut(tool: ToolLeftOut): void {
     if (this.#leftOut.size < recordedToolsMax && !this.#leftOut.has(tool.tool)) this.#leftOut.set(tool.tool, tool);
   }
 
   /** The tools that were left out of any request of the turn so far. */
-  get toolsLeftOut(): readonly LeftOutTool[] {
+  get toolsLeftOut(): readonly ToolLeftOut[] {
     return [...this.#leftOut.values()];
   }
 

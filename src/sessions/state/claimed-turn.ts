@@ -5,7 +5,7 @@ import type { ResponseFormat } from "../../model/response-format.ts";
 import type { CallerOptions } from "./caller-options.ts";
 import type { History } from "./history.ts";
 import type { ClaimKind } from "./turn.ts";
-import type { LeftOutTool, TurnStep } from "./turn-step.ts";
+import type { ToolLeftOut, TurnStep } from "./turn-step.ts";
 
 /** A claimed turn: what the worker needs to run it. */
 export interface ClaimedTurn extends ClaimKind {
@@ -25,7 +25,7 @@ export interface ClaimedTurn extends ClaimKind {
   /** The steps that earlier claims made. */
   readonly steps: readonly TurnStep[];
   /** The tools that were left out of their requests. */
-  readonly toolsLeftOut: readonly LeftOutTool[];
+  readonly toolsLeftOut: readonly ToolLeftOut[];
   /** Seconds from the acceptance, or the end of its wait in the line of its session, to this claim, by the database's clock. */
   readonly waitedSeconds: number;
   /** The trace context of the request, when a trace is recorded. */

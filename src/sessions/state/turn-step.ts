@@ -37,7 +37,7 @@ export interface TurnStep {
 }
 
 /** A tool that a vendor was not offered, by the name that the model has for it, and why. */
-export interface LeftOutTool {
+export interface ToolLeftOut {
   readonly tool: string;
   readonly reason: string;
 }
@@ -49,5 +49,5 @@ export interface TurnRecord {
   /** When this claim showed its first text; null: none. */
   readonly firstTextAt: Date | null;
   /** The tools that were left out of any request of the turn. */
-  readonly toolsLeftOut: readonly LeftOutTool[];
+  readonly toolsLeftOut: readonly ToolLeftOut[];
 }

@@ -4,7 +4,7 @@ import { ApiError } from "../../kernel/errors.ts";
 import type { IdOf } from "../../kernel/ids.ts";
 import type { TurnKind, TurnStatus } from "./turn.ts";
 import type { TurnError } from "./turn-end.ts";
-import type { LeftOutTool, TurnStep } from "./turn-step.ts";
+import type { ToolLeftOut, TurnStep } from "./turn-step.ts";
 
 /** How the interface says the state of a turn: one that waits in its session's line is `queued`. */
 export const shownStatuses = ["queued", "running", "waiting", "succeeded", "failed", "canceled"] as const;
@@ -37,7 +37,7 @@ export interface TurnView {
 /** A turn as it is read by its id. */
 export interface TurnDetails extends TurnView {
   readonly steps: readonly TurnStep[];
-  readonly toolsLeftOut: readonly LeftOutTool[];
+  readonly toolsLeftOut: readonly ToolLeftOut[];
 }
 
 /** A row of `viewColumns`. */
@@ -105,7 +105,7 @@ export function showTurn(row: TurnViewRow): TurnView {
 
 /** Returns a turn of a tenant with its steps. Throws 404. */
 export async function readTurn(sql: AnySql, tenantId: string, turnId: string): Promise<TurnDetails> {
-  const [row] = await sql<(TurnViewRow & { steps: TurnStep[] | null; toolsLeftOut: LeftOutTool[] | null })[]>`
+  const [row] = await sql<(TurnViewRow & { steps: TurnStep[] | null; toolsLeftOut: ToolLeftOut[] | null })[]>`
     select ${viewColumns(sql)}, t.steps, t.tools_left_out from turns t
     where t.id = ${turnId} and t.tenant_id = ${tenantId} and ${isVisible(sql)}`;
   if (row === undefined) throw new ApiError("not_found");
