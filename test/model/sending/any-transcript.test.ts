@@ -103,6 +103,7 @@ const toolNames = fc.constantFrom(
 const inputs = fc.constantFrom<unknown>({ a: 1 }, {}, "text", "", [1], null, "{broken", '{"a":1}', "[1]", 5, true);
 const outputs = fc.constantFrom<unknown>("done", "", " ", { a: 1 }, null, [], "\n", 0, false);
 
+const makers = ["chat", "anthropic", "google", "openai", "openrouter", "bedrock"];
 const thoughtOf = (maker: string, providerMetadata?: object) => ({
   type: "reasoning",
   text: `${maker} thinks`,
@@ -213,14 +214,11 @@ describe("any transcript that a vendor's model can leave is sent to any vendor a
           const sent = await modelMessages(structuredClone(messages) as unknown as UiMessage[]);
           const body = await bodyOf(model, sent, hasTools ? someTools : noTools, instructions);
           expect(judge(body)).toBeNull();
-          const others =
-            JSON.stringify(body)
-              .match(/\w+ thinks/g)
-              ?.filter((words) => words !== `${maker} thinks`) ?? [];
+          const others = makers.filter((other) => other !== maker && JSON.stringify(body).includes(`${other} thinks`));
           expect(others).toEqual([]);
         },
       ),
-      { numRuns: 150 },
+      { numRuns: 100 },
     );
   });
 });
