@@ -1,7 +1,7 @@
 /** How the page speaks to Parley through `server.ts`, with the session in the page's address. */
 import { ParleyChat } from "parley/use-chat";
 
-export { goesOn } from "parley/use-chat";
+export { canGoOn } from "parley/use-chat";
 
 /** `server.ts` stands for the agent, and adds the key. */
 const agentUrl = `${window.location.origin}/chat`;

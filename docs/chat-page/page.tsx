@@ -2,7 +2,7 @@ import { type UseChatHelpers, useChat } from "@ai-sdk/react";
 import { getToolName, isToolUIPart, type UIMessage } from "ai";
 import { type FormEvent, useEffect, useState } from "react";
 import { createRoot } from "react-dom/client";
-import { goesOn, load, transport, whenIdle } from "./chat.ts";
+import { canGoOn, load, transport, whenIdle } from "./chat.ts";
 
 type Part = UIMessage["parts"][number];
 type Call = Extract<Part, { toolCallId: string }>;
@@ -14,7 +14,7 @@ function Page({ messages }: { messages: UIMessage[] | null }) {
     messages: messages ?? [],
     resume: messages !== null,
     // With the last decision, or result, the hook sends the message back, and the turn goes on.
-    sendAutomaticallyWhen: goesOn,
+    sendAutomaticallyWhen: canGoOn,
   });
   const { setMessages } = chat;
   useEffect(() => {

@@ -3,11 +3,11 @@
  * answer midway, and asks again.
  */
 import { Chat } from "@ai-sdk/react";
-import { goesOn, ParleyChat } from "parley/use-chat";
+import { canGoOn, ParleyChat } from "parley/use-chat";
 
 const { PARLEY_URL = "http://127.0.0.1:8080", PARLEY_API_KEY = "", AGENT_ID = "" } = process.env;
 const parley = new ParleyChat({ agentUrl: `${PARLEY_URL}/v1/agents/${AGENT_ID}`, apiKey: PARLEY_API_KEY });
-const chat = new Chat({ transport: parley.transport, sendAutomaticallyWhen: goesOn });
+const chat = new Chat({ transport: parley.transport, sendAutomaticallyWhen: canGoOn });
 
 await chat.sendMessage({ text: "Say hello." });
 // The simulated model sends a word each 100 ms.

@@ -99,7 +99,7 @@ export class ParleyChat<M extends UIMessage = UIMessage> {
  * For the hook's `sendAutomaticallyWhen`: the last answer's calls are all decided, or have their results; a question may
  * follow it that was refused while they waited. Once the answer has gone on, that question is sent again.
  */
-export function goesOn<M extends UIMessage>({ messages }: { readonly messages: M[] }): boolean {
+export function canGoOn<M extends UIMessage>({ messages }: { readonly messages: M[] }): boolean {
   const answered = messages.findLastIndex(({ role }) => role === "assistant");
   const upTo = { messages: messages.slice(0, answered + 1) };
   const answer = messages[answered];

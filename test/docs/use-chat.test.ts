@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { Chat } from "@ai-sdk/react";
 import { isToolUIPart, readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
-import { goesOn, ParleyChat } from "parley/use-chat";
+import { canGoOn, ParleyChat } from "parley/use-chat";
 import { listen } from "../../src/kernel/runtime.ts";
 import { useTenant } from "../harness/fixture.ts";
 import { eventually } from "../harness/harness.ts";
@@ -107,7 +107,7 @@ describe("useChat over the transport of parley/use-chat", () => {
       approvalInChat: { default: "manual", overrides: [] },
     });
     const { transport } = openChat(asking);
-    const chat = new Chat<UIMessage>({ transport, sendAutomaticallyWhen: goesOn });
+    const chat = new Chat<UIMessage>({ transport, sendAutomaticallyWhen: canGoOn });
     const callOf = () => chat.messages[1]?.parts.find(isToolUIPart);
     await chat.sendMessage({ text: '[[sim: tool=memory_save args={"text":"tea"} ; text="Noted."]]' });
     expect(callOf()?.state).toBe("approval-requested");
@@ -151,12 +151,12 @@ test("the README's lines are a chat", async () => {
     ) ?? [];
   const server = listen({ hostname: "127.0.0.1", port: 0, fetch: h.app });
   try {
-    const names = ["useChat", "goesOn", "ParleyChat", "baseUrl", "agentId", "apiKey"];
+    const names = ["useChat", "canGoOn", "ParleyChat", "baseUrl", "agentId", "apiKey"];
     const make = new Function(...names, `${shown}\nreturn { chat, parley };`);
     // The hook is made of this.
     const useChat = (options: ConstructorParameters<typeof Chat>[0]) => new Chat(options);
     const baseUrl = `http://127.0.0.1:${server.port}`;
-    const { chat, parley } = make(useChat, goesOn, ParleyChat, baseUrl, agentId, t.token);
+    const { chat, parley } = make(useChat, canGoOn, ParleyChat, baseUrl, agentId, t.token);
     await chat.sendMessage({ text: '[[sim: text="One"]]' });
     expect(chat.messages.map(textOf)).toEqual([expect.anything(), "One"]);
     const reloaded = new ParleyChat({ agentUrl: "", apiKey: t.token, sessionUrl: parley.sessionUrl });
