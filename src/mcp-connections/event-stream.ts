@@ -1,5 +1,4 @@
 import { Buffer } from "node:buffer";
-import { jsonValuesMax } from "../kernel/limits.ts";
 import { responseBytesMax } from "./limits.ts";
 
 /** An event of a stream (`text/event-stream`). */
@@ -14,17 +13,19 @@ export interface StreamEvent {
 
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
-const colon = 0x3a;
 const space = 0x20;
 /** An event's id that is longer is not kept, so that nothing can be resumed from it. */
 const eventIdBytesMax = 1_024;
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
-const lineEnd = Buffer.from("\n");
-/** Of the data of an event so many lines are kept: JSON has no more lines than values where it is to be read. */
-const dataLinesMax = 2 * jsonValuesMax;
+/** Names of fields that are read, with the colon. */
+const dataField = Buffer.from("data:");
+const idField = Buffer.from("id:");
+const retryField = Buffer.from("retry:");
+const nothing = Buffer.alloc(0);
 
 /**
- * Reads the events of a stream from its bytes as they come, each byte once: lines end with CR, LF
+ * Reads the events of a stream from its bytes as they come, each byte once, and keeps no more of
+ * them than the data of one event: a stream may be of millions of short lines. Lines end with CR, LF
  * or both, a byte order mark at the begin is passed over, and so are comments and names of events.
  * How long a line may be is bounded by who reads the bytes.
  */
@@ -36,8 +37,7 @@ export class StreamReader {
   #afterReturn = false;
   #id: string | null = null;
   #retryMs: number | null = null;
-  #data: Buffer[] = [];
-  #dataBytes = 0;
+  readonly #data = new EventData();
   #isBlank = true;
 
   /** Yields the events that a piece of the stream completes. The caller decides when it asks for the next one. */
@@ -54,8 +54,7 @@ export class StreamReader {
         this.#line.push(bytes.subarray(from));
         return;
       }
-      const event = this.#endLine(bytes.subarray(from, end));
-      if (event !== null) yield event;
+      if (this.#endLine(bytes, from, end)) yield this.#endEvent();
       from = end + 1;
       if (bytes[end] !== carriageReturn) continue;
       if (from === bytes.byteLength) this.#afterReturn = true;
@@ -63,52 +62,79 @@ export class StreamReader {
     }
   }
 
-  /** Returns the event that the end of a line completes; null when it completes none. */
-  #endLine(last: Buffer): StreamEvent | null {
-    let line = this.#line.length === 0 ? last : Buffer.concat([...this.#line, last]);
-    this.#line = [];
-    if (this.#isFirstLine && line.subarray(0, 3).equals(byteOrderMark)) line = line.subarray(3);
-    this.#isFirstLine = false;
-    if (line.byteLength > 0) {
-      this.#readLine(line);
-      return null;
+  /** Reads a line to its end. Returns whether it completes an event. */
+  #endLine(bytes: Buffer, from: number, end: number): boolean {
+    if (this.#line.length > 0) {
+      const line = Buffer.concat([...this.#line, bytes.subarray(from, end)]);
+      this.#line = [];
+      return this.#endLine(line, 0, line.byteLength);
     }
-    if (this.#isBlank) return null;
-    const event = { id: this.#id, retryMs: this.#retryMs, data: this.#endData() };
+    const at = this.#isFirstLine && begins(bytes, from, end, byteOrderMark) ? from + byteOrderMark.byteLength : from;
+    this.#isFirstLine = false;
+    if (at < end) this.#readLine(bytes, at, end);
+    return at === end && !this.#isBlank;
+  }
+
+  #endEvent(): StreamEvent {
+    const event = { id: this.#id, retryMs: this.#retryMs, data: this.#data.take() };
     this.#id = null;
     this.#retryMs = null;
     this.#isBlank = true;
     return event;
   }
 
-  #endData(): Buffer | null {
-    const [lines, bytes] = [this.#data, this.#dataBytes];
-    this.#data = [];
-    this.#dataBytes = 0;
-    if (bytes > responseBytesMax) return null;
-    return lines.length === 1 ? (lines[0] as Buffer) : Buffer.concat(lines);
-  }
-
-  #addData(line: Buffer): void {
-    this.#dataBytes += line.byteLength + lineEnd.byteLength;
-    if (this.#data.length >= 2 * dataLinesMax) this.#dataBytes = Number.POSITIVE_INFINITY;
-    if (this.#dataBytes > responseBytesMax) this.#data = [];
-    else if (this.#data.length === 0) this.#data.push(line);
-    else this.#data.push(lineEnd, line);
-  }
-
-  #readLine(line: Buffer): void {
-    const at = line.indexOf(colon);
-    // A line that begins with a colon is a comment.
-    if (at === 0) return;
-    const name = line.toString("latin1", 0, Math.min(at === -1 ? line.byteLength : at, "retry".length + 1));
-    let value = at === -1 ? line.subarray(line.byteLength) : line.subarray(at + 1);
-    if (value[0] === space) value = value.subarray(1);
-    if (name === "data") this.#addData(value);
-    else if (name === "id") this.#id = usableId(value);
-    else if (name === "retry" && /^\d{1,9}$/.test(value.toString("latin1", 0, 10))) this.#retryMs = Number(value);
-    else return;
+  #readLine(bytes: Buffer, from: number, end: number): void {
+    const valueAfter = (field: Buffer) => {
+      const at = from + field.byteLength;
+      return bytes[at] === space && at < end ? at + 1 : at;
+    };
+    if (begins(bytes, from, end, dataField)) this.#data.addLine(bytes, valueAfter(dataField), end);
+    else if (begins(bytes, from, end, idField)) this.#id = usableId(bytes.subarray(valueAfter(idField), end));
+    else if (begins(bytes, from, end, retryField)) {
+      const value = bytes.toString("latin1", valueAfter(retryField), Math.min(end, from + 20));
+      if (/^\d{1,9}$/.test(value)) this.#retryMs = Number(value);
+    } else return;
     this.#isBlank = false;
+  }
+}
+
+function begins(bytes: Buffer, from: number, end: number, field: Buffer): boolean {
+  if (end - from < field.byteLength) return false;
+  for (let at = 0; at < field.byteLength; at++) if (bytes[from + at] !== field[at]) return false;
+  return true;
+}
+
+/** The data of an event as its lines come, in one piece of memory. */
+class EventData {
+  #bytes = nothing as Buffer;
+  #length = 0;
+  #lines = 0;
+
+  addLine(bytes: Buffer, from: number, end: number): void {
+    const length = this.#length + (this.#lines === 0 ? 0 : 1) + end - from;
+    this.#lines += 1;
+    this.#length = length;
+    // More than is read: only how much it is counts.
+    if (length > responseBytesMax) this.#bytes = nothing as Buffer;
+    if (length > responseBytesMax) return;
+    if (length > this.#bytes.byteLength) this.#grow(length);
+    if (this.#lines > 1) this.#bytes[length - (end - from) - 1] = lineFeed;
+    bytes.copy(this.#bytes, length - (end - from), from, end);
+  }
+
+  #grow(length: number): void {
+    const larger = Buffer.allocUnsafe(Math.min(responseBytesMax, Math.max(length, 2 * this.#bytes.byteLength)));
+    this.#bytes.copy(larger);
+    this.#bytes = larger;
+  }
+
+  /** Returns the data of the event that has ended; null: more than is read. */
+  take(): Buffer | null {
+    const [bytes, length] = [this.#bytes, this.#length];
+    this.#bytes = nothing as Buffer;
+    this.#length = 0;
+    this.#lines = 0;
+    return length > responseBytesMax ? null : bytes.subarray(0, length);
   }
 }
 

@@ -64,10 +64,11 @@ function readMessage(value: unknown, request: AskedRequest, isAlone: boolean): R
   const method = asText(fields.method);
   if (method !== null) return fromServer(fields, method, request);
   const hasId = fields.id !== undefined && fields.id !== null;
-  if (hasId ? String(fields.id) !== String(request.id) : !isAlone) return null;
+  const isError = fields.error !== undefined && fields.error !== null;
+  // An error without an id is one of the request whose response it stands in.
+  if (hasId ? String(fields.id) !== String(request.id) : !isAlone && !isError) return null;
   const { id } = request;
-  if (fields.error !== undefined && fields.error !== null)
-    return [{ message: { jsonrpc: "2.0", id, error: readError(fields.error) }, isAnswer: true }];
+  if (isError) return [{ message: { jsonrpc: "2.0", id, error: readError(fields.error) }, isAnswer: true }];
   if (fields.result === undefined) {
     if (hasId || "jsonrpc" in fields) throw new Unreadable("it has neither `result` nor `error`");
     return null;

@@ -5,7 +5,7 @@ import { jsonValuesMax } from "../kernel/limits.ts";
 import { withBody } from "../kernel/outbound/watched-body.ts";
 import { type StreamEvent, StreamReader } from "./event-stream.ts";
 import { McpFailure, UnreadableAnswer } from "./failure.ts";
-import { Unreadable } from "./fields.ts";
+import { asFields, Unreadable } from "./fields.ts";
 import { refusalBytesMax } from "./limits.ts";
 import { type AskedRequest, faultMessage, type ReadMessage, readMessages } from "./messages.ts";
 
@@ -94,11 +94,23 @@ async function refusalOf(response: Response, request: OpenRequest, forget: () =>
   // These are about the request's credentials, its session, or the moment.
   const isOfTransport = status < 400 || [401, 403, 404, 405, 429, 503].includes(status);
   if (isOfTransport || read.outcome !== "read") return passed;
-  const [answer] = readMessages(read.value, request, false).filter(({ isAnswer }) => isAnswer);
-  if (answer === undefined || !("error" in answer.message)) return passed;
+  const answer = errorIn(read.value, request);
+  if (answer === null) return passed;
   // A session that is not known is often told so, too, with a code of the server's own.
   const { code } = answer.message.error as { readonly code: number };
   return status === 400 && !callCodes.has(code) ? passed : jsonResponse(response, [answer.message]);
+}
+
+/** Returns the error of JSON-RPC that a refusal says the request has; null when it says none. */
+function errorIn(value: unknown, request: OpenRequest): ReadMessage | null {
+  const id = asFields(value)?.id;
+  if (id === undefined || id === null) return null;
+  try {
+    return readMessages(value, request, false).find(({ message }) => "error" in message) ?? null;
+  } catch (error) {
+    if (error instanceof Unreadable) return null;
+    throw error;
+  }
 }
 
 /** Codes of errors that are about one request and nothing around it. */
@@ -242,6 +254,7 @@ async function* readEvents(
   take: TakeResult,
 ): AsyncGenerator<ReadEvent, void, undefined> {
   const events = new StreamReader();
+  const pace = new NoticePace();
   let sliceEnds = performance.now() + sliceMs;
   const giveWay = async () => {
     if (performance.now() < sliceEnds) return;
@@ -253,15 +266,58 @@ async function* readEvents(
       await giveWay();
       for (const event of events.read(piece.subarray(at, at + sliceBytes))) {
         if (event.id !== null) request.lastEventId = event.id;
-        const messages = await messagesIn(event, request, take);
+        const read = messagesIn(event, request, take);
+        const all = read instanceof Promise ? await read : read;
+        const messages = all.filter((message) => pace.lets(message));
         if (event.id !== null || event.retryMs !== null || messages.length > 0) yield { event, messages };
         await giveWay();
       }
     }
 }
 
-async function messagesIn(event: StreamEvent, request: OpenRequest, take: TakeResult): Promise<ReadMessage[]> {
-  if (event.data === null) throw new UnreadableAnswer(request.method, "it is longer than is read");
-  if (event.data.byteLength === 0) return [];
-  return messagesOf(await readForeignJson(event.data), request, take, event.data.byteLength, false);
+function messagesIn(
+  event: StreamEvent,
+  request: OpenRequest,
+  take: TakeResult,
+): ReadMessage[] | Promise<ReadMessage[]> {
+  const { data } = event;
+  if (data === null) throw new UnreadableAnswer(request.method, "it is longer than is read");
+  if (data.byteLength === 0) return [];
+  if (data.byteLength > plainBytesMax)
+    return readForeignJson(data).then((read) => messagesOf(read, request, take, data.byteLength, false));
+  return messagesOf(plainJson(data), request, take, data.byteLength, false);
+}
+
+/** JSON of so many bytes is within every bound of values and of depth. */
+const plainBytesMax = 256;
+
+/** Reads such JSON at once: to wait for each of a million pings would cost more than to read them. What has no part of a message is none. */
+function plainJson(data: Buffer): ForeignJson {
+  if (!messageParts.some((part) => data.includes(part))) return { outcome: "malformed" };
+  try {
+    return { outcome: "read", value: JSON.parse(data.toString()) };
+  } catch {
+    return { outcome: "malformed" };
+  }
+}
+
+const messageParts = ['"method"', '"result"', '"error"'].map((part) => Buffer.from(part));
+
+/** So many messages beside the answer pass as they come; then one each so many milliseconds, which is enough for a sign of life. */
+const noticesMax = 1_000;
+const noticePauseMs = 100;
+
+/** Lets a flood of messages beside the answer through in part: the client library takes 8 kB of memory for each. */
+class NoticePace {
+  #count = 0;
+  #passedAt = 0;
+
+  lets({ isAnswer }: ReadMessage): boolean {
+    if (isAnswer) return true;
+    this.#count += 1;
+    const now = performance.now();
+    if (this.#count > noticesMax && now < this.#passedAt + noticePauseMs) return false;
+    this.#passedAt = now;
+    return true;
+  }
 }

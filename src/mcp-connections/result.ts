@@ -72,8 +72,11 @@ function readBlock(value: unknown): ReadBlock {
 const typeLengthMax = 40;
 
 function typeOf({ type }: JsonFields): string {
-  const name = (asText(type) ?? "").replaceAll(/[^\w.:/+-]+/g, " ").trim();
-  return name.slice(0, typeLengthMax) || "a block without a type";
+  const name = (asText(type) ?? "")
+    .slice(0, typeLengthMax)
+    .replaceAll(/[^\w.:/+-]+/g, " ")
+    .trim();
+  return name || "a block without a type";
 }
 
 /** Returns null for a block of another type, or one that lacks what it is there for. */

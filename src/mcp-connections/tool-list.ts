@@ -71,6 +71,7 @@ export class ToolListReader {
       return this.#leaveOutRest(`The list has more than ${toolListBytesMax} bytes`);
     }
     const before = this.#tools.size;
+    const leftOutBefore = this.leftOut.length;
     for (const row of rows) {
       if (this.#tools.size >= toolsMax || this.leftOut.length >= toolsMax)
         return this.#leaveOutRest(`The list has more than ${toolsMax} tools`);
@@ -79,9 +80,11 @@ export class ToolListReader {
       if (reason !== null) this.leftOut.push({ name: this.#nameOf(row), reason });
       if (this.#values > jsonValuesMax) return this.#leaveOutRest(`The list has more than ${jsonValuesMax} values`);
     }
+    const isNew = this.#tools.size > before;
+    // Some servers send the same page again and again.
+    if (!isNew && this.#cursors.size > 0) this.leftOut.length = leftOutBefore;
     const cursor = asText(page.nextCursor);
-    // A list that begins again, or brings nothing new, would have no end.
-    if (cursor === null || this.#cursors.has(cursor) || this.#tools.size === before) return null;
+    if (cursor === null || this.#cursors.has(cursor) || !isNew) return null;
     this.#cursors.add(cursor);
     return cursor;
   }

@@ -38,6 +38,18 @@ export interface AuthorizationServerSettings {
   until: Promise<void> | null;
   /** Fields that replace those of the metadata; null takes one away. */
   metadata: Record<string, unknown>;
+  /** Fields that replace those of its documents, whatever they are, null too: of the metadata, */
+  odd: object;
+  /** of a registration, */
+  registration: object;
+  /** and of the answer to a request for tokens; it may depend on the access token. */
+  token: object | ((accessToken: string) => object);
+  /** Tokens are answered as a form, as GitHub does. */
+  tokenAsForm: boolean;
+  /** What is answered at a path instead. */
+  answer: { readonly path: string; readonly with: () => Response } | null;
+  /** The issuer that its answer in the browser names. */
+  iss: string | null;
 }
 
 /**
@@ -56,6 +68,12 @@ export class AuthorizationServer {
     delayMs: 0,
     until: null,
     metadata: {},
+    odd: {},
+    registration: {},
+    token: {},
+    tokenAsForm: false,
+    answer: null,
+    iss: null,
   };
   readonly #clients = new Map<string, Client>();
   readonly #codes = new Map<string, Code>();
@@ -108,8 +126,11 @@ export class AuthorizationServer {
     const isForm = request.headers.get("content-type")?.startsWith("application/x-www-form-urlencoded") ?? false;
     const fields = isForm ? new URLSearchParams(await request.text()) : searchParams;
     this.requests.push({ path: pathname, fields });
+    const { answer } = this.settings;
+    if (answer?.path === pathname) return answer.with();
     switch (pathname) {
       case "/.well-known/oauth-authorization-server":
+      case "/.well-known/openid-configuration":
         return Response.json(this.#metadata());
       case "/register":
         return this.#register((await request.json()) as { redirect_uris: string[] });
@@ -140,13 +161,14 @@ export class AuthorizationServer {
       authorization_response_iss_parameter_supported: true,
       ...this.settings.metadata,
     };
-    return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null));
+    return { ...Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null)), ...this.settings.odd };
   }
 
   #register({ redirect_uris }: { redirect_uris: string[] }): Response {
     const id = `dynamic-${random()}`;
     this.#clients.set(id, { id, secret: null, redirectUris: redirect_uris });
-    return Response.json({ client_id: id, redirect_uris, token_endpoint_auth_method: "none" }, { status: 201 });
+    const made = { client_id: id, redirect_uris, token_endpoint_auth_method: "none", ...this.settings.registration };
+    return Response.json(made, { status: 201 });
   }
 
   #authorize(query: URLSearchParams): Response {
@@ -155,7 +177,7 @@ export class AuthorizationServer {
     if (client === undefined || !client.redirectUris.includes(redirectUri)) return new Response("no", { status: 400 });
     const back = new URL(redirectUri);
     back.searchParams.set("state", query.get("state") ?? "");
-    back.searchParams.set("iss", this.issuer);
+    back.searchParams.set("iss", this.settings.iss ?? this.issuer);
     const isComplete =
       query.get("response_type") === "code" &&
       query.get("code_challenge_method") === "S256" &&
@@ -229,12 +251,15 @@ export class AuthorizationServer {
     this.#access.set(access, { clientId, resource, scope, endsAt: Date.now() + expiresInSeconds * 1000 });
     const refresh = withRefresh ? `refresh-${random()}` : null;
     if (refresh !== null) this.#refresh.set(refresh, { clientId, resource, scope, used: false });
-    return Response.json({
+    const { token, tokenAsForm } = this.settings;
+    const made: Record<string, unknown> = {
       access_token: access,
       token_type: "Bearer",
       expires_in: expiresInSeconds,
       ...(refresh === null ? {} : { refresh_token: refresh }),
-    });
+      ...(typeof token === "function" ? token(access) : token),
+    };
+    return tokenAsForm ? new Response(new URLSearchParams(made as Record<string, string>)) : Response.json(made);
   }
 
   #revoke(request: Request, fields: URLSearchParams): Response {
