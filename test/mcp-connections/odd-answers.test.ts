@@ -6,7 +6,7 @@ import { useTenant } from "../harness/fixture.ts";
 import { callTool, toolsOfTurn } from "../harness/mcp-turn.ts";
 import { body, events, RawMcpServer, rpc, type SentMessage } from "../servers/raw-mcp.ts";
 
-/** Answers as servers were seen to send them; docs/interoperability.md, "What strangers send", has where they were reported. */
+/** What servers were seen to send; docs/interoperability.md, "What strangers send", has where they were reported. */
 const { h, t } = await useTenant();
 let mcp: RawMcpServer;
 let ctx: Ctx;
