@@ -772,6 +772,7 @@ CREATE TABLE turns (
   finished_at timestamp with time zone,
   log_after_loss boolean DEFAULT false NOT NULL,
   tools_left_out json,
+  stopped_worker_at timestamp with time zone,
   CONSTRAINT turns_pkey PRIMARY KEY (id),
   CONSTRAINT turns_cancel_keep_check CHECK (cancel_keep = ANY (ARRAY['nothing'::text, 'partial'::text])),
   CONSTRAINT turns_input_tokens_check CHECK (input_tokens >= 0),

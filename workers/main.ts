@@ -7,6 +7,7 @@ import { Dispatcher } from "../src/sessions/run/dispatch.ts";
 import { runTurn } from "../src/sessions/run/run.ts";
 import { startQueues } from "./queues.ts";
 import { startReaping } from "./reaping.ts";
+import { watchForStanding } from "./stand-watch.ts";
 
 /** A running worker pool of this process. */
 export interface WorkerPool {
@@ -36,7 +37,17 @@ export async function startWorkerPool(ctx: Ctx, options: WorkerPoolOptions): Pro
   const dispatcher = new Dispatcher(ctx, actor, (running) => runTurn(ctx, running));
   await actor.start();
   const queues = await startQueues(ctx, { actor, dispatcher, databaseUrl: options.databaseUrl });
-  const stopReaping = startReaping(ctx, actor.workerId, options.frozenMs ?? workerFrozenMs);
+  const frozenMs = options.frozenMs ?? workerFrozenMs;
+  const stopReaping = startReaping(ctx, actor.workerId, frozenMs);
+  const onStood = (turnId: string) => actor.stop(turnId, "stood");
+  const { workerId } = actor;
+  const stopWatching = watchForStanding({
+    databaseUrl: options.databaseUrl,
+    workerId,
+    frozenMs,
+    log: ctx.log,
+    onStood,
+  });
   const stop = async () => void (await Promise.all([queues.stop(), dispatcher.stop()]));
   const drained = Promise.withResolvers<void>();
   // Without a limit: no supervisor waits for this process to end, so no turn is cut off.
@@ -56,6 +67,7 @@ export async function startWorkerPool(ctx: Ctx, options: WorkerPoolOptions): Pro
       await waitAtMost(stopped, limitMs);
       for (const { turn } of actor.turns) actor.stop(turn.id, "drained");
       await waitAtMost(stopped, stoppedTurnMs);
+      stopWatching();
       await actor.close();
     },
   };

@@ -122,6 +122,7 @@ export async function runModel(
   };
   try {
     for (const chunk of callersResults(request)) await pass(chunk);
+    noteDoing("transcript");
     const parts = answerSteps({
       model: request.model,
       instructions: request.instructions,
@@ -164,6 +165,7 @@ export async function runModel(
   }
   spans.close(RetryError.isInstance(error) ? error.lastError : error);
   if (request.signal.aborted) ended = "aborted";
+  noteDoing("end of an answer");
   return { ended, message: await answer.message(), lastChunk, error };
 }
 
@@ -244,6 +246,7 @@ function guardedTools({ tools, beforeTool, signal }: ModelRequest): ToolSet {
               try {
                 await beforeTool(options.toolCallId);
                 signal.throwIfAborted();
+                noteDoing("tool");
                 const span = () => toolSpan(name, options.toolCallId);
                 return await inSpan(`execute_tool ${name}`, span, async (open) => {
                   if (recordsContent()) open.set(inputContent(input));

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import { tellWork } from "./told-work.ts";
 
 /** For whom a process works: a request, a turn or another job. Fields are filled in as they become known. */
 export interface Work {
@@ -23,6 +24,7 @@ let begun: Begun | null = null;
 /** Runs what is done for somebody: all that it awaits and begins belongs to that too. */
 export function workFor<T>(work: Work, doing: string, run: () => T): T {
   begun = { doing, work };
+  tellWork(work.turnId ?? null);
   return here.run(work, run);
 }
 
@@ -42,11 +44,13 @@ export function noteDoing(doing: string): void {
     begun.doing = doing;
     begun.work = work;
   }
+  tellWork(work?.turnId ?? null);
 }
 
 /** Returns what was begun last since the call before; null when nothing was. */
 export function takeBegun(): Begun | null {
   const taken = begun;
   begun = null;
+  tellWork(null);
   return taken;
 }

@@ -7,11 +7,11 @@ import { reaperActions } from "../../kernel/telemetry/metrics.ts";
 import { type CallDecision, withDecisions } from "../../messages/tool-calls.ts";
 import { finishTurn } from "../run/finish.ts";
 import { keepOf, keptOutcome, readKeptTurn } from "../run/kept.ts";
-import { lostOutcome } from "../run/lost-outcome.ts";
+import { lostOutcome, workerLetGo, workerLost, workerStopped } from "../run/lost-outcome.ts";
 import { readProgress } from "../run/progress.ts";
 import { readCheckpoints } from "../state/checkpoint.ts";
 import { requeueTurn } from "../state/turn.ts";
-import type { TurnUsage } from "../state/turn-end.ts";
+import type { TurnError, TurnUsage } from "../state/turn-end.ts";
 import { endLostTurn } from "./end-lost-turn.ts";
 import { lostAnswer } from "./lost-answer.ts";
 import { lostUsage } from "./lost-usage.ts";
@@ -27,6 +27,8 @@ export interface OrphanRow {
   shown: boolean;
   cancelRequested: boolean;
   workerLives: boolean;
+  /** Its worker's event loop stood in it. */
+  stoppedWorker: boolean;
   /** The claim that began its turn log. */
   logAttempt: number;
   stepsDone: number;
@@ -55,7 +57,7 @@ export function findOrphans(sql: Sql): PromiseLike<OrphanRow[]> {
     )
     select t.id, t.attempt, t.continuation_id, t.steps_done, t.step_events, t.tool_events,
       coalesce(case when t.continuation_id is null then t.log_attempt else (
-        select c.log_attempt from continuations c where c.id = t.continuation_id) end, t.attempt) as log_attempt, t.shown_at is not null as shown, t.cancel_requested_at is not null as cancel_requested,
+        select c.log_attempt from continuations c where c.id = t.continuation_id) end, t.attempt) as log_attempt, t.shown_at is not null as shown, t.cancel_requested_at is not null as cancel_requested, t.stopped_worker_at is not null as stopped_worker,
       exists (select 1 from workers w where w.id = t.worker_id and w.beat_at > now() - ${workerDeadMs} * interval '1 millisecond') as worker_lives
     from turns t
     where t.status = 'running'
@@ -87,7 +89,7 @@ export async function recoverOrphan(ctx: ReaperCtx, orphan: OrphanRow, since: nu
   const ended =
     cancelRequested && (await keepOf(sql, id)) === "partial"
       ? await endKept(ctx, orphan, usage)
-      : await endLostTurn(sql, lost, status, { usage });
+      : await endLostTurn(sql, lost, status, { usage, error: errorOf(orphan) });
   if (!ended) return;
   reaperActions.inc({ action: "turn_ended" });
   log.warn({ turnId: id, attempt, status }, "a turn whose worker is lost was ended");
@@ -124,11 +126,17 @@ async function goOn(ctx: ReaperCtx, orphan: OrphanRow, since: number): Promise<v
   }
   const progress = await readProgress(ctx, { id, log: key, stepEvents, toolEvents });
   await relay.seal(key).catch(() => {});
-  const outcome = await lostOutcome(sql, id, { progress, usage });
+  const outcome = await lostOutcome(sql, id, { progress, usage, error: errorOf(orphan) });
   const fence = { turnId: id, attempt, statuses: ["running" as const] };
   if (!(await finishTurn(sql, fence, { ...outcome, usageKnown: false }))) return;
   reaperActions.inc({ action: "turn_ended" });
   log.warn({ turnId: id, attempt, status: "failed" }, "a turn whose worker is lost was ended");
+}
+
+/** Returns why a lost turn fails. */
+function errorOf({ stoppedWorker, workerLives }: OrphanRow): TurnError {
+  if (stoppedWorker) return workerStopped;
+  return workerLives ? workerLetGo : workerLost;
 }
 
 /** Returns the turn log of a lost turn, which is that of its continuation. */

@@ -21,7 +21,7 @@ import { type AskedClaim, busyOrGone, type ClaimRefusal, claimCounted, claimTurn
 import { lockMissing, releaseLock, sendReleases } from "./session-lock.ts";
 
 /** Why a running turn is told to stop. */
-export type StopReason = "canceled" | "fenced" | "drained" | "timed_out" | "limit_reached" | "too_large";
+export type StopReason = "canceled" | "fenced" | "drained" | "timed_out" | "limit_reached" | "too_large" | "stood";
 
 /** A turn this process runs. */
 export interface RunningTurn {

@@ -11,7 +11,7 @@ import type { RunningTurn, StopReason } from "./actor.ts";
 import type { ClaimCheckpoints } from "./checkpoints.ts";
 import { type ClaimUsage, CreditSpentError } from "./claim-usage.ts";
 import { isToStop, keepOf, keptOutcome, storedKeptOutcome } from "./kept.ts";
-import { lostOutcome } from "./lost-outcome.ts";
+import { lostOutcome, workerStopped } from "./lost-outcome.ts";
 import type { OpenedLog } from "./open-log.ts";
 import { canceledOutcome, cutShortOutcome, failedOutcome, goodOutcome, reachedMessage } from "./outcome.ts";
 import type { OutputGate } from "./output-gate.ts";
@@ -104,6 +104,8 @@ export async function concludeStopped(
     }
     case "timed_out":
       return failed(errorOf("provider_error", "The turn ran longer than a turn may."));
+    case "stood":
+      return cutShort(workerStopped);
     case "limit_reached":
       return cutShort(errorOf("turn_limit_reached", secondsReached(turn)));
     case "too_large":

@@ -23,6 +23,18 @@ export const workerLost: TurnError = {
   message: "The worker that ran this turn was lost.",
 };
 
+/** Why a turn failed whose worker lives, and let go of it: its connection with the locks was away for too long, or Postgres did not store the end. */
+export const workerLetGo: TurnError = {
+  code: "service_unavailable",
+  message: "The worker that ran this turn lost its hold on it, or could not store its end.",
+};
+
+/** Why a turn failed that kept its worker from answering for so long that it was ended from outside. Another one would stand as well. */
+export const workerStopped: TurnError = {
+  code: "provider_error",
+  message: "The turn kept its worker from answering, and is not run again.",
+};
+
 /** Why and how a turn ends that cannot go on after its completed steps. */
 interface LostEnd {
   readonly usage: TurnUsage;
@@ -51,7 +63,8 @@ export async function lostOutcome(
   if (row === undefined || row.sessionId === null) return failed;
   const { continuationId, stored, decisions, keepSeq, input } = row;
   const extended = continuationId === null || stored === null ? null : withDecisions(stored, decisions);
-  const callText = progress.mayHaveRun || error === workerLost ? lostCallText : error.message;
+  const isLost = [workerLost, workerLetGo, workerStopped].includes(error);
+  const callText = progress.mayHaveRun || isLost ? lostCallText : error.message;
   const message = storable(await reachedAnswer(progress, row.assistantMessageId, extended, callText));
   if (extended !== null && keepSeq === null) return { ...failed, replaced: message, preview: previewOf(message) };
   const asked = input === null || Array.isArray(input) ? [] : [input];

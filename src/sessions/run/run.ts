@@ -6,7 +6,7 @@ import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
 import { answerBytesMax, answerChunksMax, turnPatienceMs, turnRunMsMax } from "../../kernel/limits.ts";
 import { SealError } from "../../kernel/seal.ts";
 import { inSpan } from "../../kernel/telemetry/trace.ts";
-import { workFor } from "../../kernel/telemetry/work.ts";
+import { noteDoing, workFor } from "../../kernel/telemetry/work.ts";
 import { isStreamOnly } from "../../messages/tool-progress.ts";
 import { type ReachedAnswer, runModel } from "../../model/run-model.ts";
 import { thinkingSettings } from "../../model/thinking.ts";
@@ -70,6 +70,7 @@ async function runClaim(ctx: Ctx, running: RunningTurn, meter: ClaimMeter): Prom
     if (outcome !== null) await writer.sent();
     if (outcome === null || writer.sealed) return;
     const held = gate.takeHeld();
+    noteDoing("end of a turn");
     const logged = withLog(outcome, steps.close(), writer.written + held.length + 1);
     const committed = await commit(ctx, turn, logged, checkpoints.any);
     if (committed !== null) {

@@ -62,7 +62,7 @@ import type { TurnRecord } from "./turn-step.ts";
  * | end     | running → succeeded, failed, canceled; enqueued, queued, waiting → canceled; enqueued → failed (refused); queued → failed (discarded by the operator) | `run/finish.ts`: `endMove`; of several plain claims at once `endMoveOfMany` in `end-together.ts` | the attempt; for a good end also that no cancellation was asked for |
  * | ask     | running → waiting          | `run/finish.ts`: `endMove`                | as a good end |
  * | resume  | waiting → queued           | `pause.ts`: `resumeTurn`                  | it waits for this very continuation |
- * | requeue | running → queued           | a draining worker, the reaper: `requeueTurn` | the attempt; nothing was shown or a step is complete, no cancellation was asked for, runs are left (`RequeueCause`) |
+ * | requeue | running → queued           | a draining worker, the reaper: `requeueTurn` | the attempt; nothing was shown or a step is complete, no cancellation was asked for, its worker's event loop does not stand in it (`stopped-worker.ts`), runs are left (`RequeueCause`) |
  * | step    | running → running          | `run/checkpoints.ts`: `writeCheckpoint` in `checkpoint.ts` | the attempt, the steps before it |
  * | unclaim | running → queued           | `run/actor.ts`: `unclaimTurn`             | claimed by this very worker; nothing was shown |
  *
@@ -245,7 +245,7 @@ export async function requeueTurn(
       update turns set status = 'queued', worker_id = null, claimed_at = null, shown_at = null, ${addRunTime(sql)},
         ${recordSteps(sql, record)} ${addUsage(sql, usage)} ${counts}
       where id = ${turnId} and attempt = ${attempt} and status = 'running' and (shown_at is null or steps_done > 0)
-        and cancel_requested_at is null and ${runsAreLeft}
+        and cancel_requested_at is null and stopped_worker_at is null and ${runsAreLeft}
       returning id, session_id, tenant_id
     ), ${spendCredit(sql, usage, "requeued")}
     select ${addTurnJob(sql)} from requeued`;

@@ -1,12 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { readConfig } from "../../../src/kernel/config.ts";
-import { createContext } from "../../../src/kernel/context.ts";
-import { openDatabase } from "../../../src/kernel/database/client.ts";
-import { RedisRelay } from "../../../src/kernel/relay/redis.ts";
-import { createLogger } from "../../../src/kernel/telemetry/log.ts";
-import { startWorkerPool } from "../../../workers/main.ts";
 import { eventually } from "../../harness/harness.ts";
 import { heldMark, holdModel, openEndedMark } from "../../harness/held-model.ts";
+import { startImpatientWorker } from "../../harness/impatient-worker.ts";
 import {
   aftermathOf,
   callsOf,
@@ -176,24 +171,6 @@ async function rowsOf({ sql }: Installation, turnId: string): Promise<unknown> {
     select provider, model, input_tokens, output_tokens, duration_ms, day, created_at from usage where turn_id = ${turnId}`;
   const messages = await sql`select * from messages where turn_id = ${turnId}`;
   return JSON.stringify([turn, usage, messages]);
-}
-
-/** A worker pool in this process that takes a beat of `frozenMs` for frozen. */
-async function startImpatientWorker(installation: Installation, frozenMs: number): Promise<AsyncDisposable> {
-  const config = readConfig({ ...installation.env, LOG_LEVEL: "silent" });
-  const log = createLogger(config.logLevel);
-  const sql = openDatabase({ url: installation.databaseUrl, max: 10, applicationName: "parley-worker" });
-  const relay = new RedisRelay({ url: installation.env.REDIS_URL ?? "" });
-  const encryptionKey = config.encryptionKey ?? Buffer.alloc(32);
-  const ctx = createContext({ config, log, sql, relay, redis: null, encryptionKey, publicUrl: "" });
-  const pool = await startWorkerPool(ctx, { databaseUrl: installation.databaseUrl, frozenMs });
-  return {
-    [Symbol.asyncDispose]: async () => {
-      await pool.drain(0);
-      await relay.close();
-      await sql.end({ timeout: 1 });
-    },
-  };
 }
 
 /** Ends the connection that holds a worker's locks, and no other. */
