@@ -1,0 +1,15 @@
+/** A turn that is stopped midway, with what it had said kept in the transcript. */
+import { agentId, parley, print, say } from "./begin.ts";
+
+const turn = await parley.sessions.create(agentId, { message: say("[[sim: chunks=200 delayMs=50]]") });
+const sessionId = turn.sessionId ?? "";
+for await (const text of turn.texts()) {
+  print("It says:", text);
+  break;
+}
+print(await parley.sessions.cancel(agentId, sessionId, { keep: "partial" }));
+const { data } = await parley.sessions.listMessages(agentId, sessionId);
+print(
+  "Kept:",
+  data.map(({ role, parts }) => [role, parts]),
+);
