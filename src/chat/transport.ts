@@ -1,8 +1,14 @@
+import { readBounded } from "../kernel/bounded-read.ts";
+import { ApiError } from "../kernel/errors.ts";
+import { foreignJsonDepthMax, jsonExcess } from "../kernel/json-bounds.ts";
 import { directFetch, type Fetch, isUnsent } from "../kernel/outbound/fetch.ts";
+import { withBody } from "../kernel/outbound/watched-body.ts";
 import { PlatformError } from "./platform.ts";
 
 /** The wait when a platform says "too many requests" but not how long to wait. */
 const retryAfterMsDefault = 5_000;
+/** What a platform says to a call has at most so many bytes; real ones have some kilobytes. */
+const answerBytesMax = 1024 * 1024;
 
 /**
  * Returns the fetch for the platforms' clients. Every request has a connection of
@@ -22,10 +28,22 @@ export function platformFetch(signal: AbortSignal): Fetch {
       keepalive: false,
       signal: AbortSignal.any(signals),
     });
-    if (response.status === 429) throw limited(await retryAfterOf(response));
-    if (response.status >= 500) throw new PlatformError("unsure", `http_${response.status}`);
-    return response;
+    const answer = await boundedAnswer(response);
+    if (answer.status === 429) throw limited(await retryAfterOf(answer));
+    if (answer.status >= 500) throw new PlatformError("unsure", `http_${answer.status}`);
+    return answer;
   };
+}
+
+/** Returns a response with its body read, which is bounded before the platform's client parses it. What is beyond the bounds may have been done. */
+async function boundedAnswer(response: Response): Promise<Response> {
+  const unreadable = new PlatformError("unsure", "unreadable_answer");
+  const bytes = await readBounded(response.body, answerBytesMax).catch((error: unknown) => {
+    throw error instanceof ApiError ? unreadable : error;
+  });
+  if ((await jsonExcess(bytes, { depthMax: foreignJsonDepthMax })) !== null) throw unreadable;
+  const body = new Blob([bytes as Uint8Array<ArrayBuffer>]).stream();
+  return withBody(response, bytes.byteLength === 0 ? null : body);
 }
 
 /** Returns the error for "too many requests"; `seconds` is the platform's wait, null when it did not say. */

@@ -1,12 +1,16 @@
 import { Buffer } from "node:buffer";
-import { setImmediate } from "node:timers/promises";
+import { inSlices, type SliceClock, type SlicedWork } from "./async/slices.ts";
 import { jsonValuesMax } from "./limits.ts";
 import { noteDoing } from "./telemetry/work.ts";
 
 /** JSON of another server nests at most this deep: what walks over it calls itself, and a stack has an end. */
 export const foreignJsonDepthMax = 256;
-/** Bytes that are read between two breaks in which other work goes on: about a millisecond. */
-const sliceBytes = 256 * 1024;
+/** Texts of so many bytes are counted at once, in a fifth of a millisecond; longer ones in slices. */
+const atOnceBytes = 64 * 1024;
+/** So many bytes are read between two looks at the clock. */
+const lookBytes = 16 * 1024;
+/** A count may take so long; 64 MiB take 0.3 s. */
+const countMsMax = 10_000;
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -38,8 +42,8 @@ interface Bounds {
 /** Counts the values of a JSON text in slices, before anything parses it: each text, key, number, word, object and array is one. */
 class ValueCount {
   excess: JsonExcess = null;
+  values = 0;
   readonly #bounds: Bounds;
-  #values = 0;
   #depth = 0;
   #before = nothing;
   #inText = false;
@@ -77,8 +81,8 @@ class ValueCount {
       this.#depth += 1;
       if (this.#depth > this.#bounds.depthMax) this.excess = "too_deep";
     } else if (kind === scalar && this.#before === scalar) return;
-    this.#values += 1;
-    if (this.#values > this.#bounds.valuesMax) this.excess = "too_many_values";
+    this.values += 1;
+    if (this.values > this.#bounds.valuesMax) this.excess = "too_many_values";
   }
 }
 
@@ -90,26 +94,47 @@ class ValueCount {
 export async function jsonExcess(source: JsonSource, bounds: Partial<Bounds> = {}): Promise<JsonExcess> {
   const { valuesMax = jsonValuesMax, depthMax = Number.POSITIVE_INFINITY } = bounds;
   const pieces = piecesOf(source);
-  const bytes = pieces.reduce((sum, { byteLength }) => sum + byteLength, 0);
   // Each value has one byte at least, and so has each level.
-  if (bytes <= valuesMax && bytes <= depthMax) return null;
-  const count = new ValueCount({ valuesMax, depthMax });
-  let left = sliceBytes;
+  if (bytesOf(pieces) <= Math.min(valuesMax, depthMax)) return null;
+  return (await counted(pieces, { valuesMax, depthMax })).excess;
+}
+
+/** Returns how many values JSON texts have together, counted to `jsonValuesMax` and one more. */
+export async function jsonValuesOf(sources: readonly JsonSource[]): Promise<number> {
+  let values = 0;
+  for (const source of sources) {
+    const bounds = { valuesMax: jsonValuesMax - values, depthMax: Number.POSITIVE_INFINITY };
+    values += (await counted(piecesOf(source), bounds)).values;
+    if (values > jsonValuesMax) break;
+  }
+  return values;
+}
+
+async function counted(pieces: readonly Uint8Array[], bounds: Bounds): Promise<ValueCount> {
+  const count = new ValueCount(bounds);
+  if (bytesOf(pieces) > atOnceBytes)
+    return inSlices({ msMax: countMsMax }, (clock) => countInSlices(count, pieces, clock));
+  let position = 0;
+  for (const piece of pieces) position = count.read(piece, position, piece.byteLength) - piece.byteLength;
+  return count;
+}
+
+function* countInSlices(count: ValueCount, pieces: readonly Uint8Array[], clock: SliceClock): SlicedWork<ValueCount> {
   // The piece before may end with a backslash, which takes the first byte of the next.
   let position = 0;
   for (const piece of pieces) {
     while (position < piece.byteLength && count.excess === null) {
-      if (left <= 0) {
-        await setImmediate();
-        left = sliceBytes;
-      }
-      const end = Math.min(position + left, piece.byteLength);
-      left -= end - position;
+      const end = Math.min(position + lookBytes, piece.byteLength);
       position = count.read(piece, position, end);
+      if (clock.isOver(lookBytes)) yield;
     }
     position -= piece.byteLength;
   }
-  return count.excess;
+  return count;
+}
+
+function bytesOf(pieces: readonly Uint8Array[]): number {
+  return pieces.reduce((sum, { byteLength }) => sum + byteLength, 0);
 }
 
 function piecesOf(source: JsonSource): readonly Uint8Array[] {

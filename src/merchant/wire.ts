@@ -1,5 +1,6 @@
 import { refuseInTransaction } from "../kernel/async/in-transaction.ts";
 import { readBounded } from "../kernel/bounded-read.ts";
+import { foreignJsonDepthMax, jsonExcess } from "../kernel/json-bounds.ts";
 import { type Fetch, wasNeverSent } from "../kernel/outbound/fetch.ts";
 import { BillingFault, faultOfStatus } from "./fault.ts";
 
@@ -21,7 +22,7 @@ export function billingFetch(limitMs: number): Fetch {
     const body = await readBounded(response.body, responseBytesMax).catch(() => null);
     const text = body === null ? "" : new TextDecoder().decode(body);
     if (!response.ok) throw faultOfStatus(response.status, response.headers, text);
-    if (body === null || !isJson(text)) throw new BillingFault("garbled", "unexpected_answer");
+    if (body === null || !(await isJson(text))) throw new BillingFault("garbled", "unexpected_answer");
     return new Response(text, { status: response.status, headers: plainHeaders(response.headers) });
   };
 }
@@ -41,7 +42,8 @@ async function send(input: Parameters<Fetch>[0], init: RequestInit): Promise<Res
   }
 }
 
-function isJson(text: string): boolean {
+async function isJson(text: string): Promise<boolean> {
+  if ((await jsonExcess(text, { depthMax: foreignJsonDepthMax })) !== null) return false;
   try {
     JSON.parse(text);
     return true;

@@ -16,7 +16,7 @@ import type { CallerOptions } from "../sessions/state/caller-options.ts";
 import { answer } from "./answer.ts";
 import type { AskedResponse, ResponseRequest } from "./asked.ts";
 import type { FollowedResponse } from "./follow.ts";
-import { itemsOfInput, type ReadInput, readInput } from "./input.ts";
+import { itemsOfInput, limitArguments, type ReadInput, readInput } from "./input.ts";
 import { callerOptionsOf, echoedFields, readOptions } from "./options.ts";
 import { findPrevious, type Previous } from "./previous.ts";
 import type { Echo } from "./resource.ts";
@@ -35,6 +35,7 @@ export async function createResponse(ctx: Ctx, request: ResponseRequest): Promis
   const previous = isStored ? await findPrevious(ctx.sql, principal.tenant.id, body, items) : null;
   if (!isStored && body.previous_response_id != null)
     throw invalid("/previous_response_id", "is not supported with store: false: send the whole input");
+  await limitArguments(items);
   const input = readInput(items, previous?.itemsKnown ?? 0);
   const inherited = previous === null ? [] : echoOf(optionsOf(previous.response)).system;
   const echo: Echo = {

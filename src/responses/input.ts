@@ -1,5 +1,7 @@
-import { invalid } from "../kernel/errors.ts";
+import { ApiError, invalid } from "../kernel/errors.ts";
 import { isId, newId } from "../kernel/ids.ts";
+import { jsonValuesOf } from "../kernel/json-bounds.ts";
+import { jsonValuesMax } from "../kernel/limits.ts";
 import { storable } from "../messages/text.ts";
 import type { CallResult } from "../messages/tool-calls.ts";
 import { checkParts, type UiMessage } from "../messages/ui-message.ts";
@@ -88,6 +90,17 @@ export function readInput(items: readonly InputItem[], from: number): ReadInput 
   const reader = new InputReader();
   for (const [index, item] of items.entries()) reader.take(item, `/input/${index}`, index < from);
   return reader.read();
+}
+
+/** Throws 413 where the inputs of the calls, which are JSON within the JSON of the body, have more values together than a body may have. */
+export async function limitArguments(items: readonly InputItem[]): Promise<void> {
+  const texts = items.flatMap(({ arguments: text }) => (typeof text === "string" ? [text] : []));
+  // As many values as bytes at most: only long ones are worth counting.
+  if (texts.reduce((sum, { length }) => sum + length, 0) <= jsonValuesMax) return;
+  if ((await jsonValuesOf(texts)) > jsonValuesMax)
+    throw new ApiError("payload_too_large", {
+      message: `The arguments of the calls have more than ${jsonValuesMax} values together.`,
+    });
 }
 
 /** Calls of the model, and what else a message of the assistant holds. */

@@ -1,4 +1,4 @@
-import { sleep } from "../kernel/async/wait.ts";
+import { inSlices, type SliceClock, type SlicedWork } from "../kernel/async/slices.ts";
 import { ToolError } from "../tools/error.ts";
 
 /** A pattern has at most this many characters. */
@@ -7,8 +7,8 @@ const patternCharactersMax = 1_000;
 const stepsMax = 5_000_000;
 /** and for one path and one alternative: a few milliseconds, which nothing interrupts. */
 const stepsPerPathMax = 100_000;
-/** Paths are matched for this long, then everything else that the process does has its turn. */
-const sliceMs = 5;
+/** One call may take so long; its steps end it before. */
+const globMsMax = 10_000;
 /** Alternatives that the braces of one pattern may stand for. */
 const alternativesMax = 100;
 
@@ -23,15 +23,19 @@ export async function globPaths(
   signal: AbortSignal | undefined,
 ): Promise<string[]> {
   const matchers = globMatchers(pattern);
+  return inSlices({ msMax: globMsMax, ...(signal && { signal }) }, (clock) => matching(matchers, paths, clock));
+}
+
+function* matching(
+  matchers: readonly ((path: string) => boolean)[],
+  paths: readonly string[],
+  clock: SliceClock,
+): SlicedWork<string[]> {
   const found: string[] = [];
-  let sliceEnd = performance.now() + sliceMs;
   for (const path of paths) {
     for (const matches of matchers) {
-      if (performance.now() >= sliceEnd) {
-        await sleep(1);
-        signal?.throwIfAborted();
-        sliceEnd = performance.now() + sliceMs;
-      }
+      // One path may take a few milliseconds.
+      if (clock.isOver(1_000)) yield;
       if (!matches(path)) continue;
       found.push(path);
       break;

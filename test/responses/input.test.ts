@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { useAgent } from "../harness/fixture.ts";
+import { longestStallMs } from "../harness/stall.ts";
 
 const { h, t, agentId } = await useAgent({ worker: true });
 
@@ -152,4 +153,26 @@ test("tool_choice none keeps the model from calling, and required makes it", asy
   expect(choiceOf()).toBe("none");
   await ask({ tools: [tool], tool_choice: "required" });
   expect(choiceOf()).toBe("required");
+});
+
+test("JSON within the JSON of the body counts as values of the body", async () => {
+  const call = (id: number, items: number) => [
+    {
+      type: "function_call",
+      call_id: `c${id}`,
+      name: "f",
+      arguments: `{"list":[${Array(items).fill("[]").join(",")}]}`,
+    },
+    { type: "function_call_output", call_id: `c${id}`, output: "x" },
+  ];
+  const taken = await ask({ input: [...call(1, 40_000), { role: "user", content: "go" }] });
+  expect(taken.status).toBe(200);
+  for (const calls of [call(1, 2_500_000), Array.from({ length: 40 }, (_, n) => call(n, 60_000)).flat()]) {
+    let refused: Awaited<ReturnType<typeof ask>> | null = null;
+    const stood = await longestStallMs(async () => {
+      refused = await ask({ input: [...calls, { role: "user", content: "go" }] });
+    });
+    expect(refused).toMatchObject({ status: 413, body: { error: { code: "payload_too_large" } } });
+    expect(stood).toBeLessThan(500);
+  }
 });

@@ -62,7 +62,7 @@ test("others go on while a large body is counted", async () => {
   const timer = setInterval(() => {
     others += 1;
   }, 0);
-  await limitValues([Buffer.alloc(8 * mib, " ")]);
+  await limitValues([Buffer.alloc(32 * mib, " ")]);
   clearInterval(timer);
   expect(others).toBeGreaterThan(3);
 });
