@@ -2,10 +2,10 @@ import { DefaultGeneratedFile, InvalidResponseDataError } from "ai";
 import { AnswerCalls } from "./answer-calls.ts";
 import type { CallMeter } from "./call-meter.ts";
 import { EndedWrongError, isGoodEnd } from "./ended-wrong.ts";
-import { GiveWay } from "./give-way.ts";
 import type { DownloadFiles, ModelCallRequest } from "./model-call-request.ts";
 import type { Model, ModelPart } from "./model-part.ts";
 import type { OpenedCall } from "./open-call.ts";
+import { PartPace } from "./part-pace.ts";
 import type { ThoughtName } from "./sending/said.ts";
 import type { AnswerPart, ModelCallEnd } from "./step-record.ts";
 import { withoutBookkeeping } from "./vendor-metadata.ts";
@@ -27,10 +27,10 @@ export async function* readAnswer(
 ): AsyncGenerator<AnswerPart | ModelCallEnd, void, undefined> {
   const answer = new Answer(model, request, said.nameOfThoughts, meter);
   let started = false;
-  const giveWay = new GiveWay();
+  const pace = new PartPace();
   for await (const received of readParts(stream, request.signal)) {
     const part = said.read(received);
-    const pause = giveWay.part(part.type === "tool-call" || part.type === "tool-result");
+    const pause = pace.part(part.type === "tool-call" || part.type === "tool-result");
     if (pause !== null) await pause;
     if (answer.isOver || part.type === "stream-start" || part.type === "raw") continue;
     if (!started) yield { type: "start-step", request: {}, warnings: [] };

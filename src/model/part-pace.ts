@@ -9,7 +9,7 @@ const partsPerLook = 32;
  * Lets other work go on in between. What has come already is passed on in one go of microtasks, in
  * which no other turn, timer or connection gets a turn: 100,000 parts held a worker for 8 s.
  */
-export class GiveWay {
+export class PartPace {
   #parts = 0;
   #sinceMs = performance.now();
 
