@@ -4,8 +4,8 @@ import type { UiMessage } from "./ui-message.ts";
 
 /**
  * Returns the chunks of a stored message, for a follower whose turn log is no longer in
- * the relay. The AI SDK assembles the same message from them; only the division into
- * deltas differs from the original stream.
+ * the relay. The AI SDK assembles the same message from them, but for what people decided of
+ * calls; and the division into deltas differs from the original stream.
  */
 export function chunksOf(message: UiMessage): unknown[] {
   const chunks: unknown[] = [];
@@ -80,8 +80,9 @@ function toolChunks(fields: ToolFields): unknown[] {
   const { toolCallId, input, state, callProviderMetadata: providerMetadata } = fields;
   const call = { ...nameOf(fields), ...(providerMetadata === undefined ? {} : { providerMetadata }) };
   const asked = approvalChunks(fields);
-  const end = isEnded(state) ? [endChunk(fields)] : [];
-  if (state === "output-denied" || end.length === 0)
+  const denial = isDenied(state, fields.approval) ? [{ type: "tool-output-denied", toolCallId }] : [];
+  const end = isEnded(state) ? [endChunk(fields)] : denial;
+  if (state === "output-denied" || !isEnded(state))
     return [{ type: "tool-input-available", ...call, input }, ...asked, ...end];
   const told = { type: "tool-input-delta", toolCallId, inputTextDelta: JSON.stringify(input) };
   return [{ type: "tool-input-start", ...call }, ...(input === undefined ? [] : [told]), ...asked, ...end];
@@ -115,17 +116,19 @@ function endChunk(fields: ToolFields): object {
   return { type: "tool-output-available", toolCallId, output, ...flag, ...more };
 }
 
-/** Returns the chunks of a call's approval: the request, and the decision if there is one. */
+/**
+ * Returns the chunk that asks for a call's approval; none for one that was approved, which is a call that
+ * runs, or has run. No chunk says that an approval was given: version 6 of the AI SDK's client
+ * knows none, and gives a stream up in which it comes.
+ */
 function approvalChunks({ toolCallId, approval }: Record<string, unknown>): unknown[] {
   if (typeof approval !== "object" || approval === null) return [];
-  const { id: approvalId, approved, reason } = approval as { id?: string; approved?: boolean; reason?: string };
-  const asked = { type: "tool-approval-request", approvalId, toolCallId };
-  if (approved === undefined) return [asked];
-  const decision = {
-    type: "tool-approval-response",
-    approvalId,
-    approved,
-    ...(reason === undefined ? {} : { reason }),
-  };
-  return [asked, decision];
+  const { id: approvalId, approved, isAutomatic } = approval as Readonly<Record<string, unknown>>;
+  if (approved === true) return [];
+  return [{ type: "tool-approval-request", approvalId, toolCallId, ...(isAutomatic === true ? { isAutomatic } : {}) }];
+}
+
+/** Returns whether a person has denied a call that has no end yet. */
+function isDenied(state: unknown, approval: unknown): boolean {
+  return !isEnded(state) && (approval as { readonly approved?: boolean } | null | undefined)?.approved === false;
 }

@@ -1,6 +1,6 @@
 import type { Ctx } from "../../kernel/context.ts";
 import { isUnavailable } from "../../kernel/database/failure.ts";
-import { answerBytesMax } from "../../kernel/limits.ts";
+import { answerBytesMax, answerPartsMax } from "../../kernel/limits.ts";
 import type { RelayWriter } from "../../kernel/relay/writer.ts";
 import { describeModelError, type ModelResult } from "../../model/run-model.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
@@ -109,9 +109,11 @@ export async function concludeStopped(
     case "limit_reached":
       return cutShort(errorOf("turn_limit_reached", secondsReached(turn)));
     case "too_large":
-      return failed(errorOf("provider_error", `The answer is larger than ${answerBytesMax / 1024 / 1024} MiB.`));
+      return failed(errorOf("provider_error", tooLarge));
   }
 }
+
+const tooLarge = `The answer is larger than ${answerBytesMax / 1024 / 1024} MiB, or has more than ${answerPartsMax} parts.`;
 
 /** What is handed back of a claim. */
 interface HandedBack {

@@ -3,7 +3,7 @@ import type { UIMessageChunk } from "ai";
 import type { Ctx } from "../../kernel/context.ts";
 import { isUnavailable } from "../../kernel/database/failure.ts";
 import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
-import { answerBytesMax, answerChunksMax, turnPatienceMs, turnRunMsMax } from "../../kernel/limits.ts";
+import { answerBytesMax, answerChunksMax, answerPartsMax, turnPatienceMs, turnRunMsMax } from "../../kernel/limits.ts";
 import { SealError } from "../../kernel/seal.ts";
 import { inSpan } from "../../kernel/telemetry/trace.ts";
 import { noteDoing, workFor } from "../../kernel/telemetry/work.ts";
@@ -130,6 +130,7 @@ async function runToOutcome(ctx: Ctx, running: RunningTurn, told: ToldClaim): Pr
   const shown = [...(progress?.saved ?? []), ...(progress?.broken ?? [])];
   let bytes = shown.reduce((sum, chunk) => sum + chunkBytes(chunk), 0);
   let chunks = shown.length;
+  let parts = shown.filter(beginsPart).length;
   const reached = prepared.reached === null ? null : await beginAfter(prepared.reached, told);
   const result = await runModel(
     {
@@ -164,7 +165,8 @@ async function runToOutcome(ctx: Ctx, running: RunningTurn, told: ToldClaim): Pr
       if (stop.signal.aborted) return;
       bytes += chunkBytes(chunk);
       chunks += 1;
-      if (bytes > answerBytesMax || chunks > answerChunksMax) stop.abort("too_large");
+      if (beginsPart(chunk)) parts += 1;
+      if (bytes > answerBytesMax || chunks > answerChunksMax || parts > answerPartsMax) stop.abort("too_large");
       steps.pass(chunk);
       return gate
         .pass(chunk)
@@ -209,6 +211,16 @@ async function prepare(
     if (error instanceof SealError) return errorOf("service_unavailable", error.message);
     return errorOf("internal");
   }
+}
+
+/** Chunks that begin a part of the answer. */
+const firstChunks: ReadonlySet<string> = new Set([
+  ...["start-step", "text-start", "reasoning-start", "file", "source-url", "source-document"],
+  ...["tool-input-start", "tool-input-available", "tool-input-error"],
+]);
+
+function beginsPart({ type }: UIMessageChunk): boolean {
+  return firstChunks.has(type);
 }
 
 /** Returns the bytes that a chunk adds to the answer: those of a delta's text, or of any other chunk as JSON; none of one that no message has. */

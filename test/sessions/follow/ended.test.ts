@@ -16,6 +16,7 @@ import {
   sessionPath,
   textOf,
 } from "../../harness/turns.ts";
+import { undecided } from "../../harness/undecided.ts";
 
 const manual = { tools: ["memory" as const], approvalInChat: { default: "manual" as const } };
 const { h, t, agentId } = await useAgent({ worker: true, agent: manual });
@@ -101,7 +102,7 @@ describe("GET …/stream with a Last-Event-ID of a turn that has ended", () => {
     for (const [index, { id }] of anew.events.slice(0, -1).entries())
       expect((await restOf(sessionId, id ?? "")).events).toEqual(anew.events.slice(index + 1));
     expect((await restOf(sessionId, `${turnId}+stored:400`)).events).toEqual(anew.events);
-    expect(await assembled(anew.events)).toEqual(stored);
+    expect(await assembled(anew.events)).toEqual(undecided(stored));
     expect(anew.events.at(-1)?.data).toBe("[DONE]");
     const numbered = events.slice(0, -1);
     expect((await restOf(sessionId, numbered.at(-2)?.id ?? "")).events).toEqual(events.slice(-2));
@@ -197,7 +198,7 @@ describe("GET …/stream within a continuation", () => {
     const events = await joined.rest();
     await idle(h, sessionId);
     const stored = (await messagesOf(t, agent, sessionId))[1];
-    expect(await assembled(events)).toEqual(stored);
+    expect(await assembled(events)).toEqual(undecided(stored));
     const own = events.findIndex(({ data }) => (data as { type: string }).type === "tool-output-available");
     for (const [index, { id }] of events.slice(0, -1).entries()) {
       const rest = await restOf(id ?? "");
@@ -209,9 +210,9 @@ describe("GET …/stream within a continuation", () => {
     await forget(continuationId);
     const gone = await restOf(events[1]?.id ?? "");
     expect(gone[0]?.id).toBe(`${continuationId}+stored:0`);
-    expect(await assembled(gone)).toEqual(stored);
+    expect(await assembled(gone)).toEqual(undecided(stored));
     const anew = await restOf(events[own + 1]?.id ?? "");
-    expect(await assembled(anew)).toEqual(stored);
+    expect(await assembled(anew)).toEqual(undecided(stored));
   });
 
   const asks = 'text="First." tool=memory_save args={"text":"tea"} ;';
@@ -250,7 +251,7 @@ describe("GET …/stream within a continuation", () => {
     expect(await (await joinIt(`${turnId}:1`)).rest()).toEqual(events);
     await forget(continuationId);
     const gone = await (await joinIt(`${turnId}:1`)).rest();
-    expect((await assembled(gone)).parts).toEqual((await messagesOf(t, agent, sessionId))[1].parts);
+    expect((await assembled(gone)).parts).toEqual(undecided((await messagesOf(t, agent, sessionId))[1]).parts);
   });
 
   test.each([
@@ -294,7 +295,7 @@ describe("GET …/stream within a continuation", () => {
     held.release();
     const events = await joined.rest();
     await idle(h, sessionId);
-    expect(await assembled(events)).toEqual((await messagesOf(t, agent, sessionId))[1]);
+    expect(await assembled(events)).toEqual(undecided((await messagesOf(t, agent, sessionId))[1]));
     for (const [index, { id }] of events.slice(0, -1).entries())
       expect(await (await joinIt(id)).rest()).toEqual(events.slice(index + 1));
     expect(await (await joinIt(`${turnId}:1`)).rest()).toEqual(events);
