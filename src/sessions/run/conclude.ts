@@ -109,11 +109,16 @@ export async function concludeStopped(
     case "limit_reached":
       return cutShort(errorOf("turn_limit_reached", secondsReached(turn)));
     case "too_large":
-      return failed(errorOf("provider_error", tooLarge));
+      return failed(errorOf("provider_error", tooLarge(result)));
   }
 }
 
-const tooLarge = `The answer is larger than ${answerBytesMax / 1024 / 1024} MiB, or has more than ${answerPartsMax} parts.`;
+function tooLarge(result: ModelResult | null): string {
+  const isManifold = (result?.message.parts.length ?? 0) >= answerPartsMax;
+  return isManifold
+    ? `The answer has more than ${answerPartsMax} parts.`
+    : `The answer is larger than ${answerBytesMax / 1024 / 1024} MiB.`;
+}
 
 /** What is handed back of a claim. */
 interface HandedBack {

@@ -21,7 +21,7 @@ describe("sizes", () => {
     const before = await h.sql`select count(*) from messages where session_id = ${sessionId}`;
     const message = script(`size=${2 * answerBytesMax}`);
     const over = await play(t, agentId, sessionId, { message });
-    expect(over.chunks.at(-1)).toEqual({ type: "error", errorText: "The answer is larger than 16 MiB, or has more than 10000 parts." });
+    expect(over.chunks.at(-1)).toEqual({ type: "error", errorText: "The answer is larger than 16 MiB." });
     expect(textOf(over.chunks).length).toBeLessThanOrEqual(answerBytesMax + 1000);
     const waited = await play(t, agentId, sessionId, { message, stream: false });
     expect([waited.status, waited.body.error.code]).toEqual([502, "provider_error"]);
