@@ -17,9 +17,9 @@ import {
 } from "./sdk.ts";
 import type { ServerMetadata } from "./server-metadata.ts";
 
-/** Tokens are renewed this long before they expire, */
+/** Tokens are renewed this long before they expire. */
 const renewBeforeMs = 30_000;
-/** or after this part of a short lifetime. */
+/** Tokens of a short lifetime are renewed after this part of it. */
 const renewAfterPart = 0.8;
 
 /** A client and the authorization server that knows it. */

@@ -10,10 +10,11 @@ export const listTimeoutMs = 5_000;
 export const callSilenceMs = 10 * 60_000;
 /** One call lasts at most this long, whatever is heard of it; a server is asked to keep a task for twice as long. */
 export const callMsMax = 60 * 60_000;
-/** A task is asked for as often as its server says, within these bounds, */
+/** A task is asked for as often as its server says, and no more often than this. */
 export const taskPollMsMin = 200;
+/** However long a pause a server asks for, a task is asked for this often. */
 export const taskPollMsMax = 30_000;
-/** or this often where it says nothing. */
+/** A task whose server says nothing of it is asked for this often. */
 export const taskPollMsDefault = 1_000;
 /** One request about a task takes at most this long, but for that for its result. */
 export const taskRequestMs = 30_000;
@@ -41,11 +42,11 @@ export const oauthResponseBytesMax = 256 * 1024;
 /** The model gets at most so many bytes of a tool's result. */
 export const resultBytesMax = 256 * 1024;
 
-/** A server's tool list has at most this many pages, */
+/** A server's tool list has at most this many pages; the rest is left out. */
 export const toolPagesMax = 20;
-/** this many tools, and as many that are left out, */
+/** A server's tool list has at most this many tools, and as many that are left out. */
 export const toolsMax = 512;
-/** and so many bytes as JSON, all pages together; the rest is left out. */
+/** A server's tool list has at most so many bytes as JSON, all pages together; the rest is left out. */
 export const toolListBytesMax = 8 * 1024 * 1024;
 /** A tool's name has at most so many characters; the protocol suggests 128. */
 export const toolNameLengthMax = 256;
@@ -54,9 +55,9 @@ export const toolListsBytesMax = 64 * 1024 * 1024;
 /** A tool list is used for this long, then read again. */
 export const toolsFreshMs = 30_000;
 
-/** A process keeps at most this many MCP sessions open, */
+/** A process keeps at most this many MCP sessions open. */
 export const sessionsMax = 256;
-/** each for at most this long after its last use. */
+/** An MCP session is kept open for at most this long after its last use. */
 export const sessionIdleMs = 5 * 60_000;
 /** Idle sessions are closed in scans this far apart. */
 export const sessionSweepMs = 60_000;
@@ -65,9 +66,9 @@ export const resumePauseMs = 500;
 
 /** A process that renews tokens has this long before another process may try. */
 export const renewLeaseMs = 15_000;
-/** A process waits this long for tokens that another process renews, */
+/** A process waits this long for tokens that another process renews. */
 export const renewWaitMs = 8_000;
-/** and checks for them this often. */
+/** A process that waits for tokens looks for them this often. */
 export const renewPollMs = 100;
 
 /** A link to sign in is valid for this long, and so is the sign-in that it starts. */

@@ -10,10 +10,10 @@ export interface ToolProgressPart extends ToolProgress {
 
 /** What a server says of a call's progress is shown with at most so many characters. */
 const progressMessageLengthMax = 512;
-/** So many reports of a call are shown at most five a second, */
+/** The first reports of a call, up to this many, are shown at most five a second. */
 const quickReportsMax = 50;
 const quickPauseMs = 200;
-/** and each further one at least this long after the one before, so that a call of an hour does not fill the turn's log. */
+/** Each report after those is shown at least this long after the one before, so that a call of an hour does not fill the turn's log. */
 const slowPauseMs = 2_000;
 
 /** Paces the reports of one call: what comes faster than it is shown is dropped, but for the last. */

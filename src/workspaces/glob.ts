@@ -3,9 +3,9 @@ import { ToolError } from "../tools/error.ts";
 
 /** A pattern has at most this many characters. */
 const patternCharactersMax = 1_000;
-/** Steps that one call may take over all its paths: about half a second of this process's time, */
+/** Steps that one call may take over all its paths: about half a second of this process's time. */
 const stepsMax = 5_000_000;
-/** and for one path and one alternative: a few milliseconds, which nothing interrupts. */
+/** Steps for one path and one alternative: a few milliseconds, which nothing interrupts. */
 const stepsPerPathMax = 100_000;
 /** One call may take so long; its steps end it before. */
 const globMsMax = 10_000;

@@ -1,5 +1,5 @@
 import { dirname, join } from "node:path";
-import type { Source } from "../harness/sources.ts";
+import { isCode, type Source } from "../harness/sources.ts";
 import { proseOf, splitCode } from "./comments.ts";
 import { file, type Law } from "./law.ts";
 
@@ -103,6 +103,19 @@ export const functionsReturn: Law = {
           .map((comment) => `${path} → ${comment}`),
       ),
   broken: [[file("src/a.ts", "/** Answers the row. */")], [file("src/a.ts", "/**", " * Answers the row.", " */")]],
+};
+
+/** An editor shows one comment alone, so each is whole. */
+export const docstringsAreWhole: Law = {
+  title: "no docstring ends in a comma",
+  violations: (sources) =>
+    sources
+      .filter(({ path }) => isCode(path))
+      .flatMap(({ path, text }) =>
+        (text.match(/\/\*\*(?:(?!\*\/)[\s\S])*,\s*\*\//g) ?? []).map((found) => `${path} → ${found}`),
+      )
+      .filter((found) => !found.startsWith("test/laws/")),
+  broken: [[file("src/a.ts", "/** At most this many pages, */")], [file("test/a.ts", "/**", " * This many,", " */")]],
 };
 
 /** What is wrong with the comments and documents, as `file → what was found`. */

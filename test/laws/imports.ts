@@ -55,6 +55,27 @@ export const queueRunsInWorkers: Law = {
   broken: [[file("src/chat/a.ts", 'import { run } from "graphile-worker";')]],
 };
 
+/** Files that name the queue's tables although they are not of the queue; none is to be added. */
+const namesQueueTables = new Set([
+  "src/installation/discard-job.ts",
+  "src/kernel/database/migrate.ts",
+  "src/sessions/state/turn-job.ts",
+  "src/tasks/purge.ts",
+  "src/tasks/recover.ts",
+  "workers/queue.ts",
+]);
+
+/** What the queue's library keeps in its tables may change with each version of it. */
+export const queueTablesStayBehindTheQueue: Law = {
+  title: "only src/kernel/queue/ names the queue's tables and functions",
+  violations: (sources) =>
+    product(sources)
+      .filter(({ path }) => !path.startsWith("src/kernel/queue/") && !namesQueueTables.has(path))
+      .filter(({ text }) => /\bgraphile_worker\./.test(text))
+      .map(({ path }) => path),
+  broken: [[file("src/chat/a.ts", "sql`select graphile_worker.add_job('a')`;")]],
+};
+
 /** Each forbidden import of the product as `file → what it imports`. */
 function forbidden(sources: readonly Source[], isForbidden: (from: string, target: string) => boolean): string[] {
   return product(sources).flatMap((source) =>

@@ -34,6 +34,23 @@ export const halfOfTheFilesAreSmall: Law = {
   broken: [[file("src/a.ts", ...lines(medianLinesMax + 1))]],
 };
 
+/** A class with more lines holds more than one idea. */
+const classLinesMax = 200;
+/** Classes that were larger when the law was made; none is to be added. */
+const largeClasses = new Set(["Actor", "Check", "Dispatcher", "ItemEvents", "Queue", "RelayWriter"]);
+
+/** Holds for the product: a client of the tests may do a hundred things at random. */
+export const classesAreShort: Law = {
+  title: `no class has more than ${classLinesMax} lines`,
+  violations: (sources) =>
+    product(sources).flatMap(({ path, text }) =>
+      [...text.matchAll(/^(?:export )?(?:abstract )?class (\w+)[^\n]*\{$[\s\S]*?^\}$/gm)]
+        .filter(([found, name = ""]) => lineCount(found) + 1 > classLinesMax && !largeClasses.has(name))
+        .map(([found, name]) => `${path}: ${name} has ${lineCount(found) + 1}`),
+    ),
+  broken: [[file("src/a.ts", "export class A {", ...lines(classLinesMax), "}")]],
+};
+
 /** A folder is named after what is inside. */
 export const foldersHaveMeaning: Law = {
   title: "no folder has a name that says nothing",

@@ -38,11 +38,11 @@ export interface AuthorizationServerSettings {
   until: Promise<void> | null;
   /** Fields that replace those of the metadata; null takes one away. */
   metadata: Record<string, unknown>;
-  /** Fields that replace those of its documents, whatever they are, null too: of the metadata, */
+  /** Fields that replace those of the metadata, whatever they are, null too. */
   odd: object;
-  /** of a registration, */
+  /** Fields that replace those of a registration. */
   registration: object;
-  /** and of the answer to a request for tokens; it may depend on the access token. */
+  /** Fields that replace those of the answer to a request for tokens; they may depend on the access token. */
   token: object | ((accessToken: string) => object);
   /** Tokens are answered as a form, as GitHub does. */
   tokenAsForm: boolean;

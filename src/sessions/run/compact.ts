@@ -40,9 +40,9 @@ export interface Compacted {
 
 /** Four characters make a token on average: close enough to decide when a window fills. */
 const charactersPerToken = 4;
-/** A picture takes about this many tokens, */
+/** A picture takes about this many tokens. */
 const imageTokensMin = 1_000;
-/** and one that the message holds itself at least one for so many bytes: providers bound the bytes of a request too. */
+/** A picture that the message holds itself takes at least one token for so many bytes: providers bound the bytes of a request too. */
 const imageBytesPerToken = 1_024;
 /** The newest messages, which are kept unchanged, take at most this part of the room beside the reserve. */
 const keptPart = 0.5;

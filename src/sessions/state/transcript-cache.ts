@@ -12,9 +12,9 @@ export interface CachedTranscript {
   readonly tenantId: string;
   /** They begin after this place: 0, or where the summary ends. */
   readonly afterSeq: number;
-  /** The place of the last one, */
+  /** The place of the last message. */
   readonly uptoSeq: number;
-  /** and the turn that it is of. */
+  /** The turn that the last message is of. */
   readonly turnId: string;
   /** How many messages the session has up to that one, those of the summary included. */
   readonly count: number;
