@@ -1,7 +1,7 @@
 /**
- * A worker process whose event loop stands in a turn: to parse a JSON text that has the words of its second argument takes for ever, as
- * it would with an input that is bounded in bytes and not in time. The first argument is after how many milliseconds a silent worker is
- * ended from outside.
+ * A worker process whose event loop stands in a turn: to parse a JSON text that has the words of its second argument takes as many
+ * milliseconds as the third says, as it may with an input that is bounded in bytes and not in time. The first argument is after how many
+ * milliseconds a silent worker is ended from outside.
  */
 import { readConfig } from "../../src/kernel/config.ts";
 import { createContext } from "../../src/kernel/context.ts";
@@ -11,10 +11,11 @@ import { createLogger } from "../../src/kernel/telemetry/log.ts";
 import { watchForStalls } from "../../src/kernel/telemetry/stalls.ts";
 import { startWorkerPool } from "../../workers/main.ts";
 
-const [frozenMs = "", words = ""] = process.argv.slice(2);
+const [frozenMs = "", words = "", standsMs = ""] = process.argv.slice(2);
 const { parse } = JSON;
 JSON.parse = (text: string, ...rest) => {
-  while (text.includes(words));
+  const until = text.includes(words) ? performance.now() + Number(standsMs) : 0;
+  while (performance.now() < until);
   return parse(text, ...rest);
 };
 
