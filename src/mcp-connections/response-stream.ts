@@ -76,12 +76,12 @@ function noSuchMethod({ id }: AskedRequest): object {
   return { jsonrpc: "2.0", id, error: { code: -32_601, message: "No such method." } };
 }
 
-function jsonResponse(response: Response, messages: readonly object[]): Response {
+function jsonResponse(response: Response, messages: readonly object[], status = 200): Response {
   const headers = new Headers(response.headers);
   headers.set("content-type", "application/json");
   for (const name of ["content-encoding", "content-length"]) headers.delete(name);
   const [only] = messages;
-  return new Response(JSON.stringify(messages.length === 1 ? only : messages), { status: 200, headers });
+  return new Response(JSON.stringify(messages.length === 1 ? only : messages), { status, headers });
 }
 
 /** Returns a refusal with no more of its body than is looked at: an error of JSON-RPC in it is the answer. */
@@ -98,7 +98,9 @@ async function refusalOf(response: Response, request: OpenRequest, forget: () =>
   if (answer === null) return passed;
   // A session that is not known is often told so, too, with a code of the server's own.
   const { code } = answer.message.error as { readonly code: number };
-  return status === 400 && !callCodes.has(code) ? passed : jsonResponse(response, [answer.message]);
+  // Of the newest revision, which has no sessions, the library takes the error from the body itself.
+  if (status === 400 && !callCodes.has(code)) return jsonResponse(response, [answer.message], status);
+  return jsonResponse(response, [answer.message]);
 }
 
 /** Returns the error of JSON-RPC that a refusal says the request has; null when it says none. */

@@ -11,6 +11,7 @@ import { join } from "node:path";
 import { SignJWT } from "jose";
 import { type HttpServer, listen } from "../../src/kernel/runtime.ts";
 import { useService } from "../harness/fixture.ts";
+import { toolsOfTurn } from "../harness/mcp-turn.ts";
 import { inRepository } from "../harness/repository.ts";
 import { makeAgent } from "../harness/seed.ts";
 import { SignInBrowser } from "../harness/sign-in-browser.ts";
@@ -141,8 +142,8 @@ type Tenant = Awaited<ReturnType<typeof h.tenant>>;
 async function callTools(t: Tenant, agentId: string, id: string, { toolCalls }: Scene["context"]): Promise<string> {
   const tested = (await t.call("POST", `/v1/mcp-connections/${id}/test`)).body;
   const names: string[] = tested.toolNames ?? [];
-  if (names.includes("json_schema_echo")) await say(t, agentId, "Hello.");
-  const calls = toolCalls ?? names.map((name) => ({ name, arguments: argumentsOf(name) }));
+  const schema = names.includes("json_schema_echo") ? await schemaOf(t, id, "json_schema_2020_12_tool") : null;
+  const calls = toolCalls ?? names.map((name) => ({ name, arguments: argumentsOf(name, schema) }));
   const steps = calls.map(({ name, arguments: given }) => `tool=${named(name)} args=${JSON.stringify(given)}`);
   return JSON.stringify([tested, await say(t, agentId, `[[sim: ${[...steps, 'text="Done."'].join("; ")}]]`)]);
 }
@@ -158,18 +159,17 @@ function named(tool: string): string {
   return `kit__${tool.replaceAll(/[^\w-]/g, "_")}`;
 }
 
-/** What the model calls a tool with. One takes the schema of another, as the model saw it. */
-function argumentsOf(tool: string): object {
+/** What the model calls a tool with. One takes the schema of another, as this client has it: what of it a vendor is sent depends on the vendor. */
+function argumentsOf(tool: string, schema: unknown): object {
   if (tool === "add_numbers") return { a: 5, b: 3 };
-  if (tool !== "json_schema_echo") return {};
-  const offered = h.model.requests().flatMap(({ body }) => (body as ModelBody).tools ?? []);
-  return {
-    schema: offered.findLast((one) => one.function.name === named("json_schema_2020_12_tool"))?.function.parameters,
-  };
+  return tool === "json_schema_echo" ? { schema } : {};
 }
 
-interface ModelBody {
-  readonly tools?: readonly { readonly function: { readonly name: string; readonly parameters: object } }[];
+/** The schema of a tool's input as a turn has it. */
+async function schemaOf(t: Tenant, id: string, tool: string): Promise<unknown> {
+  const { tools } = await toolsOfTurn(h.ctx, t.id, [id]);
+  const found = tools.find(({ name }) => name === named(tool));
+  return (found?.tool.inputSchema as { readonly jsonSchema?: unknown } | undefined)?.jsonSchema;
 }
 
 /** Runs the kit. */

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { createApp } from "../../src/app.ts";
+import { type App, createApp } from "../../src/app.ts";
+import { listen } from "../../src/kernel/runtime.ts";
+import { hasBrowser, startBrowser } from "../harness/browser.ts";
 import { useService } from "../harness/fixture.ts";
 import { SignInBrowser } from "../harness/sign-in-browser.ts";
 import { dashboardSecret, SignInScene } from "../harness/sign-in-scene.ts";
@@ -65,4 +67,30 @@ describe("the page behind a link", () => {
     // None of that used it up.
     expect((await s.browser.visit(back)).text).toContain("Connected");
   });
+});
+
+describe.skipIf(!hasBrowser)("in a person's browser", () => {
+  test("the button of the page leads to the authorization server and back", async () => {
+    const browser = await startBrowser();
+    let app: App = () => Promise.reject(new Error("It is not made yet."));
+    const server = listen({ hostname: "127.0.0.1", port: 0, fetch: (request) => app(request) });
+    const origin = `http://localhost:${server.port}`;
+    app = createApp({ ...h.ctx, publicUrl: origin });
+    try {
+      const id = await s.connection();
+      const page = await browser.newPage();
+      const refusals: string[] = [];
+      page.on("console", (message) => {
+        refusals.push(message.text());
+      });
+      await page.goto((await s.link(id)).replace("http://parley.test", origin));
+      await page.getByRole("button", { name: "Continue" }).click();
+      await page.getByRole("heading", { name: "Connected" }).waitFor();
+      expect((await s.show(id)).status).toBe("connected");
+      expect(refusals.filter((text) => !text.includes("favicon") && !text.includes("404"))).toEqual([]);
+    } finally {
+      await browser.close();
+      await server.stop(true);
+    }
+  }, 30_000);
 });
