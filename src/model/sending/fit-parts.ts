@@ -28,7 +28,7 @@ export function userParts(content: UserModelMessage["content"], { alternates }: 
 }
 
 /** Joins texts to one where there is nothing else: some servers take a message's content as a text alone. */
-export function joinedTexts(parts: UserPart[]): UserPart[] {
+function joinedTexts(parts: UserPart[]): UserPart[] {
   if (parts.length < 2 || parts.some(({ type }) => type !== "text")) return parts;
   return [{ type: "text", text: parts.map((part) => (part.type === "text" ? part.text : "")).join("\n\n") }];
 }

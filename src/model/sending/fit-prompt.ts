@@ -8,16 +8,7 @@ import type {
 } from "ai";
 import { isBlank } from "../../messages/blank.ts";
 import { CallIds, type ToolNames } from "./call-names.ts";
-import {
-  type AssistantPart,
-  assistantParts,
-  isThought,
-  joinedTexts,
-  objectInput,
-  saidOutput,
-  type UserPart,
-  userParts,
-} from "./fit-parts.ts";
+import { type AssistantPart, assistantParts, isThought, objectInput, saidOutput, userParts } from "./fit-parts.ts";
 import type { VendorRules } from "./rules.ts";
 
 /** What is known of a request beside its messages. */
@@ -47,7 +38,7 @@ const begin = "(the conversation began earlier)";
 export function fitMessages(messages: readonly ModelMessage[], request: FitRequest): ModelMessage[] {
   const fitting = new Fitting(
     request,
-    messages.findLastIndex(({ role }) => role === "user"),
+    messages.at(-1)?.role === "tool" ? messages.findLastIndex(({ role }) => role === "user") : messages.length,
   );
   for (const [index, message] of messages.entries()) fitting.take(message, index);
   return fitting.end();
@@ -116,15 +107,8 @@ class Fitting {
     const parts = userParts(message.content, this.#request.rules);
     if (parts.length === 0) return;
     this.#close();
-    const last = this.#sent.at(-1);
-    if (last?.role === "tool" && this.#request.rules.answersTools) this.#answer(noAnswer);
-    if (last?.role === "user" && this.#request.rules.alternates) {
-      this.#sent[this.#sent.length - 1] = {
-        role: "user",
-        content: joinedTexts([...(last.content as UserPart[]), ...parts]),
-      };
-      return;
-    }
+    const before = this.#sent.at(-1)?.role;
+    if ((before === "tool" || before === "user") && this.#request.rules.answersAll) this.#answer(noAnswer);
     this.#sent.push(
       parts === message.content && message.providerOptions === undefined ? message : { role: "user", content: parts },
     );

@@ -13,10 +13,10 @@ export interface VendorRules {
   readonly toolsMax: number | null;
   /** Whose thoughts, and signatures of calls and texts, it takes. */
   readonly thoughts: ThoughtMaker;
-  /** Whether messages of one role in a row are sent as one, and several texts of a user as one. */
+  /** Whether messages of the assistant in a row are sent as one, and several texts of a user as one. */
   readonly alternates: boolean;
-  /** Whether it wants words of the assistant between the results of tools and the user's next message. */
-  readonly answersTools: boolean;
+  /** Whether it wants words of the assistant before each message of the user, also between results of tools and that. */
+  readonly answersAll: boolean;
   /** Whether it takes calls in a prompt only beside definitions of tools. */
   readonly callsNeedTools: boolean;
   /** Whether it is sent the files that its models made. */
@@ -76,7 +76,7 @@ const chat = {
   toolsMax: 128,
   thoughts: "chat",
   alternates: false,
-  answersTools: false,
+  answersAll: false,
   callsNeedTools: false,
   ownFiles: false,
   messagesMax: null,
@@ -99,7 +99,7 @@ const rows: Readonly<Record<VendorName, Omit<VendorRules, "name">>> = {
     toolName: ledNames,
     thoughts: "google",
     alternates: true,
-    answersTools: true,
+    answersAll: true,
     ownFiles: true,
     schemas: {
       ...anySchema,
@@ -109,7 +109,7 @@ const rows: Readonly<Record<VendorName, Omit<VendorRules, "name">>> = {
       aloneUnions: true,
     },
   },
-  mistral: { ...chat, callId: nineIds, toolsMax: null, alternates: true, answersTools: true },
+  mistral: { ...chat, callId: nineIds, toolsMax: null, alternates: true, answersAll: true },
   moonshot: {
     ...chat,
     // Its models name their calls `functions.read:0`, and are told so again.
@@ -117,7 +117,7 @@ const rows: Readonly<Record<VendorName, Omit<VendorRules, "name">>> = {
     toolName: /^[a-zA-Z_][a-zA-Z0-9_-]{2,63}$/,
     schemas: { ...anySchema, typesInBranches: true },
   },
-  deepseek: { ...chat, alternates: true },
+  deepseek: { ...chat, alternates: true, answersAll: true },
   xai: chat,
   groq: chat,
   bedrock: {
@@ -133,7 +133,7 @@ const rows: Readonly<Record<VendorName, Omit<VendorRules, "name">>> = {
     callId: nineIds,
     toolName: ledNames,
     alternates: true,
-    answersTools: true,
+    answersAll: true,
     schemas: { ...anySchema, emptyValues: false, typesInBranches: true },
   },
 };

@@ -113,7 +113,9 @@ function insertAll(sql: Sql, turns: readonly PlainTurn[]): PromiseLike<{ turnId:
         -- Another caller's turn in this statement may be allowed what this one is not.
         and held.tenant_id = asked.tenant_id and held.agent_id = asked.agent_id and not asked.new_session
       cross join lateral (${agent}) agent
-      where (asked.new_session or held.id is not null) and (line.places is null or asked.place <= line.places)
+      where (asked.new_session or held.id is not null
+          -- An id that the session has already is refused by whoever reads why nothing was written.
+          and not exists (select 1 from messages m where m.session_id = held.id and m.id = asked.input->>'id')) and (line.places is null or asked.place <= line.places)
     ), made as (
       insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible)
       select session_id, tenant_id, agent_id, pinned_version, user_id, metadata, visible from due where new_session

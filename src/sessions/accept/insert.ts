@@ -141,8 +141,11 @@ function insertWithAgent(sql: AnySql, turn: PlainTurn) {
       with agent as materialized (${agent(sql`${turn.pinnedVersion}::int`)}), due as (${due}),
       session as (${newSession(sql, turn)}), ${insertRow(sql, turn, !turn.visible, sql`(select version from agent)`)}`;
   }
+  const { id = "" } = turn.input as { readonly id?: string };
+  // An id that the session has already is refused by whoever reads why nothing was written.
+  const isNew = sql`and not exists (select 1 from messages m where m.session_id = sessions.id and m.id = ${id})`;
   return sql`
-    with session as materialized (${existingSession(sql, turn, { columns: sql`, pinned_version`, conditions: stands })}),
+    with session as materialized (${existingSession(sql, turn, { columns: sql`, pinned_version`, conditions: sql`${isNew} ${stands}` })}),
     agent as materialized (${agent(sql`(select pinned_version from session)`)}),
     ${insertRow(sql, turn, false, sql`(select version from agent)`, sql`where exists (select 1 from agent)`)}`;
 }

@@ -20,7 +20,7 @@ import type { PlainTurn } from "./insert.ts";
 import { insertPlainTurnTogether } from "./insert-together.ts";
 import { joinByKey } from "./join-by-key.ts";
 import { isOwnLimit, queueOf, refuseIfFull, refuseWhileFull } from "./queued-turns.ts";
-import { checkTurnBody, messageOf } from "./turn-body.ts";
+import { checkMessageId, checkTurnBody, messageOf } from "./turn-body.ts";
 import { writeTurn } from "./write.ts";
 
 /** When a new session becomes visible: with its first accepted turn (form B), or with its first success (form A). */
@@ -113,6 +113,7 @@ async function acceptNow(ctx: Ctx, request: TurnRequest): Promise<AcceptedTurn> 
   const runVersion = request.taskRun?.agentVersion ?? version;
   const agent = await loadAgentForTurn(ctx.sql, principal.tenant.id, agentId, runVersion);
   requireRunnable(agent, ctx.config.platformProvider !== null);
+  await checkMessageId(ctx.sql, request.sessionId, body, { inLine: false });
   const message = await messageOf(ctx.sql, principal.tenant.id, body);
   await merchantGuard(ctx, principal.tenant, session?.userId ?? body.userId ?? "");
   const accepted = await writeTurn(ctx, request, {
@@ -140,6 +141,7 @@ async function acceptIntoLine(ctx: Ctx, request: TurnRequest, { isSure = false }
   if (tenant.deleting) throw new ApiError("tenant_deleting");
   refuseWhileFull(ctx.sql, tenant);
   if ((await findSession(ctx.sql, tenant.id, agentId, sessionId)) === null) throw new ApiError("not_found");
+  await checkMessageId(ctx.sql, sessionId, body, { inLine: true });
   const turn = {
     ...newTurn(request),
     sessionId,
