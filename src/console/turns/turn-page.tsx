@@ -87,10 +87,16 @@ function TurnFacts({ turn }: { readonly turn: TurnDetails }) {
         Attempts: turn.attempts,
         Tokens: `${countText(turn.inputTokens)} in, ${countText(turn.outputTokens)} out${turn.usageEstimated ? " (estimated)" : ""}`,
         "Model calls": turn.modelCalls,
+        "Tools left out": turn.toolsLeftOut.length === 0 ? undefined : leftOutText(turn),
         Request: turn.requestId === null ? null : <CopyableId id={turn.requestId} />,
       }}
     />
   );
+}
+
+/** Tools that a vendor was not offered, and why. */
+function leftOutText({ toolsLeftOut }: TurnDetails): string {
+  return toolsLeftOut.map(({ tool, reason }) => `${tool}: ${reason}`).join(" ");
 }
 
 /** Why it took so long, in a few words. */

@@ -30,19 +30,11 @@ export class ToolNames {
   readonly #sent = new Map<string, string>();
   readonly #real = new Map<string, string>();
 
-  /** `fits` is what the vendor takes. */
-  constructor(fits: RegExp) {
+  /** `fits` is what the vendor takes. Of the tools those keep their names that fit; each other one gets one of its own. */
+  constructor(fits: RegExp, tools: readonly string[] = []) {
     this.#fits = fits;
-  }
-
-  /** Returns the name by which a tool is offered: its own, or one that no other offered tool has. */
-  offer(name: string): string {
-    let sent = this.#fitting(name);
-    for (let round = 0; this.#real.has(sent); round++)
-      sent = `${this.#fitting(name).slice(0, distinctLength)}_${nineCharacters(`${name}\n${round}`)}`;
-    this.#sent.set(name, sent);
-    this.#real.set(sent, name);
-    return sent;
+    for (const name of tools) if (fits.test(name)) this.#set(name, name);
+    for (const name of tools) if (!this.#sent.has(name)) this.#set(name, this.#distinct(name));
   }
 
   /** Returns the name that a call in the transcript is sent with. */
@@ -53,6 +45,18 @@ export class ToolNames {
   /** Returns the tool that the model means with a name. */
   realOf(sent: string): string {
     return this.#real.get(sent) ?? sent;
+  }
+
+  #set(name: string, sent: string): void {
+    this.#sent.set(name, sent);
+    this.#real.set(sent, name);
+  }
+
+  #distinct(name: string): string {
+    let sent = this.#fitting(name);
+    for (let round = 0; this.#real.has(sent); round++)
+      sent = `${this.#fitting(name).slice(0, distinctLength)}_${nineCharacters(`${name}\n${round}`)}`;
+    return sent;
   }
 
   #fitting(name: string): string {

@@ -56,7 +56,7 @@ export function fitTools(tools: ToolSet, rules: VendorRules): Promise<FitTools> 
 }
 
 async function makeFit(tools: ToolSet, { name: vendor, toolName, toolsMax, schemas }: VendorRules): Promise<FitTools> {
-  const names = new ToolNames(toolName);
+  const names = new ToolNames(toolName, Object.keys(tools));
   const offered: FitTool[] = [];
   const leftOut: UnofferedTool[] = [];
   let began = performance.now();
@@ -76,7 +76,7 @@ async function makeFit(tools: ToolSet, { name: vendor, toolName, toolsMax, schem
       leftOut.push({ tool: name, reason: fit.reason });
       continue;
     }
-    const sent = names.offer(name);
+    const sent = names.sentOf(name);
     // A vendor refuses a description without a word, and one without it knows no more than the name.
     const said = isBlank(description) ? sent : cleanText(description);
     const definition: ToolDefinition = { ...rest, name: sent, description: said, inputSchema: fit.schema };
