@@ -44,7 +44,7 @@ describe.skipIf(!hasBrowser)("the page of operations in a browser", () => {
   });
 
   test("an address opens its operation, by link and by hand", async () => {
-    const { page } = await visit("/docs#sessions.create");
+    const { page } = await visit("/docs#/sessions/sessions.create");
     const open = (id: string) =>
       page.locator(`[id="${id}"]`).evaluate((details) => (details as { open?: boolean }).open);
     await eventually(async () => (await open("sessions.create")) === true);

@@ -110,7 +110,8 @@ button.hidden = false;
 
 /** Opens what the address names, and what that is in. */
 function reveal() {
-  const named = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  // Links that were made before have the noun in front: `#/sessions/sessions.create`.
+  const named = document.getElementById(decodeURIComponent(location.hash.slice(1).split("/").at(-1)));
   if (named === null) return;
   const closed = [];
   for (let at = named; at !== null; at = at.parentElement) if (at.localName === "details") closed.push(at);
