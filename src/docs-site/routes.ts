@@ -21,9 +21,9 @@ import { searchedOperations } from "./searched.ts";
  * `/docs`.
  */
 export function docsRoutes(ctx: Ctx, operations: () => readonly MountedOperation[]) {
-  const document = () => openApiDocument(operations(), ctx.publicUrl) as ShownDocument;
-  const page = kept("text/html; charset=utf-8", () => operationsPage(document()));
-  const searched = kept("application/json", () => JSON.stringify(searchedOperations(document())));
+  const document = async () => (await openApiDocument(operations(), ctx.publicUrl)) as ShownDocument;
+  const page = kept("text/html; charset=utf-8", async () => operationsPage(await document()));
+  const searched = kept("application/json", async () => JSON.stringify(searchedOperations(await document())));
   const assets = pageAssets();
   const files = new StaticFiles(docsFolders(ctx.config), searchFile);
   const file = async (request: Request, name: string) => {

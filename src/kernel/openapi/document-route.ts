@@ -11,6 +11,9 @@ export function documentRoute(ctx: Ctx, operations: () => readonly MountedOperat
     "Cache-Control": "no-cache",
     "X-Content-Type-Options": "nosniff",
   };
-  const document = new KeptText(() => JSON.stringify(openApiDocument(operations(), ctx.publicUrl)), headers);
+  const document = new KeptText(
+    async () => JSON.stringify(await openApiDocument(operations(), ctx.publicUrl)),
+    headers,
+  );
   return new Elysia().get("/openapi.json", ({ request }) => document.respond(request));
 }
