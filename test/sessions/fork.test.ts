@@ -225,7 +225,8 @@ describe("POST /v1/agents/:agentId/sessions/:sessionId/fork", () => {
       where id = (select session_id from turns where id = ${branched.body.id.replace("resp_", "turn_")})`;
     expect(row).toEqual({ messageCount: 20_002, rows: 20_002 });
     // Nothing is left to erase of what was used.
-    const jobs = await h.sql`select 1 from graphile_worker.jobs where task_identifier = 'session.purge'`;
+    const jobs =
+      await h.sql`select 1 from graphile_worker._private_jobs where payload ->> 'sessionId' = ${made.body.id}`;
     expect(jobs.length).toBe(0);
   }, 60_000);
 });
