@@ -33,6 +33,9 @@ CREATE TABLE tenants (
   deleting_at timestamp with time zone,
   deleted_at timestamp with time zone,
   created_at timestamp with time zone DEFAULT now() NOT NULL,
+  stored_mib integer,
+  stored_bytes bigint,
+  stored_at timestamp with time zone,
   CONSTRAINT tenants_pkey PRIMARY KEY (id),
   CONSTRAINT tenants_form_check CHECK (form = ANY (ARRAY['a'::text, 'b'::text])),
   CONSTRAINT tenants_pause_hours_check CHECK (pause_hours >= 1 AND pause_hours <= 8760),
@@ -41,6 +44,7 @@ CREATE TABLE tenants (
   CONSTRAINT tenants_rate_limit_check CHECK (rate_limit >= 0),
   CONSTRAINT tenants_retention_days_check CHECK (retention_days >= 1 AND retention_days <= 36500),
   CONSTRAINT tenants_running_turns_check CHECK (running_turns >= 0),
+  CONSTRAINT tenants_stored_mib_check CHECK (stored_mib >= 0),
   CONSTRAINT tenants_subscription_check CHECK (subscription = ANY (ARRAY['active'::text, 'inactive'::text])),
   CONSTRAINT tenants_weight_check CHECK (weight >= 1 AND weight <= 100)
 );
@@ -608,6 +612,13 @@ CREATE TABLE schema_migrations (
   CONSTRAINT schema_migrations_pkey PRIMARY KEY (name)
 );
 
+CREATE TABLE session_recount (
+  only_row boolean DEFAULT true NOT NULL,
+  after_id text NOT NULL,
+  CONSTRAINT session_recount_pkey PRIMARY KEY (only_row),
+  CONSTRAINT session_recount_only_row_check CHECK (only_row)
+);
+
 CREATE TABLE session_summaries (
   session_id text NOT NULL,
   upto_seq bigint NOT NULL,
@@ -631,6 +642,7 @@ CREATE TABLE sessions (
   line integer DEFAULT 0 NOT NULL,
   updated_at timestamp with time zone DEFAULT now() NOT NULL,
   deleted_at timestamp with time zone,
+  bytes bigint DEFAULT 0,
   CONSTRAINT sessions_pkey PRIMARY KEY (id),
   CONSTRAINT sessions_line_check CHECK (line >= 0)
 ) WITH (fillfactor=70);

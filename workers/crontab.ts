@@ -15,6 +15,7 @@ const items: (CronItem & { task: JobName })[] = [
   { task: "retention.sweep", match: "* * * * *" },
   { task: "generations.sweep", match: "27 * * * *" },
   { task: "records.sweep", match: "37 3 * * *" },
+  { task: "storage.count", match: "* * * * *" },
   { task: "usage.sum", match: "*/5 * * * *" },
 ];
 

@@ -7,6 +7,7 @@ import { purgeChatConnection, purgeChatConnections } from "../src/chat/purge.ts"
 import { sweepChatEvents } from "../src/chat/recover.ts";
 import { purgeClientTokens, sweepClientTokens } from "../src/client-tokens/store.ts";
 import { sweepConsole } from "../src/console-server/store.ts";
+import { noteStored } from "../src/kernel/admission/stored-bytes.ts";
 import type { Ctx } from "../src/kernel/context.ts";
 import { sweepKeys } from "../src/kernel/http/idempotency.ts";
 import type { IdOf } from "../src/kernel/ids.ts";
@@ -22,6 +23,7 @@ import { purgeSession } from "../src/sessions/erase/session.ts";
 import { purgeSessions } from "../src/sessions/purge.ts";
 import { expirePauses } from "../src/sessions/recover/expire.ts";
 import type { Dispatcher } from "../src/sessions/run/dispatch.ts";
+import { recountSessions } from "../src/sessions/state/session-bytes.ts";
 import { isClaimed } from "../src/sessions/state/turn.ts";
 import { purgeLibrarySkill, purgeSkills } from "../src/skills/purge.ts";
 import { beginRun } from "../src/tasks/begin-run.ts";
@@ -91,6 +93,10 @@ function taskList({ ctx, workerId, dispatcher, lanes }: JobRunner): Record<JobNa
     },
     "console-sessions.sweep": () => sweepConsole(ctx.sql),
     "audit.sweep": () => sweepAuditEvents(ctx.sql),
+    "storage.count": async () => {
+      await recountSessions(ctx.sql);
+      await noteStored(ctx.sql);
+    },
     "usage.sum": () => sumUsage(ctx.sql),
   });
 }

@@ -78,6 +78,7 @@ function collectionRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
       "",
       operation(ctx, {
         id: "agents.create",
+        stores: "body",
         audit: "agent.create",
         summary: "Create an agent",
         body: AgentCreate,
@@ -131,6 +132,7 @@ function recordRoutes(ctx: Ctx, findMcpTool: FindMcpTool) {
       "",
       operation(ctx, {
         id: "agents.update",
+        stores: "body",
         audit: "agent.update",
         summary: "Update an agent, which saves its next version",
         params: agentPath,
@@ -194,6 +196,7 @@ function avatarRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "agents.uploadAvatar",
+        stores: "body",
         audit: "agent.upload_avatar",
         summary: "Upload an agent's picture",
         params: agentPath,

@@ -11,5 +11,6 @@ export const TenantLimits = Change("TenantLimits", {
   rateLimit: limit(integerMax),
   runningTurns: limit(integerMax),
   queuedTurns: limit(integerMax),
+  storedMib: limit(integerMax),
   weight: Type.Integer({ minimum: 1, maximum: weightMax }),
 });

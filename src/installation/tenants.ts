@@ -19,6 +19,9 @@ export interface OperatedTenant {
   readonly runningTurns: number | null;
   readonly queuedTurns: number | null;
   readonly weight: number;
+  readonly storedMib: number | null;
+  /** What it stored when that was counted last, some minutes ago at most; null: not yet. */
+  readonly storedBytes: number | null;
   readonly pauseHours: number;
   readonly retentionDays: number | null;
   readonly monetization: boolean;
@@ -80,7 +83,7 @@ async function readTenants(sql: AnySql, which: ReturnType<AnySql>): Promise<Tena
     select page.*, load.* from (
       select n.id, n.id as tenant_id, n.name, n.form, case when n.deleting_at is null then 'active' else 'deleting' end as status,
         n.subscription = 'inactive' as suspended, n.usage_credit, n.quota_turns_per_day, n.rate_limit, n.running_turns,
-        n.queued_turns, n.weight, n.pause_hours, n.retention_days, n.monetization, n.created_at,
+        n.queued_turns, n.weight, n.stored_mib, n.stored_bytes, n.pause_hours, n.retention_days, n.monetization, n.created_at,
         ${placeInTime(sql, "n.created_at")}
       from tenants n where n.deleted_at is null ${which}
     ) page cross join lateral (

@@ -302,7 +302,10 @@ export const errorTable = {
     b: [422, "merchant_customer_not_found"],
     message: "The billing provider knows no such customer.",
   },
-  quota_exceeded: { b: [429, "quota_exceeded"], message: "The tenant's turns of this day are used up." },
+  quota_exceeded: {
+    b: [429, "quota_exceeded"],
+    message: "The tenant's turns of this day are used up, or it stores as much as it may.",
+  },
   too_many_turns: { b: [429, "too_many_turns"], message: "Too many turns of the tenant wait to run." },
   rate_limited: { b: [429, "rate_limited"], message: "Too many requests." },
   // 5xx: others and us

@@ -8,15 +8,17 @@ import { MemoryListResponse, MemoryResponse } from "./responses.ts";
 import { MemoryCreate, MemoryQuery, MemoryUpdate, memoryPage } from "./schema.ts";
 import { createMemory, deleteMemory, getMemory, listMemories, updateMemory } from "./store.ts";
 
+const ofAgent = pathIds({ agentId: Id("agent") });
+const params = pathIds({ agentId: Id("agent"), memoryId: Id("memory") });
+
 /** Memories of an agent: `/v1/agents/:agentId/memories`. */
 export function memoryRoutes(ctx: Ctx) {
-  const ofAgent = pathIds({ agentId: Id("agent") });
-  const params = pathIds({ agentId: Id("agent"), memoryId: Id("memory") });
   return new Elysia({ prefix: "/v1/agents/:agentId/memories" })
     .post(
       "",
       operation(ctx, {
         id: "memories.create",
+        stores: "own",
         audit: "memory.create",
         summary: "Create a memory",
         params: ofAgent,
@@ -62,6 +64,7 @@ export function memoryRoutes(ctx: Ctx) {
       "/:memoryId",
       operation(ctx, {
         id: "memories.update",
+        stores: "body",
         audit: "memory.update",
         summary: "Update a memory's text",
         params,

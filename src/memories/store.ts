@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { lockAgent } from "../agents/store.ts";
+import { requireRoomBeside } from "../kernel/admission/stored-bytes.ts";
 import type { AnySql, Tx } from "../kernel/database/client.ts";
 import { olderThan, placeInTime } from "../kernel/database/keyset.ts";
 import { tx } from "../kernel/database/transaction.ts";
@@ -53,6 +54,7 @@ export function createMemory(
   checkMemoryText(text);
   return tx(sql, async (inner) => {
     await lockAgent(inner, tenantId, agentId);
+    await requireRoomBeside(inner, { tenantId }, Buffer.byteLength(text));
     await makeRoom(inner, agentId);
     // The clock, not the transaction's start: those that waited for the lock come later.
     const [row] = await inner<MemoryRow[]>`

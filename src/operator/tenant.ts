@@ -61,6 +61,7 @@ const verbs = {
       "running-turns": { type: "string" },
       "queued-turns": { type: "string" },
       weight: { type: "string" },
+      "stored-mib": { type: "string" },
       form: { type: "string" },
     },
     readSet,
@@ -110,6 +111,7 @@ function readSet(values: Values): Command {
     ...(values["running-turns"] !== undefined && { runningTurns: limit(values, "running-turns", integerMax) }),
     ...(values["queued-turns"] !== undefined && { queuedTurns: limit(values, "queued-turns", integerMax) }),
     ...(values.weight !== undefined && { weight: whole(values, "weight", 1, weightMax) }),
+    ...(values["stored-mib"] !== undefined && { storedMib: limit(values, "stored-mib", integerMax) }),
     ...(values["pause-hours"] !== undefined && { pauseHours: whole(values, "pause-hours", 1, pauseHoursMax) }),
     ...(values["retention-days"] !== undefined && { retentionDays: retention(values) }),
     ...(values.form !== undefined && { form: readForm(values) }),
@@ -182,6 +184,7 @@ const columns: Columns<TenantRecord> = [
   ["RUNNING", (tenant) => shown(tenant.runningTurns)],
   ["QUEUED", (tenant) => shown(tenant.queuedTurns)],
   ["WEIGHT", (tenant) => String(tenant.weight)],
+  ["STORED", ({ storedBytes, storedMib }) => storedText(storedBytes, storedMib)],
   ["PAUSE", (tenant) => `${tenant.pauseHours} h`],
   ["RETENTION", (tenant) => (tenant.retentionDays === null ? "none" : `${tenant.retentionDays} d`)],
   ["MONETIZATION", (tenant) => (tenant.monetization ? "on" : "off")],
@@ -189,4 +192,9 @@ const columns: Columns<TenantRecord> = [
 
 function shown(value: number | null): string {
   return value === null ? "none" : String(value);
+}
+
+function storedText(bytes: number, storedMib: number | null): string {
+  const mib = (bytes / 1024 / 1024).toFixed(1);
+  return storedMib === null ? `${mib} MiB` : `${mib} of ${storedMib} MiB`;
 }

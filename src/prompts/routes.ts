@@ -14,6 +14,7 @@ export function promptRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "prompts.create",
+        stores: "body",
         audit: "prompt.create",
         summary: "Create a prompt",
         body: PromptCreate,
@@ -51,6 +52,7 @@ export function promptRoutes(ctx: Ctx) {
       "/:promptId",
       operation(ctx, {
         id: "prompts.update",
+        stores: "body",
         audit: "prompt.update",
         summary: "Update a prompt",
         params,

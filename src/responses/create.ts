@@ -179,7 +179,7 @@ async function acceptBranch(
   turnGate(principal.tenant);
   const through = { turnId: response.turnId };
   const source = {
-    tenantId: principal.tenant.id,
+    tenant: principal.tenant,
     agentId: body.model,
     sessionId,
     through,

@@ -1,6 +1,8 @@
+import { requireRoom } from "../kernel/admission/stored-bytes.ts";
 import { tooMany } from "../kernel/admission/too-many.ts";
 import { SharedSlots } from "../kernel/async/shared-slots.ts";
 import { sleep } from "../kernel/async/wait.ts";
+import type { Tenant } from "../kernel/auth/tenant.ts";
 import type { Sql, Tx } from "../kernel/database/client.ts";
 import { unavailable } from "../kernel/database/failure.ts";
 import { tx } from "../kernel/database/transaction.ts";
@@ -29,7 +31,7 @@ const places = new SharedSlots(copiesMax, copiesPerTenantMax);
 
 /** Whose transcript is copied, and up to where. */
 export interface CopySource {
-  readonly tenantId: string;
+  readonly tenant: Pick<Tenant, "id" | "storedMib">;
   readonly agentId: string;
   readonly sessionId: string;
   /** The last message, or the turn whose messages are the last; null: all that are stored. */
@@ -65,7 +67,8 @@ class TranscriptChanged extends Error {
  * message, 429 `rate_limited` without a place within `databaseWaitMs`, 503 for a copy that takes too long, and as `use`.
  */
 export async function withCopy<T>(sql: Sql, source: CopySource, use: (copy: TranscriptCopy) => Promise<T>): Promise<T> {
-  const release = await places.take(source.tenantId, AbortSignal.timeout(databaseWaitMs)).catch(() => {
+  await requireRoomFor(sql, source);
+  const release = await places.take(source.tenant.id, AbortSignal.timeout(databaseWaitMs)).catch(() => {
     throw tooMany("The tenant copies too many sessions at once.");
   });
   try {
@@ -85,9 +88,17 @@ export async function withCopy<T>(sql: Sql, source: CopySource, use: (copy: Tran
   }
 }
 
+/** A copy takes as much as its source. Throws 429 `quota_exceeded`. */
+async function requireRoomFor(sql: Sql, { tenant, sessionId }: CopySource): Promise<void> {
+  if (tenant.storedMib === null) return;
+  const [session] = await sql<{ bytes: number | null }[]>`
+    select bytes from sessions where id = ${sessionId} and tenant_id = ${tenant.id}`;
+  await requireRoom(sql, tenant, session?.bytes ?? 0);
+}
+
 /** The job does nothing where the session was made all the same. */
 function eraseCopy(sql: Sql, { sessionId, source }: TranscriptCopy): Promise<void> {
-  return addJob(sql, "session.purge", { sessionId, tenantId: source.tenantId });
+  return addJob(sql, "session.purge", { sessionId, tenantId: source.tenant.id });
 }
 
 async function copyTranscript(sql: Sql, source: CopySource): Promise<TranscriptCopy> {
@@ -110,7 +121,7 @@ async function copyTranscript(sql: Sql, source: CopySource): Promise<TranscriptC
 function beginCopy(sql: Sql, source: CopySource): Promise<TranscriptCopy> {
   return tx(sql, async (inner) => {
     const sessionId = newId("session");
-    const { tenantId, through } = source;
+    const { tenant, through } = source;
     await lockSource(inner, source);
     const last =
       through === null
@@ -125,7 +136,7 @@ function beginCopy(sql: Sql, source: CopySource): Promise<TranscriptCopy> {
     const { throughSeq, messages, begunAt } = row as { throughSeq: string | null; messages: number; begunAt: Date };
     if (throughSeq === null && through !== null) throw new ApiError(source.missing);
     const runAt = new Date(begunAt.getTime() + eraseAfterMs);
-    await addJob(inner, "session.purge", { sessionId, tenantId }, { runAt });
+    await addJob(inner, "session.purge", { sessionId, tenantId: tenant.id }, { runAt });
     return { sessionId, source, throughSeq, messages, bytes: 0, begunAt };
   });
 }
@@ -136,10 +147,10 @@ function beginCopy(sql: Sql, source: CopySource): Promise<TranscriptCopy> {
  * the transcript is read along its index: where the planner knows little of the table, it read all of a session for each step.
  * Throws 404.
  */
-async function lockSource(inner: Tx, { tenantId, agentId, sessionId }: CopySource): Promise<void> {
+async function lockSource(inner: Tx, { tenant, agentId, sessionId }: CopySource): Promise<void> {
   const [locked] = await inner`
     select set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)
-    from sessions s where id = ${sessionId} and tenant_id = ${tenantId} and agent_id = ${agentId}
+    from sessions s where id = ${sessionId} and tenant_id = ${tenant.id} and agent_id = ${agentId}
       and visible and deleted_at is null and exists (select 1 from agents a where a.id = s.agent_id)
     for key share of s`;
   if (locked === undefined) throw new ApiError("not_found");

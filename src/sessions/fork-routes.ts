@@ -30,10 +30,11 @@ export function forkRoutes(ctx: Ctx) {
       success: 201,
       response: SessionResponse,
       headers: ["Location"],
+      stores: "own",
       errors: ["not_found", "fork_message_not_found", "client_token_refused"],
       clientTokens: forkOfOwn,
-      handle: async ({ commit, tenantId, params, body }) => {
-        const request = { tenantId, ...params, ...body };
+      handle: async ({ commit, principal, params, body }) => {
+        const request = { tenant: principal.tenant, ...params, ...body };
         return withCopy(ctx.sql, forkSource(request), (copy) =>
           commit(async (inner) => {
             const made = await forkSession(inner, copy, request);

@@ -8,7 +8,7 @@ import { readSummary, type SessionSummary } from "./state/store.ts";
 
 /** Which session to fork, and what differs in the new one. */
 export interface ForkRequest {
-  readonly tenantId: string;
+  readonly tenant: CopySource["tenant"];
   readonly agentId: string;
   readonly sessionId: string;
   /** The last message that the new session has; left out: all that are stored. */
@@ -22,9 +22,9 @@ export interface ForkRequest {
 const unendedText = "The session was forked before this call had ended.";
 
 /** Returns what of a session a fork copies. */
-export function forkSource({ throughMessageId: messageId, tenantId, agentId, sessionId }: ForkRequest): CopySource {
+export function forkSource({ throughMessageId: messageId, tenant, agentId, sessionId }: ForkRequest): CopySource {
   const through = messageId === undefined ? null : { messageId };
-  return { tenantId, agentId, sessionId, through, missing: "fork_message_not_found" };
+  return { tenant, agentId, sessionId, through, missing: "fork_message_not_found" };
 }
 
 /**
@@ -33,15 +33,15 @@ export function forkSource({ throughMessageId: messageId, tenantId, agentId, ses
  * sessions afterwards, finds this one. Throws 404, and as `takeCopy`.
  */
 export async function forkSession(inner: Tx, copy: TranscriptCopy, request: ForkRequest): Promise<SessionSummary> {
-  const { tenantId, agentId, sessionId, userId, metadata } = request;
-  const { sessionId: id, messages } = copy;
+  const { tenant, agentId, sessionId, userId, metadata } = request;
+  const { sessionId: id, messages, bytes } = copy;
   const { count } = await inner`
     with agent as materialized (
-      select id from agents where id = ${agentId} and tenant_id = ${tenantId} for key share
+      select id from agents where id = ${agentId} and tenant_id = ${tenant.id} for key share
     )
-    insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible, message_count)
+    insert into sessions (id, tenant_id, agent_id, pinned_version, user_id, metadata, visible, message_count, bytes)
     select ${id}, s.tenant_id, s.agent_id, s.pinned_version, ${userId ?? inner`s.user_id`},
-      ${metadata === undefined ? inner`s.metadata` : json(inner, metadata)}, true, ${messages}
+      ${metadata === undefined ? inner`s.metadata` : json(inner, metadata)}, true, ${messages}, ${bytes}
     from sessions s join agent on agent.id = s.agent_id where s.id = ${sessionId} and s.deleted_at is null`;
   if (count === 0) throw new ApiError("not_found");
   await takeCopy(inner, copy);

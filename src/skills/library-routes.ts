@@ -28,6 +28,7 @@ export function libraryRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "skillLibrary.create",
+        stores: "body",
         audit: "skill.create",
         summary: "Add a skill to the library",
         body: "raw",
@@ -81,6 +82,7 @@ function changeRoutes(ctx: Ctx) {
       "/:skillId",
       operation(ctx, {
         id: "skillLibrary.update",
+        stores: "body",
         audit: "skill.update",
         summary: "Replace a skill of the library, which stores its next version",
         params,

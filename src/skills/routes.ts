@@ -33,6 +33,7 @@ export function skillRoutes(ctx: Ctx) {
       "/:skillId/copies",
       operation(ctx, {
         id: "skills.copy",
+        stores: "body",
         audit: "skill.copy",
         summary: "Copy a skill to other agents",
         params: ofSkill,
@@ -74,6 +75,7 @@ function folderRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "skills.create",
+        stores: "body",
         audit: "skill.create",
         summary: "Create a skill from its SKILL.md",
         params: ofAgent,
@@ -91,6 +93,7 @@ function folderRoutes(ctx: Ctx) {
       "/upload",
       operation(ctx, {
         id: "skills.upload",
+        stores: "body",
         audit: "skill.create",
         summary: "Create a skill from an archive",
         params: ofAgent,
@@ -164,6 +167,7 @@ function fileRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "skills.writeFile",
+        stores: "body",
         audit: "skill.write_file",
         summary: "Create or replace a file of a skill",
         params: ofSkill,

@@ -38,6 +38,7 @@ function recordRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "tasks.create",
+        stores: "body",
         audit: "task.create",
         summary: "Create a task, and with `submit` start a run of it",
         body: TaskCreate,
@@ -77,6 +78,7 @@ function oneTaskRoutes(ctx: Ctx) {
       "/:taskId",
       operation(ctx, {
         id: "tasks.update",
+        stores: "body",
         audit: "task.update",
         summary: "Change a task",
         params: taskPath,

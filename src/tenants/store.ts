@@ -1,5 +1,6 @@
 import { createManagedAgent } from "../agents/managed.ts";
 import { createApiKey } from "../apikeys/store.ts";
+import { countStored } from "../kernel/admission/stored-bytes.ts";
 import type { AnySql, Tx } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import type { Form } from "../kernel/errors.ts";
@@ -33,6 +34,10 @@ export interface TenantRecord {
   readonly queuedTurns: number | null;
   /** Its share of a worker's slots beside other tenants. */
   readonly weight: number;
+  /** Mebibytes that it may store; null is unlimited. */
+  readonly storedMib: number | null;
+  /** What it stores, in bytes. */
+  readonly storedBytes: number;
   readonly createdAt: string;
 }
 
@@ -49,6 +54,7 @@ export interface TenantChange {
   readonly runningTurns?: number | null;
   readonly queuedTurns?: number | null;
   readonly weight?: number;
+  readonly storedMib?: number | null;
   readonly form?: Form;
 }
 
@@ -85,9 +91,16 @@ export async function listTenants(sql: AnySql): Promise<TenantRecord[]> {
   const rows = await sql<(Omit<TenantRecord, "createdAt"> & { createdAt: Date })[]>`
     select id as tenant_id, name, form, case when deleting_at is null then 'active' else 'deleting' end as status,
       subscription, usage_credit, quota_turns_per_day,
-      rate_limit, monetization, pause_hours, retention_days, running_turns, queued_turns, weight, created_at
+      rate_limit, monetization, pause_hours, retention_days, running_turns, queued_turns, weight, stored_mib,
+      coalesce(stored_bytes, 0) as stored_bytes, created_at
     from tenants where deleted_at is null order by created_at, id`;
-  return rows.map((row) => ({ ...row, createdAt: row.createdAt.toISOString() }));
+  const tenants: TenantRecord[] = [];
+  for (const row of rows) {
+    // What takes too long to be added up is shown as it was when that was done last.
+    const storedBytes = await countStored(sql, row.tenantId).catch(() => Number(row.storedBytes));
+    tenants.push({ ...row, storedBytes, createdAt: row.createdAt.toISOString() });
+  }
+  return tenants;
 }
 
 /** Returns whether a tenant is there and not being deleted, and keeps it so until the transaction ends. */
@@ -109,6 +122,7 @@ export function changeTenant(sql: AnySql, tenantId: string, change: TenantChange
     ...(change.runningTurns !== undefined && { running_turns: change.runningTurns }),
     ...(change.queuedTurns !== undefined && { queued_turns: change.queuedTurns }),
     ...(change.weight !== undefined && { weight: change.weight }),
+    ...(change.storedMib !== undefined && { stored_mib: change.storedMib }),
     ...(change.pauseHours !== undefined && { pause_hours: change.pauseHours }),
     ...(change.retentionDays !== undefined && { retention_days: change.retentionDays }),
     ...(change.form !== undefined && { form: change.form }),

@@ -1,3 +1,4 @@
+import { requireRoomBeside } from "../kernel/admission/stored-bytes.ts";
 import type { AnySql, Tx } from "../kernel/database/client.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
 import { fileBytesMax, workspaceBytesMax, workspaceFilesMax } from "./limits.ts";
@@ -42,7 +43,7 @@ export async function readWorkspaceFile(sql: AnySql, workspaceId: string, path: 
  * Writes files under the workspace's lock. `sessionId` names the session whose
  * tool call writes; null for an upload. Throws 400 for a file in place of a
  * folder or the reverse, 400 `invalid_request` beyond the workspace's limits, 413
- * beyond a file's.
+ * beyond a file's, 429 `quota_exceeded` beyond what the tenant may store.
  */
 export async function writeWorkspaceFiles(
   inner: Tx,
@@ -51,6 +52,8 @@ export async function writeWorkspaceFiles(
   writes: readonly FileWrite[],
 ): Promise<void> {
   if (writes.length === 0) return;
+  const bytes = writes.reduce((sum, { content }) => sum + content.byteLength, 0);
+  await requireRoomBeside(inner, { workspaceId }, bytes);
   const tooLarge = writes.find(({ content }) => content.byteLength > fileBytesMax);
   if (tooLarge !== undefined) {
     const limit = `${fileBytesMax / 1024 / 1024} MiB`;

@@ -256,6 +256,7 @@ function fileRoutes(ctx: Ctx) {
       "",
       operation(ctx, {
         id: "workspaces.writeFile",
+        stores: "own",
         audit: "workspace.write_file",
         summary: "Create or replace a workspace's file",
         params: workspacePath,

@@ -4,7 +4,7 @@ import { changedLimits, endedText, formOfLimits } from "../../src/console/operat
 
 const limits = {
   ...{ usageCredit: 100, quotaTurnsPerDay: null, rateLimit: null },
-  ...{ runningTurns: 5, queuedTurns: 10_000, weight: 1 },
+  ...{ runningTurns: 5, queuedTurns: 10_000, storedMib: null, weight: 1 },
 };
 
 describe("the form of a tenant's limits", () => {

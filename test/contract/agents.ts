@@ -37,6 +37,7 @@ const fields = [
 export const agents: readonly Contract[] = [
   {
     op: "POST /v1/agents",
+    stores: true,
     success: [201],
     shape: "Agent",
     body: "json",
@@ -55,6 +56,7 @@ export const agents: readonly Contract[] = [
   { op: "GET /v1/agents/:agentId", success: [200], shape: "Agent", ids: agent, errors: [] },
   {
     op: "PUT /v1/agents/:agentId",
+    stores: true,
     success: [200],
     shape: "Agent",
     ids: agent,
@@ -81,6 +83,7 @@ export const agents: readonly Contract[] = [
   },
   {
     op: "POST /v1/agents/:agentId/avatar",
+    stores: true,
     success: [200],
     shape: "Agent",
     ids: agent,

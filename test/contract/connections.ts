@@ -162,6 +162,7 @@ export const workspaces: readonly Contract[] = [
   },
   {
     op: "PUT /v1/workspaces/:workspaceId/files",
+    stores: true,
     form: "b",
     success: [200],
     shape: "File",

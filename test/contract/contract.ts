@@ -27,6 +27,8 @@ export interface Contract {
   readonly key?: "response" | "turn";
   /** A client token is good for it; for any other it is 403. */
   readonly client?: true;
+  /** It stores something: 429 once the tenant stores as much as it may. */
+  readonly stores?: true;
   /** A broken field is 400 `invalid_request` in both forms. */
   readonly plainInvalid?: true;
   /** A body field that must be there, so that it can be left out. */
@@ -113,6 +115,8 @@ export const clientRefused = "403 invalid_request";
 const invalid = "400 validation_failed | 400 invalid_request";
 export const invalidRow = ({ plainInvalid }: Contract): string => (plainInvalid ? "400 invalid_request" : invalid);
 const tooLarge = "413 payload_too_large";
+/** What storing something is past the tenant's limit. */
+export const storedTooMuch = "429 quota_exceeded";
 /** What a body with a Content-Encoding is. */
 export const encoded = "415 unsupported_media_type | 415 invalid_request";
 const keyReused = "422 idempotency_key_reused";
@@ -120,13 +124,14 @@ const keyBusy = "409 idempotency_in_progress";
 
 /** All errors of an operation, each once: its own, its ids', and the shared ones. */
 export function errorsOf(contract: Contract): string[] {
-  const { ids = {}, body, key, errors, client } = contract;
+  const { ids = {}, body, key, errors, client, stores } = contract;
   const missing = Object.values(ids).flatMap(([, row]) => (row === null ? [] : [row]));
   const rows = [
     ...Object.values(sharedErrors),
     invalidRow(contract),
     ...(client === true ? [] : [clientRefused]),
     ...(body === "json" ? [tooLarge] : []),
+    ...(stores === true ? [storedTooMuch] : []),
     ...(body === undefined ? [] : [encoded]),
     ...(key === undefined ? [] : [keyReused]),
     ...(key === "response" ? [keyBusy] : []),

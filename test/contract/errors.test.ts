@@ -23,6 +23,7 @@ import {
   pathOf,
   sharedErrors,
   spelled,
+  storedTooMuch,
 } from "./contract.ts";
 import { formsWith, Ledger } from "./ledger.ts";
 import { Scene } from "./scene.ts";
@@ -199,6 +200,20 @@ describe("a body with a Content-Encoding", () => {
   const compressed = { body: gzipSync("{}"), headers: { "content-encoding": "gzip" } };
   for (const contract of operations)
     if (contract.body !== undefined) each(contract, encoded, (form) => ask(s, contract.op, form, compressed));
+});
+
+describe("storing something past the limit", () => {
+  const opened = Scene.open(w);
+  for (const contract of operations)
+    if (contract.stores === true)
+      each(contract, storedTooMuch, async (form) => {
+        const full = await opened;
+        const call = await callOf(full, contract.op, form);
+        await full.setTenant({ stored_mib: 0 });
+        const refused = await send(full.t, contract.op, form, call);
+        await full.setTenant({ stored_mib: null });
+        return refused;
+      });
 });
 
 describe("an id that nothing has", () => {

@@ -8,6 +8,7 @@ const text: Limit = { field: "/text", unit: "bytes", min: 1, max: 10 * 1024 };
 export const memories: readonly Contract[] = [
   {
     op: "POST /v1/agents/:agentId/memories",
+    stores: true,
     success: [201],
     shape: "Memory",
     ids: agent,
@@ -28,6 +29,7 @@ export const memories: readonly Contract[] = [
   { op: "GET /v1/agents/:agentId/memories/:memoryId", success: [200], shape: "Memory", ids: memory, errors: [] },
   {
     op: "PATCH /v1/agents/:agentId/memories/:memoryId",
+    stores: true,
     success: [200],
     shape: "Memory",
     ids: memory,

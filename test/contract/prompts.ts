@@ -13,6 +13,7 @@ const fields = [
 export const prompts: readonly Contract[] = [
   {
     op: "POST /v1/prompts",
+    stores: true,
     success: [201],
     shape: "Prompt",
     body: "json",
@@ -36,6 +37,7 @@ export const prompts: readonly Contract[] = [
   { op: "GET /v1/prompts/:promptId", success: [200], shape: "Prompt", ids: prompt, errors: [] },
   {
     op: "PATCH /v1/prompts/:promptId",
+    stores: true,
     success: [200],
     shape: "Prompt",
     ids: prompt,

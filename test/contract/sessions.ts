@@ -180,6 +180,7 @@ export const sessions: readonly Contract[] = [
   },
   {
     op: "POST /v1/agents/:agentId/sessions/:sessionId/fork",
+    stores: true,
     client: true,
     success: [201],
     shape: "Session",

@@ -22,6 +22,7 @@ export const skills: readonly Contract[] = [
   },
   {
     op: "POST /v1/agents/:agentId/skills",
+    stores: true,
     success: [201],
     shape: "SkillDetail",
     ids: agent,
@@ -37,6 +38,7 @@ export const skills: readonly Contract[] = [
   },
   {
     op: "POST /v1/agents/:agentId/skills/upload",
+    stores: true,
     success: [201],
     shape: "SkillDetail",
     ids: agent,
@@ -62,6 +64,7 @@ export const skills: readonly Contract[] = [
   },
   {
     op: "PUT /v1/agents/:agentId/skills/:skillId/files",
+    stores: true,
     success: [200],
     shape: "SkillDetail",
     ids: skill,
@@ -82,6 +85,7 @@ export const skills: readonly Contract[] = [
   },
   {
     op: "POST /v1/agents/:agentId/skills/:skillId/copies",
+    stores: true,
     success: [200],
     shape: "SkillCopies",
     ids: skill,
@@ -101,6 +105,7 @@ const readOnly = "403 invalid_request";
 export const library: readonly Contract[] = [
   {
     op: "POST /v1/skills",
+    stores: true,
     success: [201],
     shape: "LibrarySkillDetail",
     body: "multipart",
@@ -120,6 +125,7 @@ export const library: readonly Contract[] = [
   { op: "GET /v1/skills/:skillId", success: [200], shape: "LibrarySkillDetail", ids: entry, errors: [] },
   {
     op: "PUT /v1/skills/:skillId",
+    stores: true,
     success: [200],
     shape: "LibrarySkillDetail",
     ids: entry,

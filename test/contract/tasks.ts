@@ -21,6 +21,7 @@ export const tasks: readonly Contract[] = [
   { op: "GET /v1/tasks", success: [200], shape: "TaskPage", errors: [cursor], limits: [pageLimit(200)] },
   {
     op: "POST /v1/tasks",
+    stores: true,
     success: [201, 202],
     shape: "TaskMade",
     body: "json",
@@ -32,6 +33,7 @@ export const tasks: readonly Contract[] = [
   { op: "GET /v1/tasks/:taskId", success: [200], shape: "Task", ids: task, errors: [] },
   {
     op: "PATCH /v1/tasks/:taskId",
+    stores: true,
     success: [200],
     shape: "Task",
     ids: task,

@@ -272,6 +272,8 @@ describe("tenant set", () => {
       runningTurns: 3,
       queuedTurns: null,
       weight: 100,
+      storedMib: null,
+      storedBytes: expect.any(Number),
       createdAt: expect.any(String),
     });
     expect((await tenant("list")).stdout).toContain(`${t.id}  Test`);

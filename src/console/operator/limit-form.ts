@@ -3,7 +3,15 @@ import type { ChangeableLimits, EndedCounts } from "./operator-shapes.ts";
 /** The fields of a tenant's limits, as they are typed; an empty one is no limit. */
 export type LimitForm = { -readonly [Name in keyof ChangeableLimits]: string };
 
-const names = ["usageCredit", "quotaTurnsPerDay", "rateLimit", "runningTurns", "queuedTurns", "weight"] as const;
+const names = [
+  "usageCredit",
+  "quotaTurnsPerDay",
+  "rateLimit",
+  "runningTurns",
+  "queuedTurns",
+  "storedMib",
+  "weight",
+] as const;
 
 /** The form of a tenant's limits. */
 export function formOfLimits(limits: ChangeableLimits): LimitForm {
@@ -24,6 +32,12 @@ export function changedLimits(form: LimitForm, before: ChangeableLimits): { [nam
     if (text !== was[name]) body[name] = text === "" ? null : Number.isFinite(Number(text)) ? Number(text) : text;
   }
   return body;
+}
+
+/** What a tenant stores, in words beside the limit of it. */
+export function storedText(bytes: number | null): string {
+  const stored = bytes === null ? "Not counted yet." : `It stores ${(bytes / 1024 / 1024).toFixed(1)} MiB.`;
+  return `${stored} Empty: no limit.`;
 }
 
 /** What was ended, in words. */

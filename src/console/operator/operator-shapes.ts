@@ -72,6 +72,8 @@ export interface ChangeableLimits {
   readonly rateLimit: number | null;
   readonly runningTurns: number | null;
   readonly queuedTurns: number | null;
+  /** Mebibytes. */
+  readonly storedMib: number | null;
   readonly weight: number;
 }
 
@@ -85,6 +87,8 @@ export interface TenantState extends ChangeableLimits {
   readonly pauseHours: number;
   readonly retentionDays: number | null;
   readonly monetization: boolean;
+  /** Null: not counted yet. */
+  readonly storedBytes: number | null;
   readonly createdAt: string;
   readonly load: ShownTurnCounts;
 }

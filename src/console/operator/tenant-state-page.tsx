@@ -12,7 +12,7 @@ import { Facts, PageFrame, Section } from "../parts/page.tsx";
 import { Await } from "../parts/states.tsx";
 import { toast, toastError } from "../parts/toasts.tsx";
 import { When } from "../parts/when.tsx";
-import { changedLimits, endedText, formOfLimits } from "./limit-form.ts";
+import { changedLimits, endedText, formOfLimits, storedText } from "./limit-form.ts";
 import type { EndedCounts, TenantState } from "./operator-shapes.ts";
 import { TenantStatus } from "./tenant-list.tsx";
 
@@ -103,6 +103,7 @@ function LimitSettings({ tenant }: { readonly tenant: TenantState }) {
         label="Queued turns"
         hint="Accepted and not yet running. Empty: no limit."
       />
+      <TextField form={form} name="storedMib" label="Stored MiB" hint={storedText(tenant.storedBytes)} />
       <TextField form={form} name="quotaTurnsPerDay" label="Turns a day" hint="Empty: no limit." />
       <TextField form={form} name="rateLimit" label="Requests a second" hint="Empty: no limit." />
       <TextField

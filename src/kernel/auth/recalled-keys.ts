@@ -53,9 +53,10 @@ export class RecalledKeys {
 
 /** Returns whether nothing is counted or asked for a tenant's turn: `keyStands` has the same in SQL. */
 function isUnlimited(tenant: Tenant): boolean {
-  const { subscription, usageCredit, quotaTurnsPerDay, runningTurns, rateLimit, monetization, deleting } = tenant;
+  const { subscription, usageCredit, quotaTurnsPerDay, runningTurns, rateLimit, storedMib, monetization, deleting } =
+    tenant;
   const isPaid = subscription === "active" && (usageCredit === null || usageCredit > 0);
-  const isUncounted = quotaTurnsPerDay === null && runningTurns === null && rateLimit === null;
+  const isUncounted = quotaTurnsPerDay === null && runningTurns === null && rateLimit === null && storedMib === null;
   return isPaid && isUncounted && !monetization && !deleting;
 }
 
@@ -74,6 +75,6 @@ export function keyStands(sql: AnySql, { digest, tenantId, form, queuedTurns }: 
       where k.digest = decode(${digest}, 'hex') and k.tenant_id = ${tenantId} and (k.expires_at is null or k.expires_at > now())
         and n.deleted_at is null and n.deleting_at is null and n.form = ${form} and n.subscription = 'active'
         and (n.usage_credit is null or n.usage_credit > 0) and n.quota_turns_per_day is null and n.running_turns is null
-        and n.queued_turns is not distinct from ${queuedTurns} and n.rate_limit is null and not n.monetization
+        and n.queued_turns is not distinct from ${queuedTurns} and n.rate_limit is null and n.stored_mib is null and not n.monetization
     )`;
 }

@@ -16,6 +16,8 @@ export interface Tenant {
   readonly queuedTurns: number | null;
   /** Requests a second; null is unlimited. */
   readonly rateLimit: number | null;
+  /** Mebibytes that it may store; null is unlimited. */
+  readonly storedMib: number | null;
   readonly monetization: boolean;
   readonly deleting: boolean;
 }
@@ -30,6 +32,7 @@ export interface TenantRow {
   runningTurns: number | null;
   queuedTurns: number | null;
   rateLimit: number | null;
+  storedMib: number | null;
   monetization: boolean;
   deleting: boolean;
   now: Date;
@@ -44,7 +47,7 @@ export async function findTenant(sql: AnySql, tenantId: string): Promise<Tenant 
 /** Returns a tenant's row by its id; null when there is none (any more). */
 export async function readTenantRow(sql: AnySql, tenantId: string): Promise<TenantRow | null> {
   const [row] = await sql<TenantRow[]>`
-    select id, form, subscription, usage_credit, quota_turns_per_day, running_turns, queued_turns, rate_limit, monetization,
+    select id, form, subscription, usage_credit, quota_turns_per_day, running_turns, queued_turns, rate_limit, stored_mib, monetization,
       deleting_at is not null as deleting, clock_timestamp() as now
     from tenants where id = ${tenantId} and deleted_at is null`;
   return row ?? null;
@@ -61,6 +64,7 @@ export function showTenant(row: TenantRow): Tenant {
     runningTurns: row.runningTurns,
     queuedTurns: row.queuedTurns,
     rateLimit: row.rateLimit,
+    storedMib: row.storedMib,
     monetization: row.monetization,
     deleting: row.deleting,
   };

@@ -1,5 +1,6 @@
 import { type Static, type TObject, type TSchema, Type } from "@sinclair/typebox";
 import { takeBodyPlace } from "../admission/large-bodies.ts";
+import { requireRoom } from "../admission/stored-bytes.ts";
 import type { Principal } from "../auth/authenticator.ts";
 import { requestGate } from "../auth/gates.ts";
 import type { Ctx } from "../context.ts";
@@ -105,6 +106,8 @@ export interface Operation<P extends TObject, Q extends TObject, B extends TSche
   readonly protocolErrors?: true;
   /** Its response waits for a turn, streamed or not: it counts as an open stream of its tenant. */
   readonly streams?: true;
+  /** It stores something, so it is 429 once the tenant stores as much as it may. `own`: what it calls checks that, where more is known. */
+  readonly stores?: "body" | "own";
   /** `own`: the handler treats the Idempotency-Key itself (turns join instead of repeating). Any other POST writes by `commit`. */
   readonly idempotency?: "own";
   /**
@@ -199,8 +202,9 @@ export function operation<
     const named = lastId === undefined ? undefined : (checkedParams as Record<string, string>)[lastId];
     const audit = new AuditTrail({ rule: spec.audit, principal, requestId, named, body });
     const handle: Handle = (attempt) =>
-      pointingIn(form, spec.change, () =>
-        spec.handle({
+      pointingIn(form, spec.change, async () => {
+        if (spec.stores === "body") await requireRoom(ctx.sql, principal.tenant, sizeOf(principal, request, body));
+        return spec.handle({
           principal,
           tenantId: principal.tenant.id,
           form,
@@ -212,8 +216,8 @@ export function operation<
           audit,
           sql: ctx.sql,
           ...attempt,
-        }),
-      );
+        });
+      });
 
     const key =
       request.method === "POST" && spec.idempotency !== "own"
@@ -230,6 +234,13 @@ export function operation<
     if (spec.clientTokens === undefined) throw new ApiError("client_token_refused");
     return spec.clientTokens({ ...asked, client, tenantId: tenant.id, sql: ctx.sql });
   }
+}
+
+/** Returns the bytes of a body; of a raw one that announces no length nobody knows, and of a tenant without a limit nobody asks. */
+function sizeOf({ tenant }: Principal, { headers }: Request, body: unknown): number {
+  if (tenant.storedMib === null) return 0;
+  const announced = headers.get("content-length");
+  return announced === null ? Buffer.byteLength(JSON.stringify(body ?? null)) : Number(announced);
 }
 
 /** A handler whose input lacks only what the Idempotency-Key decides. */

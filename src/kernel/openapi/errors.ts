@@ -53,7 +53,7 @@ const sharedCauses: readonly ErrorCause[] = [
 
 /** Causes that follow from what the operation takes, and in which form. */
 function impliedCauses(
-  { body, idempotency, onlyForm, invalidAs, clientTokens }: AnyOperation,
+  { body, idempotency, onlyForm, invalidAs, clientTokens, stores }: AnyOperation,
   method: string,
 ): readonly ErrorCause[] {
   return [
@@ -61,6 +61,7 @@ function impliedCauses(
     ...(clientTokens === undefined ? (["client_token_refused"] as const) : []),
     ...(onlyForm === undefined ? [] : (["not_found"] as const)),
     ...(body === undefined || body === "raw" ? [] : (["payload_too_large"] as const)),
+    ...(stores === undefined ? [] : (["quota_exceeded"] as const)),
     ...(body === undefined ? [] : (["content_encoding_unsupported"] as const)),
     ...(method === "POST" && idempotency !== "own" ? keyErrors : []),
   ];

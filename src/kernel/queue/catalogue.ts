@@ -46,6 +46,8 @@ const kinds = {
     atOnce: 4,
     key: "watchKey",
   },
+  /** Count what tenants store. */
+  "storage.count": { ...byTheClock },
   /** Erase a deleted session. */
   "session.purge": { payload: ["sessionId", "tenantId"], attempts: 25, atOnce: 4, key: "sessionId" },
   /** Delete what a deleted agent leaves behind. */

@@ -3,6 +3,7 @@ import { type IdOf, newId } from "../../kernel/ids.ts";
 import { storable } from "../../messages/text.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import { type TranscriptCopy, takeCopy } from "../copy-transcript.ts";
+import { sessionBytes } from "../state/session-bytes.ts";
 
 /** What a new session holds before its first turn. */
 export interface SessionBegin {
@@ -26,7 +27,8 @@ export async function beginWith(
       n.message ->> 'id', n.message ->> 'role', ${newId("turn")}, n.message
     from json_array_elements(${json(inner, storable(messages))}) with ordinality as n (message, place)`;
   await inner`
-    update sessions set message_count = ${(copy?.messages ?? 0) + messages.length} where id = ${sessionId}`;
+    update sessions s set message_count = ${(copy?.messages ?? 0) + messages.length}, bytes = ${sessionBytes(inner)}
+    where id = ${sessionId}`;
 }
 
 /** Returns whether the answer of this turn is the last message of its session, which the caller has locked. */

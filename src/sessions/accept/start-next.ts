@@ -1,5 +1,6 @@
 import { loadAgentForTurn } from "../../agents/load.ts";
 import { requireRunnable } from "../../agents/runnable.ts";
+import { requireRoom } from "../../kernel/admission/stored-bytes.ts";
 import { turnGate } from "../../kernel/auth/gates.ts";
 import { findTenant, type Tenant } from "../../kernel/auth/tenant.ts";
 import type { Ctx } from "../../kernel/context.ts";
@@ -71,6 +72,7 @@ async function start(ctx: Ctx, turn: FirstInLine): Promise<void> {
   const tenant = await findTenant(ctx.sql, turn.tenantId);
   if (tenant === null || turn.isDeleted) throw new ApiError("not_found");
   turnGate(tenant);
+  await requireRoom(ctx.sql, tenant, 0);
   const agent = await loadAgentForTurn(ctx.sql, turn.tenantId, turn.agentId, turn.pinnedVersion);
   requireRunnable(agent, ctx.config.platformProvider !== null);
   await merchantGuard(ctx, tenant, turn.userId);

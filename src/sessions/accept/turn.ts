@@ -1,8 +1,10 @@
 import { loadAgentForTurn } from "../../agents/load.ts";
 import { requireRunnable } from "../../agents/runnable.ts";
+import { requireRoom } from "../../kernel/admission/stored-bytes.ts";
 import type { Principal } from "../../kernel/auth/authenticator.ts";
 import { turnGate } from "../../kernel/auth/gates.ts";
 import type { RecalledKey } from "../../kernel/auth/recalled-keys.ts";
+import type { Tenant } from "../../kernel/auth/tenant.ts";
 import type { Ctx } from "../../kernel/context.ts";
 import type { Tx } from "../../kernel/database/client.ts";
 import { ApiError } from "../../kernel/errors.ts";
@@ -103,6 +105,7 @@ function withoutMark(body: TurnRequest["body"]): TurnRequest["body"] {
 async function acceptNow(ctx: Ctx, request: TurnRequest): Promise<AcceptedTurn> {
   const { principal, agentId, body } = request;
   turnGate(principal.tenant);
+  await requireRoom(ctx.sql, principal.tenant, sizeOf(principal.tenant, body.message));
   refuseWhileFull(ctx.sql, principal.tenant);
   const plain = await acceptPlain(ctx, request, null);
   if (plain !== null) return plain;
@@ -128,6 +131,11 @@ async function acceptNow(ctx: Ctx, request: TurnRequest): Promise<AcceptedTurn> 
   return logAccepted(ctx, request, accepted, "turn accepted");
 }
 
+/** The bytes that a message takes; of a tenant without a limit nobody asks. */
+function sizeOf({ storedMib }: Tenant, message: unknown): number {
+  return storedMib === null ? 0 : Buffer.byteLength(JSON.stringify(message ?? null));
+}
+
 /**
  * Accepts a turn into the line of its session, where the request asks for that and the
  * session is busy (`isSure`: it was a moment ago); null where it does not, or is not.
@@ -139,6 +147,7 @@ async function acceptIntoLine(ctx: Ctx, request: TurnRequest, { isSure = false }
   if (!isSure && !(await isBusy(ctx.sql, sessionId))) return null;
   const { tenant } = principal;
   if (tenant.deleting) throw new ApiError("tenant_deleting");
+  await requireRoom(ctx.sql, tenant, sizeOf(tenant, body.message));
   refuseWhileFull(ctx.sql, tenant);
   if ((await findSession(ctx.sql, tenant.id, agentId, sessionId)) === null) throw new ApiError("not_found");
   await checkMessageId(ctx.sql, sessionId, body, { inLine: true });

@@ -4,6 +4,7 @@ import { tx } from "../../kernel/database/transaction.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { previewOf } from "../../messages/text.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
+import { sessionBytes } from "../state/session-bytes.ts";
 import { deleteSession } from "../state/store.ts";
 import { turnLogsOf } from "./rows.ts";
 
@@ -89,7 +90,7 @@ async function refreshSession(inner: Tx, sessionId: string): Promise<void> {
   const [last] = await inner<{ content: UiMessage }[]>`
     select content from messages where session_id = ${sessionId} order by seq desc limit 1`;
   await inner`
-    update sessions set updated_at = now(), last_message_preview = ${last === undefined ? "" : previewOf(last.content)},
+    update sessions s set updated_at = now(), bytes = ${sessionBytes(inner)}, last_message_preview = ${last === undefined ? "" : previewOf(last.content)},
       message_count = (select count(*) from messages where session_id = ${sessionId})
     where id = ${sessionId}`;
 }

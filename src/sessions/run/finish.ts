@@ -6,6 +6,7 @@ import { turnsEnded, turnsFailed } from "../../kernel/telemetry/metrics.ts";
 import { billEndedTurn } from "../../merchant/record.ts";
 import { askMove, endContinuation } from "../state/continuation.ts";
 import { endMoveOfMany, type PlainEnd, plainFence } from "../state/end-together.ts";
+import { sessionBytes } from "../state/session-bytes.ts";
 import { spendCredit, spendCreditOfMany } from "../state/spending.ts";
 import { type EndedParts, endMove, type Fence, type TurnKind } from "../state/turn.ts";
 import type { TurnOutcome } from "../state/turn-end.ts";
@@ -184,7 +185,7 @@ function cutTranscript(sql: AnySql) {
   return sql`, cut as (
       delete from messages m using ended e
       where e.keep_seq is not null and m.session_id = e.session_id and m.seq > e.keep_seq
-      returning 1
+      returning m.bytes
     ), outgrown as (
       delete from session_summaries z using ended e
       where e.keep_seq is not null and z.session_id = e.session_id and z.upto_seq > e.keep_seq
@@ -194,7 +195,7 @@ function cutTranscript(sql: AnySql) {
 function undoMessages(sql: AnySql) {
   return sql`, undone as (
       delete from messages m using ended e where e.leg is not null and m.session_id = e.session_id and m.turn_id = e.id
-      returning 1
+      returning m.bytes
     )`;
 }
 
@@ -220,7 +221,30 @@ function writeMessages(sql: AnySql, { messages, replaced }: TurnOutcome, { inSes
   return sql`${messages.length === 0 ? sql`` : joined} ${replaced === null ? sql`` : extended}`;
 }
 
-function updateSession(sql: AnySql, { status }: TurnOutcome, parts: Parts, { messageCount: more, preview }: EndValues) {
+/** What the session stores more: the new messages, as `messages.bytes` counts them (their list has no blanks), and what the turn was asked with, once it ends. */
+function grownBytes(sql: AnySql, { messages, replaced }: TurnOutcome, parts: Parts, values: EndValues) {
+  const { ends, cuts, undoes } = parts;
+  const said =
+    messages.length > 0 ? sql`+ octet_length(${values.messages}::text) - ${values.messageCount}::int - 1` : sql``;
+  const anew =
+    replaced === null
+      ? sql``
+      : sql`+ coalesce((select octet_length(${json(sql, replaced)}::text) - m.bytes from messages m
+          where m.session_id = e.session_id and m.id = e.assistant_message_id and m.role = 'assistant' limit 1), 0)`;
+  const asked = ends ? sql`+ coalesce(pg_column_size(e.input), 0)` : sql``;
+  const gone = undoes
+    ? sql`- (select coalesce(sum(bytes), 0) from undone)`
+    : cuts
+      ? sql`- (select coalesce(sum(bytes), 0) from cut)`
+      : sql``;
+  // While a turn waited, its message was given decisions and results, which are counted only now.
+  const before = parts.continues ? sql`${sessionBytes(sql)}` : sql`s.bytes`;
+  return sql`${before} ${said} ${anew} ${asked} ${gone}`;
+}
+
+function updateSession(sql: AnySql, outcome: TurnOutcome, parts: Parts, values: EndValues) {
+  const { status } = outcome;
+  const { messageCount: more, preview } = values;
   const { good, keeps, cuts, undoes, leavesLine } = parts;
   // What was removed is counted as it goes: this statement may have waited for a turn's erasure, which its snapshot does not show.
   const removed = undoes ? sql`- (select count(*) from undone)` : cuts ? sql`- (select count(*) from cut)` : sql``;
@@ -230,7 +254,7 @@ function updateSession(sql: AnySql, { status }: TurnOutcome, parts: Parts, { mes
         select 1 from turns o where o.session_id = s.id and o.id <> e.id and o.status in ('queued', 'running', 'waiting'))`
     : sql`e.first_of_hidden_session and not visible and s.line = 0`;
   return sql`, session as (
-      update sessions s set message_count = message_count + ${more} ${removed}
+      update sessions s set message_count = message_count + ${more} ${removed}, bytes = ${grownBytes(sql, outcome, parts, values)}
         ${status === "succeeded" || keeps ? sql`, visible = true` : sql``}
         ${good || keeps ? sql`, updated_at = now()` : sql`, deleted_at = case when ${isUseless} then now() else deleted_at end`}
         ${leavesLine ? sql`, line = s.line - case when e.before = 'enqueued' then 1 else 0 end` : sql``}

@@ -157,6 +157,7 @@ async function keep(
 }
 
 function isFileFault({ reason }: ApiError): boolean {
+  if (reason === "quota_exceeded") return true;
   return reason === "invalid_request" || reason === "validation_failed" || reason === "payload_too_large";
 }
 

@@ -1,0 +1,45 @@
+import type { AnySql, Sql, Tx } from "../../kernel/database/client.ts";
+import { tx } from "../../kernel/database/transaction.ts";
+
+/**
+ * What a session stores, in `sessions.bytes`: its messages, and what its ended turns were asked with. Each move that changes
+ * one of them changes the number in the same statement or transaction; what those do not know, such as a process of
+ * the version before, the recount puts right.
+ */
+
+/** Returns the SQL of what the session `s` stores, added up. */
+export function sessionBytes(sql: AnySql) {
+  return sql`(select coalesce(sum(m.bytes), 0) from messages m where m.session_id = s.id)
+    + (select coalesce(sum(pg_column_size(t.input)), 0) from turns t
+      where t.session_id = s.id and t.status in ('succeeded', 'failed', 'canceled'))`;
+}
+
+/** Sessions that one transaction of the recount locks, and how long one run of the job goes on, in milliseconds. */
+const sessionsPerStep = 20;
+const recountMsMax = 5_000;
+
+/**
+ * Part of the job `storage.count`: counts sessions again that the last run did not come to. A session whose row somebody
+ * else has is left out until the next round.
+ */
+export async function recountSessions(sql: Sql): Promise<void> {
+  const endsAtMs = performance.now() + recountMsMax;
+  while (performance.now() < endsAtMs) if ((await tx(sql, recountStep)) < sessionsPerStep) return;
+}
+
+async function recountStep(inner: Tx): Promise<number> {
+  const [place] = await inner<{ afterId: string }[]>`select after_id from session_recount for update skip locked`;
+  if (place === undefined) return 0;
+  const found = await inner<{ id: string }[]>`
+    select id from sessions where id > ${place.afterId} order by id limit ${sessionsPerStep}`;
+  const locked = await inner<{ id: string }[]>`
+    select id from sessions where id = any(${found.map(({ id }) => id)}) order by id for no key update skip locked`;
+  // Under the locks nobody ends a turn of these: what this statement sees is what there is.
+  await inner`
+    update sessions s set bytes = counted.bytes
+    from (select s.id, ${sessionBytes(inner)} as bytes from sessions s where s.id = any(${locked.map(({ id }) => id)})) counted
+    where s.id = counted.id and s.bytes is distinct from counted.bytes`;
+  const last = found.length < sessionsPerStep ? "" : found.at(-1)?.id;
+  await inner`update session_recount set after_id = ${last ?? ""}`;
+  return found.length;
+}
