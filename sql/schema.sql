@@ -456,6 +456,7 @@ CREATE TABLE mcp_sign_ins (
   sealed_flow bytea,
   expires_at timestamp with time zone NOT NULL,
   browser_digest bytea,
+  presses integer DEFAULT 0 NOT NULL,
   CONSTRAINT mcp_sign_ins_pkey PRIMARY KEY (digest),
   CONSTRAINT mcp_sign_ins_mcp_connection_id_fkey FOREIGN KEY (mcp_connection_id) REFERENCES mcp_connections(id) ON DELETE CASCADE
 );

@@ -73,3 +73,5 @@ export const renewPollMs = 100;
 
 /** A link to sign in is valid for this long, and so is the sign-in that it starts. */
 export const signInMinutes = 10;
+/** The button of a link is pressed at most this often: each press asks the servers of the connection, and may register a client. */
+export const linkPressesMax = 10;

@@ -1,9 +1,9 @@
 import { Buffer } from "node:buffer";
-import { readForeignJson } from "../kernel/json-bounds.ts";
 import { jsonValuesMax } from "../kernel/limits.ts";
 import type { Fetch } from "../kernel/outbound/fetch.ts";
 import { notMcp } from "./failure.ts";
 import { asFields, asText, asTexts, type JsonFields, requiredText, Unreadable } from "./fields.ts";
+import { readLenientJson } from "./lenient-json.ts";
 import type { ServerMetadata } from "./server-metadata.ts";
 
 /**
@@ -61,7 +61,7 @@ async function fieldsIn(bytes: Buffer, response: Response): Promise<JsonFields |
   const type = response.headers.get("content-type")?.toLowerCase() ?? "";
   if (type.startsWith("application/x-www-form-urlencoded"))
     return Object.fromEntries([...new URLSearchParams(bytes.toString())].slice(0, entriesMax));
-  const read = await readForeignJson(bytes);
+  const read = await readLenientJson(bytes);
   if (read.outcome === "too_many_values") return `it has more than ${jsonValuesMax} values`;
   if (read.outcome === "too_deep") return "it nests too deep";
   return read.outcome === "read" ? asFields(read.value) : null;

@@ -1,11 +1,12 @@
 import { Buffer } from "node:buffer";
 import { setImmediate } from "node:timers/promises";
-import { type ForeignJson, readForeignJson } from "../kernel/json-bounds.ts";
+import type { ForeignJson } from "../kernel/json-bounds.ts";
 import { jsonValuesMax } from "../kernel/limits.ts";
 import { withBody } from "../kernel/outbound/watched-body.ts";
 import { type StreamEvent, StreamReader } from "./event-stream.ts";
 import { McpFailure, UnreadableAnswer } from "./failure.ts";
 import { asFields, Unreadable } from "./fields.ts";
+import { readLenientJson } from "./lenient-json.ts";
 import { refusalBytesMax } from "./limits.ts";
 import { type AskedRequest, faultMessage, type ReadMessage, readMessages } from "./messages.ts";
 
@@ -89,7 +90,7 @@ async function refusalOf(response: Response, request: OpenRequest, forget: () =>
   const { status } = response;
   const bytes = await readBody(response, refusalBytesMax).catch(() => Buffer.from(""));
   forget();
-  const read = await readForeignJson(bytes);
+  const read = await readLenientJson(bytes);
   const passed = withBody(response, null);
   // These are about the request's credentials, its session, or the moment.
   const isOfTransport = status < 400 || [401, 403, 404, 405, 429, 503].includes(status);
@@ -126,7 +127,7 @@ async function readWhole(response: Response, request: OpenRequest, take: TakeRes
       : error;
   });
   if (bytes.byteLength === 0) throw new UnreadableAnswer(request.method, `it is empty (HTTP ${response.status})`);
-  const read = await readForeignJson(bytes);
+  const read = await readLenientJson(bytes);
   const messages = messagesOf(read, request, take, bytes.byteLength, true);
   if (messages.some(({ isAnswer }) => isAnswer)) return messages.map(({ message }) => message);
   if (beginsAsStream(bytes))
@@ -286,7 +287,7 @@ function messagesIn(
   if (data === null) throw new UnreadableAnswer(request.method, "it is longer than is read");
   if (data.byteLength === 0) return [];
   if (data.byteLength > plainBytesMax)
-    return readForeignJson(data).then((read) => messagesOf(read, request, take, data.byteLength, false));
+    return readLenientJson(data).then((read) => messagesOf(read, request, take, data.byteLength, false));
   return messagesOf(plainJson(data), request, take, data.byteLength, false);
 }
 

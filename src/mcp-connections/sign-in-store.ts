@@ -5,7 +5,7 @@ import type { IdOf } from "../kernel/ids.ts";
 import { digest, type Sealer } from "../kernel/seal.ts";
 import type { OAuthClient } from "./credentials.ts";
 import type { AuthorizationServer } from "./discovery.ts";
-import { signInMinutes } from "./limits.ts";
+import { linkPressesMax, signInMinutes } from "./limits.ts";
 
 /** The connection that a link or a flow is for, and the version of the credentials that it may replace. */
 export interface SignIn {
@@ -78,12 +78,12 @@ export async function findLink(sql: AnySql, token: string, browser: string | nul
   return row ?? null;
 }
 
-/** Keeps a link for the browser in which its button is pressed. Returns false when another one was faster. */
+/** Keeps a link for the browser in which its button is pressed. Returns false when another one was faster, or it was pressed too often. */
 export async function claimLink(sql: AnySql, token: string, browser: string): Promise<boolean> {
   const { count } = await sql`
-    update mcp_sign_ins set browser_digest = ${digest(browser)}
+    update mcp_sign_ins set browser_digest = ${digest(browser)}, presses = presses + 1
     where digest = ${digest(token)} and expires_at > now() and sealed_flow is null
-      and (browser_digest is null or browser_digest = ${digest(browser)})`;
+      and (browser_digest is null or browser_digest = ${digest(browser)}) and presses < ${linkPressesMax}`;
   return count > 0;
 }
 

@@ -85,8 +85,8 @@ export async function showSignIn(ctx: Ctx, token: string, request: Request): Pro
 
 /**
  * Begins the sign-in of a link whose button was pressed: finds the authorization server and
- * redirects the browser there. From now on the link is good in this browser only, as often as it
- * is pressed there. Returns a page when that fails.
+ * redirects the browser there. From now on the link is good in this browser only, for the next
+ * `linkPressesMax` presses. Returns a page when that fails.
  */
 export async function startSignIn(ctx: Ctx, token: string, request: Request): Promise<Response> {
   if (!isFromOwnPage(request, ctx.publicUrl))

@@ -32,6 +32,8 @@ interface ListRules {
 
 /** One value of JSON takes about this much memory as an object, beside its text. */
 const valueBytes = 64;
+/** And a tool that is left out, with its name and the reason. */
+const leftOutBytes = 512;
 
 /**
  * Reads a server's list of tools, page by page. Of a tool only the fields that are used are read;
@@ -56,7 +58,7 @@ export class ToolListReader {
 
   /** About so much memory the list takes. */
   get bytes(): number {
-    return this.#bytes + this.#values * valueBytes;
+    return this.#bytes + this.#values * valueBytes + this.leftOut.length * leftOutBytes;
   }
 
   /** Reads a page. Returns the cursor of the next one; null when this was the last that is read. Throws `Unreadable`. */

@@ -314,6 +314,32 @@ describe("a handshake", () => {
   });
 });
 
+describe("a server", () => {
+  test("that sends the client on to the same address with a slash is followed there", async () => {
+    mcp.other = (request) =>
+      new URL(request.url).pathname === "/mcp"
+        ? new Response(null, { status: 307, headers: { location: "/mcp/" } })
+        : null;
+    expect(await call()).toMatchObject({ text: "done", status: "connected" });
+  });
+
+  test("that writes Latin-1 costs the characters, and no more", async () => {
+    mcp.answers["tools/call"] = ({ id }) => {
+      const json = JSON.stringify({ id, result: { content: [{ type: "text", text: "caf\u00e9" }] } });
+      return new Response(Buffer.from(json, "latin1"), { headers: { "content-type": "application/json" } });
+    };
+    expect(await call()).toMatchObject({ text: "caf\ufffd", failed: false });
+  });
+
+  for (const challenge of ['Bearer resource_metadata="none", scope=', "Bearer", "Basic realm=", "Bearer error=7"])
+    test(`whose refusal says ${challenge} is refused as one`, async () => {
+      mcp.other = () => new Response("no", { status: 401, headers: { "www-authenticate": challenge } });
+      const target = { authType: "oauth_client_credentials", clientId: "id", clientSecret: "secret" };
+      const { status, body: told } = await t.call("POST", path, { body: { name: "c", url: mcp.url, ...target } });
+      expect([status, told.error.message]).toEqual([400, expect.stringMatching(/authorization server/)]);
+    });
+});
+
 describe("the key of a call", () => {
   const asked = { role: "user", content: "go" } satisfies ModelMessage;
   const step = (toolCallId: string, input: object): ModelMessage[] => [

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type App, createApp } from "../../src/app.ts";
 import { listen } from "../../src/kernel/runtime.ts";
+import { linkPressesMax } from "../../src/mcp-connections/limits.ts";
 import { hasBrowser, startBrowser } from "../harness/browser.ts";
 import { useService } from "../harness/fixture.ts";
 import { SignInBrowser } from "../harness/sign-in-browser.ts";
@@ -31,6 +32,13 @@ describe("the page behind a link", () => {
     await s.begin(url);
     expect((await s.browser.follow(url)).text).toContain("Connected");
     expect((await s.show(id)).status).toBe("connected");
+  });
+
+  test("is pressed ten times at most", async () => {
+    const url = await s.link(await s.connection());
+    const statuses: number[] = [];
+    for (let press = 0; press < linkPressesMax + 1; press++) statuses.push((await s.browser.press(url)).status);
+    expect([new Set(statuses.slice(0, -1)), statuses.at(-1)]).toEqual([new Set([302]), 410]);
   });
 
   test("has a cookie for this host alone where the service is reached over https", async () => {
