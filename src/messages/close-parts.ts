@@ -46,18 +46,40 @@ export function closingChunks(
   extended: UiMessage | null,
   errorText: string,
 ): UIMessageChunk[] {
-  const texts = new Map<string, UIMessageChunk>();
-  const calls = openCallsOf(extended);
-  const askedFor = new Map<string, string>();
-  let inStep = false;
-  for (const chunk of chunks) {
-    if (chunk.type === "start-step") inStep = true;
-    else if (chunk.type === "finish-step") inStep = false;
-    else if (isTextChunk(chunk)) noteText(texts, chunk);
-    else noteCall(calls, askedFor, chunk);
+  const open = new OpenEnds();
+  open.begin(extended);
+  for (const chunk of chunks) open.note(chunk);
+  return open.close(() => errorText);
+}
+
+/** What the chunks of a stream have left open. */
+export class OpenEnds {
+  readonly #texts = new Map<string, UIMessageChunk>();
+  readonly #calls = new Map<string, OpenCall>();
+  readonly #askedFor = new Map<string, string>();
+  #inStep = false;
+
+  /** The chunks go on with this message; null: with none. */
+  begin(extended: UiMessage | null): void {
+    for (const [id, call] of openCallsOf(extended)) this.#calls.set(id, call);
   }
-  const ends = [...calls.values()].map((call) => endOf(call, errorText));
-  return [...texts.values(), ...ends, ...(inStep ? [{ type: "finish-step" } as const] : [])];
+
+  note(chunk: UIMessageChunk): void {
+    if (chunk.type === "start-step") this.#inStep = true;
+    else if (chunk.type === "finish-step") this.#inStep = false;
+    else if (chunk.type.endsWith("-delta")) return;
+    else if (isTextChunk(chunk)) noteText(this.#texts, chunk);
+    else noteCall(this.#calls, this.#askedFor, chunk);
+  }
+
+  /** Returns the chunks that close it; `errorOf` returns the error of a call without an end, null for one that was denied. */
+  close(errorOf: (toolCallId: string) => string | null): UIMessageChunk[] {
+    const ends = [...this.#calls.values()].map((call) => {
+      const errorText = errorOf(call.toolCallId);
+      return errorText === null ? endOf({ ...call, isDenied: true }, "") : endOf(call, errorText);
+    });
+    return [...this.#texts.values(), ...ends, ...(this.#inStep ? [{ type: "finish-step" } as const] : [])];
+  }
 }
 
 function isText(type: string): boolean {

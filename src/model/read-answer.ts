@@ -125,7 +125,8 @@ class Answer {
       case "text-end":
       case "reasoning-end":
         this.#open.delete(key);
-        return open === undefined ? [] : [told.providerMetadata === undefined ? open : (told as AnswerPart)];
+        // Without its citations: each of them is a source of its own.
+        return open === undefined ? [] : [{ ...open, ...metadataOf(told) }];
       default: {
         this.#meter.came(part.delta);
         if (part.type === "text-delta") this.#gave ||= part.delta.trim() !== "";
@@ -156,6 +157,10 @@ class Answer {
     if (!isGoodEnd(finishReason) && !hasGiven && !this.#failed) throw new EndedWrongError(finishReason);
     return [...this.#open.values(), ...calls, { type: "call-end", finishReason, isCut: this.#calls.isCut }];
   }
+}
+
+function metadataOf({ providerMetadata }: { readonly providerMetadata?: object | undefined }): object {
+  return providerMetadata === undefined ? {} : { providerMetadata };
 }
 
 function listed(part: AnswerPart | null): AnswerPart[] {

@@ -117,6 +117,8 @@ export async function runModel(
   let lastChunk: UIMessageChunk = { type: "finish" };
   let ended: ModelResult["ended"] = "finished";
   const pass = (chunk: UIMessageChunk) => {
+    // What readers are not told any more is no part of the message either.
+    if (request.signal.aborted) return;
     if (!isStreamOnly(chunk)) answer.add(chunk);
     return write(chunk);
   };

@@ -2,6 +2,7 @@ import type { Ctx } from "../../kernel/context.ts";
 import { isUnavailable } from "../../kernel/database/failure.ts";
 import { answerBytesMax, answerPartsMax } from "../../kernel/limits.ts";
 import type { RelayWriter } from "../../kernel/relay/writer.ts";
+import type { OpenEnds } from "../../messages/close-parts.ts";
 import { describeModelError, type ModelResult } from "../../model/run-model.ts";
 import type { ClaimedTurn } from "../state/claimed-turn.ts";
 import { requeueTurn } from "../state/turn.ts";
@@ -27,6 +28,8 @@ export interface ToldClaim extends OpenedLog {
   readonly usage: ClaimUsage;
   readonly steps: StepLog;
   readonly checkpoints: ClaimCheckpoints;
+  /** What the chunks that readers have leave open. */
+  readonly open: OpenEnds;
 }
 
 /** A claim that was told to stop, and how far it came. */

@@ -1,20 +1,20 @@
-import { Buffer } from "node:buffer";
-import type { UIMessageChunk } from "ai";
 import type { Ctx } from "../../kernel/context.ts";
 import { isUnavailable } from "../../kernel/database/failure.ts";
 import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
-import { answerBytesMax, answerChunksMax, answerPartsMax, turnPatienceMs, turnRunMsMax } from "../../kernel/limits.ts";
+import { turnPatienceMs, turnRunMsMax } from "../../kernel/limits.ts";
 import { SealError } from "../../kernel/seal.ts";
 import { inSpan } from "../../kernel/telemetry/trace.ts";
 import { noteDoing, workFor } from "../../kernel/telemetry/work.ts";
-import { isStreamOnly } from "../../messages/tool-progress.ts";
+import { OpenEnds } from "../../messages/close-parts.ts";
 import { type ReachedAnswer, runModel } from "../../model/run-model.ts";
 import { thinkingSettings } from "../../model/thinking.ts";
 import { type ClaimedTurn, goesOn } from "../state/claimed-turn.ts";
 import type { TurnError, TurnOutcome } from "../state/turn-end.ts";
 import type { RunningTurn } from "./actor.ts";
+import { AnswerSize } from "./answer-size.ts";
 import { ClaimCheckpoints } from "./checkpoints.ts";
 import { ClaimUsage } from "./claim-usage.ts";
+import { streamClosing } from "./close-stream.ts";
 import { commitOutcome } from "./commit.ts";
 import { conclude, concludeStopped, type ToldClaim } from "./conclude.ts";
 import { imageDownload } from "./download.ts";
@@ -64,18 +64,21 @@ async function runClaim(ctx: Ctx, running: RunningTurn, meter: ClaimMeter): Prom
   const unwatch = watchSeconds(running);
   const checkpoints = new ClaimCheckpoints({ running, writer, gate, usage, steps });
   try {
-    const outcome = await runToOutcome(ctx, running, { writer, progress, gate, usage, steps, checkpoints });
+    const open = new OpenEnds();
+    const outcome = await runToOutcome(ctx, running, { writer, progress, gate, usage, steps, checkpoints, open });
     // Everything shown was sent to the relay before the commit, so that only the very end can be missing after a crash. That
     // the relay has it is waited for together with the commit (`end`), a round trip less.
     if (outcome !== null) await writer.sent();
     if (outcome === null || writer.sealed) return;
     const held = gate.takeHeld();
     noteDoing("end of a turn");
-    const logged = withLog(outcome, steps.close(), writer.written + held.length + 1);
-    const committed = await commit(ctx, turn, logged, checkpoints.any);
+    const record = steps.close();
+    const before = writer.written + held.length;
+    const logged = (made: TurnOutcome) => withLog(made, record, before + streamClosing(open, made).length + 1);
+    const committed = await commit(ctx, turn, outcome, { checkpoints: checkpoints.any, logged });
     if (committed !== null) {
       // After the commit: a follower sees the end only once the session is free.
-      await writer.end([...held, committed.lastChunk]);
+      await writer.end([...held, ...streamClosing(open, committed), committed.lastChunk]);
       meter.noteEnd(committed);
       log.info({ status: committed.status, attempt: turn.attempt }, "turn ended");
     } else log.warn("the turn was ended by another process; nothing was written");
@@ -95,16 +98,17 @@ async function commit(
   ctx: Ctx,
   turn: ClaimedTurn,
   outcome: TurnOutcome,
-  checkpoints: boolean,
+  { checkpoints, logged }: { readonly checkpoints: boolean; readonly logged: (made: TurnOutcome) => TurnOutcome },
 ): Promise<TurnOutcome | null> {
-  if (await commitOutcome(ctx.sql, turn, outcome, checkpoints)) return outcome;
+  const made = logged(outcome);
+  if (await commitOutcome(ctx.sql, turn, made, checkpoints)) return made;
   if (outcome.status !== "succeeded" && outcome.status !== "waiting") return null;
   const { id, continuationId } = turn;
   const keeps = (await keepOf(ctx.sql, id)) === "partial";
   const stopped = keeps
     ? keptInstead(outcome)
     : await canceledOutcome(ctx.sql, id, continuationId !== null, outcome.usage);
-  const canceled = { ...stopped, relayEvents: outcome.relayEvents, record: outcome.record };
+  const canceled = logged(stopped);
   return (await commitOutcome(ctx.sql, turn, canceled, checkpoints)) ? canceled : null;
 }
 
@@ -114,7 +118,7 @@ async function commit(
  */
 async function runToOutcome(ctx: Ctx, running: RunningTurn, told: ToldClaim): Promise<TurnOutcome | null> {
   const { turn, stop } = running;
-  const { writer, progress, gate, usage, steps, checkpoints } = told;
+  const { writer, progress, gate, usage, steps, checkpoints, open } = told;
   if (progress !== null && isBeyondKnowing(progress))
     return lostOutcome(ctx.sql, turn.id, { progress, usage: await usage.close() });
   const prepared = await prepare(ctx, running, { usage, signal: stop.signal, progress });
@@ -128,9 +132,12 @@ async function runToOutcome(ctx: Ctx, running: RunningTurn, told: ToldClaim): Pr
   steps.uses(prepared.provider, prepared.model);
   steps.settle(prepared.extended);
   const shown = [...(progress?.saved ?? []), ...(progress?.broken ?? [])];
-  let bytes = shown.reduce((sum, chunk) => sum + chunkBytes(chunk), 0);
-  let chunks = shown.length;
-  let parts = shown.filter(beginsPart).length;
+  const size = new AnswerSize();
+  open.begin(prepared.extended);
+  for (const chunk of shown) {
+    size.add(chunk);
+    open.note(chunk);
+  }
   const reached = prepared.reached === null ? null : await beginAfter(prepared.reached, told);
   const result = await runModel(
     {
@@ -163,10 +170,9 @@ async function runToOutcome(ctx: Ctx, running: RunningTurn, told: ToldClaim): Pr
     },
     (chunk) => {
       if (stop.signal.aborted) return;
-      bytes += chunkBytes(chunk);
-      chunks += 1;
-      if (beginsPart(chunk)) parts += 1;
-      if (bytes > answerBytesMax || chunks > answerChunksMax || parts > answerPartsMax) stop.abort("too_large");
+      open.note(chunk);
+      size.add(chunk);
+      if (size.isBeyond) stop.abort("too_large");
       steps.pass(chunk);
       return gate
         .pass(chunk)
@@ -181,9 +187,12 @@ async function runToOutcome(ctx: Ctx, running: RunningTurn, told: ToldClaim): Pr
  * Tells readers how the step that broke off ends. One that made calls is complete with that,
  * and gets its checkpoint. Returns what the answer holds.
  */
-async function beginAfter(reached: Reached, { writer, checkpoints }: ToldClaim): Promise<ReachedAnswer> {
+async function beginAfter(reached: Reached, { writer, checkpoints, open }: ToldClaim): Promise<ReachedAnswer> {
   const { saved, unsaved, closing, isComplete } = reached;
-  for (const chunk of closing) await writer.write(chunk);
+  for (const chunk of closing) {
+    open.note(chunk);
+    await writer.write(chunk);
+  }
   if (!isComplete) return reached;
   await checkpoints.afterStep(unsaved);
   return { saved: [...saved, ...unsaved], unsaved: [] };
@@ -211,21 +220,4 @@ async function prepare(
     if (error instanceof SealError) return errorOf("service_unavailable", error.message);
     return errorOf("internal");
   }
-}
-
-/** Chunks that begin a part of the answer. */
-const firstChunks: ReadonlySet<string> = new Set([
-  ...["start-step", "text-start", "reasoning-start", "file", "source-url", "source-document"],
-  ...["tool-input-start", "tool-input-available", "tool-input-error"],
-]);
-
-function beginsPart({ type }: UIMessageChunk): boolean {
-  return firstChunks.has(type);
-}
-
-/** Returns the bytes that a chunk adds to the answer: those of a delta's text, or of any other chunk as JSON; none of one that no message has. */
-function chunkBytes(chunk: UIMessageChunk): number {
-  if (isStreamOnly(chunk)) return 0;
-  if (chunk.type === "text-delta" || chunk.type === "reasoning-delta") return Buffer.byteLength(chunk.delta);
-  return Buffer.byteLength(JSON.stringify(chunk));
 }

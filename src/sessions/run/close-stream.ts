@@ -1,0 +1,34 @@
+import type { UIMessageChunk } from "ai";
+import type { OpenEnds } from "../../messages/close-parts.ts";
+import { isToolCall } from "../../messages/tool-calls.ts";
+import type { UiMessage } from "../../messages/ui-message.ts";
+import type { TurnOutcome } from "../state/turn-end.ts";
+
+/**
+ * Returns the chunks that close the stream of a turn that was cut off, before its last one: what is
+ * open ends as it ends in the message that is stored, so that both are the same. None where no
+ * answer is kept.
+ */
+export function streamClosing(open: OpenEnds, outcome: TurnOutcome): UIMessageChunk[] {
+  if (outcome.status === "succeeded" || outcome.status === "waiting") return [];
+  const kept = [outcome.replaced, outcome.answer, ...outcome.messages].find((one) => one?.role === "assistant");
+  if (kept === undefined || kept === null) return [];
+  const ends = endsIn(kept);
+  const otherwise = outcome.error?.message ?? "The turn ended before this was done.";
+  return open.close((callId) => {
+    const end = ends.get(callId);
+    return end === undefined ? otherwise : end;
+  });
+}
+
+/** Returns the error of each call of a message that has one; null for a call that was denied. */
+function endsIn({ parts }: UiMessage): Map<string, string | null> {
+  const ends = new Map<string, string | null>();
+  for (const part of parts) {
+    if (!isToolCall(part)) continue;
+    const { errorText } = part as { readonly errorText?: string };
+    if (part.state === "output-denied") ends.set(part.toolCallId, null);
+    else if (part.state === "output-error" && errorText !== undefined) ends.set(part.toolCallId, errorText);
+  }
+  return ends;
+}
