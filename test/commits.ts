@@ -1,10 +1,12 @@
 /**
- * Checks the messages of commits (docs/contributing.md, "Commits"): `npm run check:commits`. The rule holds from the commit
- * on that brought this file; older ones are as they are. A clone without history has nothing to check but its own commit.
+ * Checks the messages of commits (docs/contributing.md, "Commits"): `npm run check:commits`. What was written before the rule
+ * is as it is.
  */
 import { execFileSync } from "node:child_process";
-import { inRepository, repository } from "./harness/repository.ts";
+import { repository } from "./harness/repository.ts";
 
+/** A commit keeps the time at which it was written, also where it is put on another one. */
+const ruleSince = "2026-11-26T06:15:00Z";
 /** What `git log` shows without cutting it, and what a list of commits has room for. */
 const subjectLengthMax = 72;
 /** What is not said to a reader: who else is to be named. */
@@ -31,19 +33,15 @@ export function messageFaults(commits: readonly CommitMessage[]): string[] {
   });
 }
 
-/** The commits since this file, without merges; none where there is no history. */
+/** The commits that were written since then, without merges; none where git or its history is not there. */
 export function commitsSinceTheRule(): CommitMessage[] {
-  const git = (...words: string[]) => execFileSync("git", ["-C", repository, ...words], { encoding: "utf8" });
+  const words = ["-C", repository, "log", "--no-merges", "--format=%H %at%n%B%x00"];
   try {
-    const file = inRepository("test/commits.ts");
-    const [first] = git("log", "--diff-filter=A", "--format=%H", "--", file).trim().split("\n").reverse();
-    if (first === undefined || first === "") return [];
-    const log = git("log", "--no-merges", "--format=%H%n%B%x00", "HEAD", `^${first}^@`);
-    return log
-      .split("\0")
-      .map((entry) => entry.trimStart())
-      .filter((entry) => entry !== "")
-      .map((entry) => ({ id: entry.slice(0, entry.indexOf("\n")), message: entry.slice(entry.indexOf("\n") + 1) }));
+    const log = execFileSync("git", words, { encoding: "utf8", maxBuffer: 256 * 1024 * 1024 });
+    return log.split("\0").flatMap((entry) => {
+      const [, id = "", writtenAt = "", message = ""] = /^\s*(\w+) (\d+)\n([\s\S]*)$/.exec(entry) ?? [];
+      return id === "" || Number(writtenAt) * 1000 < Date.parse(ruleSince) ? [] : [{ id, message }];
+    });
   } catch {
     return [];
   }
