@@ -122,11 +122,17 @@ function chatAnswer(text: string) {
       ts: `${Date.now() / 1000}`,
       text: "x",
     };
+    const posted = () => Object.values(stage.platforms.posts()).reduce((sum, count) => sum + count, 0);
+    const before = posted();
     const response = await fetch(slackRequest(bot, `${stage.stand.url}${url}`, slackEvent(bot, said)));
-    await new Promise((resolve) => setTimeout(resolve, 8_000));
-    return String(response.status);
+    for (let waited = 0; waited < 12_000 && posted() === before; waited += 100) await pause(100);
+    // A long answer is posted in several messages.
+    await pause(4_000);
+    return `${response.status}, ${posted() - before} posted`;
   };
 }
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** A session with messages of this size, whose pages are read. */
 function pages(text: string, messages: number) {

@@ -2,6 +2,8 @@ import type { UiMessage } from "./ui-message.ts";
 
 /** A session list shows this much of the last message, in characters. */
 const previewLengthMax = 200;
+/** It is looked for in so much of the text: to put 16 MiB of words on one line takes 0.2 s. */
+const previewSourceUnitsMax = 20_000;
 
 /** Returns the texts of those parts that are text. */
 export function textsOf(parts: UiMessage["parts"]): string[] {
@@ -13,7 +15,8 @@ export function textsOf(parts: UiMessage["parts"]): string[] {
 
 /** Returns the text of a message for lists: its text parts on one line, cut. */
 export function previewOf(message: UiMessage): string {
-  const line = textsOf(message.parts).join(" ").replace(/\s+/g, " ").trim();
+  const text = textsOf(message.parts).join(" ").trimStart().slice(0, previewSourceUnitsMax);
+  const line = text.replace(/\s+/g, " ").trim();
   return [...line.slice(0, previewLengthMax * 2)].slice(0, previewLengthMax).join("");
 }
 
