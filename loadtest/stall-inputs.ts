@@ -275,7 +275,7 @@ export const stallInputs: readonly StallInput[] = [
       return (await Promise.all(all)).at(-1) ?? "";
     },
   },
-  { name: "chat: an answer of 40 KiB of quotes", send: chatAnswer(">".repeat(40_000)) },
+  { name: "chat: an answer of 120 KiB of lists in quotes", send: chatAnswer(`${"> - ".repeat(1_020)}\n\n`.repeat(30)) },
   { name: "chat: an answer of 120 KiB of open links", send: chatAnswer("[a](".repeat(30_000)) },
   { name: "messages: 30 readings of pages of 6 MiB messages", send: pages("x ".repeat(3 * mib), 4) },
   {
