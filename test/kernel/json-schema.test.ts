@@ -137,6 +137,23 @@ describe("a JSON value against a schema", () => {
     expect(await misfitOf({ pattern: "^(?=a)b" }, "b")).toBeNull();
   });
 
+  test("patterns of tools in use are taken, and matched where that is linear", async () => {
+    const cases: [string, string, boolean][] = [
+      ["^https\\:\\/\\/", "https://a.example", true],
+      ["^https\\:\\/\\/", "http://a.example", false],
+      ["^[\\p{L}\\p{N}_ .()-]+$", "Größe (2)", true],
+      ["^[\\p{L}\\p{N}_ .()-]+$", "a/b", false],
+      // It looks ahead, so it is passed on and not matched.
+      ['^(?!__.*__$)[^\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}"\\\\./[\\]]{1,200}$', "__a__", true],
+      ["^(a|a)*$", `${"a".repeat(5_000)}X`, false],
+      ["((a+)+)+$", `${"a".repeat(5_000)}!`, false],
+    ];
+    for (const [pattern, text, fits] of cases) {
+      expect(schemaFault({ pattern })).toBeNull();
+      expect([pattern, (await misfitOf({ pattern }, text)) === null]).toEqual([pattern, fits]);
+    }
+  });
+
   test("ends with its signal", async () => {
     const signal = AbortSignal.abort(new Error("away"));
     expect(misfitOf(place, {}, signal)).rejects.toThrow("away");

@@ -22,6 +22,7 @@ test("an expression that never matches is refused without a search for its first
 test("a rare one has its first fire", () => {
   expect(first("0 0 29 2 *", "UTC")).toBe("2028-02-29T00:00:00.000Z");
   expect(first("59 23 31 12 *", "UTC")).toBe("2026-12-31T23:59:00.000Z");
+  expect(first("0 0 31 4,5 *", "UTC")).toBe("2027-05-31T00:00:00.000Z");
   // A day of the month and one of the week: either.
   expect(first("0 0 31 2 1", "UTC")).toBe("2027-02-01T00:00:00.000Z");
   expect(first("0 0 31 2 */1", "UTC")).toBe("2027-02-01T00:00:00.000Z");
