@@ -102,6 +102,8 @@ const constantsByRow: Readonly<Record<string, Readonly<Record<string, number>>>>
   "record of a turn's steps": pick("recordedCallsMax", "recordedNameLengthMax", "recordedToolsMax"),
   "token counts": pick("callTokensMax"),
   "response of a model provider": { modelResponseBytesMax, modelEventBytesMax, modelErrorBytesMax },
+  "parts of an answer": pick("answerPartsMax"),
+  "input of a tool call": pick("toolInputBytesMax", "toolInputDepthMax"),
   "one model call": { modelCallMsMax },
   "pictures of a message": { picturesPerMessageMax },
   "tool result": pick("toolResultBytesMax"),
