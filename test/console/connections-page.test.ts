@@ -116,6 +116,7 @@ describe.skipIf(!hasBrowser)("the screen of MCP connections", () => {
     const opened = context.waitForEvent("page");
     await person.press("Connect");
     const tab = await opened;
+    await tab.getByRole("button", { name: "Continue" }).click();
     await tab.getByText("Person is connected.").waitFor();
     expect(await tab.evaluate("window.opener")).toBeNull();
     await tab.close();
