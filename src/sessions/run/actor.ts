@@ -26,13 +26,14 @@ export type StopReason = "canceled" | "fenced" | "drained" | "timed_out" | "limi
 /** A turn this process runs. */
 export interface RunningTurn {
   readonly turn: ClaimedTurn;
-  readonly lockKey: string;
   /** Aborts with a `StopReason`. */
   readonly stop: AbortController;
   /** Whether no other worker can have taken the turn: Postgres had this worker's beat less than `workerDeadMs` ago. */
   readonly isSurelyOurs: () => boolean;
   /** Whether this worker drains: the turn is handed over once the step under way is complete. */
   readonly isHandedOver: () => boolean;
+  /** Releases the session's lock, once: for a turn whose row says that it does not run any more, while its readers are still told. */
+  readonly freeSession: () => void;
 }
 
 /** What an actor needs of its process. */
@@ -61,6 +62,8 @@ export class Actor {
   readonly #pool: Sql;
   #sql: Sql;
   readonly #running = new Map<string, RunningTurn>();
+  /** The sessions whose locks are held, by the turn that runs. */
+  readonly #locked = new Map<string, string>();
   /** Turns that are being claimed, and what comes of it: a second claim of the same turn would take the lock that this connection holds already. */
   readonly #claiming = new Map<string, Promise<RunningTurn | ClaimRefusal>>();
   #backendPid: number | null = null;
@@ -212,12 +215,13 @@ export class Actor {
     if (typeof turn === "string") return turn;
     const running: RunningTurn = {
       turn,
-      lockKey,
       stop: new AbortController(),
       isSurelyOurs: () => this.#isSurelyAlive,
       isHandedOver: () => this.#handsOver || this.#drainAsked,
+      freeSession: () => this.#freeSession(turnId),
     };
     this.#running.set(turnId, running);
+    this.#locked.set(turnId, lockKey);
     sessionsHeld.inc();
     this.#channels.want(true);
     return running;
@@ -225,17 +229,23 @@ export class Actor {
 
   /** Runs `work` for a turn that was claimed here, and releases the session's lock. Throws what `work` throws. */
   async run(running: RunningTurn, work: (running: RunningTurn) => Promise<void>): Promise<void> {
-    const { turn, lockKey } = running;
     try {
       await work(running);
     } finally {
-      this.#running.delete(turn.id);
+      this.#running.delete(running.turn.id);
       sessionsHeld.dec();
-      // Not awaited: the turn's row already says that the session is free.
-      releaseLock(this.#sql, lockKey).catch((error) =>
-        this.#log.warn({ err: error, turnId: turn.id }, "a session's lock was not released"),
-      );
+      running.freeSession();
     }
+  }
+
+  /** Not awaited: the turn's row already says that the session is free. */
+  #freeSession(turnId: string): void {
+    const lockKey = this.#locked.get(turnId);
+    if (lockKey === undefined) return;
+    this.#locked.delete(turnId);
+    releaseLock(this.#sql, lockKey).catch((error) =>
+      this.#log.warn({ err: error, turnId }, "a session's lock was not released"),
+    );
   }
 
   async #claim(asked: AskedClaim): Promise<ClaimedTurn | ClaimRefusal> {
@@ -353,12 +363,12 @@ export class Actor {
       await sleep(lockAgainMs);
       foreign = await lockMissing(this.#sql, this.#lockKeys);
     }
-    for (const { turn, lockKey } of this.turns) if (foreign.has(lockKey)) this.stop(turn.id, "fenced");
+    for (const [turnId, lockKey] of this.#locked) if (foreign.has(lockKey)) this.stop(turnId, "fenced");
     this.#log.warn({ turns: this.#running.size, lost: foreign.size }, "the lock connection was made anew");
   }
 
   get #lockKeys(): string[] {
-    return this.turns.map(({ lockKey }) => lockKey);
+    return [...this.#locked.values()];
   }
 
   /** Ends the beat and the connection; locks that are still held go with it. Never rejects, whatever state Postgres is in. */

@@ -76,8 +76,8 @@ export class Dispatcher {
     try {
       const running = await this.#actor.claim({ turnId, lockKey, tenantId, way: "job" });
       if (typeof running !== "string") await this.#actor.run(running, this.#run);
-      // A session that stays locked (the worker of the turn before waits for a relay that is away, or is frozen) is looked at
-      // again and again, without that anything failed.
+      // A session that stays locked (the worker of the turn before is frozen, or has lost its connection) is looked at again and
+      // again, without that anything failed.
       mustWait = running === "waits" || running === "busy";
     } finally {
       this.#release(tenantId);

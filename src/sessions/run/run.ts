@@ -76,6 +76,8 @@ async function runClaim(ctx: Ctx, running: RunningTurn, meter: ClaimMeter): Prom
     const before = writer.written + held.length;
     const logged = (made: TurnOutcome) => withLog(made, record, before + streamClosing(open, made).length + 1);
     const committed = await commit(ctx, turn, outcome, { checkpoints: checkpoints.any, logged });
+    // Before its readers are told, which takes seconds while the relay is away: the next turn of the session need not wait for that.
+    running.freeSession();
     if (committed !== null) {
       // After the commit: a follower sees the end only once the session is free.
       await writer.end([...held, ...streamClosing(open, committed), committed.lastChunk]);
