@@ -33,8 +33,12 @@ async function showDecision(ctx: Ctx, card: Delivery): Promise<number | null> {
   const posted = card.receipts.at(-1);
   if (approval?.status === "pending") return null;
   const failure =
-    approval === null || posted === undefined ? null : await edit(ctx, card, posted.messageId, cardText(approval));
-  const waitMs = failure === null || failure.kind === "refused" ? null : (failure.retryAfterMs ?? retryPauseMs);
+    approval === null || posted === undefined
+      ? null
+      : await edit(ctx, card, posted.messageId, await cardText(card.platform, approval));
+  // In a conversation that moved, what was posted before cannot be changed.
+  const isLost = failure?.kind === "refused" || failure?.kind === "moved";
+  const waitMs = failure === null || isLost ? null : (failure.retryAfterMs ?? retryPauseMs);
   const late = Date.now() - card.attemptSince.getTime() > putOffMsMax;
   if (waitMs !== null && !late) return waitMs;
   await recordSettledCard(ctx.sql, card.id);

@@ -10,6 +10,7 @@ import {
   recordSendOutcome,
   type SendOutcome,
 } from "./delivery-states.ts";
+import { followMove } from "./move.ts";
 import { type OutgoingMessage, PlatformError } from "./platform.ts";
 import { openConnectedChat } from "./platforms.ts";
 import { approvalOf, cardText, MessageGoneError, replyParts } from "./reply.ts";
@@ -77,7 +78,8 @@ async function nextMessage(ctx: Ctx, delivery: Delivery): Promise<NextMessage | 
       const approval = await approvalOf(ctx.sql, approvalId);
       if (approval === null) return "approval_gone";
       const open = approval.status === "pending";
-      const outgoing = { text: cardText(approval), representation, approvalId: open ? approvalId : null };
+      const text = await cardText(delivery.platform, approval);
+      const outgoing = { text, representation, approvalId: open ? approvalId : null };
       return { outgoing, last: true, settled: !open };
     }
     const parts = await replyParts(ctx.sql, delivery);
@@ -104,6 +106,7 @@ async function send(ctx: Ctx, delivery: Delivery, next: NextMessage): Promise<Se
     return { kind: "receipt", receipts: [...receipts, receipt], last: next.last, settled: next.settled };
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error;
+    if (error.movedTo !== null) await followMove(ctx.sql, delivery.connectionId, address.channel, error.movedTo);
     return meaningOf(error, delivery);
   }
 }
@@ -128,10 +131,13 @@ function meaningOf(error: PlatformError, delivery: Delivery): SendOutcome {
       if (sinceMs + waitMs > putOffMsMax) return ended("failed", error.code);
       return { kind: "later", notBefore: new Date(Date.now() + waitMs), tries: delivery.tries };
     }
+    // Once more at once, as nothing was posted.
+    case "moved":
     case "unreachable": {
       const pauseMs = Math.min(1_000 * 2 ** delivery.tries, unreachablePauseMsMax);
       if (sinceMs + pauseMs > unreachableMsMax) return ended("failed", error.code);
-      return { kind: "later", notBefore: new Date(Date.now() + pauseMs), tries: delivery.tries + 1 };
+      const waitMs = error.kind === "moved" && delivery.tries === 0 ? 0 : pauseMs;
+      return { kind: "later", notBefore: new Date(Date.now() + waitMs), tries: delivery.tries + 1 };
     }
   }
 }

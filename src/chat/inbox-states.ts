@@ -1,5 +1,6 @@
 import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
 import { type IdOf, newId } from "../kernel/ids.ts";
+import { addJob } from "../kernel/queue/add-job.ts";
 import { addInboxJob } from "../sessions/run/hand-over.ts";
 import { type ChatAddress, type ChatPlatformName, inboxRowsMax } from "./schema.ts";
 
@@ -15,6 +16,9 @@ import { type ChatAddress, type ChatPlatformName, inboxRowsMax } from "./schema.
  *                                                              │  ▲
  *                                         the session is deleted, the next
  *                                         message begins another one
+ *
+ * A conversation that got another id at its platform keeps its thread, under the new
+ * key (`moveThreads`).
  *
  * A message leaves the inbox in the transaction that accepts its turn, so that
  * none is lost and none runs twice.
@@ -116,4 +120,34 @@ export async function moveIntoSession(inner: Tx, waiting: WaitingMessage, sessio
 export async function deleteInboxMessage(sql: AnySql, id: number): Promise<boolean> {
   const { count } = await sql`delete from chat_inbox where id = ${id}`;
   return count > 0;
+}
+
+/**
+ * Gives the threads of a conversation the id that it has at the platform now. Where the
+ * new one has a thread already, because somebody wrote there first, that one takes over
+ * what waits in the old one, and its session when it has none.
+ */
+export async function moveThreads(inner: Tx, connectionId: string, from: string, to: string): Promise<void> {
+  const old = inner`connection_id = ${connectionId} and (key = ${from} or starts_with(key, ${from} || ':'))`;
+  const keyNow = inner`${to} || substr(th.key, ${from.length + 1}::int)`;
+  const both = await inner<{ oldId: IdOf<"chatThread">; id: IdOf<"chatThread">; tenantId: IdOf<"tenant"> }[]>`
+    select th.id as old_id, now.id, c.tenant_id from chat_threads th
+    join chat_threads now on now.connection_id = th.connection_id and now.key = ${keyNow}
+    join chat_connections c on c.id = th.connection_id
+    where th.connection_id = ${connectionId} and (th.key = ${from} or starts_with(th.key, ${from} || ':'))
+    order by th.id for update of th, now`;
+  for (const { oldId, id, tenantId } of both) {
+    await inner`update chat_inbox set thread_id = ${id} where thread_id = ${oldId}`;
+    await inner`update chat_deliveries set thread_id = ${id} where thread_id = ${oldId}`;
+    const [gone] = await inner<{ sessionId: string | null }[]>`
+      delete from chat_threads where id = ${oldId} returning session_id`;
+    await inner`
+      update chat_threads set session_id = ${gone?.sessionId ?? null} where id = ${id} and session_id is null`;
+    await addJob(inner, "chat.inbox", { threadId: id, tenantId });
+    await addJob(inner, "chat.deliver", { threadId: id, tenantId });
+  }
+  await inner`
+    update chat_threads th set key = ${keyNow},
+      address = jsonb_set(address::jsonb, '{channel}', to_jsonb(${to}::text))::json
+    where ${old}`;
 }

@@ -26,6 +26,8 @@ import { showWorkMs } from "./schema.ts";
 const passing: ReadonlySet<ErrorCause> = new Set(["too_many_turns", "merchant_eligibility_unavailable"]);
 /** What the chat is told when a turn cannot begin. The reason concerns the tenant only, and is in the log. */
 const refusedText = "Sorry, I cannot answer right now.";
+/** What somebody is told whose message has nothing that can be read: a sticker, a recording. */
+const unreadableText = "Sorry, I can only read text.";
 
 /**
  * The job `chat.inbox`: takes the messages of a thread out of the inbox, in the platform's
@@ -46,6 +48,10 @@ async function begin(ctx: Ctx, waiting: WaitingMessage): Promise<"wait" | "next"
   if (tenant === null) {
     // The connection is disabled or its tenant deleted: the message gets no turn.
     await deleteInboxMessage(ctx.sql, waiting.id);
+    return "next";
+  }
+  if (waiting.text.trim() === "") {
+    await refuse(ctx.sql, waiting, unreadableText);
     return "next";
   }
   const session = waiting.sessionId === null ? null : await findSession(ctx.sql, tenantId, agentId, waiting.sessionId);
@@ -88,7 +94,7 @@ async function begin(ctx: Ctx, waiting: WaitingMessage): Promise<"wait" | "next"
     // The session was deleted just now: the message begins a new one.
     if (error.reason === "not_found" && session !== null) return "next";
     ctx.log.info({ connectionId, tenantId, reason: error.reason }, "a chat message was refused");
-    await refuse(ctx.sql, waiting);
+    await refuse(ctx.sql, waiting, refusedText);
     return "next";
   }
 }
@@ -103,9 +109,9 @@ async function showWork(ctx: Ctx, { connectionId, address, place, ...row }: Wait
   }
 }
 
-/** Takes the message out of the inbox and tells the chat in one sentence that it gets no answer. */
-function refuse(sql: Sql, waiting: WaitingMessage): Promise<void> {
+/** Takes the message out of the inbox and tells the chat in one sentence why it gets no answer. */
+function refuse(sql: Sql, waiting: WaitingMessage, text: string): Promise<void> {
   return tx(sql, async (inner) => {
-    if (await deleteInboxMessage(inner, waiting.id)) await insertNotice(inner, waiting, refusedText);
+    if (await deleteInboxMessage(inner, waiting.id)) await insertNotice(inner, waiting, text);
   });
 }

@@ -62,7 +62,7 @@ export async function createChatConnection(
   await getAgent(sql, tenantId, body.agentId);
   await checkChatConnectionLimit(sql, tenantId);
   const account = openChat(ctx, platform, credentials, platformCheckMs);
-  const bot = await identify(account);
+  const bot = await identify(account, platform);
   const registers = platforms[platform].registersWebhook;
   const made: NewChatConnection = {
     id: newId("chatConnection"),
@@ -105,19 +105,22 @@ function credentialsOf(
   return { botToken, webhookSecret: randomBody(webhookSecretLength) };
 }
 
-async function identify(account: ChatAccount): Promise<KnownBot> {
+async function identify(account: ChatAccount, platform: ChatPlatformName): Promise<KnownBot> {
   try {
     return await account.identify();
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error;
-    if (error.kind !== "refused") throw platformUnavailable();
-    throw new ApiError("invalid_request", { message: "The chat platform refused the bot token." });
+    if (error.kind !== "refused") throw platformUnavailable(platform, error);
+    throw new ApiError("invalid_request", { message: `${shownNames[platform]} refused the bot token.` });
   }
 }
 
-function platformUnavailable(): ApiError {
+const shownNames = { chat_a: "Slack", chat_b: "Telegram" } as const satisfies Record<ChatPlatformName, string>;
+
+function platformUnavailable(platform: ChatPlatformName, { code }: PlatformError): ApiError {
+  const wrong = code === "unreadable_answer" ? "answers with what cannot be read" : "cannot be reached right now";
   return new ApiError("service_unavailable", {
-    message: "The chat platform cannot be reached right now.",
+    message: `${shownNames[platform]} ${wrong}.`,
     headers: { "Retry-After": String(unavailableRetryAfterSeconds) },
   });
 }
@@ -215,7 +218,7 @@ async function registerChanged(ctx: Ctx, sql: Sql, row: ChatConnectionRow): Prom
     now = await tx(sql, (inner) =>
       updateChatConnection(inner, asked, ({ health }) => ({ health: withWebhook(health, failure === null) })),
     );
-    if (failure !== null && failure.kind !== "refused") throw platformUnavailable();
+    if (failure !== null && failure.kind !== "refused") throw platformUnavailable(asked.platform, failure);
     if (failure !== null)
       throw new ApiError("invalid_request", { message: "The change is saved, but the platform refused the webhook." });
     if (now.configuration.businessMode === asked.configuration.businessMode) break;

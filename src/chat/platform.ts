@@ -31,7 +31,15 @@ export interface IncomingMessage {
   readonly owner: string;
   /** The person who wrote it, by the platform's id; null in a private conversation, where nobody else sees what is posted. */
   readonly author: string | null;
+  /** Empty where nothing of a direct message can be read: a sticker, a recording. */
   readonly text: string;
+}
+
+/** A conversation that has another id at the platform from now on. */
+export interface IncomingMove {
+  readonly kind: "moved";
+  readonly from: string;
+  readonly to: string;
 }
 
 /** A press on a card's button. */
@@ -70,7 +78,7 @@ function plain(value: unknown): string | null {
   return text === "" ? null : text;
 }
 
-export type Incoming = IncomingMessage | IncomingPress;
+export type Incoming = IncomingMessage | IncomingPress | IncomingMove;
 
 /** What reading a request needs to know of its connection. */
 export interface ReceivingBot {
@@ -97,7 +105,9 @@ export interface ChatPlatform {
   /** Reads a verified request. Throws `SyntaxError` when it is none of the platform's kinds. */
   read(bot: ReceivingBot, body: Uint8Array, mediaType: string): ReadWebhook;
   /** Whether a piece of Markdown can be one message, in either representation. */
-  fits(text: string): boolean;
+  fits(text: string): Promise<boolean>;
+  /** The same for a message with buttons. */
+  fitsCard(text: string): Promise<boolean>;
 
   /** Opens the account of a bot; nothing is sent yet. `openChat` chooses the platform. */
   open(endpoint: Endpoint, credentials: ChatCredentials): ChatAccount;
@@ -150,8 +160,9 @@ export interface Endpoint {
  * - `limited`: not now
  * - `unreachable`: nothing was sent
  * - `unsure`: it may have been done
+ * - `moved`: nothing was done, because the conversation has another id now
  */
-export type FailureKind = "refused" | "unformatted" | "limited" | "unreachable" | "unsure";
+export type FailureKind = "refused" | "unformatted" | "limited" | "unreachable" | "unsure" | "moved";
 
 /** A request to a chat platform failed. `code` is short and holds no secrets. */
 export class PlatformError extends Error {
@@ -160,11 +171,14 @@ export class PlatformError extends Error {
   readonly code: string;
   /** For `limited`: how long the platform asks to wait. */
   readonly retryAfterMs: number | null;
+  /** For `moved`: the conversation's id from now on. */
+  readonly movedTo: string | null;
 
-  constructor(kind: FailureKind, code: string, retryAfterMs: number | null = null) {
+  constructor(kind: FailureKind, code: string, retryAfterMs: number | null = null, movedTo: string | null = null) {
     super(`The chat platform call ended ${kind}: ${code}.`);
     this.kind = kind;
     this.code = code;
     this.retryAfterMs = retryAfterMs;
+    this.movedTo = movedTo;
   }
 }

@@ -1,16 +1,35 @@
 import { recordAudit } from "../kernel/audit/record.ts";
-import type { AnySql, Tx } from "../kernel/database/client.ts";
+import type { AnySql, Sql, Tx } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { cleanText } from "../messages/text.ts";
 import { decideApproval } from "../sessions/approvals.ts";
 import { recordPress } from "./delivery-states.ts";
 import { insertInboxMessage } from "./inbox-states.ts";
-import type { IncomingMessage, IncomingPress, PressingPerson } from "./platform.ts";
+import { followMove } from "./move.ts";
+import type { Incoming, IncomingMessage, IncomingPress, PressingPerson } from "./platform.ts";
 import type { ChatConnectionRow } from "./store.ts";
 
+/** Receives what a verified request holds. Returns false when it changes nothing. */
+export async function receiveIncoming(
+  sql: Sql,
+  connection: ChatConnectionRow,
+  incoming: Incoming,
+  requestId: string,
+): Promise<boolean> {
+  switch (incoming.kind) {
+    case "message":
+      return receiveMessage(sql, connection, incoming);
+    case "press":
+      return receivePress(sql, connection, incoming, requestId);
+    case "moved":
+      await followMove(sql, connection.id, incoming.from, incoming.to);
+      return true;
+  }
+}
+
 /** Receives a message, once. Returns false when it was known, or its thread has too many that wait. */
-export function receiveMessage(
+function receiveMessage(
   sql: AnySql,
   connection: Pick<ChatConnectionRow, "id" | "platform">,
   { keys, threadKey, address, place, owner, author, text }: IncomingMessage,
@@ -32,7 +51,7 @@ export function receiveMessage(
  * into that channel, this person may decide it, and it is still open. Returns whether
  * this press decided it: a second press finds it decided, and somebody else's is told so.
  */
-export function receivePress(
+function receivePress(
   sql: AnySql,
   connection: Pick<ChatConnectionRow, "id" | "tenantId" | "configuration">,
   { approvalId, approved, channel, pressId, person }: IncomingPress,

@@ -6,10 +6,13 @@ import type { UiMessage } from "../messages/ui-message.ts";
 import type { Delivery } from "./deliveries.ts";
 import { storeParts } from "./delivery-states.ts";
 import { platforms } from "./platforms.ts";
+import type { ChatPlatformName } from "./schema.ts";
 import { splitMarkdown } from "./split.ts";
 
 /** A card shows at most so many UTF-16 units of a call's arguments. */
 const argumentsUnitsMax = 1_500;
+/** So many fit always, however they are escaped. */
+const argumentsUnitsMin = 100;
 /** A chat gets at most so many UTF-16 units of one answer. */
 const replyUnitsMax = 128 * 1024;
 /** Posted in place of the rest. */
@@ -45,16 +48,16 @@ export async function replyParts(sql: AnySql, delivery: Delivery): Promise<reado
   if (row === undefined) throw new MessageGoneError("The message is gone.");
   const text = textBetween(row.content, row.posted, delivery.uptoPart ?? row.content.parts.length);
   if (text === "" && row.posted > 0) return null;
-  const parts = text === "" ? [emptyText] : cutToParts(delivery, text);
+  const parts = text === "" ? [emptyText] : await cutToParts(delivery, text);
   await storeParts(sql, delivery.id, parts);
   return parts;
 }
 
-function cutToParts({ platform }: Pick<Delivery, "platform">, text: string): string[] {
+async function cutToParts({ platform }: Pick<Delivery, "platform">, text: string): Promise<string[]> {
   const { messageUnitsMax, fits } = platforms[platform];
   if (text.length <= replyUnitsMax) return splitMarkdown(text, messageUnitsMax, fits);
   const kept = text.slice(0, replyUnitsMax).toWellFormed();
-  return [...splitMarkdown(kept, messageUnitsMax, fits), cutText];
+  return [...(await splitMarkdown(kept, messageUnitsMax, fits)), cutText];
 }
 
 /** The message of a delivery does not exist any more. */
@@ -76,14 +79,25 @@ export async function approvalOf(sql: AnySql, approvalId: IdOf<"approval">): Pro
   return row ?? null;
 }
 
-/** Returns a card's text: the call that waits, or the decision on it. */
-export function cardText(approval: CardApproval): string {
+/**
+ * Returns a card's text: the call that waits, or the decision on it. Of the arguments so
+ * much is shown as fits into a message of the platform, escaped as it will be.
+ */
+export async function cardText(platform: ChatPlatformName, approval: CardApproval): Promise<string> {
+  const input = JSON.stringify(approval.input ?? {}, null, 2);
+  for (let units = argumentsUnitsMax; ; units = Math.floor(units / 2)) {
+    const text = cardWith(approval, cutAt(input, units));
+    if (units <= argumentsUnitsMin || (await platforms[platform].fitsCard(text))) return text;
+  }
+}
+
+function cardWith(approval: CardApproval, input: string): string {
   const call = quoted(approval.tool);
   const head =
     approval.status === "pending"
       ? `**Approval needed**: may I run ${call}?`
       : `**${approval.status === "approved" ? "Approved" : "Denied"}**${decider(approval)}: ${call}`;
-  return `${head}\n\n${fenced(shown(approval.input))}`;
+  return `${head}\n\n${fenced(input)}`;
 }
 
 /** Returns who decided, for behind the decision. An id alone is shown where the platform gives no name. */
@@ -98,9 +112,8 @@ function quoted(text: string): string {
   return `\`${text.replaceAll("`", "'")}\``;
 }
 
-function shown(input: unknown): string {
-  const text = JSON.stringify(input ?? {}, null, 2);
-  return text.length > argumentsUnitsMax ? `${text.slice(0, argumentsUnitsMax).toWellFormed()}…` : text;
+function cutAt(text: string, unitsMax: number): string {
+  return text.length > unitsMax ? `${text.slice(0, unitsMax).toWellFormed()}…` : text;
 }
 
 /** Returns a code block whose fence is longer than any in the text, so that the text cannot end it. */

@@ -11,11 +11,20 @@ const fillMin = 0.5;
  * the next part. `fits` tells whether a part is small enough when it is rendered.
  * The same text is always cut the same way; a text that fits is returned as it is.
  */
-export function splitMarkdown(text: string, unitsMax: number, fits: (part: string) => boolean): string[] {
+export async function splitMarkdown(
+  text: string,
+  unitsMax: number,
+  fits: (part: string) => Promise<boolean>,
+): Promise<string[]> {
   for (let units = unitsMax; ; units = Math.floor(units / 2)) {
     const parts = cut(text, units);
-    if (units <= fenceLineUnitsMax * 2 || parts.every(fits)) return parts;
+    if (units <= fenceLineUnitsMax * 2 || (await allFit(parts, fits))) return parts;
   }
+}
+
+async function allFit(parts: readonly string[], fits: (part: string) => Promise<boolean>): Promise<boolean> {
+  for (const part of parts) if (!(await fits(part))) return false;
+  return true;
 }
 
 function cut(text: string, unitsMax: number): string[] {
@@ -61,12 +70,24 @@ function openFence(text: string): Fence | null {
 /** Returns the code block that is open after one more line. */
 function fenceAfter(open: Fence | null, line: string): Fence | null {
   const [, marker, info = ""] = /^ {0,3}(`{3,}|~{3,})(.*)$/.exec(line) ?? [];
-  if (marker === undefined) return open;
+  // Behind backticks no further ones can stand: that line is code within a paragraph.
+  if (marker === undefined || (marker.startsWith("`") && info.includes("`"))) return open;
   if (open === null) {
     const short = marker.slice(0, fenceMarkerUnitsMax);
     return { marker: short, line: line.length > fenceLineUnitsMax ? short : line };
   }
   return info.trim() === "" && marker.startsWith(open.marker) ? null : open;
+}
+
+/** Returns a text without the lines of its code blocks. */
+export function outsideCode(text: string): string {
+  let open: Fence | null = null;
+  const lines = text.split("\n").filter((line) => {
+    const before = open;
+    open = fenceAfter(open, line);
+    return before === null && open === null;
+  });
+  return lines.join("\n");
 }
 
 /**

@@ -10,7 +10,7 @@ import { isId } from "../kernel/ids.ts";
 import { withCheck } from "./health.ts";
 import type { ReadWebhook } from "./platform.ts";
 import { platforms } from "./platforms.ts";
-import { receiveMessage, receivePress } from "./receive.ts";
+import { receiveIncoming } from "./receive.ts";
 import { chatPlatforms, webhookBytesMax, webhooksPerSecondMax } from "./schema.ts";
 import { type ChatConnectionRow, findWebhookConnection, openChatCredentials, recordWebhookSeen } from "./store.ts";
 
@@ -60,9 +60,7 @@ async function receive(ctx: Ctx, request: Request, label: string, connectionId: 
   if (connection.webhookSeenAt === null)
     await recordWebhookSeen(ctx.sql, connection, withCheck(connection.health, "webhook_url", "pass"));
   if (incoming !== null) {
-    const received = await (incoming.kind === "message"
-      ? receiveMessage(ctx.sql, connection, incoming)
-      : receivePress(ctx.sql, connection, incoming, requestIdOf(request)));
+    const received = await receiveIncoming(ctx.sql, connection, incoming, requestIdOf(request));
     ctx.log.debug({ connectionId, kind: incoming.kind, taken: received }, "a chat platform called");
   }
   return responseBody === null ? new Response(null, { status: 200 }) : Response.json(responseBody);

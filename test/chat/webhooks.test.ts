@@ -79,8 +79,6 @@ describe("POST /v1/chat/webhooks/chat_a/:connectionId", () => {
     for (const payload of [
       { ...mention({}), event: null },
       { ...mention({}), event: 5 },
-      { ...mention({}), authorizations: [null] },
-      { ...mention({}), team: 5 },
       mention({ text: 5 }),
       mention({ text: {} }),
       mention({ user: {} }),
@@ -216,8 +214,6 @@ describe("POST /v1/chat/webhooks/chat_b/:connectionId", () => {
       { text: {} },
       { message_id: "x" },
       { message_id: 1e300 },
-      { entities: "x" },
-      { entities: [null] },
       { from: null },
       { chat: { id: "7", type: "private" } },
     ])
@@ -249,7 +245,7 @@ describe("POST /v1/chat/webhooks/chat_b/:connectionId", () => {
       { message: message({ from: bot }) },
       { message: message({ from: { id: 99, is_bot: true } }) },
       { message: message({ chat: { id: -5, type: "channel" } }) },
-      { message: message({ text: undefined, sticker: {} }) },
+      { message: message({ text: undefined, pinned_message: {} }) },
       { edited_message: message({ text: "changed" }) },
       { business_message: message({ business_connection_id: "bc1" }) },
     ])

@@ -5,15 +5,17 @@ import { fromMrkdwn } from "./from-mrkdwn.ts";
 /** `text` of a message holds at most so many characters; Slack cuts the rest off. */
 export const slackTextUnitsMax = 40_000;
 /** The text of one block holds at most so many characters. */
-const slackBlockUnitsMax = 3_000;
+export const slackBlockUnitsMax = 3_000;
 
 /** Escapes the three characters that have a meaning for Slack anywhere. */
-function escapeText(text: string): string {
+export function escapeText(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
 const mrkdwn: Style = {
   escape: escapeText,
+  // Slack takes a mark only beside a space or punctuation; a space of no width is one (これは*重要*です).
+  apart: "\u200B",
   // The same mark inside would end it.
   bold: (inner) => `*${inner.replaceAll("*", "")}*`,
   italic: (inner) => `_${inner}_`,
@@ -32,8 +34,18 @@ const mrkdwn: Style = {
 };
 
 /** Returns Markdown in Slack's formatting (mrkdwn), or with its characters as they are. */
-export function slackText({ text, representation }: Pick<OutgoingMessage, "text" | "representation">): string {
+export async function slackText({
+  text,
+  representation,
+}: Pick<OutgoingMessage, "text" | "representation">): Promise<string> {
   return representation === "native" ? renderMarkdown(text, mrkdwn) : escapeText(text);
+}
+
+/** Returns whether a piece of Markdown has at most so many units in either representation, escaped as it will be. */
+export async function fitsSlack(text: string, unitsMax: number): Promise<boolean> {
+  for (const representation of ["text", "native"] as const)
+    if ((await slackText({ text, representation })).length > unitsMax) return false;
+  return true;
 }
 
 /** Returns a card's blocks: its text, and the buttons of an open approval. */

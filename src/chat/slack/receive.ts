@@ -1,10 +1,9 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { type Static, Type } from "@sinclair/typebox";
-import { TypeCompiler } from "@sinclair/typebox/compiler";
-import { Nullable } from "../../kernel/http/request-fields.ts";
+import { type Fields, fieldsOf, idAt, itemsOf, textAt } from "../fields.ts";
 import { type Incoming, personOf, type ReadWebhook, type ReceivingBot } from "../platform.ts";
-import { type ChatCredentials, ChatId } from "../schema.ts";
+import type { ChatCredentials } from "../schema.ts";
 import { withinLimit } from "../text-limit.ts";
+import { textBesides } from "./blocks.ts";
 import { plainText } from "./format.ts";
 
 /** A request whose signature is older, or further in the future, is refused. */
@@ -25,93 +24,71 @@ export function isSignedBySlack(credentials: ChatCredentials, headers: Headers, 
   );
 }
 
-const Text = Type.Optional(Type.String());
-const PlainId = Type.Optional(ChatId);
-const NullableId = Type.Optional(Nullable(ChatId));
-
-const SlackEvent = Type.Object({
-  type: Text,
-  subtype: Text,
-  channel: PlainId,
-  channel_type: Text,
-  user: PlainId,
-  bot_id: Text,
-  text: Text,
-  // Seconds since 1970 with microseconds; it orders a thread.
-  ts: Type.Optional(Type.String({ pattern: "^\\d{1,10}(\\.\\d{1,6})?$" })),
-  thread_ts: PlainId,
-  edited: Type.Optional(Type.Unknown()),
-  hidden: Type.Optional(Type.Boolean()),
-});
-type SlackEvent = Static<typeof SlackEvent>;
-
-/** The parts of Slack's payloads that are read. A payload that does not match is neither a message nor a press. */
-const Payload = Type.Object({
-  type: Text,
-  event_id: PlainId,
-  team_id: NullableId,
-  enterprise_id: NullableId,
-  authorizations: Type.Optional(Nullable(Type.Array(Type.Object({ team_id: NullableId, enterprise_id: NullableId })))),
-  event: Type.Optional(SlackEvent),
-  team: Type.Optional(Nullable(Type.Object({ id: PlainId }))),
-  channel: Type.Optional(Type.Object({ id: PlainId })),
-  user: Type.Optional(Type.Unknown()),
-  actions: Type.Optional(Type.Array(Type.Object({ action_id: Text, value: PlainId }))),
-});
-type Payload = Static<typeof Payload>;
-const payloads = TypeCompiler.Compile(Payload);
-
 /** Reads a verified request: an event, or a press on a button, which is sent as a form. Throws `SyntaxError`. */
 export function readSlack(bot: ReceivingBot, body: Uint8Array, mediaType: string): ReadWebhook {
   const text = new TextDecoder().decode(body);
   const isForm = mediaType === "application/x-www-form-urlencoded";
-  const payload = JSON.parse((isForm ? new URLSearchParams(text).get("payload") : text) ?? "") as unknown;
-  if (typeof payload !== "object" || payload === null) throw new SyntaxError("Not a payload of Slack's.");
-  const { type, challenge } = payload as { type?: unknown; challenge?: unknown };
-  if (type === "url_verification") return { incoming: null, responseBody: { challenge } };
-  const isForBot = payloads.Check(payload) && isOurs(bot, payload);
-  return { incoming: isForBot ? incomingOf(bot, payload) : null, responseBody: null };
+  const sent = JSON.parse((isForm ? new URLSearchParams(text).get("payload") : text) ?? "") as unknown;
+  if (typeof sent !== "object" || sent === null) throw new SyntaxError("Not a payload of Slack's.");
+  const payload = fieldsOf(sent) ?? {};
+  if (payload.type === "url_verification") return { incoming: null, responseBody: { challenge: payload.challenge } };
+  return { incoming: isOurs(bot, payload) ? incomingOf(bot, payload) : null, responseBody: null };
 }
 
 /** Whether a payload is for this installation: one app, with one signing secret, may be installed in many workspaces. */
-function isOurs({ identity }: ReceivingBot, payload: Payload): boolean {
-  const named = [
-    payload.team_id,
-    payload.enterprise_id,
-    payload.team?.id,
-    ...(payload.authorizations ?? []).flatMap(({ team_id, enterprise_id }) => [team_id, enterprise_id]),
-  ].filter((id) => typeof id === "string");
+function isOurs({ identity }: ReceivingBot, payload: Fields): boolean {
+  const named = [payload, ...itemsOf(payload.authorizations)]
+    .flatMap(({ team_id, enterprise_id }) => [idAt(team_id), idAt(enterprise_id)])
+    .concat(idAt(fieldsOf(payload.team)?.id))
+    .filter((id) => id !== null);
   return named.length === 0 || identity.teamId === null || named.includes(identity.teamId);
 }
 
-function incomingOf(bot: ReceivingBot, payload: Payload): Incoming | null {
-  if (payload.type === "event_callback" && payload.event !== undefined)
-    return messageOf(bot, payload.event, payload.event_id ?? "");
+function incomingOf(bot: ReceivingBot, payload: Fields): Incoming | null {
   if (payload.type === "block_actions") return pressOf(bot, payload);
-  return null;
+  const event = fieldsOf(payload.event);
+  if (payload.type !== "event_callback" || event === null) return null;
+  if (event.type === "channel_id_changed") return moveOf(bot, event);
+  return messageOf(bot, event, idAt(payload.event_id));
+}
+
+/** Returns the move of a channel that has another id now, as after it was shared or made private. */
+function moveOf({ configuration }: ReceivingBot, event: Fields): Incoming | null {
+  const from = idAt(event.old_channel_id);
+  const to = idAt(event.new_channel_id);
+  return from === null || to === null || !isAllowed(configuration.channelIds, from)
+    ? null
+    : { kind: "moved", from, to };
 }
 
 /** Subtypes of messages that people write; all others are edits, deletions, joins and messages of other bots. */
-const writtenSubtypes = new Set([undefined, "file_share", "thread_broadcast"]);
+const writtenSubtypes: ReadonlySet<unknown> = new Set(["file_share", "thread_broadcast", "me_message"]);
+/** Seconds since 1970 with microseconds; it orders a thread. */
+const timestamp = /^\d{1,10}(\.\d{1,6})?$/;
 
 /** Returns a mention or a direct message; null for everything else, also for the bot's own messages and for edits. */
-function messageOf({ identity, configuration }: ReceivingBot, event: SlackEvent, eventId: string): Incoming | null {
-  const { channel, user, ts, thread_ts } = event;
-  if (channel === undefined || user === undefined || ts === undefined) return null;
-  if (!writtenSubtypes.has(event.subtype) || event.edited !== undefined || event.hidden === true) return null;
-  if (event.bot_id !== undefined || user === identity.botUserId) return null;
-  const written = withinLimit(event.text ?? "");
+function messageOf({ identity, configuration }: ReceivingBot, event: Fields, eventId: string | null): Incoming | null {
+  const channel = idAt(event.channel);
+  const user = idAt(event.user);
+  const ts = textAt(event.ts);
+  if (channel === null || user === null || ts === null || !timestamp.test(ts)) return null;
+  if (textAt(event.subtype) !== null && !writtenSubtypes.has(event.subtype)) return null;
+  if (fieldsOf(event.edited) !== null || event.hidden === true) return null;
+  if (textAt(event.bot_id) !== null || user === identity.botUserId) return null;
+  const said = textAt(event.text) ?? "";
+  const written = withinLimit(said.trim() === "" ? textBesides(event) : said);
   const direct = event.channel_type === "im" || channel.startsWith("D");
   const mentioned = identity.botUserId !== null && mentions(written, identity.botUserId);
   if (event.type !== "app_mention" && !(event.type === "message" && (direct || mentioned))) return null;
   if (!isAllowed(configuration.channelIds, channel)) return null;
   const text = plainText(written, identity.botUserId);
-  if (text === "") return null;
+  // Where others talk too, nothing is said to a message of which nothing can be read.
+  if (text === "" && !direct) return null;
   // A direct conversation is one thread; in a channel each message begins a thread.
-  const thread = thread_ts ?? (direct ? null : ts);
+  const thread = idAt(event.thread_ts) ?? (direct ? null : ts);
   return {
     kind: "message",
-    keys: [`event:${eventId || `${channel}:${ts}:${event.type}`}`, `message:${channel}:${ts}`],
+    keys: [`event:${eventId ?? `${channel}:${ts}:${event.type}`}`, `message:${channel}:${ts}`],
     threadKey: thread === null ? channel : `${channel}:${thread}`,
     address: { channel, thread, business: null },
     place: Math.round(Number(ts) * 1_000_000) || 0,
@@ -126,14 +103,16 @@ function mentions(text: string, userId: string): boolean {
   return text.includes(`<@${userId}>`) || text.includes(`<@${userId}|`);
 }
 
-function pressOf({ configuration }: ReceivingBot, { actions, channel, user }: Payload): Incoming | null {
-  const action = actions?.find(({ action_id }) => action_id === "approve" || action_id === "deny");
-  if (action?.value === undefined || channel?.id === undefined) return null;
-  if (!isAllowed(configuration.channelIds, channel.id)) return null;
+function pressOf({ configuration }: ReceivingBot, payload: Fields): Incoming | null {
+  const action = itemsOf(payload.actions).find(({ action_id }) => action_id === "approve" || action_id === "deny");
+  const approvalId = idAt(action?.value);
+  const channel = idAt(fieldsOf(payload.channel)?.id);
+  if (action === undefined || approvalId === null || channel === null) return null;
+  if (!isAllowed(configuration.channelIds, channel)) return null;
   const approved = action.action_id === "approve";
-  const { id, name, username } = (user ?? {}) as { id?: unknown; name?: unknown; username?: unknown };
+  const { id, name, username } = fieldsOf(payload.user) ?? {};
   const person = personOf(id, name ?? username);
-  return { kind: "press", approvalId: action.value, approved, channel: channel.id, pressId: null, person };
+  return { kind: "press", approvalId, approved, channel, pressId: null, person };
 }
 
 function isAllowed(list: readonly string[] | undefined, channel: string): boolean {

@@ -1,3 +1,4 @@
+import { idAt, textAt } from "../fields.ts";
 import {
   type ChatAccount,
   type ChatPlatform,
@@ -8,7 +9,7 @@ import {
 } from "../platform.ts";
 import type { ChatAddress, CheckStatus } from "../schema.ts";
 import { type CallSlack, slackCaller } from "./client.ts";
-import { cardBlocks, slackText, slackTextUnitsMax } from "./format.ts";
+import { cardBlocks, fitsSlack, slackBlockUnitsMax, slackText, slackTextUnitsMax } from "./format.ts";
 import { isSignedBySlack, readSlack } from "./receive.ts";
 
 /** `chat_a`: a Slack app that is installed in a workspace. */
@@ -17,10 +18,8 @@ export const slack: ChatPlatform = {
   messageUnitsMax: slackTextUnitsMax,
   verify: isSignedBySlack,
   read: readSlack,
-  fits: (text) =>
-    (["native", "text"] as const).every(
-      (representation) => slackText({ text, representation }).length <= slackTextUnitsMax,
-    ),
+  fits: (text) => fitsSlack(text, slackTextUnitsMax),
+  fitsCard: (text) => fitsSlack(text, slackBlockUnitsMax),
   open: (endpoint, { botToken }) => openAccount(slackCaller(endpoint, botToken)),
 };
 
@@ -42,14 +41,15 @@ function openAccount(call: CallSlack): ChatAccount {
 async function identify(call: CallSlack): Promise<KnownBot> {
   const who = await call((client) => client.auth.test());
   const teamId = who.is_enterprise_install ? who.enterprise_id : who.team_id;
-  if (who.bot_id === undefined || teamId === undefined) throw new PlatformError("refused", "not_a_bot_token");
+  const botId = idAt(who.bot_id);
+  if (botId === null || idAt(teamId) === null) throw new PlatformError("refused", "not_a_bot_token");
   return {
-    installation: `${teamId}:${who.bot_id}`,
-    botId: who.bot_id,
-    botUserId: who.user_id ?? null,
-    teamId,
-    appId: who.app_id ?? (await appIdOf(call, who.bot_id)),
-    botName: who.user ?? null,
+    installation: `${teamId}:${botId}`,
+    botId,
+    botUserId: idAt(who.user_id),
+    teamId: idAt(teamId),
+    appId: idAt(who.app_id) ?? (await appIdOf(call, botId)),
+    botName: textAt(who.user),
   };
 }
 
@@ -75,7 +75,7 @@ async function membership(call: CallSlack, channel: string): Promise<CheckStatus
 }
 
 async function post(call: CallSlack, to: ChatAddress, message: OutgoingMessage): Promise<string> {
-  const text = slackText(message);
+  const text = await slackText(message);
   const posted = await call((client) => {
     const where = { channel: to.channel, ...(to.thread === null ? {} : { thread_ts: to.thread }) };
     const fields = { ...where, text, unfurl_links: false, unfurl_media: false };
@@ -85,12 +85,12 @@ async function post(call: CallSlack, to: ChatAddress, message: OutgoingMessage):
       blocks: cardBlocks(text, message.representation, message.approvalId),
     });
   });
-  if (posted.ts === undefined) throw new PlatformError("unsure", "unreadable_answer");
-  return posted.ts;
+  if (idAt(posted.ts) === null) throw new PlatformError("unsure", "unreadable_answer");
+  return posted.ts as string;
 }
 
 async function edit(call: CallSlack, to: ChatAddress, messageId: string, message: OutgoingMessage): Promise<void> {
-  const text = slackText(message);
+  const text = await slackText(message);
   const blocks = cardBlocks(text, message.representation, message.approvalId);
   await call((client) => client.chat.update({ channel: to.channel, ts: messageId, text, blocks }));
 }

@@ -1,4 +1,5 @@
 import { Api, GrammyError, HttpError } from "grammy/web";
+import { fieldsOf, textAt, wholeAt } from "../fields.ts";
 import { type Endpoint, PlatformError } from "../platform.ts";
 import { limited, networkFailure, platformFetch } from "../transport.ts";
 
@@ -29,12 +30,17 @@ export function telegramCaller(endpoint: Endpoint, botToken: string): CallTelegr
 function telegramFailure(error: unknown): PlatformError {
   if (error instanceof HttpError) return networkFailure(error.error);
   if (!(error instanceof GrammyError)) return networkFailure(error);
-  const { error_code, description, parameters } = error;
-  if (error_code === 429) return limited(parameters.retry_after ?? null);
+  const parameters = fieldsOf(error.parameters) ?? {};
+  const description = textAt(error.description) ?? "";
+  if (error.error_code === 429) return limited(numberAt(parameters.retry_after));
   const code = codeOf(description);
-  if (error_code >= 500) return new PlatformError("unsure", code);
+  const movedTo = wholeAt(parameters.migrate_to_chat_id);
+  if (movedTo !== null) return new PlatformError("moved", code, null, String(movedTo));
+  if (!(wholeAt(error.error_code) !== null && error.error_code < 500)) return new PlatformError("unsure", code);
   return new PlatformError(description.includes("can't parse entities") ? "unformatted" : "refused", code);
 }
+
+const numberAt = (value: unknown) => (typeof value === "number" && Number.isFinite(value) ? value : null);
 
 /** Returns "Forbidden: bot was blocked by the user" as `bot_was_blocked_by_the_user`; Telegram has no shorter codes. */
 function codeOf(description: string): string {

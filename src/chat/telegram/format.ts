@@ -10,6 +10,7 @@ function escapeText(text: string): string {
 
 const html: Style = {
   escape: escapeText,
+  apart: "",
   bold: (inner) => `<b>${inner}</b>`,
   italic: (inner) => `<i>${inner}</i>`,
   strike: (inner) => `<s>${inner}</s>`,
@@ -26,14 +27,16 @@ const html: Style = {
 };
 
 /** Returns Markdown in Telegram's formatting (HTML), or with its characters as they are. */
-export function telegramText({ text, representation }: Pick<OutgoingMessage, "text" | "representation">): string {
+export async function telegramText({
+  text,
+  representation,
+}: Pick<OutgoingMessage, "text" | "representation">): Promise<string> {
   return representation === "native" ? renderMarkdown(text, html) : text;
 }
 
 /** Returns whether a piece of Markdown can be one message, in either representation. */
-export function fitsTelegram(text: string): boolean {
-  const shown = renderMarkdown(text, html)
-    .replaceAll(/<[^>]*>/g, "")
-    .replaceAll(/&(amp|lt|gt|quot);/g, "_");
-  return text.length <= telegramTextUnitsMax && shown.length <= telegramTextUnitsMax;
+export async function fitsTelegram(text: string): Promise<boolean> {
+  if (text.length > telegramTextUnitsMax) return false;
+  const shown = (await renderMarkdown(text, html)).replaceAll(/<[^>]*>/g, "").replaceAll(/&(amp|lt|gt|quot);/g, "_");
+  return shown.length <= telegramTextUnitsMax;
 }

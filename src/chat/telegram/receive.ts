@@ -1,8 +1,7 @@
-import { type Static, Type } from "@sinclair/typebox";
-import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { sameText } from "../../kernel/seal.ts";
+import { type Fields, fieldsOf, idAt, itemsOf, textAt, wholeAt } from "../fields.ts";
 import { type Incoming, personOf, type ReadWebhook, type ReceivingBot } from "../platform.ts";
-import { type ChatCredentials, ChatId } from "../schema.ts";
+import type { ChatCredentials } from "../schema.ts";
 import { withinLimit } from "../text-limit.ts";
 
 /** Returns whether a request carries the secret that the webhook was registered with. */
@@ -11,125 +10,137 @@ export function isFromTelegram(credentials: ChatCredentials, headers: Headers): 
   return given !== null && credentials.webhookSecret !== undefined && sameText(given, credentials.webhookSecret);
 }
 
-const Text = Type.Optional(Type.String());
-const Whole = Type.Optional(Type.Integer({ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }));
-const Flag = Type.Optional(Type.Boolean());
-const Person = Type.Optional(Type.Object({ id: Whole, is_bot: Flag }));
-const Entities = Type.Optional(Type.Array(Type.Object({ type: Text, offset: Whole, length: Whole, user: Person })));
-
-const Message = Type.Object({
-  message_id: Whole,
-  message_thread_id: Whole,
-  is_topic_message: Flag,
-  business_connection_id: Type.Optional(ChatId),
-  sender_business_bot: Person,
-  from: Person,
-  chat: Type.Optional(Type.Object({ id: Whole, type: Text })),
-  reply_to_message: Type.Optional(Type.Object({ from: Person })),
-  text: Text,
-  caption: Text,
-  entities: Entities,
-  caption_entities: Entities,
-});
-type Message = Static<typeof Message>;
-
-const Press = Type.Object({
-  id: Type.Optional(ChatId),
-  data: Text,
-  from: Type.Optional(Type.Unknown()),
-  message: Type.Optional(Type.Object({ chat: Type.Optional(Type.Object({ id: Whole })) })),
-});
-
-/** The parts of Telegram's updates that are read. An update that does not match is neither a message nor a press. */
-const Update = Type.Object({
-  update_id: Whole,
-  message: Type.Optional(Message),
-  business_message: Type.Optional(Message),
-  callback_query: Type.Optional(Press),
-});
-type Update = Static<typeof Update>;
-const updates = TypeCompiler.Compile(Update);
-
 /** Reads a verified update. Throws `SyntaxError`. */
 export function readTelegram(bot: ReceivingBot, body: Uint8Array): ReadWebhook {
   const update = JSON.parse(new TextDecoder().decode(body)) as unknown;
   if (typeof update !== "object" || update === null) throw new SyntaxError("Not an update of Telegram's.");
-  return { incoming: updates.Check(update) ? incomingOf(bot, update) : null, responseBody: null };
+  return { incoming: incomingOf(bot, fieldsOf(update) ?? {}), responseBody: null };
 }
 
-function incomingOf(bot: ReceivingBot, update: Update): Incoming | null {
-  if (update.callback_query !== undefined) return pressOf(bot, update.callback_query);
-  const business = update.business_message !== undefined;
-  if (business && bot.configuration.businessMode !== true) return null;
-  const message = update.business_message ?? update.message;
-  return message === undefined ? null : messageOf(bot, message, update.update_id ?? 0, business);
+function incomingOf(bot: ReceivingBot, update: Fields): Incoming | null {
+  const query = fieldsOf(update.callback_query);
+  if (query !== null) return pressOf(bot, query);
+  const ofBusiness = fieldsOf(update.business_message);
+  if (ofBusiness !== null && bot.configuration.businessMode !== true) return null;
+  const message = ofBusiness ?? fieldsOf(update.message);
+  if (message === null) return null;
+  return moveOf(bot, message) ?? messageOf(bot, message, wholeAt(update.update_id) ?? 0, ofBusiness !== null);
 }
+
+/** Returns the move of a group that became a supergroup, which the old and the new one tell. */
+function moveOf(bot: ReceivingBot, message: Fields): Incoming | null {
+  const chat = wholeAt(fieldsOf(message.chat)?.id);
+  const [from, to] = [wholeAt(message.migrate_from_chat_id) ?? chat, wholeAt(message.migrate_to_chat_id) ?? chat];
+  if (from === null || to === null || from === to || !isAllowed(bot, from)) return null;
+  return { kind: "moved", from: String(from), to: String(to) };
+}
+
+/**
+ * What a person sends instead of words. A message with none of these and without a text
+ * is one of Telegram's own, such as that somebody joined.
+ */
+const contents = [
+  ...["animation", "audio", "checklist", "contact", "dice", "document", "game", "location", "paid_media", "photo"],
+  ...["poll", "sticker", "story", "venue", "video", "video_note", "voice"],
+];
 
 /** Returns a private message, or in a group a mention of the bot or a reply to it; null for everything else. */
-function messageOf(bot: ReceivingBot, message: Message, updateId: number, business: boolean): Incoming | null {
-  const { from, chat, message_id } = message;
-  if (from?.id === undefined || chat?.id === undefined || message_id === undefined) return null;
-  if (from.is_bot === true || String(from.id) === bot.identity.botUserId) return null;
-  if (business && (message.sender_business_bot !== undefined || from.id !== chat.id)) return null;
+function messageOf(bot: ReceivingBot, message: Fields, updateId: number, business: boolean): Incoming | null {
+  const chat = fieldsOf(message.chat);
+  const chatId = wholeAt(chat?.id);
+  const messageId = wholeAt(message.message_id);
+  const sender = senderOf(message);
+  if (chat === null || chatId === null || messageId === null || sender === null) return null;
+  if (String(sender) === bot.identity.botUserId) return null;
+  if (business && (fieldsOf(message.sender_business_bot) !== null || sender !== chatId)) return null;
   const isPrivate = chat.type === "private";
   const isGroup = chat.type === "group" || chat.type === "supergroup";
   if (!isPrivate && !(isGroup && isAddressed(bot, message))) return null;
-  if (!isAllowed(bot, chat.id)) return null;
+  if (!isAllowed(bot, chatId)) return null;
   const text = withoutMention(bot, message).trim();
-  if (text === "") return null;
-  const channel = String(chat.id);
-  const topic = message.is_topic_message === true ? (message.message_thread_id ?? null) : null;
-  const businessId = business ? (message.business_connection_id ?? null) : null;
+  if (
+    text === "" &&
+    !(isPrivate && contents.some((name) => fieldsOf(message[name]) !== null || Array.isArray(message[name])))
+  )
+    return null;
+  const channel = String(chatId);
+  const topic = message.is_topic_message === true ? wholeAt(message.message_thread_id) : null;
+  const businessId = business ? idAt(message.business_connection_id) : null;
   const place = topic === null ? channel : `${channel}:${topic}`;
   return {
     kind: "message",
-    keys: [`update:${updateId}`, `message:${businessId ?? ""}:${channel}:${message_id}`],
+    keys: [`update:${updateId}`, `message:${businessId ?? ""}:${channel}:${messageId}`],
     threadKey: businessId === null ? place : `${businessId}:${place}`,
     address: { channel, thread: topic === null ? null : String(topic), business: businessId },
-    place: message_id,
-    owner: isPrivate ? String(from.id) : channel,
-    author: isPrivate ? null : String(from.id),
+    place: messageId,
+    owner: isPrivate ? String(sender) : channel,
+    author: isPrivate ? null : String(sender),
     text,
   };
 }
 
-function pressOf(bot: ReceivingBot, query: Static<typeof Press>): Incoming | null {
-  const [, action, approvalId] = /^(approve|deny):([\x21-\x7e]+)$/.exec(query.data ?? "") ?? [];
-  const chat = query.message?.chat?.id;
-  if (approvalId === undefined || chat === undefined || !isAllowed(bot, chat)) return null;
-  const pressId = query.id ?? null;
-  const { id, first_name, last_name } = (query.from ?? {}) as Partial<
-    Record<"id" | "first_name" | "last_name", unknown>
-  >;
+/**
+ * Returns who wrote a message; null for other bots. People who write as their group
+ * (anonymous admins) or as a channel have a bot of Telegram's in `from`, and in
+ * `sender_chat` what they write as: no person, so that nobody decides by it.
+ */
+function senderOf(message: Fields): number | null {
+  const from = fieldsOf(message.from);
+  const writesAs = wholeAt(fieldsOf(message.sender_chat)?.id);
+  if (writesAs !== null && (from === null || from.is_bot === true)) return writesAs;
+  const id = wholeAt(from?.id);
+  return from?.is_bot === true || id === null ? null : id;
+}
+
+function pressOf(bot: ReceivingBot, query: Fields): Incoming | null {
+  const [, action, approvalId] = /^(approve|deny):([\x21-\x7e]{1,100})$/.exec(textAt(query.data) ?? "") ?? [];
+  const chat = wholeAt(fieldsOf(fieldsOf(query.message)?.chat)?.id);
+  if (approvalId === undefined || chat === null || !isAllowed(bot, chat)) return null;
+  const { id, first_name, last_name } = fieldsOf(query.from) ?? {};
   const person = personOf(id, first_name, last_name);
-  return { kind: "press", approvalId, approved: action === "approve", channel: String(chat), pressId, person };
+  const approved = action === "approve";
+  return { kind: "press", approvalId, approved, channel: String(chat), pressId: idAt(query.id), person };
 }
 
-function isAddressed(bot: ReceivingBot, message: Message): boolean {
-  if (String(message.reply_to_message?.from?.id) === bot.identity.botUserId) return true;
-  return mentionsOf(bot, message).length > 0;
+function isAddressed(bot: ReceivingBot, message: Fields): boolean {
+  const repliedTo = wholeAt(fieldsOf(fieldsOf(message.reply_to_message)?.from)?.id);
+  return (repliedTo !== null && String(repliedTo) === bot.identity.botUserId) || mentionsOf(bot, message).length > 0;
 }
 
-/** Returns what a person wrote, as text or below a picture, cut to the limit. */
-function writtenIn({ text, caption }: Message): string {
-  return withinLimit(text ?? caption ?? "");
+/** Returns what a person wrote, as text, below a picture or as a question to all, cut to the limit. */
+function writtenIn({ text, caption, poll, checklist, venue }: Fields): string {
+  const [asked, listed, place] = [fieldsOf(poll), fieldsOf(checklist), fieldsOf(venue)];
+  const written = [
+    textAt(text) ?? textAt(caption),
+    ...[asked?.question, listed?.title, place?.title, place?.address].map(textAt),
+    ...[...itemsOf(asked?.options), ...itemsOf(listed?.tasks)]
+      .map((item) => textAt(item.text))
+      .map((item) => item && `- ${item}`),
+  ];
+  return withinLimit(written.filter(Boolean).join("\n"));
 }
 
 /** The places where a message mentions the bot. Offsets and lengths count UTF-16 units. */
-function mentionsOf({ identity, botName }: ReceivingBot, message: Message): { start: number; end: number }[] {
+function mentionsOf({ identity, botName }: ReceivingBot, message: Fields): { start: number; end: number }[] {
   const text = writtenIn(message);
   const name = botName === null ? null : `@${botName.toLowerCase()}`;
-  return (message.entities ?? message.caption_entities ?? []).flatMap(({ type, offset = 0, length = 0, user }) => {
-    const end = offset + length;
-    if (type === "text_mention") return String(user?.id) === identity.botUserId ? [{ start: offset, end }] : [];
+  const entities = [
+    ...itemsOf(message.entities),
+    ...(textAt(message.text) === null ? itemsOf(message.caption_entities) : []),
+  ];
+  return entities.flatMap(({ type, user, ...at }) => {
+    const [start, length] = [wholeAt(at.offset) ?? 0, wholeAt(at.length) ?? 0];
+    const end = start + length;
+    if (type === "text_mention")
+      return String(wholeAt(fieldsOf(user)?.id)) === identity.botUserId ? [{ start, end }] : [];
     if (name === null || (type !== "mention" && type !== "bot_command") || length < name.length) return [];
     // Only the mention is removed from `/command@bot`. A body has room for 20,000 entities, so no more of the text than the name is read for each.
-    const start = end - name.length;
-    return start >= 0 && text.slice(start, end).toLowerCase() === name ? [{ start, end }] : [];
+    const from = end - name.length;
+    return from >= 0 && text.slice(from, end).toLowerCase() === name ? [{ start: from, end }] : [];
   });
 }
 
-function withoutMention(bot: ReceivingBot, message: Message): string {
+function withoutMention(bot: ReceivingBot, message: Fields): string {
   const text = writtenIn(message);
   const kept: string[] = [];
   let at = 0;

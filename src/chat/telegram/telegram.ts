@@ -1,3 +1,4 @@
+import { fieldsOf, textAt, wholeAt } from "../fields.ts";
 import {
   type ChatAccount,
   type ChatPlatform,
@@ -18,6 +19,7 @@ export const telegram: ChatPlatform = {
   verify: isFromTelegram,
   read: readTelegram,
   fits: fitsTelegram,
+  fitsCard: fitsTelegram,
   open: (endpoint, credentials) => openAccount(telegramCaller(endpoint, credentials.botToken), credentials),
 };
 
@@ -30,7 +32,7 @@ function openAccount(call: CallTelegram, { webhookSecret }: ChatCredentials): Ch
     },
     webhookStatus: async (url) => {
       const info = await call((api) => api.getWebhookInfo());
-      return info.url === url ? "pass" : "fail";
+      return fieldsOf(info)?.url === url ? "pass" : "fail";
     },
     membership: (bot, chat) => membership(call, bot, chat),
     post: (to, message) => post(call, to, message),
@@ -48,8 +50,10 @@ function openAccount(call: CallTelegram, { webhookSecret }: ChatCredentials): Ch
 
 async function identify(call: CallTelegram): Promise<KnownBot> {
   const bot = await call((api) => api.getMe());
-  const id = String(bot.id);
-  return { installation: id, botId: id, botUserId: id, teamId: null, appId: null, botName: bot.username ?? null };
+  const known = fieldsOf(bot);
+  const id = wholeAt(known?.id)?.toString() ?? null;
+  if (id === null) throw new PlatformError("unsure", "unreadable_answer");
+  return { installation: id, botId: id, botUserId: id, teamId: null, appId: null, botName: textAt(known?.username) };
 }
 
 async function register(call: CallTelegram, url: string, secret: string, businessMode: boolean): Promise<void> {
@@ -62,7 +66,9 @@ async function register(call: CallTelegram, url: string, secret: string, busines
 async function membership(call: CallTelegram, bot: BotIdentity, chat: string): Promise<CheckStatus> {
   try {
     const member = await call((api) => api.getChatMember(chat, Number(bot.botUserId)));
-    return member.status === "left" || member.status === "kicked" ? "fail" : "pass";
+    const status = textAt(fieldsOf(member)?.status);
+    if (status === null) return "unknown";
+    return status === "left" || status === "kicked" ? "fail" : "pass";
   } catch (error) {
     return error instanceof PlatformError && error.kind === "refused" ? "fail" : "unknown";
   }
@@ -90,18 +96,23 @@ function placeOf({ thread, business }: ChatAddress) {
 }
 
 async function post(call: CallTelegram, to: ChatAddress, message: OutgoingMessage): Promise<string> {
+  const text = await telegramText(message);
   const posted = await call((api) =>
-    api.sendMessage(to.channel, telegramText(message), {
+    api.sendMessage(to.channel, text, {
       ...formatOf(message),
       ...placeOf(to),
     }),
   );
-  return String(posted.message_id);
+  const id = wholeAt(fieldsOf(posted)?.message_id);
+  // It says that it was posted, and not as what.
+  if (id === null) throw new PlatformError("unsure", "unreadable_answer");
+  return String(id);
 }
 
 async function edit(call: CallTelegram, to: ChatAddress, messageId: string, message: OutgoingMessage): Promise<void> {
+  const text = await telegramText(message);
   await call((api) =>
-    api.editMessageText(to.channel, Number(messageId), telegramText(message), {
+    api.editMessageText(to.channel, Number(messageId), text, {
       ...formatOf(message),
       ...(to.business === null ? {} : { business_connection_id: to.business }),
     }),
