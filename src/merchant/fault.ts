@@ -57,10 +57,14 @@ export function faultOfStatus(status: number, headers: Headers, body: string): B
   return new BillingFault("refused", code ?? `http_${status}`, more);
 }
 
+/** An error of a provider has at most so many characters. */
+const errorCharactersMax = 64 * 1024;
+
 /** Stripe's `{ error: { code, type, message } }` and Polar's `{ error, detail }`. */
 function readError(body: string): { code: string | null; message: string } {
   try {
-    const { error, detail } = JSON.parse(body) as Record<string, unknown>;
+    // A real error is short; what is long is not parsed.
+    const { error, detail } = JSON.parse(body.slice(0, errorCharactersMax)) as Record<string, unknown>;
     if (typeof error === "object" && error !== null) {
       const { code, type, message } = error as Record<string, unknown>;
       return { code: plainCode(code) ?? plainCode(type), message: typeof message === "string" ? message : "" };

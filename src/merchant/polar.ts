@@ -2,6 +2,7 @@ import { createPolarCore } from "@polar-sh/sdk/2026-10";
 import { getCustomers, getStateCustomers } from "@polar-sh/sdk/2026-10/services/customers";
 import { ingestEvents } from "@polar-sh/sdk/2026-10/services/events";
 import { listOrganizations } from "@polar-sh/sdk/2026-10/services/organizations";
+import { idAt, sentFields, sentItems, textAt } from "../kernel/outbound/sent-fields.ts";
 import { BillingFault, faultOf, orFault } from "./fault.ts";
 import type { BillingAccount, BillingProvider, Eligibility, UsageReceipt, UsageReport } from "./provider.ts";
 import { acceptedReceipt, receiptOf } from "./receipt.ts";
@@ -46,12 +47,14 @@ function openClient(
 }
 
 async function findOrganization(client: Client): Promise<string> {
-  const { items } = await orFault(listOrganizations(client)({ limit: 2 }));
-  const [organization, another] = items;
+  const page = await orFault(listOrganizations(client)({ limit: 2 }));
+  const [organization, another] = sentItems(sentFields(page)?.items);
   // A person's token reaches all their organizations, and an event does not say which one is meant.
   if (organization === undefined || another !== undefined)
     throw new BillingFault("unauthorized", "organization_ambiguous");
-  return organization.id;
+  const id = idAt(organization.id);
+  if (id === null) throw new BillingFault("garbled", "organization_without_id");
+  return id;
 }
 
 async function hasCustomer(client: Client, customerId: string): Promise<boolean> {
@@ -74,10 +77,15 @@ async function eligibility(
 ): Promise<Eligibility> {
   try {
     const state = await orFault(getStateCustomers(client)(customerId));
-    const subscribed = (state.active_subscriptions ?? []).some(
-      ({ product_id, status }) => productIds.includes(product_id) && countingStatuses.has(status),
+    // One subscription or meter that cannot be read is none, and says nothing of the others.
+    const { active_subscriptions, active_meters } = sentFields(state) ?? {};
+    const subscribed = sentItems(active_subscriptions).some(
+      ({ product_id, status }) =>
+        productIds.includes(textAt(product_id) ?? "") && countingStatuses.has(textAt(status) ?? ""),
     );
-    const funded = (state.active_meters ?? []).some(({ meter_id, balance }) => meter_id === meterId && balance > 0);
+    const funded = sentItems(active_meters).some(
+      ({ meter_id, balance }) => meter_id === meterId && typeof balance === "number" && balance > 0,
+    );
     return { subscribed: productIds.length === 0 || subscribed, funded: meterId === null || funded };
   } catch (error) {
     if (faultOf(error).kind !== "missing") throw error;

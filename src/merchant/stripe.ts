@@ -1,4 +1,5 @@
 import Stripe from "stripe";
+import { idAt, type SentFields, sentFields, sentItems, textAt } from "../kernel/outbound/sent-fields.ts";
 import { BillingFault, faultOf, orFault } from "./fault.ts";
 import type { BillingAccount, BillingProvider, Eligibility, UsageReceipt, UsageReport } from "./provider.ts";
 import { acceptedReceipt, receiptOf } from "./receipt.ts";
@@ -46,12 +47,14 @@ async function findAccount(client: Stripe, environment: BillingEnvironment, cred
   const mode = /^[a-z]+_(test|live)_/.exec(credential)?.[1];
   if (mode !== undefined && (mode === "live") !== (environment === "live"))
     throw new BillingFault("unauthorized", "other_mode");
-  return (await orFault(client.accounts.retrieveCurrent())).id;
+  const id = idAt(sentFields(await orFault(client.accounts.retrieveCurrent()))?.id);
+  if (id === null) throw new BillingFault("garbled", "account_without_id");
+  return id;
 }
 
 async function hasCustomer(client: Stripe, customerId: string): Promise<boolean> {
   try {
-    return (await orFault(client.customers.retrieve(customerId))).deleted !== true;
+    return sentFields(await orFault(client.customers.retrieve(customerId)))?.deleted !== true;
   } catch (error) {
     const { kind } = faultOf(error);
     if (kind === "missing" || kind === "refused") return false;
@@ -92,30 +95,36 @@ async function isSubscribed(client: Stripe, customerId: string, productIds: read
         ...(after === null ? {} : { starting_after: after }),
       }),
     );
-    const subscribed = page.data.some(
-      ({ status, items }) =>
-        (status === "active" || status === "trialing") &&
-        items.data.some(({ price: { product } }) =>
-          productIds.includes(typeof product === "string" ? product : product.id),
-        ),
-    );
-    if (subscribed) return true;
-    checked += page.data.length;
-    after = page.data.at(-1)?.id ?? null;
+    // One subscription that cannot be read is none, and says nothing of the others.
+    const subscriptions = sentItems(sentFields(page)?.data);
+    if (subscriptions.some((subscription) => isOf(subscription, productIds))) return true;
+    checked += subscriptions.length;
+    after = idAt(subscriptions.at(-1)?.id);
     if (!page.has_more || after === null) return false;
   }
   return false;
 }
 
+function isOf({ status, items }: SentFields, productIds: readonly string[]): boolean {
+  if (status !== "active" && status !== "trialing") return false;
+  return sentItems(sentFields(items)?.data).some(({ price }) => {
+    const product = sentFields(price)?.product;
+    return productIds.includes(textAt(product) ?? textAt(sentFields(product)?.id) ?? "");
+  });
+}
+
 /** Stripe keeps billing credits per customer, not per meter: what counts is the credit that can be used for metered prices. */
 async function hasCredit(client: Stripe, customerId: string): Promise<boolean> {
-  const { balances } = await orFault(
+  const summary = await orFault(
     client.billing.creditBalanceSummaries.retrieve({
       customer: customerId,
       filter: { type: "applicability_scope", applicability_scope: { price_type: "metered" } },
     }),
   );
-  return balances.some(({ available_balance: { monetary } }) => (monetary?.value ?? 0) > 0);
+  return sentItems(sentFields(summary)?.balances).some(({ available_balance }) => {
+    const value = sentFields(sentFields(available_balance)?.monetary)?.value;
+    return typeof value === "number" && value > 0;
+  });
 }
 
 async function deliver(client: Stripe, reports: readonly UsageReport[]): Promise<readonly UsageReceipt[]> {

@@ -95,9 +95,14 @@ export const ResponseCreate = Component("ResponseCreate", {
   text: Maybe(Closed({ format: Maybe(TextFormat), verbosity: Fixed("medium") })),
   metadata: Maybe(Metadata),
   user: Maybe(UserId),
-  // What OpenAI's clients may send though it changes nothing.
-  include: Maybe(Type.Array(Type.Unknown(), { maxItems: 0, errorMessage: "is not supported: leave it out" })),
-  stream_options: Maybe(Closed({ include_obfuscation: Fixed(false) })),
+  // What OpenAI's clients send, and what cannot change an answer here, whatever it says: it is not looked at.
+  include: Maybe(Type.Array(Type.String())),
+  stream_options: Maybe(Closed({ include_obfuscation: Maybe(Type.Boolean()) })),
+  safety_identifier: Maybe(Type.String()),
+  prompt_cache_key: Maybe(Type.String()),
+  prompt_cache_options: Maybe(Type.Object({}, { additionalProperties: true })),
+  prompt_cache_retention: Maybe(Type.String()),
+  client_metadata: Maybe(Type.Object({}, { additionalProperties: true })),
   parallel_tool_calls: Fixed(true),
   truncation: Fixed("auto", "disabled"),
   service_tier: Fixed("auto", "default"),
@@ -109,15 +114,11 @@ export const ResponseCreate = Component("ResponseCreate", {
   max_output_tokens: Fixed(),
   max_tool_calls: Fixed(),
   reasoning: Fixed(),
-  safety_identifier: Fixed(),
-  prompt_cache_key: Fixed(),
   conversation: Fixed(),
   prompt: Fixed(),
   access_programs: Fixed(),
   context_management: Fixed(),
   image: Fixed(),
   moderation: Fixed(),
-  prompt_cache_options: Fixed(),
-  prompt_cache_retention: Fixed(),
 });
 export type CreateBody = Static<typeof ResponseCreate>;

@@ -189,7 +189,7 @@ describe("Slack", async () => {
   test("bold beside letters is bold, entities are decoded once, and a card's code is closed", async () => {
     await direct("D50", { text: slackEscaped(says("これは**重要**です。 a &amp; `b`")) });
     expect(await answers("D50", 1)).toEqual(["これは\u200B*重要*\u200Bです。 a &amp; `b`"]);
-    await direct("D51", { text: `[[sim: tool=memory_save input=${JSON.stringify({ text: "&amp;".repeat(900) })}]]` });
+    await direct("D51", { text: `[[sim: tool=memory_save args=${JSON.stringify({ text: "&amp;".repeat(900) })}]]` });
     const card = await eventually(() =>
       fixture.slack.messages.find(({ channel, blocks }) => channel === "D51" && blocks.length > 0),
     );

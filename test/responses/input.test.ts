@@ -21,15 +21,10 @@ describe("a field that is not supported is 400 by its name", () => {
     reasoning: { effort: "low" },
     truncation: "none",
     service_tier: "flex",
-    safety_identifier: "x",
-    prompt_cache_key: "x",
     conversation: "conv_1",
     prompt: { id: "p" },
-    include: ["reasoning.encrypted_content"],
     context_management: [{ type: "compaction" }],
     moderation: {},
-    prompt_cache_options: {},
-    prompt_cache_retention: "24h",
     tool_choice: { type: "allowed_tools", mode: "auto", tools: [] },
   };
   for (const [name, value] of Object.entries(fields))
@@ -42,7 +37,6 @@ describe("a field that is not supported is 400 by its name", () => {
   test.each([
     ["text.format", { text: { format: { type: "json_object" } } }],
     ["text.verbosity", { text: { verbosity: "low" } }],
-    ["stream_options.include_obfuscation", { stream_options: { include_obfuscation: true } }],
     ["tools[0].type", { tools: [{ type: "web_search" }] }],
     ["tools[0].defer_loading", { tools: [{ type: "function", name: "f", defer_loading: true }] }],
   ])("%s", async (param, fields) => {
@@ -63,6 +57,20 @@ describe("a field that is not supported is 400 by its name", () => {
     expect(await told({ instructions: ["x"] })).toContain("must be a text of at most 100000 characters");
     expect(await told({ store: "yes" })).toContain("expected boolean");
     expect(await told({ tools: {} })).toContain("expected array");
+  });
+
+  test("but what cannot change an answer is taken and ignored, as Codex and the Agents SDK send it", async () => {
+    const { status, body } = await ask({
+      include: ["reasoning.encrypted_content", "message.output_text.logprobs"],
+      prompt_cache_key: "019a",
+      prompt_cache_retention: "24h",
+      prompt_cache_options: {},
+      safety_identifier: "u-1",
+      client_metadata: { "x-codex-installation-id": "x" },
+      stream_options: { include_obfuscation: true },
+      text: { verbosity: "medium" },
+    });
+    expect([status, body.prompt_cache_key, body.safety_identifier]).toEqual([200, null, null]);
   });
 
   test("but it may be null, or say what holds anyway", async () => {

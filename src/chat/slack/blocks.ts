@@ -1,4 +1,4 @@
-import { type Fields, fieldsOf, itemsOf, textAt } from "../fields.ts";
+import { type SentFields, sentFields, sentItems, textAt } from "../../kernel/outbound/sent-fields.ts";
 import { escapeText } from "./format.ts";
 
 /** Blocks nest so deep: lists in lists of rich text have six levels at most. */
@@ -9,11 +9,11 @@ const depthMax = 12;
  * what is attached to it (shared messages, other apps' cards), and what Slack read of
  * its files (the words of an audio clip, the begin of a snippet).
  */
-export function textBesides(event: Fields): string {
+export function textBesides(event: SentFields): string {
   return lines([
     blocksText(event.blocks, 0),
-    lines(itemsOf(event.attachments).map(attachmentText)),
-    lines(itemsOf(event.files).map(fileText)),
+    lines(sentItems(event.attachments).map(attachmentText)),
+    lines(sentItems(event.files).map(fileText)),
   ]);
 }
 
@@ -22,30 +22,33 @@ function lines(texts: readonly string[]): string {
 }
 
 function blocksText(value: unknown, depth: number): string {
-  return depth > depthMax ? "" : lines(itemsOf(value).map((block) => blockText(block, depth)));
+  return depth > depthMax ? "" : lines(sentItems(value).map((block) => blockText(block, depth)));
 }
 
-function blockText(block: Fields, depth: number): string {
+function blockText(block: SentFields, depth: number): string {
   if (block.type === "rich_text") return blocksText(block.elements, depth + 1);
   // Parts of rich text: within a list each item is a section of its own.
   if (block.type === "rich_text_list") return blocksText(block.elements, depth + 1);
   if (typeof block.type === "string" && block.type.startsWith("rich_text_"))
-    return itemsOf(block.elements).map(spanText).join("");
-  return lines([textOfField(block.text), ...[...itemsOf(block.fields), ...itemsOf(block.elements)].map(textOfObject)]);
+    return sentItems(block.elements).map(spanText).join("");
+  return lines([
+    textOfField(block.text),
+    ...[...sentItems(block.fields), ...sentItems(block.elements)].map(textOfObject),
+  ]);
 }
 
 /** Returns a text that is given as it is (`markdown`), or as an object with its kind. */
 function textOfField(value: unknown): string {
-  const fields = fieldsOf(value);
+  const fields = sentFields(value);
   return fields === null ? (textAt(value) ?? "") : textOfObject(fields);
 }
 
-function textOfObject(value: Fields): string {
+function textOfObject(value: SentFields): string {
   return textAt(value.text) ?? "";
 }
 
 /** Returns a piece of rich text as Slack writes it in `text`. */
-function spanText(span: Fields): string {
+function spanText(span: SentFields): string {
   const id = (name: string) => textAt(span[name]) ?? "";
   switch (span.type) {
     case "user":
@@ -65,18 +68,20 @@ function spanText(span: Fields): string {
   }
 }
 
-function attachmentText(attachment: Fields): string {
+function attachmentText(attachment: SentFields): string {
   const said = lines([
     ...["pretext", "title", "text"].map((name) => textAt(attachment[name]) ?? ""),
     blocksText(attachment.blocks, 1),
-    ...itemsOf(attachment.fields).map((field) => [textAt(field.title), textAt(field.value)].filter(Boolean).join(": ")),
+    ...sentItems(attachment.fields).map((field) =>
+      [textAt(field.title), textAt(field.value)].filter(Boolean).join(": "),
+    ),
   ]);
   return said === "" ? (textAt(attachment.fallback) ?? "") : said;
 }
 
-function fileText(file: Fields): string {
-  const heard = textAt(fieldsOf(fieldsOf(file.transcription)?.preview)?.content);
-  const comment = textAt(fieldsOf(file.initial_comment)?.comment);
+function fileText(file: SentFields): string {
+  const heard = textAt(sentFields(sentFields(file.transcription)?.preview)?.content);
+  const comment = textAt(sentFields(file.initial_comment)?.comment);
   const snippet =
     file.mode === "snippet" || file.mode === "post" || file.mode === "email" ? textAt(file.preview) : null;
   return lines([comment ?? "", escapeText(heard ?? snippet ?? "")]);

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { type Fields, fieldsOf, idAt, itemsOf, textAt } from "../fields.ts";
+import { idAt, type SentFields, sentFields, sentItems, textAt } from "../../kernel/outbound/sent-fields.ts";
 import { type Incoming, personOf, type ReadWebhook, type ReceivingBot } from "../platform.ts";
 import type { ChatCredentials } from "../schema.ts";
 import { withinLimit } from "../text-limit.ts";
@@ -30,30 +30,30 @@ export function readSlack(bot: ReceivingBot, body: Uint8Array, mediaType: string
   const isForm = mediaType === "application/x-www-form-urlencoded";
   const sent = JSON.parse((isForm ? new URLSearchParams(text).get("payload") : text) ?? "") as unknown;
   if (typeof sent !== "object" || sent === null) throw new SyntaxError("Not a payload of Slack's.");
-  const payload = fieldsOf(sent) ?? {};
+  const payload = sentFields(sent) ?? {};
   if (payload.type === "url_verification") return { incoming: null, responseBody: { challenge: payload.challenge } };
   return { incoming: isOurs(bot, payload) ? incomingOf(bot, payload) : null, responseBody: null };
 }
 
 /** Whether a payload is for this installation: one app, with one signing secret, may be installed in many workspaces. */
-function isOurs({ identity }: ReceivingBot, payload: Fields): boolean {
-  const named = [payload, ...itemsOf(payload.authorizations)]
+function isOurs({ identity }: ReceivingBot, payload: SentFields): boolean {
+  const named = [payload, ...sentItems(payload.authorizations)]
     .flatMap(({ team_id, enterprise_id }) => [idAt(team_id), idAt(enterprise_id)])
-    .concat(idAt(fieldsOf(payload.team)?.id))
+    .concat(idAt(sentFields(payload.team)?.id))
     .filter((id) => id !== null);
   return named.length === 0 || identity.teamId === null || named.includes(identity.teamId);
 }
 
-function incomingOf(bot: ReceivingBot, payload: Fields): Incoming | null {
+function incomingOf(bot: ReceivingBot, payload: SentFields): Incoming | null {
   if (payload.type === "block_actions") return pressOf(bot, payload);
-  const event = fieldsOf(payload.event);
+  const event = sentFields(payload.event);
   if (payload.type !== "event_callback" || event === null) return null;
   if (event.type === "channel_id_changed") return moveOf(bot, event);
   return messageOf(bot, event, idAt(payload.event_id));
 }
 
 /** Returns the move of a channel that has another id now, as after it was shared or made private. */
-function moveOf({ configuration }: ReceivingBot, event: Fields): Incoming | null {
+function moveOf({ configuration }: ReceivingBot, event: SentFields): Incoming | null {
   const from = idAt(event.old_channel_id);
   const to = idAt(event.new_channel_id);
   return from === null || to === null || !isAllowed(configuration.channelIds, from)
@@ -67,13 +67,17 @@ const writtenSubtypes: ReadonlySet<unknown> = new Set(["file_share", "thread_bro
 const timestamp = /^\d{1,10}(\.\d{1,6})?$/;
 
 /** Returns a mention or a direct message; null for everything else, also for the bot's own messages and for edits. */
-function messageOf({ identity, configuration }: ReceivingBot, event: Fields, eventId: string | null): Incoming | null {
+function messageOf(
+  { identity, configuration }: ReceivingBot,
+  event: SentFields,
+  eventId: string | null,
+): Incoming | null {
   const channel = idAt(event.channel);
   const user = idAt(event.user);
   const ts = textAt(event.ts);
   if (channel === null || user === null || ts === null || !timestamp.test(ts)) return null;
   if (textAt(event.subtype) !== null && !writtenSubtypes.has(event.subtype)) return null;
-  if (fieldsOf(event.edited) !== null || event.hidden === true) return null;
+  if (sentFields(event.edited) !== null || event.hidden === true) return null;
   if (textAt(event.bot_id) !== null || user === identity.botUserId) return null;
   const said = textAt(event.text) ?? "";
   const written = withinLimit(said.trim() === "" ? textBesides(event) : said);
@@ -103,14 +107,14 @@ function mentions(text: string, userId: string): boolean {
   return text.includes(`<@${userId}>`) || text.includes(`<@${userId}|`);
 }
 
-function pressOf({ configuration }: ReceivingBot, payload: Fields): Incoming | null {
-  const action = itemsOf(payload.actions).find(({ action_id }) => action_id === "approve" || action_id === "deny");
+function pressOf({ configuration }: ReceivingBot, payload: SentFields): Incoming | null {
+  const action = sentItems(payload.actions).find(({ action_id }) => action_id === "approve" || action_id === "deny");
   const approvalId = idAt(action?.value);
-  const channel = idAt(fieldsOf(payload.channel)?.id);
+  const channel = idAt(sentFields(payload.channel)?.id);
   if (action === undefined || approvalId === null || channel === null) return null;
   if (!isAllowed(configuration.channelIds, channel)) return null;
   const approved = action.action_id === "approve";
-  const { id, name, username } = fieldsOf(payload.user) ?? {};
+  const { id, name, username } = sentFields(payload.user) ?? {};
   const person = personOf(id, name ?? username);
   return { kind: "press", approvalId, approved, channel, pressId: null, person };
 }

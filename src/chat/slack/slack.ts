@@ -1,4 +1,4 @@
-import { idAt, textAt } from "../fields.ts";
+import { idAt, textAt } from "../../kernel/outbound/sent-fields.ts";
 import {
   type ChatAccount,
   type ChatPlatform,

@@ -1,5 +1,5 @@
 import { Api, GrammyError, HttpError } from "grammy/web";
-import { fieldsOf, textAt, wholeAt } from "../fields.ts";
+import { sentFields, textAt, wholeAt } from "../../kernel/outbound/sent-fields.ts";
 import { type Endpoint, PlatformError } from "../platform.ts";
 import { limited, networkFailure, platformFetch } from "../transport.ts";
 
@@ -30,7 +30,7 @@ export function telegramCaller(endpoint: Endpoint, botToken: string): CallTelegr
 function telegramFailure(error: unknown): PlatformError {
   if (error instanceof HttpError) return networkFailure(error.error);
   if (!(error instanceof GrammyError)) return networkFailure(error);
-  const parameters = fieldsOf(error.parameters) ?? {};
+  const parameters = sentFields(error.parameters) ?? {};
   const description = textAt(error.description) ?? "";
   if (error.error_code === 429) return limited(numberAt(parameters.retry_after));
   const code = codeOf(description);

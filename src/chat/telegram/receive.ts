@@ -1,5 +1,5 @@
+import { idAt, type SentFields, sentFields, sentItems, textAt, wholeAt } from "../../kernel/outbound/sent-fields.ts";
 import { sameText } from "../../kernel/seal.ts";
-import { type Fields, fieldsOf, idAt, itemsOf, textAt, wholeAt } from "../fields.ts";
 import { type Incoming, personOf, type ReadWebhook, type ReceivingBot } from "../platform.ts";
 import type { ChatCredentials } from "../schema.ts";
 import { withinLimit } from "../text-limit.ts";
@@ -14,22 +14,22 @@ export function isFromTelegram(credentials: ChatCredentials, headers: Headers): 
 export function readTelegram(bot: ReceivingBot, body: Uint8Array): ReadWebhook {
   const update = JSON.parse(new TextDecoder().decode(body)) as unknown;
   if (typeof update !== "object" || update === null) throw new SyntaxError("Not an update of Telegram's.");
-  return { incoming: incomingOf(bot, fieldsOf(update) ?? {}), responseBody: null };
+  return { incoming: incomingOf(bot, sentFields(update) ?? {}), responseBody: null };
 }
 
-function incomingOf(bot: ReceivingBot, update: Fields): Incoming | null {
-  const query = fieldsOf(update.callback_query);
+function incomingOf(bot: ReceivingBot, update: SentFields): Incoming | null {
+  const query = sentFields(update.callback_query);
   if (query !== null) return pressOf(bot, query);
-  const ofBusiness = fieldsOf(update.business_message);
+  const ofBusiness = sentFields(update.business_message);
   if (ofBusiness !== null && bot.configuration.businessMode !== true) return null;
-  const message = ofBusiness ?? fieldsOf(update.message);
+  const message = ofBusiness ?? sentFields(update.message);
   if (message === null) return null;
   return moveOf(bot, message) ?? messageOf(bot, message, wholeAt(update.update_id) ?? 0, ofBusiness !== null);
 }
 
 /** Returns the move of a group that became a supergroup, which the old and the new one tell. */
-function moveOf(bot: ReceivingBot, message: Fields): Incoming | null {
-  const chat = wholeAt(fieldsOf(message.chat)?.id);
+function moveOf(bot: ReceivingBot, message: SentFields): Incoming | null {
+  const chat = wholeAt(sentFields(message.chat)?.id);
   const [from, to] = [wholeAt(message.migrate_from_chat_id) ?? chat, wholeAt(message.migrate_to_chat_id) ?? chat];
   if (from === null || to === null || from === to || !isAllowed(bot, from)) return null;
   return { kind: "moved", from: String(from), to: String(to) };
@@ -45,14 +45,14 @@ const contents = [
 ];
 
 /** Returns a private message, or in a group a mention of the bot or a reply to it; null for everything else. */
-function messageOf(bot: ReceivingBot, message: Fields, updateId: number, business: boolean): Incoming | null {
-  const chat = fieldsOf(message.chat);
+function messageOf(bot: ReceivingBot, message: SentFields, updateId: number, business: boolean): Incoming | null {
+  const chat = sentFields(message.chat);
   const chatId = wholeAt(chat?.id);
   const messageId = wholeAt(message.message_id);
   const sender = senderOf(message);
   if (chat === null || chatId === null || messageId === null || sender === null) return null;
   if (String(sender) === bot.identity.botUserId) return null;
-  if (business && (fieldsOf(message.sender_business_bot) !== null || sender !== chatId)) return null;
+  if (business && (sentFields(message.sender_business_bot) !== null || sender !== chatId)) return null;
   const isPrivate = chat.type === "private";
   const isGroup = chat.type === "group" || chat.type === "supergroup";
   if (!isPrivate && !(isGroup && isAddressed(bot, message))) return null;
@@ -60,7 +60,7 @@ function messageOf(bot: ReceivingBot, message: Fields, updateId: number, busines
   const text = withoutMention(bot, message).trim();
   if (
     text === "" &&
-    !(isPrivate && contents.some((name) => fieldsOf(message[name]) !== null || Array.isArray(message[name])))
+    !(isPrivate && contents.some((name) => sentFields(message[name]) !== null || Array.isArray(message[name])))
   )
     return null;
   const channel = String(chatId);
@@ -84,36 +84,36 @@ function messageOf(bot: ReceivingBot, message: Fields, updateId: number, busines
  * (anonymous admins) or as a channel have a bot of Telegram's in `from`, and in
  * `sender_chat` what they write as: no person, so that nobody decides by it.
  */
-function senderOf(message: Fields): number | null {
-  const from = fieldsOf(message.from);
-  const writesAs = wholeAt(fieldsOf(message.sender_chat)?.id);
+function senderOf(message: SentFields): number | null {
+  const from = sentFields(message.from);
+  const writesAs = wholeAt(sentFields(message.sender_chat)?.id);
   if (writesAs !== null && (from === null || from.is_bot === true)) return writesAs;
   const id = wholeAt(from?.id);
   return from?.is_bot === true || id === null ? null : id;
 }
 
-function pressOf(bot: ReceivingBot, query: Fields): Incoming | null {
+function pressOf(bot: ReceivingBot, query: SentFields): Incoming | null {
   const [, action, approvalId] = /^(approve|deny):([\x21-\x7e]{1,100})$/.exec(textAt(query.data) ?? "") ?? [];
-  const chat = wholeAt(fieldsOf(fieldsOf(query.message)?.chat)?.id);
+  const chat = wholeAt(sentFields(sentFields(query.message)?.chat)?.id);
   if (approvalId === undefined || chat === null || !isAllowed(bot, chat)) return null;
-  const { id, first_name, last_name } = fieldsOf(query.from) ?? {};
+  const { id, first_name, last_name } = sentFields(query.from) ?? {};
   const person = personOf(id, first_name, last_name);
   const approved = action === "approve";
   return { kind: "press", approvalId, approved, channel: String(chat), pressId: idAt(query.id), person };
 }
 
-function isAddressed(bot: ReceivingBot, message: Fields): boolean {
-  const repliedTo = wholeAt(fieldsOf(fieldsOf(message.reply_to_message)?.from)?.id);
+function isAddressed(bot: ReceivingBot, message: SentFields): boolean {
+  const repliedTo = wholeAt(sentFields(sentFields(message.reply_to_message)?.from)?.id);
   return (repliedTo !== null && String(repliedTo) === bot.identity.botUserId) || mentionsOf(bot, message).length > 0;
 }
 
 /** Returns what a person wrote, as text, below a picture or as a question to all, cut to the limit. */
-function writtenIn({ text, caption, poll, checklist, venue }: Fields): string {
-  const [asked, listed, place] = [fieldsOf(poll), fieldsOf(checklist), fieldsOf(venue)];
+function writtenIn({ text, caption, poll, checklist, venue }: SentFields): string {
+  const [asked, listed, place] = [sentFields(poll), sentFields(checklist), sentFields(venue)];
   const written = [
     textAt(text) ?? textAt(caption),
     ...[asked?.question, listed?.title, place?.title, place?.address].map(textAt),
-    ...[...itemsOf(asked?.options), ...itemsOf(listed?.tasks)]
+    ...[...sentItems(asked?.options), ...sentItems(listed?.tasks)]
       .map((item) => textAt(item.text))
       .map((item) => item && `- ${item}`),
   ];
@@ -121,18 +121,18 @@ function writtenIn({ text, caption, poll, checklist, venue }: Fields): string {
 }
 
 /** The places where a message mentions the bot. Offsets and lengths count UTF-16 units. */
-function mentionsOf({ identity, botName }: ReceivingBot, message: Fields): { start: number; end: number }[] {
+function mentionsOf({ identity, botName }: ReceivingBot, message: SentFields): { start: number; end: number }[] {
   const text = writtenIn(message);
   const name = botName === null ? null : `@${botName.toLowerCase()}`;
   const entities = [
-    ...itemsOf(message.entities),
-    ...(textAt(message.text) === null ? itemsOf(message.caption_entities) : []),
+    ...sentItems(message.entities),
+    ...(textAt(message.text) === null ? sentItems(message.caption_entities) : []),
   ];
   return entities.flatMap(({ type, user, ...at }) => {
     const [start, length] = [wholeAt(at.offset) ?? 0, wholeAt(at.length) ?? 0];
     const end = start + length;
     if (type === "text_mention")
-      return String(wholeAt(fieldsOf(user)?.id)) === identity.botUserId ? [{ start, end }] : [];
+      return String(wholeAt(sentFields(user)?.id)) === identity.botUserId ? [{ start, end }] : [];
     if (name === null || (type !== "mention" && type !== "bot_command") || length < name.length) return [];
     // Only the mention is removed from `/command@bot`. A body has room for 20,000 entities, so no more of the text than the name is read for each.
     const from = end - name.length;
@@ -140,7 +140,7 @@ function mentionsOf({ identity, botName }: ReceivingBot, message: Fields): { sta
   });
 }
 
-function withoutMention(bot: ReceivingBot, message: Fields): string {
+function withoutMention(bot: ReceivingBot, message: SentFields): string {
   const text = writtenIn(message);
   const kept: string[] = [];
   let at = 0;

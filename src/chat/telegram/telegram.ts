@@ -1,4 +1,4 @@
-import { fieldsOf, textAt, wholeAt } from "../fields.ts";
+import { sentFields, textAt, wholeAt } from "../../kernel/outbound/sent-fields.ts";
 import {
   type ChatAccount,
   type ChatPlatform,
@@ -32,7 +32,7 @@ function openAccount(call: CallTelegram, { webhookSecret }: ChatCredentials): Ch
     },
     webhookStatus: async (url) => {
       const info = await call((api) => api.getWebhookInfo());
-      return fieldsOf(info)?.url === url ? "pass" : "fail";
+      return sentFields(info)?.url === url ? "pass" : "fail";
     },
     membership: (bot, chat) => membership(call, bot, chat),
     post: (to, message) => post(call, to, message),
@@ -50,7 +50,7 @@ function openAccount(call: CallTelegram, { webhookSecret }: ChatCredentials): Ch
 
 async function identify(call: CallTelegram): Promise<KnownBot> {
   const bot = await call((api) => api.getMe());
-  const known = fieldsOf(bot);
+  const known = sentFields(bot);
   const id = wholeAt(known?.id)?.toString() ?? null;
   if (id === null) throw new PlatformError("unsure", "unreadable_answer");
   return { installation: id, botId: id, botUserId: id, teamId: null, appId: null, botName: textAt(known?.username) };
@@ -66,7 +66,7 @@ async function register(call: CallTelegram, url: string, secret: string, busines
 async function membership(call: CallTelegram, bot: BotIdentity, chat: string): Promise<CheckStatus> {
   try {
     const member = await call((api) => api.getChatMember(chat, Number(bot.botUserId)));
-    const status = textAt(fieldsOf(member)?.status);
+    const status = textAt(sentFields(member)?.status);
     if (status === null) return "unknown";
     return status === "left" || status === "kicked" ? "fail" : "pass";
   } catch (error) {
@@ -103,7 +103,7 @@ async function post(call: CallTelegram, to: ChatAddress, message: OutgoingMessag
       ...placeOf(to),
     }),
   );
-  const id = wholeAt(fieldsOf(posted)?.message_id);
+  const id = wholeAt(sentFields(posted)?.message_id);
   // It says that it was posted, and not as what.
   if (id === null) throw new PlatformError("unsure", "unreadable_answer");
   return String(id);

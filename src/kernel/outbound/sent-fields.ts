@@ -1,22 +1,22 @@
 /**
- * Reading what a chat platform sends: field by field, only those that are used. What is
+ * Reading what a chat platform or a billing provider sends: field by field, only those that are used. What is
  * null or of another type than it should be is absent, and costs itself alone.
  */
 
 /** The fields of an object; of anything else, none. */
-export type Fields = Readonly<Record<string, unknown>>;
+export type SentFields = Readonly<Record<string, unknown>>;
 
-/** An id of a platform has at most so many characters. */
+/** An id has at most so many characters. */
 const idCharactersMax = 256;
 
 /** Returns the fields of a value; null when it is no object. */
-export function fieldsOf(value: unknown): Fields | null {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : null;
+export function sentFields(value: unknown): SentFields | null {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as SentFields) : null;
 }
 
 /** Returns those items of a list that are objects. */
-export function itemsOf(value: unknown): Fields[] {
-  return Array.isArray(value) ? value.map(fieldsOf).filter((item) => item !== null) : [];
+export function sentItems(value: unknown): SentFields[] {
+  return Array.isArray(value) ? value.map(sentFields).filter((item) => item !== null) : [];
 }
 
 export function textAt(value: unknown): string | null {
