@@ -1,3 +1,5 @@
+import { type SentFields, sentFields, sentItems } from "../kernel/outbound/sent-fields.ts";
+
 /**
  * How a request to a billing provider failed:
  *
@@ -83,4 +85,18 @@ function plainCode(code: unknown): string | null {
 function retryAfterMs(headers: Headers): number | null {
   const seconds = Number(headers.get("retry-after") ?? Number.NaN);
   return seconds >= 0 ? seconds * 1000 : null;
+}
+
+/** Returns the fields of a whole answer. Throws a `BillingFault` where it is no object. */
+export function answered(answer: unknown): SentFields {
+  const fields = sentFields(answer);
+  if (fields === null) throw new BillingFault("garbled", "unexpected_answer");
+  return fields;
+}
+
+/** Returns those items of an answer's list that can be read; null is an empty list. Throws a `BillingFault`, which names the field, where it is no list. */
+export function listed(answer: unknown, field: string): SentFields[] {
+  const list = answered(answer)[field] ?? [];
+  if (!Array.isArray(list)) throw new BillingFault("garbled", `no_list_in_${field}`);
+  return sentItems(list);
 }

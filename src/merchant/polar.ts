@@ -2,8 +2,8 @@ import { createPolarCore } from "@polar-sh/sdk/2026-10";
 import { getCustomers, getStateCustomers } from "@polar-sh/sdk/2026-10/services/customers";
 import { ingestEvents } from "@polar-sh/sdk/2026-10/services/events";
 import { listOrganizations } from "@polar-sh/sdk/2026-10/services/organizations";
-import { idAt, sentFields, sentItems, textAt } from "../kernel/outbound/sent-fields.ts";
-import { BillingFault, faultOf, orFault } from "./fault.ts";
+import { idAt, textAt } from "../kernel/outbound/sent-fields.ts";
+import { BillingFault, faultOf, listed, orFault } from "./fault.ts";
 import type { BillingAccount, BillingProvider, Eligibility, UsageReceipt, UsageReport } from "./provider.ts";
 import { acceptedReceipt, receiptOf } from "./receipt.ts";
 import type { GuardRule } from "./schema.ts";
@@ -48,7 +48,7 @@ function openClient(
 
 async function findOrganization(client: Client): Promise<string> {
   const page = await orFault(listOrganizations(client)({ limit: 2 }));
-  const [organization, another] = sentItems(sentFields(page)?.items);
+  const [organization, another] = listed(page, "items");
   // A person's token reaches all their organizations, and an event does not say which one is meant.
   if (organization === undefined || another !== undefined)
     throw new BillingFault("unauthorized", "organization_ambiguous");
@@ -78,12 +78,11 @@ async function eligibility(
   try {
     const state = await orFault(getStateCustomers(client)(customerId));
     // One subscription or meter that cannot be read is none, and says nothing of the others.
-    const { active_subscriptions, active_meters } = sentFields(state) ?? {};
-    const subscribed = sentItems(active_subscriptions).some(
+    const subscribed = listed(state, "active_subscriptions").some(
       ({ product_id, status }) =>
         productIds.includes(textAt(product_id) ?? "") && countingStatuses.has(textAt(status) ?? ""),
     );
-    const funded = sentItems(active_meters).some(
+    const funded = listed(state, "active_meters").some(
       ({ meter_id, balance }) => meter_id === meterId && typeof balance === "number" && balance > 0,
     );
     return { subscribed: productIds.length === 0 || subscribed, funded: meterId === null || funded };

@@ -1,6 +1,6 @@
 import Stripe from "stripe";
 import { idAt, type SentFields, sentFields, sentItems, textAt } from "../kernel/outbound/sent-fields.ts";
-import { BillingFault, faultOf, orFault } from "./fault.ts";
+import { answered, BillingFault, faultOf, listed, orFault } from "./fault.ts";
 import type { BillingAccount, BillingProvider, Eligibility, UsageReceipt, UsageReport } from "./provider.ts";
 import { acceptedReceipt, receiptOf } from "./receipt.ts";
 import type { BillingEnvironment, GuardRule } from "./schema.ts";
@@ -47,14 +47,14 @@ async function findAccount(client: Stripe, environment: BillingEnvironment, cred
   const mode = /^[a-z]+_(test|live)_/.exec(credential)?.[1];
   if (mode !== undefined && (mode === "live") !== (environment === "live"))
     throw new BillingFault("unauthorized", "other_mode");
-  const id = idAt(sentFields(await orFault(client.accounts.retrieveCurrent()))?.id);
+  const id = idAt(answered(await orFault(client.accounts.retrieveCurrent())).id);
   if (id === null) throw new BillingFault("garbled", "account_without_id");
   return id;
 }
 
 async function hasCustomer(client: Stripe, customerId: string): Promise<boolean> {
   try {
-    return sentFields(await orFault(client.customers.retrieve(customerId)))?.deleted !== true;
+    return answered(await orFault(client.customers.retrieve(customerId))).deleted !== true;
   } catch (error) {
     const { kind } = faultOf(error);
     if (kind === "missing" || kind === "refused") return false;
@@ -96,7 +96,7 @@ async function isSubscribed(client: Stripe, customerId: string, productIds: read
       }),
     );
     // One subscription that cannot be read is none, and says nothing of the others.
-    const subscriptions = sentItems(sentFields(page)?.data);
+    const subscriptions = listed(page, "data");
     if (subscriptions.some((subscription) => isOf(subscription, productIds))) return true;
     checked += subscriptions.length;
     after = idAt(subscriptions.at(-1)?.id);
@@ -121,7 +121,7 @@ async function hasCredit(client: Stripe, customerId: string): Promise<boolean> {
       filter: { type: "applicability_scope", applicability_scope: { price_type: "metered" } },
     }),
   );
-  return sentItems(sentFields(summary)?.balances).some(({ available_balance }) => {
+  return listed(summary, "balances").some(({ available_balance }) => {
     const value = sentFields(sentFields(available_balance)?.monetary)?.value;
     return typeof value === "number" && value > 0;
   });

@@ -850,8 +850,13 @@ export interface ResponseCreate {
   } | null;
   metadata?: Record<string, unknown> | null;
   user?: string | null;
-  include?: Array<unknown> | null;
-  stream_options?: { include_obfuscation?: null | false } | null;
+  include?: Array<string> | null;
+  stream_options?: { include_obfuscation?: boolean | null } | null;
+  safety_identifier?: string | null;
+  prompt_cache_key?: string | null;
+  prompt_cache_options?: Record<string, unknown> | null;
+  prompt_cache_retention?: string | null;
+  client_metadata?: Record<string, unknown> | null;
   parallel_tool_calls?: null | true;
   truncation?: null | "auto" | "disabled";
   service_tier?: null | "auto" | "default";
@@ -863,16 +868,12 @@ export interface ResponseCreate {
   max_output_tokens?: null;
   max_tool_calls?: null;
   reasoning?: null;
-  safety_identifier?: null;
-  prompt_cache_key?: null;
   conversation?: null;
   prompt?: null;
   access_programs?: null;
   context_management?: null;
   image?: null;
   moderation?: null;
-  prompt_cache_options?: null;
-  prompt_cache_retention?: null;
 }
 
 export interface ResponseDeleted {
