@@ -1,7 +1,7 @@
 import { doneEvent } from "../../kernel/http/sse.ts";
-import { completeLog } from "../../kernel/relay/complete-log.ts";
 import { type Batch, eventNameOf, formatEvent, type LogKey, lastOf, type Relay } from "../../kernel/relay/relay.ts";
 import { chunksOf } from "../../messages/to-chunks.ts";
+import { completeTurnLog } from "../state/complete-turn-log.ts";
 import { type LogState, logKeyOf, type StoredAnswer } from "../state/turn-log.ts";
 import { lastChunksMs } from "./follow.ts";
 import type { Following } from "./followed-log.ts";
@@ -37,7 +37,7 @@ export async function* followEnded(
   }
   const key = logKeyOf(state);
   // Null: nobody knows any more how many there were.
-  const relayEvents = state.relayEvents ?? (await completeLog(relay, key, lastChunk).catch(() => null));
+  const relayEvents = state.relayEvents ?? (await completeTurnLog(relay, key, lastChunk).catch(() => null));
   let position = isPlaceIn(place, key) ? place.next - stood : 0;
   // Beyond the end is nothing that anybody has seen.
   if (relayEvents !== null && position > relayEvents + 1) position = 0;

@@ -1,9 +1,9 @@
 import { isUnavailable } from "../../kernel/database/failure.ts";
 import { retryWhileUnavailable } from "../../kernel/database/retry.ts";
 import { turnPatienceMs } from "../../kernel/limits.ts";
-import { completeLog } from "../../kernel/relay/complete-log.ts";
 import { eventNameOf, formatEvent } from "../../kernel/relay/relay.ts";
 import { chunksOf, chunksSince } from "../../messages/to-chunks.ts";
+import { completeTurnLog } from "../state/complete-turn-log.ts";
 import { answerOf, isEnded, type LogState, logAttemptOf, logKeyOf, type StoredAnswer } from "../state/turn-log.ts";
 import type { FollowedLog, Following } from "./followed-log.ts";
 import { nameWith } from "./numbering.ts";
@@ -71,7 +71,7 @@ const noAnswer: StoredAnswer = { message: null, isFinal: false };
  */
 async function eventsOf(relay: Following["relay"], state: LogState): Promise<number | null> {
   if (state.relayEvents !== null) return state.relayEvents;
-  return completeLog(relay, logKeyOf(state), state.lastChunk).then(
+  return completeTurnLog(relay, logKeyOf(state), state.lastChunk).then(
     (events) => events ?? 0,
     () => null,
   );

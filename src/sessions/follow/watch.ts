@@ -1,8 +1,8 @@
 import type { Ctx } from "../../kernel/context.ts";
 import type { Sql } from "../../kernel/database/client.ts";
 import { turnWatchMs } from "../../kernel/limits.ts";
-import { completeLog } from "../../kernel/relay/complete-log.ts";
 import type { Relay } from "../../kernel/relay/relay.ts";
+import { completeTurnLog } from "../state/complete-turn-log.ts";
 import { isEnded, type LogState, logAttemptOf, logKeyOf, logStates } from "../state/turn-log.ts";
 
 /**
@@ -68,7 +68,7 @@ export class TurnWatch {
 
   /** This may fail: followers end by what Postgres says, a little later. */
   #complete(state: LogState): void {
-    completeLog(this.#relay, logKeyOf(state), state.lastChunk).catch(() => {});
+    completeTurnLog(this.#relay, logKeyOf(state), state.lastChunk).catch(() => {});
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Ctx } from "../../kernel/context.ts";
 import type { AnySql } from "../../kernel/database/client.ts";
-import { completeLog } from "../../kernel/relay/complete-log.ts";
 import { formatEvent, type LogKey } from "../../kernel/relay/relay.ts";
+import { completeTurnLog } from "../state/complete-turn-log.ts";
 import { logKeyOf, logStates } from "../state/turn-log.ts";
 
 /** The turn log of a turn that no worker has. */
@@ -36,7 +36,7 @@ export function endIdleLog({ relay, log }: Pick<Ctx, "relay" | "log">, ended: Id
   const { key, isBegun } = ended;
   const { logId } = key;
   const told = isBegun
-    ? completeLog(relay, key, chunk)
+    ? completeTurnLog(relay, key, chunk)
     : relay.end(key, { first: 1, count: 1, sse: formatEvent(logId, 1, chunk) });
   told.catch((error) => {
     log.debug({ err: error, logId }, "the relay was not told of the end of a turn that nobody ran");

@@ -5,6 +5,7 @@ import { previewOf, storable } from "../../messages/text.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import type { CancelKeep } from "../state/cancel-request.ts";
 import { readCheckpoints } from "../state/checkpoint.ts";
+import { canceledCallText } from "../state/complete-turn-log.ts";
 import { noUsage, outcomeWithoutMessages, type TurnOutcome, type TurnUsage } from "../state/turn-end.ts";
 import { assembledAnswer } from "./progress.ts";
 
@@ -12,9 +13,6 @@ import { assembledAnswer } from "./progress.ts";
  * What stays of a turn that was cancelled with `keep: "partial"`: the user's message, and the
  * answer as far as it had come, as messages like any other.
  */
-
-/** What a model is told of a call that the cancellation left without an end. */
-const canceledCallText = "The turn was canceled before this was done.";
 
 /** Of a turn, what decides where its answer goes. */
 interface KeptTurn {
