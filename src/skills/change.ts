@@ -1,4 +1,5 @@
 import { getAgent, lockAgent } from "../agents/store.ts";
+import { inOneSlice } from "../kernel/async/slices.ts";
 import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
 import { tx } from "../kernel/database/transaction.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
@@ -38,13 +39,13 @@ export async function readSkillFile(
  * `skill_too_many_files`, 404, 409 `skill_name_conflict`, 413
  * `skill_uncompressed_too_large`.
  */
-export function writeSkillFile(
+export async function writeSkillFile(
   sql: AnySql,
   { tenantId, agentId, skillId }: SkillPlace,
   path: string,
   content: Uint8Array,
 ): Promise<SkillDetail> {
-  const manifest = path === manifestPath ? readManifest(content) : null;
+  const manifest = path === manifestPath ? await inOneSlice(() => readManifest(content)) : null;
   return tx(sql, async (inner) => {
     await lockAgent(inner, tenantId, agentId);
     const before = await findSkill(inner, agentId, skillId);

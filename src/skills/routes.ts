@@ -84,7 +84,7 @@ function folderRoutes(ctx: Ctx) {
         response: SkillResponse,
         errors: createErrors,
         handle: async ({ commit, tenantId, params, body }) => {
-          const skill = readSkill(new Map([[manifestPath, Buffer.from(body.content)]]));
+          const skill = await readSkill(new Map([[manifestPath, Buffer.from(body.content)]]));
           return commit((inner) => createSkill(inner, tenantId, params.agentId, skill));
         },
       }),
@@ -107,7 +107,7 @@ function folderRoutes(ctx: Ctx) {
           const { tenantId, params, request } = input;
           await getAgent(ctx.sql, tenantId, params.agentId);
           const { folder, meaning } = await readSkillUpload(request);
-          const skill = readSkill(folder);
+          const skill = await readSkill(folder);
           return respondOnce(ctx, input, 201, meaning, (inner) => createSkill(inner, tenantId, params.agentId, skill));
         },
       }),

@@ -1,6 +1,7 @@
 import { hasSkill } from "../agents/has-skill.ts";
 import { policyIssues } from "../agents/policy.ts";
 import { getAgent, lockAgent } from "../agents/store.ts";
+import { inOneSlice } from "../kernel/async/slices.ts";
 import { type AnySql, json, type Tx } from "../kernel/database/client.ts";
 import { olderThan, placeInTime } from "../kernel/database/keyset.ts";
 import { tx } from "../kernel/database/transaction.ts";
@@ -72,10 +73,10 @@ export interface ReadSkill {
 }
 
 /** Returns a folder as a skill. Throws 400 `skill_invalid_markdown`, 413 `skill_uncompressed_too_large`. */
-export function readSkill(folder: SkillFolder): ReadSkill {
+export async function readSkill(folder: SkillFolder): Promise<ReadSkill> {
   const sizeBytes = [...folder.values()].reduce((sum, content) => sum + content.byteLength, 0);
   if (sizeBytes > skillBytesMax) throw new ApiError("skill_uncompressed_too_large");
-  return { folder, manifest: readManifest(folder.get(manifestPath)) };
+  return { folder, manifest: await inOneSlice(() => readManifest(folder.get(manifestPath))) };
 }
 
 /** Creates a skill and returns it. Throws 400 `skill_limit_reached`, 404, 409 `skill_name_conflict`. */

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Static } from "@sinclair/typebox";
+import { inOneSlice } from "../kernel/async/slices.ts";
 import { readBytes, requirePlain } from "../kernel/bounded-read.ts";
 import { ApiError, type ErrorCause, invalid } from "../kernel/errors.ts";
 import { readJsonField } from "../kernel/http/json-body.ts";
@@ -76,7 +77,14 @@ export async function readLibraryUpload(
   const meaning = [filename, userId, metadata, digest(file)];
   try {
     const folder = await unpack(type, file);
-    return { folder, filename, userId, metadata, meaning, manifest: readManifest(folder.get(manifestPath)) };
+    return {
+      folder,
+      filename,
+      userId,
+      metadata,
+      meaning,
+      manifest: await inOneSlice(() => readManifest(folder.get(manifestPath))),
+    };
   } catch (error) {
     const isBroken = error instanceof ApiError && brokenSkill.includes(error.reason);
     throw isBroken ? new ApiError("invalid_request", { message: error.message }) : error;

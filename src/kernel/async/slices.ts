@@ -79,6 +79,22 @@ export async function inSlices<T>(
   }
 }
 
+/**
+ * Runs work of some milliseconds that cannot be divided, when its turn has come among the slices: of many such pieces
+ * that come at once no round of the event loop runs more than fit into one, and the last. Throws what the work throws.
+ */
+export async function inOneSlice<T>(work: () => T): Promise<T> {
+  const turn = rounds.turn(workHere()?.tenantId ?? "");
+  if (turn !== null) await turn;
+  const beganMs = performance.now();
+  noteDoing("sliced work");
+  try {
+    return work();
+  } finally {
+    rounds.used(performance.now() - beganMs);
+  }
+}
+
 /** Gives out the time of each round of the event loop, slice by slice and holder by holder. */
 class Rounds {
   readonly #waiting = new Map<string, (() => void)[]>();

@@ -1,5 +1,11 @@
 import { expect, test } from "bun:test";
-import { inSlices, OutOfTimeError, type SliceClock, type SlicedWork } from "../../../src/kernel/async/slices.ts";
+import {
+  inOneSlice,
+  inSlices,
+  OutOfTimeError,
+  type SliceClock,
+  type SlicedWork,
+} from "../../../src/kernel/async/slices.ts";
 import { longestStallMs } from "../../harness/stall.ts";
 
 /** Works for so long, in steps of a tenth of a millisecond. */
@@ -21,6 +27,16 @@ test("long work leaves the event loop to others, however much there is of it", a
   );
   // Together it is 600 ms.
   expect(stood).toBeLessThan(300);
+});
+
+test("pieces that cannot be divided share the rounds", async () => {
+  const hold = () => {
+    const until = performance.now() + 10;
+    while (performance.now() < until);
+  };
+  const stood = await longestStallMs(() => Promise.all(Array.from({ length: 40 }, () => inOneSlice(hold))));
+  // Together it is 400 ms.
+  expect(stood).toBeLessThan(200);
 });
 
 test("holders take turns, so one with little is done before one with much", async () => {
