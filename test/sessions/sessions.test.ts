@@ -172,6 +172,22 @@ describe("GET /v1/sessions/latest", () => {
 });
 
 describe("GET /v1/agents/:agentId/sessions/:sessionId/messages", () => {
+  test("200: large pages that are asked for at once are all read, one after another", async () => {
+    const agentId = await makeAgent(h, t);
+    const { sessionId } = await play(t, agentId, null, { message: userMessage("hi"), stream: false });
+    await h.sql`
+      insert into messages (session_id, seq, id, role, turn_id, content)
+      select ${sessionId}, 100 + n, 'large-' || n, 'user', 'turn_x', json_build_object('id', 'large-' || n, 'role', 'user',
+        'parts', json_build_array(json_build_object('type', 'text', 'text', repeat('x', 600000)))) from generate_series(1, 4) n`;
+    const path = `${sessionPath(agentId, sessionId)}/messages`;
+    const pages = await Promise.all(Array.from({ length: 8 }, () => t.call("GET", path)));
+    for (const { status, body } of pages)
+      expect([status, body.data.map(({ id }: { id: string }) => id).slice(-4)]).toEqual([
+        200,
+        ["large-1", "large-2", "large-3", "large-4"],
+      ]);
+  });
+
   test("200: a page ends before 4 MiB of messages, whatever its limit and its largest message", async () => {
     const agentId = await makeAgent(h, t);
     const sessionId = await session(t, agentId);

@@ -1,8 +1,12 @@
+import { setImmediate } from "node:timers";
+import { tooMany } from "../../kernel/admission/too-many.ts";
+import { SharedSlots } from "../../kernel/async/shared-slots.ts";
 import type { AnySql } from "../../kernel/database/client.ts";
 import { olderThan, placeInTime, type TimePlace } from "../../kernel/database/keyset.ts";
 import { tx } from "../../kernel/database/transaction.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { type Page, readCursor, readTimeCursor, timePage, writeCursor } from "../../kernel/http/page.ts";
+import { databaseWaitMs } from "../../kernel/limits.ts";
 import { addJob } from "../../kernel/queue/add-job.ts";
 import type { UiMessage } from "../../messages/ui-message.ts";
 import { deleteArtifacts } from "../../workspaces/artifacts.ts";
@@ -223,22 +227,54 @@ export async function messagesAfter(
   return { data: shown.map((row) => row.content), nextCursor: null, latestCursor: writeCursor(list, [latest]) };
 }
 
+/** A page of more bytes is large: reading and writing it takes milliseconds of the event loop for each MiB. */
+const largePageBytes = 1024 * 1024;
+/** Large pages that a process reads at once, and of them one of a tenant, so that its readers wait for one another and not others for them. */
+const largePagesMax = 4;
+const largePagesPerTenantMax = 1;
+const largePages = new SharedSlots(largePagesMax, largePagesPerTenantMax);
+
 /**
  * Returns messages in an order, with the content of the first ones: as long as all of these but
- * the largest have at most `pageBytesMax` together.
+ * the largest have at most `pageBytesMax` together. They are weighed by their stored size, which reads no content. A
+ * large page waits for a place, and is read by a second statement. Throws 429 `rate_limited` after `databaseWaitMs`.
  */
-function readMessages(
+async function readMessages(
   sql: AnySql,
   sessionId: string,
   { where, order, rows }: { where: SqlPiece; order: SqlPiece; rows: number },
 ): Promise<MessageRow[]> {
-  return sql<MessageRow[]>`
-    select seq, case when bytes <= ${pageBytesMax} then content end as content from (
-      select seq, content, sum(size) over (order by ${order}) - max(size) over (order by ${order}) as bytes from (
-        select seq, content, octet_length(content::text) as size from messages
-        where session_id = ${sessionId} ${where} order by ${order} limit ${rows}
-      ) as found
-    ) as weighed order by ${order}`;
+  const found = await sql<(MessageRow & { fits: boolean; tenantId: string })[]>`
+    select seq, fits, case when fits and page <= ${largePageBytes} then content end as content,
+      (select tenant_id from sessions where id = ${sessionId}) as tenant_id
+    from (
+      select *, sum(bytes) filter (where fits) over () as page from (
+        select seq, content, bytes,
+          sum(bytes) over (order by ${order}) - max(bytes) over (order by ${order}) <= ${pageBytesMax} as fits
+        from (select seq, content, bytes from messages where session_id = ${sessionId} ${where} order by ${order} limit ${rows}) as found
+      ) as weighed
+    ) as summed order by ${order}`;
+  const missing = found.filter(({ fits, content }) => fits && content === null);
+  if (missing.length === 0) return found;
+  // Within a transaction nobody waits.
+  const release =
+    "savepoint" in sql
+      ? () => {}
+      : await largePages.take(missing[0]?.tenantId ?? "", AbortSignal.timeout(databaseWaitMs)).catch(() => {
+          throw tooMany("The tenant reads too many large pages of messages at once.");
+        });
+  try {
+    const contents = await sql<MessageRow[]>`
+      select seq, content from messages where session_id = ${sessionId} and seq = any(${missing.map(({ seq }) => seq)})`;
+    const bySeq = new Map(contents.map(({ seq, content }) => [seq, content]));
+    if (contents.length === missing.length)
+      return found.map(({ seq, content }) => ({ seq, content: content ?? bySeq.get(seq) ?? null }));
+  } finally {
+    // Its response is written first; then others go on.
+    setImmediate(release);
+  }
+  // Something was erased or made anew since the messages were weighed.
+  return readMessages(sql, sessionId, { where, order, rows });
 }
 
 /** A piece of a statement. */
