@@ -76,8 +76,8 @@ describe("useChat over the transport of parley/use-chat", () => {
 
   test("stop ends the turn and keeps what it said; the next message waits for that end", async () => {
     const { chat, transport } = openChat();
-    const question = user("u1", '[[sim: text="one two three" hangAfterChunks=2]]');
     for (const resumed of [false, true]) {
+      const question = user(crypto.randomUUID(), '[[sim: text="one two three" hangAfterChunks=2]]');
       const stop = new AbortController();
       // A page that was reloaded has the signal of its new stream only: one `stop` cancels once, and is waited for.
       const abortSignal = resumed ? new AbortController().signal : stop.signal;
@@ -92,7 +92,7 @@ describe("useChat over the transport of parley/use-chat", () => {
         if (value?.type === "text-delta") text += value.delta;
       }
       stop.abort();
-      const next = user("u2", '[[sim: text="Two"]]');
+      const next = user(crypto.randomUUID(), '[[sim: text="Two"]]');
       const second = await assemble(await transport.sendMessages({ ...submit, messages: [question, next] }));
       expect(textOf(second)).toBe("Two");
       const sessionId = (chat.sessionUrl ?? "").split("/").at(-1) ?? "";

@@ -48,7 +48,7 @@ export function fitMessages(messages: readonly ModelMessage[], request: FitReque
 interface Draft {
   readonly parts: AssistantPart[];
   /** Its calls by their ids, those aside that have a result: two may have the same. */
-  readonly open: Map<string, ToolCallPart[]>;
+  readonly open: Map<string, { readonly calls: ToolCallPart[]; answered: number }>;
   readonly results: Map<ToolCallPart, ToolResultPart>;
 }
 
@@ -127,8 +127,8 @@ class Fitting {
       if (part.type !== "tool-call") continue;
       const { open } = this.#draft;
       const same = open.get(part.toolCallId);
-      if (same === undefined) open.set(part.toolCallId, [part]);
-      else same.push(part);
+      if (same === undefined) open.set(part.toolCallId, { calls: [part], answered: 0 });
+      else same.calls.push(part);
     }
   }
 
@@ -145,8 +145,11 @@ class Fitting {
     if (draft === null) return;
     for (const part of content) {
       if (part.type !== "tool-result") continue;
-      const call = draft.open.get(part.toolCallId)?.shift();
-      if (call !== undefined) draft.results.set(call, part);
+      const same = draft.open.get(part.toolCallId);
+      const call = same?.calls[same.answered];
+      if (same === undefined || call === undefined) continue;
+      same.answered += 1;
+      draft.results.set(call, part);
     }
   }
 
