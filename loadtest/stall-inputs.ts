@@ -267,6 +267,26 @@ export const stallInputs: readonly StallInput[] = [
     },
   },
   {
+    name: "answer: OpenRouter's, a tool's input of 1 MiB in 20,000 pieces, its index a billion",
+    send: async (stage) => {
+      const piece = (text: string, more = {}) => ({
+        tool_calls: [{ index: 1e9, ...more, function: { ...more, arguments: text } }],
+      });
+      const first = piece('{"text":"', { id: "c", type: "function", name: "memory_save" });
+      const said = streamOf([first, ...Array(20_000).fill(piece("x".repeat(50))), piece('"}')]);
+      let calls = 0;
+      const says: Says = () => (calls++ === 0 ? said : saying("done"));
+      return turn(stage, await agentOf(stage, says, { tools: ["memory"] }, "openrouter"));
+    },
+  },
+  {
+    name: "answer: an event of 340,000 empty choices",
+    send: async (stage) => {
+      const said = `data: {"id":"x","choices":[${filled("{},", 1_020_000)}]}\n\ndata: [DONE]\n\n`;
+      return turn(stage, await agentOf(stage, () => ({ text: said, type: "text/event-stream" })));
+    },
+  },
+  {
     name: "cron: 64 that never match",
     send: async (stage) => {
       const schedule = { kind: "cron", config: { expression: "* * 31 2,4,6,9,11 *", timezone: "America/New_York" } };
