@@ -132,8 +132,8 @@ describe("the queue", () => {
     expect(jobs.find(({ task }: { task: string }) => task === "turn")).toMatchObject({ ready: 1, running: 0, dead: 0 });
     expect(tenants).toMatchObject([{ tenantId: t.id, name: "Test", queued: 1, running: 0 }]);
     const none = { agentId: "ag_000000000000000000000000" };
-    const nothing = await operator.call("POST", `/operator/tenants/${t.id}/end-turns`, { body: none });
-    expect(nothing.body).toEqual({ queued: 0, running: 0, waiting: 0, runs: 0 });
+    const unknown = await operator.call("POST", `/operator/tenants/${t.id}/end-turns`, { body: none });
+    expect([unknown.status, unknown.body.error.code]).toEqual([404, "not_found"]);
     const ended = await operator.call("POST", `/operator/tenants/${t.id}/end-turns`);
     expect([ended.status, ended.body]).toEqual([202, { queued: 1, running: 0, waiting: 0, runs: 0 }]);
     expect((await turn).body.error.code).toBe("turn_canceled");

@@ -317,7 +317,7 @@ const merchant: readonly Cause[] = [
   })),
   changed([`PATCH ${connection}`], "409 merchant_account_mismatch", (_, s) => {
     const credential = `polar_oat_other_${s.t.id}`;
-    s.w.polar.tokens.set(credential, ["another organization"]);
+    s.w.polar.tokens.set(credential, [crypto.randomUUID()]);
     return { body: { credential } };
   }),
   {

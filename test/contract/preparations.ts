@@ -29,13 +29,16 @@ const padded = (url: string, value: unknown) => url.padEnd((value as string).len
 /** Fills a field, where more than the field itself must fit. Keyed by pointer, or by operation and pointer. */
 /** A response format with this field, and a message to which the simulated model answers with an object. */
 const formatted = (field: "name" | "schema", message: "message" | "messages" | null): Prepare => {
-  const asked = message === null ? null : { ...userMessage('[[sim: text="{}"]]') };
-  return (_, value) => ({
-    body: {
-      responseFormat: { type: "json_schema", schema: {}, [field]: value },
-      ...(message === null ? {} : { [message]: message === "message" ? asked : [asked] }),
-    },
-  });
+  return (_, value) => {
+    // Made anew each time: a session takes an id of a message once.
+    const asked = userMessage('[[sim: text="{}"]]');
+    return {
+      body: {
+        responseFormat: { type: "json_schema", schema: {}, [field]: value },
+        ...(message === null ? {} : { [message]: message === "message" ? asked : [asked] }),
+      },
+    };
+  };
 };
 const formattedAt = (op: string, message: "message" | "messages") => ({
   [`${op} /responseFormat/name`]: formatted("name", message),
