@@ -1,4 +1,4 @@
-import { Marked, type Token, type TokenizerThis, type Tokens } from "marked";
+import { Lexer, Marked, type Token, type TokenizerThis, type Tokens } from "marked";
 import { GiveWay } from "../kernel/async/give-way.ts";
 import { decodeEntities } from "./entities.ts";
 import { outsideCode, sectionsOf } from "./split.ts";
@@ -25,10 +25,15 @@ const linkable = /^(https?:|mailto:)/i;
 const sectionUnitsMax = 4_096;
 /**
  * A section with more marks than this outside of its code is shown as it is: 4 KiB of
- * `a*_` take 0.3 s, and 600 marks 20 ms. A line counts as two: each may be an item of a list.
+ * `a*_` take 0.2 s, and 600 marks 20 ms. A line counts as two: each may be an item of a list.
  */
 const sectionWeightMax = 600;
 const mark = /[*_~`[\]<&@\\]/g;
+/** So is one with a line that begins with more marks of lists and quotes than this: each nests a level, and 2,000 take 80 ms. */
+const nestedMarksMax = 16;
+const nested = new RegExp(`^(?:[ \\t]*(?:[-*+>]|\\d{1,9}[.)])){${nestedMarksMax + 1}}`, "m");
+/** A line of one mark alone parts paragraphs. */
+const rules = /^[ \t]*([-*_])(?:[ \t]*\1)*[ \t]*$/gm;
 
 function weightOf(text: string): number {
   return (text.match(mark)?.length ?? 0) + 2 * (text.match(/\n/g)?.length ?? 0);
@@ -49,13 +54,27 @@ export async function renderMarkdown(text: string, style: Style): Promise<string
 function renderSection(section: string, style: Style): string {
   if (section.length > sectionUnitsMax) return style.escape(section);
   if (weightOf(outsideCode(section)) > sectionWeightMax) return style.escape(section);
+  if (nested.test(section.replace(rules, ""))) return style.escape(section);
   try {
-    return blocks(reader.lexer(section), style);
+    const tokens = tokensOf(section);
+    return tokens === null ? style.escape(section) : blocks(tokens, style);
   } catch (error) {
     // Nested too deep for the parser's stack.
     if (!(error instanceof RangeError)) throw error;
     return style.escape(section);
   }
+}
+
+/**
+ * Returns the tokens of a section; null where what the parser takes for words has more marks than a section may have. Which lines
+ * are code it alone knows: a fence within HTML or an item is none to `outsideCode`, or the other way round.
+ */
+function tokensOf(section: string): readonly Token[] | null {
+  const lexer = new Lexer(reader.defaults);
+  lexer.blockTokens(section.replaceAll(/\r\n?/g, "\n"), lexer.tokens);
+  if (lexer.inlineQueue.reduce((sum, { src }) => sum + weightOf(src), 0) > sectionWeightMax) return null;
+  for (const { src, tokens } of lexer.inlineQueue) lexer.inlineTokens(src, tokens);
+  return lexer.tokens;
 }
 
 /**
